@@ -1,0 +1,134 @@
+// One prepared data set in memory-independent terms: a table of examples, each with named features.
+//
+// This is the project's own HDF5 layout (section 8 of every task specification) seen from outside: a Schema says which
+// features exist and of which kind; DatasetWriter appends examples in source order; DatasetReader hands them out by
+// index. HDF5 itself stays behind data/h5/. What lives elsewhere: order, sharding and batches (data/loader/loader.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "etc_core/base/json.h"
+
+namespace etc::data {
+
+// Kinds of task-wikihop 8.1: one number per example, a list of numbers, one UTF-8 string, a list of strings.
+enum class FeatureKind { scalar, ragged, string, strings };
+enum class StoredType { u8, i16, i32, i64, u32, f32 };
+
+struct FeatureSpec {
+  std::string name;  // path below the group, e.g. "long_token_ids"
+  FeatureKind kind = FeatureKind::ragged;
+  StoredType type = StoredType::i32;          // strings are u8
+  std::string align;                          // length class ("long", "global", …) or empty
+  std::optional<std::int64_t> missing_value;  // labels: a value that is illegal as data
+  std::optional<std::int64_t> pad_value;      // what a padded reference has behind the end; information only
+};
+
+struct Schema {
+  std::string task;  // "wikihop", "hotpotqa", "nq", "openkp"
+  std::vector<FeatureSpec> features;
+
+  const FeatureSpec& feature(std::string_view name) const;  // throws Error when absent
+};
+
+// One feature of one example. Numbers are widened: integers to int64, floats to float.
+using FeatureValue = std::variant<std::int64_t, float, std::vector<std::int64_t>, std::vector<float>, std::string,
+                                  std::vector<std::string>>;
+
+// name → value; a writer expects exactly the schema's features.
+using Example = std::map<std::string, FeatureValue, std::less<>>;
+
+// One row of /rejects and of the report (task-wikihop 8.1, 9).
+struct Fault {
+  std::string file;  // name without folder
+  std::int64_t record_index = 0;
+  std::int64_t byte_offset = 0;  // start of the record
+  std::string id;
+  std::string field;
+  std::string code;
+  std::string severity;  // "fatal" | "reject" | "drop" | "warn"
+  std::string message;
+};
+
+struct SourceFile {
+  std::string name;  // without folder
+  std::int64_t bytes = 0;
+  std::string sha256;
+};
+
+// Root attributes of task-wikihop 8.2; the counts, largest lengths and content hash are the writer's own.
+struct DatasetInfo {
+  std::string task;
+  std::string split;
+  std::string vocab_sha256;
+  Json preprocess_config;
+  std::vector<SourceFile> source_files;
+  bool labelled = false;
+  std::string unicode_version;
+  std::int64_t input_records = 0;
+  std::int64_t examples = 0;
+  std::int64_t rejected = 0;
+  std::int64_t dropped = 0;
+  std::int64_t max_long_len = 0;
+  std::int64_t max_global_len = 0;
+  std::string content_sha256;
+};
+
+// Writes one file under a temporary name and renames it into place in finish(); without finish() nothing stays.
+// Equal calls give byte-equal files. Not thread-safe: one thread calls it.
+class DatasetWriter {
+ public:
+  // info: task, split, vocab_sha256, preprocess_config, labelled, unicode_version are used; the rest at finish().
+  DatasetWriter(const std::filesystem::path& path, const Schema& schema, const DatasetInfo& info);
+  ~DatasetWriter();
+
+  // Throws Error naming feature and example when a feature is missing, unknown, of another kind, out of its stored
+  // type's range, or unequal in length to another of its align class.
+  void append(const Example& example);
+  void add_fault(const Fault& fault);  // severity reject or drop; rows keep the order of the calls
+
+  // input_records, rejected, dropped count records, as DatasetInfo does.
+  void finish(const std::vector<SourceFile>& source_files, std::int64_t input_records, std::int64_t rejected,
+              std::int64_t dropped);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Reads one or several files (shards in the order given) as one data set. Every file is first opened by a probe in a
+// child process, so that a library crash on a damaged file becomes an Error. Load-time checks of task-wikihop 8.3.
+// read() may be called from several threads; the HDF5 library itself is entered by one at a time.
+class DatasetReader {
+ public:
+  // Throws Error naming file and data set: not HDF5, other format_version, other task than the schema's, shards whose
+  // task, vocabulary or configuration differ, damaged offsets, variable-length types, links that lead out of the file.
+  DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema);
+  ~DatasetReader();
+
+  std::int64_t size() const;        // examples over all shards
+  const DatasetInfo& info() const;  // of the first shard, with counts, lengths and source files over all shards
+  Example read(std::int64_t index) const;
+
+  // Length of the align class ("long", "global") of every example, without reading the features.
+  std::span<const std::int64_t> lengths(std::string_view align) const;
+  std::vector<Fault> faults() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The root attributes alone, for `etc info`.
+DatasetInfo read_dataset_info(const std::filesystem::path& path);
+
+}  // namespace etc::data

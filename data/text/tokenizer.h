@@ -1,0 +1,53 @@
+// Text → vocabulary ids. One interface, two kinds: WordPiece (BERT vocabularies) and SentencePiece (unigram, BPE).
+//
+// A tokenizer is immutable after loading and may be used from several threads at once. It adds no special tokens.
+// Specification: etc-core 11 (WordPiece, SentencePiece, the digit-comma rule).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace etc::data {
+
+// The result of one call: pieces as the vocabulary spells them ("##ing", "▁the"; unknown text of a SentencePiece model
+// keeps its surface form) and their ids.
+struct Tokens {
+  std::vector<std::string> pieces;
+  std::vector<std::int32_t> ids;
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  virtual Tokens encode(std::string_view utf8) const = 0;
+  virtual std::vector<std::int32_t> encode_ids(std::string_view utf8) const { return encode(utf8).ids; }
+
+  // The id of a piece spelled exactly so. Throws Error naming the piece when the vocabulary lacks it.
+  virtual std::int32_t piece_id(std::string_view piece) const = 0;
+  virtual std::int32_t vocab_size() const = 0;
+
+  virtual const char* kind() const = 0;  // "wordpiece" | "sentencepiece"
+  virtual bool lower_case() const = 0;   // WordPiece with lower-casing
+
+  // 64 hex digits: SHA-256 of the vocabulary file's bytes.
+  const std::string& vocab_sha256() const { return vocab_sha256_; }
+
+ protected:
+  std::string vocab_sha256_;
+};
+
+struct TokenizerOptions {
+  bool do_lower_case = true;        // WordPiece only
+  bool strip_comma_prefix = false;  // SentencePiece: drop the spurious "▁" of the digit-comma rule (etc-core 11.2)
+};
+
+// Loads a vocabulary by its name: "*.model" is SentencePiece, anything else WordPiece (one token per line). Throws
+// Error naming the file: missing, empty, not UTF-8, duplicate entries (ids would shift), no [UNK], damaged model.
+std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const TokenizerOptions& options = {});
+
+}  // namespace etc::data

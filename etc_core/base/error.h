@@ -1,0 +1,45 @@
+// Errors at boundaries.
+//
+// Every message has the form `where: what is wrong: expected …, got … (what to do)`. Inside loops use assertions;
+// exceptions are for what a caller or a user can act on. The program maps Error to exit code 1, UsageError to 2.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace etc {
+
+// Something went wrong with data, files, numbers or the machine: exit code 1.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// The command line or a configuration cannot be meant as it is: exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+// The run was asked to stop (SIGINT, SIGTERM) and has saved what it had; not a failure of the program.
+class Interrupted : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws Error("where: <formatted message>").
+template <typename... Args>
+[[noreturn]] void fail(const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(where + ": " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Throws UsageError("where: <formatted message>").
+template <typename... Args>
+[[noreturn]] void fail_usage(const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
+  throw UsageError(where + ": " + fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace etc

@@ -1,0 +1,28 @@
+#include "etc_core/base/log.h"
+
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+#include "etc_core/base/error.h"
+
+namespace etc::log {
+
+void to_stderr() {
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  auto logger = std::make_shared<spdlog::logger>("etc", sink);
+  logger->set_pattern("%^%l%$: %v");
+  spdlog::set_default_logger(logger);
+}
+
+void also_to_file(const std::filesystem::path& path) {
+  try {
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
+    sink->set_pattern("%Y-%m-%d %H:%M:%S %l: %v");
+    spdlog::default_logger()->sinks().push_back(sink);
+    spdlog::default_logger()->flush_on(spdlog::level::info);
+  } catch (const spdlog::spdlog_ex& error) {
+    fail(path.string(), "cannot open the log: {}", error.what());
+  }
+}
+
+}  // namespace etc::log

@@ -1,0 +1,34 @@
+#include "etc_core/base/files.h"
+
+#include "etc_core/base/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+using namespace etc;
+
+TEST_CASE("an atomic file that is not committed leaves the old file and no rest", "[base]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "a", "old");
+  {
+    AtomicFile file(folder / "a");
+    file.write("half");
+  }
+  REQUIRE(read_file(folder / "a") == "old");
+  REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+  write_file_atomically(folder / "a", "new");
+  REQUIRE(read_file(folder / "a") == "new");
+}
+
+TEST_CASE("reading names the file when it is missing, a folder or too large", "[base]") {
+  const test::TemporaryFolder folder;
+  REQUIRE_THROWS_WITH(read_file(folder / "none"), Catch::Contains("none: cannot open: No such file"));
+  REQUIRE_THROWS_WITH(read_file(folder.path()), Catch::Contains("expected a file, got a folder"));
+  write_file_atomically(folder / "a", "12345");
+  REQUIRE_THROWS_WITH(read_file(folder / "a", 4), Catch::Contains("at most 4 bytes"));
+}
+
+TEST_CASE("a target folder that does not exist is an error naming the file", "[base]") {
+  const test::TemporaryFolder folder;
+  REQUIRE_THROWS_WITH(write_file_atomically(folder / "none/a", "x"),
+                      Catch::Contains("none/a: cannot create: No such file"));
+}

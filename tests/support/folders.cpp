@@ -1,0 +1,65 @@
+#include "tests/support/folders.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "etc_core/base/error.h"
+
+namespace etc::test {
+
+namespace fs = std::filesystem;
+
+fs::path source_folder() {
+  if (const char* set = std::getenv("ETC_SOURCE_DIR")) return set;
+  for (fs::path folder = fs::current_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    if (fs::exists(folder / "CMakePresets.json")) return folder;
+  }
+  return fs::current_path();
+}
+
+std::optional<fs::path> golden_folder() {
+  const char* set = std::getenv("ETC_GOLDEN_DIR");
+  const fs::path folder = set != nullptr ? fs::path(set) : source_folder() / ".." / "shared" / "golden";
+  if (fs::is_directory(folder)) return fs::canonical(folder);
+  return std::nullopt;
+}
+
+std::optional<fs::path> real_data_folder() {
+  const auto golden = golden_folder();
+  if (!golden) return std::nullopt;
+  const fs::path folder = golden->parent_path() / "data";
+  if (fs::is_directory(folder)) return folder;
+  return std::nullopt;
+}
+
+std::vector<fs::path> golden_files(const std::string& extension) {
+  std::vector<fs::path> files;
+  const auto folder = golden_folder();
+  if (!folder) return files;
+  for (const auto& entry : fs::directory_iterator(*folder)) {
+    if (entry.is_regular_file() && entry.path().extension() == extension) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void skip(const std::string& why) {
+  std::printf("skipped: %s\n", why.c_str());
+  std::fflush(stdout);
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string pattern = (fs::temp_directory_path() / "etc-test-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) fail("test", "cannot make a temporary folder");
+  path_ = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace etc::test

@@ -1,0 +1,41 @@
+// Where tests find things: the checkout, the golden numbers, real records, and room for temporary files.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace etc::test {
+
+// The checkout (ETC_SOURCE_DIR, set by CTest; else the working directory's nearest parent with CMakePresets.json).
+std::filesystem::path source_folder();
+
+// ETC_GOLDEN_DIR, default ../shared/golden beside the checkout; nullopt when it does not exist (tests then print
+// "skipped" through `skip`).
+std::optional<std::filesystem::path> golden_folder();
+
+// The folder `data` beside the golden folder: real records and vocabularies. nullopt when it does not exist.
+std::optional<std::filesystem::path> real_data_folder();
+
+// Files of the golden folder with the given extension (".h5"), sorted by name.
+std::vector<std::filesystem::path> golden_files(const std::string& extension);
+
+// Prints "skipped: <why>" where a reader of the log sees it. The test then returns.
+void skip(const std::string& why);
+
+// A fresh folder, removed with everything in it by the destructor.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace etc::test
