@@ -1,0 +1,60 @@
+// The ETC encoder with RealFormer residual scores: embeddings, then layers of global-local attention and feed-forward.
+//
+// Sources: ETC (Ainslie et al. 2020, section 3), RealFormer (He et al. 2021, section 3); formulas in etc-core 3-7, 9.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "etc_core/autograd/tape.h"
+#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/parameters.h"
+
+namespace etc {
+
+struct EtcOutput {
+  Var long_states;    // [T, H]
+  Var global_states;  // [U, H]
+};
+
+// Score tensors in the external form (architecture: [N, T, W], per example [N, L, G], [N, G, G], [N, G, L]); types that
+// carry no scores are undefined.
+struct ExternalScores {
+  Tensor l2l, l2g, g2g, g2l;
+};
+
+// What happens in one call.
+struct ForwardOptions {
+  bool training = false;   // dropout acts, the tape records
+  std::uint64_t seed = 0;  // of the run's dropout
+  // Called after the embedding stage (layer -1) and after each layer; scores only with residual attention.
+  // For `encode --all-layers` and tests; null costs nothing.
+  std::function<void(std::int64_t layer, const Tensor& long_states, const Tensor& global_states,
+                     const ExternalScores& scores)>
+      watch;
+};
+
+class EtcEncoder {
+ public:
+  // Adds the encoder's parameters to the set under their names of etc-core 12.2. Validates the configuration.
+  EtcEncoder(const EtcConfig& config, ParameterSet& parameters);
+  ~EtcEncoder();
+
+  const EtcConfig& config() const;
+
+  // Throws Error naming tensor, example, position and limit: token id outside the vocabulary, length beyond the
+  // position table, offsets not monotone, lengths that differ, labels >= R, position ids without positions
+  // (etc-core 2.2, 7-10).
+  EtcOutput forward(Tape& tape, const EtcInput& input, const ForwardOptions& options);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// Registers every CPU kernel the encoder needs (sparse and dense); call once at program start.
+void register_cpu_backend();
+
+}  // namespace etc
