@@ -1,0 +1,34 @@
+// Element-wise activations of the feed-forward layers (etc-core 6.3).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "etc_core/base/device.h"
+#include "etc_core/base/kernel_slot.h"
+
+namespace etc::ops {
+
+enum class Activation : int { linear, relu, tanh, gelu };
+
+// "gelu", "relu", "tanh", "linear" or "" in any case of letters; anything else is a UsageError naming the four.
+Activation activation_from_name(const std::string& name);
+const char* activation_name(Activation activation);
+
+// y = act(x), element by element.
+//   gelu(x) = x/2 · (1 + tanh(sqrt(2/pi)·(x + 0.044715·x³)))   the tanh form
+//   relu(x) = max(x, 0)
+//   x, y      [size]; y may be x itself
+// Rules: nan in, nan out; the bits of an element depend on that element alone.
+void activation_forward(Device device, Activation activation, const float* x, float* y, std::int64_t size);
+
+// dx = dy · act'(x), element by element; x is the input of the forward, not its output. relu'(0) = 0.
+//   x, dy, dx [size]; dx may be dy itself
+void activation_backward(Device device, Activation activation, const float* x, const float* dy, float* dx,
+                         std::int64_t size);
+
+extern KernelSlot<void(Activation, const float* x, float* y, std::int64_t)> activation_forward_kernel;
+extern KernelSlot<void(Activation, const float* x, const float* dy, float* dx, std::int64_t)>
+    activation_backward_kernel;
+
+}  // namespace etc::ops

@@ -1,0 +1,62 @@
+// Layer normalisation over the last axis, alone or fused with the residual sum before it (etc-core 3, 6.1).
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/device.h"
+#include "etc_core/base/kernel_slot.h"
+#include "etc_core/ops/dropout.h"
+
+namespace etc::ops {
+
+inline constexpr float kLayerNormEpsilon = 1e-12f;
+
+// Normalises every row.
+//   s = x + dropout(branch)       branch null: s = x
+//   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + 1e-12),   var = mean((s − mean)²)
+//   x, branch, y  [M, H] without gaps; y may be x or branch
+//   gamma, beta   [H]
+//   sum =         [M, H]  s, for backward; null: not kept; may be x or branch; with branch null it must be null (s is
+//   x) mean, rstd =  [M]     for backward; both or neither null
+// Rules: two passes (variance of centred values: with so small an epsilon E[x²]−E[x]² would not do); the bits of a row
+// depend on that row alone. Cost: O(M*H).
+struct LayerNormForward {
+  std::int64_t rows = 0, cols = 0;
+  const float* x = nullptr;
+  const float* branch = nullptr;
+  HiddenDropout dropout;  // of branch
+  const float* gamma = nullptr;
+  const float* beta = nullptr;
+  float* y = nullptr;
+  float* sum = nullptr;
+  float* mean = nullptr;
+  float* rstd = nullptr;
+};
+void layer_norm(Device device, const LayerNormForward& args);
+
+// Gradients. With xhat = (s − mean)·rstd and g = dy·gamma:
+//   ds = rstd · (g − mean_H(g) − xhat·mean_H(g·xhat)),   dgamma += sum_M dy·xhat,   dbeta += sum_M dy
+//   dx (= or +=) ds,   dbranch = dropout(ds)
+//   sum, mean, rstd as saved (sum is x when there was no branch);  dy, dx, dbranch [M, H]; dx may be dy
+// Each of dx, dbranch, and the pair dgamma, dbeta may be null.
+// Rules: dgamma and dbeta are sums over fixed blocks of rows, combined in order: same bits for any thread count.
+struct LayerNormBackward {
+  std::int64_t rows = 0, cols = 0;
+  const float* dy = nullptr;
+  const float* sum = nullptr;
+  const float* mean = nullptr;
+  const float* rstd = nullptr;
+  const float* gamma = nullptr;
+  float* dx = nullptr;
+  bool add_to_dx = false;
+  float* dbranch = nullptr;  // may be dy, but not dx
+  HiddenDropout dropout;     // of branch, the same as forward
+  float* dgamma = nullptr;
+  float* dbeta = nullptr;
+};
+void layer_norm_backward(Device device, const LayerNormBackward& args);
+
+extern KernelSlot<void(const LayerNormForward&)> layer_norm_kernel;
+extern KernelSlot<void(const LayerNormBackward&)> layer_norm_backward_kernel;
+
+}  // namespace etc::ops

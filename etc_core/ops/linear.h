@@ -1,0 +1,79 @@
+// Dense products with weights: y = act(x·W + b), and its gradients.
+//
+// The arithmetic is done tile by tile (a fixed number of rows by a fixed number of columns), so a row of y depends on
+// its own row of x and on W alone: not on its position, on how many rows there are, or on the number of threads.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/buffer.h"
+#include "etc_core/base/device.h"
+#include "etc_core/base/kernel_slot.h"
+#include "etc_core/ops/activation.h"
+
+namespace etc::ops {
+
+// How a weight matrix lies in memory. Both are dense, without gaps between rows.
+enum class WeightLayout : int {
+  in_out,  // [in, out]: kernels of dense layers
+  out_in,  // [out, in]: heads, whose rows are classes, and an embedding table used as output layer
+};
+
+// A weight matrix in the order the product kernel reads it; made once for inference, after which the source may go.
+// Movable, not copyable; about as large as the source. Training does not keep any: linear() packs into scratch.
+struct PackedWeights {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  Device device = Device::cpu;
+  Bytes bytes;
+};
+
+// Packs weight ([in, out] or [out, in]). O(in*out).
+PackedWeights pack_weights(Device device, const float* weight, std::int64_t in, std::int64_t out, WeightLayout layout,
+                           Purpose purpose = Purpose::weights);
+
+// Dense layer: every row of x times W, plus a bias, through an activation.
+//   z = x·W + b,  y = act(z)
+struct LinearForward {
+  std::int64_t rows = 0, in = 0, out = 0;  // M, in, out; rows = 0 does nothing
+  const float* x = nullptr;                // [M, in], rows x_stride floats apart
+  std::int64_t x_stride = 0;
+  const float* weight = nullptr;  // [in, out] or [out, in]; or null and:
+  WeightLayout layout = WeightLayout::in_out;
+  const PackedWeights* packed = nullptr;  // the same matrix, packed
+  const float* bias = nullptr;            // [out]; null: no bias
+  Activation activation = Activation::linear;
+  float* y = nullptr;  // =  [M, out], rows y_stride floats apart; must not overlap x
+  std::int64_t y_stride = 0;
+  float* pre_activation = nullptr;  // =  z [M, out] without gaps, for backward; null: not kept. Not for linear.
+};
+// Rules: the bits of row i of y depend on row i of x, W, b and the activation only; packed or not makes no difference.
+// Cost: 2*M*in*out operations (M rounded up to whole tiles); unpacked weights add O(in*out) for packing into scratch.
+void linear(Device device, const LinearForward& args);
+
+// Gradients of z = x·W + b for dz = dL/dz (the caller has already gone back through the activation).
+//   dx (= or +=) dz·Wᵀ,   dW += xᵀ·dz,   db += sum over the rows of dz
+// Each of dx, dweight, dbias may be null: it is then not computed, and what only it needs (weight; x) may be null, too.
+struct LinearBackward {
+  std::int64_t rows = 0, in = 0, out = 0;
+  const float* dz = nullptr;  // [M, out], rows dz_stride floats apart
+  std::int64_t dz_stride = 0;
+  const float* x = nullptr;  // [M, in], rows x_stride floats apart; for dweight
+  std::int64_t x_stride = 0;
+  const float* weight = nullptr;               // for dx
+  WeightLayout layout = WeightLayout::in_out;  // of weight and of dweight
+  float* dx = nullptr;                         // [M, in], rows dx_stride floats apart; must not overlap dz
+  std::int64_t dx_stride = 0;
+  bool add_to_dx = false;    // false: dx =, true: dx +=
+  float* dweight = nullptr;  // +=  in the layout of weight
+  float* dbias = nullptr;    // +=  [out]
+};
+// Rules: dx has the row rule of linear(); dweight and dbias are sums over fixed blocks of tokens in order.
+// Same bits for any thread count. Cost: 4*M*in*out operations.
+void linear_backward(Device device, const LinearBackward& args);
+
+extern KernelSlot<void(const LinearForward&)> linear_kernel;
+extern KernelSlot<void(const LinearBackward&)> linear_backward_kernel;
+extern KernelSlot<void(const float* weight, WeightLayout, PackedWeights&)> pack_weights_kernel;
+
+}  // namespace etc::ops

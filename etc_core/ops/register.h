@@ -1,0 +1,9 @@
+// Fills the kernel slots of this folder.
+#pragma once
+
+namespace etc::ops {
+
+// Call once before the first operator (main and test programs do); calling again changes nothing.
+void register_cpu_ops();
+
+}  // namespace etc::ops

@@ -1,0 +1,80 @@
+#include "etc_core/tensor/tensor.h"
+
+#include <cstring>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/shape.h"
+
+namespace etc {
+
+namespace {
+
+std::int64_t element_count(const std::vector<std::int64_t>& shape) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) {
+    if (size < 0) fail("tensor", "sizes must not be negative, got {}", shape_text(shape));
+    count *= size;
+  }
+  return count;
+}
+
+}  // namespace
+
+Tensor Tensor::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) {
+  if (device != Device::cpu) fail("tensor", "no {} memory in this build", device_name(device));
+  Tensor result;
+  result.size_ = element_count(shape);
+  result.shape_ = std::move(shape);
+  result.device_ = device;
+  result.purpose_ = purpose;
+  result.storage_ = std::make_shared<Buffer<float>>(result.size_, purpose);
+  return result;
+}
+
+Tensor Tensor::zeros(std::vector<std::int64_t> shape, Purpose purpose, Device device) {
+  Tensor result = empty(std::move(shape), purpose, device);
+  result.zero();
+  return result;
+}
+
+Tensor Tensor::from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose) {
+  Tensor result = empty(std::move(shape), purpose);
+  if (static_cast<std::int64_t>(values.size()) != result.size()) {
+    fail("tensor", "expected {} values for shape {}, got {}", result.size(), result.shape_text(), values.size());
+  }
+  if (!values.empty()) std::memcpy(result.data(), values.data(), values.size() * sizeof(float));
+  return result;
+}
+
+std::int64_t Tensor::rows() const {
+  std::int64_t count = 1;
+  for (std::size_t axis = 0; axis + 1 < shape_.size(); ++axis) count *= shape_[axis];
+  return count;
+}
+
+void Tensor::zero() const {
+  if (storage_ != nullptr) storage_->zero();
+}
+
+Tensor Tensor::clone(Purpose purpose) const {
+  if (storage_ == nullptr) return {};
+  Tensor copy = empty(shape_, purpose, device_);
+  if (size_ > 0) std::memcpy(copy.data(), data(), static_cast<std::size_t>(size_) * sizeof(float));
+  return copy;
+}
+
+Tensor Tensor::reshaped(std::vector<std::int64_t> shape) const {
+  if (element_count(shape) != size_) {
+    fail("tensor", "reshape: expected a shape of {} elements for {}, got {}", size_, shape_text(),
+         etc::shape_text(shape));
+  }
+  Tensor result = *this;
+  result.shape_ = std::move(shape);
+  return result;
+}
+
+std::string Tensor::shape_text() const {
+  return etc::shape_text(shape_);
+}
+
+}  // namespace etc

@@ -1,0 +1,60 @@
+// A dense block of fp32 numbers with a shape: the currency of autograd, nn and optim.
+//
+// Invariant: always contiguous, the last dimension fastest (token-major: [T, H]). A Tensor is a handle: copies share
+// the memory, and constness belongs to the handle, not to the numbers (as with std::shared_ptr). There are no strided
+// views; operators take pointer and row stride, so a range of columns is `columns(first)` plus the row stride cols().
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/buffer.h"
+#include "etc_core/base/device.h"
+
+namespace etc {
+
+class Tensor {
+ public:
+  Tensor() = default;  // no tensor; tests as false
+
+  // Uninitialised memory for the product of `shape` numbers, charged to `purpose` until the last handle is gone.
+  // Sizes may be 0 (no global tokens); a negative one is an Error.
+  static Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu);
+  static Tensor zeros(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu);
+  // A copy of `values`, which must be as many as the shape says.
+  static Tensor from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose);
+
+  explicit operator bool() const { return storage_ != nullptr; }
+  const std::vector<std::int64_t>& shape() const { return shape_; }
+  std::int64_t rank() const { return static_cast<std::int64_t>(shape_.size()); }
+  std::int64_t dim(std::int64_t axis) const { return shape_[static_cast<std::size_t>(axis)]; }
+  std::int64_t size() const { return size_; }
+  // The tensor as a matrix [rows, cols]: cols is the last dimension, rows the product of the others (1 for rank 1).
+  std::int64_t cols() const { return shape_.empty() ? 1 : shape_.back(); }
+  std::int64_t rows() const;
+  Device device() const { return device_; }
+  Purpose purpose() const { return purpose_; }
+
+  float* data() const { return storage_ ? storage_->data() : nullptr; }
+  float* columns(std::int64_t first) const { return data() + first; }
+
+  void zero() const;
+  Tensor clone() const { return clone(purpose_); }  // own memory, equal numbers
+  Tensor clone(Purpose purpose) const;
+  // The same memory under another shape of equal size, such as [T, N*D] as [T, N, D].
+  Tensor reshaped(std::vector<std::int64_t> shape) const;
+  bool shares_memory_with(const Tensor& other) const { return storage_ != nullptr && storage_ == other.storage_; }
+
+  std::string shape_text() const;  // "[4096, 768]" for messages
+
+ private:
+  std::shared_ptr<Buffer<float>> storage_;
+  std::vector<std::int64_t> shape_;
+  std::int64_t size_ = 0;
+  Device device_ = Device::cpu;
+  Purpose purpose_ = Purpose::scratch;
+};
+
+}  // namespace etc
