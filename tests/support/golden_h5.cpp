@@ -1,0 +1,222 @@
+#include "tests/support/golden_h5.h"
+
+#include <hdf5.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include "etc_core/base/error.h"
+
+namespace etc::test {
+
+namespace {
+
+// An HDF5 identifier closed by its own function on every way out.
+class Handle {
+ public:
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  ~Handle() {
+    if (id_ >= 0) close_(id_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  operator hid_t() const { return id_; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+std::string absolute(const std::string& object) {
+  return object.empty() || object.front() != '/' ? "/" + object : object;
+}
+
+template <typename T>
+hid_t native_type() {
+  if constexpr (std::is_same_v<T, float>) return H5T_NATIVE_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return H5T_NATIVE_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int32_t>) return H5T_NATIVE_INT32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return H5T_NATIVE_INT64;
+  if constexpr (std::is_same_v<T, std::uint8_t>) return H5T_NATIVE_UINT8;
+}
+
+// A data set or an attribute, seen alike.
+struct Source {
+  std::string name;  // for messages
+  hid_t id;
+  bool is_attribute;
+
+  hid_t type() const { return is_attribute ? H5Aget_type(id) : H5Dget_type(id); }
+  hid_t space() const { return is_attribute ? H5Aget_space(id) : H5Dget_space(id); }
+  void read(hid_t memory_type, void* to) const {
+    const herr_t status =
+        is_attribute ? H5Aread(id, memory_type, to) : H5Dread(id, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
+    if (status < 0) fail(name, "cannot read");
+  }
+};
+
+std::vector<std::int64_t> shape_of(hid_t space) {
+  std::vector<hsize_t> sizes(static_cast<std::size_t>(std::max(0, H5Sget_simple_extent_ndims(space))));
+  if (!sizes.empty()) H5Sget_simple_extent_dims(space, sizes.data(), nullptr);
+  return {sizes.begin(), sizes.end()};
+}
+
+template <typename T>
+GoldenArray<T> read_numbers(const Source& source) {
+  const Handle type(source.type(), H5Tclose);
+  const Handle space(source.space(), H5Sclose);
+  GoldenArray<T> array;
+  array.shape = shape_of(space);
+  array.values.resize(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space)));
+  const H5T_class_t kind = H5Tget_class(type);
+  if (kind == H5T_ENUM) {
+    // A boolean as h5py stores it. The library converts enumerations only to enumerations, so read the bytes as is.
+    if (H5Tget_size(type) != 1) fail(source.name, "expected one-byte booleans");
+    std::vector<std::uint8_t> bytes(array.values.size());
+    source.read(type, bytes.data());
+    std::copy(bytes.begin(), bytes.end(), array.values.begin());
+  } else if (kind == H5T_INTEGER || kind == H5T_FLOAT) {
+    if (!array.values.empty()) source.read(native_type<T>(), array.values.data());
+  } else {
+    fail(source.name, "expected numbers, got another type class");
+  }
+  return array;
+}
+
+std::vector<std::string> read_text(const Source& source) {
+  const Handle type(source.type(), H5Tclose);
+  const Handle space(source.space(), H5Sclose);
+  if (H5Tget_class(type) != H5T_STRING) fail(source.name, "expected strings, got another type class");
+  const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
+  std::vector<std::string> strings;
+  if (count == 0) return strings;
+  if (H5Tis_variable_str(type) > 0) {
+    std::vector<char*> pointers(count, nullptr);
+    source.read(type, pointers.data());
+    for (const char* text : pointers) strings.emplace_back(text != nullptr ? text : "");
+    H5Dvlen_reclaim(type, space, H5P_DEFAULT, pointers.data());
+    return strings;
+  }
+  const std::size_t width = H5Tget_size(type);
+  std::vector<char> bytes(count * width);
+  source.read(type, bytes.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* begin = bytes.data() + i * width;
+    strings.emplace_back(begin, std::find(begin, begin + width, '\0'));
+  }
+  return strings;
+}
+
+// Names directly below a group that are of one kind, sorted.
+std::vector<std::string> children(hid_t file, const std::string& where, const std::string& group, H5O_type_t kind) {
+  const Handle id(H5Gopen2(file, absolute(group).c_str(), H5P_DEFAULT), H5Gclose);
+  if (id < 0) fail(where, "no such group");
+  std::vector<std::string> names;
+  const auto add = [](hid_t, const char* name, const H5L_info_t*, void* to) -> herr_t {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  H5Literate(id, H5_INDEX_NAME, H5_ITER_INC, nullptr, add, &names);
+  std::erase_if(names, [&](const std::string& name) {
+    H5O_info_t info;
+    return H5Oget_info_by_name2(id, name.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 || info.type != kind;
+  });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+template <typename Use>
+auto with_attribute(hid_t file, const std::string& where, const std::string& object, const std::string& name, Use use) {
+  const Handle owner(H5Oopen(file, absolute(object).c_str(), H5P_DEFAULT), H5Oclose);
+  if (owner < 0) fail(where, "no such object");
+  const Handle attribute(H5Aopen(owner, name.c_str(), H5P_DEFAULT), H5Aclose);
+  if (attribute < 0) fail(where, "no attribute {}", name);
+  return use(Source{where + "@" + name, attribute, true});
+}
+
+template <typename Use>
+auto with_data_set(hid_t file, const std::string& where, const std::string& path, Use use) {
+  const Handle data_set(H5Dopen2(file, absolute(path).c_str(), H5P_DEFAULT), H5Dclose);
+  if (data_set < 0) fail(where, "no such data set");
+  return use(Source{where, data_set, false});
+}
+
+std::string label(const std::filesystem::path& path, const std::string& object) {
+  return path.filename().string() + ":" + absolute(object);
+}
+
+}  // namespace
+
+GoldenFile::GoldenFile(std::filesystem::path path) : path_(std::move(path)) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // failures become exceptions here, not text on stderr
+  file_ = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (file_ < 0) fail(path_.string(), "cannot open as HDF5");
+}
+
+GoldenFile::~GoldenFile() {
+  H5Fclose(file_);
+}
+
+bool GoldenFile::has(const std::string& object) const {
+  const Handle id(H5Oopen(file_, absolute(object).c_str(), H5P_DEFAULT), H5Oclose);
+  return id >= 0;
+}
+
+std::vector<std::string> GoldenFile::groups(const std::string& group) const {
+  return children(file_, label(path_, group), group, H5O_TYPE_GROUP);
+}
+
+std::vector<std::string> GoldenFile::data_sets(const std::string& group) const {
+  return children(file_, label(path_, group), group, H5O_TYPE_DATASET);
+}
+
+bool GoldenFile::has_attribute(const std::string& object, const std::string& name) const {
+  return H5Aexists_by_name(file_, absolute(object).c_str(), name.c_str(), H5P_DEFAULT) > 0;
+}
+
+std::vector<std::string> GoldenFile::attributes(const std::string& object) const {
+  const Handle owner(H5Oopen(file_, absolute(object).c_str(), H5P_DEFAULT), H5Oclose);
+  if (owner < 0) fail(label(path_, object), "no such object");
+  std::vector<std::string> names;
+  const auto add = [](hid_t, const char* name, const H5A_info_t*, void* to) -> herr_t {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  H5Aiterate2(owner, H5_INDEX_NAME, H5_ITER_INC, nullptr, add, &names);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string GoldenFile::string_attribute(const std::string& object, const std::string& name) const {
+  return with_attribute(file_, label(path_, object), object, name,
+                        [](const Source& source) { return read_text(source).at(0); });
+}
+
+std::int64_t GoldenFile::int_attribute(const std::string& object, const std::string& name) const {
+  return with_attribute(file_, label(path_, object), object, name,
+                        [](const Source& source) { return read_numbers<std::int64_t>(source).values.at(0); });
+}
+
+double GoldenFile::real_attribute(const std::string& object, const std::string& name) const {
+  return with_attribute(file_, label(path_, object), object, name,
+                        [](const Source& source) { return read_numbers<double>(source).values.at(0); });
+}
+
+template <typename T>
+GoldenArray<T> GoldenFile::read(const std::string& data_set) const {
+  return with_data_set(file_, label(path_, data_set), data_set,
+                       [](const Source& source) { return read_numbers<T>(source); });
+}
+
+template GoldenArray<float> GoldenFile::read(const std::string&) const;
+template GoldenArray<double> GoldenFile::read(const std::string&) const;
+template GoldenArray<std::int32_t> GoldenFile::read(const std::string&) const;
+template GoldenArray<std::int64_t> GoldenFile::read(const std::string&) const;
+template GoldenArray<std::uint8_t> GoldenFile::read(const std::string&) const;
+
+std::vector<std::string> GoldenFile::read_strings(const std::string& data_set) const {
+  return with_data_set(file_, label(path_, data_set), data_set, [](const Source& source) { return read_text(source); });
+}
+
+}  // namespace etc::test

@@ -1,0 +1,71 @@
+// Reads golden HDF5 files, whatever their layout: variable-length strings, booleans, any number type, any rank.
+//
+// For test code only: the project's own files are read through data/dataset.h, which refuses variable-length types.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace etc::test {
+
+template <typename T>
+struct GoldenArray {
+  std::vector<T> values;            // row-major
+  std::vector<std::int64_t> shape;  // empty: a scalar
+};
+
+// One open file. Object paths are like "group/data_set"; "" or "/" is the root. Every failure throws Error naming the
+// file and the object. Not thread-safe.
+class GoldenFile {
+ public:
+  explicit GoldenFile(std::filesystem::path path);
+  ~GoldenFile();
+  GoldenFile(const GoldenFile&) = delete;
+  GoldenFile& operator=(const GoldenFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  bool has(const std::string& object) const;  // a group or a data set of this path exists
+
+  // Names directly below a group, sorted.
+  std::vector<std::string> groups(const std::string& group = "") const;
+  std::vector<std::string> data_sets(const std::string& group = "") const;
+
+  bool has_attribute(const std::string& object, const std::string& name) const;
+  std::vector<std::string> attributes(const std::string& object) const;  // names, sorted
+  std::string string_attribute(const std::string& object, const std::string& name) const;
+  std::int64_t int_attribute(const std::string& object, const std::string& name) const;  // booleans are 0 and 1
+  double real_attribute(const std::string& object, const std::string& name) const;
+
+  // Numbers of any stored type (booleans too), converted to T: float, double, int32_t, int64_t or uint8_t.
+  template <typename T>
+  GoldenArray<T> read(const std::string& data_set) const;
+
+  // Strings, variable-length or fixed; a scalar gives one.
+  std::vector<std::string> read_strings(const std::string& data_set) const;
+
+  // Row by row, a ragged feature stored as NAME/values and NAME/offsets.
+  template <typename T>
+  std::vector<std::vector<T>> read_ragged(const std::string& name) const {
+    return cut_rows(read<T>(name + "/values").values, read<std::int64_t>(name + "/offsets").values);
+  }
+  std::vector<std::vector<std::string>> read_ragged_strings(const std::string& name) const {
+    return cut_rows(read_strings(name + "/values"), read<std::int64_t>(name + "/offsets").values);
+  }
+
+ private:
+  template <typename T>
+  static std::vector<std::vector<T>> cut_rows(const std::vector<T>& values, const std::vector<std::int64_t>& offsets) {
+    std::vector<std::vector<T>> rows;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+      rows.emplace_back(values.begin() + offsets[i], values.begin() + offsets[i + 1]);
+    }
+    return rows;
+  }
+
+  std::filesystem::path path_;
+  std::int64_t file_;  // an HDF5 identifier
+};
+
+}  // namespace etc::test
