@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace etc::data {
@@ -18,6 +19,9 @@ namespace etc::data {
 struct Tokens {
   std::vector<std::string> pieces;
   std::vector<std::int32_t> ids;
+  // What a piece's spelling does not tell, by its position in `pieces`, ascending; empty for most texts.
+  std::vector<std::pair<std::int32_t, std::string>> unknown_words;  // WordPiece: the word that became "[UNK]"
+  std::vector<std::int32_t> re_encoded;  // SentencePiece: pieces the digit-comma rule encoded afresh (not the ",")
 };
 
 class Tokenizer {
