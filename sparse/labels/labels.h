@@ -8,10 +8,10 @@
 #include <cstdint>
 
 #include "etc_core/base/buffer.h"
+#include "sparse/attention_types.h"  // kMasked
 
 namespace etc::sparse {
 
-inline constexpr std::uint8_t kMasked = 255;               // the pair does not see each other
 inline constexpr std::int64_t kMaxRelativeLabels = 255;    // R at most: labels 0 … 254
 inline constexpr std::int64_t kMaxRelativeDistance = 125;  // k at most: the largest label is 2k+3 (etc-core 4.2)
 

@@ -1,0 +1,30 @@
+// Storage of one type's running scores C (and their gradient dC), and its exchange with the external form.
+//
+// Inside: [N, columns, kGroup], columns as in visible_tiles.h: one 64-byte line holds one key against the 16 queries of
+// a group; pairs of unseen tiles have no place at all. Outside (tests, `etc encode`, analysis; rows are queries):
+//   l2l [N, T, W] · l2g per example [N, L, G] · g2g per example [N, G, G] · g2l per example [N, G, L], examples one
+//   after the other. Pairs without a place inside, and window entries outside the example, are 0 outside.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/attention_types.h"
+#include "sparse/visible_tiles.h"
+
+namespace etc::sparse {
+
+// Elements of the inside form.
+std::int64_t score_elements(const TypeTiles& tiles, std::int64_t heads);
+
+// Elements of the external form.
+std::int64_t external_score_elements(const TypeTiles& tiles, std::int64_t heads);
+
+// external = C. Masked pairs inside visible tiles are given as they are: finite, meaning nothing.
+void export_scores(const TypeTiles& tiles, std::int64_t heads, const ScoreElement* inside, float* external);
+// The same for gradients (dC).
+void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* inside, float* external);
+
+// C = external, rounded to the element's step. Throws Error when a visible pair is beyond kScoreLimit or not a number.
+void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* external, ScoreElement* inside);
+
+}  // namespace etc::sparse

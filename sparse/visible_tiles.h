@@ -1,0 +1,79 @@
+// Which pairs a batch's attention computes, in the order the kernels walk them; built once per batch from the label
+// tensors and shared by all heads, layers, forward and backward.
+//
+// Queries come in groups of kGroup consecutive queries of one example, counted from its first. A *column* is one key
+// seen by one group: kGroup pairs. A *run* is a row of consecutive keys of one group; stretches of kRunStep keys that
+// no query of the group sees belong to no run: they are neither computed nor stored. Score storage (scores.h) has one
+// line of kGroup elements per column, so this list is its layout, too. Not here: what labels mean (labels/), arithmetic
+// (cpu/).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "etc_core/base/buffer.h"
+#include "sparse/attention_types.h"
+
+namespace etc::sparse {
+
+inline constexpr int kGroup = 16;      // queries of a group: one AVX-512 vector, two of AVX2
+inline constexpr int kRunStep = 8;     // runs are whole steps; keys a step has beyond the last one are masked
+inline constexpr int kKeySplit = 512;  // runs of g2g and g2l never cross a multiple of this: the unit of splitting keys
+inline constexpr std::uint32_t kFirstMixed = 256;
+
+struct TileRun {
+  std::int64_t column = 0;     // of the first key, within the type
+  std::int32_t first_key = 0;  // counted from the example's first key
+  std::int32_t keys = 0;       // a multiple of kRunStep; may reach past the example's last key (masked there)
+};
+
+// One attention type of a batch.
+struct TypeTiles {
+  AttentionType type = AttentionType::l2l;
+  std::int64_t radius = 0;                  // l2l only
+  std::vector<std::int64_t> query_offsets;  // [B+1]
+  std::vector<std::int64_t> key_offsets;    // [B+1]
+  std::vector<std::int64_t> group_offsets;  // [B+1]: example b owns groups group_offsets[b] …
+  Buffer<std::int64_t> run_offsets;         // [groups+1]: group g owns runs run_offsets[g] …, in order of first_key
+  Buffer<TileRun> runs;
+  Buffer<std::uint16_t> visible;  // [columns]: bit i is set when query i of the group sees this key
+  Buffer<std::uint32_t> label;    // [columns]: the label of all visible pairs, or kFirstMixed + row of mixed
+  Buffer<std::uint8_t> mixed;     // [mixed columns, kGroup]: one label per query (0 where masked)
+  bool relative = false;          // labels select relative vectors; label and mixed are empty otherwise
+  std::int64_t columns = 0;
+  std::int64_t visible_pairs = 0;      // of one head: what useful work is counted by
+  std::int64_t max_group_columns = 0;  // of any group
+
+  std::int64_t examples() const { return static_cast<std::int64_t>(query_offsets.size()) - 1; }
+  std::int64_t queries() const { return query_offsets.back(); }
+  std::int64_t keys() const { return key_offsets.back(); }
+};
+
+struct LongTiles {
+  TypeTiles l2l, l2g;
+};
+
+struct GlobalTiles {
+  TypeTiles g2g, g2l;
+};
+
+// Label tensors of a ragged batch (see labels/labels.h for who makes them); null: everything visible, no relative term.
+struct LabelTensors {
+  std::int64_t examples = 0;                     // B
+  const std::int64_t* long_offsets = nullptr;    // [B+1]
+  const std::int64_t* global_offsets = nullptr;  // [B+1]
+  std::int64_t radius = 0;                       // W = 2*radius+1
+  std::int64_t relative_labels = 0;              // R; 0: labels only mask, whatever their value
+  const std::uint8_t* l2l = nullptr;             // [T, W]; entries outside the example are not looked at
+  const std::uint8_t* l2g = nullptr;             // per example [L, G], one after the other
+  const std::uint8_t* g2g = nullptr;             // per example [G, G]
+  const std::uint8_t* g2l = nullptr;             // per example [G, L]
+};
+
+// The tiles of one operator. Throws Error when offsets do not start at 0 or are not monotone, radius < 0, R > 255, or a
+// label is neither below R nor kMasked (naming example, query and key).
+// Cost: one pass over the labels, in parallel over groups; about 0.4 bytes per pair, charged to `labels`.
+LongTiles build_long_tiles(const LabelTensors& labels);
+GlobalTiles build_global_tiles(const LabelTensors& labels);
+
+}  // namespace etc::sparse
