@@ -8,11 +8,36 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "etc_core/tensor/tensor.h"
 
 namespace etc {
+
+// The gradient of a variable. Closures hold this and not the variable, so that a value no gradient depends on is freed
+// in the forward pass already.
+class Gradient {
+ public:
+  Gradient(std::vector<std::int64_t> shape, bool needed) : shape_(std::move(shape)), needed_(needed) {}
+
+  bool needed() const { return needed_; }
+  bool defined() const { return static_cast<bool>(tensor_); }
+  Tensor& tensor() { return tensor_; }
+
+  // Memory for the gradient, uninitialised when there was none: the caller then writes, otherwise adds. The pattern is
+  //   const bool add = g.defined();  kernel(…, g.storage().data(), add);
+  Tensor& storage();
+  // Adds x, or, when there is no gradient yet, keeps x itself without a copy.
+  void add(const Tensor& x);
+  // Hands the gradient over, so that a closure may reuse its memory; there is none afterwards.
+  Tensor take();
+
+ private:
+  std::vector<std::int64_t> shape_;
+  Tensor tensor_;
+  bool needed_;
+};
 
 // A tensor with, perhaps, a gradient. Cheap handle: copies name the same variable.
 class Var {
@@ -23,28 +48,32 @@ class Var {
   bool defined() const { return node_ != nullptr; }
   const Tensor& value() const { return node_->value; }
   Tensor& value() { return node_->value; }
-  bool needs_grad() const { return node_ != nullptr && node_->needs_grad; }
-  bool has_grad() const { return node_ != nullptr && node_->grad.defined(); }
+  bool needs_grad() const { return node_ != nullptr && node_->gradient->needed(); }
+  bool has_grad() const { return node_ != nullptr && node_->gradient->defined(); }
 
-  // The gradient, made (zeroed) at the first call.
+  // The gradient, made (zeroed) at the first call. A variable that an operator made hands its gradient on during
+  // backward() and has none afterwards; one that the caller made (a leaf) keeps it.
   Tensor& grad();
-  void drop_grad() { node_->grad = Tensor(); }
+  void drop_grad() { node_->gradient->take(); }
+  const std::shared_ptr<Gradient>& gradient() const { return node_->gradient; }
 
  private:
   struct Node {
     Tensor value;
-    Tensor grad;
-    bool needs_grad = false;
+    std::shared_ptr<Gradient> gradient;
   };
   std::shared_ptr<Node> node_;
 };
 
 class Tape {
  public:
-  // A tape that does not record serves inference: values only, nothing saved.
-  explicit Tape(bool recording) : recording_(recording) {}
+  // A tape that does not record serves inference: values only, nothing saved. A checked tape looks at every result and
+  // every gradient for nan and inf: the replay of a step whose loss went wrong (slow).
+  explicit Tape(bool recording, bool checked = false) : recording_(recording), checked_(checked) {}
 
   bool recording() const { return recording_; }
+  bool checked() const { return checked_; }
+  // Throws Error on a tape that does not record or whose backward() has run.
   void record(std::function<void()> backward);
 
   // Runs all closures, last first, freeing each. The caller has put the loss's gradient into its variable before.
@@ -53,8 +82,13 @@ class Tape {
 
  private:
   bool recording_;
+  bool checked_;
   bool walked_ = false;
   std::vector<std::function<void()>> closures_;
 };
+
+// Throws Error "autograd: first bad operator: <operator>: <what> [shape] has n nan or inf (first at …)" when it has
+// any.
+void check_finite(const std::string& operator_name, const char* what, const Tensor& tensor);
 
 }  // namespace etc

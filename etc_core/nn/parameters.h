@@ -11,30 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "etc_core/tensor/tensor.h"
+#include "etc_core/autograd/parameter.h"
 
 namespace etc {
 
-// How a parameter starts (etc-core 3, task-wikihop 4).
-struct Initializer {
-  enum class Kind { zeros, ones, truncated_normal, glorot_uniform } kind = Kind::zeros;
-  float stddev = 0;  // truncated_normal: samples beyond two standard deviations are redrawn
-};
-
-struct Parameter {
-  std::string name;
-  Initializer initializer;
-  Tensor value;
-  Tensor grad;                // undefined until the first gradient; parameters without gradient are not updated
-  std::uint64_t version = 0;  // raised by whoever changes value: packed copies compare it
-
-  // The gradient, made (zeroed, Purpose::gradients) at the first call.
-  Tensor& gradient();
-};
-
 class ParameterSet {
  public:
-  // Throws Error on a name used twice. The value is not initialised yet.
+  // Throws Error on a name used twice. The value has no memory yet: initialize() or a load makes it.
   Parameter& add(std::string name, std::vector<std::int64_t> shape, Initializer initializer);
 
   Parameter* find(std::string_view name);
@@ -50,5 +33,8 @@ class ParameterSet {
   std::vector<std::unique_ptr<Parameter>> parameters_;  // addresses stay valid
   std::map<std::string, Parameter*, std::less<>> by_name_;
 };
+
+// Draws one parameter's value from (seed, name, element); what initialize() does for all.
+void initialize_parameter(Parameter& parameter, std::uint64_t seed);
 
 }  // namespace etc

@@ -1,0 +1,437 @@
+#include "etc_core/autograd/functions.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "etc_core/base/error.h"
+#include "etc_core/ops/elementwise.h"
+#include "etc_core/ops/embedding.h"
+#include "etc_core/ops/layer_norm.h"
+
+namespace etc {
+
+namespace {
+
+using Slot = std::shared_ptr<Gradient>;
+
+// Rows of a feed-forward layer computed at a time in inference: the [rows, F] block between its two products stays in
+// the caches, and rows do not depend on one another.
+constexpr std::int64_t kFeedForwardRows = 512;
+
+// Wraps an operator's result, checked on a checked tape.
+Var made(const Tape& tape, const std::string& name, Tensor y) {
+  if (tape.checked()) check_finite(name, "output", y);
+  return Var(std::move(y), tape.recording());
+}
+
+// Records a closure that runs only if a gradient reached y, with that gradient.
+void record(Tape& tape, const std::string& name, const Var& y, std::function<void(Tensor dy)> backward) {
+  const bool checked = tape.checked();
+  tape.record([slot = y.gradient(), checked, name = checked ? name : std::string(), backward = std::move(backward)] {
+    if (!slot->defined()) return;
+    Tensor dy = slot->take();
+    if (checked) check_finite(name, "gradient of output", dy);
+    backward(std::move(dy));
+  });
+}
+
+std::string dense_name(const Dense& dense) {
+  return "linear " + dense.parts.front().kernel->name;
+}
+
+const float* data_of(const Parameter* parameter) {
+  if (parameter == nullptr) return nullptr;
+  if (!parameter->value) fail("autograd", "{} has no value yet (initialize or load the parameters)", parameter->name);
+  return parameter->value.data();
+}
+
+// The kernel's two sizes as (in, out), whatever its layout.
+std::pair<std::int64_t, std::int64_t> in_out(const Dense::Part& part, ops::WeightLayout layout) {
+  const std::vector<std::int64_t>& shape = part.kernel->shape;
+  return layout == ops::WeightLayout::in_out ? std::pair(shape[0], shape[1]) : std::pair(shape[1], shape[0]);
+}
+
+void check_matrix(const char* where, const Var& x, std::int64_t cols) {
+  if (x.value().rank() == 2 && x.value().cols() == cols) return;
+  fail(where, "x: expected [M, {}], got {}", cols, x.value().shape_text());
+}
+
+void check_equal_shapes(const char* where, const Var& x, const Var& branch) {
+  if (x.value().shape() == branch.value().shape()) return;
+  fail(where, "x and branch must have equal shapes: x {}, branch {}", x.value().shape_text(),
+       branch.value().shape_text());
+}
+
+// y [rows, dense.out()] = act(x·W + b), from packed weights if there are any and `packed` allows it.
+void run_dense(const Dense& dense, bool packed, const float* x, std::int64_t rows, Device device, ops::Activation act,
+               float* y) {
+  ops::LinearForward args;
+  args.rows = rows;
+  args.in = dense.in();
+  args.x = x;
+  args.x_stride = args.in;
+  args.layout = dense.layout;
+  args.activation = act;
+  args.y_stride = dense.out();
+  if (packed && dense.packed != nullptr) {
+    args.out = dense.out();
+    args.packed = dense.packed;
+    args.bias = dense.packed_bias;
+    args.y = y;
+    ops::linear(device, args);
+    return;
+  }
+  for (const Dense::Part& part : dense.parts) {
+    args.out = in_out(part, dense.layout).second;
+    args.weight = data_of(part.kernel);
+    args.bias = data_of(part.bias);
+    args.y = y;
+    ops::linear(device, args);
+    y += args.out;
+  }
+}
+
+// Adds to the gradients of the parts, and writes (or adds to) dx unless it is null. dz [rows, dense.out()].
+void run_dense_backward(const Dense& dense, const float* x, std::int64_t rows, Device device, const float* dz,
+                        float* dx, bool add_to_dx) {
+  ops::LinearBackward args;
+  args.rows = rows;
+  args.in = dense.in();
+  args.dz_stride = dense.out();
+  args.x = x;
+  args.x_stride = args.in;
+  args.layout = dense.layout;
+  args.dx = dx;
+  args.dx_stride = args.in;
+  for (const Dense::Part& part : dense.parts) {
+    args.out = in_out(part, dense.layout).second;
+    args.dz = dz;
+    args.weight = data_of(part.kernel);
+    args.add_to_dx = add_to_dx;
+    args.dweight = part.kernel->gradient().data();
+    args.dbias = part.bias != nullptr ? part.bias->gradient().data() : nullptr;
+    ops::linear_backward(device, args);
+    dz += args.out;
+    add_to_dx = true;
+  }
+}
+
+// Where an operator writes or adds its input's gradient; null when nobody needs it.
+struct InputGradient {
+  explicit InputGradient(const Slot& slot)
+      : add(slot->needed() && slot->defined()), data(slot->needed() ? slot->storage().data() : nullptr) {}
+  bool add;
+  float* data;
+};
+
+}  // namespace
+
+ops::HiddenDropout Dropout::arguments() const {
+  ops::HiddenDropout args;
+  if (rate == 0) return args;
+  args.rate = rate;
+  args.seed = seed;
+  args.layer = layer;
+  args.site = site;
+  args.examples = static_cast<std::int64_t>(rows->offsets.size()) - 1;
+  args.offsets = rows->offsets.data();
+  args.sample_ordinals = rows->sample_ordinals.data();
+  return args;
+}
+
+std::int64_t Dense::in() const {
+  return in_out(parts.front(), layout).first;
+}
+
+std::int64_t Dense::out() const {
+  std::int64_t sum = 0;
+  for (const Part& part : parts) sum += in_out(part, layout).second;
+  return sum;
+}
+
+Var linear(Tape& tape, const Var& x, const Dense& dense) {
+  check_matrix("linear", x, dense.in());
+  const Tensor& value = x.value();
+  Tensor y = Tensor::empty({value.rows(), dense.out()}, Purpose::activations, value.device());
+  run_dense(dense, !tape.recording(), value.data(), value.rows(), value.device(), ops::Activation::linear, y.data());
+  const std::string name = tape.checked() ? dense_name(dense) : "";
+  Var result = made(tape, name, std::move(y));
+  if (tape.recording()) {
+    record(tape, name, result, [dense, value, slot = x.gradient()](Tensor dy) {
+      const InputGradient dx(slot);
+      run_dense_backward(dense, value.data(), value.rows(), value.device(), dy.data(), dx.data, dx.add);
+    });
+  }
+  return result;
+}
+
+Var activation(Tape& tape, const Var& x, ops::Activation act) {
+  const Tensor& value = x.value();
+  Tensor y = Tensor::empty(value.shape(), Purpose::activations, value.device());
+  ops::activation_forward(value.device(), act, value.data(), y.data(), value.size());
+  Var result = made(tape, "activation", std::move(y));
+  if (tape.recording() && x.needs_grad()) {
+    record(tape, "activation", result, [act, value, slot = x.gradient()](Tensor dy) {
+      ops::activation_backward(value.device(), act, value.data(), dy.data(), dy.data(), value.size());
+      slot->add(dy);
+    });
+  }
+  return result;
+}
+
+Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation act, const Dense& second) {
+  check_matrix("feed_forward", x, first.in());
+  if (second.in() != first.out()) fail("feed_forward", "expected W2 [F={}, H], got F={}", first.out(), second.in());
+  const Tensor& value = x.value();
+  const Device device = value.device();
+  const std::int64_t rows = value.rows(), inner = first.out();
+  Tensor y = Tensor::empty({rows, second.out()}, Purpose::activations, device);
+  const std::string name = tape.checked() ? "feed_forward " + first.parts.front().kernel->name : "";
+  if (!tape.recording()) {
+    const Tensor h = Tensor::empty({std::min(rows, kFeedForwardRows), inner}, Purpose::scratch, device);
+    for (std::int64_t row = 0; row < rows; row += kFeedForwardRows) {
+      const std::int64_t n = std::min(kFeedForwardRows, rows - row);
+      run_dense(first, true, value.data() + row * value.cols(), n, device, act, h.data());
+      run_dense(second, true, h.data(), n, device, ops::Activation::linear, y.data() + row * y.cols());
+    }
+    return made(tape, name, std::move(y));
+  }
+  Tensor z = Tensor::empty({rows, inner}, Purpose::activations, device);
+  run_dense(first, false, value.data(), rows, device, ops::Activation::linear, z.data());
+  {
+    const Tensor h = Tensor::empty({rows, inner}, Purpose::scratch, device);
+    ops::activation_forward(device, act, z.data(), h.data(), z.size());
+    run_dense(second, false, h.data(), rows, device, ops::Activation::linear, y.data());
+  }
+  Var result = made(tape, name, std::move(y));
+  record(tape, name, result, [first, act, second, value, z, slot = x.gradient()](Tensor dy) {
+    const Device on = value.device();
+    const Tensor dh = Tensor::empty(z.shape(), Purpose::scratch, on);
+    {
+      const Tensor h = Tensor::empty(z.shape(), Purpose::scratch, on);
+      ops::activation_forward(on, act, z.data(), h.data(), z.size());
+      run_dense_backward(second, h.data(), z.rows(), on, dy.data(), dh.data(), false);
+    }
+    dy = Tensor();
+    ops::activation_backward(on, act, z.data(), dh.data(), dh.data(), z.size());
+    const InputGradient dx(slot);
+    run_dense_backward(first, value.data(), value.rows(), on, dh.data(), dx.data, dx.add);
+  });
+  return result;
+}
+
+namespace {
+
+// layer_norm and residual_layer_norm: `branch` undefined for the former.
+Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta, const Dropout& dropout) {
+  check_matrix("layer_norm", x, gamma.size());
+  const Tensor& value = x.value();
+  const Device device = value.device();
+  const std::int64_t rows = value.rows(), cols = value.cols();
+  Tensor y = Tensor::empty({rows, cols}, Purpose::activations, device);
+  Tensor sum, mean, rstd;
+  ops::LayerNormForward args;
+  args.rows = rows;
+  args.cols = cols;
+  args.x = value.data();
+  args.gamma = data_of(&gamma);
+  args.beta = data_of(&beta);
+  args.y = y.data();
+  if (branch.defined()) {
+    check_equal_shapes("residual_layer_norm", x, branch);
+    args.branch = branch.value().data();
+    args.dropout = dropout.arguments();
+  }
+  if (tape.recording()) {
+    sum = value;
+    if (branch.defined()) {
+      sum = Tensor::empty({rows, cols}, Purpose::activations, device);
+      args.sum = sum.data();
+    }
+    mean = Tensor::empty({rows}, Purpose::activations, device);
+    rstd = Tensor::empty({rows}, Purpose::activations, device);
+    args.mean = mean.data();
+    args.rstd = rstd.data();
+  }
+  ops::layer_norm(device, args);
+  const std::string name = tape.checked() ? "layer_norm " + gamma.name : "";
+  Var result = made(tape, name, std::move(y));
+  if (!tape.recording()) return result;
+  record(tape, name, result,
+         [&gamma, &beta, dropout, sum, mean, rstd, slot = x.gradient(),
+          branch_slot = branch.defined() ? branch.gradient() : nullptr](Tensor dy) {
+           ops::LayerNormBackward back;
+           back.rows = sum.rows();
+           back.cols = sum.cols();
+           back.dy = dy.data();
+           back.sum = sum.data();
+           back.mean = mean.data();
+           back.rstd = rstd.data();
+           back.gamma = data_of(&gamma);
+           back.dgamma = gamma.gradient().data();
+           back.dbeta = beta.gradient().data();
+           const InputGradient dx(slot);
+           back.dx = dx.data;
+           back.add_to_dx = dx.add;
+           const bool to_branch = branch_slot != nullptr && branch_slot->needed();
+           if (to_branch) {
+             back.dbranch = dy.data();  // in place: dy is this closure's own
+             back.dropout = dropout.arguments();
+           }
+           ops::layer_norm_backward(sum.device(), back);
+           if (to_branch) branch_slot->add(dy);
+         });
+  return result;
+}
+
+}  // namespace
+
+Var layer_norm(Tape& tape, const Var& x, Parameter& gamma, Parameter& beta) {
+  return normalized(tape, x, Var(), gamma, beta, Dropout());
+}
+
+Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta,
+                        const Dropout& dropout) {
+  return normalized(tape, x, branch, gamma, beta, dropout);
+}
+
+namespace {
+
+// y = base + dropout(a), base null: dropout(a).
+void run_dropout(const Tensor& a, const float* base, float* y, const Dropout& dropout) {
+  ops::DropoutAdd args;
+  args.rows = a.rows();
+  args.cols = a.cols();
+  args.a = a.data();
+  args.base = base;
+  args.y = y;
+  args.dropout = dropout.arguments();
+  ops::dropout_add(a.device(), args);
+}
+
+}  // namespace
+
+Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout) {
+  check_equal_shapes("residual", x, branch);
+  Tensor y = Tensor::empty(x.value().shape(), Purpose::activations, x.value().device());
+  run_dropout(branch.value(), x.value().data(), y.data(), dropout);
+  Var result = made(tape, "residual", std::move(y));
+  if (!tape.recording()) return result;
+  record(tape, "residual", result, [dropout, slot = x.gradient(), branch_slot = branch.gradient()](Tensor dy) {
+    if (branch_slot->needed()) {
+      // Two gradients from one: the branch's is a tensor of its own, x takes dy over.
+      const Tensor dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device());
+      run_dropout(dy, nullptr, dbranch.data(), dropout);
+      branch_slot->add(dbranch);
+    }
+    if (slot->needed()) slot->add(dy);
+  });
+  return result;
+}
+
+Var dropout(Tape& tape, const Var& x, const Dropout& dropout) {
+  if (dropout.rate == 0) return x;
+  Tensor y = Tensor::empty(x.value().shape(), Purpose::activations, x.value().device());
+  run_dropout(x.value(), nullptr, y.data(), dropout);
+  Var result = made(tape, "dropout", std::move(y));
+  if (tape.recording() && x.needs_grad()) {
+    record(tape, "dropout", result, [dropout, slot = x.gradient()](Tensor dy) {
+      run_dropout(dy, nullptr, dy.data(), dropout);
+      slot->add(dy);
+    });
+  }
+  return result;
+}
+
+namespace {
+
+ops::EmbeddingTerm term(const Lookup& lookup, std::int64_t rows, std::int64_t cols) {
+  ops::EmbeddingTerm result;
+  if (lookup.table == nullptr) return result;
+  if (static_cast<std::int64_t>(lookup.ids->size()) != rows) {
+    fail("embedding", "{}: expected {} ids, got {}", lookup.name, rows, lookup.ids->size());
+  }
+  if (lookup.table->shape.at(1) != cols) {
+    fail("embedding", "{}: expected a table [{}, {}], got [{}, {}]", lookup.table->name, lookup.table->shape[0], cols,
+         lookup.table->shape[0], lookup.table->shape[1]);
+  }
+  result.table = data_of(lookup.table);
+  result.limit = lookup.table->shape[0];
+  result.ids = lookup.ids->data();
+  result.name = lookup.name;
+  return result;
+}
+
+}  // namespace
+
+Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
+              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Tensor& adder) {
+  const std::int64_t count = rows->offsets.back();
+  Tensor e = Tensor::empty({count, width}, Purpose::activations);
+  ops::EmbeddingForward args;
+  args.rows = count;
+  args.cols = width;
+  args.base = base.defined() ? base.value().data() : nullptr;
+  args.tokens = term(tokens, count, width);
+  args.segments = term(segments, count, width);
+  args.positions = term(positions, count, width);
+  args.adder = adder.data();
+  args.e = e.data();
+  args.examples = static_cast<std::int64_t>(rows->offsets.size()) - 1;
+  args.offsets = rows->offsets.data();
+  ops::embedding(e.device(), args);
+  Var result = made(tape, "embedding", std::move(e));
+  if (!tape.recording()) return result;
+  record(tape, "embedding", result,
+         [tokens, segments, positions, base_slot = base.defined() ? base.gradient() : nullptr](Tensor de) {
+           for (const Lookup* lookup : {&tokens, &segments, &positions}) {
+             if (lookup->table == nullptr) continue;
+             ops::EmbeddingBackward back;
+             back.rows = de.rows();
+             back.cols = de.cols();
+             back.limit = lookup->table->shape[0];
+             back.de = de.data();
+             back.ids = lookup->ids->data();
+             back.dtable = lookup->table->gradient().data();
+             ops::embedding_backward(de.device(), back);
+           }
+           if (base_slot != nullptr && base_slot->needed()) base_slot->add(de);
+         });
+  return result;
+}
+
+std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, Stretch fn) {
+  if (!tape.recording()) return fn(tape, inputs, Pass::forward);
+  std::vector<Var> results;
+  {
+    Tape silent(false, tape.checked());
+    for (const Var& result : fn(silent, inputs, Pass::forward)) results.push_back(Var(result.value(), true));
+  }
+  std::vector<Tensor> values;
+  std::vector<Slot> input_slots, result_slots;
+  for (const Var& input : inputs) {
+    values.push_back(input.value());
+    input_slots.push_back(input.gradient());
+  }
+  for (const Var& result : results) result_slots.push_back(result.gradient());
+  tape.record([fn = std::move(fn), values, input_slots, result_slots, checked = tape.checked()] {
+    if (std::none_of(result_slots.begin(), result_slots.end(), [](const Slot& slot) { return slot->defined(); }))
+      return;
+    std::vector<Var> again;
+    for (std::size_t i = 0; i < values.size(); ++i) again.push_back(Var(values[i], input_slots[i]->needed()));
+    Tape inner(true, checked);
+    {
+      const std::vector<Var> recomputed = fn(inner, again, Pass::recompute);
+      for (std::size_t i = 0; i < recomputed.size(); ++i) {
+        if (result_slots[i]->defined()) recomputed[i].gradient()->add(result_slots[i]->take());
+      }
+    }
+    inner.backward();
+    for (std::size_t i = 0; i < again.size(); ++i) {
+      if (again[i].has_grad()) input_slots[i]->add(again[i].gradient()->take());
+    }
+  });
+  return results;
+}
+
+}  // namespace etc

@@ -1,0 +1,104 @@
+// The dense operators of ops/ as functions of variables on a tape. The two attention operators are in
+// autograd/attention.h.
+//
+// Every function computes its result at once; on a recording tape it also records a closure that takes the result's
+// gradient, adds to the gradients of its inputs and parameters, and is destroyed with all it saved. A result whose
+// gradient nobody wrote passes nothing on, and a parameter that no gradient reaches keeps an undefined `grad`.
+// What must outlive the walk is held by the closures (shared pointers); parameters and packed weights must outlive it
+// anyway.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "etc_core/autograd/parameter.h"
+#include "etc_core/autograd/tape.h"
+#include "etc_core/ops/activation.h"
+#include "etc_core/ops/dropout.h"
+#include "etc_core/ops/linear.h"
+
+namespace etc {
+
+// Which rows of one side of a batch belong to which example.
+struct RaggedRows {
+  std::vector<std::int64_t> offsets;           // [B+1]
+  std::vector<std::uint64_t> sample_ordinals;  // [B]; keys dropout
+};
+
+// One dropout site of hidden states (ops/dropout.h says which numbers it draws). The default is the identity.
+struct Dropout {
+  float rate = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t layer = 0;
+  DropoutSite site = DropoutSite::head;
+  std::shared_ptr<const RaggedRows> rows;  // needed when rate > 0
+
+  ops::HiddenDropout arguments() const;
+};
+
+// A dense layer, or several that read the same input and write their results side by side.
+struct Dense {
+  struct Part {
+    Parameter* kernel = nullptr;  // [in, out]; [out, in] with layout out_in
+    Parameter* bias = nullptr;    // [out]; null: none
+  };
+  std::vector<Part> parts;
+  ops::WeightLayout layout = ops::WeightLayout::in_out;
+  // All parts side by side, packed: read instead of the kernels by tapes that do not record.
+  const ops::PackedWeights* packed = nullptr;
+  const float* packed_bias = nullptr;
+
+  std::int64_t in() const;
+  std::int64_t out() const;  // of all parts together
+};
+
+// y = [x·W_0 + b_0 | x·W_1 + b_1 | …].   x [M, in] → y [M, out].   Saves x.
+Var linear(Tape& tape, const Var& x, const Dense& dense);
+
+// y = act(x), element by element. Saves x.
+Var activation(Tape& tape, const Var& x, ops::Activation act);
+
+// y = act(x·W1 + b1)·W2 + b2 (etc-core 6.3).   x [M, H] → y [M, H].
+// Saves x and x·W1 + b1 [M, F]; the activation's result is computed again in backward rather than kept.
+Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation act, const Dense& second);
+
+// y = (x − mean)·rstd·gamma + beta over the last axis.   x, y [M, H].   Saves x, mean, rstd.
+Var layer_norm(Tape& tape, const Var& x, Parameter& gamma, Parameter& beta);
+
+// y = layer_norm(x + dropout(branch)).   x, branch, y [M, H].   Saves the sum, mean, rstd.
+Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta,
+                        const Dropout& dropout);
+
+// y = x + dropout(branch).   Saves nothing.
+Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout);
+
+// y = dropout(x); with rate 0 y is x itself. Saves nothing.
+Var dropout(Tape& tape, const Var& x, const Dropout& dropout);
+
+// One table of an embedding sum; `ids` must be as many as there are rows.
+struct Lookup {
+  Parameter* table = nullptr;  // [rows, H]; null: absent
+  std::shared_ptr<const std::vector<std::int32_t>> ids;
+  const char* name = "";  // of the ids, for messages: "token_ids"
+};
+
+// e = base + tokens + segments + positions + adder (etc-core 3; rules for ids out of range: ops/embedding.h).
+//   base   [M, H] variable, undefined: absent;   adder   [M, H] tensor without gradient, undefined: absent
+// Saves the ids.
+Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
+              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Tensor& adder);
+
+// Which run of a checkpointed stretch a function is called for.
+enum class Pass { forward, recompute };
+
+// Keeps only the inputs of a stretch of the computation: runs fn without recording now and, in backward, once more on
+// a tape of its own which is then walked. fn must compute the same bits both times; it may use parameters, which get
+// their gradients. Gradients of inputs that fn does not use stay undefined.
+// On a tape that does not record this is fn itself.
+using Stretch = std::function<std::vector<Var>(Tape& tape, const std::vector<Var>& inputs, Pass pass)>;
+std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, Stretch fn);
+
+}  // namespace etc

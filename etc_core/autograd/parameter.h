@@ -1,0 +1,35 @@
+// One trainable variable. Operators on the tape read `value` and add to `gradient()`; nn/parameters.h holds the set.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "etc_core/tensor/tensor.h"
+
+namespace etc {
+
+// How a parameter starts (etc-core 3, task-wikihop 4).
+struct Initializer {
+  enum class Kind { zeros, ones, truncated_normal, glorot_uniform } kind = Kind::zeros;
+  float stddev = 0;  // truncated_normal: samples beyond two standard deviations are redrawn
+};
+
+struct Parameter {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  Initializer initializer;
+  Tensor value;               // undefined until initialize() or a load: a model can be counted without its memory
+  Tensor grad;                // undefined until the first gradient; parameters without gradient are not updated
+  std::uint64_t version = 0;  // raised by whoever changes value: packed copies compare it
+
+  std::int64_t size() const;  // product of the shape
+
+  // Uninitialised memory for the value, made at the first call; raises version.
+  Tensor& allocate();
+
+  // The gradient, made (zeroed, Purpose::gradients) at the first call.
+  Tensor& gradient();
+};
+
+}  // namespace etc

@@ -1,0 +1,74 @@
+#include "etc_core/autograd/tape.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/shape.h"
+#include "etc_core/ops/elementwise.h"
+
+namespace etc {
+
+Tensor& Gradient::storage() {
+  if (!tensor_) tensor_ = Tensor::empty(shape_, Purpose::activations);
+  return tensor_;
+}
+
+void Gradient::add(const Tensor& x) {
+  if (x.shape() != shape_) {
+    fail("autograd", "gradient: expected shape {}, got {}", shape_text(shape_), x.shape_text());
+  }
+  if (!tensor_) {
+    tensor_ = x;
+  } else {
+    ops::add(x.device(), tensor_.data(), x.data(), tensor_.data(), x.size());
+  }
+}
+
+Tensor Gradient::take() {
+  Tensor taken = std::move(tensor_);
+  tensor_ = Tensor();
+  return taken;
+}
+
+Var::Var(Tensor value, bool needs_grad) : node_(std::make_shared<Node>()) {
+  node_->gradient = std::make_shared<Gradient>(value.shape(), needs_grad);
+  node_->value = std::move(value);
+}
+
+Tensor& Var::grad() {
+  Gradient& gradient = *node_->gradient;
+  if (!gradient.defined()) gradient.storage().zero();
+  return gradient.tensor();
+}
+
+void Tape::record(std::function<void()> backward) {
+  if (!recording_) fail("autograd", "record: this tape does not record");
+  if (walked_) fail("autograd", "record: backward() of this tape has run (use a tape per forward pass)");
+  closures_.push_back(std::move(backward));
+}
+
+void Tape::backward() {
+  if (!recording_) fail("autograd", "backward: this tape does not record");
+  if (walked_) fail("autograd", "backward: called twice on one tape (what operators saved is gone)");
+  walked_ = true;
+  while (!closures_.empty()) {
+    const std::function<void()> closure = std::move(closures_.back());
+    closures_.pop_back();
+    closure();
+  }
+}
+
+void check_finite(const std::string& operator_name, const char* what, const Tensor& tensor) {
+  std::int64_t bad = 0, first = -1;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    if (std::isfinite(tensor.data()[i])) continue;
+    if (bad++ == 0) first = i;
+  }
+  if (bad == 0) return;
+  fail("autograd", "first bad operator: {}: {} {} has {} nan or inf (first at row {}, column {})", operator_name, what,
+       tensor.shape_text(), bad, first / std::max<std::int64_t>(1, tensor.cols()),
+       first % std::max<std::int64_t>(1, tensor.cols()));
+}
+
+}  // namespace etc

@@ -1,0 +1,129 @@
+#include "etc_core/checkpoint/model_files.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/shape.h"
+#include "etc_core/checkpoint/atomic_folder.h"
+#include "etc_core/checkpoint/tensor_file.h"
+
+namespace etc {
+
+namespace {
+
+constexpr std::string_view kEncoderPrefix = "etc_document_bert/";
+constexpr std::string_view kPositionPrefix = "position_emb_lookup_";
+
+bool begins_with(std::string_view name, std::string_view prefix) {
+  return name.substr(0, prefix.size()) == prefix;
+}
+
+bool is_encoder_tensor(std::string_view name) {
+  return begins_with(name, kEncoderPrefix) || begins_with(name, kPositionPrefix);
+}
+
+// The name under which the file has the parameter, or empty.
+std::string name_in_file(const TensorFileReader& file, const std::string& name) {
+  if (file.has(name)) return name;
+  if (begins_with(name, kPositionPrefix)) {
+    const std::string prefixed = std::string(kEncoderPrefix) + name;
+    if (file.has(prefixed)) return prefixed;
+  }
+  return "";
+}
+
+std::string element_text(const std::vector<std::int64_t>& shape, std::int64_t index) {
+  std::vector<std::int64_t> position(shape.size());
+  for (std::size_t axis = shape.size(); axis-- > 0;) {
+    position[axis] = index % shape[axis];
+    index /= shape[axis];
+  }
+  return shape_text(position);
+}
+
+std::string in_message(const std::filesystem::path& file) {
+  return "checkpoint: " + file.string();
+}
+
+}  // namespace
+
+Json read_model_config(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / "config.json";
+  Json config = read_json_file(file);
+  if (!config.is_object() || !config.contains("model")) {
+    fail_usage("config: " + file.string(), "expected an object with a section \"model\"");
+  }
+  return config;
+}
+
+EtcConfig read_etc_config(const std::filesystem::path& folder) {
+  const Json config = read_model_config(folder);
+  EtcConfig result =
+      etc_config_from_json(config.at("model"), "config: " + (folder / "config.json").string() + ": model", true);
+  result.validate();
+  return result;
+}
+
+void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters) {
+  TensorFileWriter file;
+  for (const auto& parameter : parameters.all()) {
+    if (!parameter->value) fail("checkpoint", "{} has no value to save", parameter->name);
+    file.add(parameter->name, parameter->value);
+  }
+  file.set_metadata("format", "pt");  // what other readers of safetensors expect; numbers are plain row-major
+  file.write(folder / "model.safetensors");
+  write_file_atomically(folder / "config.json", json_text(config));
+}
+
+void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters) {
+  AtomicFolder update(folder);
+  write_model(update.path(), config, parameters);
+  update.commit();
+}
+
+void load_parameters(const std::filesystem::path& file_path, ParameterSet& parameters, Match match) {
+  const TensorFileReader file(file_path);
+  const std::string where = in_message(file_path);
+  std::vector<std::pair<Parameter*, std::string>> pairs;  // parameter, name in the file
+  std::set<std::string, std::less<>> used;
+  std::vector<std::string> unmatched;
+  for (const auto& parameter : parameters.all()) {
+    if (match == Match::encoder && !is_encoder_tensor(parameter->name)) continue;
+    const std::string name = name_in_file(file, parameter->name);
+    if (name.empty()) {
+      unmatched.push_back(fmt::format("{} {} absent in file", parameter->name, shape_text(parameter->shape)));
+      continue;
+    }
+    used.insert(name);
+    const TensorEntry& entry = file.entry(name);
+    if (entry.shape != parameter->shape) {
+      unmatched.push_back(
+          fmt::format("{} expected {}, got {}", name, shape_text(parameter->shape), shape_text(entry.shape)));
+      continue;
+    }
+    pairs.emplace_back(parameter.get(), name);
+  }
+  for (const auto& [name, entry] : file.entries()) {
+    if (used.count(name) != 0 || (match == Match::encoder && !is_encoder_tensor(name))) continue;
+    unmatched.push_back(fmt::format("{} {} unused", name, shape_text(entry.shape)));
+  }
+  if (!unmatched.empty()) {
+    fail(where, "{} tensor{} unmatched: {}", unmatched.size(), unmatched.size() == 1 ? "" : "s",
+         fmt::join(unmatched, "; "));
+  }
+  for (const auto& [parameter, name] : pairs) {
+    const Tensor& value = parameter->allocate();
+    file.read_floats(name, value.data());
+    const float* first = value.data();
+    const float* bad = std::find_if(first, first + value.size(), [](float x) { return !std::isfinite(x); });
+    if (bad != first + value.size()) {
+      fail(where, "{} {}: expected finite weights, got {} at element {}", name, shape_text(parameter->shape), *bad,
+           element_text(parameter->shape, bad - first));
+    }
+  }
+}
+
+}  // namespace etc

@@ -1,0 +1,39 @@
+// A model directory: config.json (section "model": the fields of EtcConfig; other sections belong to task and data)
+// and model.safetensors (parameters under their names of etc-core 12).
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "etc_core/base/json.h"
+#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/parameters.h"
+
+namespace etc {
+
+// Which tensors of model and file must correspond.
+enum class Match {
+  exact,    // every parameter is in the file, every tensor of the file is a parameter
+  encoder,  // so for the encoder's tensors; heads are left as they are, in the model and in the file
+};
+
+// The whole config.json of a model directory. Throws UsageError when it has no section "model".
+Json read_model_config(const std::filesystem::path& folder);
+
+// Its section "model", strict and validated.
+EtcConfig read_etc_config(const std::filesystem::path& folder);
+
+// Writes config.json and model.safetensors into an existing folder (of an AtomicFolder, say). `config` is the whole
+// document with its section "model". Parameters without a value are an Error.
+void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters);
+
+// Replaces or makes the model directory in one step.
+void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters);
+
+// Fills the parameters from a file of tensors (F32, F16, BF16). The position tables are found with and without the
+// model prefix (etc-core 12.2).
+// Errors: tensors that do not correspond (all of them listed by name and shape), other shapes, nan or inf (naming
+//   tensor and element). On an error some parameters may have been filled already.
+void load_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact);
+
+}  // namespace etc

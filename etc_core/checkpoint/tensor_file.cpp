@@ -1,0 +1,318 @@
+#include "etc_core/checkpoint/tensor_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/shape.h"
+
+namespace etc {
+
+static_assert(std::endian::native == std::endian::little, "tensor files are read and written as they lie in memory");
+
+namespace {
+
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+constexpr const char* kMetadataKey = "__metadata__";
+
+struct DtypeInfo {
+  const char* name;
+  std::uint64_t bytes;
+};
+constexpr std::array<DtypeInfo, 13> kDtypes = {{{"F64", 8},
+                                                {"F32", 4},
+                                                {"F16", 2},
+                                                {"BF16", 2},
+                                                {"I64", 8},
+                                                {"I32", 4},
+                                                {"I16", 2},
+                                                {"I8", 1},
+                                                {"U64", 8},
+                                                {"U32", 4},
+                                                {"U16", 2},
+                                                {"U8", 1},
+                                                {"BOOL", 1}}};
+
+const DtypeInfo& info(StoredDtype dtype) {
+  return kDtypes[static_cast<std::size_t>(dtype)];
+}
+
+// A whole number >= 0 that fits into int64.
+bool is_count(const Json& json) {
+  return json.is_number_unsigned() && json.get<std::uint64_t>() < std::uint64_t{1} << 63;
+}
+
+TensorEntry parse_entry(const std::string& where, const Json& json) {
+  if (!json.is_object()) fail(where, "expected an object with dtype, shape and data_offsets, got {}", json.type_name());
+  for (const auto& [key, value] : json.items()) {
+    if (key != "dtype" && key != "shape" && key != "data_offsets") fail(where, "unknown key {}", key);
+  }
+  TensorEntry entry;
+  const auto dtype = json.find("dtype");
+  if (dtype == json.end() || !dtype->is_string()) fail(where, "dtype: expected a string");
+  const auto known =
+      std::find_if(kDtypes.begin(), kDtypes.end(), [&](const DtypeInfo& one) { return *dtype == one.name; });
+  if (known == kDtypes.end()) fail(where, "dtype: expected a known type such as F32, got {}", dtype->dump());
+  entry.dtype = static_cast<StoredDtype>(known - kDtypes.begin());
+
+  const auto shape = json.find("shape");
+  if (shape == json.end() || !shape->is_array()) fail(where, "shape: expected a list of sizes");
+  std::uint64_t bytes = known->bytes;
+  for (const Json& size : *shape) {
+    if (!is_count(size)) fail(where, "shape: expected sizes >= 0, got {}", shape->dump());
+    entry.shape.push_back(size.get<std::int64_t>());
+    // A later 0 would hide the overflow of the sizes before it, so check every product, also with 1 for each 0.
+    if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(1, size.get<std::uint64_t>()), &bytes)) {
+      fail(where, "shape: {} is too large", shape->dump());
+    }
+  }
+  const bool empty = std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end();
+
+  const auto offsets = json.find("data_offsets");
+  if (offsets == json.end() || !offsets->is_array() || offsets->size() != 2 || !is_count((*offsets)[0]) ||
+      !is_count((*offsets)[1])) {
+    fail(where, "data_offsets: expected two offsets >= 0");
+  }
+  entry.begin = (*offsets)[0].get<std::uint64_t>();
+  entry.end = (*offsets)[1].get<std::uint64_t>();
+  if (entry.end < entry.begin || entry.end - entry.begin != (empty ? 0 : bytes)) {
+    fail(where, "data_offsets: expected {} bytes for {} {}, got [{}, {}]", empty ? 0 : bytes, known->name,
+         shape_text(entry.shape), entry.begin, entry.end);
+  }
+  return entry;
+}
+
+float float_from_half(std::uint16_t half) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
+  const std::uint32_t exponent = (half >> 10) & 0x1fu, fraction = half & 0x3ffu;
+  if (exponent == 0) {  // zero or subnormal: fraction · 2^-24
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
+}
+
+float float_from_brain(std::uint16_t brain) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16);
+}
+
+}  // namespace
+
+const char* stored_dtype_name(StoredDtype dtype) {
+  return info(dtype).name;
+}
+
+std::int64_t TensorEntry::size() const {
+  return static_cast<std::int64_t>((end - begin) / info(dtype).bytes);
+}
+
+TensorFileReader::TensorFileReader(const std::filesystem::path& path) : path_(path) {
+  const std::string where = path.string();
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) fail(where, "cannot open: {}", std::strerror(errno));
+  try {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) fail(where, "expected a regular file");
+    const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+    if (file_bytes < 8) fail(where, "expected a safetensors file of at least 8 bytes, got {}", file_bytes);
+    std::uint64_t header_bytes = 0;
+    read_bytes(0, 8, &header_bytes);
+    if (header_bytes > kMaxHeaderBytes || header_bytes > file_bytes - 8) {
+      fail(where, "header: expected at most {} bytes, got {} (not a safetensors file, or cut off)",
+           std::min(kMaxHeaderBytes, file_bytes - 8), header_bytes);
+    }
+    std::string text(header_bytes, '\0');
+    read_bytes(8, header_bytes, text.data());
+    data_start_ = 8 + header_bytes;
+    if (text.empty() || text.front() != '{') fail(where, "header: expected a JSON object");
+    const Json header = parse_json(text, where + ": header");
+    for (const auto& [name, json] : header.items()) {
+      if (name == kMetadataKey) {
+        if (!json.is_object()) fail(where, "header: {}: expected an object of strings", name);
+        for (const auto& [key, value] : json.items()) {
+          if (!value.is_string()) fail(where, "header: {}: {}: expected a string", name, key);
+          metadata_[key] = value.get<std::string>();
+        }
+      } else {
+        entries_[name] = parse_entry(where + ": " + name, json);
+      }
+    }
+    std::vector<std::pair<const TensorEntry*, const std::string*>> in_order;
+    for (const auto& [name, entry] : entries_) in_order.emplace_back(&entry, &name);
+    std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
+    });
+    std::uint64_t expected = 0;
+    for (const auto& [entry, name] : in_order) {
+      if (entry->begin != expected) {
+        fail(where, "{}: data_offsets: expected to begin at {}, got {} (tensors overlap or leave a hole)", *name,
+             expected, entry->begin);
+      }
+      expected = entry->end;
+    }
+    if (expected != file_bytes - data_start_) {
+      fail(where, "expected {} bytes of tensors, got {} (the file is cut off or too long)", expected,
+           file_bytes - data_start_);
+    }
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+TensorFileReader::~TensorFileReader() {
+  ::close(descriptor_);
+}
+
+void TensorFileReader::read_bytes(std::uint64_t begin, std::uint64_t size, void* out) const {
+  auto* to = static_cast<char*>(out);
+  while (size > 0) {
+    const ssize_t got = ::pread(descriptor_, to, size, static_cast<off_t>(begin));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path_.string(), "cannot read: {}", std::strerror(errno));
+    if (got == 0) fail(path_.string(), "cannot read: the file became shorter");
+    to += got;
+    begin += static_cast<std::uint64_t>(got);
+    size -= static_cast<std::uint64_t>(got);
+  }
+}
+
+const TensorEntry& TensorFileReader::entry(std::string_view name) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) fail(path_.string(), "no tensor {}", name);
+  return found->second;
+}
+
+void TensorFileReader::read_floats(std::string_view name, float* out) const {
+  const TensorEntry& what = entry(name);
+  if (what.dtype == StoredDtype::f32) {
+    read_bytes(data_start_ + what.begin, what.end - what.begin, out);
+    return;
+  }
+  if (what.dtype != StoredDtype::f16 && what.dtype != StoredDtype::bf16) {
+    fail(path_.string(), "{}: expected F32, F16 or BF16, got {}", name, stored_dtype_name(what.dtype));
+  }
+  const auto widen = what.dtype == StoredDtype::f16 ? float_from_half : float_from_brain;
+  std::vector<std::uint16_t> block(1 << 16);
+  const std::int64_t size = what.size();
+  for (std::int64_t first = 0; first < size; first += static_cast<std::int64_t>(block.size())) {
+    const auto count = std::min<std::uint64_t>(block.size(), static_cast<std::uint64_t>(size - first));
+    read_bytes(data_start_ + what.begin + 2 * static_cast<std::uint64_t>(first), 2 * count, block.data());
+    for (std::uint64_t i = 0; i < count; ++i) out[static_cast<std::uint64_t>(first) + i] = widen(block[i]);
+  }
+}
+
+Tensor TensorFileReader::read_tensor(std::string_view name, Purpose purpose) const {
+  Tensor tensor = Tensor::empty(entry(name).shape, purpose);
+  read_floats(name, tensor.data());
+  return tensor;
+}
+
+namespace {
+
+template <typename Wide, typename Narrow, typename Read>
+std::vector<Wide> read_integers(const TensorEntry& what, StoredDtype wide, StoredDtype narrow, const std::string& where,
+                                Read&& read) {
+  std::vector<Wide> values(static_cast<std::size_t>(what.size()));
+  if (what.dtype == wide) {
+    read(values.data());
+  } else if (what.dtype == narrow) {
+    std::vector<Narrow> stored(values.size());
+    read(stored.data());
+    std::copy(stored.begin(), stored.end(), values.begin());
+  } else {
+    fail(where, "expected {} or {}, got {}", stored_dtype_name(wide), stored_dtype_name(narrow),
+         stored_dtype_name(what.dtype));
+  }
+  return values;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> TensorFileReader::read_i64(std::string_view name) const {
+  const TensorEntry& what = entry(name);
+  return read_integers<std::int64_t, std::int32_t>(
+      what, StoredDtype::i64, StoredDtype::i32, path_.string() + ": " + std::string(name),
+      [&](void* out) { read_bytes(data_start_ + what.begin, what.end - what.begin, out); });
+}
+
+std::vector<std::uint64_t> TensorFileReader::read_u64(std::string_view name) const {
+  const TensorEntry& what = entry(name);
+  return read_integers<std::uint64_t, std::uint32_t>(
+      what, StoredDtype::u64, StoredDtype::u32, path_.string() + ": " + std::string(name),
+      [&](void* out) { read_bytes(data_start_ + what.begin, what.end - what.begin, out); });
+}
+
+void TensorFileWriter::add_item(Item item) {
+  const bool used = std::any_of(items_.begin(), items_.end(), [&](const Item& one) { return one.name == item.name; });
+  if (used || item.name == kMetadataKey) fail("tensor file", "{} is added twice or reserved", item.name);
+  items_.push_back(std::move(item));
+}
+
+void TensorFileWriter::add(const std::string& name, const Tensor& values) {
+  // The tensor is a handle: holding it keeps the numbers alive without a copy.
+  add_item({name, StoredDtype::f32, values.shape(), values.data(), static_cast<std::uint64_t>(values.size()) * 4,
+            std::make_shared<Tensor>(values)});
+}
+
+void TensorFileWriter::add(const std::string& name, std::vector<std::int64_t> shape, const float* values) {
+  std::uint64_t bytes = 4;
+  for (const std::int64_t size : shape) bytes *= static_cast<std::uint64_t>(size);
+  add_item({name, StoredDtype::f32, std::move(shape), values, bytes, nullptr});
+}
+
+void TensorFileWriter::add_i64(const std::string& name, std::vector<std::int64_t> values) {
+  auto owned = std::make_shared<std::vector<std::int64_t>>(std::move(values));
+  add_item(
+      {name, StoredDtype::i64, {static_cast<std::int64_t>(owned->size())}, owned->data(), owned->size() * 8, owned});
+}
+
+void TensorFileWriter::add_u64(const std::string& name, std::vector<std::uint64_t> values) {
+  auto owned = std::make_shared<std::vector<std::uint64_t>>(std::move(values));
+  add_item(
+      {name, StoredDtype::u64, {static_cast<std::int64_t>(owned->size())}, owned->data(), owned->size() * 8, owned});
+}
+
+void TensorFileWriter::set_metadata(const std::string& key, const std::string& text) {
+  metadata_[key] = text;
+}
+
+void TensorFileWriter::write(const std::filesystem::path& path) const {
+  Json header = Json::object();
+  if (!metadata_.empty()) header[kMetadataKey] = metadata_;
+  std::uint64_t offset = 0;
+  for (const Item& item : items_) {
+    header[item.name] = {{"dtype", stored_dtype_name(item.dtype)},
+                         {"shape", item.shape},
+                         {"data_offsets", {offset, offset + item.bytes}}};
+    offset += item.bytes;
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const Json::exception&) {
+    fail(path.string(), "names and metadata must be UTF-8");
+  }
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors begin at a multiple of eight bytes
+  if (text.size() > kMaxHeaderBytes) fail(path.string(), "header: {} bytes are more than readers accept", text.size());
+  const std::uint64_t header_bytes = text.size();
+  AtomicFile file(path);
+  file.write({reinterpret_cast<const char*>(&header_bytes), sizeof header_bytes});
+  file.write(text);
+  for (const Item& item : items_) {
+    if (item.bytes > 0) file.write({static_cast<const char*>(item.data), item.bytes});
+  }
+  file.commit();
+}
+
+}  // namespace etc

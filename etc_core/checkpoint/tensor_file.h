@@ -1,0 +1,92 @@
+// Files of named tensors in the safetensors format: eight bytes with the header's length, a JSON header (name → dtype,
+// shape, byte range; "__metadata__" → strings), then the bytes of all tensors, little-endian and without gaps.
+//
+// The reader trusts nothing: header at most 100 MB, every range inside the file, ranges neither overlap nor leave
+// holes, sizes agree with dtype and shape, no name twice, nothing unknown in an entry.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etc_core/tensor/tensor.h"
+
+namespace etc {
+
+enum class StoredDtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+const char* stored_dtype_name(StoredDtype dtype);  // "F32", "BF16", …
+
+struct TensorEntry {
+  StoredDtype dtype = StoredDtype::f32;
+  std::vector<std::int64_t> shape;
+  std::uint64_t begin = 0, end = 0;  // bytes behind the header
+
+  std::int64_t size() const;  // product of the shape
+};
+
+// Every failure throws Error naming the file and the tensor.
+class TensorFileReader {
+ public:
+  explicit TensorFileReader(const std::filesystem::path& path);  // reads the header only
+  ~TensorFileReader();
+  TensorFileReader(const TensorFileReader&) = delete;
+  TensorFileReader& operator=(const TensorFileReader&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::map<std::string, TensorEntry, std::less<>>& entries() const { return entries_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  bool has(std::string_view name) const { return entries_.find(name) != entries_.end(); }
+  const TensorEntry& entry(std::string_view name) const;  // throws when absent
+
+  // F32 as it is, F16 and BF16 widened; another dtype throws. `out` holds entry(name).size() numbers.
+  void read_floats(std::string_view name, float* out) const;
+  Tensor read_tensor(std::string_view name, Purpose purpose) const;
+
+  // I64 and I32; U64 and U32.
+  std::vector<std::int64_t> read_i64(std::string_view name) const;
+  std::vector<std::uint64_t> read_u64(std::string_view name) const;
+
+ private:
+  void read_bytes(std::uint64_t begin, std::uint64_t size, void* out) const;
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::uint64_t data_start_ = 0;
+  std::map<std::string, TensorEntry, std::less<>> entries_;
+  std::map<std::string, std::string> metadata_;
+};
+
+// Collects tensors, then writes them in the order they were added. Numbers handed over as tensors or pointers are not
+// copied: they must live until write().
+class TensorFileWriter {
+ public:
+  // Throws Error on a name used twice.
+  void add(const std::string& name, const Tensor& values);
+  void add(const std::string& name, std::vector<std::int64_t> shape, const float* values);
+  void add_i64(const std::string& name, std::vector<std::int64_t> values);
+  void add_u64(const std::string& name, std::vector<std::uint64_t> values);
+  void set_metadata(const std::string& key, const std::string& text);
+
+  // Writes under a temporary name and renames into place. Equal contents give byte-equal files.
+  void write(const std::filesystem::path& path) const;
+
+ private:
+  struct Item {
+    std::string name;
+    StoredDtype dtype;
+    std::vector<std::int64_t> shape;
+    const void* data;
+    std::uint64_t bytes;
+    std::shared_ptr<const void> owner;  // of numbers that were handed over by value
+  };
+  void add_item(Item item);
+
+  std::vector<Item> items_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace etc
