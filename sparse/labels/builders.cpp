@@ -43,9 +43,9 @@ std::vector<std::int32_t> real_tokens(const std::vector<std::int32_t>& example_i
 }
 
 // The rows of one example's four types as (mask, id), one byte each. Labels and side inputs are both made from these.
-class Rows {
+class PairRows {
  public:
-  Rows(const AttentionStructure& example, const LabelOptions& options)
+  PairRows(const AttentionStructure& example, const LabelOptions& options)
       : example_(example),
         options_(options),
         k_(options.relative_pos_max_distance),
@@ -171,7 +171,7 @@ void fold(const std::uint8_t* mask, const std::uint8_t* id, std::int64_t count, 
 
 // A range of query rows of one example; where its rows begin in each tensor.
 struct Task {
-  const Rows* rows;
+  const PairRows* rows;
   bool long_side;
   std::int64_t first, last;
   std::int64_t window_offset, side_offset;  // elements: into l2l and l2g, or into g2g and g2l
@@ -241,14 +241,14 @@ AttentionStructure multihop_structure(const MultihopArrays& arrays) {
 AttentionLabels build_labels(std::span<const AttentionStructure> examples, const LabelOptions& options) {
   check_options(options);
   const std::int64_t W = 2 * options.local_radius + 1;
-  std::vector<Rows> rows;
+  std::vector<PairRows> rows;
   rows.reserve(examples.size());  // tasks keep pointers
   std::vector<Task> tasks;
   std::int64_t T = 0, long_global = 0, global_global = 0;  // elements before this example
   for (const AttentionStructure& example : examples) {
     check_structure(example);
     const std::int64_t L = example.length(), G = example.globals();
-    const Rows* of_example = &rows.emplace_back(example, options);
+    const PairRows* of_example = &rows.emplace_back(example, options);
     for (std::int64_t i = 0; i < L; i += kLongRowsPerTask) {
       tasks.push_back({of_example, true, i, std::min(L, i + kLongRowsPerTask), T * W, long_global});
     }
@@ -269,7 +269,7 @@ AttentionLabels build_labels(std::span<const AttentionStructure> examples, const
 
   parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t number) {
     const Task& task = tasks[static_cast<std::size_t>(number)];
-    const Rows& of = *task.rows;
+    const PairRows& of = *task.rows;
     const std::int64_t widest = std::max({of.W(), of.G(), of.L()});
     std::vector<std::uint8_t> scratch(static_cast<std::size_t>(2 * widest));
     std::uint8_t *mask = scratch.data(), *id = mask + widest;
@@ -293,9 +293,9 @@ AttentionLabels build_labels(std::span<const AttentionStructure> examples, const
 SideInputs build_side_inputs(const AttentionStructure& example, const LabelOptions& options) {
   check_options(options);
   check_structure(example);
-  const Rows rows(example, options);
+  const PairRows rows(example, options);
   SideInputs out;
-  using RowFunction = void (Rows::*)(std::int64_t, std::uint8_t*, std::uint8_t*) const;
+  using RowFunction = void (PairRows::*)(std::int64_t, std::uint8_t*, std::uint8_t*) const;
   const auto widen = [&](RowFunction row_function, std::int64_t queries, std::int64_t keys,
                          std::vector<std::int32_t>& masks, std::vector<std::int32_t>& ids) {
     std::vector<std::uint8_t> mask(static_cast<std::size_t>(keys)), id(static_cast<std::size_t>(keys));
@@ -305,10 +305,10 @@ SideInputs build_side_inputs(const AttentionStructure& example, const LabelOptio
       if (rows.relative()) ids.insert(ids.end(), id.begin(), id.end());
     }
   };
-  widen(&Rows::l2l, rows.L(), rows.W(), out.l2l_mask, out.l2l_ids);
-  widen(&Rows::l2g, rows.L(), rows.G(), out.l2g_mask, out.l2g_ids);
-  widen(&Rows::g2g, rows.G(), rows.G(), out.g2g_mask, out.g2g_ids);
-  widen(&Rows::g2l, rows.G(), rows.L(), out.g2l_mask, out.g2l_ids);
+  widen(&PairRows::l2l, rows.L(), rows.W(), out.l2l_mask, out.l2l_ids);
+  widen(&PairRows::l2g, rows.L(), rows.G(), out.l2g_mask, out.l2g_ids);
+  widen(&PairRows::g2g, rows.G(), rows.G(), out.g2g_mask, out.g2g_ids);
+  widen(&PairRows::g2l, rows.G(), rows.L(), out.g2l_mask, out.g2l_ids);
   return out;
 }
 

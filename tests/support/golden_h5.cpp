@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "etc_core/base/error.h"
+#include "tests/support/folders.h"
 
 namespace etc::test {
 
@@ -217,6 +218,15 @@ template GoldenArray<std::uint8_t> GoldenFile::read(const std::string&) const;
 
 std::vector<std::string> GoldenFile::read_strings(const std::string& data_set) const {
   return with_data_set(file_, label(path_, data_set), data_set, [](const Source& source) { return read_text(source); });
+}
+
+std::vector<std::filesystem::path> golden_files_of_kind(const std::string& kind) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& path : golden_files(".h5")) {
+    const GoldenFile file(path);
+    if (file.has_attribute("", "kind") && file.string_attribute("", "kind") == kind) paths.push_back(path);
+  }
+  return paths;
 }
 
 }  // namespace etc::test

@@ -68,4 +68,7 @@ class GoldenFile {
   std::int64_t file_;  // an HDF5 identifier
 };
 
+// The .h5 files of the golden folder whose root attribute `kind` is `kind`, sorted by name.
+std::vector<std::filesystem::path> golden_files_of_kind(const std::string& kind);
+
 }  // namespace etc::test

@@ -1,0 +1,207 @@
+// Relative ids, masks and builders against the reference's own results, exactly.
+#include <functional>
+
+#include "etc_core/base/json.h"
+#include "sparse/labels/builders.h"
+#include "sparse/labels/masks.h"
+#include "sparse/labels/relative_ids.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+
+using namespace etc::sparse;
+using etc::test::GoldenFile;
+using Ids = std::vector<std::int32_t>;
+
+namespace {
+
+// Calls check(file, group) for every group of every file of a kind; false (after saying "skipped") without files.
+void for_each_group(const std::string& kind,
+                    const std::function<void(const GoldenFile& file, const std::string& group)>& check) {
+  const auto paths = etc::test::golden_files_of_kind(kind);
+  if (paths.empty()) etc::test::skip("no golden file of kind " + kind);
+  for (const auto& path : paths) {
+    const GoldenFile file(path);
+    for (const std::string& group : file.groups()) {
+      CAPTURE(path, group);
+      check(file, group);
+    }
+  }
+}
+
+// Row b of an array [B, …].
+Ids row(const etc::test::GoldenArray<std::int32_t>& array, std::int64_t b) {
+  const auto size = static_cast<std::int64_t>(array.values.size()) / array.shape.at(0);
+  return {array.values.begin() + b * size, array.values.begin() + (b + 1) * size};
+}
+
+Direction direction(const GoldenFile& file, const std::string& group) {
+  const bool ignored = file.has_attribute(group, "ignore_direction") && file.int_attribute(group, "ignore_direction");
+  return ignored ? Direction::ignored : Direction::counts;
+}
+
+Ids mask_of(const GoldenFile& file, const std::string& group, const Ids& input) {
+  const std::string op = file.string_attribute(group, "op");
+  const auto kind = [&] {
+    return file.int_attribute(group, "use_starting_breakpoints") ? Breakpoints::starting : Breakpoints::ending;
+  };
+  const auto radius = [&] { return file.int_attribute(group, "local_radius"); };
+  if (op == "segmented" || op == "input_mask") return segmented_mask(input);
+  if (op == "breakpoints") return mask_from_breakpoints(input, kind());
+  if (op == "local_segmented") return local_segmented_mask(input, radius());
+  if (op == "local_breakpoints") return local_mask_from_breakpoints(input, radius(), kind());
+  FAIL("unknown op " << op);
+  return {};
+}
+
+// A builder's arrays in `folder`, its flags as attributes of `flags`.
+struct Builder {
+  const GoldenFile& file;
+  std::string kind, folder, flags;
+
+  Ids array(const std::string& name, std::int64_t b) const {
+    const std::string path = folder + "/" + name;
+    return file.has(path) ? row(file.read<std::int32_t>(path), b) : Ids{};
+  }
+
+  // global_token_ids: filled by the fixed-block builder.
+  AttentionStructure structure(std::int64_t b, Ids& global_token_ids) const {
+    if (kind == "generic_breakpoints") {
+      return structure_from_breakpoints(array("long_breakpoints", b), array("global_breakpoints", b),
+                                        array("sentence_ids", b));
+    }
+    if (kind == "generic_example_ids") {
+      return structure_from_example_ids(array("long_example_ids", b), array("global_example_ids", b),
+                                        array("sentence_ids", b));
+    }
+    if (kind == "fixed_block") {
+      FixedBlocks blocks =
+          fixed_block_structure(array("input_mask", b), file.int_attribute(flags, "num_tokens_per_block"),
+                                static_cast<std::int32_t>(file.int_attribute(flags, "global_token_id")));
+      global_token_ids = blocks.global_token_ids;
+      return blocks.structure;
+    }
+    if (kind != "multihop") FAIL("unknown builder " << kind);
+    const Ids long_breakpoints = array("long_paragraph_breakpoints", b), paragraphs = array("long_paragraph_ids", b);
+    const Ids sentences = array("long_sentence_ids", b), globals = array("global_paragraph_breakpoints", b);
+    const Ids g2l = array("ignore_hard_g2l_mask", b), l2g = array("ignore_hard_l2g_mask", b);
+    const Ids linked = array("l2g_linked_ids", b);
+    return multihop_structure({long_breakpoints, paragraphs, sentences, globals, g2l, l2g, linked,
+                               file.int_attribute(flags, "flat_sequence") != 0});
+  }
+};
+
+// Masks and ids of all examples against `expected` (a folder), then labels built both ways against each other.
+void check_builder(const Builder& builder, const LabelOptions& options, const std::string& expected) {
+  const GoldenFile& file = builder.file;
+  const std::int64_t batch = file.read<std::int32_t>(expected + "/l2l_att_mask").shape.at(0);
+  const bool relative = options.relative_pos_max_distance > 0;
+  std::vector<AttentionStructure> examples;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    CAPTURE(b);
+    Ids global_token_ids;
+    examples.push_back(builder.structure(b, global_token_ids));
+    const SideInputs got = build_side_inputs(examples.back(), options);
+    const auto same = [&](const std::string& name, const Ids& values) {
+      CAPTURE(name);
+      const std::string path = expected + "/" + name;
+      REQUIRE(file.has(path) == !values.empty());
+      if (!values.empty()) REQUIRE(row(file.read<std::int32_t>(path), b) == values);
+    };
+    same("l2l_att_mask", got.l2l_mask);
+    same("l2g_att_mask", got.l2g_mask);
+    same("g2g_att_mask", got.g2g_mask);
+    same("g2l_att_mask", got.g2l_mask);
+    same("l2l_relative_att_ids", got.l2l_ids);
+    same("l2g_relative_att_ids", got.l2g_ids);
+    same("g2g_relative_att_ids", got.g2g_ids);
+    same("g2l_relative_att_ids", got.g2l_ids);
+    const std::string tokens = expected + "/global_token_ids";
+    if (!global_token_ids.empty() && file.has(tokens))
+      REQUIRE(row(file.read<std::int32_t>(tokens), b) == global_token_ids);
+  }
+
+  // The explicit arrays, fed as B examples of exactly L and G tokens, must give what the builders give.
+  const auto array = [&](const std::string& name) {
+    return file.has(expected + "/" + name) ? file.read<std::int32_t>(expected + "/" + name).values : Ids{};
+  };
+  const Ids masks[]{array("l2l_att_mask"), array("l2g_att_mask"), array("g2g_att_mask"), array("g2l_att_mask")};
+  const Ids ids[]{array("l2l_relative_att_ids"), array("l2g_relative_att_ids"), array("g2g_relative_att_ids"),
+                  array("g2l_relative_att_ids")};
+  const auto pointer = [](const Ids& values) { return values.empty() ? nullptr : values.data(); };
+  const AttentionLabels given = labels_from_masks_and_ids(
+      {batch, examples[0].length(), examples[0].globals(), options.local_radius, masks[0].data(), masks[1].data(),
+       masks[2].data(), masks[3].data(), pointer(ids[0]), pointer(ids[1]), pointer(ids[2]), pointer(ids[3])},
+      2 * options.relative_pos_max_distance + 4);
+  const AttentionLabels built = build_labels(examples, options);
+  const auto equal = [](const etc::Buffer<std::uint8_t>& a, const etc::Buffer<std::uint8_t>& b) {
+    REQUIRE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+  };
+  equal(given.l2l, built.l2l);
+  equal(given.l2g, built.l2g);
+  equal(given.g2g, built.g2g);
+  equal(given.g2l, built.g2l);
+  REQUIRE(given.long_relative == relative);
+  REQUIRE(built.global_relative == relative);
+}
+
+}  // namespace
+
+TEST_CASE("relative ids equal the reference's", "[labels][golden]") {
+  for_each_group("relative_ids", [](const GoldenFile& file, const std::string& group) {
+    const std::int64_t k = file.int_attribute(group, "max_distance");
+    const auto ids = file.read<std::int32_t>(group + "/ids");
+    const std::int64_t batch = ids.shape.at(0), n = ids.shape.at(1);
+    for (std::int64_t b = 0; b < batch; ++b) {
+      Ids got;
+      if (file.has(group + "/segment_ids")) {
+        const auto before = file.read<std::int32_t>(group + "/rel_att_ids");
+        REQUIRE(full_relative_ids(n, k) == row(before, b));
+        got = overwrite_outside_segments(row(before, b), row(file.read<std::int32_t>(group + "/segment_ids"), b),
+                                         static_cast<std::int32_t>(file.int_attribute(group, "overwrite_value")));
+      } else if (file.has_attribute(group, "local_radius")) {
+        got = local_relative_ids(n, file.int_attribute(group, "local_radius"), k, direction(file, group));
+      } else {
+        got = full_relative_ids(n, k, direction(file, group));
+        REQUIRE(distance_id_count(k, direction(file, group)) == file.int_attribute(group, "relative_vocab_size"));
+        REQUIRE(relative_id(k + 1, k, direction(file, group)) == file.int_attribute(group, "right_pad_value"));
+        REQUIRE(relative_id(-k - 1, k, direction(file, group)) == file.int_attribute(group, "left_pad_value"));
+      }
+      REQUIRE(got == row(ids, b));
+    }
+  });
+}
+
+TEST_CASE("masks equal the reference's", "[labels][golden]") {
+  for_each_group("masks", [](const GoldenFile& file, const std::string& group) {
+    const auto input = file.read<std::int32_t>(group + "/input");
+    const auto mask = file.read<std::int32_t>(group + "/mask");
+    for (std::int64_t b = 0; b < input.shape.at(0); ++b) {
+      REQUIRE(mask_of(file, group, row(input, b)) == row(mask, b));
+    }
+  });
+}
+
+TEST_CASE("the builders' masks and ids equal the reference's", "[labels][golden]") {
+  for_each_group("side_inputs", [](const GoldenFile& file, const std::string& group) {
+    const LabelOptions options{
+        file.int_attribute(group, "local_radius"), file.int_attribute(group, "relative_pos_max_distance"),
+        file.int_attribute(group, "use_hard_g2l_mask") != 0, file.int_attribute(group, "use_hard_l2g_mask") != 0};
+    check_builder({file, file.string_attribute(group, "kind"), group + "/builder", group}, options, group);
+  });
+}
+
+TEST_CASE("the builders give the masks and ids that the reference's models were run with", "[labels][golden]") {
+  const auto paths = etc::test::golden_files_of_kind("etc");
+  if (paths.empty()) return etc::test::skip("no golden file of kind etc");
+  for (const auto& path : paths) {
+    const GoldenFile file(path);
+    if (!file.has("builder") || !file.has("inputs/l2l_att_mask")) continue;
+    CAPTURE(path);
+    const etc::Json config = etc::parse_json(file.string_attribute("", "config_json"), path.string());
+    const LabelOptions options{config.at("local_radius").get<std::int64_t>(),
+                               config.at("relative_pos_max_distance").get<std::int64_t>(),
+                               config.at("use_hard_g2l_mask").get<bool>(), config.at("use_hard_l2g_mask").get<bool>()};
+    check_builder({file, file.string_attribute("builder", "kind"), "builder", "builder"}, options, "inputs");
+  }
+}

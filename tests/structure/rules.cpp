@@ -1,0 +1,232 @@
+#include "tests/structure/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+
+namespace etc::test {
+
+namespace {
+
+// Calls visit(line number, line) for every line.
+template <typename Visit>
+void for_each_line(std::string_view text, const Visit& visit) {
+  int number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    visit(++number, text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+// An include line's target.
+struct Include {
+  int line;
+  bool quoted;  // "ours" rather than <theirs>
+  std::string target;
+};
+
+std::vector<Include> includes_of(std::string_view text) {
+  std::vector<Include> includes;
+  for_each_line(text, [&](int number, std::string_view line) {
+    const auto skip_blanks = [&] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
+    skip_blanks();
+    if (line.substr(0, 1) != "#") return;
+    line.remove_prefix(1);
+    skip_blanks();
+    if (line.substr(0, 7) != "include") return;
+    line.remove_prefix(7);
+    skip_blanks();
+    if (line.empty() || (line[0] != '"' && line[0] != '<')) return;
+    const bool quoted = line[0] == '"';
+    line.remove_prefix(1);
+    includes.push_back({number, quoted, std::string(line.substr(0, line.find(quoted ? '"' : '>')))});
+  });
+  return includes;
+}
+
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+// ---- Arrows between our own folders. ----
+
+// A folder that rules speak about, and the folders it may include besides itself.
+struct Module {
+  std::string_view folder;
+  std::vector<std::string_view> may_include;
+};
+
+const std::vector<Module>& modules() {
+  static const std::vector<Module> all = [] {
+    std::vector<Module> list{
+        {"etc_core/base", {}},
+        {"sparse", {"etc_core/base"}},
+        {"data", {"etc_core/base"}},
+        // cli before tasks: the first match counts.
+        {"tasks/cli", {"etc_core", "sparse", "data", "tasks", "bench"}},
+        {"tasks", {"etc_core", "sparse", "data"}},
+        {"bench", {"etc_core", "sparse", "data", "tests"}},
+        {"tests", {"etc_core", "sparse", "data", "tasks", "bench"}},
+    };
+    // Each part of the core may include those to its left.
+    std::vector<std::string_view> left{"etc_core/base", "sparse"};
+    for (std::string_view part : {"etc_core/tensor", "etc_core/ops", "etc_core/autograd", "etc_core/nn",
+                                  "etc_core/optim", "etc_core/checkpoint"}) {
+      list.push_back({part, left});
+      left.push_back(part);
+    }
+    return list;
+  }();
+  return all;
+}
+
+bool inside(std::string_view path, std::string_view folder) {
+  return starts_with(path, folder) && path.size() > folder.size() && path[folder.size()] == '/';
+}
+
+const Module* module_of(std::string_view path) {
+  const auto found = std::find_if(modules().begin(), modules().end(),
+                                  [&](const Module& module) { return inside(path, module.folder); });
+  return found == modules().end() ? nullptr : &*found;
+}
+
+// ---- Third-party doors. ----
+
+struct Door {
+  std::string_view library;
+  std::regex header;                      // its header names
+  std::vector<std::string_view> folders;  // path prefixes that may include it
+};
+
+const std::vector<Door>& doors() {
+  static const std::vector<Door> all{
+      {"HDF5", std::regex("hdf5.*|H5.*|highfive/.*"), {"data/h5/", "tests/support/"}},
+      {"oneDNN", std::regex("oneapi/dnnl/.*|dnnl.*"), {"etc_core/ops/cpu/"}},
+      {"Highway", std::regex("hwy/.*"), {"sparse/cpu/", "etc_core/ops/cpu/"}},
+      {"simdjson", std::regex("simdjson.*"), {"data/readers/"}},
+      {"zlib", std::regex("zlib\\.h"), {"data/readers/", "tests/support/"}},
+      {"ICU", std::regex("unicode/.*"), {"data/text/"}},
+      {"SentencePiece", std::regex("sentencepiece.*"), {"data/text/"}},
+      {"OpenSSL", std::regex("openssl/.*"), {"data/text/sha256."}},
+      {"CLI11", std::regex("CLI/.*"), {"tasks/cli/"}},
+      {"nlohmann/json", std::regex("nlohmann/.*"), {"etc_core/base/json."}},
+      {"spdlog", std::regex("spdlog/.*"), {"etc_core/base/log."}},
+      {"Catch2", std::regex("catch2/.*"), {"tests/support/"}},
+  };
+  return all;
+}
+
+const Door* door_of(const std::string& header) {
+  const auto found = std::find_if(doors().begin(), doors().end(),
+                                  [&](const Door& door) { return std::regex_match(header, door.header); });
+  return found == doors().end() ? nullptr : &*found;
+}
+
+// The door `header` belongs behind, if `path` is not it.
+std::optional<std::string> closed_door(const std::string& path, const std::string& header) {
+  // CUDA's libraries and the communicators of several processes live in many folders: their doors are names.
+  static const std::regex cuda("cuda.*|cub/.*|thrust/.*|cublas.*|curand.*|cooperative_groups.*|mma\\.h");
+  static const std::regex processes("mpi\\.h|nccl.*");
+  if (std::regex_match(header, cuda) && path.find("/cuda/") == std::string::npos) {
+    return "CUDA belongs into a folder cuda/";
+  }
+  if (std::regex_match(header, processes) && path.find("communicator") == std::string::npos) {
+    return "MPI and NCCL belong into the communicator";
+  }
+  const Door* door = door_of(header);
+  if (door == nullptr) return std::nullopt;
+  const bool open = std::any_of(door->folders.begin(), door->folders.end(),
+                                [&](std::string_view folder) { return starts_with(path, folder); });
+  if (open) return std::nullopt;
+  return fmt::format("{} belongs into {}", door->library, fmt::join(door->folders, " or "));
+}
+
+}  // namespace
+
+Findings check_includes(const std::string& path, std::string_view text,
+                        const std::function<bool(const std::string&)>& exists) {
+  Findings findings;
+  const Module* from = module_of(path);
+  if (from == nullptr) return {fmt::format("{}: expected in one of the folders of the architecture", path)};
+  for (const Include& include : includes_of(text)) {
+    const std::string where = fmt::format("{}:{}: ", path, include.line);
+    if (const auto door = closed_door(path, include.target)) {
+      findings.push_back(fmt::format("{}{} may not be included here: {}", where, include.target, *door));
+    }
+    // Highway's own headers are customarily quoted, since some are included several times through a macro.
+    if (!include.quoted || door_of(include.target) != nullptr) continue;
+    const Module* to = module_of(include.target);
+    if (to == nullptr || !exists(include.target)) {
+      findings.push_back(fmt::format("{}\"{}\": expected a file of the project, from its root", where, include.target));
+      continue;
+    }
+    const bool allowed =
+        to == from || std::any_of(from->may_include.begin(), from->may_include.end(),
+                                  [&](std::string_view folder) { return inside(include.target, folder); });
+    if (!allowed) {
+      findings.push_back(fmt::format(
+          "{}{} may not include {} (allowed: {})", where, from->folder, include.target,
+          from->may_include.empty() ? "nothing of ours" : fmt::format("{}", fmt::join(from->may_include, ", "))));
+    }
+  }
+  return findings;
+}
+
+Findings check_length(const std::string& path, std::string_view text) {
+  constexpr std::ptrdiff_t kMost = 700;
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  if (lines <= kMost) return {};
+  return {fmt::format("{}: {} lines, expected at most {}", path, lines, kMost)};
+}
+
+Findings check_machine_paths(const std::string& path, std::string_view text) {
+  // Put together from pieces, or this file would find itself.
+  static const std::regex pattern(std::string("/wo") + "rk/|/ro" + "ot/|/ho" + "me/[a-z]|/t" + "mp/[A-Za-z0-9_.]");
+  Findings findings;
+  for_each_line(text, [&](int number, std::string_view line) {
+    if (std::regex_search(line.begin(), line.end(), pattern)) {
+      findings.push_back(fmt::format("{}:{}: a path of one machine: {}", path, number, line));
+    }
+  });
+  return findings;
+}
+
+Findings check_backend_conditionals(const std::string& path, std::string_view text) {
+  static const std::regex pattern(
+      R"(^\s*#\s*(if|ifdef|ifndef|elif|elifdef|elifndef)\b.*\b(ETC_CUDA|USE_CUDA|WITH_CUDA)\b)");
+  Findings findings;
+  for_each_line(text, [&](int number, std::string_view line) {
+    if (std::regex_search(line.begin(), line.end(), pattern)) {
+      findings.push_back(fmt::format("{}:{}: a conditional on a backend: {}", path, number, line));
+    }
+  });
+  return findings;
+}
+
+Findings check_assertions(const std::string& path, std::string_view text) {
+  static constexpr std::string_view kSuffix = "_test.cpp";
+  if (path.size() < kSuffix.size() || path.substr(path.size() - kSuffix.size()) != kSuffix) return {};
+  if (text.find("TEST_CASE(") == std::string_view::npos) return {fmt::format("{}: no TEST_CASE in a test file", path)};
+  for (std::string_view word : {"REQUIRE", "CHECK"}) {
+    if (text.find(word) != std::string_view::npos) return {};
+  }
+  return {fmt::format("{}: asserts nothing (expected REQUIRE or CHECK)", path)};
+}
+
+bool includes_dnnl(std::string_view text) {
+  const std::vector<Include> includes = includes_of(text);
+  return std::any_of(includes.begin(), includes.end(), [](const Include& include) {
+    const Door* door = door_of(include.target);
+    return door != nullptr && door->library == "oneDNN";
+  });
+}
+
+Findings check_single_door(const std::string& library, const std::vector<std::string>& paths) {
+  if (paths.size() <= 1) return {};
+  return {fmt::format("{} must be included in one file only, got {}", library, fmt::join(paths, ", "))};
+}
+
+}  // namespace etc::test

@@ -1,0 +1,38 @@
+// The rules every source file of the project must keep, as functions of a file's path and text.
+//
+// Include arrows and third-party doors are the table of architecture section 5; the rest are habits worth a machine's
+// eye. Nothing here opens a file, so the rules themselves are tested with made-up text.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace etc::test {
+
+// "sparse/labels/masks.h:7: sparse may not include data/dataset.h"
+using Findings = std::vector<std::string>;
+
+// Paths are relative to the checkout, with forward slashes.
+// `exists` tells whether such a file is in the checkout.
+Findings check_includes(const std::string& path, std::string_view text,
+                        const std::function<bool(const std::string&)>& exists);
+
+// No longer than 700 lines.
+Findings check_length(const std::string& path, std::string_view text);
+
+// No path of one machine.
+Findings check_machine_paths(const std::string& path, std::string_view text);
+
+// No preprocessor conditional on a backend: backends are folders and kernel slots.
+Findings check_backend_conditionals(const std::string& path, std::string_view text);
+
+// A test file asserts something.
+Findings check_assertions(const std::string& path, std::string_view text);
+
+// The paths that include oneDNN's headers, of which there may be one: see check_single_door.
+bool includes_dnnl(std::string_view text);
+Findings check_single_door(const std::string& library, const std::vector<std::string>& paths);
+
+}  // namespace etc::test

@@ -1,0 +1,116 @@
+// The rules, tried on made-up text.
+#include "tests/structure/rules.h"
+
+#include "tests/support/catch.h"
+
+using namespace etc::test;
+
+namespace {
+
+Findings includes(const std::string& path, const std::string& text) {
+  return check_includes(path, text, [](const std::string&) { return true; });
+}
+
+}  // namespace
+
+TEST_CASE("an include against the arrows is found with its line", "[structure]") {
+  REQUIRE(includes("sparse/a.cpp", "\n#include \"data/dataset.h\"\n") ==
+          Findings{"sparse/a.cpp:2: sparse may not include data/dataset.h (allowed: etc_core/base)"});
+  REQUIRE(includes("etc_core/base/a.h", "#include \"sparse/a.h\"") ==
+          Findings{"etc_core/base/a.h:1: etc_core/base may not include sparse/a.h (allowed: nothing of ours)"});
+  for (const auto& [path, target] :
+       std::vector<std::pair<std::string, std::string>>{{"data/a.cpp", "sparse/a.h"},
+                                                        {"etc_core/ops/a.h", "etc_core/autograd/tape.h"},
+                                                        {"etc_core/nn/a.h", "etc_core/optim/optimizer.h"},
+                                                        {"etc_core/tensor/a.h", "data/dataset.h"},
+                                                        {"tasks/train/a.cpp", "bench/harness.h"},
+                                                        {"tasks/wikihop/a.cpp", "tests/support/folders.h"},
+                                                        {"bench/a.cpp", "tasks/train/trainer.h"},
+                                                        {"etc_core/checkpoint/a.cpp", "tasks/train/trainer.h"}}) {
+    CAPTURE(path, target);
+    REQUIRE(includes(path, "  #  include \"" + target + "\"").size() == 1);
+  }
+}
+
+TEST_CASE("includes along the arrows are fine", "[structure]") {
+  for (const auto& [path, target] :
+       std::vector<std::pair<std::string, std::string>>{{"sparse/labels/a.cpp", "sparse/labels/a.h"},
+                                                        {"sparse/a.cpp", "etc_core/base/error.h"},
+                                                        {"etc_core/optim/a.cpp", "etc_core/nn/parameters.h"},
+                                                        {"etc_core/nn/a.h", "sparse/labels/labels.h"},
+                                                        {"tasks/cli/a.cpp", "bench/harness.h"},
+                                                        {"tasks/wikihop/a.cpp", "data/dataset.h"},
+                                                        {"tests/sparse/a.cpp", "tasks/train/trainer.h"}}) {
+    CAPTURE(path, target);
+    REQUIRE(includes(path, "#include \"" + target + "\"").empty());
+  }
+  REQUIRE(includes("sparse/a.cpp", "#include <vector>\n// #include \"data/dataset.h\"\n").empty());
+}
+
+TEST_CASE("a third-party header outside its door is found", "[structure]") {
+  REQUIRE(
+      includes("tasks/train/a.cpp", "#include <hdf5.h>") ==
+      Findings{"tasks/train/a.cpp:1: hdf5.h may not be included here: HDF5 belongs into data/h5/ or tests/support/"});
+  for (const std::string header :
+       {"oneapi/dnnl/dnnl.hpp", "simdjson.h", "zlib.h", "unicode/uchar.h", "sentencepiece_processor.h", "openssl/sha.h",
+        "CLI/CLI.hpp", "hwy/highway.h", "nlohmann/json.hpp", "spdlog/spdlog.h", "catch2/catch.hpp", "mpi.h", "nccl.h",
+        "cuda_runtime.h", "thrust/scan.h"}) {
+    CAPTURE(header);
+    REQUIRE(includes("tasks/train/a.cpp", "#include <" + header + ">").size() == 1);
+  }
+  REQUIRE(includes("data/h5/a.cpp", "#include <hdf5.h>").empty());
+  REQUIRE(includes("sparse/cpu/a.cpp", "#include \"hwy/highway.h\"\n#include <hwy/highway.h>").empty());
+  REQUIRE(includes("sparse/a.cpp", "#include \"hwy/highway.h\"").size() == 1);
+  REQUIRE(includes("sparse/cuda/a.cu", "#include <cuda_runtime.h>\n#include <thrust/scan.h>").empty());
+  REQUIRE(includes("etc_core/base/json.h", "#include <nlohmann/json.hpp>").empty());
+}
+
+TEST_CASE("oneDNN may be included in one file only", "[structure]") {
+  REQUIRE(includes_dnnl("#include <oneapi/dnnl/dnnl.hpp>"));
+  REQUIRE_FALSE(includes_dnnl("// oneapi/dnnl/dnnl.hpp"));
+  REQUIRE(check_single_door("oneDNN", {"a.cpp"}).empty());
+  REQUIRE(check_single_door("oneDNN", {"a.cpp", "b.cpp"}) ==
+          Findings{"oneDNN must be included in one file only, got a.cpp, b.cpp"});
+}
+
+TEST_CASE("an include that is not from the root or does not exist is found", "[structure]") {
+  REQUIRE(includes("sparse/labels/a.cpp", "#include \"masks.h\"") ==
+          Findings{"sparse/labels/a.cpp:1: \"masks.h\": expected a file of the project, from its root"});
+  const Findings missing = check_includes("sparse/a.cpp", "#include \"sparse/gone.h\"\n",
+                                          [](const std::string& path) { return path != "sparse/gone.h"; });
+  REQUIRE(missing.size() == 1);
+}
+
+TEST_CASE("a source file outside the architecture's folders is found", "[structure]") {
+  REQUIRE(includes("utils/a.cpp", "") == Findings{"utils/a.cpp: expected in one of the folders of the architecture"});
+  REQUIRE(includes("etc_core/a.cpp", "").size() == 1);
+}
+
+TEST_CASE("a path of one machine is found, a relative one is not", "[structure]") {
+  const std::string slash = "/";
+  REQUIRE(check_machine_paths("run", "cd " + slash + "work/main") ==
+          Findings{"run:1: a path of one machine: cd " + slash + "work/main"});
+  REQUIRE(check_machine_paths("a.cpp", "\n\"" + slash + "tmp/probe\"").size() == 1);
+  REQUIRE(check_machine_paths("a.md", slash + "root/.cache and " + slash + "home/me").size() == 1);
+  REQUIRE(check_machine_paths("a.md", "build/cpu/etc, ../shared/golden, /etc/hosts, network/root, homework/a").empty());
+}
+
+TEST_CASE("a conditional on a backend is found", "[structure]") {
+  const std::string option = "ETC_CUDA";
+  REQUIRE(check_backend_conditionals("a.cpp", "#ifdef " + option).size() == 1);
+  REQUIRE(check_backend_conditionals("a.cpp", "  # if defined(" + option + ") && 1").size() == 1);
+  REQUIRE(check_backend_conditionals("a.cpp", "// " + option + "\n#if defined(__x86_64__)").empty());
+}
+
+TEST_CASE("a file longer than 700 lines is found", "[structure]") {
+  REQUIRE(check_length("a.cpp", std::string(701, '\n')) == Findings{"a.cpp: 701 lines, expected at most 700"});
+  REQUIRE(check_length("a.cpp", std::string(700, '\n')).empty());
+}
+
+TEST_CASE("a test file without an assertion is found", "[structure]") {
+  REQUIRE(check_assertions("tests/a_test.cpp", "TEST_CASE(\"a\") {}") ==
+          Findings{"tests/a_test.cpp: asserts nothing (expected REQUIRE or CHECK)"});
+  REQUIRE(check_assertions("tests/a_test.cpp", "int main() {}").size() == 1);
+  REQUIRE(check_assertions("tests/a_test.cpp", "TEST_CASE(\"a\") { REQUIRE(true); }").empty());
+  REQUIRE(check_assertions("tests/support/a.cpp", "").empty());
+}

@@ -1,0 +1,122 @@
+// The rules, applied to the checkout.
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "etc_core/base/files.h"
+#include "tests/structure/rules.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+using namespace etc;
+using test::Findings;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct File {
+  std::string path;  // relative to the checkout
+  std::string text;
+  bool source;  // C++ or CUDA
+};
+
+bool one_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Every text file a human wrote, by folder and ending: git is not asked, since the checkout may be an archive.
+const std::vector<File>& files() {
+  static const std::vector<File> all = [] {
+    std::vector<File> list;
+    const fs::path root = test::source_folder();
+    const auto add = [&](const fs::path& path) {
+      const std::string ending = path.extension().string(), name = path.filename().string();
+      const bool source = one_of(ending, {".h", ".cpp", ".cu", ".cuh"});
+      if (!source && !one_of(ending, {".md", ".cmake", ".json"}) && !one_of(name, {"CMakeLists.txt", "run"})) return;
+      list.push_back({fs::relative(path, root).generic_string(), read_file(path), source});
+    };
+    for (const auto& entry : fs::directory_iterator(root)) {
+      if (entry.is_regular_file()) add(entry.path());
+    }
+    for (const char* folder : {"etc_core", "sparse", "data", "tasks", "bench", "tests", "cmake"}) {
+      for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+        if (entry.is_regular_file()) add(entry.path());
+      }
+    }
+    std::sort(list.begin(), list.end(), [](const File& a, const File& b) { return a.path < b.path; });
+    return list;
+  }();
+  return all;
+}
+
+void require_none(const Findings& findings) {
+  for (const std::string& finding : findings) UNSCOPED_INFO(finding);
+  REQUIRE(findings.empty());
+}
+
+// All findings of `check(path, text)` over the checkout.
+template <typename Check>
+void require_everywhere(bool sources_only, const Check& check) {
+  Findings findings;
+  for (const File& file : files()) {
+    if (sources_only && !file.source) continue;
+    const Findings some = check(file.path, file.text);
+    findings.insert(findings.end(), some.begin(), some.end());
+  }
+  REQUIRE(files().size() > 50);  // the walk found the checkout
+  require_none(findings);
+}
+
+}  // namespace
+
+TEST_CASE("includes follow the arrows and third-party headers stay behind their doors", "[structure]") {
+  const fs::path root = test::source_folder();
+  require_everywhere(true, [&](const std::string& path, const std::string& text) {
+    return test::check_includes(path, text, [&](const std::string& target) { return fs::exists(root / target); });
+  });
+}
+
+TEST_CASE("oneDNN is included in one file", "[structure]") {
+  std::vector<std::string> paths;
+  for (const File& file : files()) {
+    if (file.source && test::includes_dnnl(file.text)) paths.push_back(file.path);
+  }
+  // The rules' own test quotes such a line.
+  std::erase(paths, "tests/structure/rules_test.cpp");
+  require_none(test::check_single_door("oneDNN", paths));
+}
+
+TEST_CASE("no file is longer than 700 lines", "[structure]") {
+  require_everywhere(false, test::check_length);
+}
+
+TEST_CASE("no file names a path of one machine", "[structure]") {
+  require_everywhere(false, test::check_machine_paths);
+}
+
+TEST_CASE("no source has a conditional on a backend", "[structure]") {
+  require_everywhere(true, test::check_backend_conditionals);
+}
+
+TEST_CASE("every test file asserts something", "[structure]") {
+  require_everywhere(true, test::check_assertions);
+}
+
+TEST_CASE("sources are formatted as .clang-format says", "[structure]") {
+  // Other versions format differently.
+  if (std::system("clang-format --version 2>&1 | grep -q 'version 14'") != 0) {
+    return test::skip("clang-format 14 is not installed");
+  }
+  std::string command = "cd '" + test::source_folder().string() + "' && clang-format --dry-run -Werror";
+  for (const File& file : files()) {
+    if (file.source) command += " '" + file.path + "'";
+  }
+  // The first place of each file is enough to find it.
+  std::FILE* pipe = ::popen((command + " 2>&1 | grep error: | sort -t: -k1,1 -u").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Findings findings;
+  for (char line[512]; std::fgets(line, sizeof line, pipe) != nullptr;) findings.emplace_back(line);
+  ::pclose(pipe);
+  require_none(findings);
+}
