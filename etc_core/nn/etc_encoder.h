@@ -19,15 +19,15 @@ struct EtcOutput {
   Var global_states;  // [U, H]
 };
 
-// Score tensors in the external form (architecture: [N, T, W], per example [N, L, G], [N, G, G], [N, G, L]); types that
-// carry no scores are undefined.
+// Running scores C in the external form; types that carry no scores are undefined. l2l is [N, T, W]; the others are
+// flat: per example [N, L, G], [N, G, G], [N, G, L], one example after the other.
 struct ExternalScores {
   Tensor l2l, l2g, g2g, g2l;
 };
 
 // What happens in one call.
 struct ForwardOptions {
-  bool training = false;   // dropout acts, the tape records
+  bool training = false;   // dropout acts (needs a tape that records; without it a recording tape has no dropout)
   std::uint64_t seed = 0;  // of the run's dropout
   // Called after the embedding stage (layer -1) and after each layer; scores only with residual attention.
   // For `encode --all-layers` and tests; null costs nothing.
@@ -47,7 +47,12 @@ class EtcEncoder {
   // Throws Error naming tensor, example, position and limit: token id outside the vocabulary, length beyond the
   // position table, offsets not monotone, lengths that differ, labels >= R, position ids without positions
   // (etc-core 2.2, 7-10).
+  // The input need not outlive the call, except the adders' numbers, which the caller must not change before backward.
   EtcOutput forward(Tape& tape, const EtcInput& input, const ForwardOptions& options);
+
+  // Packs all dense layers and gives the kernels' own memory back: halves the weights of a program that only runs the
+  // model. Afterwards these parameters have no value: recording and saving are Errors until they are loaded anew.
+  void release_kernels();
 
  private:
   struct Impl;

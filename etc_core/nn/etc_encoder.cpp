@@ -1,0 +1,218 @@
+#include "etc_core/nn/etc_encoder.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "etc_core/autograd/attention.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/nn/etc_layers.h"
+#include "etc_core/nn/input_checks.h"
+#include "etc_core/nn/packed_cache.h"
+#include "etc_core/ops/register.h"
+#include "sparse/register_cpu.h"
+
+namespace etc {
+
+namespace {
+
+using sparse::AttentionType;
+
+std::shared_ptr<const RaggedRows> ragged_rows(const std::vector<std::int64_t>& offsets,
+                                              const std::vector<std::int64_t>& ordinals) {
+  auto rows = std::make_shared<RaggedRows>();
+  rows->offsets = offsets;
+  rows->sample_ordinals.assign(ordinals.begin(), ordinals.end());
+  return rows;
+}
+
+// Half-open ranges of layers (etc-core 7): all but the last are recomputed in backward.
+std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t layers, std::int64_t period) {
+  const std::int64_t stride = period <= 0 ? layers : std::min(period, layers);
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  std::int64_t first = 0;
+  for (std::int64_t end = layers % stride == 0 ? stride : layers % stride; end <= layers; end += stride) {
+    ranges.emplace_back(first, end);
+    first = end;
+  }
+  return ranges;
+}
+
+Tensor exported(const sparse::ScoreState& scores, AttentionType type, const sparse::TypeTiles& tiles,
+                std::int64_t heads) {
+  if (!scores.carries(type)) return {};
+  const std::int64_t size = sparse::external_score_elements(tiles, heads);
+  Tensor external = Tensor::empty({size}, Purpose::scratch);
+  scores.export_running(type, external.data());
+  if (type != AttentionType::l2l) return external;
+  return external.reshaped({heads, tiles.queries(), 2 * tiles.radius + 1});
+}
+
+}  // namespace
+
+struct EtcEncoder::Impl {
+  Impl(const EtcConfig& model, ParameterSet& parameters)
+      : config((model.validate(), model)), embedding_stage(config, parameters) {
+    for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) layers.emplace_back(config, i, parameters);
+    for (const EtcLayer& layer : layers) {
+      const std::vector<Dense> dense = layer.dense_layers();
+      dense_layers.insert(dense_layers.end(), dense.begin(), dense.end());
+    }
+  }
+
+  std::shared_ptr<AttentionBatch> attention_batch(const EtcInput& input, const std::vector<std::int64_t>& ordinals,
+                                                  bool recording, const ForwardOptions& options) const;
+  bool carries_scores() const { return config.use_residual_attention && !config.residual_attention_types.empty(); }
+  std::int64_t checkpoint_period();
+  void report(const ForwardOptions& options, std::int64_t layer, const States& states,
+              const AttentionBatch& attention) const;
+
+  const EtcConfig config;
+  EtcEmbedding embedding_stage;
+  std::vector<EtcLayer> layers;
+  std::vector<Dense> dense_layers;
+  PackedCache cache;
+  bool released = false;
+  bool period_explained = false;
+};
+
+// Tiles, and with residual attention the running scores, of one forward pass.
+std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput& input,
+                                                                  const std::vector<std::int64_t>& ordinals,
+                                                                  bool recording, const ForwardOptions& options) const {
+  auto batch = std::make_shared<AttentionBatch>();
+  sparse::LabelTensors labels;
+  labels.examples = input.batch();
+  labels.long_offsets = input.long_offsets.data();
+  labels.global_offsets = input.global_offsets.data();
+  labels.radius = config.local_radius;
+  labels.l2l = input.labels.l2l.data();
+  labels.l2g = input.labels.l2g.data();
+  labels.g2g = input.labels.g2g.data();
+  labels.g2l = input.labels.g2l.data();
+  labels.relative_labels = input.labels.long_relative ? config.relative_labels() : 0;
+  batch->long_tiles = sparse::build_long_tiles(labels);
+  labels.relative_labels = input.labels.global_relative ? config.relative_labels() : 0;
+  batch->global_tiles = sparse::build_global_tiles(labels);
+  batch->long_relative = input.labels.long_relative;
+  batch->global_relative = input.labels.global_relative;
+  batch->heads = config.num_attention_heads;
+  batch->head_size = config.head_size();
+  batch->dropout_rate = options.training ? static_cast<float>(config.attention_probs_dropout_prob) : 0;
+  batch->seed = options.seed;
+  batch->sample_ordinals = ordinals;
+  if (carries_scores()) {
+    sparse::ScoreOptions scores;
+    scores.layers = config.num_hidden_layers;
+    scores.heads = config.num_attention_heads;
+    for (int type = 0; type < sparse::kAttentionTypes; ++type) {
+      const std::string name = sparse::attention_type_name(static_cast<AttentionType>(type));
+      const auto& types = config.residual_attention_types;
+      scores.types[static_cast<std::size_t>(type)] = std::find(types.begin(), types.end(), name) != types.end();
+    }
+    scores.running_mean = config.use_running_mean;
+    scores.training = recording;
+    scores.keep_last = static_cast<bool>(options.watch);
+    batch->scores.emplace(scores, batch->long_tiles, batch->global_tiles);
+  }
+  return batch;
+}
+
+// With running scores only single layers can be recomputed: C of a longer stretch's first layer would need the outputs
+// that need C.
+std::int64_t EtcEncoder::Impl::checkpoint_period() {
+  const std::int64_t period = config.grad_checkpointing_period;
+  if (!carries_scores() || period <= 1) return period;
+  if (!period_explained) {
+    log::info("encoder: with residual attention grad_checkpointing_period={} acts as 1", period);
+    period_explained = true;
+  }
+  return 1;
+}
+
+void EtcEncoder::Impl::report(const ForwardOptions& options, std::int64_t layer, const States& states,
+                              const AttentionBatch& attention) const {
+  if (!options.watch) return;
+  ExternalScores external;
+  if (attention.scores && layer >= 0) {
+    const sparse::ScoreState& scores = *attention.scores;
+    const std::int64_t heads = config.num_attention_heads;
+    external.l2l = exported(scores, AttentionType::l2l, attention.long_tiles.l2l, heads);
+    external.l2g = exported(scores, AttentionType::l2g, attention.long_tiles.l2g, heads);
+    external.g2g = exported(scores, AttentionType::g2g, attention.global_tiles.g2g, heads);
+    external.g2l = exported(scores, AttentionType::g2l, attention.global_tiles.g2l, heads);
+  }
+  options.watch(layer, states.of_long.value(), states.of_global.value(), external);
+}
+
+EtcEncoder::EtcEncoder(const EtcConfig& config, ParameterSet& parameters)
+    : impl_(std::make_unique<Impl>(config, parameters)) {}
+EtcEncoder::~EtcEncoder() = default;
+
+const EtcConfig& EtcEncoder::config() const {
+  return impl_->config;
+}
+
+EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOptions& options) {
+  check_input(input, impl_->config);
+  if (options.training && !tape.recording()) fail("encoder", "training needs a tape that records");
+  if (tape.recording()) {
+    if (impl_->released) fail("encoder", "the kernels were released: load the parameters into a new encoder to train");
+    impl_->cache.clear();  // training changes the kernels: packed ones would only take memory
+  }
+  std::vector<std::int64_t> ordinals = input.sample_ordinals;
+  if (ordinals.empty()) {
+    ordinals.resize(static_cast<std::size_t>(input.batch()));
+    std::iota(ordinals.begin(), ordinals.end(), 0);
+  }
+  ForwardContext context;
+  context.long_rows = ragged_rows(input.long_offsets, ordinals);
+  context.global_rows = ragged_rows(input.global_offsets, ordinals);
+  context.attention = impl_->attention_batch(input, ordinals, tape.recording(), options);
+  context.hidden_dropout = options.training ? static_cast<float>(impl_->config.hidden_dropout_prob) : 0;
+  context.seed = options.seed;
+  context.packed = tape.recording() ? nullptr : &impl_->cache;
+
+  States states = impl_->embedding_stage.forward(tape, input, context);
+  impl_->report(options, -1, states, *context.attention);
+  const auto run = [impl = impl_.get(), context](Tape& on, States x, Pass pass, std::int64_t first, std::int64_t end,
+                                                 const ForwardOptions* watched) {
+    for (std::int64_t i = first; i < end; ++i) {
+      x = impl->layers[static_cast<std::size_t>(i)].forward(on, std::move(x), context, pass);
+      if (watched != nullptr) impl->report(*watched, i, x, *context.attention);
+    }
+    return x;
+  };
+  const auto ranges = chunks(impl_->config.num_hidden_layers, tape.recording() ? impl_->checkpoint_period() : 0);
+  for (const auto& [first, end] : ranges) {
+    if (end == impl_->config.num_hidden_layers) {
+      states = run(tape, std::move(states), Pass::forward, first, end, &options);
+      break;
+    }
+    // The closure outlives this call, the options do not: nothing watches a recomputation.
+    const std::vector<Var> outputs = checkpoint(
+        tape, {states.of_long, states.of_global},
+        [run, first = first, end = end, watched = &options](Tape& on, const std::vector<Var>& inputs, Pass pass) {
+          const States x = run(on, {inputs[0], inputs[1]}, pass, first, end, pass == Pass::forward ? watched : nullptr);
+          return std::vector<Var>{x.of_long, x.of_global};
+        });
+    states = {outputs[0], outputs[1]};
+  }
+  return {states.of_long, states.of_global};
+}
+
+void EtcEncoder::release_kernels() {
+  for (const Dense& dense : impl_->dense_layers) impl_->cache.packed(dense);
+  for (const Dense& dense : impl_->dense_layers) {
+    for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
+  }
+  impl_->released = true;
+}
+
+void register_cpu_backend() {
+  ops::register_cpu_ops();
+  sparse::register_cpu_kernels();
+}
+
+}  // namespace etc

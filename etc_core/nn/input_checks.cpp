@@ -1,0 +1,116 @@
+#include "etc_core/nn/input_checks.h"
+
+#include <string>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/shape.h"
+
+namespace etc {
+
+namespace {
+
+constexpr const char* kWhere = "encoder";
+
+void check_offsets(const char* name, const std::vector<std::int64_t>& offsets) {
+  if (offsets.empty() || offsets.front() != 0) {
+    fail(kWhere, "{}: expected offsets that begin with 0, got {}", name,
+         offsets.empty() ? "none" : std::to_string(offsets.front()));
+  }
+  for (std::size_t b = 1; b < offsets.size(); ++b) {
+    if (offsets[b] < offsets[b - 1]) {
+      fail(kWhere, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b], offsets[b - 1], b);
+    }
+  }
+}
+
+void check_count(const char* name, std::size_t got, std::int64_t expected, const char* letter, bool may_be_absent) {
+  if (static_cast<std::int64_t>(got) == expected || (may_be_absent && got == 0)) return;
+  fail(kWhere, "{}: expected [{}={}], got [{}]", name, letter, expected, got);
+}
+
+void check_adder(const char* name, const Tensor& adder, const char* letter, std::int64_t rows, std::int64_t hidden) {
+  if (!adder || (adder.rank() == 2 && adder.dim(0) == rows && adder.dim(1) == hidden)) return;
+  fail(kWhere, "{}: expected {}, got {}", name, shape_text({{letter, rows}, {"H", hidden}}), adder.shape_text());
+}
+
+void check_lengths(const char* side, const std::vector<std::int64_t>& offsets, std::int64_t limit) {
+  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
+    if (offsets[b + 1] - offsets[b] > limit) {
+      fail(kWhere, "{} length: example {}: expected at most max_absolute_position_embeddings={}, got {}", side, b,
+           limit, offsets[b + 1] - offsets[b]);
+    }
+  }
+}
+
+// One side's two label tensors: sizes, and that both select relative vectors or neither.
+struct LabelSide {
+  const char* names[2];
+  const Buffer<std::uint8_t>* labels[2];
+  std::int64_t sizes[2];
+  bool relative;
+};
+
+void check_labels(const LabelSide& side, std::int64_t relative_labels) {
+  for (int i = 0; i < 2; ++i) {
+    const std::int64_t got = side.labels[i]->size();
+    if (got != side.sizes[i] && got != 0) {
+      fail(kWhere, "labels.{}: expected {} labels, got {}", side.names[i], side.sizes[i], got);
+    }
+    if (side.relative && got != side.sizes[i]) {
+      fail(kWhere, "labels.{}: missing, but labels.{} select relative vectors (both or neither)", side.names[i],
+           side.names[1 - i]);
+    }
+  }
+  if (side.relative && relative_labels == 0) {
+    fail(kWhere, "labels.{} select relative vectors, but relative_vocab_size is null", side.names[0]);
+  }
+}
+
+}  // namespace
+
+void check_input(const EtcInput& input, const EtcConfig& config) {
+  check_offsets("long_offsets", input.long_offsets);
+  check_offsets("global_offsets", input.global_offsets);
+  if (input.long_offsets.size() != input.global_offsets.size()) {
+    fail(kWhere, "long_offsets and global_offsets must have equal lengths: [{}] and [{}]", input.long_offsets.size(),
+         input.global_offsets.size());
+  }
+  const std::int64_t long_tokens = input.long_tokens(), global_tokens = input.global_tokens();
+  check_count("token_ids", input.token_ids.size(), long_tokens, "T", false);
+  check_count("global_token_ids", input.global_token_ids.size(), global_tokens, "U", false);
+  check_count("segment_ids", input.segment_ids.size(), long_tokens, "T", true);
+  check_count("global_segment_ids", input.global_segment_ids.size(), global_tokens, "U", true);
+  check_count("position_ids", input.position_ids.size(), long_tokens, "T", true);
+  check_count("global_position_ids", input.global_position_ids.size(), global_tokens, "U", true);
+  check_count("sample_ordinals", input.sample_ordinals.size(), input.batch(), "B", true);
+  check_adder("long_embedding_adder", input.long_embedding_adder, "T", long_tokens, config.hidden_size);
+  check_adder("global_embedding_adder", input.global_embedding_adder, "U", global_tokens, config.hidden_size);
+
+  const std::int64_t limit = config.max_absolute_position_embeddings;
+  if (limit == 0 && (!input.position_ids.empty() || !input.global_position_ids.empty())) {
+    fail(kWhere, "{}: given, but max_absolute_position_embeddings is 0",
+         input.position_ids.empty() ? "global_position_ids" : "position_ids");
+  }
+  if (limit > 0) {
+    if (input.position_ids.empty()) check_lengths("long", input.long_offsets, limit);
+    if (input.global_position_ids.empty()) check_lengths("global", input.global_offsets, limit);
+  }
+
+  std::int64_t long_by_global = 0, global_by_global = 0;  // pairs of all examples
+  for (std::size_t b = 0; b + 1 < input.long_offsets.size(); ++b) {
+    const std::int64_t L = input.long_offsets[b + 1] - input.long_offsets[b];
+    const std::int64_t G = input.global_offsets[b + 1] - input.global_offsets[b];
+    long_by_global += L * G;
+    global_by_global += G * G;
+  }
+  const sparse::AttentionLabels& labels = input.labels;
+  check_labels({{"l2l", "l2g"},
+                {&labels.l2l, &labels.l2g},
+                {long_tokens * (2 * config.local_radius + 1), long_by_global},
+                labels.long_relative},
+               config.relative_labels());
+  check_labels({{"g2g", "g2l"}, {&labels.g2g, &labels.g2l}, {global_by_global, long_by_global}, labels.global_relative},
+               config.relative_labels());
+}
+
+}  // namespace etc

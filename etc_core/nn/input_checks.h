@@ -1,0 +1,15 @@
+// Refuses an encoder input that cannot be meant, before anything is computed from it.
+#pragma once
+
+#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/etc_input.h"
+
+namespace etc {
+
+// Throws Error naming tensor, shape or example, and limit: offsets that do not begin at 0 or are not monotone, lists
+// whose lengths disagree with them, adders and labels of another size, labels that ask for relative tables the model
+// does not have, examples longer than the position tables, position ids without tables (etc-core 2.2, rules 7-10).
+// Ids outside their tables and labels >= R are found where they are used: by the embedding operator and by the tiles.
+void check_input(const EtcInput& input, const EtcConfig& config);
+
+}  // namespace etc

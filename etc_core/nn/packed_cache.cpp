@@ -1,0 +1,66 @@
+#include "etc_core/nn/packed_cache.h"
+
+#include <cstring>
+
+#include "etc_core/base/error.h"
+
+namespace etc {
+
+namespace {
+
+// Copies a [rows, cols] block into columns of a wider matrix.
+void copy_columns(const float* from, std::int64_t rows, std::int64_t cols, float* to, std::int64_t to_stride) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::memcpy(to + row * to_stride, from + row * cols, static_cast<std::size_t>(cols) * sizeof(float));
+  }
+}
+
+}  // namespace
+
+Dense PackedCache::packed(const Dense& dense) {
+  std::vector<const Parameter*> kernels;
+  std::uint64_t versions = 0;
+  for (const Dense::Part& part : dense.parts) {
+    kernels.push_back(part.kernel);
+    versions += part.kernel->version + (part.bias != nullptr ? part.bias->version : 0);
+  }
+  std::unique_ptr<Entry>& entry = entries_[kernels];
+  if (entry == nullptr || entry->versions != versions) {
+    for (const Parameter* kernel : kernels) {
+      if (!kernel->value) fail("encoder", "{} has no value yet (initialize or load the parameters)", kernel->name);
+    }
+    entry = std::make_unique<Entry>();
+    entry->versions = versions;
+    const std::int64_t in = dense.in(), out = dense.out();
+    entry->bias = Tensor::zeros({out}, Purpose::weights);
+    std::int64_t column = 0;
+    for (const Dense::Part& part : dense.parts) {
+      if (part.bias == nullptr) continue;
+      std::memcpy(entry->bias.data() + column, part.bias->value.data(),
+                  static_cast<std::size_t>(part.bias->size()) * sizeof(float));
+      column += part.bias->size();
+    }
+    if (dense.parts.size() == 1) {
+      entry->weights = ops::pack_weights(Device::cpu, kernels[0]->value.data(), in, out, dense.layout);
+    } else {
+      const Tensor joined = Tensor::empty({in, out}, Purpose::scratch);
+      column = 0;
+      for (const Parameter* kernel : kernels) {
+        const std::int64_t cols = kernel->shape[1];
+        copy_columns(kernel->value.data(), in, cols, joined.data() + column, out);
+        column += cols;
+      }
+      entry->weights = ops::pack_weights(Device::cpu, joined.data(), in, out, dense.layout);
+    }
+  }
+  Dense result = dense;
+  result.packed = &entry->weights;
+  result.packed_bias = entry->bias.data();
+  return result;
+}
+
+void PackedCache::clear() {
+  entries_.clear();
+}
+
+}  // namespace etc

@@ -1,0 +1,31 @@
+// Dense layers packed once for inference. Packing costs about as much memory as the kernels themselves, so the cache is
+// emptied whenever a tape records. Kernels whose values are gone stay usable as long as they are in the cache.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "etc_core/autograd/functions.h"
+
+namespace etc {
+
+class PackedCache {
+ public:
+  // The same layer with packed kernels, packed now if they are not yet or if a kernel or bias changed since. The result
+  // points into the cache: use it before the next clear().
+  Dense packed(const Dense& dense);
+
+  void clear();
+
+ private:
+  struct Entry {
+    std::uint64_t versions = 0;  // sum over kernels and biases: versions only grow
+    ops::PackedWeights weights;
+    Tensor bias;
+  };
+  std::map<std::vector<const Parameter*>, std::unique_ptr<Entry>> entries_;  // by the kernels
+};
+
+}  // namespace etc
