@@ -1,0 +1,48 @@
+#include "etc_core/ops/activation.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "etc_core/base/error.h"
+
+namespace etc::ops {
+
+constinit KernelSlot<void(Activation, const float*, float*, std::int64_t)> activation_forward_kernel{"activation"};
+constinit KernelSlot<void(Activation, const float*, const float*, float*, std::int64_t)> activation_backward_kernel{
+    "activation_backward"};
+
+Activation activation_from_name(const std::string& name) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  if (lower.empty()) return Activation::linear;
+  for (const Activation activation : {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu}) {
+    if (lower == activation_name(activation)) return activation;
+  }
+  fail_usage("activation", "expected gelu, relu, tanh or linear, got \"{}\"", name);
+}
+
+const char* activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::relu:
+      return "relu";
+    case Activation::tanh:
+      return "tanh";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::linear:
+      break;
+  }
+  return "linear";
+}
+
+void activation_forward(Device device, Activation activation, const float* x, float* y, std::int64_t size) {
+  activation_forward_kernel(device, activation, x, y, size);
+}
+
+void activation_backward(Device device, Activation activation, const float* x, const float* dy, float* dx,
+                         std::int64_t size) {
+  activation_backward_kernel(device, activation, x, dy, dx, size);
+}
+
+}  // namespace etc::ops

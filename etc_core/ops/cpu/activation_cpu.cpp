@@ -1,0 +1,175 @@
+// Activations over whole arrays, and the last step of a dense layer's tile: bias and activation while it is in cache.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "etc_core/ops/cpu/activation_cpu.cpp"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.h, which includes this file once per instruction set.
+#include <algorithm>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/activation-inl.h"
+#include "etc_core/ops/cpu/bias.h"
+#include "etc_core/ops/cpu/kernels.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+
+// The last, partial vector of a row goes through the same arithmetic as the whole ones, with the lanes beyond the end
+// masked: an element's bits do not depend on where it stands.
+
+template <class Act>
+void forward_range(const float* x, float* y, std::int64_t size) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) hn::StoreU(Act::value(d, hn::LoadU(d, x + i)), d, y + i);
+  if (i == size) return;
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
+  hn::BlendedStore(Act::value(d, hn::MaskedLoad(rest, d, x + i)), rest, d, y + i);
+}
+
+template <class Act>
+void backward_range(const float* x, const float* dy, float* dx, std::int64_t size) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    hn::StoreU(Act::gradient(d, hn::LoadU(d, x + i), hn::LoadU(d, dy + i)), d, dx + i);
+  }
+  if (i == size) return;
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
+  hn::BlendedStore(Act::gradient(d, hn::MaskedLoad(rest, d, x + i), hn::MaskedLoad(rest, d, dy + i)), rest, d, dx + i);
+}
+
+template <class Act>
+void finish_rows(const TileEpilogue& t) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t row = 0; row < t.rows; ++row) {
+    const float* product = t.product + row * t.product_stride;
+    float* z = t.z == nullptr ? nullptr : t.z + row * t.z_stride;
+    float* y = t.y + row * t.y_stride;
+    for (std::int64_t i = 0; i < t.cols; i += lanes) {
+      const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, t.cols - i)));
+      auto value = hn::MaskedLoad(some, d, product + i);
+      if (t.bias != nullptr) value = hn::Add(value, hn::MaskedLoad(some, d, t.bias + i));
+      if (z != nullptr) hn::BlendedStore(value, some, d, z + i);
+      hn::BlendedStore(Act::value(d, value), some, d, y + i);
+    }
+  }
+}
+
+void activation_forward_range(Activation activation, const float* x, float* y, std::int64_t size) {
+  switch (activation) {
+    case Activation::linear:
+      return forward_range<Linear>(x, y, size);
+    case Activation::relu:
+      return forward_range<Relu>(x, y, size);
+    case Activation::tanh:
+      return forward_range<Tanh>(x, y, size);
+    case Activation::gelu:
+      return forward_range<Gelu>(x, y, size);
+  }
+}
+
+void activation_backward_range(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
+  switch (activation) {
+    case Activation::linear:
+      return backward_range<Linear>(x, dy, dx, size);
+    case Activation::relu:
+      return backward_range<Relu>(x, dy, dx, size);
+    case Activation::tanh:
+      return backward_range<Tanh>(x, dy, dx, size);
+    case Activation::gelu:
+      return backward_range<Gelu>(x, dy, dx, size);
+  }
+}
+
+void finish_tile_rows(const TileEpilogue& tile) {
+  switch (tile.activation) {
+    case Activation::linear:
+      return finish_rows<Linear>(tile);
+    case Activation::relu:
+      return finish_rows<Relu>(tile);
+    case Activation::tanh:
+      return finish_rows<Tanh>(tile);
+    case Activation::gelu:
+      return finish_rows<Gelu>(tile);
+  }
+}
+
+// Sums of `width` columns over all rows; a block of rows is summed in registers, four vectors of columns at a time.
+void add_panel_sums(std::int64_t rows, std::int64_t width, const float* a, std::int64_t stride, float* sums) {
+  constexpr std::int64_t kRowBlock = 512;
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t col = 0; col < width; col += 4 * lanes) {
+    const auto columns = [&](std::int64_t i) {
+      return hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(width - col - i * lanes, 0, lanes)));
+    };
+    const auto some0 = columns(0), some1 = columns(1), some2 = columns(2), some3 = columns(3);
+    for (std::int64_t first = 0; first < rows; first += kRowBlock) {
+      auto block0 = hn::Zero(d), block1 = hn::Zero(d), block2 = hn::Zero(d), block3 = hn::Zero(d);
+      const std::int64_t end = std::min(rows, first + kRowBlock);
+      for (std::int64_t row = first; row < end; ++row) {
+        const float* from = a + row * stride + col;
+        block0 = hn::Add(block0, hn::MaskedLoad(some0, d, from));
+        block1 = hn::Add(block1, hn::MaskedLoad(some1, d, from + lanes));
+        block2 = hn::Add(block2, hn::MaskedLoad(some2, d, from + 2 * lanes));
+        block3 = hn::Add(block3, hn::MaskedLoad(some3, d, from + 3 * lanes));
+      }
+      float* to = sums + col;
+      hn::BlendedStore(hn::Add(hn::MaskedLoad(some0, d, to), block0), some0, d, to);
+      hn::BlendedStore(hn::Add(hn::MaskedLoad(some1, d, to + lanes), block1), some1, d, to + lanes);
+      hn::BlendedStore(hn::Add(hn::MaskedLoad(some2, d, to + 2 * lanes), block2), some2, d, to + 2 * lanes);
+      hn::BlendedStore(hn::Add(hn::MaskedLoad(some3, d, to + 3 * lanes), block3), some3, d, to + 3 * lanes);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace etc::ops::cpu {
+
+HWY_EXPORT(activation_forward_range);
+HWY_EXPORT(activation_backward_range);
+HWY_EXPORT(finish_tile_rows);
+HWY_EXPORT(add_panel_sums);
+
+namespace {
+constexpr std::int64_t kElements = 1 << 14;  // of a task: 64 KiB per array
+constexpr std::int64_t kColumns = 64;        // of a task of column sums: four cache lines of a row
+}  // namespace
+
+void activation_forward(Activation activation, const float* x, float* y, std::int64_t size) {
+  parallel_for((size + kElements - 1) / kElements, [&](std::int64_t task) {
+    const std::int64_t first = task * kElements;
+    HWY_DYNAMIC_DISPATCH(activation_forward_range)
+    (activation, x + first, y + first, std::min(kElements, size - first));
+  });
+}
+
+void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
+  parallel_for((size + kElements - 1) / kElements, [&](std::int64_t task) {
+    const std::int64_t first = task * kElements;
+    HWY_DYNAMIC_DISPATCH(activation_backward_range)
+    (activation, x + first, dy + first, dx + first, std::min(kElements, size - first));
+  });
+}
+
+void finish_tile(const TileEpilogue& tile) {
+  HWY_DYNAMIC_DISPATCH(finish_tile_rows)(tile);
+}
+
+void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums) {
+  parallel_for((cols + kColumns - 1) / kColumns, [&](std::int64_t task) {
+    const std::int64_t first = task * kColumns;
+    HWY_DYNAMIC_DISPATCH(add_panel_sums)(rows, std::min(kColumns, cols - first), a + first, stride, sums + first);
+  });
+}
+
+}  // namespace etc::ops::cpu
+#endif  // HWY_ONCE

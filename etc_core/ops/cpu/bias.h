@@ -1,0 +1,29 @@
+// What a tile of a dense layer needs besides the product.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/ops/activation.h"
+
+namespace etc::ops::cpu {
+
+// While a tile of products is in cache: z = product + bias, y = act(z).
+//   product, z, y [rows, cols] with their own row strides; bias [cols] or null; z null: not kept
+// y and z may be product itself (same stride), y may not be z unless the activation is linear.
+struct TileEpilogue {
+  std::int64_t rows = 0, cols = 0;
+  const float* product = nullptr;
+  std::int64_t product_stride = 0;
+  const float* bias = nullptr;
+  Activation activation = Activation::linear;
+  float* z = nullptr;
+  std::int64_t z_stride = 0;
+  float* y = nullptr;
+  std::int64_t y_stride = 0;
+};
+void finish_tile(const TileEpilogue& tile);
+
+// sums[c] += sum over the rows of a[row, c], rows in blocks of 512: within a block, then block by block.
+void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums);
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,55 @@
+// Residual sums through dropout, row by row; forward and backward are the same function.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "etc_core/ops/cpu/dropout_cpu.cpp"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.h, which includes this file once per instruction set.
+#include <algorithm>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/dropout_rows-inl.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/scratch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+
+// y = base + dropout(a) for rows [first, end).
+void dropout_add_rows(const DropoutAdd& args, std::int64_t first, std::int64_t end) {
+  const FloatTag d;
+  const std::int64_t cols = args.cols;
+  Scratch scratch;
+  DropoutRows rows(args.dropout, first);
+  RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
+  for (std::int64_t row = first; row < end; ++row, rows.next()) {
+    dropout.fill(rows, cols);
+    const float* a = args.a + row * cols;
+    const float* base = args.base == nullptr ? nullptr : args.base + row * cols;
+    float* y = args.y + row * cols;
+    for (std::int64_t col = 0; col < cols; col += lane_count()) {
+      const FloatMask some = columns_at(col, cols);
+      FloatVec value = dropout.apply(col, hn::MaskedLoad(some, d, a + col));
+      if (base != nullptr) value = hn::Add(hn::MaskedLoad(some, d, base + col), value);
+      hn::BlendedStore(value, some, d, y + col);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace etc::ops::cpu {
+
+HWY_EXPORT(dropout_add_rows);
+
+void dropout_add(const DropoutAdd& args) {
+  constexpr std::int64_t kRows = 32;  // of a task
+  parallel_for((args.rows + kRows - 1) / kRows, [&](std::int64_t task) {
+    HWY_DYNAMIC_DISPATCH(dropout_add_rows)(args, task * kRows, std::min(args.rows, (task + 1) * kRows));
+  });
+}
+
+}  // namespace etc::ops::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,62 @@
+// Dropout of one row of hidden states on vectors (Highway; per target).
+#if defined(ETC_CORE_OPS_CPU_DROPOUT_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETC_CORE_OPS_CPU_DROPOUT_ROWS_INL_H_
+#undef ETC_CORE_OPS_CPU_DROPOUT_ROWS_INL_H_
+#else
+#define ETC_CORE_OPS_CPU_DROPOUT_ROWS_INL_H_
+#endif
+
+#include "etc_core/ops/cpu/dropout_rows.h"
+#include "etc_core/ops/cpu/philox-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using FloatVec = hn::Vec<FloatTag>;
+using FloatMask = hn::Mask<FloatTag>;
+
+HWY_INLINE std::int64_t lane_count() {
+  return static_cast<std::int64_t>(hn::Lanes(FloatTag()));
+}
+
+// Lanes of the vector that starts at column `col` of `cols`.
+HWY_INLINE FloatMask columns_at(std::int64_t col, std::int64_t cols) {
+  return hn::FirstN(FloatTag(), static_cast<std::size_t>(HWY_MIN(cols - col, lane_count())));
+}
+
+// The mask of the current row: fill() draws its bits, apply() gives value/(1-rate) or 0 for a vector of columns.
+// `bits` is scratch for dropout_bits_room(cols) words; with rate 0 it is not used and apply() is the identity.
+class RowDropout {
+ public:
+  RowDropout(const DropoutRows& rows, std::uint32_t* bits)
+      : bits_(bits), active_(rows.active()), threshold_(rows.threshold()), scale_(rows.scale()) {}
+
+  HWY_INLINE void fill(const DropoutRows& rows, std::int64_t cols) {
+    if (active_) dropout_bits(rows.key(), 0, rows.token(), cols, bits_);
+  }
+  HWY_INLINE FloatVec apply(std::int64_t col, FloatVec value) const {
+    if (!active_) return value;
+    const FloatTag d;
+    const hn::RebindToUnsigned<FloatTag> du;
+    // bits >= threshold, as the larger of the two being the bits: one instruction on every target.
+    const auto bits = hn::LoadU(du, bits_ + col);
+    const auto kept = hn::Eq(hn::Max(bits, hn::Set(du, threshold_)), bits);
+    return hn::IfThenElseZero(hn::RebindMask(d, kept), hn::Mul(value, hn::Set(d, scale_)));
+  }
+
+ private:
+  std::uint32_t* bits_;
+  bool active_;
+  std::uint32_t threshold_;
+  float scale_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

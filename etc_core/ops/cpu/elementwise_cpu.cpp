@@ -1,0 +1,65 @@
+// Plain loops: they wait for memory, so the compiler's own vectors do.
+#include <algorithm>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/scratch.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+constexpr std::int64_t kElements = 1 << 14;  // of a task
+
+// body(first, end) for tasks of kElements.
+template <typename Body>
+void for_ranges(std::int64_t size, Body body) {
+  parallel_for((size + kElements - 1) / kElements,
+               [&](std::int64_t task) { body(task * kElements, std::min(size, (task + 1) * kElements)); });
+}
+
+double block_sum_of_squares(const float* x, std::int64_t first, std::int64_t end) {
+  // Eight sums side by side: one would wait for the previous addition every time.
+  constexpr int kSums = 8;
+  double sums[kSums] = {};
+  std::int64_t i = first;
+  for (; i + kSums <= end; i += kSums) {
+    for (int s = 0; s < kSums; ++s) sums[s] += static_cast<double>(x[i + s]) * x[i + s];
+  }
+  for (int s = 0; i < end; ++i, ++s) sums[s] += static_cast<double>(x[i]) * x[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+}  // namespace
+
+void add(const float* a, const float* b, float* y, std::int64_t size) {
+  for_ranges(size, [=](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) y[i] = a[i] + b[i];
+  });
+}
+
+void axpy(float s, const float* b, float* a, std::int64_t size) {
+  for_ranges(size, [=](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) a[i] += s * b[i];
+  });
+}
+
+void scale(float s, float* a, std::int64_t size) {
+  for_ranges(size, [=](std::int64_t first, std::int64_t end) {
+    for (std::int64_t i = first; i < end; ++i) a[i] *= s;
+  });
+}
+
+double sum_of_squares(const float* x, std::int64_t size) {
+  const std::int64_t blocks = (size + kElements - 1) / kElements;
+  Scratch scratch;
+  auto* sums = scratch.take<double>(blocks);
+  for_ranges(size, [=](std::int64_t first, std::int64_t end) {
+    sums[first / kElements] = block_sum_of_squares(x, first, end);
+  });
+  double total = 0;
+  for (std::int64_t block = 0; block < blocks; ++block) total += sums[block];
+  return total;
+}
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,30 @@
+// The CPU kernels of this folder, as register_cpu_ops() puts them into the slots. Contracts are with the operators.
+#pragma once
+
+#include "etc_core/ops/activation.h"
+#include "etc_core/ops/cross_entropy.h"
+#include "etc_core/ops/dropout.h"
+#include "etc_core/ops/elementwise.h"
+#include "etc_core/ops/embedding.h"
+#include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/linear.h"
+
+namespace etc::ops::cpu {
+
+void linear(const LinearForward& args);
+void linear_backward(const LinearBackward& args);
+void pack_weights(const float* weight, WeightLayout layout, PackedWeights& packed);
+void activation_forward(Activation activation, const float* x, float* y, std::int64_t size);
+void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size);
+void layer_norm(const LayerNormForward& args);
+void layer_norm_backward(const LayerNormBackward& args);
+void dropout_add(const DropoutAdd& args);
+void embedding(const EmbeddingForward& args);
+void embedding_backward(const EmbeddingBackward& args);
+void cross_entropy(const CrossEntropy& args);
+void add(const float* a, const float* b, float* y, std::int64_t size);
+void axpy(float s, const float* b, float* a, std::int64_t size);
+void scale(float s, float* a, std::int64_t size);
+double sum_of_squares(const float* x, std::int64_t size);
+
+}  // namespace etc::ops::cpu

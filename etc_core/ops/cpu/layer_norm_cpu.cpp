@@ -1,0 +1,178 @@
+// Layer normalisation, row by row, with the residual sum before it; backward with fixed partial sums for gamma, beta.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "etc_core/ops/cpu/layer_norm_cpu.cpp"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.h, which includes this file once per instruction set.
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/dropout_rows-inl.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/scratch.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+
+HWY_INLINE float sum_of_lanes(FloatVec v) {
+  return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
+}
+
+// Rows [first, end) of the forward. Three passes over a row, which stays in the first-level cache: residual sum and
+// mean, variance of the centred values, result.
+void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t end) {
+  const FloatTag d;
+  const std::int64_t cols = args.cols;
+  Scratch scratch;
+  DropoutRows rows(args.dropout, first);
+  RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
+  for (std::int64_t row = first; row < end; ++row, rows.next()) {
+    const float* x = args.x + row * cols;
+    float* y = args.y + row * cols;
+    const float* s = x;
+
+    FloatVec total = hn::Zero(d);
+    if (args.branch != nullptr) {
+      dropout.fill(rows, cols);
+      const float* branch = args.branch + row * cols;
+      // Without a place for the sum, y holds it until it is overwritten.
+      float* sum = args.sum == nullptr ? y : args.sum + row * cols;
+      for (std::int64_t col = 0; col < cols; col += lane_count()) {
+        const FloatMask some = columns_at(col, cols);
+        const FloatVec value =
+            hn::Add(hn::MaskedLoad(some, d, x + col), dropout.apply(col, hn::MaskedLoad(some, d, branch + col)));
+        hn::BlendedStore(value, some, d, sum + col);
+        total = hn::Add(total, value);
+      }
+      s = sum;
+    } else {
+      for (std::int64_t col = 0; col < cols; col += lane_count()) {
+        total = hn::Add(total, hn::MaskedLoad(columns_at(col, cols), d, s + col));
+      }
+    }
+    const float mean = sum_of_lanes(total) / static_cast<float>(cols);
+    const FloatVec mean_v = hn::Set(d, mean);
+
+    FloatVec squares = hn::Zero(d);
+    for (std::int64_t col = 0; col < cols; col += lane_count()) {
+      const FloatMask some = columns_at(col, cols);
+      const FloatVec centred = hn::IfThenElseZero(some, hn::Sub(hn::MaskedLoad(some, d, s + col), mean_v));
+      squares = hn::MulAdd(centred, centred, squares);
+    }
+    const float rstd = 1.0f / std::sqrt(sum_of_lanes(squares) / static_cast<float>(cols) + kLayerNormEpsilon);
+    const FloatVec rstd_v = hn::Set(d, rstd);
+
+    for (std::int64_t col = 0; col < cols; col += lane_count()) {
+      const FloatMask some = columns_at(col, cols);
+      const FloatVec normal = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, s + col), mean_v), rstd_v);
+      const FloatVec gamma = hn::MaskedLoad(some, d, args.gamma + col);
+      hn::BlendedStore(hn::MulAdd(normal, gamma, hn::MaskedLoad(some, d, args.beta + col)), some, d, y + col);
+    }
+    if (args.mean != nullptr) {
+      args.mean[row] = mean;
+      args.rstd[row] = rstd;
+    }
+  }
+}
+
+// Rows [first, end) of the backward; partial (null, or [2, H]) = their sums of dy·xhat and of dy.
+void backward_rows(const LayerNormBackward& args, std::int64_t first, std::int64_t end, float* partial) {
+  const FloatTag d;
+  const std::int64_t cols = args.cols;
+  Scratch scratch;
+  DropoutRows rows(args.dropout, first);
+  RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
+  if (partial != nullptr) std::fill(partial, partial + 2 * cols, 0.0f);
+  for (std::int64_t row = first; row < end; ++row, rows.next()) {
+    const float* dy = args.dy + row * cols;
+    const float* s = args.sum + row * cols;
+    const FloatVec mean = hn::Set(d, args.mean[row]);
+    const FloatVec rstd = hn::Set(d, args.rstd[row]);
+
+    // Pass 1. forward: y = xhat·gamma + beta; so dgamma += dy·xhat, dbeta += dy. Means of g = dy·gamma and of g·xhat.
+    FloatVec g_total = hn::Zero(d), gx_total = hn::Zero(d);
+    for (std::int64_t col = 0; col < cols; col += lane_count()) {
+      const FloatMask some = columns_at(col, cols);
+      const FloatVec dy_v = hn::MaskedLoad(some, d, dy + col);
+      const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, s + col), mean), rstd);
+      const FloatVec g = hn::Mul(dy_v, hn::MaskedLoad(some, d, args.gamma + col));  // 0 beyond the last column
+      g_total = hn::Add(g_total, g);
+      gx_total = hn::MulAdd(g, xhat, gx_total);
+      if (partial != nullptr) {
+        float* dgamma = partial + col;
+        float* dbeta = partial + cols + col;
+        hn::BlendedStore(hn::MulAdd(dy_v, xhat, hn::MaskedLoad(some, d, dgamma)), some, d, dgamma);
+        hn::BlendedStore(hn::Add(dy_v, hn::MaskedLoad(some, d, dbeta)), some, d, dbeta);
+      }
+    }
+    if (args.dx == nullptr && args.dbranch == nullptr) continue;
+
+    // Pass 2. forward: xhat = (s − mean)·rstd, where mean and rstd depend on s; so ds = rstd·(g − mean(g) −
+    // xhat·mean(g·xhat)).
+    const FloatVec g_mean = hn::Set(d, sum_of_lanes(g_total) / static_cast<float>(cols));
+    const FloatVec gx_mean = hn::Set(d, sum_of_lanes(gx_total) / static_cast<float>(cols));
+    if (args.dbranch != nullptr) dropout.fill(rows, cols);
+    for (std::int64_t col = 0; col < cols; col += lane_count()) {
+      const FloatMask some = columns_at(col, cols);
+      const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, s + col), mean), rstd);
+      const FloatVec g = hn::Mul(hn::MaskedLoad(some, d, dy + col), hn::MaskedLoad(some, d, args.gamma + col));
+      const FloatVec ds = hn::Mul(rstd, hn::NegMulAdd(xhat, gx_mean, hn::Sub(g, g_mean)));
+      // forward: s = x + dropout(branch); so dx is ds and dbranch is ds under the same mask.
+      if (args.dx != nullptr) {
+        float* dx = args.dx + row * cols + col;
+        hn::BlendedStore(args.add_to_dx ? hn::Add(hn::MaskedLoad(some, d, dx), ds) : ds, some, d, dx);
+      }
+      if (args.dbranch != nullptr) {
+        hn::BlendedStore(dropout.apply(col, ds), some, d, args.dbranch + row * cols + col);
+      }
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace etc::ops::cpu {
+
+HWY_EXPORT(forward_rows);
+HWY_EXPORT(backward_rows);
+
+namespace {
+constexpr std::int64_t kForwardRows = 32;   // of a task
+constexpr std::int64_t kBackwardRows = 64;  // of a task, and of one partial sum of dgamma, dbeta
+constexpr std::int64_t kColumns = 256;      // of a task that combines partial sums
+}  // namespace
+
+void layer_norm(const LayerNormForward& args) {
+  parallel_for((args.rows + kForwardRows - 1) / kForwardRows, [&](std::int64_t task) {
+    HWY_DYNAMIC_DISPATCH(forward_rows)(args, task * kForwardRows, std::min(args.rows, (task + 1) * kForwardRows));
+  });
+}
+
+void layer_norm_backward(const LayerNormBackward& args) {
+  const std::int64_t blocks = (args.rows + kBackwardRows - 1) / kBackwardRows;
+  const std::int64_t cols = args.cols;
+  Scratch scratch;
+  float* partials = args.dgamma == nullptr ? nullptr : scratch.take<float>(blocks * 2 * cols);  // [blocks, 2, H]
+  parallel_for(blocks, [&](std::int64_t block) {
+    HWY_DYNAMIC_DISPATCH(backward_rows)
+    (args, block * kBackwardRows, std::min(args.rows, (block + 1) * kBackwardRows),
+     partials == nullptr ? nullptr : partials + block * 2 * cols);
+  });
+  if (partials == nullptr) return;
+  parallel_for((cols + kColumns - 1) / kColumns, [&](std::int64_t task) {
+    const std::int64_t first = task * kColumns;
+    const std::int64_t end = std::min(cols, first + kColumns);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const float* partial = partials + block * 2 * cols;
+      for (std::int64_t col = first; col < end; ++col) args.dgamma[col] += partial[col];
+      for (std::int64_t col = first; col < end; ++col) args.dbeta[col] += partial[cols + col];
+    }
+  });
+}
+
+}  // namespace etc::ops::cpu
+#endif  // HWY_ONCE

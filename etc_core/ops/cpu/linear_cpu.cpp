@@ -1,0 +1,195 @@
+// Dense layers on the CPU: which tiles there are, what order they are summed in, where their operands lie.
+//
+// Invariant: the tiles follow from the sizes alone. A tile of the forward product (and of dx) is 64 rows by 192 columns
+// over the whole inner dimension, the last rows padded with zero rows: every row of every call goes through a product
+// of one of few shapes, so its bits know neither its position nor its neighbours. 64 rows by 192 columns and whole
+// panels in contiguous memory reach the rate of one large product (bench/matmul_bench.cpp).
+#include <algorithm>
+#include <cstring>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/bias.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/cpu/tile_product.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+constexpr std::int64_t kTileRows = 64;
+constexpr std::int64_t kPanelCols = 192;
+// Unpacked weights are packed a group of panels at a time, at most this many floats (16 MiB): enough for any layer of
+// the published models at once, and a bound for an embedding table used as output layer.
+constexpr std::int64_t kPackedFloats = 4 << 20;
+// Weight gradients: 384 x 192 is large enough that oneDNN's own packing of its operands costs little.
+constexpr std::int64_t kGradientRows = 384;
+constexpr std::int64_t kGradientCols = 192;
+constexpr std::int64_t kTokenBlock = 512;
+
+std::int64_t blocks(std::int64_t size, std::int64_t block) {
+  return (size + block - 1) / block;
+}
+
+std::int64_t panel_width(std::int64_t out, std::int64_t panel) {
+  return std::min(kPanelCols, out - panel * kPanelCols);
+}
+
+// Columns [first, first+width) of W [k, n], or rows of W stored as [n, k], as a contiguous [k, width] panel.
+void pack_panel(const float* weight, WeightLayout layout, std::int64_t k, std::int64_t n, std::int64_t first,
+                std::int64_t width, float* panel) {
+  if (layout == WeightLayout::in_out) {
+    for (std::int64_t i = 0; i < k; ++i) {
+      std::memcpy(panel + i * width, weight + i * n + first, static_cast<std::size_t>(width) * sizeof(float));
+    }
+    return;
+  }
+  // Transposition by squares that stay in the first-level cache: reads and writes are whole cache lines either way.
+  constexpr std::int64_t kSquare = 16;
+  for (std::int64_t i = 0; i < k; i += kSquare) {
+    const std::int64_t i_end = std::min(k, i + kSquare);
+    for (std::int64_t j = 0; j < width; j += kSquare) {
+      const std::int64_t j_end = std::min(width, j + kSquare);
+      for (std::int64_t jj = j; jj < j_end; ++jj) {
+        for (std::int64_t ii = i; ii < i_end; ++ii) panel[ii * width + jj] = weight[(first + jj) * k + ii];
+      }
+    }
+  }
+}
+
+// What the tiles of one product share: y[M, n] (= or +=) x[M, k]·W[k, n], finished by bias and activation.
+struct Product {
+  std::int64_t rows, k, n;
+  const float* x;
+  std::int64_t x_stride;
+  bool add;
+  const float* bias;
+  Activation activation;
+  float* z;  // kept before the activation, [M, n]; or null
+  float* y;
+  std::int64_t y_stride;
+};
+
+void product_tile(const Product& p, std::int64_t first_row, std::int64_t first_col, std::int64_t width,
+                  const float* panel) {
+  const std::int64_t rows = std::min(kTileRows, p.rows - first_row);
+  const bool whole = rows == kTileRows;
+  float* y = p.y + first_row * p.y_stride + first_col;
+  Scratch scratch;
+  const float* x = p.x + first_row * p.x_stride;
+  std::int64_t x_stride = p.x_stride;
+  float* product = y;
+  std::int64_t product_stride = p.y_stride;
+  if (!whole) {
+    auto* x_tile = scratch.take<float>(kTileRows * p.k);    // [64, k]
+    auto* y_tile = scratch.take<float>(kTileRows * width);  // [64, width]
+    for (std::int64_t i = 0; i < rows; ++i) {
+      std::memcpy(x_tile + i * p.k, x + i * p.x_stride, static_cast<std::size_t>(p.k) * sizeof(float));
+      // A sum is made inside the product also here: added afterwards it would round differently than in a whole tile.
+      if (p.add) std::memcpy(y_tile + i * width, y + i * p.y_stride, static_cast<std::size_t>(width) * sizeof(float));
+    }
+    std::fill(x_tile + rows * p.k, x_tile + kTileRows * p.k, 0.0f);
+    if (p.add) std::fill(y_tile + rows * width, y_tile + kTileRows * width, 0.0f);
+    x = x_tile;
+    x_stride = p.k;
+    product = y_tile;
+    product_stride = width;
+  }
+  tile_product(Transpose::no, kTileRows, width, p.k, x, x_stride, panel, width, p.add, product, product_stride);
+  if (whole && p.bias == nullptr && p.activation == Activation::linear) return;
+  TileEpilogue end;
+  end.rows = rows;
+  end.cols = width;
+  end.product = product;
+  end.product_stride = product_stride;
+  end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
+  end.activation = p.activation;
+  end.z = p.z == nullptr ? nullptr : p.z + first_row * p.n + first_col;
+  end.z_stride = p.n;
+  end.y = y;
+  end.y_stride = p.y_stride;
+  finish_tile(end);
+}
+
+// All tiles over `panels` panels whose first has number `first_panel`; `packed` starts with that panel.
+void product_tiles(const Product& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
+  // Panels run fastest, so that neighbouring tasks share rows of x.
+  parallel_for(blocks(p.rows, kTileRows) * panels, [&](std::int64_t task) {
+    const std::int64_t panel = task % panels;
+    const std::int64_t first_col = (first_panel + panel) * kPanelCols;
+    product_tile(p, task / panels * kTileRows, first_col, panel_width(p.n, first_panel + panel),
+                 packed + panel * kPanelCols * p.k);
+  });
+}
+
+// Packs a group of panels of W ([k, n], or [n, k]) into scratch, multiplies, goes on to the next group.
+void product_packing(const Product& p, const float* weight, WeightLayout layout) {
+  const std::int64_t panels = blocks(p.n, kPanelCols);
+  const std::int64_t group = std::clamp<std::int64_t>(kPackedFloats / (p.k * kPanelCols), 1, panels);
+  Scratch scratch;
+  auto* packed = scratch.take<float>(std::min(group * kPanelCols, p.n) * p.k);
+  for (std::int64_t first = 0; first < panels; first += group) {
+    const std::int64_t count = std::min(group, panels - first);
+    parallel_for(count, [&](std::int64_t i) {
+      pack_panel(weight, layout, p.k, p.n, (first + i) * kPanelCols, panel_width(p.n, first + i),
+                 packed + i * kPanelCols * p.k);
+    });
+    product_tiles(p, first, count, packed);
+  }
+}
+
+// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]: every tile of dw sums the tokens in blocks, in order.
+void weight_gradient(std::int64_t rows, std::int64_t p, std::int64_t q, const float* a, std::int64_t a_stride,
+                     const float* b, std::int64_t b_stride, float* dw) {
+  const std::int64_t across = blocks(q, kGradientCols);
+  parallel_for(blocks(p, kGradientRows) * across, [&](std::int64_t task) {
+    const std::int64_t i = task / across * kGradientRows;
+    const std::int64_t j = task % across * kGradientCols;
+    for (std::int64_t t = 0; t < rows; t += kTokenBlock) {
+      tile_product(Transpose::yes, std::min(kGradientRows, p - i), std::min(kGradientCols, q - j),
+                   std::min(kTokenBlock, rows - t), a + t * a_stride + i, a_stride, b + t * b_stride + j, b_stride,
+                   /*add=*/true, dw + i * q + j, q);
+    }
+  });
+}
+
+}  // namespace
+
+void pack_weights(const float* weight, WeightLayout layout, PackedWeights& packed) {
+  auto* panels = static_cast<float*>(packed.bytes.data());
+  parallel_for(blocks(packed.out, kPanelCols), [&](std::int64_t panel) {
+    pack_panel(weight, layout, packed.in, packed.out, panel * kPanelCols, panel_width(packed.out, panel),
+               panels + panel * kPanelCols * packed.in);
+  });
+}
+
+void linear(const LinearForward& a) {
+  const Product product{a.rows,           a.in, a.out,     a.x, a.x_stride, /*add=*/false, a.bias, a.activation,
+                        a.pre_activation, a.y,  a.y_stride};
+  if (a.packed != nullptr) {
+    product_tiles(product, 0, blocks(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
+  } else {
+    product_packing(product, a.weight, a.layout);
+  }
+}
+
+void linear_backward(const LinearBackward& a) {
+  if (a.dx != nullptr) {
+    // forward: z = x·W; so dx = dz·Wᵀ, a product with the other layout of the same numbers.
+    const Product product{a.rows,  a.out, a.in,       a.dz, a.dz_stride, a.add_to_dx, nullptr, Activation::linear,
+                          nullptr, a.dx,  a.dx_stride};
+    product_packing(product, a.weight, a.layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out);
+  }
+  if (a.dweight != nullptr) {
+    // forward: z = x·W; so dW = xᵀ·dz, or its transpose dzᵀ·x.
+    if (a.layout == WeightLayout::in_out) {
+      weight_gradient(a.rows, a.in, a.out, a.x, a.x_stride, a.dz, a.dz_stride, a.dweight);
+    } else {
+      weight_gradient(a.rows, a.out, a.in, a.dz, a.dz_stride, a.x, a.x_stride, a.dweight);
+    }
+  }
+  // forward: z = … + b on every row; so db = column sums of dz.
+  if (a.dbias != nullptr) add_column_sums(a.rows, a.out, a.dz, a.dz_stride, a.dbias);
+}
+
+}  // namespace etc::ops::cpu

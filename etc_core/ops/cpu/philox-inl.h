@@ -1,0 +1,83 @@
+// Random bits of etc_core/base/random.h along a row, many at a time (Highway; per target).
+//
+// The bits are those of dropout_block(), word for word: vectors only decide how many blocks are in flight.
+#if defined(ETC_CORE_OPS_CPU_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETC_CORE_OPS_CPU_PHILOX_INL_H_
+#undef ETC_CORE_OPS_CPU_PHILOX_INL_H_
+#else
+#define ETC_CORE_OPS_CPU_PHILOX_INL_H_
+#endif
+
+#include <cstdint>
+#include <cstring>
+
+#include "etc_core/base/random.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Words that dropout_bits writes for `count` elements, at most.
+HWY_INLINE std::int64_t dropout_bits_room(std::int64_t count) {
+  constexpr std::int64_t kLargestStep = 64;  // four words for each of at most sixteen 64-bit lanes
+  return (count + kLargestStep - 1) / kLargestStep * kLargestStep;
+}
+
+#if HWY_TARGET == HWY_SCALAR
+
+// The baseline of x86-64: compiled, never run (etc_core/base/cpu_features.h asks for AVX2).
+HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b, std::int64_t count,
+                             std::uint32_t* words) {
+  for (std::int64_t i = 0; i < count; i += 4) {
+    const Philox4 block = dropout_block(key, a, b, static_cast<std::uint32_t>(i / 4));
+    std::memcpy(words + i, block.data(), sizeof(block));
+  }
+}
+
+#else
+
+// words[c] = bits of element (a, b, c) of the stream `key` for 0 <= c < count, and on to the next whole vector.
+HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b, std::int64_t count,
+                             std::uint32_t* words) {
+  // One 64-bit lane per block: a 32x32 multiplication then needs no shuffles. Only the low half of a counter lane means
+  // anything; the multiplication reads no more, and the high halves are cut off at the end.
+  const hn::ScalableTag<std::uint64_t> d;
+  const hn::Repartition<std::uint32_t, decltype(d)> d32;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto multiplier0 = hn::BitCast(d32, hn::Set(d, 0xD2511F53u));
+  const auto multiplier1 = hn::BitCast(d32, hn::Set(d, 0xCD9E8D57u));
+  const auto low_half = hn::Set(d, 0xFFFFFFFFu);
+  const auto step = hn::Set(d, static_cast<std::uint64_t>(lanes));
+  auto block = hn::Iota(d, 0);
+  for (std::int64_t i = 0; i < count; i += 4 * lanes) {
+    auto c0 = block, c1 = hn::Set(d, b), c2 = hn::Set(d, a), c3 = hn::Zero(d);
+    auto k0 = static_cast<std::uint32_t>(key);
+    auto k1 = static_cast<std::uint32_t>(key >> 32);
+    for (int round = 0; round < 10; ++round) {
+      const auto p0 = hn::MulEven(hn::BitCast(d32, c0), multiplier0);
+      const auto p1 = hn::MulEven(hn::BitCast(d32, c2), multiplier1);
+      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p1), c1), hn::Set(d, k0));
+      c1 = p1;
+      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p0), c3), hn::Set(d, k1));
+      c3 = p0;
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    const auto words01 = hn::Or(hn::And(c0, low_half), hn::ShiftLeft<32>(c1));
+    const auto words23 = hn::Or(hn::And(c2, low_half), hn::ShiftLeft<32>(c3));
+    alignas(64) std::uint64_t pairs[2 * hn::MaxLanes(d)];
+    hn::StoreInterleaved2(words01, words23, d, pairs);
+    std::memcpy(words + i, pairs, static_cast<std::size_t>(4 * lanes) * sizeof(std::uint32_t));
+    block = hn::Add(block, step);
+  }
+}
+
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,24 @@
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/register.h"
+
+namespace etc::ops {
+
+void register_cpu_ops() {
+  linear_kernel.fill(Device::cpu, cpu::linear);
+  linear_backward_kernel.fill(Device::cpu, cpu::linear_backward);
+  pack_weights_kernel.fill(Device::cpu, cpu::pack_weights);
+  activation_forward_kernel.fill(Device::cpu, cpu::activation_forward);
+  activation_backward_kernel.fill(Device::cpu, cpu::activation_backward);
+  layer_norm_kernel.fill(Device::cpu, cpu::layer_norm);
+  layer_norm_backward_kernel.fill(Device::cpu, cpu::layer_norm_backward);
+  dropout_add_kernel.fill(Device::cpu, cpu::dropout_add);
+  embedding_kernel.fill(Device::cpu, cpu::embedding);
+  embedding_backward_kernel.fill(Device::cpu, cpu::embedding_backward);
+  cross_entropy_kernel.fill(Device::cpu, cpu::cross_entropy);
+  add_kernel.fill(Device::cpu, cpu::add);
+  axpy_kernel.fill(Device::cpu, cpu::axpy);
+  scale_kernel.fill(Device::cpu, cpu::scale);
+  sum_of_squares_kernel.fill(Device::cpu, cpu::sum_of_squares);
+}
+
+}  // namespace etc::ops

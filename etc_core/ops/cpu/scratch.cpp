@@ -1,0 +1,62 @@
+#include "etc_core/ops/cpu/scratch.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "etc_core/base/buffer.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+constexpr std::int64_t kAlignment = 64;
+
+struct Arena {
+  std::vector<Bytes> chunks;
+  std::int64_t chunk = 0;         // the one in use
+  std::int64_t offset = 0;        // its first free byte
+  std::int64_t wanted = 1 << 18;  // size of the next chunk, at least
+};
+
+Arena& arena() {
+  thread_local Arena own;
+  return own;
+}
+
+}  // namespace
+
+Scratch::Scratch() : chunk_(arena().chunk), offset_(arena().offset) {}
+
+Scratch::~Scratch() {
+  Arena& a = arena();
+  a.chunk = chunk_;
+  a.offset = offset_;
+  if (chunk_ == 0 && offset_ == 0 && a.chunks.size() > 1) {
+    // Nothing is in use: one chunk as large as all of them will serve the next call without a seam.
+    a.wanted = 0;
+    for (const Bytes& chunk : a.chunks) a.wanted += chunk.size();
+    a.chunks.clear();
+  }
+}
+
+void* Scratch::take_bytes(std::int64_t size) {
+  Arena& a = arena();
+  size = (size + kAlignment - 1) / kAlignment * kAlignment;
+  const auto fits = [&] {
+    return a.chunk < static_cast<std::int64_t>(a.chunks.size()) &&
+           a.offset + size <= a.chunks[static_cast<std::size_t>(a.chunk)].size();
+  };
+  while (!fits()) {
+    if (a.chunk >= static_cast<std::int64_t>(a.chunks.size())) {
+      a.chunks.emplace_back(std::max(size, a.wanted), Purpose::scratch);
+    } else {
+      ++a.chunk;
+    }
+    a.offset = 0;
+  }
+  auto* start = static_cast<char*>(a.chunks[static_cast<std::size_t>(a.chunk)].data()) + a.offset;
+  a.offset += size;
+  return start;
+}
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,42 @@
+#include "etc_core/ops/dropout.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/shape.h"
+
+namespace etc::ops {
+
+constinit KernelSlot<void(const DropoutAdd&)> dropout_add_kernel{"dropout_add"};
+
+void check_dropout(const char* where, const HiddenDropout& dropout, std::int64_t rows) {
+  if (!(dropout.rate >= 0 && dropout.rate < 1)) {
+    fail(where, "dropout.rate: expected at least 0 and below 1, got {}", dropout.rate);
+  }
+  if (dropout.rate == 0) return;
+  if (dropout.examples < 0 || dropout.offsets == nullptr || dropout.sample_ordinals == nullptr) {
+    fail(where, "dropout needs offsets [B+1] and sample_ordinals [B], B={}, of which {} missing (null)",
+         dropout.examples, dropout.offsets == nullptr ? "the offsets are" : "the ordinals are");
+  }
+  for (std::int64_t b = 0; b < dropout.examples; ++b) {
+    if (dropout.offsets[b + 1] < dropout.offsets[b]) {
+      fail(where, "dropout.offsets: expected non-decreasing, got {} after {} at {}", dropout.offsets[b + 1],
+           dropout.offsets[b], b + 1);
+    }
+  }
+  if (dropout.offsets[0] != 0 || dropout.offsets[dropout.examples] != rows) {
+    fail(where, "dropout.offsets: expected 0 … M={}, got {} … {}", rows, dropout.offsets[0],
+         dropout.offsets[dropout.examples]);
+  }
+}
+
+void dropout_add(Device device, const DropoutAdd& args) {
+  constexpr const char* kWhere = "dropout_add";
+  if (args.rows < 0 || args.cols < 1) {
+    fail(kWhere, "sizes: expected M >= 0, H >= 1, got {}", shape_text({{"M", args.rows}, {"H", args.cols}}));
+  }
+  check_dropout(kWhere, args.dropout, args.rows);
+  if (args.rows == 0) return;
+  if (args.a == nullptr || args.y == nullptr) fail(kWhere, "{} is missing (null)", args.a == nullptr ? "a" : "y");
+  dropout_add_kernel(device, args);
+}
+
+}  // namespace etc::ops

@@ -1,0 +1,40 @@
+#include "etc_core/ops/embedding.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/shape.h"
+
+namespace etc::ops {
+
+constinit KernelSlot<void(const EmbeddingForward&)> embedding_kernel{"embedding"};
+constinit KernelSlot<void(const EmbeddingBackward&)> embedding_backward_kernel{"embedding_backward"};
+
+void embedding(Device device, const EmbeddingForward& args) {
+  constexpr const char* kWhere = "embedding";
+  if (args.rows < 0 || args.cols < 1) {
+    fail(kWhere, "sizes: expected M >= 0, H >= 1, got {}", shape_text({{"M", args.rows}, {"H", args.cols}}));
+  }
+  if (args.rows == 0) return;
+  if (args.e == nullptr) fail(kWhere, "e is missing (null)");
+  for (const EmbeddingTerm* term : {&args.tokens, &args.segments, &args.positions}) {
+    if (term->table != nullptr && term->ids == nullptr) fail(kWhere, "{} are missing (null)", term->name);
+  }
+  if (args.offsets != nullptr && args.offsets[args.examples] != args.rows) {
+    fail(kWhere, "offsets: expected the last to be M={}, got {}", args.rows, args.offsets[args.examples]);
+  }
+  embedding_kernel(device, args);
+}
+
+void embedding_backward(Device device, const EmbeddingBackward& args) {
+  constexpr const char* kWhere = "embedding_backward";
+  if (args.rows < 0 || args.cols < 1 || args.limit < 0) {
+    fail(kWhere, "sizes: expected M >= 0, H >= 1, limit >= 0, got {}",
+         shape_text({{"M", args.rows}, {"H", args.cols}, {"limit", args.limit}}));
+  }
+  if (args.rows == 0) return;
+  if (args.de == nullptr || args.ids == nullptr || args.dtable == nullptr) {
+    fail(kWhere, "{} missing (null)", args.de == nullptr ? "de is" : (args.ids == nullptr ? "ids are" : "dtable is"));
+  }
+  embedding_backward_kernel(device, args);
+}
+
+}  // namespace etc::ops

@@ -1,0 +1,62 @@
+#include "etc_core/ops/layer_norm.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/shape.h"
+
+namespace etc::ops {
+
+constinit KernelSlot<void(const LayerNormForward&)> layer_norm_kernel{"layer_norm"};
+constinit KernelSlot<void(const LayerNormBackward&)> layer_norm_backward_kernel{"layer_norm_backward"};
+
+namespace {
+
+void check_sizes(const char* where, std::int64_t rows, std::int64_t cols) {
+  if (rows < 0 || cols < 1) {
+    fail(where, "sizes: expected M >= 0, H >= 1, got {}", shape_text({{"M", rows}, {"H", cols}}));
+  }
+}
+
+void check_given(const char* where, const char* name, const float* data) {
+  if (data == nullptr) fail(where, "{} is missing (null)", name);
+}
+
+}  // namespace
+
+void layer_norm(Device device, const LayerNormForward& args) {
+  constexpr const char* kWhere = "layer_norm";
+  check_sizes(kWhere, args.rows, args.cols);
+  if (args.branch != nullptr) check_dropout(kWhere, args.dropout, args.rows);
+  if (args.branch == nullptr && args.sum != nullptr) {
+    fail(kWhere, "sum is x itself when there is no branch: expected null");
+  }
+  if ((args.mean == nullptr) != (args.rstd == nullptr)) {
+    fail(kWhere, "mean and rstd are saved together: expected both or neither, got {} alone",
+         args.mean == nullptr ? "rstd" : "mean");
+  }
+  if (args.rows == 0) return;
+  check_given(kWhere, "x", args.x);
+  check_given(kWhere, "gamma", args.gamma);
+  check_given(kWhere, "beta", args.beta);
+  check_given(kWhere, "y", args.y);
+  layer_norm_kernel(device, args);
+}
+
+void layer_norm_backward(Device device, const LayerNormBackward& args) {
+  constexpr const char* kWhere = "layer_norm_backward";
+  check_sizes(kWhere, args.rows, args.cols);
+  if (args.dbranch != nullptr) check_dropout(kWhere, args.dropout, args.rows);
+  if ((args.dgamma == nullptr) != (args.dbeta == nullptr)) {
+    fail(kWhere, "dgamma and dbeta are computed together: expected both or neither, got {} alone",
+         args.dgamma == nullptr ? "dbeta" : "dgamma");
+  }
+  if (args.dbranch != nullptr && args.dbranch == args.dx) fail(kWhere, "dbranch and dx must not be the same memory");
+  if (args.rows == 0) return;
+  check_given(kWhere, "dy", args.dy);
+  check_given(kWhere, "sum", args.sum);
+  check_given(kWhere, "mean", args.mean);
+  check_given(kWhere, "rstd", args.rstd);
+  check_given(kWhere, "gamma", args.gamma);
+  layer_norm_backward_kernel(device, args);
+}
+
+}  // namespace etc::ops

@@ -1,0 +1,78 @@
+#include "etc_core/ops/linear.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/shape.h"
+
+namespace etc::ops {
+
+constinit KernelSlot<void(const LinearForward&)> linear_kernel{"linear"};
+constinit KernelSlot<void(const LinearBackward&)> linear_backward_kernel{"linear_backward"};
+constinit KernelSlot<void(const float*, WeightLayout, PackedWeights&)> pack_weights_kernel{"pack_weights"};
+
+namespace {
+
+void check_sizes(const char* where, std::int64_t rows, std::int64_t in, std::int64_t out) {
+  if (rows < 0 || in < 1 || out < 1) {
+    fail(where, "sizes: expected M >= 0, in >= 1, out >= 1, got {}",
+         shape_text({{"M", rows}, {"in", in}, {"out", out}}));
+  }
+}
+
+// A row may be longer than its used columns, never shorter.
+void check_rows(const char* where, const char* name, const float* data, std::int64_t stride, std::int64_t cols) {
+  if (data == nullptr) fail(where, "{} is missing (null)", name);
+  if (stride < cols) fail(where, "{}_stride: expected at least {} columns, got {}", name, cols, stride);
+}
+
+}  // namespace
+
+PackedWeights pack_weights(Device device, const float* weight, std::int64_t in, std::int64_t out, WeightLayout layout,
+                           Purpose purpose) {
+  check_sizes("pack_weights", 0, in, out);
+  if (weight == nullptr) fail("pack_weights", "weight is missing (null)");
+  PackedWeights packed;
+  packed.in = in;
+  packed.out = out;
+  packed.device = device;
+  packed.bytes = Bytes(in * out * static_cast<std::int64_t>(sizeof(float)), purpose);
+  pack_weights_kernel(device, weight, layout, packed);
+  return packed;
+}
+
+void linear(Device device, const LinearForward& args) {
+  constexpr const char* kWhere = "linear";
+  check_sizes(kWhere, args.rows, args.in, args.out);
+  if ((args.weight == nullptr) == (args.packed == nullptr)) {
+    fail(kWhere, "expected either weight or packed, got {}", args.weight == nullptr ? "neither" : "both");
+  }
+  if (args.packed != nullptr && (args.packed->in != args.in || args.packed->out != args.out)) {
+    fail(kWhere, "packed weights must match: expected {}, got {}", shape_text({{"in", args.in}, {"out", args.out}}),
+         shape_text({{"in", args.packed->in}, {"out", args.packed->out}}));
+  }
+  if (args.packed != nullptr && args.packed->device != device) {
+    fail(kWhere, "packed weights lie on {}, the product was asked of {}", device_name(args.packed->device),
+         device_name(device));
+  }
+  if (args.pre_activation != nullptr && args.activation == Activation::linear) {
+    fail(kWhere, "pre_activation is y itself when the activation is linear: expected null");
+  }
+  if (args.rows == 0) return;
+  check_rows(kWhere, "x", args.x, args.x_stride, args.in);
+  check_rows(kWhere, "y", args.y, args.y_stride, args.out);
+  linear_kernel(device, args);
+}
+
+void linear_backward(Device device, const LinearBackward& args) {
+  constexpr const char* kWhere = "linear_backward";
+  check_sizes(kWhere, args.rows, args.in, args.out);
+  if (args.rows == 0) return;
+  check_rows(kWhere, "dz", args.dz, args.dz_stride, args.out);
+  if (args.dx != nullptr) {
+    check_rows(kWhere, "dx", args.dx, args.dx_stride, args.in);
+    if (args.weight == nullptr) fail(kWhere, "dx needs weight, which is missing (null)");
+  }
+  if (args.dweight != nullptr) check_rows(kWhere, "x", args.x, args.x_stride, args.in);
+  linear_backward_kernel(device, args);
+}
+
+}  // namespace etc::ops
