@@ -14,13 +14,33 @@ std::string unicode_version();  // of ICU's tables, "15.0"
 std::optional<std::size_t> invalid_utf8(std::string_view bytes);
 
 std::u32string to_code_points(std::string_view utf8);  // invalid sequences are dropped
-std::string to_utf8(std::u32string_view code_points);
+std::string to_utf8(std::u32string_view code_points);  // surrogates and numbers above U+10FFFF are dropped
+void append_utf8(std::string& utf8, char32_t c);       // the same for one character
 
-// Python's str.lower() on a whole string: full mappings, final sigma.
+// The character that starts at byte `at` < utf8.size(); moves `at` behind it. An invalid sequence gives kNoCharacter
+// and is stepped over as Unicode recommends (its longest prefix of a well-formed one, at least one byte).
+inline constexpr char32_t kNoCharacter = 0xFFFFFFFF;
+char32_t next_code_point(std::string_view utf8, std::size_t& at);
+
+// Python's str.lower() on a whole string: full mappings, final sigma. Invalid sequences are dropped.
 std::string lower_case(std::string_view utf8);
+
+// Canonical decomposition without the characters of category Mn: what BERT calls "strip accents".
+std::string strip_accents(std::string_view utf8);
 
 // Python's str.strip(): Unicode white space at both ends (what str.isspace accepts).
 std::string_view strip(std::string_view utf8);
 bool is_space(char32_t c);  // Python's str.isspace for one character
+
+// Python's str.isdigit for one character: decimal digits and the likes of U+00B2 (superscript two), not U+00BD (a
+// half).
+bool is_digit(char32_t c);
+bool is_decimal(char32_t c);      // category Nd: Python's \d in a pattern
+bool is_word(char32_t c);         // Python's \w in a pattern: letters, all numbers, underscore
+bool is_upper(char32_t c);        // Python's str.isupper for one character (title case is not upper)
+bool is_lower(char32_t c);        // Python's str.islower for one character
+bool is_control(char32_t c);      // category Cc or Cf
+bool is_separator(char32_t c);    // category Zs
+bool is_punctuation(char32_t c);  // any category that starts with P
 
 }  // namespace etc::data

@@ -1,0 +1,32 @@
+// Characters and words as Punkt sees them: the patterns of its tokenizer, by hand instead of by regular expressions.
+// Everything works on UTF-8 bytes, because all characters with a role of their own are ASCII.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace etc::data::punkt {
+
+bool is_end(char c);      // . ? !
+bool is_closer(char c);   // " ' ) ] }
+bool is_barrier(char c);  // ? ! ) " ; } ] * : @ ' ( { [: may follow a sentence's end without white space
+
+// Bytes of the white-space character (Python's isspace) at byte `at`; 0 when there is none.
+std::size_t space_length(std::string_view text, std::size_t at);
+
+// Bytes of the character at byte `at`, whatever it is.
+std::size_t character_length(std::string_view text, std::size_t at);
+
+// Bytes of the run of white space at byte `at`, of the run of other characters there.
+std::size_t space_run(std::string_view text, std::size_t at);
+std::size_t word_run(std::string_view text, std::size_t at);
+
+// Appends the words of a context, line by line (step 2): runs of hyphens or periods and spaced ellipses, words without
+// the punctuation around them, single characters.
+void split_words(std::string_view context, std::vector<std::string_view>& words);
+
+// Whether a word is a number (step 2): an optional "-", an optional "." or ",", a digit, then digits , . and -.
+bool is_number(std::string_view word);
+
+}  // namespace etc::data::punkt

@@ -1,0 +1,158 @@
+#include "data/text/sentencepiece.h"
+
+#include <sentencepiece_processor.h>
+
+#include <cmath>
+#include <utility>
+
+#include "data/probe.h"
+#include "data/text/sentencepiece_check.h"
+#include "data/text/sha256.h"
+#include "data/text/unicode.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+
+namespace etc::data {
+
+namespace {
+
+constexpr std::uint64_t kLargestModel = std::uint64_t{1} << 28;  // bytes; published models have a few million
+constexpr std::string_view kBlank = "\u2581";                    // "▁"
+
+std::string without_blanks(std::string_view piece) {
+  std::string text(piece);
+  for (std::size_t at = 0; (at = text.find(kBlank, at)) != std::string::npos;) text.erase(at, kBlank.size());
+  return text;
+}
+
+// Whether the digit-comma rule applies: a digit, then a comma at the end.
+bool ends_in_digit_comma(std::string_view piece) {
+  if (piece.size() < 2 || piece.back() != ',') return false;
+  std::size_t at = piece.size() - 2;  // first byte of the character before the comma
+  while (at > 0 && (static_cast<unsigned char>(piece[at]) & 0xC0) == 0x80) --at;
+  return is_digit(next_code_point(piece, at));
+}
+
+class SentencePiece : public Tokenizer {
+ public:
+  SentencePiece(std::string_view bytes, std::string where, bool strip_comma_prefix)
+      : where_(std::move(where)), strip_comma_prefix_(strip_comma_prefix) {
+    const auto status = model_.LoadFromSerializedProto(bytes);
+    if (!status.ok()) fail(where_, "not a usable SentencePiece model: {}", status.error_message());
+    unknown_ = model_.unk_id();
+    for (std::int32_t id = 0; id < vocab_size(); ++id) {
+      const std::string& piece = model_.IdToPiece(id);
+      if (invalid_utf8(piece) || piece.find('\0') != std::string::npos) {
+        fail(where_, "SentencePiece model: piece {}: expected UTF-8 without zero bytes (the file is damaged)", id);
+      }
+      if (!std::isfinite(model_.GetScore(id))) {
+        fail(where_, "SentencePiece model: piece {}: expected a finite score, got {} (the file is damaged)", id,
+             model_.GetScore(id));
+      }
+    }
+    vocab_sha256_ = sha256_hex(bytes);
+  }
+
+  Tokens encode(std::string_view utf8) const override {
+    Tokens tokens;
+    for_each_piece(utf8, [&](std::string_view piece, std::int32_t id, bool re_encoded) {
+      if (re_encoded) tokens.re_encoded.push_back(static_cast<std::int32_t>(tokens.ids.size()));
+      tokens.pieces.emplace_back(piece);
+      tokens.ids.push_back(id);
+    });
+    return tokens;
+  }
+
+  std::vector<std::int32_t> encode_ids(std::string_view utf8) const override {
+    std::vector<std::int32_t> ids;
+    for_each_piece(utf8, [&](std::string_view, std::int32_t id, bool) { ids.push_back(id); });
+    return ids;
+  }
+
+  std::int32_t piece_id(std::string_view piece) const override {
+    const std::int32_t id = model_.PieceToId(piece);
+    if (model_.IdToPiece(id) != piece) fail(where_, "the model has no piece \"{}\"", piece);
+    return id;
+  }
+
+  std::int32_t vocab_size() const override { return model_.GetPieceSize(); }
+  const char* kind() const override { return "sentencepiece"; }
+  bool lower_case() const override { return false; }
+
+ private:
+  // Calls emit(piece, id) for the model's own pieces of a text.
+  template <typename Emit>
+  void for_each_model_piece(std::string_view utf8, Emit&& emit) const {
+    sentencepiece::ImmutableSentencePieceText encoded;
+    const auto status = model_.Encode(utf8, encoded.mutable_proto());
+    if (!status.ok()) fail(where_, "the SentencePiece library cannot encode a text: {}", status.error_message());
+    for (int i = 0; i < static_cast<int>(encoded.pieces_size()); ++i) {
+      const auto piece = encoded.pieces(i);
+      // Like the reference, which looks every piece up again: unknown text that spells a reserved piece gets its id.
+      const auto id = static_cast<std::int32_t>(piece.id());
+      emit(std::string_view(piece.piece()), id == unknown_ ? model_.PieceToId(piece.piece()) : id);
+    }
+  }
+
+  // Calls emit(piece, id, re_encoded) for the pieces after the digit-comma rule (etc-core 11.2): "▁2018," → "▁2018" and
+  // ",".
+  template <typename Emit>
+  void for_each_piece(std::string_view utf8, Emit&& emit) const {
+    for_each_model_piece(utf8, [&](std::string_view piece, std::int32_t id) {
+      if (!ends_in_digit_comma(piece)) {
+        emit(piece, id, false);
+        return;
+      }
+      // Encoding afresh puts a "▁" in front. The reference meant to remove it again where the piece had none, but
+      // compares text with bytes: it stays by default.
+      bool strip_first = strip_comma_prefix_ && !piece.starts_with(kBlank);
+      for_each_model_piece(without_blanks(piece.substr(0, piece.size() - 1)),
+                           [&](std::string_view part, std::int32_t part_id) {
+                             if (std::exchange(strip_first, false) && part.starts_with(kBlank)) {
+                               part.remove_prefix(kBlank.size());
+                               if (part.empty()) return;
+                               part_id = model_.PieceToId(part);
+                             }
+                             emit(part, part_id, true);
+                           });
+      emit(std::string_view(","), model_.PieceToId(","), false);
+    });
+  }
+
+  std::string where_;
+  bool strip_comma_prefix_;
+  std::int32_t unknown_ = 0;
+  sentencepiece::SentencePieceProcessor model_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& path, bool strip_comma_prefix) {
+  const std::string bytes = read_file(path, kLargestModel);
+  const std::string where = path.string();
+  if (bytes.empty()) fail(where, "the SentencePiece model is empty");
+  check_sentencepiece_bytes(bytes, where);
+  run_probe("SentencePiece model", path, [&] {
+    // A few kinds of text, so that a model that loads but cannot encode is found here.
+    SentencePiece(bytes, where, strip_comma_prefix)
+        .encode("The model’s first words, in 2018, 1,000 \u4e2d\u00b2, \u2581 <s>");
+  });
+  return std::make_unique<SentencePiece>(bytes, where, strip_comma_prefix);
+}
+
+DetokenizedText detokenize(const std::vector<std::string>& pieces) {
+  DetokenizedText result;
+  for (std::size_t token = 0; token < pieces.size(); ++token) {
+    std::string_view piece = pieces[token];
+    if (token == 0 && piece.starts_with(kBlank)) piece.remove_prefix(kBlank.size());
+    for (std::size_t at = 0; at < piece.size();) {
+      const std::size_t begin = at;
+      const bool blank = next_code_point(piece, at) == U'\u2581';
+      result.text += blank ? std::string_view(" ") : piece.substr(begin, at - begin);
+      result.char_to_token.push_back(static_cast<std::int32_t>(token));
+    }
+  }
+  return result;
+}
+
+}  // namespace etc::data

@@ -1,0 +1,18 @@
+// What the SentencePiece library trusts in a model file and a stranger may have put there.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace etc::data {
+
+// Checks the normaliser's character map of a serialized SentencePiece model. The library follows this double-array trie
+// without looking at its bounds, and only when a text leads it there: loading a damaged model succeeds, encoding some
+// later text reads outside. After this check no text can.
+//
+// Throws Error("<where>: …") when the file is no protocol buffer, an index of a reachable trie node or of a replacement
+// lies outside the map, a replacement is not UTF-8 or longer than 1 KiB, or more than 32 rules are prefixes of each
+// other (the library's fixed array). Cost: one pass over the reachable nodes, milliseconds.
+void check_sentencepiece_bytes(std::string_view model, const std::string& where);
+
+}  // namespace etc::data

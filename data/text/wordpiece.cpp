@@ -1,0 +1,68 @@
+#include "data/text/wordpiece.h"
+
+#include <utility>
+
+#include "data/text/basic_tokenizer.h"
+#include "data/text/sha256.h"
+#include "data/text/wordpiece_vocab.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+
+namespace etc::data {
+
+namespace {
+
+constexpr std::uint64_t kLargestVocabulary = std::uint64_t{1} << 28;  // bytes; a file beyond is not a vocabulary
+
+class WordPiece : public Tokenizer {
+ public:
+  WordPiece(std::string bytes, const std::string& where, bool lower_case)
+      : where_(where), lower_case_(lower_case), vocab_(std::move(bytes), where) {}
+
+  void set_sha256(std::string hex) { vocab_sha256_ = std::move(hex); }
+
+  Tokens encode(std::string_view utf8) const override {
+    Tokens tokens;
+    for_each_word(utf8, lower_case_, [&](std::string_view word) {
+      if (vocab_.append_ids(word, tokens.ids)) return;
+      tokens.unknown_words.emplace_back(static_cast<std::int32_t>(tokens.ids.size()) - 1, word);
+    });
+    tokens.pieces.reserve(tokens.ids.size());
+    for (const std::int32_t id : tokens.ids) tokens.pieces.emplace_back(vocab_.piece(id));
+    return tokens;
+  }
+
+  std::vector<std::int32_t> encode_ids(std::string_view utf8) const override {
+    std::vector<std::int32_t> ids;
+    ids.reserve(utf8.size() / 4);  // English text has one piece for about five bytes
+    for_each_word(utf8, lower_case_, [&](std::string_view word) { vocab_.append_ids(word, ids); });
+    return ids;
+  }
+
+  std::int32_t piece_id(std::string_view piece) const override {
+    const std::int32_t id = vocab_.find(piece);
+    if (id < 0) fail(where_, "the vocabulary has no piece \"{}\"", piece);
+    return id;
+  }
+
+  std::int32_t vocab_size() const override { return vocab_.size(); }
+  const char* kind() const override { return "wordpiece"; }
+  bool lower_case() const override { return lower_case_; }
+
+ private:
+  std::string where_;
+  bool lower_case_;
+  WordPieceVocab vocab_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> load_wordpiece(const std::filesystem::path& vocab, bool lower_case) {
+  std::string bytes = read_file(vocab, kLargestVocabulary);
+  std::string hex = sha256_hex(bytes);
+  auto tokenizer = std::make_unique<WordPiece>(std::move(bytes), vocab.string(), lower_case);
+  tokenizer->set_sha256(std::move(hex));
+  return tokenizer;
+}
+
+}  // namespace etc::data

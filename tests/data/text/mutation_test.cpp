@@ -1,0 +1,177 @@
+// Damaged vocabularies, models and tables: every mutant ends in a clear Error or in something that works. Mutants are
+// the same in every run; a failure prints the number that makes it again.
+#include <functional>
+
+#include "data/text/sentence_splitter.h"
+#include "data/text/tokenizer.h"
+#include "data/text/unicode.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/mutate.h"
+#include "tests/support/sentencepiece_model.h"
+
+using namespace etc;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kFew = 200, kMany = 5000;
+
+const std::string kText =
+    "The U.S. Navy (in 2018, 1,000) met J. Smith . . . Caf\u00e9 \u4e2d\u6587, un\u00e9-affable? \"Yes.\" A\u00b2, "
+    "x000, He left.\nAAA the end";
+
+// Whether load() ends well; an Error must have a message that names the file.
+bool loads(const fs::path& file, const std::function<void()>& load) {
+  try {
+    load();
+    return true;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(message.starts_with(file.string() + ": "));
+    CHECK(message.size() > file.string().size() + 10);
+    CHECK_FALSE(data::invalid_utf8(message).has_value());
+    return false;
+  }
+}
+
+void use(const data::Tokenizer& tokenizer) {
+  const data::Tokens tokens = tokenizer.encode(kText);
+  CHECK(tokens.pieces.size() == tokens.ids.size());
+  CHECK(tokens.ids == tokenizer.encode_ids(kText));
+  for (const std::int32_t id : tokens.ids) CHECK((id >= 0 && id < tokenizer.vocab_size()));
+  for (const std::string& piece : tokens.pieces) CHECK_FALSE(data::invalid_utf8(piece).has_value());
+}
+
+// Loads `count` mutants of a vocabulary and uses those that load.
+void mutate_vocabulary(const std::string& name, const std::string& bytes, int count) {
+  const test::TemporaryFolder folder;
+  int loaded = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    CAPTURE(name, seed);
+    write_file_atomically(folder / name, test::mutate(bytes, static_cast<std::uint64_t>(seed)));
+    loaded += loads(folder / name, [&] { use(*data::load_tokenizer(folder / name)); }) ? 1 : 0;
+  }
+  CHECK(loaded < count);  // some damage must have been noticed
+}
+
+std::string small_vocabulary() {
+  std::string lines = "[PAD]\n[UNK]\n[CLS]\n";
+  for (const char c : std::string("abcdefghijklmnopqrstuvwxyz0123456789")) {
+    lines += std::string(1, c) + "\n##" + c + "\n";
+  }
+  return lines + "the\n##affable\ncafe\n\u4e2d\n.\n,\n?\n\"\n";
+}
+
+void mutate_wordpiece(int count) {
+  mutate_vocabulary("vocab.txt", small_vocabulary(), count);
+}
+
+void mutate_sentencepiece(int count) {
+  const std::string plain = test::small_sentencepiece_model();
+  mutate_vocabulary("plain.model", plain, count / 2);
+  const std::string mapped = test::sentencepiece_model(
+      {{"<unk>", 0, test::PieceType::unknown}, {"\u2581", -1}, {"a", -2}, {"\u2581a", -2}, {"the", -3}},
+      test::character_map('A', "a"));
+  mutate_vocabulary("mapped.model", mapped, count - count / 2);
+}
+
+void mutate_punkt(int count) {
+  const std::vector<std::pair<std::string, std::string>> files = {
+      {"abbrev_types.txt", "mr\nu.s\n. . \ncorp\ndr\ne.g\n"},
+      {"collocations.tab", "##number##\tfig\na\tb\n"},
+      {"sent_starters.txt", "besides\nhowever\nhe\n"},
+      {"ortho_context.tab", "he\t118\nnavy\t4\nhowever\t18\nx\t0\nsmith\t12\n"}};
+  const test::TemporaryFolder folder;
+  int loaded = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    const std::size_t damaged = static_cast<std::size_t>(seed) % files.size();
+    CAPTURE(files[damaged].first, seed);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      const std::string& bytes = files[i].second;
+      write_file_atomically(folder / files[i].first,
+                            i == damaged ? test::mutate(bytes, static_cast<std::uint64_t>(seed)) : bytes);
+    }
+    loaded +=
+        loads(folder / files[damaged].first,
+              [&] {
+                std::int64_t end = 0;
+                for (const data::ByteSpan span : data::load_splitter("punkt:" + folder.path().string())->split(kText)) {
+                  CHECK(span.begin >= end);
+                  CHECK(span.end > span.begin);
+                  end = span.end;
+                }
+                CHECK(end <= static_cast<std::int64_t>(kText.size()));
+              })
+            ? 1
+            : 0;
+  }
+  CHECK(loaded < count);
+}
+
+// Texts of random bytes, mostly text-like: nothing but the size of the text may limit what can be encoded and split.
+void encode_damaged_texts(int count) {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "vocab.txt", small_vocabulary());
+  write_file_atomically(folder / "small.model", test::small_sentencepiece_model());
+  write_file_atomically(folder / "abbrev_types.txt", "mr");
+  write_file_atomically(folder / "collocations.tab", "a\tb");
+  write_file_atomically(folder / "sent_starters.txt", "however");
+  write_file_atomically(folder / "ortho_context.tab", "he\t118");
+  const auto lower = data::load_tokenizer(folder / "vocab.txt");
+  const auto cased = data::load_tokenizer(folder / "vocab.txt", {.do_lower_case = false});
+  const auto sentencepiece = data::load_tokenizer(folder / "small.model");
+  const auto punkt = data::load_splitter("punkt:" + folder.path().string());
+  const auto icu = data::load_splitter("icu");
+  for (int seed = 0; seed < count; ++seed) {
+    CAPTURE(seed);
+    const std::string text = test::mutate(kText, static_cast<std::uint64_t>(seed));
+    CHECK(lower->encode_ids(text) == lower->encode(text).ids);
+    CHECK(cased->encode_ids(text) == cased->encode(text).ids);
+    CHECK(sentencepiece->encode_ids(text) == sentencepiece->encode(text).ids);
+    for (const auto* splitter : {punkt.get(), icu.get()}) {
+      std::int64_t end = 0;
+      for (const data::ByteSpan span : splitter->split(text)) {
+        CHECK(span.begin >= end);
+        CHECK(span.end > span.begin);
+        end = span.end;
+      }
+      CHECK(end <= static_cast<std::int64_t>(text.size()));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a damaged WordPiece vocabulary is an error or works", "[data][text]") {
+  mutate_wordpiece(kFew);
+}
+
+TEST_CASE("a damaged SentencePiece model is an error or works", "[data][text]") {
+  mutate_sentencepiece(kFew);
+}
+
+TEST_CASE("damaged Punkt tables are an error or work", "[data][text]") {
+  mutate_punkt(kFew);
+}
+
+TEST_CASE("damaged texts can be tokenized and split", "[data][text]") {
+  encode_damaged_texts(kFew);
+}
+
+TEST_CASE("5,000 mutants of each text file, and of texts", "[data][text][slow]") {
+  mutate_wordpiece(kMany);
+  mutate_sentencepiece(kMany);
+  mutate_punkt(kMany);
+  encode_damaged_texts(kMany);
+}
+
+TEST_CASE("mutants of a real model and its character map", "[data][text][slow]") {
+  const auto folder = test::real_data_folder();
+  if (!folder) return test::skip("no real data");
+  const fs::path model = *folder / "vocab" / "albert_30k_spiece.model";
+  if (!fs::exists(model)) return test::skip("no vocabulary albert_30k_spiece.model");
+  mutate_vocabulary("albert.model", read_file(model), 100);
+}
