@@ -1,0 +1,77 @@
+#include "etc_core/optim/accumulator.h"
+
+#include <utility>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/optim/blocks.h"
+
+namespace etc {
+
+namespace {
+
+// left + right, in left's memory; right is given up.
+GradientSet sum(GradientSet left, GradientSet right) {
+  if (left.size() != right.size()) {
+    fail("gradients", "expected the gradients of {} parameters, got {}", left.size(), right.size());
+  }
+  std::vector<std::int64_t> sizes(left.size(), 0);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (!right[i]) continue;
+    if (!left[i]) {
+      left[i] = std::move(right[i]);
+      continue;
+    }
+    if (left[i].size() != right[i].size()) {
+      fail("gradients", "parameter {} must keep its size: {}, then {}", i, left[i].shape_text(), right[i].shape_text());
+    }
+    sizes[i] = left[i].size();
+  }
+  const std::vector<Block> blocks = blocks_of(sizes);
+  parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t number) {
+    const Block& block = blocks[static_cast<std::size_t>(number)];
+    float* __restrict to = left[block.array].data() + block.first;
+    const float* __restrict from = right[block.array].data() + block.first;
+    for (std::int64_t i = 0; i < block.count; ++i) to[i] += from[i];
+  });
+  return left;
+}
+
+}  // namespace
+
+GradientSet take_gradients(ParameterSet& parameters) {
+  GradientSet gradients;
+  for (const auto& parameter : parameters.all()) gradients.push_back(std::exchange(parameter->grad, Tensor()));
+  return gradients;
+}
+
+void put_gradients(ParameterSet& parameters, GradientSet gradients) {
+  if (gradients.size() != parameters.all().size()) {
+    fail("gradients", "expected the gradients of {} parameters, got {}", parameters.all().size(), gradients.size());
+  }
+  for (std::size_t i = 0; i < gradients.size(); ++i) parameters.all()[i]->grad = std::move(gradients[i]);
+}
+
+void GradientAccumulator::add(GradientSet gradients) {
+  // Like adding 1 to a binary number: the carry merges with every level in use until it finds a free one.
+  std::size_t level = 0;
+  for (; level < levels_.size() && !levels_[level].empty(); ++level) {
+    gradients = sum(std::exchange(levels_[level], {}), std::move(gradients));
+  }
+  if (level == levels_.size()) levels_.emplace_back();
+  levels_[level] = std::move(gradients);
+  ++count_;
+}
+
+GradientSet GradientAccumulator::finish() {
+  GradientSet total;
+  for (GradientSet& level : levels_) {  // the smallest trees are the latest
+    if (level.empty()) continue;
+    total = total.empty() ? std::move(level) : sum(std::move(level), std::move(total));
+  }
+  levels_.clear();
+  count_ = 0;
+  return total;
+}
+
+}  // namespace etc

@@ -1,0 +1,90 @@
+// AdamW and LAMB as the reference trains with them (etc-core 10.3, 10.4; LAMB: You et al. 2020).
+//
+// Both differ from the textbook: no bias correction, ε outside the root, decay multiplied by the learning rate, and
+// exclusion from decay by substrings of the parameter's name. One step of the training loop is
+//   norm = global_norm(params); optimizer.step(params, learning_rate(schedule, step), clip_scale(norm, 1.0))
+// Everything is computed in fixed blocks without fused multiply-adds, so the new weights have the same bits for any
+// thread count and on any x86-64 machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etc_core/nn/parameters.h"
+#include "etc_core/tensor/tensor.h"
+
+namespace etc {
+
+// One parameter in one step.
+struct ParamRef {
+  std::string name;  // its checkpoint name: exclusions look at it
+  float* w = nullptr;
+  const float* g = nullptr;  // null: no gradient, the parameter is left untouched (no decay either)
+  std::int64_t size = 0;
+  std::vector<std::int64_t> shape;
+  std::uint64_t* version = nullptr;  // raised when w changes; null: nobody compares
+};
+
+// The parameters of a model with the gradients they have now.
+std::vector<ParamRef> param_refs(const ParameterSet& parameters);
+
+// Euclidean norm of all gradients together, dense, in double; parameters without gradient count nothing.
+double global_norm(std::span<const ParamRef> parameters);
+
+// What gradients are multiplied with so that their norm is at most max_norm: max_norm / max(norm, max_norm); 1 when
+// max_norm is 0 (no clipping). Throws Error when the norm is nan or infinite: the moments would never recover.
+double clip_scale(double norm, double max_norm);
+
+enum class OptimizerKind { adamw, lamb };
+OptimizerKind optimizer_kind(const std::string& name);  // "adamw" | "lamb"; else UsageError with a suggestion
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::adamw;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-6;
+  double weight_decay = 0.01;  // λ; 0: none, while LAMB's exclusions still act
+  // Case-sensitive substrings of names.
+  std::vector<std::string> exclude_from_decay = {"LayerNorm", "layer_norm", "bias"};
+  std::vector<std::string> exclude_from_adaptation = {};  // LAMB; empty: as exclude_from_decay
+};
+
+class Optimizer {
+ public:
+  explicit Optimizer(OptimizerOptions options);  // throws UsageError on values outside their ranges
+
+  const OptimizerOptions& options() const { return options_; }
+  bool decays(std::string_view name) const;
+  bool adapts(std::string_view name) const;
+
+  // One update of every parameter with a gradient, g being its gradient times gradient_scale:
+  //   m = β₁m + (1-β₁)g      v = β₂v + (1-β₂)g²      u = m/(sqrt(v)+ε) + λw (λ only where it decays)
+  //   w = w - ρ·lr·u         ρ = ‖w‖/‖u‖ where LAMB adapts and both are > 0, else 1; not clamped
+  // m and v begin as zeros when a parameter has its first gradient. Returns ρ for every parameter in order (1 for
+  // AdamW and for those left untouched).
+  // Rules: throws Error when a name is given twice or a parameter's size is not that of its moments.
+  // Cost: reads and writes w, m, v once and reads g once (28 bytes a number); LAMB reads w, m, v once more.
+  std::vector<double> step(std::span<const ParamRef> parameters, double learning_rate, double gradient_scale = 1);
+
+  // Moments under "<name>/adam_m" and "<name>/adam_v", for saving: handles, not copies. Parameters that never had a
+  // gradient have none.
+  std::map<std::string, Tensor> moments() const;
+
+  // Takes over saved moments, replacing what there was. Throws Error, changing nothing, when a tensor belongs to none
+  // of the parameters, has another shape, or one of the two is missing.
+  void set_moments(const std::map<std::string, Tensor>& moments, std::span<const ParamRef> parameters);
+
+ private:
+  struct Moments {
+    Tensor m, v;  // of the parameter's shape
+  };
+
+  OptimizerOptions options_;
+  std::map<std::string, Moments, std::less<>> moments_;
+};
+
+}  // namespace etc

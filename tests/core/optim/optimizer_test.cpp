@@ -1,0 +1,383 @@
+#include "etc_core/optim/optimizer.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/optim/blocks.h"
+#include "etc_core/optim/schedule.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+
+using namespace etc;
+using etc::test::GoldenFile;
+using Floats = std::vector<float>;
+
+namespace {
+
+// A named parameter with its own memory.
+struct Owned {
+  std::string name;
+  Floats w, g;
+  ParamRef ref(bool with_gradient = true) {
+    return {name,
+            w.data(),
+            with_gradient ? g.data() : nullptr,
+            static_cast<std::int64_t>(w.size()),
+            {static_cast<std::int64_t>(w.size())},
+            nullptr};
+  }
+};
+
+Owned example() {
+  return {"layer/kernel", {0.5f, -1, 2}, {0.1f, -0.2f, 0.05f}};
+}
+
+void require_near(const Floats& got, const std::vector<double>& expected, double tolerance) {
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i, got[i], expected[i]);
+    REQUIRE(std::abs(static_cast<double>(got[i]) - expected[i]) <= tolerance);
+  }
+}
+
+Floats random_floats(std::size_t n, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  Floats values(n);
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+// One step written from etc-core 10.3 and 10.4, in double.
+struct Naive {
+  std::vector<double> w, m, v;
+  double step(const Floats& g, double scale, double rate, double decay, bool adapted) {
+    std::vector<double> u(w.size());
+    double w_norm = 0, u_norm = 0;
+    for (std::size_t i = 0; i < w.size(); ++i) {
+      const double gradient = static_cast<double>(g[i]) * scale;
+      m[i] = 0.9 * m[i] + 0.1 * gradient;
+      v[i] = 0.999 * v[i] + 0.001 * gradient * gradient;
+      u[i] = m[i] / (std::sqrt(v[i]) + 1e-6) + decay * w[i];
+      w_norm += w[i] * w[i];
+      u_norm += u[i] * u[i];
+    }
+    const double ratio = adapted && w_norm > 0 && u_norm > 0 ? std::sqrt(w_norm / u_norm) : 1.0;
+    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= ratio * rate * u[i];
+    return ratio;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("AdamW gives the worked example of etc-core 10.4", "[optim]") {
+  Owned parameter = example();
+  Optimizer optimizer({});
+  const ParamRef ref = parameter.ref();
+  REQUIRE(optimizer.step({&ref, 1}, 0.01) == std::vector<double>{1});
+  require_near(parameter.w, {0.46833722, -0.96828222, 1.96819721}, 2e-7);
+  optimizer.step({&ref, 1}, 0.01);
+  require_near(parameter.w, {0.42580397, -0.92569423, 1.92552348}, 3e-7);
+}
+
+TEST_CASE("LAMB gives the worked example of etc-core 10.4", "[optim]") {
+  Owned parameter = example();
+  Optimizer optimizer({.kind = OptimizerKind::lamb});
+  const ParamRef ref = parameter.ref();
+  REQUIRE(optimizer.step({&ref, 1}, 0.01)[0] == Approx(0.41694483).epsilon(1e-6));
+  require_near(parameter.w, {0.48679837, -0.98677544, 1.98673999}, 2e-7);
+  REQUIRE(optimizer.step({&ref, 1}, 0.01)[0] == Approx(0.30779480).epsilon(1e-6));
+  require_near(parameter.w, {0.47370629, -0.97366650, 1.97360467}, 3e-7);
+}
+
+TEST_CASE("decay skips layer norms and biases by name, but not the relative vectors", "[optim]") {
+  const Optimizer optimizer({.kind = OptimizerKind::lamb});
+  const std::string layer = "etc_document_bert/global_local_transformer_layers/fused_att_layer_0/";
+  for (const std::string& name :
+       {std::string("bert/encoder/layer_0/output/LayerNorm/beta"), layer + "layer_norm_0/gamma",
+        layer + "fused_global_local_att/long_query_projection/linear/bias",
+        layer + "fused_global_local_att/global_qkv_attention/relative_bias_table"}) {
+    CAPTURE(name);
+    REQUIRE_FALSE(optimizer.decays(name));
+    REQUIRE_FALSE(optimizer.adapts(name));
+  }
+  for (const std::string& name :
+       {layer + "fused_global_local_att/long_query_projection/linear/kernel",
+        layer + "fused_global_local_att/global_qkv_attention/relative_emb_table",
+        std::string("etc_document_bert/token_emb_lookup/embedding_table"), std::string("Bias/layernorm")}) {
+    CAPTURE(name);
+    REQUIRE(optimizer.decays(name));
+    REQUIRE(optimizer.adapts(name));
+  }
+}
+
+TEST_CASE("without decay LAMB's exclusions still act, and an own list replaces them", "[optim]") {
+  const Optimizer plain({.kind = OptimizerKind::lamb, .weight_decay = 0});
+  REQUIRE_FALSE(plain.decays("a/kernel"));
+  REQUIRE_FALSE(plain.adapts("a/bias"));
+  REQUIRE(plain.adapts("a/kernel"));
+  const Optimizer own({.kind = OptimizerKind::lamb, .exclude_from_adaptation = {"kernel"}});
+  REQUIRE(own.adapts("a/bias"));
+  REQUIRE_FALSE(own.adapts("a/kernel"));
+  REQUIRE(own.decays("a/kernel"));
+  REQUIRE_FALSE(Optimizer({}).adapts("a/kernel"));  // AdamW
+}
+
+TEST_CASE("a parameter without gradient is left untouched and has no moments", "[optim]") {
+  Owned used = example(), unused{"unused/kernel", {1, 2}, {0, 0}};
+  std::uint64_t used_version = 7, unused_version = 7;
+  ParamRef refs[]{used.ref(), unused.ref(false)};
+  refs[0].version = &used_version;
+  refs[1].version = &unused_version;
+  for (OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::lamb}) {
+    Optimizer optimizer({.kind = kind});
+    REQUIRE(optimizer.step(refs, 0.1).size() == 2);
+    REQUIRE(unused.w == Floats{1, 2});
+    REQUIRE(optimizer.moments().size() == 2);
+  }
+  REQUIRE(used_version == 9);
+  REQUIRE(unused_version == 7);
+}
+
+TEST_CASE("a learning rate of 0 changes no weight but starts the moments", "[optim]") {
+  for (OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::lamb}) {
+    Owned parameter = example();
+    const Floats before = parameter.w;
+    Optimizer optimizer({.kind = kind});
+    const ParamRef ref = parameter.ref();
+    optimizer.step({&ref, 1}, 0);
+    REQUIRE(parameter.w == before);
+    REQUIRE(optimizer.moments().at("layer/kernel/adam_m").data()[0] == Approx(0.01f));
+  }
+}
+
+TEST_CASE("a zero weight or a zero update has a trust ratio of 1", "[optim]") {
+  Owned zero_weight{"a/kernel", {0, 0}, {1, -1}}, zero_update{"b/kernel", {1, 1}, {0, 0}};
+  const ParamRef refs[]{zero_weight.ref(), zero_update.ref()};
+  Optimizer optimizer({.kind = OptimizerKind::lamb, .weight_decay = 0});
+  REQUIRE(optimizer.step(refs, 0.1) == std::vector<double>{1, 1});
+  REQUIRE(zero_update.w == Floats{1, 1});
+}
+
+TEST_CASE("large parameters of awkward sizes follow the formulas", "[optim]") {
+  for (OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::lamb}) {
+    for (std::size_t n : {std::size_t{1}, std::size_t{7}, std::size_t{16384}, std::size_t{40001}}) {
+      CAPTURE(n);
+      Owned parameter{"a/kernel", random_floats(n, 1), random_floats(n, 2)};
+      Naive naive{{parameter.w.begin(), parameter.w.end()}, std::vector<double>(n), std::vector<double>(n)};
+      Optimizer optimizer({.kind = kind, .weight_decay = 0.1});
+      const ParamRef ref = parameter.ref();
+      for (int step = 0; step < 5; ++step) {
+        const double ratio = optimizer.step({&ref, 1}, 0.01, 0.25)[0];
+        const double expected = naive.step(parameter.g, 0.25, 0.01, 0.1, kind == OptimizerKind::lamb);
+        REQUIRE(ratio == Approx(expected).epsilon(1e-6));
+      }
+      // A step moves w by at most 0.01·(3.2 + 0.1|w|), each with a few roundings of 2^-24 relative to |w| < 6 and to
+      // it.
+      require_near(parameter.w, naive.w, 5 * 4 * 6 * 0x1p-24);
+    }
+  }
+}
+
+TEST_CASE("the global norm counts every gradient once and skips absent ones", "[optim]") {
+  Owned a{"a", {0, 0}, {3, 0}}, b{"b", {0}, {4}}, c{"c", {0}, {100}};
+  const ParamRef refs[]{a.ref(), b.ref(), c.ref(false)};
+  REQUIRE(global_norm(refs) == 5);
+  REQUIRE(global_norm({}) == 0);
+  Owned large{"a", Floats(100001), Floats(100001, 0.5f)};
+  const ParamRef ref = large.ref();
+  REQUIRE(global_norm({&ref, 1}) == Approx(0.5 * std::sqrt(100001.0)).epsilon(1e-14));
+}
+
+TEST_CASE("clipping shrinks large gradients and leaves small ones alone", "[optim]") {
+  REQUIRE(clip_scale(0.5, 1) == 1);
+  REQUIRE(clip_scale(4, 1) == 0.25);
+  REQUIRE(clip_scale(4, 0) == 1);  // off
+  REQUIRE(clip_scale(0, 1) == 1);
+  REQUIRE_THROWS_WITH(clip_scale(std::nan(""), 1), "optimizer: the norm of the gradient is nan: expected a number");
+  REQUIRE_THROWS_AS(clip_scale(INFINITY, 0), Error);
+}
+
+TEST_CASE("a step has the same bits for 1, 2 and 4 threads", "[optim]") {
+  for (OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::lamb}) {
+    std::vector<Floats> results;
+    std::vector<double> norms;
+    for (int threads : {1, 2, 4}) {
+      set_thread_count(threads);
+      Owned a{"a/kernel", random_floats(70001, 3), random_floats(70001, 4)};
+      Owned b{"b/bias", random_floats(31, 5), random_floats(31, 6)};
+      const ParamRef refs[]{a.ref(), b.ref()};
+      Optimizer optimizer({.kind = kind});
+      norms.push_back(global_norm(refs));
+      for (int step = 0; step < 3; ++step) optimizer.step(refs, 0.01, clip_scale(norms.back(), 1));
+      a.w.insert(a.w.end(), b.w.begin(), b.w.end());
+      results.push_back(a.w);
+    }
+    set_thread_count(2);
+    for (std::size_t i : {1, 2}) {
+      REQUIRE(norms[i] == norms[0]);
+      REQUIRE(std::memcmp(results[i].data(), results[0].data(), results[0].size() * sizeof(float)) == 0);
+    }
+  }
+}
+
+TEST_CASE("saved moments continue with the same bits", "[optim]") {
+  Owned straight = example(), resumed = example();
+  const ParamRef a = straight.ref(), b = resumed.ref();
+  Optimizer optimizer({}), first({}), second({});
+  for (int step = 0; step < 4; ++step) optimizer.step({&a, 1}, 0.01);
+  first.step({&b, 1}, 0.01);
+  first.step({&b, 1}, 0.01);
+  std::map<std::string, Tensor> saved;
+  for (const auto& [name, tensor] : first.moments()) saved[name] = tensor.clone();
+  REQUIRE(saved.count("layer/kernel/adam_m") == 1);
+  REQUIRE(saved.count("layer/kernel/adam_v") == 1);
+  REQUIRE(saved.size() == 2);
+  second.set_moments(saved, {&b, 1});
+  second.step({&b, 1}, 0.01);
+  second.step({&b, 1}, 0.01);
+  REQUIRE(straight.w == resumed.w);
+}
+
+TEST_CASE("moments that do not fit the parameters are errors and change nothing", "[optim]") {
+  Owned parameter = example();
+  const ParamRef ref = parameter.ref();
+  Optimizer optimizer({});
+  optimizer.step({&ref, 1}, 0.01);
+  const Tensor good = Tensor::zeros({3}, Purpose::moments), bad = Tensor::zeros({1, 3}, Purpose::moments);
+  const std::string m = "layer/kernel/adam_m", v = "layer/kernel/adam_v";
+  REQUIRE_THROWS_WITH(optimizer.set_moments({{m, good}}, {&ref, 1}),
+                      "optimizer: layer/kernel: expected adam_m and adam_v, got only one of them");
+  REQUIRE_THROWS_WITH(optimizer.set_moments({{m, good}, {v, bad}}, {&ref, 1}),
+                      "optimizer: layer/kernel/adam_v must have its parameter's shape: expected [3], got [1, 3]");
+  REQUIRE_THROWS_WITH(optimizer.set_moments({{m, good}, {v, good}, {"gone/adam_m", good}}, {&ref, 1}),
+                      "optimizer: gone/adam_m [3] belongs to no parameter");
+  REQUIRE(optimizer.moments().at(m).data()[0] != 0);
+}
+
+TEST_CASE("moments are charged to their purpose in the memory ledger", "[optim]") {
+  const auto held = [] { return memory_ledger::report().current[static_cast<int>(Purpose::moments)]; };
+  const auto before = held();
+  Owned parameter{"a/kernel", Floats(1024), Floats(1024)};
+  const ParamRef ref = parameter.ref();
+  Optimizer optimizer({});
+  optimizer.step({&ref, 1}, 0.01);
+  REQUIRE(held() - before == 2 * 1024 * 4);
+}
+
+TEST_CASE("impossible arguments of an optimiser are errors", "[optim]") {
+  REQUIRE_THROWS_WITH(optimizer_kind("adamv"), "optimizer: expected adamw or lamb, got adamv (did you mean adamw?)");
+  REQUIRE_THROWS_AS(optimizer_kind("sgd"), UsageError);
+  REQUIRE(optimizer_kind("adamw") == OptimizerKind::adamw);
+  REQUIRE(optimizer_kind("lamb") == OptimizerKind::lamb);
+  REQUIRE_THROWS_WITH(Optimizer({.beta_1 = 1}), "optimizer: beta_1: expected 0 <= beta_1 < 1, got 1");
+  REQUIRE_THROWS_AS(Optimizer({.weight_decay = -0.1}), UsageError);
+  Owned parameter = example();
+  const ParamRef twice[]{parameter.ref(), parameter.ref()};
+  Optimizer optimizer({});
+  REQUIRE_THROWS_WITH(optimizer.step(twice, 0.1), "optimizer: layer/kernel is given twice");
+  ParamRef longer = parameter.ref();
+  longer.size = 4;
+  REQUIRE_THROWS_WITH(optimizer.step({&longer, 1}, 0.1),
+                      "optimizer: layer/kernel must match its moments: 4 numbers, moments [3]");
+}
+
+TEST_CASE("sums of squares do not depend on the position of the tail", "[optim]") {
+  for (std::size_t n = 0; n < 40; ++n) {
+    const Floats values = random_floats(n, static_cast<unsigned>(n));
+    double expected = 0;
+    for (float value : values) expected += static_cast<double>(value) * static_cast<double>(value);
+    REQUIRE(sum_of_squares(values.data(), static_cast<std::int64_t>(n)) == Approx(expected).epsilon(1e-14));
+  }
+  const std::vector<double> sixths{1e100, 1, -1e100, 0, 3, 4};
+  REQUIRE(pairwise_sum(sixths) == 7);  // ((1e100+1) + (-1e100+0)) + (3+4): the 1 is lost in its pair
+}
+
+TEST_CASE("optimiser steps equal the reference's", "[optim][golden]") {
+  const auto paths = test::golden_files_of_kind("optimizer");
+  if (paths.empty()) return test::skip("no golden file of kind optimizer");
+  for (const auto& path : paths) {
+    const GoldenFile file(path);
+    CAPTURE(path);
+    OptimizerOptions options{.kind = optimizer_kind(file.string_attribute("", "optimizer")),
+                             .beta_1 = file.real_attribute("", "beta_1"),
+                             .beta_2 = file.real_attribute("", "beta_2"),
+                             .epsilon = file.real_attribute("", "epsilon"),
+                             .weight_decay = file.real_attribute("", "weight_decay_rate"),
+                             .exclude_from_decay = {}};
+    std::string words = file.string_attribute("", "exclude_from_weight_decay") + ",";
+    for (std::size_t comma; (comma = words.find(',')) != std::string::npos; words.erase(0, comma + 1)) {
+      if (comma > 0) options.exclude_from_decay.push_back(words.substr(0, comma));
+    }
+    const LearningRateSchedule schedule{.initial_rate = file.real_attribute("", "init_lr"),
+                                        .total_steps = file.int_attribute("", "num_train_steps"),
+                                        .warmup_steps = file.int_attribute("", "num_warmup_steps")};
+    const double clip_norm = file.real_attribute("", "clip_norm");
+
+    // Names are paths below the groups.
+    std::vector<std::string> names;
+    const std::function<void(const std::string&)> collect = [&](const std::string& group) {
+      for (const std::string& name : file.data_sets("initial" + group)) names.push_back((group + "/" + name).substr(1));
+      for (const std::string& name : file.groups("initial" + group)) collect(group + "/" + name);
+    };
+    collect("");
+    REQUIRE_FALSE(names.empty());
+    std::vector<Owned> parameters;
+    for (const std::string& name : names) {
+      parameters.push_back({name, file.read<float>("initial/" + name).values, {}});
+      parameters.back().g.resize(parameters.back().w.size());
+    }
+
+    Optimizer optimizer(options);
+    const auto rates = file.read<float>("lr").values, norms = file.read<float>("grad_global_norm").values;
+    for (std::size_t step = 0; step < rates.size(); ++step) {
+      CAPTURE(step);
+      std::vector<ParamRef> refs;
+      for (Owned& parameter : parameters) {
+        const std::string gradients = "grads/" + parameter.name;
+        const bool has_gradient = file.has(gradients);
+        if (has_gradient) {
+          const auto all = file.read<float>(gradients).values;
+          const auto begin = all.begin() + static_cast<std::ptrdiff_t>(step * parameter.w.size());
+          std::copy(begin, begin + static_cast<std::ptrdiff_t>(parameter.w.size()), parameter.g.begin());
+        }
+        refs.push_back(parameter.ref(has_gradient));
+      }
+      const double rate = learning_rate(schedule, static_cast<std::int64_t>(step)), norm = global_norm(refs);
+      REQUIRE(rate == Approx(rates[step]).epsilon(1e-6).margin(1e-12));
+      REQUIRE(norm == Approx(norms[step]).epsilon(1e-6));
+      const std::vector<double> ratios = optimizer.step(refs, rate, clip_scale(norm, clip_norm));
+
+      const auto moments = optimizer.moments();
+      for (std::size_t p = 0; p < parameters.size(); ++p) {
+        const Owned& parameter = parameters[p];
+        CAPTURE(parameter.name);
+        const auto compare = [&](const std::string& folder, const float* got) {
+          CAPTURE(folder);
+          const auto all = file.read<float>(folder + "/" + parameter.name).values;
+          double largest = 0;
+          for (float value : all) largest = std::max(largest, std::abs(static_cast<double>(value)));
+          for (std::size_t i = 0; i < parameter.w.size(); ++i) {
+            const double expected = all[step * parameter.w.size() + i], value = got[i];
+            CAPTURE(i, value, expected);
+            // fp32 on both sides: about ten roundings a step, each at most 2^-24 of the tensor's largest value.
+            const double steps = static_cast<double>(step + 1);
+            REQUIRE(std::abs(value - expected) <= 2 * 10 * steps * 0x1p-24 * largest);
+          }
+        };
+        compare("weights", parameter.w.data());
+        if (!file.has("grads/" + parameter.name)) {
+          REQUIRE(moments.count(parameter.name + "/adam_m") == 0);
+          continue;
+        }
+        compare("adam_m", moments.at(parameter.name + "/adam_m").data());
+        compare("adam_v", moments.at(parameter.name + "/adam_v").data());
+        const std::string ratio = "trust_ratio/" + parameter.name;
+        if (file.has(ratio)) REQUIRE(ratios[p] == Approx(file.read<float>(ratio).values[step]).epsilon(1e-5));
+      }
+    }
+  }
+}
