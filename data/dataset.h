@@ -22,7 +22,7 @@ namespace etc::data {
 
 // Kinds of task-wikihop 8.1: one number per example, a list of numbers, one UTF-8 string, a list of strings.
 enum class FeatureKind { scalar, ragged, string, strings };
-enum class StoredType { u8, i16, i32, i64, u32, f32 };
+enum class StoredType { u8, i8, i16, i32, i64, u32, f32 };
 
 struct FeatureSpec {
   std::string name;  // path below the group, e.g. "long_token_ids"
@@ -36,6 +36,9 @@ struct FeatureSpec {
 struct Schema {
   std::string task;  // "wikihop", "hotpotqa", "nq", "openkp"
   std::vector<FeatureSpec> features;
+  // Align classes whose longest members are max_long_len and max_global_len (OpenKP counts its "vdom" as global).
+  std::string long_align = "long";
+  std::string global_align = "global";
 
   const FeatureSpec& feature(std::string_view name) const;  // throws Error when absent
 };
@@ -111,15 +114,24 @@ class DatasetWriter {
 class DatasetReader {
  public:
   // Throws Error naming file and data set: not HDF5, other format_version, other task than the schema's, shards whose
-  // task, vocabulary or configuration differ, damaged offsets, variable-length types, links that lead out of the file.
+  // task, vocabulary or configuration differ, damaged offsets, unreadable chunks, values outside their stored type,
+  // strings that are not UTF-8, variable-length types, links or raw data that lead out of the file. What values mean
+  // (ids below the vocabulary's size, say) is checked by the tasks, example by example.
+  // Cost: everything is read once by the probe (about 0.2 GB of values a second); offsets stay in memory.
   DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema);
   ~DatasetReader();
 
-  std::int64_t size() const;        // examples over all shards
-  const DatasetInfo& info() const;  // of the first shard, with counts, lengths and source files over all shards
+  const Schema& schema() const;
+  std::int64_t size() const;  // examples over all shards
+  // Of the first shard, with counts, lengths and source files over all shards; labelled when all are.
+  const DatasetInfo& info() const;
   Example read(std::int64_t index) const;
 
-  // Length of the align class ("long", "global") of every example, without reading the features.
+  // Throws Error naming both values unless every shard was prepared with this vocabulary (64 hex digits).
+  void require_vocabulary(std::string_view vocab_sha256) const;
+
+  // Length of the align class ("long", "global") of every example, without reading the features. Throws Error when
+  // no feature of the schema belongs to the class.
   std::span<const std::int64_t> lengths(std::string_view align) const;
   std::vector<Fault> faults() const;
 

@@ -1,0 +1,41 @@
+// The blocks read last, shared by all columns of a data set, so that neighbouring and repeated reads decompress once.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "data/h5/column.h"
+
+namespace etc::data::h5 {
+
+// Least recently used blocks give way when more than `capacity` bytes are held (the newest always stays). Thread-safe;
+// takes the library's Lock where it must load, so the caller does not hold it.
+class BlockCache {
+ public:
+  explicit BlockCache(std::int64_t capacity) : capacity_(capacity) {}
+
+  // Block `index` of `column`, which must outlive the cache. Stays valid for as long as the pointer is held.
+  std::shared_ptr<const Block> get(const ColumnReader& column, std::int64_t index);
+
+ private:
+  using Key = std::pair<const ColumnReader*, std::int64_t>;
+  struct Entry {
+    Key key;
+    std::shared_ptr<const Block> block;
+  };
+
+  std::shared_ptr<const Block> find(const Key& key);
+  void keep(const Key& key, std::shared_ptr<const Block> block);
+
+  std::mutex mutex_;  // of what follows; never held while the library is entered
+  std::int64_t capacity_;
+  std::int64_t held_ = 0;    // bytes
+  std::list<Entry> newest_;  // front: used last
+  std::map<Key, std::list<Entry>::iterator> where_;
+};
+
+}  // namespace etc::data::h5

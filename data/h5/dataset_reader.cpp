@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/h5/block_cache.h"
+#include "data/h5/info.h"
+#include "data/h5/library.h"
+#include "data/h5/table.h"
+#include "data/probe.h"
+#include "etc_core/base/error.h"
+
+namespace etc::data {
+
+namespace {
+
+constexpr std::int64_t kCacheBytes = std::int64_t{64} << 20;
+constexpr const char* kProbed = "HDF5 data set";
+
+// One open file. Built and destroyed under the library's Lock.
+struct Shard {
+  Shard(std::filesystem::path path_, const Schema& schema)
+      : path(std::move(path_)), where(h5::where_of(path)), file(h5::open_file(path)) {
+    const std::uint64_t bytes = std::filesystem::file_size(path);
+    info = h5::read_info(file.id(), bytes, where);
+    if (info.task != schema.task)
+      fail(where, "task: expected {}, got {} (the file was prepared for another task)", schema.task, info.task);
+    examples.emplace(file.id(), "examples", schema.features, info.examples, bytes, where);
+    rejects.emplace(file.id(), "rejects", h5::fault_features(), std::nullopt, bytes, where);
+  }
+
+  std::filesystem::path path;
+  std::string where;
+  h5::Handle file;
+  DatasetInfo info;
+  std::optional<h5::TableReader> examples, rejects;
+};
+
+[[noreturn]] void fail_shard(const Shard& shard, const Shard& first, const std::string& what,
+                             const std::string& expected, const std::string& got) {
+  fail(shard.where, "{}: expected {} as in {}, got {} (shards of one data set must be prepared alike)", what, expected,
+       first.path.string(), got);
+}
+
+void require_alike(const Shard& shard, const Shard& first) {
+  if (shard.info.vocab_sha256 != first.info.vocab_sha256)
+    fail_shard(shard, first, "vocab_sha256", first.info.vocab_sha256, shard.info.vocab_sha256);
+  if (shard.info.preprocess_config != first.info.preprocess_config)
+    fail_shard(shard, first, "preprocess_config", first.info.preprocess_config.dump(),
+               shard.info.preprocess_config.dump());
+}
+
+DatasetInfo joined_info(const std::vector<Shard>& shards) {
+  DatasetInfo all = shards.front().info;
+  for (std::size_t i = 1; i < shards.size(); ++i) {
+    const DatasetInfo& info = shards[i].info;
+    all.labelled = all.labelled && info.labelled;
+    all.input_records += info.input_records;
+    all.examples += info.examples;
+    all.rejected += info.rejected;
+    all.dropped += info.dropped;
+    all.max_long_len = std::max(all.max_long_len, info.max_long_len);
+    all.max_global_len = std::max(all.max_global_len, info.max_global_len);
+    all.source_files.insert(all.source_files.end(), info.source_files.begin(), info.source_files.end());
+    all.content_sha256.clear();  // there is none of several files
+  }
+  return all;
+}
+
+}  // namespace
+
+struct DatasetReader::Impl {
+  Impl(const std::vector<std::filesystem::path>& paths, const Schema& schema_) : schema(schema_) {
+    if (paths.empty()) fail("h5", "expected at least one file");
+    shards.reserve(paths.size());
+    for (const std::filesystem::path& path : paths) {
+      // The child inherits the Lock this thread holds, so it enters the library as it found it.
+      run_probe(kProbed, path, [&] {
+        const Shard shard(path, schema);
+        shard.examples->scan();
+        shard.rejects->scan();
+      });
+      shards.emplace_back(path, schema);
+      require_alike(shards.back(), shards.front());
+      starts.push_back(starts.back() + shards.back().examples->rows());
+    }
+    info = joined_info(shards);
+    for (const FeatureSpec& spec : schema.features) {
+      if (!spec.align.empty() && !lengths.contains(spec.align)) lengths.emplace(spec.align, lengths_of(spec.align));
+    }
+  }
+
+  Buffer<std::int64_t> lengths_of(const std::string& align) const {
+    Buffer<std::int64_t> result(starts.back(), Purpose::data);
+    std::int64_t at = 0;
+    for (const Shard& shard : shards) {
+      const Buffer<std::int64_t>& borders = *shard.examples->borders(align);
+      for (std::int64_t i = 0; i + 1 < borders.size(); ++i) result[at++] = borders[i + 1] - borders[i];
+    }
+    return result;
+  }
+
+  Schema schema;
+  std::vector<Shard> shards;
+  std::vector<std::int64_t> starts{0};  // [shards+1] first example of each shard
+  DatasetInfo info;
+  std::map<std::string, Buffer<std::int64_t>, std::less<>> lengths;  // align class → [examples]
+  mutable h5::BlockCache cache{kCacheBytes};
+};
+
+DatasetReader::DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema) {
+  const h5::Lock lock;
+  impl_ = std::make_unique<Impl>(paths, schema);
+}
+
+DatasetReader::~DatasetReader() {
+  const h5::Lock lock;
+  impl_.reset();
+}
+
+const Schema& DatasetReader::schema() const {
+  return impl_->schema;
+}
+
+std::int64_t DatasetReader::size() const {
+  return impl_->starts.back();
+}
+
+const DatasetInfo& DatasetReader::info() const {
+  return impl_->info;
+}
+
+Example DatasetReader::read(std::int64_t index) const {
+  const auto& starts = impl_->starts;
+  if (index < 0 || index >= starts.back())
+    fail(impl_->shards.front().where, "expected an example index below {}, got {}", starts.back(), index);
+  const auto after = std::upper_bound(starts.begin(), starts.end(), index);
+  const std::size_t shard = static_cast<std::size_t>(after - starts.begin()) - 1;
+  return impl_->shards[shard].examples->read(index - starts[shard], impl_->cache);
+}
+
+void DatasetReader::require_vocabulary(std::string_view vocab_sha256) const {
+  const Shard& first = impl_->shards.front();  // the others have the same
+  if (first.info.vocab_sha256 != vocab_sha256)
+    fail(first.where, "vocab_sha256: expected {}, got {} (prepare the data with the model's vocabulary)", vocab_sha256,
+         first.info.vocab_sha256);
+}
+
+std::span<const std::int64_t> DatasetReader::lengths(std::string_view align) const {
+  const auto found = impl_->lengths.find(align);
+  if (found == impl_->lengths.end())
+    fail(impl_->shards.front().where, "task {} has no align class {}", impl_->schema.task, align);
+  return found->second.span();
+}
+
+std::vector<Fault> DatasetReader::faults() const {
+  std::vector<Fault> faults;
+  for (const Shard& shard : impl_->shards) {
+    for (std::int64_t row = 0; row < shard.rejects->rows(); ++row)
+      faults.push_back(h5::fault_of(shard.rejects->read(row, impl_->cache)));
+  }
+  return faults;
+}
+
+DatasetInfo read_dataset_info(const std::filesystem::path& path) {
+  const h5::Lock lock;
+  const auto read = [&] {
+    const h5::Handle file = h5::open_file(path);
+    return h5::read_info(file.id(), std::filesystem::file_size(path), h5::where_of(path));
+  };
+  run_probe(kProbed, path, [&] { read(); });
+  return read();
+}
+
+}  // namespace etc::data

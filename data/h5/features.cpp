@@ -1,0 +1,63 @@
+// What a list of features may look like, and the features of /rejects.
+#include <set>
+#include <string>
+
+#include "data/h5/table.h"
+#include "etc_core/base/error.h"
+
+namespace etc::data {
+
+const FeatureSpec& Schema::feature(std::string_view name) const {
+  for (const FeatureSpec& spec : features) {
+    if (spec.name == name) return spec;
+  }
+  fail("schema", "task {} has no feature {}", task, name);
+}
+
+namespace h5 {
+
+void check_features(const std::vector<FeatureSpec>& features, const std::string& where) {
+  std::set<std::string> names;
+  for (const FeatureSpec& spec : features) {
+    if (spec.name.empty() || spec.name == "." || spec.name.find('/') != std::string::npos)
+      fail(where, "expected a feature name without '/', got \"{}\"", spec.name);
+    if (!names.insert(spec.name).second) fail(where, "feature {} is declared twice", spec.name);
+    const bool text = spec.kind == FeatureKind::string || spec.kind == FeatureKind::strings;
+    if (text && spec.type != StoredType::u8) fail(where, "feature {}: expected strings to be stored as u8", spec.name);
+    const bool list = spec.kind == FeatureKind::ragged || spec.kind == FeatureKind::strings;
+    if (!spec.align.empty() && !list)
+      fail(where, "feature {}: expected a list, since it belongs to the align class {}", spec.name, spec.align);
+  }
+}
+
+const std::vector<FeatureSpec>& fault_features() {
+  constexpr FeatureKind kText = FeatureKind::string, kNumber = FeatureKind::scalar;
+  static const std::vector<FeatureSpec> kFeatures{
+      {"file", kText, StoredType::u8, "", {}, {}},           {"record_index", kNumber, StoredType::i64, "", {}, {}},
+      {"byte_offset", kNumber, StoredType::i64, "", {}, {}}, {"id", kText, StoredType::u8, "", {}, {}},
+      {"field", kText, StoredType::u8, "", {}, {}},          {"code", kText, StoredType::u8, "", {}, {}},
+      {"severity", kText, StoredType::u8, "", {}, {}},       {"message", kText, StoredType::u8, "", {}, {}},
+  };
+  return kFeatures;
+}
+
+Example example_of(const Fault& fault) {
+  return {{"file", fault.file},
+          {"record_index", fault.record_index},
+          {"byte_offset", fault.byte_offset},
+          {"id", fault.id},
+          {"field", fault.field},
+          {"code", fault.code},
+          {"severity", fault.severity},
+          {"message", fault.message}};
+}
+
+Fault fault_of(const Example& row) {
+  const auto text = [&](const char* name) { return std::get<std::string>(row.find(name)->second); };
+  const auto number = [&](const char* name) { return std::get<std::int64_t>(row.find(name)->second); };
+  return {text("file"),  number("record_index"), number("byte_offset"), text("id"),
+          text("field"), text("code"),           text("severity"),      text("message")};
+}
+
+}  // namespace h5
+}  // namespace etc::data

@@ -1,0 +1,108 @@
+// One group of features: /examples, /rejects, and whatever further table a task keeps beside them in the same four
+// kinds (task-wikihop 8.1; NQ keeps its gold annotations so).
+//
+// A feature is a group with the data sets `values`, `offsets` (ragged, string, strings) and `item_offsets` (strings).
+// Features of one align class share one `offsets` by hard link.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/h5/block_cache.h"
+#include "data/h5/column.h"
+#include "etc_core/base/buffer.h"
+
+namespace etc::data::h5 {
+
+// Throws Error when feature names are empty, repeated or hold '/', strings are not u8, or an align class is given to a
+// kind without a list of elements.
+void check_features(const std::vector<FeatureSpec>& features, const std::string& where);
+
+// Columns of /rejects, in the order of Fault's members.
+const std::vector<FeatureSpec>& fault_features();
+Example example_of(const Fault& fault);
+Fault fault_of(const Example& example);
+
+class TableWriter {
+ public:
+  // Creates the group and, in the order of `features`, everything below it. `where` names the file. Locked.
+  TableWriter(hid_t file, const std::string& name, std::vector<FeatureSpec> features, const std::string& where);
+
+  // Appends one row. Throws Error naming feature and row when the row does not fit the features; the table is then as
+  // it was. After a failed write (a full disk) the table is broken and every further call throws. Locked.
+  void append(const Example& row);
+  void flush();  // the rows end here. Locked
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t longest(std::string_view align) const;  // largest length of the class so far; 0 for an unknown class
+  // Absolute paths of all data sets, shared ones under each of their paths.
+  const std::vector<std::string>& data_sets() const { return data_sets_; }
+
+ private:
+  struct Feature {
+    FeatureSpec spec;
+    std::string where;
+    ColumnWriter values;
+    std::optional<ColumnWriter> offsets;  // none: scalar, or linked to the first feature of the align class
+    std::optional<ColumnWriter> item_offsets;
+  };
+
+  void create(hid_t table, const FeatureSpec& spec, const std::string& table_path);
+  const FeatureValue& checked_value(const Feature& feature, const Example& row) const;
+  void check_row(const Example& row) const;
+  void require_whole() const;
+  [[noreturn]] void fail_row(const Feature& feature, const Example& row, const std::string& what) const;
+  static void append_value(Feature& feature, const FeatureValue& value);
+
+  std::string where_;
+  std::vector<Feature> features_;
+  std::map<std::string, std::string, std::less<>> owners_;    // align class → feature that holds its offsets
+  std::map<std::string, std::int64_t, std::less<>> longest_;  // align class → largest length
+  std::vector<std::string> data_sets_;
+  std::int64_t rows_ = 0;
+  bool broken_ = false;  // a write failed half-way
+};
+
+class TableReader {
+ public:
+  // Opens and checks every feature: columns as ColumnReader does, lengths against `rows` (none: against the first
+  // feature), borders (start at 0, never decrease, end at the right place) and equal borders within an align class.
+  // Holds all borders in memory. `where` names the file. Locked.
+  TableReader(hid_t file, const std::string& name, const std::vector<FeatureSpec>& features,
+              std::optional<std::int64_t> rows, std::uint64_t file_bytes, const std::string& where);
+
+  std::int64_t rows() const { return rows_; }
+
+  // Values of all features of one row. Not locked: the cache enters the library.
+  Example read(std::int64_t row, BlockCache& cache) const;
+
+  // Borders of an align class, rows + 1 of them; null when no feature belongs to it.
+  const Buffer<std::int64_t>* borders(std::string_view align) const;
+
+  // Reads everything once: throws Error at a chunk that cannot be read, a value outside its feature's stored type, a
+  // string that is not UTF-8. Locked.
+  void scan() const;
+
+ private:
+  using Borders = std::shared_ptr<const Buffer<std::int64_t>>;
+  struct Feature {
+    FeatureSpec spec;
+    std::unique_ptr<ColumnReader> values;  // a fixed address: the key of its blocks in the cache
+    Borders offsets;                       // [rows+1], null: scalar
+    Borders item_offsets;                  // [strings+1], null unless strings
+  };
+
+  void open(hid_t table, const FeatureSpec& spec, std::optional<std::int64_t>& rows, std::uint64_t file_bytes,
+            const std::string& where);
+
+  std::int64_t rows_ = 0;
+  std::vector<Feature> features_;
+};
+
+}  // namespace etc::data::h5

@@ -1,0 +1,126 @@
+// The writer checked by a trusted reader and the reader by a trusted writer (h5py): a round trip through our own two
+// would hide a mistake that both make.
+#include <string>
+
+#include "etc_core/base/files.h"
+#include "tests/data/store/samples.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/python.h"
+
+using namespace etc;
+using namespace etc::data;
+using namespace etc::test;
+
+namespace {
+
+std::vector<Example> mixed_examples() {
+  std::vector<Example> rows{worked_example()};
+  for (std::int64_t i = 0; i < 300; ++i) rows.push_back(sample_example(i, 600));
+  return rows;
+}
+
+std::vector<Fault> mixed_faults() {
+  std::vector<Fault> faults;
+  for (std::int64_t i = 0; i < 5; ++i) faults.push_back(sample_fault(i));
+  return faults;
+}
+
+const char* kind_name(FeatureKind kind) {
+  static constexpr const char* kNames[] = {"scalar", "ragged", "string", "strings"};
+  return kNames[static_cast<int>(kind)];
+}
+
+const char* type_name(StoredType type) {
+  static constexpr const char* kNames[] = {"u8", "i8", "i16", "i32", "i64", "u32", "f32"};
+  return kNames[static_cast<int>(type)];
+}
+
+// What the script wants to know (its head says how).
+Json description(const std::vector<Example>& examples, const std::vector<Fault>& faults) {
+  Json features = Json::array(), rows = Json::array(), rejects = Json::array();
+  for (const FeatureSpec& spec : sample_schema().features) {
+    Json feature{{"name", spec.name}, {"kind", kind_name(spec.kind)}, {"type", type_name(spec.type)}};
+    feature["align"] = spec.align;
+    if (spec.missing_value) feature["missing_value"] = *spec.missing_value;
+    if (spec.pad_value) feature["pad_value"] = *spec.pad_value;
+    features.push_back(feature);
+  }
+  std::size_t longest_long = 0, longest_global = 0;
+  for (const Example& example : examples) {
+    Json row = Json::object();
+    for (const auto& [name, value] : example) std::visit([&](const auto& held) { row[name] = held; }, value);
+    longest_long = std::max(longest_long, row["long_token_ids"].size());
+    longest_global = std::max(longest_global, row["global_token_ids"].size());
+    rows.push_back(row);
+  }
+  for (const Fault& fault : faults) {
+    rejects.push_back({{"file", fault.file},
+                       {"record_index", fault.record_index},
+                       {"byte_offset", fault.byte_offset},
+                       {"id", fault.id},
+                       {"field", fault.field},
+                       {"code", fault.code},
+                       {"severity", fault.severity},
+                       {"message", fault.message}});
+  }
+  const DatasetInfo info = sample_info();
+  const Json attributes{
+      {"task", info.task},
+      {"format_version", 1},
+      {"split", info.split},
+      {"vocab_sha256", info.vocab_sha256},
+      {"preprocess_config", info.preprocess_config.dump()},
+      {"n_input_records", examples.size() + faults.size()},
+      {"n_examples", examples.size()},
+      {"n_rejected", faults.size()},
+      {"n_dropped", 0},
+      {"source_files", R"([{"bytes":12345,"name":"train.json","sha256":")" + std::string(64, 'b') + R"("}])"},
+      {"labelled", 1},
+      {"unicode_version", info.unicode_version}};
+  return {{"features", features},
+          {"attributes", attributes},
+          {"examples", rows},
+          {"faults", rejects},
+          {"lengths", {{"max_long_len", longest_long}, {"max_global_len", longest_global}}}};
+}
+
+// Runs the script; false (after `skipped`) when there is no Python with h5py.
+int run_script(const std::string& python, const char* action, const TemporaryFolder& folder) {
+  const auto script = source_folder() / "tests" / "support" / "check_dataset.py";
+  return run_python(python, "'" + script.string() + "' " + action + " '" + (folder / "a.h5").string() + "' '" +
+                                (folder / "description.json").string() + "'");
+}
+
+}  // namespace
+
+TEST_CASE("a trusted reader finds every detail of the layout in a written file", "[data][store]") {
+  const auto python = python_with("h5py, numpy");
+  if (!python) return skip("no python3 with h5py");
+  const TemporaryFolder folder;
+  for (const auto& [examples, faults] :
+       {std::pair(mixed_examples(), mixed_faults()), std::pair(std::vector<Example>{}, std::vector<Fault>{})}) {
+    write_examples(folder / "a.h5", examples, faults);
+    write_file_atomically(folder / "description.json", description(examples, faults).dump());
+    CHECK(run_script(*python, "check", folder) == 0);
+  }
+  // The script can fail.
+  write_file_atomically(folder / "description.json", description(mixed_examples(), mixed_faults()).dump());
+  CHECK(run_script(*python, "check", folder) != 0);
+}
+
+TEST_CASE("a file by a trusted writer is read as it was meant", "[data][store]") {
+  const auto python = python_with("h5py, numpy");
+  if (!python) return skip("no python3 with h5py");
+  const TemporaryFolder folder;
+  const auto examples = mixed_examples();
+  const auto faults = mixed_faults();
+  write_file_atomically(folder / "description.json", description(examples, faults).dump());
+  REQUIRE(run_script(*python, "write", folder) == 0);
+  const DatasetReader reader({folder / "a.h5"}, sample_schema());
+  REQUIRE(reader.size() == static_cast<std::int64_t>(examples.size()));
+  for (std::int64_t i = 0; i < reader.size(); ++i) REQUIRE(reader.read(i) == examples[static_cast<std::size_t>(i)]);
+  REQUIRE(reader.faults().size() == faults.size());
+  CHECK(reader.faults()[4].message == faults[4].message);
+  CHECK(reader.faults()[4].byte_offset == faults[4].byte_offset);
+}
