@@ -36,13 +36,15 @@ struct TypeTiles {
   std::vector<std::int64_t> group_offsets;  // [B+1]: example b owns groups group_offsets[b] …
   Buffer<std::int64_t> run_offsets;         // [groups+1]: group g owns runs run_offsets[g] …, in order of first_key
   Buffer<TileRun> runs;
-  Buffer<std::uint16_t> visible;  // [columns]: bit i is set when query i of the group sees this key
-  Buffer<std::uint32_t> label;    // [columns]: the label of all visible pairs, or kFirstMixed + row of mixed
-  Buffer<std::uint8_t> mixed;     // [mixed columns, kGroup]: one label per query (0 where masked)
-  bool relative = false;          // labels select relative vectors; label and mixed are empty otherwise
+  Buffer<std::uint16_t> visible;     // [columns]: bit i is set when query i of the group sees this key
+  Buffer<std::uint32_t> label;       // [columns]: the label of all visible pairs, or kFirstMixed + row of mixed
+  Buffer<std::uint8_t> mixed;        // [mixed columns, kGroup]: one label per query (0 where masked)
+  bool relative = false;             // labels select relative vectors; label and mixed are empty otherwise
+  std::int64_t relative_labels = 0;  // R the labels were checked against
   std::int64_t columns = 0;
   std::int64_t visible_pairs = 0;      // of one head: what useful work is counted by
   std::int64_t max_group_columns = 0;  // of any group
+  std::int64_t max_group_runs = 0;
 
   std::int64_t examples() const { return static_cast<std::int64_t>(query_offsets.size()) - 1; }
   std::int64_t queries() const { return query_offsets.back(); }

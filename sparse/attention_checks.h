@@ -1,0 +1,31 @@
+// Argument checks both operators share. Messages: `operator: what is wrong: expected …, got …`.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/attention_types.h"
+#include "sparse/visible_tiles.h"
+
+namespace etc::sparse {
+
+// What an operator's tensors are checked against.
+struct AttentionChecks {
+  const char* op;
+  std::int64_t heads, head_size;  // N, D
+
+  void sizes() const;
+
+  // `rows` must be [letter=expected, N, D] like the tensor `like`; empty tensors may be null.
+  void rows(const char* name, const Rows& rows, const char* letter, std::int64_t expected) const;
+  void rows(const char* name, const MutableRows& rows, const char* letter, std::int64_t expected) const;
+  void pointer(const char* name, const void* pointer, std::int64_t elements) const;
+
+  // The table must be there when labels select vectors, and know every label.
+  void table(const RelativeTable& table, const TypeTiles& first, const TypeTiles& second) const;
+  void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
+  void dropout(const DropoutArgs& dropout) const;
+  void scores(const TypeTiles& tiles, const TypeScores& scores) const;
+  void scores(const TypeTiles& tiles, const TypeScoreGradients& scores) const;
+};
+
+}  // namespace etc::sparse

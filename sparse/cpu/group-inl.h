@@ -1,0 +1,453 @@
+// One group of kGroup queries against the keys of a task: the arithmetic of both operators, forward and backward.
+//
+// All arrays with a kGroup at the end are columns: one line per key (or label), one lane per query.
+#if defined(SPARSE_CPU_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_GROUP_INL_H_
+#undef SPARSE_CPU_GROUP_INL_H_
+#else
+#define SPARSE_CPU_GROUP_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <limits>
+
+#include "etc_core/base/error.h"
+#include "sparse/cpu/lanes-inl.h"
+#include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/tile_walk.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// What one group needs in scratch. `columns` keys at most at a time.
+struct GroupScratch {
+  float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
+  float* q_lanes = nullptr;       // [D, kGroup]
+  float* table = nullptr;         // [labels, kGroup]: q·rel + rel_bias
+  float* p = nullptr;             // [columns, kGroup]: logits, then probabilities
+  std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
+  float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
+  Part* parts = nullptr;
+  // Backward only.
+  float* ds = nullptr;          // [columns, kGroup]
+  float* dout_rows = nullptr;   // [kGroup, stride]
+  float* dout_lanes = nullptr;  // [D, kGroup]
+  float* dtable = nullptr;      // [labels, kGroup]
+  float* drel = nullptr;        // [labels, stride]: sum over the task's groups
+  float* dbias = nullptr;       // [labels, kGroup]: likewise, still per lane
+
+  static GroupScratch take(Arena& arena, const HeadContext& head, std::int64_t columns, std::int64_t parts,
+                           bool backward) {
+    const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
+    GroupScratch scratch;
+    scratch.q_rows = arena.take<float>(rows);
+    scratch.q_lanes = arena.take<float>(lanes);
+    scratch.table = arena.take<float>(head.labels * kGroup);
+    scratch.p = arena.take<float>(columns * kGroup);
+    scratch.keep = arena.take<std::uint16_t>(columns);
+    scratch.out = arena.take<float>(rows);
+    scratch.parts = arena.take<Part>(parts);
+    if (!backward) return scratch;
+    scratch.ds = arena.take<float>(columns * kGroup);
+    scratch.dout_rows = arena.take<float>(rows);
+    scratch.dout_lanes = arena.take<float>(lanes);
+    scratch.dtable = arena.take<float>(head.labels * kGroup);
+    scratch.drel = arena.take<float>(head.labels * head.stride);
+    scratch.dbias = arena.take<float>(head.labels * kGroup);
+    return scratch;
+  }
+};
+
+// lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]
+HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
+  const hn::FixedTag<float, 4> d4;
+  const hn::FixedTag<double, 2> pairs;
+  for (std::int64_t d = 0; d < stride; d += 4) {
+    for (int i = 0; i < kGroup; i += 4) {
+      const auto r0 = hn::LoadU(d4, rows + (i + 0) * stride + d), r1 = hn::LoadU(d4, rows + (i + 1) * stride + d);
+      const auto r2 = hn::LoadU(d4, rows + (i + 2) * stride + d), r3 = hn::LoadU(d4, rows + (i + 3) * stride + d);
+      const auto a = hn::BitCast(pairs, hn::InterleaveLower(d4, r0, r1));  // r0[0] r1[0] r0[1] r1[1]
+      const auto b = hn::BitCast(pairs, hn::InterleaveLower(d4, r2, r3));
+      const auto c = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
+      const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, lanes + (d + 0) * kGroup + i);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, lanes + (d + 1) * kGroup + i);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, c, e)), d4, lanes + (d + 2) * kGroup + i);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, c, e)), d4, lanes + (d + 3) * kGroup + i);
+    }
+  }
+}
+
+// Copies a group's queries (or dout) and transposes them.
+HWY_INLINE void load_group(const Rows& from, std::int64_t head, const HeadContext& context, std::int64_t first_row,
+                           std::int64_t rows, float* group_rows, float* group_lanes) {
+  copy_rows(from, head, context.head_size, first_row, rows, kGroup, group_rows);
+  transpose_group(group_rows, context.stride, group_lanes);
+}
+
+// table[r][i] = q_i·rel[r] + rel_bias[r]
+HWY_INLINE void relative_terms(const HeadContext& head, const float* q_lanes, float* table) {
+  const FloatTag d;
+  if (head.labels == 0) return;
+  dot_products(q_lanes, head.relative_vectors, head.stride, head.labels, head.head_size, table);
+  for (std::int64_t r = 0; r < head.labels; ++r) {
+    const FloatVec bias = hn::Set(d, head.relative_biases[r]);
+    for (int part = 0; part < kParts; ++part) {
+      float* place = table + r * kGroup + part * kLanes;
+      hn::StoreU(hn::Add(hn::LoadU(d, place), bias), d, place);
+    }
+  }
+}
+
+// Labels of a part, or none.
+struct PartLabels {
+  const std::uint32_t* label = nullptr;  // [keys]; null: no relative term
+  const std::uint8_t* mixed = nullptr;
+
+  PartLabels(const HeadContext& head, const Part& part) {
+    if (head.labels == 0 || !part.tiles->relative) return;
+    label = part.tiles->label.data() + part.column;
+    mixed = part.tiles->mixed.data();
+  }
+};
+
+// s of one column: (q·k + relative term) / sqrt(D); `dots` holds q·k.
+HWY_INLINE FloatVec score(const HeadContext& head, const PartLabels& labels, const float* table, const float* dots,
+                          std::int64_t j, int part) {
+  const FloatTag d;
+  FloatVec s = hn::LoadU(d, dots + j * kGroup + part * kLanes);
+  if (labels.label != nullptr) s = hn::Add(s, look_up(table, labels.label[j], labels.mixed, part));
+  return hn::Mul(s, hn::Set(d, head.scale));
+}
+
+HWY_INLINE FloatVec score_value(hn::Vec<IntTag> element) {
+  const FloatTag d;
+  return hn::Mul(hn::ConvertTo(d, element), hn::Set(d, kScoreStep));
+}
+
+HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
+  return hn::NearestInt(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
+}
+
+// Logits of one part in place of its dot products, masked ones -inf; brings C forward. `max` follows the largest logit,
+// `bad` collects visible pairs whose score leaves the range of C (a comparison that is false for NaN, too).
+template <ScoreMode kMode>
+HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const TypeScores& scores, const float* table,
+                               float* s, FloatVec* max, FloatMask& bad) {
+  const FloatTag d;
+  const IntTag di;
+  const PartLabels labels(head, part);
+  const FloatVec hidden = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const FloatVec limit = hn::Set(d, kScoreLimit);
+  const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
+  ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + part.column * kGroup;
+  for (std::int64_t j = 0; j < part.keys; ++j) {
+    const std::uint16_t visible_bits = part.tiles->visible[part.column + j];
+    for (int p = 0; p < kParts; ++p) {
+      float* place = s + j * kGroup + p * kLanes;
+      const FloatMask visible = lanes_of(visible_bits, p);
+      FloatVec logit;
+      if constexpr (kMode == ScoreMode::none) {
+        logit = score(head, labels, table, s, j, p);
+      } else {
+        ScoreElement* c_place = running + j * kGroup + p * kLanes;
+        hn::Vec<IntTag> c;
+        if constexpr (kMode == ScoreMode::read) {
+          c = hn::LoadU(di, c_place);
+          logit = score_value(c);
+        } else {
+          const FloatVec own = score(head, labels, table, s, j, p);
+          c = score_element(own);
+          if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, c_place));
+          if constexpr (kMode != ScoreMode::add_unkept) hn::StoreU(c, di, c_place);
+          logit = score_value(c);
+          const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
+          bad = hn::Or(bad, hn::AndNot(good, visible));
+        }
+        logit = hn::Mul(logit, logit_scale);
+      }
+      logit = hn::IfThenElse(visible, logit, hidden);
+      max[p] = hn::Max(max[p], logit);
+      hn::StoreU(logit, d, place);
+    }
+  }
+}
+
+[[noreturn]] HWY_NOINLINE void fail_out_of_range(const Part& part, const TypeScores& scores) {
+  const bool is_long = part.tiles->type == AttentionType::l2l || part.tiles->type == AttentionType::l2g;
+  fail(is_long ? "long_attention" : "global_attention",
+       "scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got a "
+       "larger one or one that is not a number (the model diverges; see its learning rate)",
+       attention_type_name(part.tiles->type), scores.layer, kScoreLimit);
+}
+
+HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const TypeScores& scores,
+                             const GroupScratch& scratch, float* s, FloatVec* max) {
+  const FloatTag d;
+  if (scores.mode != ScoreMode::read) {
+    dot_products(scratch.q_lanes, part.panel->k + part.row * head.stride, head.stride, part.keys, head.head_size, s);
+  }
+  FloatMask bad = hn::MaskFromVec(hn::Zero(d));
+  switch (scores.mode) {
+    case ScoreMode::none:
+      logits_of_part<ScoreMode::none>(head, part, scores, scratch.table, s, max, bad);
+      break;
+    case ScoreMode::write:
+      logits_of_part<ScoreMode::write>(head, part, scores, scratch.table, s, max, bad);
+      break;
+    case ScoreMode::add:
+      logits_of_part<ScoreMode::add>(head, part, scores, scratch.table, s, max, bad);
+      break;
+    case ScoreMode::add_unkept:
+      logits_of_part<ScoreMode::add_unkept>(head, part, scores, scratch.table, s, max, bad);
+      break;
+    case ScoreMode::read:
+      logits_of_part<ScoreMode::read>(head, part, scores, scratch.table, s, max, bad);
+      break;
+  }
+  if (!hn::AllFalse(d, bad)) fail_out_of_range(part, scores);
+}
+
+// Dropout bits of a part's pairs.
+HWY_INLINE void keep_bits_of_part(const HeadContext& head, const Part& part, std::int64_t first_query,
+                                  std::uint16_t* keep) {
+  const auto first_key = static_cast<std::uint32_t>(part.panel->dropout_base + part.panel->first_key + part.row);
+  dropout_keep_bits(head.dropout_key, head.dropout_head, static_cast<std::uint32_t>(first_query), first_key, part.keys,
+                    head.dropout_threshold, keep);
+}
+
+// Softmax of one group over `count` parts, not yet divided by its sum.
+//   max_i = max_j logit_ij (-inf without a visible key), sum_i = sum_j e^(logit_ij - max_i)
+//   scratch.out[i] = sum_j keep_ij e^(logit_ij - max_i) v_j
+// scratch.q_lanes must be loaded. scores: of both types, `running` advanced to this head.
+HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, std::int64_t first_query,
+                              const Part* parts, std::int64_t count, const GroupScratch& scratch, FloatVec* max,
+                              FloatVec* sum) {
+  const FloatTag d;
+  const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  for (int p = 0; p < kParts; ++p) max[p] = none;
+  relative_terms(head, scratch.q_lanes, scratch.table);
+
+  // Pass 1: logits, their maximum, running scores.
+  std::int64_t columns = 0;
+  for (std::int64_t n = 0; n < count; columns += parts[n].keys, ++n) {
+    forward_part(head, parts[n], scores[parts[n].type], scratch, scratch.p + columns * kGroup, max);
+  }
+
+  // Pass 2: exponentials and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
+  // subtracts 0, so that -inf stays -inf and becomes 0.
+  FloatVec shift[kParts];
+  for (int p = 0; p < kParts; ++p) {
+    shift[p] = hn::IfThenZeroElse(hn::Eq(max[p], none), max[p]);
+    sum[p] = hn::Zero(d);
+  }
+  for (std::int64_t j = 0; j < columns; ++j) {
+    for (int p = 0; p < kParts; ++p) {
+      float* place = scratch.p + j * kGroup + p * kLanes;
+      const FloatVec e = exponential(hn::Sub(hn::LoadU(d, place), shift[p]));
+      sum[p] = hn::Add(sum[p], e);
+      hn::StoreU(e, d, place);
+    }
+  }
+
+  // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
+  std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
+  float* weights = scratch.p;
+  for (std::int64_t n = 0; n < count; weights += parts[n].keys * kGroup, ++n) {
+    const Part& part = parts[n];
+    if (head.dropout) {
+      keep_bits_of_part(head, part, first_query, scratch.keep);
+      for (std::int64_t j = 0; j < part.keys; ++j) {
+        for (int p = 0; p < kParts; ++p) {
+          float* place = weights + j * kGroup + p * kLanes;
+          hn::StoreU(hn::IfThenElseZero(lanes_of(scratch.keep[j], p), hn::LoadU(d, place)), d, place);
+        }
+      }
+    }
+    weighted_sum(weights, part.panel->v + part.row * head.stride, head.stride, part.keys,
+                 part.tiles->visible.data() + part.column, scratch.out);
+  }
+}
+
+// p of one part: exp(logit - lse) at visible pairs, else 0, in place of q·k (which a type with scores does not need).
+HWY_INLINE void probabilities_of_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
+                                      const GroupScratch& scratch, const FloatVec* lse) {
+  const FloatTag d;
+  const IntTag di;
+  const bool carried = scores.mode != ScoreGradientMode::none;
+  if (!carried) {
+    dot_products(scratch.q_lanes, part.panel->k + part.row * head.stride, head.stride, part.keys, head.head_size,
+                 scratch.p);
+  }
+  const PartLabels labels(head, part);
+  const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
+  for (std::int64_t j = 0; j < part.keys; ++j) {
+    const std::uint16_t visible_bits = part.tiles->visible[part.column + j];
+    for (int p = 0; p < kParts; ++p) {
+      const std::int64_t at = j * kGroup + p * kLanes;
+      const FloatVec logit =
+          carried ? hn::Mul(score_value(hn::LoadU(di, scores.running + part.column * kGroup + at)), logit_scale)
+                  : score(head, labels, scratch.table, scratch.p, j, p);
+      const FloatVec probability = exponential(hn::Sub(logit, lse[p]));
+      hn::StoreU(hn::IfThenElseZero(lanes_of(visible_bits, p), probability), d, scratch.p + at);
+    }
+  }
+}
+
+// forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j
+//   dC_ij (+)= c p_ij (dp_ij - delta_i),  delta_i = dout_i·out_i.
+// Leaves in scratch.ds dC/sqrt(D), what q, k and the tables multiply with, and in scratch.p the dropped p.
+HWY_INLINE void score_gradients_of_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
+                                        std::int64_t first_query, const GroupScratch& scratch, const FloatVec* delta) {
+  const FloatTag d;
+  dot_products(scratch.dout_lanes, part.panel->v + part.row * head.stride, head.stride, part.keys, head.head_size,
+               scratch.ds);
+  if (head.dropout) keep_bits_of_part(head, part, first_query, scratch.keep);
+  const FloatVec kept_scale = hn::Set(d, head.kept_scale);
+  const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
+  const FloatVec scale = hn::Set(d, head.scale);
+  for (std::int64_t j = 0; j < part.keys; ++j) {
+    for (int p = 0; p < kParts; ++p) {
+      const std::int64_t at = j * kGroup + p * kLanes;
+      const FloatVec probability = hn::LoadU(d, scratch.p + at);
+      FloatVec dp = hn::LoadU(d, scratch.ds + at);
+      if (head.dropout) {
+        const FloatMask kept = lanes_of(scratch.keep[j], p);
+        dp = hn::IfThenElseZero(kept, hn::Mul(dp, kept_scale));
+        hn::StoreU(hn::IfThenElseZero(kept, hn::Mul(probability, kept_scale)), d, scratch.p + at);
+      }
+      FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[p])), logit_scale);
+      if (scores.mode != ScoreGradientMode::none) {
+        float* gradient = scores.gradient + part.column * kGroup + at;
+        if (scores.mode == ScoreGradientMode::inner) dc = hn::Add(dc, hn::LoadU(d, gradient));
+        hn::StoreU(dc, d, gradient);
+      }
+      hn::StoreU(hn::Mul(dc, scale), d, scratch.ds + at);
+    }
+  }
+}
+
+// dtable[label_ij][i] += ds_ij. Runs of columns with one label are summed in registers first.
+HWY_INLINE void table_gradients_of_part(const HeadContext& head, const Part& part, const float* ds, float* dtable) {
+  const FloatTag d;
+  const PartLabels labels(head, part);
+  if (labels.label == nullptr) return;
+  for (std::int64_t j = 0; j < part.keys;) {
+    const std::uint32_t label = labels.label[j];
+    if (label >= kFirstMixed) {
+      const std::uint8_t* lane_labels = labels.mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup;
+      for (int i = 0; i < kGroup; ++i) dtable[lane_labels[i] * kGroup + i] += ds[j * kGroup + i];
+      ++j;
+      continue;
+    }
+    FloatVec sum[kParts];
+    for (int p = 0; p < kParts; ++p) sum[p] = hn::LoadU(d, dtable + label * kGroup + p * kLanes);
+    for (; j < part.keys && labels.label[j] == label; ++j) {
+      for (int p = 0; p < kParts; ++p) sum[p] = hn::Add(sum[p], hn::LoadU(d, ds + j * kGroup + p * kLanes));
+    }
+    for (int p = 0; p < kParts; ++p) hn::StoreU(sum[p], d, dtable + label * kGroup + p * kLanes);
+  }
+}
+
+// C = C - s: the running scores of the layer before. The same s, by the same instructions, as the forward added.
+HWY_INLINE void rewind_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
+                            const GroupScratch& scratch) {
+  const IntTag di;
+  dot_products(scratch.q_lanes, part.panel->k + part.row * head.stride, head.stride, part.keys, head.head_size,
+               scratch.p);
+  const PartLabels labels(head, part);
+  ScoreElement* running = scores.running + part.column * kGroup;
+  for (std::int64_t j = 0; j < part.keys; ++j) {
+    for (int p = 0; p < kParts; ++p) {
+      ScoreElement* place = running + j * kGroup + p * kLanes;
+      const auto own = score_element(score(head, labels, scratch.table, scratch.p, j, p));
+      hn::StoreU(hn::Sub(hn::LoadU(di, place), own), di, place);
+    }
+  }
+}
+
+// Gradients of one group over `count` parts, part by part so that a part's keys, values and their gradients stay in the
+// first cache from step to step.
+//   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  panels' dk, dv, scratch.drel, scratch.dbias are added to
+// scratch.q_*, scratch.dout_* must be loaded. delta, lse: per lane; lse must be finite (any value where nothing is
+// seen).
+HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, std::int64_t first_query,
+                               const Part* parts, std::int64_t count, const GroupScratch& scratch, const FloatVec* lse,
+                               const FloatVec* delta) {
+  const FloatTag d;
+  std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
+  relative_terms(head, scratch.q_lanes, scratch.table);
+  std::fill_n(scratch.dtable, head.labels * kGroup, 0.0f);
+  for (std::int64_t n = 0; n < count; ++n) {
+    const Part& part = parts[n];
+    const TypeScoreGradients& type_scores = scores[part.type];
+    const std::int64_t at = part.row * head.stride;
+    probabilities_of_part(head, part, type_scores, scratch, lse);
+    score_gradients_of_part(head, part, type_scores, first_query, scratch, delta);
+    // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q
+    weighted_sum(scratch.ds, part.panel->k + at, head.stride, part.keys, part.tiles->visible.data() + part.column,
+                 scratch.out);
+    outer_products(scratch.ds, scratch.q_rows, head.stride, part.keys, part.panel->dk + at);
+    // forward: out = sum_j p v; so dv += p dout
+    outer_products(scratch.p, scratch.dout_rows, head.stride, part.keys, part.panel->dv + at);
+    table_gradients_of_part(head, part, scratch.ds, scratch.dtable);
+    if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
+      rewind_part(head, part, type_scores, scratch);
+  }
+  if (head.labels == 0) return;
+  // forward: table = q·rel + rel_bias
+  weighted_sum(scratch.dtable, head.relative_vectors, head.stride, head.labels, nullptr, scratch.out);
+  outer_products(scratch.dtable, scratch.q_rows, head.stride, head.labels, scratch.drel);
+  for (std::int64_t at = 0; at < head.labels * kGroup; at += kLanes) {
+    hn::StoreU(hn::Add(hn::LoadU(d, scratch.dbias + at), hn::LoadU(d, scratch.dtable + at)), d, scratch.dbias + at);
+  }
+}
+
+// delta_i = dout_i·out_i for the rows of a group, then lse made finite; both as lanes.
+HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_index, const Rows& out, const float* lse,
+                                    std::int64_t first_row, std::int64_t rows, const float* dout_rows,
+                                    FloatVec* lse_lanes, FloatVec* delta_lanes) {
+  const FloatTag d;
+  HWY_ALIGN float lse_values[kGroup] = {};
+  HWY_ALIGN float delta_values[kGroup] = {};
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* out_row = out.data + (first_row + i) * out.stride + head_index * head.head_size;
+    const float* dout_row = dout_rows + i * head.stride;
+    FloatVec sum = hn::Zero(d);
+    std::int64_t c = 0;
+    for (; c + kLanes <= head.head_size; c += kLanes) {
+      sum = hn::MulAdd(hn::LoadU(d, out_row + c), hn::LoadU(d, dout_row + c), sum);
+    }
+    float total = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; c < head.head_size; ++c) total += out_row[c] * dout_row[c];
+    delta_values[i] = total;
+    const float value = lse[first_row + i];
+    lse_values[i] = value > -std::numeric_limits<float>::infinity() ? value : 0.0f;
+  }
+  for (int p = 0; p < kParts; ++p) {
+    lse_lanes[p] = hn::LoadU(d, lse_values + p * kLanes);
+    delta_lanes[p] = hn::LoadU(d, delta_values + p * kLanes);
+  }
+}
+
+// Writes rows of a group to their places: to[i][c] = rows[i][c] * factor[i], c < D.
+HWY_INLINE void store_group(const float* group_rows, const HeadContext& head, const float* factor,
+                            const MutableRows& to, std::int64_t head_index, std::int64_t first_row, std::int64_t rows) {
+  const FloatTag d;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const float* from = group_rows + i * head.stride;
+    float* row = to.data + (first_row + i) * to.stride + head_index * head.head_size;
+    const FloatVec by = hn::Set(d, factor[i]);
+    std::int64_t c = 0;
+    for (; c + kLanes <= head.head_size; c += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + c), by), d, row + c);
+    for (; c < head.head_size; ++c) row[c] = from[c] * factor[i];
+  }
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

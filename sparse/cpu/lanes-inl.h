@@ -1,0 +1,128 @@
+// Arithmetic on columns (one value per query of a group): exponential, visible lanes, label look-up, dropout bits.
+#if defined(SPARSE_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_LANES_INL_H_
+#undef SPARSE_CPU_LANES_INL_H_
+#else
+#define SPARSE_CPU_LANES_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "sparse/cpu/register_tile-inl.h"
+#include "sparse/visible_tiles.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatMask = hn::Mask<FloatTag>;
+using IntTag = hn::RebindToSigned<FloatTag>;
+using UintTag = hn::RebindToUnsigned<FloatTag>;
+using UintVec = hn::Vec<UintTag>;
+
+// e^x for x <= 88, at most 1 ulp off; exactly 0 below -86.6, before the result would be subnormal (the threads flush
+// those anyway), and for x = -inf.
+// x = n ln2 + r with |r| <= ln2/2; e^r by a polynomial; n is added to the exponent bits.
+HWY_INLINE FloatVec exponential(FloatVec x) {
+  const FloatTag d;
+  const IntTag di;
+  const FloatMask tiny = hn::Lt(x, hn::Set(d, -86.6f));
+  const FloatVec clamped = hn::Max(x, hn::Set(d, -87.0f));
+  // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
+  const FloatVec magic = hn::Set(d, 12582912.0f);
+  const FloatVec shifted = hn::MulAdd(clamped, hn::Set(d, 1.44269504f), magic);
+  const FloatVec n = hn::Sub(shifted, magic);
+  // ln2 in two parts: the first has few bits, so that n * part is exact.
+  FloatVec r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), clamped);
+  r = hn::NegMulAdd(n, hn::Set(d, 1.42860682e-6f), r);
+  // (e^r - 1 - r) / r^2, minimax for the relative error on [-ln2/2, ln2/2] (5e-11).
+  FloatVec p = hn::Set(d, 1.9790289e-4f);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.3944705e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 8.333498e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 4.1666295e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.6666666e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  p = hn::MulAdd(hn::Mul(r, r), p, r);
+  p = hn::Add(p, hn::Set(d, 1.0f));
+  const auto bits = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
+  return hn::IfThenZeroElse(tiny, hn::BitCast(d, bits));
+}
+
+// The lanes of part `part` whose bit is set.
+HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int part) {
+  const FloatTag d;
+  std::uint8_t bytes[8] = {};  // LoadMaskBits may read that many
+  const std::uint16_t shifted = static_cast<std::uint16_t>(bits >> (part * kLanes));
+  std::memcpy(bytes, &shifted, sizeof(shifted));
+  return hn::LoadMaskBits(d, bytes);
+}
+
+// table[label of each lane][lane], for one column. Most columns have one label for all queries (far keys, whole
+// sentences): one load. The others, near the diagonal and at sentence ends, gather.
+HWY_INLINE FloatVec look_up(const float* table, std::uint32_t label, const std::uint8_t* mixed, int part) {
+  const FloatTag d;
+  const IntTag di;
+  if (HWY_LIKELY(label < kFirstMixed)) return hn::LoadU(d, table + label * kGroup + part * kLanes);
+  const hn::Rebind<std::uint8_t, IntTag> du8;
+  const std::uint8_t* labels = mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup + part * kLanes;
+  const auto lane = hn::Iota(di, part * kLanes);
+  const auto index = hn::Add(hn::ShiftLeft<4>(hn::PromoteTo(di, hn::LoadU(du8, labels))), lane);
+  static_assert(kGroup == 1 << 4);
+  return hn::GatherIndex(d, table, index);
+}
+
+// The high and low words of a * m for every lane.
+HWY_INLINE void multiply_wide(UintVec a, UintVec m, UintVec& high, UintVec& low) {
+  const UintTag d;
+  const hn::RepartitionToWide<UintTag> wide;
+  const auto even = hn::MulEven(a, m);
+  const auto odd = hn::MulEven(hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, a))), m);
+  high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even)));
+  low = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
+}
+
+// keep[j], bit i: whether dropout keeps pair (query first_query + i, key first_key + j); bits exactly as dropout_block
+// of etc_core/base/random.h: one Philox call gives four neighbouring keys, here for a vector of queries at a time.
+HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::uint32_t first_query,
+                                  std::uint32_t first_key, std::int64_t keys, std::uint32_t threshold,
+                                  std::uint16_t* keep) {
+  const UintTag d;
+  const UintVec m0 = hn::Set(d, 0xD2511F53u), m1 = hn::Set(d, 0xCD9E8D57u);
+  const UintVec least = hn::Set(d, threshold);
+  std::fill_n(keep, keys, std::uint16_t{0});
+  const std::int64_t end = static_cast<std::int64_t>(first_key) + keys;
+  for (std::uint32_t block = first_key / 4; static_cast<std::int64_t>(block) * 4 < end; ++block) {
+    for (int part = 0; part < kParts; ++part) {
+      UintVec c[4] = {hn::Set(d, block), hn::Iota(d, first_query + static_cast<std::uint32_t>(part * kLanes)),
+                      hn::Set(d, head), hn::Zero(d)};
+      std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+      for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+        UintVec high0, low0, high1, low1;
+        multiply_wide(c[0], m0, high0, low0);
+        multiply_wide(c[2], m1, high1, low1);
+        c[0] = hn::Xor(hn::Xor(high1, c[1]), hn::Set(d, k0));
+        c[1] = low1;
+        c[2] = hn::Xor(hn::Xor(high0, c[3]), hn::Set(d, k1));
+        c[3] = low0;
+      }
+      for (std::int64_t word = 0; word < 4; ++word) {
+        const std::int64_t j = static_cast<std::int64_t>(block) * 4 + word - first_key;
+        if (j < 0 || j >= keys) continue;
+        std::uint8_t bytes[8] = {};
+        hn::StoreMaskBits(d, hn::Eq(hn::Max(c[word], least), c[word]), bytes);  // word >= least
+        std::uint16_t bits;
+        std::memcpy(&bits, bytes, sizeof(bits));
+        keep[j] = static_cast<std::uint16_t>(keep[j] | bits << (part * kLanes));
+      }
+    }
+  }
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,118 @@
+// The three small products every attention tile is made of, all on one register tile.
+//
+// Scores live transposed: a column is one key against the kGroup queries of a group, queries in vector lanes. So
+//   dot_products      s[j][i]   = sum_d x[d][i] y[j][d]     keys broadcast, queries in lanes (x transposed once a
+//   group) weighted_sum      o[i][d]  += sum_j w[j][i] y[j][d]     weights broadcast, components in lanes
+//   outer_products    g[j][d]  += sum_i w[j][i] x[i][d]     weights broadcast, components in lanes
+// need no transposed keys or values, softmax needs no sum across lanes, and all three are the same loop: broadcast a
+// scalar of A, multiply with vectors of B, add to accumulators in registers. Highway's per-target include guard.
+#if defined(SPARSE_CPU_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_REGISTER_TILE_INL_H_
+#undef SPARSE_CPU_REGISTER_TILE_INL_H_
+#else
+#define SPARSE_CPU_REGISTER_TILE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "sparse/visible_tiles.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::CappedTag<float, kGroup>;
+using FloatVec = hn::Vec<FloatTag>;
+inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
+inline constexpr int kParts = kGroup / kLanes;  // vectors that hold one value per query of a group
+
+// Rows of A kept in registers. 8 rows x 2 vectors are 16 accumulators: enough to hide the latency of a multiply-add,
+// and few enough for the 32 registers of AVX-512; the older sets have 16 registers.
+inline constexpr int kTileRows = kLanes == 16 ? 8 : 4;
+inline constexpr int kTileVectors = 2;
+static_assert(kRunStep % kTileRows == 0 && kGroup % kTileRows == 0);
+
+// c[m][v] (+)= sum_{k < steps} a[m*a_row + k*a_step] * b[k*b_step + v]    kRows rows m, kVectors vectors v
+template <int kRows, int kVectors, bool kAccumulate>
+HWY_INLINE void register_tile(const float* HWY_RESTRICT a, std::int64_t a_row, std::int64_t a_step,
+                              const float* HWY_RESTRICT b, std::int64_t b_step, float* HWY_RESTRICT c,
+                              std::int64_t c_row, std::int64_t steps) {
+  const FloatTag d;
+  FloatVec sum[kRows][kVectors];
+  HWY_UNROLL(8)
+  for (int m = 0; m < kRows; ++m) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      sum[m][v] = kAccumulate ? hn::LoadU(d, c + m * c_row + v * kLanes) : hn::Zero(d);
+    }
+  }
+  for (std::int64_t k = 0; k < steps; ++k) {
+    FloatVec right[kVectors];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + k * b_step + v * kLanes);
+    HWY_UNROLL(8)
+    for (int m = 0; m < kRows; ++m) {
+      const FloatVec left = hn::Set(d, a[m * a_row + k * a_step]);
+      HWY_UNROLL(4)
+      for (int v = 0; v < kVectors; ++v) sum[m][v] = hn::MulAdd(left, right[v], sum[m][v]);
+    }
+  }
+  HWY_UNROLL(8)
+  for (int m = 0; m < kRows; ++m) {
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[m][v], d, c + m * c_row + v * kLanes);
+  }
+}
+
+// s[j][i] = sum_d x[d][i] * y[j][d].   x [D, kGroup], y [keys, stride], s [keys, kGroup]; keys a multiple of kRunStep
+HWY_INLINE void dot_products(const float* x, const float* y, std::int64_t stride, std::int64_t keys,
+                             std::int64_t head_size, float* s) {
+  for (std::int64_t j = 0; j < keys; j += kTileRows) {
+    register_tile<kTileRows, kParts, false>(y + j * stride, stride, 1, x, kGroup, s + j * kGroup, kGroup, head_size);
+  }
+}
+
+// o[i][d] += sum_j w[j][i] * y[j][d].   w [keys, kGroup], y [keys, stride], o [kGroup, stride]
+// `visible` [keys], if given, tells which queries see a key: rows of queries skip the ends they do not see.
+HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride, std::int64_t keys,
+                             const std::uint16_t* visible, float* o) {
+  for (int i = 0; i < kGroup; i += kTileRows) {
+    std::int64_t begin = 0, end = keys;
+    if (visible != nullptr) {
+      const unsigned rows = ((1u << kTileRows) - 1) << i;
+      while (begin < end && (visible[begin] & rows) == 0) ++begin;
+      while (begin < end && (visible[end - 1] & rows) == 0) --end;
+    }
+    const float* left = w + begin * kGroup + i;
+    std::int64_t d = 0;
+    for (; d + kTileVectors * kLanes <= stride; d += kTileVectors * kLanes) {
+      register_tile<kTileRows, kTileVectors, true>(left, 1, kGroup, y + begin * stride + d, stride, o + i * stride + d,
+                                                   stride, end - begin);
+    }
+    for (; d < stride; d += kLanes) {
+      register_tile<kTileRows, 1, true>(left, 1, kGroup, y + begin * stride + d, stride, o + i * stride + d, stride,
+                                        end - begin);
+    }
+  }
+}
+
+// g[j][d] += sum_i w[j][i] * x[i][d].   w [keys, kGroup], x [kGroup, stride], g [keys, stride]
+HWY_INLINE void outer_products(const float* w, const float* x, std::int64_t stride, std::int64_t keys, float* g) {
+  for (std::int64_t j = 0; j < keys; j += kTileRows) {
+    std::int64_t d = 0;
+    for (; d + kTileVectors * kLanes <= stride; d += kTileVectors * kLanes) {
+      register_tile<kTileRows, kTileVectors, true>(w + j * kGroup, kGroup, 1, x + d, stride, g + j * stride + d, stride,
+                                                   kGroup);
+    }
+    for (; d < stride; d += kLanes) {
+      register_tile<kTileRows, 1, true>(w + j * kGroup, kGroup, 1, x + d, stride, g + j * stride + d, stride, kGroup);
+    }
+  }
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

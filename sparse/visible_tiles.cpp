@@ -1,0 +1,245 @@
+#include "sparse/visible_tiles.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+
+namespace etc::sparse {
+
+namespace {
+
+// What one group contributes; concatenated over groups afterwards.
+struct GroupTiles {
+  std::vector<TileRun> runs;
+  std::vector<std::uint16_t> visible;
+  std::vector<std::uint32_t> label;
+  std::vector<std::uint8_t> mixed;
+  std::int64_t visible_pairs = 0;
+};
+
+struct TypeNames {
+  const char* op;
+  const char* query;
+  const char* key;
+};
+
+TypeNames names(AttentionType type) {
+  switch (type) {
+    case AttentionType::l2l:
+      return {"long_attention", "long", "key"};
+    case AttentionType::l2g:
+      return {"long_attention", "long", "global"};
+    case AttentionType::g2g:
+      return {"global_attention", "global", "key"};
+    case AttentionType::g2l:
+      return {"global_attention", "global", "long"};
+  }
+  return {};
+}
+
+std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
+                                          std::int64_t examples) {
+  if (offsets == nullptr) fail(op, "{}: expected [B+1={}] offsets, got null", name, examples + 1);
+  if (offsets[0] != 0) fail(op, "{}: expected to start at 0, got {}", name, offsets[0]);
+  for (std::int64_t b = 0; b < examples; ++b) {
+    if (offsets[b + 1] < offsets[b]) {
+      fail(op, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b + 1], offsets[b], b + 1);
+    }
+  }
+  return {offsets, offsets + examples + 1};
+}
+
+// Labels of one group as columns: columns[key][query], kMasked where a pair does not exist.
+struct GroupLabels {
+  std::int64_t first_key = 0, keys = 0;  // that exist and may be seen
+  std::vector<std::uint8_t> columns;     // [keys rounded up to steps, kGroup]
+};
+
+// Where a group lies.
+struct GroupPlace {
+  std::int64_t example, first_query, queries, example_keys;  // counted within the example
+};
+
+GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const std::uint8_t* labels,
+                          std::int64_t label_base, std::int64_t relative_labels) {
+  const bool window = tiles.type == AttentionType::l2l;
+  const std::int64_t radius = tiles.radius, width = 2 * radius + 1;
+  GroupLabels group;
+  const std::int64_t end_query = place.first_query + place.queries;
+  const std::int64_t end_key = window ? std::min(place.example_keys, end_query + radius) : place.example_keys;
+  group.first_key = window ? std::max<std::int64_t>(0, place.first_query - radius) : 0;
+  group.keys = std::max<std::int64_t>(0, end_key - group.first_key);
+  const std::int64_t rounded = (group.keys + kRunStep - 1) / kRunStep * kRunStep;
+  group.columns.assign(static_cast<std::size_t>(rounded * kGroup), kMasked);
+  for (std::int64_t i = 0; i < place.queries; ++i) {
+    const std::int64_t query = place.first_query + i;
+    const std::int64_t begin = window ? std::max(group.first_key, query - radius) : 0;
+    const std::int64_t end = window ? std::min(place.example_keys, query + radius + 1) : place.example_keys;
+    std::uint8_t* column = group.columns.data() + (begin - group.first_key) * kGroup + i;
+    if (labels == nullptr) {
+      for (std::int64_t j = begin; j < end; ++j, column += kGroup) *column = 0;
+      continue;
+    }
+    const std::uint8_t* row = labels + label_base + query * (window ? width : place.example_keys);
+    if (window) row += radius - query;
+    for (std::int64_t j = begin; j < end; ++j, column += kGroup) {
+      const std::uint8_t label = row[j];
+      if (label >= relative_labels && label != kMasked && relative_labels > 0) {
+        const TypeNames name = names(tiles.type);
+        fail(name.op, "labels.{}: example {}, {} {}, {} {}: expected a label below R={} or 255 (masked), got {}",
+             attention_type_name(tiles.type), place.example, name.query, query, name.key, j, relative_labels, label);
+      }
+      *column = label;
+    }
+  }
+  return group;
+}
+
+// One column into the list: which queries see the key, and with which label.
+void append_column(GroupTiles& out, const std::uint8_t* column, bool relative) {
+  std::uint32_t visible = 0;
+  std::uint8_t lowest = kMasked, highest = 0;
+  for (int i = 0; i < kGroup; ++i) {
+    const bool sees = column[i] != kMasked;
+    visible |= static_cast<std::uint32_t>(sees) << i;
+    lowest = std::min(lowest, column[i]);
+    highest = std::max(highest, sees ? column[i] : std::uint8_t{0});
+  }
+  out.visible.push_back(static_cast<std::uint16_t>(visible));
+  out.visible_pairs += __builtin_popcount(visible);
+  if (!relative) return;
+  if (visible == 0 || lowest == highest) {
+    out.label.push_back(visible == 0 ? 0u : lowest);
+    return;
+  }
+  out.label.push_back(kFirstMixed + static_cast<std::uint32_t>(out.mixed.size()) / kGroup);
+  for (int i = 0; i < kGroup; ++i) out.mixed.push_back(column[i] == kMasked ? std::uint8_t{0} : column[i]);
+}
+
+GroupTiles build_group(const GroupLabels& labels, bool relative, bool split_keys) {
+  GroupTiles out;
+  const std::int64_t steps = static_cast<std::int64_t>(labels.columns.size()) / (kGroup * kRunStep);
+  bool open = false;  // whether the last run may grow
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::uint8_t* columns = labels.columns.data() + step * kGroup * kRunStep;
+    const bool seen = std::any_of(columns, columns + kGroup * kRunStep, [](std::uint8_t l) { return l != kMasked; });
+    if (!seen) {
+      open = false;
+      continue;
+    }
+    const std::int64_t key = labels.first_key + step * kRunStep;
+    if (!open || (split_keys && key % kKeySplit == 0)) {
+      out.runs.push_back({static_cast<std::int64_t>(out.visible.size()), static_cast<std::int32_t>(key), 0});
+    }
+    open = true;
+    out.runs.back().keys += kRunStep;
+    for (int j = 0; j < kRunStep; ++j) append_column(out, columns + j * kGroup, relative);
+  }
+  return out;
+}
+
+template <typename T>
+void append(Buffer<T>& to, std::int64_t& used, const std::vector<T>& from) {
+  if (!from.empty()) std::memcpy(to.data() + used, from.data(), from.size() * sizeof(T));
+  used += static_cast<std::int64_t>(from.size());
+}
+
+void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
+  std::int64_t runs = 0, mixed = 0;
+  for (const GroupTiles& group : groups) {
+    runs += static_cast<std::int64_t>(group.runs.size());
+    mixed += static_cast<std::int64_t>(group.mixed.size());
+    tiles.columns += static_cast<std::int64_t>(group.visible.size());
+    tiles.visible_pairs += group.visible_pairs;
+    tiles.max_group_runs = std::max(tiles.max_group_runs, static_cast<std::int64_t>(group.runs.size()));
+    tiles.max_group_columns = std::max(tiles.max_group_columns, static_cast<std::int64_t>(group.visible.size()));
+  }
+  tiles.run_offsets = Buffer<std::int64_t>(static_cast<std::int64_t>(groups.size()) + 1, Purpose::labels);
+  tiles.runs = Buffer<TileRun>(runs, Purpose::labels);
+  tiles.visible = Buffer<std::uint16_t>(tiles.columns, Purpose::labels);
+  tiles.label = Buffer<std::uint32_t>(tiles.relative ? tiles.columns : 0, Purpose::labels);
+  tiles.mixed = Buffer<std::uint8_t>(mixed, Purpose::labels);
+  std::int64_t run = 0, column = 0, labels_used = 0, mixed_used = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    tiles.run_offsets[static_cast<std::int64_t>(g)] = run;
+    for (TileRun r : groups[g].runs) {
+      r.column += column;
+      tiles.runs[run++] = r;
+    }
+    const std::uint32_t mixed_base = static_cast<std::uint32_t>(mixed_used / kGroup);
+    for (std::uint32_t label : groups[g].label) {
+      tiles.label[labels_used++] = label < kFirstMixed ? label : label + mixed_base;
+    }
+    append(tiles.visible, column, groups[g].visible);
+    append(tiles.mixed, mixed_used, groups[g].mixed);
+  }
+  tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
+}
+
+TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vector<std::int64_t>& query_offsets,
+                     const std::vector<std::int64_t>& key_offsets, const std::uint8_t* labels) {
+  TypeTiles tiles;
+  tiles.type = type;
+  tiles.radius = in.radius;
+  tiles.query_offsets = query_offsets;
+  tiles.key_offsets = key_offsets;
+  tiles.relative_labels = in.relative_labels;
+  tiles.relative = labels != nullptr && in.relative_labels > 0;
+  tiles.group_offsets.push_back(0);
+  std::vector<GroupPlace> places;
+  std::vector<std::int64_t> label_bases(1, 0);  // of each example
+  for (std::int64_t b = 0; b < in.examples; ++b) {
+    const auto at = static_cast<std::size_t>(b);
+    const std::int64_t queries = query_offsets[at + 1] - query_offsets[at],
+                       keys = key_offsets[at + 1] - key_offsets[at];
+    for (std::int64_t q = 0; q < queries; q += kGroup) {
+      places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys});
+    }
+    tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
+    label_bases.push_back(label_bases.back() + queries * (type == AttentionType::l2l ? 2 * in.radius + 1 : keys));
+  }
+  std::vector<GroupTiles> groups(places.size());
+  const bool split_keys = type == AttentionType::g2g || type == AttentionType::g2l;
+  parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t g) {
+    const GroupPlace& place = places[static_cast<std::size_t>(g)];
+    const std::int64_t base = label_bases[static_cast<std::size_t>(place.example)];
+    groups[static_cast<std::size_t>(g)] =
+        build_group(gather_labels(tiles, place, labels, base, in.relative_labels), tiles.relative, split_keys);
+  });
+  concatenate(tiles, groups);
+  return tiles;
+}
+
+struct Offsets {
+  std::vector<std::int64_t> longs, globals;
+};
+
+Offsets check(const char* op, const LabelTensors& in) {
+  if (in.examples < 0) fail(op, "examples: expected B >= 0, got {}", in.examples);
+  if (in.relative_labels < 0 || in.relative_labels > kMasked) {
+    fail(op, "relative labels: expected R from 0 to 255, got {}", in.relative_labels);
+  }
+  return {checked_offsets(op, "long_offsets", in.long_offsets, in.examples),
+          checked_offsets(op, "global_offsets", in.global_offsets, in.examples)};
+}
+
+}  // namespace
+
+LongTiles build_long_tiles(const LabelTensors& in) {
+  const Offsets offsets = check("long_attention", in);
+  if (in.radius < 0) fail("long_attention", "radius: expected at least 0, got {}", in.radius);
+  return {build_type(AttentionType::l2l, in, offsets.longs, offsets.longs, in.l2l),
+          build_type(AttentionType::l2g, in, offsets.longs, offsets.globals, in.l2g)};
+}
+
+GlobalTiles build_global_tiles(const LabelTensors& in) {
+  const Offsets offsets = check("global_attention", in);
+  return {build_type(AttentionType::g2g, in, offsets.globals, offsets.globals, in.g2g),
+          build_type(AttentionType::g2l, in, offsets.globals, offsets.longs, in.g2l)};
+}
+
+}  // namespace etc::sparse
