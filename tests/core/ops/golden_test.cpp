@@ -1,0 +1,99 @@
+// Activations and layer normalisation against the published implementation (files of kind `functions`).
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/ops/activation.h"
+#include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/register.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using namespace etc::test;
+
+namespace {
+
+// Tolerance of the goldens' description: 1e-5 absolute for values, 1e-5 relative to the largest for gradients.
+constexpr double kTolerance = 1e-5;
+
+double largest(const std::vector<double>& values) {
+  double most = 0;
+  for (const double v : values) most = std::max(most, std::fabs(v));
+  return most;
+}
+
+void check_activations(const GoldenFile& file) {
+  const auto x = file.read<float>("activation/x").values;
+  const auto size = static_cast<std::int64_t>(x.size());
+  const std::vector<float> ones(x.size(), 1.0f);
+  for (const std::string& name : file.data_sets("activation")) {
+    if (!file.has("activation/" + name + "_grad64")) continue;
+    CAPTURE(name);
+    const auto activation = ops::activation_from_name(name);
+    std::vector<float> y(x.size()), dx(x.size());
+    ops::activation_forward(Device::cpu, activation, x.data(), y.data(), size);
+    ops::activation_backward(Device::cpu, activation, x.data(), ones.data(), dx.data(), size);
+    REQUIRE(near_all(name, y, file.read<double>("activation/" + name + "64").values, 1e-7, 1e-6));
+    REQUIRE(near_all(name + "_grad", dx, file.read<double>("activation/" + name + "_grad64").values, 1e-6));
+  }
+}
+
+void check_layer_norm(const GoldenFile& file, const std::string& group) {
+  const auto x = file.read<float>(group + "/x");
+  const auto gamma = file.read<float>(group + "/gamma").values;
+  const auto beta = file.read<float>(group + "/beta").values;
+  const auto dy = file.read<float>(group + "/dy").values;
+  const std::int64_t cols = x.shape.back();
+  const std::int64_t rows = static_cast<std::int64_t>(x.values.size()) / cols;
+  std::vector<float> y(x.values.size()), dx(x.values.size()), dgamma(gamma.size()), dbeta(beta.size());
+  std::vector<float> mean(static_cast<std::size_t>(rows)), rstd(mean.size());
+  ops::LayerNormForward f;
+  f.rows = rows;
+  f.cols = cols;
+  f.x = x.values.data();
+  f.gamma = gamma.data();
+  f.beta = beta.data();
+  f.y = y.data();
+  f.mean = mean.data();
+  f.rstd = rstd.data();
+  ops::layer_norm(Device::cpu, f);
+  ops::LayerNormBackward b;
+  b.rows = rows;
+  b.cols = cols;
+  b.dy = dy.data();
+  b.sum = x.values.data();
+  b.mean = mean.data();
+  b.rstd = rstd.data();
+  b.gamma = gamma.data();
+  b.dx = dx.data();
+  b.dgamma = dgamma.data();
+  b.dbeta = dbeta.data();
+  ops::layer_norm_backward(Device::cpu, b);
+  REQUIRE(near_all("y", y, file.read<double>(group + "/y64").values, kTolerance));
+  const auto check = [&](const char* name, const std::vector<float>& got) {
+    const auto expected = file.read<double>(group + "/" + name + "64").values;
+    REQUIRE(near_all(name, got, expected, kTolerance * largest(expected)));
+  };
+  check("dx", dx);
+  check("dgamma", dgamma);
+  check("dbeta", dbeta);
+}
+
+}  // namespace
+
+TEST_CASE("activations and layer normalisation agree with the published implementation", "[core][ops][golden]") {
+  ops::register_cpu_ops();
+  const auto files = golden_files_of_kind("functions");
+  if (files.empty()) return skip("no golden file of kind functions");
+  for (const auto& path : files) {
+    CAPTURE(path.string());
+    const GoldenFile file(path);
+    check_activations(file);
+    for (const std::string& group : file.groups()) {
+      CAPTURE(group);
+      if (group.rfind("layer_norm", 0) == 0) check_layer_norm(file, group);
+    }
+  }
+}

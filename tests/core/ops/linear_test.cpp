@@ -1,0 +1,359 @@
+#include "etc_core/ops/linear.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/register.h"
+#include "tests/reference/dense.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using namespace etc::test;
+using ops::Activation;
+using ops::WeightLayout;
+
+namespace {
+
+constexpr double kUnit = 0x1p-24;  // half an ulp of 1
+
+// Rounding of a sum of `k` products of numbers below 1, by the probabilistic bound: sqrt(k) roundings of sums of at
+// most k/4 in size, and twice that to be safe; a bias and an activation round once more each.
+double product_tolerance(std::int64_t k) {
+  return 2 * kUnit * std::sqrt(static_cast<double>(k)) * (static_cast<double>(k) / 4 + 1) + 4 * kUnit;
+}
+
+// A matrix whose rows lie further apart than they are long.
+struct Strided {
+  Strided(std::int64_t rows_, std::int64_t cols_, std::int64_t gap, std::uint64_t seed, float gap_value = 7e7f)
+      : rows(rows_), cols(cols_), stride(cols_ + gap), all(rows_ * (cols_ + gap), gap_value) {
+    const auto values = random_floats(rows * cols, seed);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      std::memcpy(all.data() + i * stride, values.data() + i * cols, static_cast<std::size_t>(cols) * sizeof(float));
+    }
+  }
+  std::vector<float> used() {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      values.insert(values.end(), all.data() + i * stride, all.data() + i * stride + cols);
+    }
+    return values;
+  }
+  bool untouched_outside(float gap_value = 7e7f) {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = cols; j < stride; ++j) {
+        if (all.data()[i * stride + j] != gap_value) return false;
+      }
+    }
+    return all.guards_intact();
+  }
+  std::int64_t rows, cols, stride;
+  Guarded all;
+};
+
+std::vector<float> flipped(const std::vector<float>& w, std::int64_t rows, std::int64_t cols) {
+  std::vector<float> result(w.size());
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < cols; ++j) {
+      result[static_cast<std::size_t>(j * rows + i)] = w[static_cast<std::size_t>(i * cols + j)];
+    }
+  }
+  return result;
+}
+
+struct Sizes {
+  std::int64_t rows, in, out;
+};
+
+const Sizes kSizes[] = {{1, 1, 1},   {63, 7, 1},   {64, 1, 7},    {65, 24, 24},  {1000, 24, 7},
+                        {1, 768, 7}, {65, 7, 768}, {63, 768, 24}, {64, 769, 97}, {130, 100, 768}};
+
+std::vector<float> forward(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& x,
+                           const std::vector<float>& w, const std::vector<float>& b) {
+  std::vector<float> y(static_cast<std::size_t>(rows * out));
+  ops::LinearForward a;
+  a.rows = rows;
+  a.in = in;
+  a.out = out;
+  a.x = x.data();
+  a.x_stride = in;
+  a.weight = w.data();
+  a.bias = b.data();
+  a.y = y.data();
+  a.y_stride = out;
+  ops::linear(Device::cpu, a);
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("a dense layer is the sum of products plus the bias, whatever the strides", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  for (const auto& [rows, in, out] : kSizes) {
+    CAPTURE(rows, in, out);
+    Strided x(rows, in, 5, 1);
+    const auto w = random_floats(in * out, 2);
+    const auto b = random_floats(out, 3);
+    Reals expected = matrix_product(to_double(x.used()), to_double(w), rows, in, out);
+    for (std::int64_t i = 0; i < rows * out; ++i) {
+      expected[static_cast<std::size_t>(i)] += static_cast<double>(b[static_cast<std::size_t>(i % out)]);
+    }
+    Strided y(rows, out, 3, 4);
+    ops::LinearForward a;
+    a.rows = rows;
+    a.in = in;
+    a.out = out;
+    a.x = x.all.data();
+    a.x_stride = x.stride;
+    a.weight = w.data();
+    a.bias = b.data();
+    a.y = y.all.data();
+    a.y_stride = y.stride;
+    ops::linear(Device::cpu, a);
+    const auto first = y.used();
+    REQUIRE(near_all("y", first, expected, product_tolerance(in)));
+    REQUIRE(y.untouched_outside());
+
+    const auto turned = flipped(w, in, out);
+    a.weight = turned.data();
+    a.layout = WeightLayout::out_in;
+    ops::linear(Device::cpu, a);
+    REQUIRE(same_bits(first, y.used()));
+
+    const auto packed = ops::pack_weights(Device::cpu, turned.data(), in, out, WeightLayout::out_in);
+    a.weight = nullptr;
+    a.packed = &packed;
+    ops::linear(Device::cpu, a);
+    REQUIRE(same_bits(first, y.used()));
+    REQUIRE(y.untouched_outside());
+  }
+}
+
+TEST_CASE("a fused activation equals the activation of the kept sum", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  const std::int64_t rows = 70, in = 24, out = 200;
+  const auto x = random_floats(rows * in, 1), w = random_floats(in * out, 2), b = random_floats(out, 3);
+  const auto plain = forward(rows, in, out, x, w, b);
+  for (const auto activation : {Activation::relu, Activation::tanh, Activation::gelu}) {
+    std::vector<float> expected(plain.size());
+    ops::activation_forward(Device::cpu, activation, plain.data(), expected.data(), rows * out);
+    for (const bool keep : {false, true}) {
+      Guarded y(rows * out), z(rows * out);
+      ops::LinearForward a;
+      a.rows = rows;
+      a.in = in;
+      a.out = out;
+      a.x = x.data();
+      a.x_stride = in;
+      a.weight = w.data();
+      a.bias = b.data();
+      a.activation = activation;
+      a.y = y.data();
+      a.y_stride = out;
+      a.pre_activation = keep ? z.data() : nullptr;
+      ops::linear(Device::cpu, a);
+      REQUIRE(same_bits(y.values(), expected));
+      if (keep) REQUIRE(same_bits(z.values(), plain));
+      REQUIRE(y.guards_intact());
+      REQUIRE(z.guards_intact());
+    }
+  }
+}
+
+TEST_CASE("a row's bits do not depend on its position, its neighbours or their number", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  for (const std::int64_t in : {1, 7, 24, 100, 768}) {
+    for (const std::int64_t out : {1, 2, 7, 24, 97, 193, 768}) {
+      CAPTURE(in, out);
+      const auto w = random_floats(in * out, 2), b = random_floats(out, 3);
+      const std::int64_t rows = 130;
+      const auto row = random_floats(in, 4);
+      const auto alone = forward(1, in, out, row, w, b);
+      // Every row equal: every position of a whole and of a partial tile gives the bits of the row alone.
+      std::vector<float> x;
+      for (std::int64_t i = 0; i < rows; ++i) x.insert(x.end(), row.begin(), row.end());
+      const auto equal = forward(rows, in, out, x, w, b);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        REQUIRE(std::memcmp(equal.data() + i * out, alone.data(), alone.size() * sizeof(float)) == 0);
+      }
+      // Other rows different, large and nan.
+      x = random_floats(rows * in, 5, 1e6f);
+      std::fill(x.begin(), x.begin() + in, std::nanf(""));
+      for (const std::int64_t at : {5, 63, 64, 129}) {
+        auto mixed = x;
+        std::copy(row.begin(), row.end(), mixed.begin() + at * in);
+        const auto y = forward(rows, in, out, mixed, w, b);
+        REQUIRE(std::memcmp(y.data() + at * out, alone.data(), alone.size() * sizeof(float)) == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("gradients of a dense layer are the products of the formula", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  for (const auto& [rows, in, out] : kSizes) {
+    for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
+      CAPTURE(rows, in, out, static_cast<int>(layout));
+      Strided x(rows, in, 2, 1), dz(rows, out, 4, 2), dx(rows, in, 1, 3);
+      const auto w = random_floats(in * out, 4);
+      const auto dx_before = dx.used();
+      const Reals x64 = to_double(x.used()), dz64 = to_double(dz.used());
+      const Reals w64 = to_double(layout == WeightLayout::in_out ? w : flipped(w, out, in));
+      const Reals dx64 = matrix_product(dz64, transposed(w64, in, out), rows, out, in);
+      Reals dw64 = matrix_product(transposed(x64, rows, in), dz64, in, rows, out);
+      if (layout == WeightLayout::out_in) dw64 = transposed(dw64, in, out);
+      Reals db64(static_cast<std::size_t>(out), 0.0);
+      for (std::size_t i = 0; i < dz64.size(); ++i) db64[i % static_cast<std::size_t>(out)] += dz64[i];
+
+      const auto dw_before = random_floats(in * out, 5), db_before = random_floats(out, 6);
+      Guarded dw(dw_before), db(db_before);
+      ops::LinearBackward a;
+      a.rows = rows;
+      a.in = in;
+      a.out = out;
+      a.dz = dz.all.data();
+      a.dz_stride = dz.stride;
+      a.x = x.all.data();
+      a.x_stride = x.stride;
+      a.weight = w.data();
+      a.layout = layout;
+      a.dx = dx.all.data();
+      a.dx_stride = dx.stride;
+      a.dweight = dw.data();
+      a.dbias = db.data();
+      ops::linear_backward(Device::cpu, a);
+      REQUIRE(near_all("dx", dx.used(), dx64, product_tolerance(out)));
+      REQUIRE(dx.untouched_outside());
+      for (std::size_t i = 0; i < dw64.size(); ++i) dw64[i] += static_cast<double>(dw_before[i]);
+      for (std::size_t i = 0; i < db64.size(); ++i) db64[i] += static_cast<double>(db_before[i]);
+      REQUIRE(near_all("dW", dw.values(), dw64, product_tolerance(rows)));
+      REQUIRE(near_all("db", db.values(), db64, product_tolerance(rows)));
+      REQUIRE(dw.guards_intact());
+      REQUIRE(db.guards_intact());
+
+      // Added to what was there; only dx, so x may be missing.
+      Strided sum(rows, in, 1, 3);
+      Reals sum64 = to_double(dx_before);
+      for (std::size_t i = 0; i < sum64.size(); ++i) sum64[i] += dx64[i];
+      a.dx = sum.all.data();
+      a.add_to_dx = true;
+      a.x = nullptr;
+      a.dweight = nullptr;
+      a.dbias = nullptr;
+      ops::linear_backward(Device::cpu, a);
+      REQUIRE(near_all("dx +=", sum.used(), sum64, product_tolerance(out)));
+      REQUIRE(sum.untouched_outside());
+    }
+  }
+}
+
+TEST_CASE("central differences confirm the gradients of a dense layer", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  const std::int64_t rows = 3, in = 4, out = 2;
+  const auto x = random_floats(rows * in, 1), w = random_floats(in * out, 2), dz = random_floats(rows * out, 3);
+  const auto loss = [&](const Reals& x_, const Reals& w_) {
+    const Reals y = matrix_product(x_, w_, rows, in, out);
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * static_cast<double>(dz[i]);
+    return sum;
+  };
+  Guarded dx(rows * in), dw(in * out), db(out);
+  ops::LinearBackward a;
+  a.rows = rows;
+  a.in = in;
+  a.out = out;
+  a.dz = dz.data();
+  a.dz_stride = out;
+  a.x = x.data();
+  a.x_stride = in;
+  a.weight = w.data();
+  a.dx = dx.data();
+  a.dx_stride = in;
+  a.dweight = dw.data();
+  a.dbias = db.data();
+  ops::linear_backward(Device::cpu, a);
+  const auto x_loss = [&](const Reals& v) { return loss(v, to_double(w)); };
+  const auto w_loss = [&](const Reals& v) { return loss(to_double(x), v); };
+  REQUIRE(near_all("dx", dx.values(), central_differences(x_loss, to_double(x)), 1e-6));
+  REQUIRE(near_all("dW", dw.values(), central_differences(w_loss, to_double(w)), 1e-6));
+}
+
+TEST_CASE("an added dx has the row rule, too", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  const std::int64_t rows = 130, in = 200, out = 768;
+  const auto w = random_floats(in * out, 1), dz_row = random_floats(out, 2), dx_row = random_floats(in, 3);
+  std::vector<float> dz, dx;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    dz.insert(dz.end(), dz_row.begin(), dz_row.end());
+    dx.insert(dx.end(), dx_row.begin(), dx_row.end());
+  }
+  ops::LinearBackward a;
+  a.rows = rows;
+  a.in = in;
+  a.out = out;
+  a.dz = dz.data();
+  a.dz_stride = out;
+  a.weight = w.data();
+  a.dx = dx.data();
+  a.dx_stride = in;
+  a.add_to_dx = true;
+  ops::linear_backward(Device::cpu, a);
+  for (std::int64_t i = 1; i < rows; ++i) {
+    REQUIRE(std::memcmp(dx.data(), dx.data() + i * in, static_cast<std::size_t>(in) * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("dense layers have the same bits for 1, 2 and 4 threads", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  for (const auto& [rows, in, out] : {Sizes{65, 24, 24}, Sizes{1000, 24, 7}, Sizes{600, 500, 400}}) {
+    CAPTURE(rows, in, out);
+    const auto x = random_floats(rows * in, 1), w = random_floats(in * out, 2), b = random_floats(out, 3);
+    const auto dz = random_floats(rows * out, 4);
+    REQUIRE(same_bits_for_any_thread_count([&, r = rows, i = in, o = out] { return forward(r, i, o, x, w, b); }));
+    REQUIRE(same_bits_for_any_thread_count([&, r = rows, i = in, o = out] {
+      std::vector<float> all(static_cast<std::size_t>(r * i + i * o + o));  // dx, dW, db
+      ops::LinearBackward a;
+      a.rows = r;
+      a.in = i;
+      a.out = o;
+      a.dz = dz.data();
+      a.dz_stride = o;
+      a.x = x.data();
+      a.x_stride = i;
+      a.weight = w.data();
+      a.dx = all.data();
+      a.dx_stride = i;
+      a.dweight = all.data() + r * i;
+      a.dbias = a.dweight + i * o;
+      ops::linear_backward(Device::cpu, a);
+      return all;
+    }));
+  }
+}
+
+TEST_CASE("weights too large for the scratch are packed in several groups", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  const std::int64_t rows = 2, in = 2048, out = 192 * 11 + 5;  // a group holds ten panels of 192 columns
+  const auto x = random_floats(rows * in, 1), w = random_floats(in * out, 2), b = random_floats(out, 3);
+  const auto y = forward(rows, in, out, x, w, b);
+  Reals expected = matrix_product(to_double(x), to_double(w), rows, in, out);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expected[i] += static_cast<double>(b[i % static_cast<std::size_t>(out)]);
+  }
+  REQUIRE(near_all("y", y, expected, product_tolerance(in)));
+}
+
+TEST_CASE("no rows is no work", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  const auto w = random_floats(6, 1);
+  ops::LinearForward a;
+  a.in = 2;
+  a.out = 3;
+  a.weight = w.data();
+  REQUIRE_NOTHROW(ops::linear(Device::cpu, a));
+  ops::LinearBackward back;
+  back.in = 2;
+  back.out = 3;
+  REQUIRE_NOTHROW(ops::linear_backward(Device::cpu, back));
+}

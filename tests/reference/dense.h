@@ -1,0 +1,31 @@
+// Dense operators in double, straight from the formulas, for tests. Shares no code with the library.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace etc::test {
+
+using Reals = std::vector<double>;
+
+// c [m, n] = a [m, k]·b [k, n]
+Reals matrix_product(const Reals& a, const Reals& b, std::int64_t m, std::int64_t k, std::int64_t n);
+Reals transposed(const Reals& a, std::int64_t rows, std::int64_t cols);
+
+double reference_activation(const std::string& name, double x);
+double reference_activation_gradient(const std::string& name, double x);
+
+// y [rows, cols] = (x − mean)/sqrt(var + 1e-12)·gamma + beta
+Reals reference_layer_norm(const Reals& x, const Reals& gamma, const Reals& beta, std::int64_t rows, std::int64_t cols);
+
+// −sum t·log softmax(logits)
+double reference_cross_entropy(const Reals& logits, const Reals& target);
+
+// d f / d x by central differences, one element after the other.
+Reals central_differences(const std::function<double(const Reals&)>& f, Reals x, double step = 1e-5);
+
+Reals to_double(const std::vector<float>& values);
+
+}  // namespace etc::test

@@ -1,0 +1,91 @@
+#include "tests/support/numbers.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/random.h"
+
+namespace etc::test {
+
+namespace {
+constexpr std::int64_t kZone = 64;
+constexpr float kMark = -1.2345e20f;
+}  // namespace
+
+std::vector<float> random_floats(std::int64_t count, std::uint64_t seed, float size) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Philox4 bits = philox({static_cast<std::uint32_t>(i / 4), 0, 0, 1}, seed);
+    values[i] = (2 * uniform_from_bits(bits[i % 4]) - 1) * size;
+  }
+  return values;
+}
+
+Guarded::Guarded(std::int64_t size, float initial)
+    : Guarded(std::vector<float>(static_cast<std::size_t>(size), initial)) {}
+
+Guarded::Guarded(const std::vector<float>& initial)
+    : size_(static_cast<std::int64_t>(initial.size())), all_(initial.size() + 2 * kZone, kMark) {
+  std::copy(initial.begin(), initial.end(), all_.begin() + kZone);
+}
+
+float* Guarded::data() {
+  return all_.data() + kZone;
+}
+
+std::vector<float> Guarded::values() const {
+  return {all_.begin() + kZone, all_.end() - kZone};
+}
+
+bool Guarded::guards_intact() const {
+  for (std::int64_t i = 0; i < kZone; ++i) {
+    if (all_[static_cast<std::size_t>(i)] != kMark || all_[all_.size() - 1 - static_cast<std::size_t>(i)] != kMark) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool near_all(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
+              double absolute, double relative) {
+  if (got.size() != expected.size()) {
+    std::printf("%s: expected %zu elements, got %zu\n", what.c_str(), expected.size(), got.size());
+    return false;
+  }
+  double worst = 0;
+  std::size_t where = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(got[i]) && std::isnan(expected[i])) continue;
+    const double tolerance = relative * std::fabs(expected[i]) + absolute;
+    const double excess = std::fabs(static_cast<double>(got[i]) - expected[i]) / tolerance;
+    if (!(excess <= worst)) {
+      worst = excess;
+      where = i;
+    }
+  }
+  if (worst <= 1) return true;
+  std::printf("%s: worst at %zu of %zu: expected %.9g, got %.9g, %.3g times the tolerance %.3g\n", what.c_str(), where,
+              got.size(), expected[where], static_cast<double>(got[where]), worst,
+              relative * std::fabs(expected[where]) + absolute);
+  std::fflush(stdout);
+  return false;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+}
+
+bool same_bits_for_any_thread_count(const std::function<std::vector<float>()>& make) {
+  set_thread_count(1);
+  const std::vector<float> one = make();
+  bool same = true;
+  for (const int threads : {4, 2}) {
+    set_thread_count(threads);
+    same = same && same_bits(one, make());
+  }
+  return same;
+}
+
+}  // namespace etc::test

@@ -1,0 +1,41 @@
+// Numbers for operator tests: repeatable random values, arrays with guard zones, comparisons that say where they fail.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace etc::test {
+
+// Values in [-size, size), a pure function of (count, seed).
+std::vector<float> random_floats(std::int64_t count, std::uint64_t seed, float size = 1.0f);
+
+// An array that an operator writes, between two zones that it must leave alone.
+class Guarded {
+ public:
+  // All elements start as `initial`.
+  explicit Guarded(std::int64_t size, float initial = 0.0f);
+  // Elements start as `initial`.
+  explicit Guarded(const std::vector<float>& initial);
+  float* data();
+  std::int64_t size() const { return size_; }
+  std::vector<float> values() const;
+  bool guards_intact() const;
+
+ private:
+  std::int64_t size_;
+  std::vector<float> all_;
+};
+
+// True when equal within the tolerance everywhere (nan equals nan); otherwise prints `what`, the worst index, both
+// values and the tolerance. The tolerance of element i is relative·|expected_i| + absolute.
+bool near_all(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
+              double absolute, double relative = 0);
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
+
+// Runs make() with 1, 2 and 4 threads; true when all three results have the same bits. Leaves 2 threads.
+bool same_bits_for_any_thread_count(const std::function<std::vector<float>()>& make);
+
+}  // namespace etc::test
