@@ -43,6 +43,7 @@ std::vector<std::int32_t> real_tokens(const std::vector<std::int32_t>& example_i
 }
 
 // The rows of one example's four types as (mask, id), one byte each. Labels and side inputs are both made from these.
+// (__restrict: bytes may alias anything, and loops over them become vector instructions only when told they do not.)
 class PairRows {
  public:
   PairRows(const AttentionStructure& example, const LabelOptions& options)
@@ -65,7 +66,7 @@ class PairRows {
   std::int64_t W() const { return W_; }
 
   // mask, id [W] of long token i's window.
-  void l2l(std::int64_t i, std::uint8_t* mask, std::uint8_t* id) const {
+  void l2l(std::int64_t i, std::uint8_t* __restrict mask, std::uint8_t* __restrict id) const {
     const WindowColumns columns = window_columns(i, L_, options_.local_radius);
     const std::int32_t* segments = example_.long_segments.data();
     std::memset(mask, 0, static_cast<std::size_t>(W_));
@@ -75,7 +76,7 @@ class PairRows {
   }
 
   // mask, id [G] of long token i.
-  void l2g(std::int64_t i, std::uint8_t* mask, std::uint8_t* id) const {
+  void l2g(std::int64_t i, std::uint8_t* __restrict mask, std::uint8_t* __restrict id) const {
     const auto at = static_cast<std::size_t>(i);
     const bool hard = options_.use_hard_l2g_mask && !is_set(example_.ignore_hard_l2g, at);
     write_equal(example_.global_sides.data(), G_, example_.long_sides[at], mask);
@@ -87,24 +88,26 @@ class PairRows {
     belongs_to(example_.paragraph_ids);
     // Before the links: they mark ids but open no mask.
     if (hard) {
-      for (std::int64_t g = 0; g < G_; ++g) mask[g] &= static_cast<std::uint8_t>(id[g] == member_id(k_));
+      const auto member = static_cast<std::uint8_t>(member_id(k_));
+      for (std::int64_t g = 0; g < G_; ++g) mask[g] &= static_cast<std::uint8_t>(id[g] == member);
     }
     belongs_to(example_.linked_ids);
   }
 
   // mask, id [G] of global token g.
-  void g2g(std::int64_t g, std::uint8_t* mask, std::uint8_t* id) const {
+  void g2g(std::int64_t g, std::uint8_t* __restrict mask, std::uint8_t* __restrict id) const {
     const auto at = static_cast<std::size_t>(g);
     write_equal(example_.global_segments.data(), G_, example_.global_segments[at], mask);
     std::memcpy(id, global_ids_.data() + (G_ - 1 - g), static_cast<std::size_t>(G_));
     if (example_.global_paragraphs.empty()) return;
     const std::int32_t* paragraphs = example_.global_paragraphs.data();
     const auto other = static_cast<std::uint8_t>(other_paragraph_id(k_));
-    for (std::int64_t h = 0; h < G_; ++h) id[h] = paragraphs[h] == paragraphs[g] ? id[h] : other;
+    const std::int32_t own = paragraphs[g];
+    for (std::int64_t h = 0; h < G_; ++h) id[h] = paragraphs[h] == own ? id[h] : other;
   }
 
   // mask, id [L] of global token g.
-  void g2l(std::int64_t g, std::uint8_t* mask, std::uint8_t* id) const {
+  void g2l(std::int64_t g, std::uint8_t* __restrict mask, std::uint8_t* __restrict id) const {
     const auto at = static_cast<std::size_t>(g);
     const bool hard = options_.use_hard_g2l_mask && !is_set(example_.ignore_hard_g2l, at);
     write_equal(example_.long_sides.data(), L_, example_.global_sides[at], mask);
@@ -125,9 +128,11 @@ class PairRows {
     return !flags.empty() && flags[at] == 1;
   }
 
-  static void add_equal(const std::vector<std::int32_t>& ids, std::int64_t value, std::uint8_t* flags) {
+  static void add_equal(const std::vector<std::int32_t>& ids, std::int64_t value, std::uint8_t* __restrict flags) {
+    const std::int32_t* __restrict id = ids.data();
+    const auto count = static_cast<std::int64_t>(ids.size());
     const auto wanted = static_cast<std::int32_t>(value);
-    for (std::size_t i = 0; i < ids.size(); ++i) flags[i] |= static_cast<std::uint8_t>(ids[i] == wanted);
+    for (std::int64_t i = 0; i < count; ++i) flags[i] |= static_cast<std::uint8_t>(id[i] == wanted);
   }
 
   const AttentionStructure& example_;
@@ -160,7 +165,8 @@ void check_structure(const AttentionStructure& example) {
 }
 
 // label = id where mask is 1 (mask - 1 is 0), kMasked where it is 0 (mask - 1 is 255).
-void fold(const std::uint8_t* mask, const std::uint8_t* id, std::int64_t count, bool relative, std::uint8_t* label) {
+void fold(const std::uint8_t* __restrict mask, const std::uint8_t* __restrict id, std::int64_t count, bool relative,
+          std::uint8_t* __restrict label) {
   static_assert(kMasked == 255);
   if (relative) {
     for (std::int64_t i = 0; i < count; ++i) label[i] = static_cast<std::uint8_t>(id[i] | (mask[i] - 1));

@@ -12,9 +12,10 @@ namespace etc::sparse {
 // A breakpoint is a 1 at the last (ending) or first (starting) token of each segment.
 enum class Breakpoints { ending, starting };
 
-// out[i] = 1 where values[i] == value, else 0: the one operation behind every mask.
+// out[i] = 1 where values[i] == value, else 0: the one operation behind every mask. `out` overlaps nothing: only then,
+// since bytes may alias anything, does the loop become vector instructions.
 template <typename Mask>
-void write_equal(const std::int32_t* values, std::int64_t count, std::int32_t value, Mask* out) {
+void write_equal(const std::int32_t* __restrict values, std::int64_t count, std::int32_t value, Mask* __restrict out) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<Mask>(values[i] == value);
 }
 

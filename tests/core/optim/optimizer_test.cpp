@@ -285,7 +285,7 @@ TEST_CASE("impossible arguments of an optimiser are errors", "[optim]") {
                       "optimizer: layer/kernel must match its moments: 4 numbers, moments [3]");
 }
 
-TEST_CASE("sums of squares do not depend on the position of the tail", "[optim]") {
+TEST_CASE("sums of squares are right for every length and sums pair neighbours", "[optim]") {
   for (std::size_t n = 0; n < 40; ++n) {
     const Floats values = random_floats(n, static_cast<unsigned>(n));
     double expected = 0;
@@ -351,11 +351,16 @@ TEST_CASE("optimiser steps equal the reference's", "[optim][golden]") {
       REQUIRE(norm == Approx(norms[step]).epsilon(1e-6));
       const std::vector<double> ratios = optimizer.step(refs, rate, clip_scale(norm, clip_norm));
 
+      // Our error may be twice that of the reference's own fp32 against double, whose error adds to it.
+      const double weight_tolerance = 3 * file.real_attribute("", "f32_minus_f64_weights_after_last_step");
+      // Relative to the tensor's largest: per step three roundings for m or v and one or two for the clipped gradient,
+      // on both sides.
+      const double moment_tolerance = 2 * 5 * static_cast<double>(step + 1) * 0x1p-24;
       const auto moments = optimizer.moments();
       for (std::size_t p = 0; p < parameters.size(); ++p) {
         const Owned& parameter = parameters[p];
         CAPTURE(parameter.name);
-        const auto compare = [&](const std::string& folder, const float* got) {
+        const auto compare = [&](const std::string& folder, const float* got, double tolerance) {
           CAPTURE(folder);
           const auto all = file.read<float>(folder + "/" + parameter.name).values;
           double largest = 0;
@@ -363,18 +368,16 @@ TEST_CASE("optimiser steps equal the reference's", "[optim][golden]") {
           for (std::size_t i = 0; i < parameter.w.size(); ++i) {
             const double expected = all[step * parameter.w.size() + i], value = got[i];
             CAPTURE(i, value, expected);
-            // fp32 on both sides: about ten roundings a step, each at most 2^-24 of the tensor's largest value.
-            const double steps = static_cast<double>(step + 1);
-            REQUIRE(std::abs(value - expected) <= 2 * 10 * steps * 0x1p-24 * largest);
+            REQUIRE(std::abs(value - expected) <= (tolerance > 0 ? tolerance : moment_tolerance * largest));
           }
         };
-        compare("weights", parameter.w.data());
+        compare("weights", parameter.w.data(), weight_tolerance);
         if (!file.has("grads/" + parameter.name)) {
           REQUIRE(moments.count(parameter.name + "/adam_m") == 0);
           continue;
         }
-        compare("adam_m", moments.at(parameter.name + "/adam_m").data());
-        compare("adam_v", moments.at(parameter.name + "/adam_v").data());
+        compare("adam_m", moments.at(parameter.name + "/adam_m").data(), 0);
+        compare("adam_v", moments.at(parameter.name + "/adam_v").data(), 0);
         const std::string ratio = "trust_ratio/" + parameter.name;
         if (file.has(ratio)) REQUIRE(ratios[p] == Approx(file.read<float>(ratio).values[step]).epsilon(1e-5));
       }
