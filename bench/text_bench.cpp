@@ -1,0 +1,101 @@
+// Speed of a tokenizer and, if wanted, of a sentence splitter on one thread.
+//
+//   bench_text --vocab vocab.txt --input documents.txt [--splitter icu] [--repeat 5]
+//
+// Every line of the input is a document. Each repeat goes over all of them; printed are the median and the spread.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/text/sentence_splitter.h"
+#include "data/text/tokenizer.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+
+namespace {
+
+using namespace etc;
+
+std::map<std::string, std::string> parse(int argc, char** argv) {
+  std::map<std::string, std::string> options = {
+      {"--vocab", ""}, {"--input", ""}, {"--splitter", ""}, {"--repeat", "5"}};
+  for (int i = 1; i < argc; i += 2) {
+    if (!options.contains(argv[i]) || i + 1 == argc) {
+      fail_usage("bench_text", "expected --vocab FILE --input FILE [--splitter icu|punkt:DIR] [--repeat N], got \"{}\"",
+                 argv[i]);
+    }
+    options[argv[i]] = argv[i + 1];
+  }
+  if (options["--vocab"].empty() || options["--input"].empty()) {
+    fail_usage("bench_text", "--vocab and --input are needed");
+  }
+  return options;
+}
+
+// Runs pass() over all documents `repeat` times after one warm-up; pass() returns what it produced, to be printed.
+void measure(const char* name, std::size_t bytes, std::size_t documents, int repeat,
+             const std::function<std::int64_t()>& pass) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> seconds;
+  const std::int64_t produced = pass();
+  for (int i = 0; i < repeat; ++i) {
+    const auto begin = Clock::now();
+    if (pass() != produced) fail(name, "two passes differ");
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[seconds.size() / 2];
+  std::printf("%s: %.1f MB/s (%.1f to %.1f), %.0f documents/s, %lld produced\n", name,
+              static_cast<double>(bytes) / median / 1e6, static_cast<double>(bytes) / seconds.back() / 1e6,
+              static_cast<double>(bytes) / seconds.front() / 1e6, static_cast<double>(documents) / median,
+              static_cast<long long>(produced));
+}
+
+void run(int argc, char** argv) {
+  auto options = parse(argc, argv);
+  const std::string text = read_file(options["--input"]);
+  std::vector<std::string_view> documents;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    documents.push_back(std::string_view(text).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const int repeat = std::max(1, std::stoi(options["--repeat"]));
+  const auto tokenizer = data::load_tokenizer(options["--vocab"]);
+  measure(tokenizer->kind(), text.size(), documents.size(), repeat, [&] {
+    std::int64_t ids = 0;
+    for (const std::string_view document : documents) {
+      ids += static_cast<std::int64_t>(tokenizer->encode_ids(document).size());
+    }
+    return ids;
+  });
+  if (options["--splitter"].empty()) return;
+  const auto splitter = data::load_splitter(options["--splitter"]);
+  measure(splitter->name().c_str(), text.size(), documents.size(), repeat, [&] {
+    std::int64_t sentences = 0;
+    for (const std::string_view document : documents) {
+      sentences += static_cast<std::int64_t>(splitter->split(document).size());
+    }
+    return sentences;
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(argc, argv);
+    return 0;
+  } catch (const etc::UsageError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
