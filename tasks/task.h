@@ -1,0 +1,91 @@
+// What a task is to the trainer, the evaluator and the predictor: features in, labels, head, loss, metrics, decoding.
+//
+// The walk of one micro-batch: examples → feed() → encoder → head() → loss() while training, Predictions::add() while
+// evaluating. The trainer knows nothing else of a task. tasks/README.md shows how to add one.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/loader/loader.h"
+#include "etc_core/autograd/tape.h"
+#include "etc_core/base/json.h"
+#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/parameters.h"
+
+namespace etc {
+
+using Examples = std::span<const data::LoadedExample>;
+
+// Logits of one micro-batch in the task's own order and shapes.
+using HeadOutput = std::vector<Var>;
+
+// (name, value) in the order they are printed; the first is the one that `best` goes by, larger is better.
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+// The results of one pass over a data set: decoded as the micro-batches come, written as they come.
+class Predictions {
+ public:
+  virtual ~Predictions() = default;
+  virtual void add(Examples examples, const EtcInput& input, const HeadOutput& logits) = 0;
+
+  // Over the labelled examples so far. Empty when there were none.
+  virtual Metrics metrics() const = 0;
+
+  // Completes the file given at the start, if any; without this call nothing of it remains.
+  virtual void finish() = 0;
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual const data::Schema& schema() const = 0;
+
+  // Encoder input of the examples; label tensors are built here. Throws Error naming `where` (the file), the example's
+  // id, the feature and the position when the features contradict each other or the model.
+  virtual EtcInput feed(Examples examples, const std::string& where) const = 0;
+
+  // Adds the head's parameters under their checkpoint names; call once, before head().
+  virtual void add_parameters(ParameterSet& parameters) = 0;
+
+  virtual HeadOutput head(Tape& tape, const EtcOutput& states, const EtcInput& input,
+                          const ForwardOptions& options) const = 0;
+
+  // The losses' terms, and how much one example adds to the denominator of each. The trainer sums the counts over the
+  // whole optimiser batch before its first micro-batch, so that accumulating gradients equals one big batch.
+  virtual std::vector<std::string> loss_terms() const = 0;
+  virtual void count(const data::LoadedExample& example, std::span<double> counts) const = 0;
+
+  // Loss of this micro-batch, summed over its terms, each divided by its denominator; puts the gradient into the
+  // logits when the tape records.
+  virtual double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
+                      std::span<const double> counts) const = 0;
+
+  // output: the prediction file; empty: metrics only; "-": standard output.
+  virtual std::unique_ptr<Predictions> start_predictions(const std::filesystem::path& output) const = 0;
+};
+
+// A key of section `task` with its default; the help text is the option's.
+struct TaskKey {
+  std::string key;
+  Json default_value;
+  std::string help;
+};
+
+// One entry of the list of tasks.
+struct TaskKind {
+  std::string name;
+  std::vector<TaskKey> keys;
+  std::unique_ptr<Task> (*make)(const Json& section, const EtcConfig& model);  // validates the section: UsageError
+};
+
+const std::vector<TaskKind>& task_kinds();
+const TaskKind& task_kind(const std::string& name);  // throws UsageError with a suggestion
+
+}  // namespace etc

@@ -1,0 +1,55 @@
+#include "tasks/train/metrics_log.h"
+
+#include <chrono>
+#include <cmath>
+#include <sstream>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
+
+namespace etc {
+
+namespace {
+
+// Whole lines up to and including `step`; a half-written last line (the process was killed) goes with the rest.
+std::string lines_until(const std::string& text, std::int64_t step) {
+  std::istringstream stream(text);
+  std::string kept, line;
+  while (std::getline(stream, line) && !stream.eof()) {
+    const Json entry = Json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) continue;
+    if (entry["step"].get<std::int64_t>() <= step) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const std::filesystem::path& folder, std::int64_t resumed_step)
+    : path_(folder / "metrics.jsonl"), events_(folder) {
+  if (std::filesystem::exists(path_)) write_file_atomically(path_, lines_until(read_file(path_), resumed_step));
+  lines_.open(path_, std::ios::binary | std::ios::app);
+  if (!lines_) fail(path_.string(), "cannot open for writing");
+}
+
+void MetricsLog::add(std::int64_t step, const std::string& kind,
+                     const std::vector<std::pair<std::string, double>>& values) {
+  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  nlohmann::ordered_json line = {{"step", step}, {"time", now}, {"kind", kind}};
+  std::vector<std::pair<std::string, double>> scalars;
+  for (const auto& [name, value] : values) {
+    line[name] = std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+    scalars.emplace_back(kind + "/" + name, value);
+  }
+  lines_ << line.dump() << "\n" << std::flush;
+  const bool written = events_.add(step, now, scalars) && lines_;
+  lines_.clear();  // the disk may have room again for the next line
+  if (!written && !complained_) {
+    complained_ = true;
+    log::warn("{}: cannot write metrics (disk full?); the run goes on without them", path_.string());
+  }
+}
+
+}  // namespace etc

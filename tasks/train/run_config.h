@@ -1,0 +1,87 @@
+// The configuration of a run: sections model, task, data, training; from a file, overridden by options.
+//
+// A configuration is a JSON object of sections of keys. Defaults come from the structs below, from EtcConfig and from
+// the task; a file overwrites keys, then options do. Every key is at the same time the option --key-with-dashes
+// (option_name), so a value is declared once. Unknown keys and values of another type are UsageErrors.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/json.h"
+#include "etc_core/nn/etc_config.h"
+
+namespace etc {
+
+struct DataConfig {
+  std::vector<std::string> train;  // HDF5 files, shards of one data set
+  std::vector<std::string> eval;   // none: no evaluation; `best` is then the last checkpoint
+};
+
+struct TrainingConfig {
+  std::int64_t batch_size = 32;
+  std::int64_t micro_batch_tokens = 0;
+  double epochs = 15;
+  std::int64_t steps = 0;
+  std::string optimizer = "adamw";
+  double learning_rate = 4e-5;
+  double warmup_proportion = 0.1;
+  double weight_decay = 0.1;
+  double clip_norm = 1.0;
+  std::int64_t eval_every = 0;
+  std::int64_t save_every = 1000;
+  std::int64_t log_every = 10;
+  std::int64_t early_stopping = 0;
+  std::uint64_t seed = 1;
+  std::int64_t threads = 0;
+  std::string init_from;
+};
+
+struct RunConfig {
+  EtcConfig model;
+  Json task;  // the task's own keys, plus name
+  DataConfig data;
+  TrainingConfig training;
+
+  Json to_json() const;  // all four sections, every key
+};
+
+// One key of one section, as options and messages know it.
+struct ConfigKey {
+  enum class Kind { integer, optional_integer, number, boolean, text, texts };
+  std::string section;
+  std::string key;
+  Kind kind = Kind::text;
+  Json default_value;
+  std::string help;
+
+  std::string path() const { return section + "." + key; }
+  std::string option_name() const;  // "--learning-rate"; files of section data are --data and --eval-data
+};
+
+// All keys of all sections; section task holds those of every task there is.
+const std::vector<ConfigKey>& config_keys();
+
+// The JSON value an option's words mean: numbers, true/false, "none" for an absent optional number, one word per list
+// entry. Throws UsageError naming the option.
+Json option_value(const ConfigKey& key, const std::vector<std::string>& words);
+
+// Overlay of `changes` ({section: {key: value}}) on `config`, checked: throws UsageError "config: <where>: unknown key
+// section.key (did you mean …?)" or "…: section.key: expected …, got …".
+void overlay_config(Json& config, const Json& changes, const std::string& where);
+
+// Every section at its defaults; the task's section only once its name is known.
+Json default_config(const std::string& task);
+
+// The typed configuration of a complete, checked JSON configuration. Validates ranges: throws UsageError.
+RunConfig run_config_from_json(const Json& json, const std::string& where);
+
+// The whole way: defaults ← file (may be absent) ← options. The task's name comes from options, else from the file.
+// `model`: what a checkpoint to start from says of the model, between defaults and file; null: nothing.
+RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const Json& options, const Json& model);
+
+}  // namespace etc

@@ -1,0 +1,71 @@
+#include "tasks/train/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kLockName = "lock";
+constexpr const char* kTemporaryMark = ".tmp";  // in the names AtomicFile and AtomicFolder write under
+
+// What writers leave when the process is killed; on file systems that cannot exchange names AtomicFolder may have
+// moved the old checkpoint aside already.
+void clean_up(const fs::path& folder) {
+  std::error_code ignored;
+  for (const char* name : {"best", "last"}) {
+    const fs::path old = folder / (std::string(name) + ".old");
+    if (fs::exists(old) && !fs::exists(folder / name)) fs::rename(old, folder / name, ignored);
+    fs::remove_all(old, ignored);
+  }
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().find(kTemporaryMark) != std::string::npos) leftovers.push_back(entry.path());
+  }
+  for (const fs::path& path : leftovers) fs::remove_all(path, ignored);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
+  std::error_code code;
+  fs::create_directories(folder_, code);
+  if (code) fail(folder_.string(), "cannot make the run's folder: {}", code.message());
+  if (!fs::exists(folder_ / kLockName) && !fs::is_empty(folder_)) {
+    fail(folder_.string(), "the folder holds files that are no run's: expected a new or empty folder, or an older run");
+  }
+  const fs::path lock = folder_ / kLockName;
+  lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock_ < 0) fail(lock.string(), "cannot open: {}", std::strerror(errno));
+  char text[32] = {};
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
+    const ssize_t got = ::read(lock_, text, sizeof text - 1);
+    ::close(lock_);
+    fail(folder_.string(), "in use by another run (process {}): expected a folder of its own for each run",
+         got > 0 ? text : "?");
+  }
+  // The number is for people; the lock itself ends with the process, however it ends.
+  const int length = std::snprintf(text, sizeof text, "%d", static_cast<int>(::getpid()));
+  if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text, static_cast<std::size_t>(length), 0) != length) {
+    log::warn("{}: cannot note the process number: {}", lock.string(), std::strerror(errno));
+  }
+  clean_up(folder_);
+}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+}  // namespace etc

@@ -1,0 +1,32 @@
+// The folder a run writes: resolved configuration, log, metrics, checkpoints, and the lock that keeps it one run's own.
+//
+//   config.json      resolved configuration             metrics.jsonl    one line per logged step and evaluation
+//   log.txt          every message                      events.out.*     the same numbers for TensorBoard
+//   best/, last/     checkpoints                        lock             held while a process works here
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace etc {
+
+// Holds the lock until the end of the process or of this object.
+class RunDirectory {
+ public:
+  // Makes the folder if need be, and removes temporary files that a killed process left. Throws Error when another
+  // process holds the folder (naming that process) or when it holds files but is no run's (so that nobody's documents
+  // get mixed up with a run).
+  explicit RunDirectory(std::filesystem::path folder);
+  ~RunDirectory();
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+
+  const std::filesystem::path& path() const { return folder_; }
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+
+ private:
+  std::filesystem::path folder_;
+  int lock_ = -1;
+};
+
+}  // namespace etc

@@ -1,0 +1,34 @@
+// Scalars for TensorBoard, written without it: an events file is TFRecords of Event messages.
+//
+// TFRecord: length (u64), masked CRC-32C of these 8 bytes (u32), data, masked CRC-32C of the data (u32), little endian.
+// Event (protocol buffer): 1 wall_time double, 2 step int64, 3 file_version string, 5 summary { 1 value { 1 tag string,
+// 2 simple_value float } }.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace etc {
+
+// CRC-32C (Castagnoli polynomial) of the bytes.
+std::uint32_t crc32c(std::string_view bytes);
+
+class TensorBoardWriter {
+ public:
+  // Creates events.out.tfevents.<seconds>.<process>.etc in the folder.
+  explicit TensorBoardWriter(const std::filesystem::path& folder);
+
+  // One event with all scalars of a step; flushed at once. False when the disk refused.
+  bool add(std::int64_t step, double wall_time, const std::vector<std::pair<std::string, double>>& scalars);
+
+ private:
+  void record(const std::string& event);
+  std::ofstream file_;
+};
+
+}  // namespace etc

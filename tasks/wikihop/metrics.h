@@ -1,0 +1,31 @@
+// Accuracy of candidate choices (task-wikihop 6).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "tasks/task.h"
+
+namespace etc::wikihop {
+
+// Sums over examples; only labelled ones are added.
+class Accuracy {
+ public:
+  // loss: of this example, not divided. answer, gold: as stored; compared normalised.
+  void add(std::int64_t predicted, std::int64_t label, const std::string& answer, const std::string& gold, double loss);
+
+  // accuracy (index equals label), string_accuracy, loss = sum / (examples + 1e-5). Empty without examples.
+  Metrics metrics() const;
+
+ private:
+  std::int64_t examples_ = 0, right_index_ = 0, right_string_ = 0;
+  double loss_ = 0;
+};
+
+// String accuracy of a prediction file over gold answers, both id → answer: a missing prediction counts as wrong,
+// the denominator is the number of gold records. Throws Error when there are none.
+Metrics score_predictions(const std::map<std::string, std::string>& predictions,
+                          const std::map<std::string, std::string>& gold);
+
+}  // namespace etc::wikihop

@@ -1,0 +1,143 @@
+#include "tasks/wikihop/wikihop_task.h"
+
+#include <cmath>
+#include <optional>
+
+#include "etc_core/base/error.h"
+#include "tasks/wikihop/decode.h"
+#include "tasks/wikihop/feed.h"
+#include "tasks/wikihop/head.h"
+#include "tasks/wikihop/metrics.h"
+#include "tasks/wikihop/schema.h"
+
+namespace etc::wikihop {
+
+namespace {
+
+// What the loss reads of a batch besides the logits.
+struct Targets {
+  std::vector<std::uint8_t> candidates;  // [U]
+  std::vector<std::int32_t> labels;      // [B]
+
+  Targets(Examples examples, const EtcInput& input) {
+    for (const std::int32_t type : input.global_segment_ids) candidates.push_back(type == kCandidateGlobalType);
+    for (const auto& example : examples) labels.push_back(static_cast<std::int32_t>(label_id(example.features)));
+  }
+};
+
+std::vector<double> losses_of(const Targets& targets, const EtcInput& input, const Tensor& logits, double smoothing,
+                              double denominator, float* dlogits) {
+  return candidate_losses({input.global_offsets, logits.data(), targets.candidates, targets.candidates, targets.labels,
+                           smoothing, denominator, dlogits});
+}
+
+class WikihopPredictions final : public Predictions {
+ public:
+  WikihopPredictions(const std::filesystem::path& output, double label_smoothing) : smoothing_(label_smoothing) {
+    if (!output.empty()) file_.emplace(output);
+  }
+
+  void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override {
+    const Tensor& z = logits.at(0).value();  // [U, 1]
+    const auto losses = losses_of(Targets(examples, input), input, z, smoothing_, 1, nullptr);
+    for (std::size_t b = 0; b < examples.size(); ++b) {
+      const data::Example& example = examples[b].features;
+      const auto& id = std::get<std::string>(example.at("id"));
+      const auto& candidates = std::get<std::vector<std::string>>(example.at("candidates"));
+      const std::span<const float> scores(z.data() + input.global_offsets[b], candidates.size());  // [C]
+      for (const float score : scores) {
+        if (!std::isfinite(score)) fail("predict", "example {}: a logit is {} (are the weights sound?)", id, score);
+      }
+      const std::int64_t chosen = best_candidate(scores);
+      const std::string answer = normalised_answer(candidates[static_cast<std::size_t>(chosen)]);
+      if (file_) file_->add(id, answer);
+      const std::int64_t label = label_id(example);
+      if (label >= 0) accuracy_.add(chosen, label, answer, std::get<std::string>(example.at("answer")), losses[b]);
+    }
+  }
+
+  Metrics metrics() const override { return accuracy_.metrics(); }
+  void finish() override {
+    if (file_) file_->finish();
+  }
+
+ private:
+  double smoothing_;
+  std::optional<PredictionFile> file_;
+  Accuracy accuracy_;
+};
+
+class WikihopTask final : public Task {
+ public:
+  WikihopTask(const Json& section, const EtcConfig& model)
+      : model_(model),
+        feed_options_{section.at("candidate_ignore_hard_g2l"), section.at("query_ignore_hard_g2l"),
+                      section.at("enable_l2g_linking"), section.at("flat_sequence")},
+        add_final_layer_(section.at("add_final_layer")),
+        label_smoothing_(section.at("label_smoothing")) {
+    if (!(label_smoothing_ >= 0 && label_smoothing_ < 1)) {
+      fail_usage("config", "task.label_smoothing: expected 0 <= value < 1, got {}", label_smoothing_);
+    }
+  }
+
+  const data::Schema& schema() const override { return wikihop::schema(); }
+
+  EtcInput feed(Examples examples, const std::string& where) const override {
+    return wikihop::feed(examples, model_, feed_options_, where);
+  }
+
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, add_final_layer_, parameters); }
+
+  HeadOutput head(Tape& tape, const EtcOutput& states, const EtcInput& input,
+                  const ForwardOptions& options) const override {
+    return {head_->logits(tape, states.global_states, input, options)};
+  }
+
+  std::vector<std::string> loss_terms() const override { return {"candidates"}; }
+
+  void count(const data::LoadedExample& example, std::span<double> counts) const override {
+    counts[0] += label_id(example.features) >= 0 ? 1 : 0;
+  }
+
+  double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
+              std::span<const double> counts) const override {
+    const double denominator = counts[0] + kLossEpsilon;
+    float* dlogits = tape.recording() ? logits.at(0).grad().data() : nullptr;  // [U, 1]
+    double sum = 0;
+    for (const double loss :
+         losses_of(Targets(examples, input), input, logits[0].value(), label_smoothing_, denominator, dlogits)) {
+      sum += loss;
+    }
+    return sum / denominator;
+  }
+
+  std::unique_ptr<Predictions> start_predictions(const std::filesystem::path& output) const override {
+    return std::make_unique<WikihopPredictions>(output, label_smoothing_);
+  }
+
+ private:
+  EtcConfig model_;
+  FeedOptions feed_options_;
+  bool add_final_layer_;
+  double label_smoothing_;
+  std::optional<Head> head_;
+};
+
+}  // namespace
+
+const TaskKind& task_kind() {
+  static const TaskKind kKind{
+      "wikihop",
+      {{"add_final_layer", true, "one more feed-forward block on the global states before the logits"},
+       {"label_smoothing", 0.0, "share of the target spread evenly over the candidates"},
+       {"candidate_ignore_hard_g2l", true, "candidate globals see every long token even with hard g2l"},
+       {"query_ignore_hard_g2l", true, "query globals see every long token even with hard g2l"},
+       {"enable_l2g_linking", true, "mentions of a candidate are labelled as belonging to it"},
+       {"flat_sequence", false, "no paragraph structure: one sequence"}},
+      [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+        return std::make_unique<WikihopTask>(section, model);
+      }};
+  return kKind;
+}
+
+}  // namespace etc::wikihop

@@ -1,0 +1,128 @@
+// Configurations: defaults, files, options, and what is refused.
+#include "tasks/train/run_config.h"
+
+#include <set>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+namespace {
+
+using etc::ConfigKey;
+using etc::Json;
+
+const ConfigKey& key_of(const std::string& option) {
+  for (const ConfigKey& key : etc::config_keys()) {
+    if (key.option_name() == option) return key;
+  }
+  FAIL("no key has the option " << option);
+  throw etc::Error("unreachable");
+}
+
+std::string message_of(const Json& options, const std::filesystem::path& file = {}) {
+  try {
+    etc::resolve_config(file.empty() ? std::nullopt : std::optional(file), options, nullptr);
+  } catch (const etc::UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Json minimal() {
+  return {{"task", {{"name", "wikihop"}}}, {"model", {{"vocab_size", 100}}}};
+}
+
+TEST_CASE("every configuration key has a help text and an option of its own", "[tasks]") {
+  std::set<std::string> options;
+  for (const ConfigKey& key : etc::config_keys()) {
+    INFO(key.path());
+    CHECK(!key.help.empty());
+    CHECK(options.insert(key.option_name()).second);
+  }
+  CHECK(options.count("--learning-rate") == 1);
+  CHECK(options.count("--task") == 1);
+  CHECK(options.count("--data") == 1);
+  CHECK(options.count("--eval-data") == 1);
+}
+
+TEST_CASE("options win over the file and the file over the defaults", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::write_file_atomically(folder / "c.json",
+                             R"({"task": {"name": "wikihop", "label_smoothing": 0.1},
+                                 "model": {"vocab_size": 50, "hidden_size": 24},
+                                 "training": {"batch_size": 8, "learning_rate": 1}})");
+  const auto config = etc::resolve_config(folder / "c.json", {{"training", {{"batch_size", 4}}}}, nullptr);
+  CHECK(config.training.batch_size == 4);
+  CHECK(config.training.learning_rate == 1);
+  CHECK(config.training.warmup_proportion == 0.1);
+  CHECK(config.model.hidden_size == 24);
+  CHECK(config.task.at("label_smoothing") == 0.1);
+  CHECK(config.task.at("add_final_layer") == true);
+
+  SECTION("what a checkpoint says of the model lies between defaults and file") {
+    const auto started = etc::resolve_config(folder / "c.json", Json::object(),
+                                             {{"hidden_size", 36}, {"num_hidden_layers", 3}, {"vocab_size", 7}});
+    CHECK(started.model.hidden_size == 24);
+    CHECK(started.model.num_hidden_layers == 3);
+  }
+  SECTION("the resolved configuration is complete and reads back equal") {
+    const Json written = config.to_json();
+    CHECK(etc::run_config_from_json(written, "again").to_json() == written);
+    std::size_t keys = 0;
+    for (const auto& section : written) keys += section.size();
+    CHECK(keys == etc::config_keys().size());
+  }
+}
+
+TEST_CASE("an unknown configuration key is refused with a suggestion", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  const auto path = folder / "run.json";
+  const auto message = [&](const char* text) {
+    etc::write_file_atomically(path, text);
+    return message_of(minimal(), path);
+  };
+  CHECK(message(R"({"training": {"lerning_rate": 1}})") ==
+        "config: " + path.string() + ": unknown key training.lerning_rate (did you mean training.learning_rate?)");
+  CHECK(message(R"({"trainig": {}})") ==
+        "config: " + path.string() + ": unknown section trainig (did you mean training?)");
+  CHECK(message(R"({"model": {"hidden_siz": 1}})").find("(did you mean model.hidden_size?)") != std::string::npos);
+  CHECK(message(R"({"training": {"batch_size": "8"}})").find("training.batch_size: expected an integer, got \"8\"") !=
+        std::string::npos);
+  CHECK(message(R"({"training": 3})").find("training: expected an object") != std::string::npos);
+  CHECK(message(R"([])").find("expected an object with the sections") != std::string::npos);
+  CHECK(message(R"({"task": []})").find("task: expected an object") != std::string::npos);
+}
+
+TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
+  const auto with = [](const char* section, const char* key, const Json& value) {
+    Json options = minimal();
+    options[section][key] = value;
+    return message_of(options);
+  };
+  CHECK(with("training", "batch_size", 0).find("training.batch_size: expected a number > 0") != std::string::npos);
+  CHECK(with("training", "seed", -1).find("training.seed") != std::string::npos);
+  CHECK(with("training", "warmup_proportion", 1.5).find("training.warmup_proportion") != std::string::npos);
+  CHECK(with("training", "optimizer", "adam").find("(did you mean adamw?)") != std::string::npos);
+  CHECK(with("task", "name", "wikihopp").find("(did you mean wikihop?)") != std::string::npos);
+  CHECK(with("model", "vocab_size", 0).find("vocab_size") != std::string::npos);
+  CHECK(with("model", "relative_vocab_size", 5).find("relative_vocab_size") != std::string::npos);
+  CHECK(message_of({{"model", {{"vocab_size", 5}}}}).find("no task is named") != std::string::npos);
+}
+
+TEST_CASE("option words become values of the key's kind", "[tasks]") {
+  CHECK(etc::option_value(key_of("--batch-size"), {"8"}) == 8);
+  CHECK(etc::option_value(key_of("--learning-rate"), {"4e-5"}) == 4e-5);
+  CHECK(etc::option_value(key_of("--learning-rate"), {"1"}) == 1);
+  CHECK(etc::option_value(key_of("--use-residual-attention"), {}) == true);
+  CHECK(etc::option_value(key_of("--use-residual-attention"), {"false"}) == false);
+  CHECK(etc::option_value(key_of("--relative-vocab-size"), {"none"}).is_null());
+  CHECK(etc::option_value(key_of("--data"), {"a.h5", "b.h5"}) == Json({"a.h5", "b.h5"}));
+  CHECK(etc::option_value(key_of("--init-from"), {"7"}) == "7");
+  for (const char* word : {"x", "", "1.5", "true", "[1]"}) {
+    CHECK_THROWS_AS(etc::option_value(key_of("--batch-size"), {word}), etc::UsageError);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,224 @@
+// Features → encoder input: labels against the reference's masks and ids, and what is refused.
+#include "tasks/wikihop/feed.h"
+
+#include <map>
+
+#include "etc_core/base/error.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/tasks/wikihop/examples.h"
+
+namespace {
+
+using etc::data::LoadedExample;
+using etc::sparse::kMasked;
+using etc::test::GoldenArray;
+using etc::test::GoldenFile;
+using Bytes = GoldenArray<std::uint8_t>;
+using Numbers = std::vector<std::int64_t>;
+
+// A view of a stored matrix [rows, cols], padding included.
+struct Matrix {
+  Bytes array;
+  std::uint8_t at(std::int64_t row, std::int64_t col) const {
+    return array.values[static_cast<std::size_t>(row * array.shape[1] + col)];
+  }
+};
+
+// One record of one configuration with the model inputs the reference made of it.
+struct Case {
+  LoadedExample example;
+  etc::EtcConfig model;
+  std::map<std::string, Matrix> derived;
+  std::int64_t L = 0, G = 0, W = 0;
+  std::string name;
+};
+
+Case read_case(const GoldenFile& file, const std::string& group, const std::string& index) {
+  Case c;
+  c.name = file.path().filename().string() + ":" + group + "/derived/" + index;
+  const auto i = static_cast<std::size_t>(std::stoll(index));
+  const auto extra = [&](const char* name) { return file.read<std::int64_t>(group + "/extra/" + name).values[i]; };
+  c.L = extra("long_length");
+  c.G = extra("global_length");
+  auto& features = c.example.features;
+  for (const std::string& name : file.groups(group + "/features")) {
+    if (name == "label_id" || name == "is_real_example") continue;
+    if (name == "example_id" || name == "query" || name == "ground_truth_answer" || name == "candidates") continue;
+    Numbers row = file.read_ragged<std::int64_t>(group + "/features/" + name)[i];
+    row.resize(static_cast<std::size_t>(name.starts_with("global") ? c.G : c.L));  // padding is not ours to keep
+    features[name] = row;
+  }
+  features["id"] = file.read_strings(group + "/id")[i];
+  features["candidates"] = file.read_ragged_strings(group + "/features/candidates")[i];
+  features["num_candidates"] = extra("num_candidates");
+  features["label_id"] = static_cast<std::int64_t>(file.read_ragged<double>(group + "/features/label_id")[i][0]);
+  c.model.vocab_size = 1 << 20;
+  c.model.local_radius = file.int_attribute(group + "/derived", "local_radius");
+  c.model.relative_pos_max_distance = file.int_attribute(group + "/derived", "relative_pos_max_distance");
+  c.model.relative_vocab_size = 2 * c.model.relative_pos_max_distance + 4;
+  c.W = 2 * c.model.local_radius + 1;
+  const std::string folder = group + "/derived/" + index;
+  for (const std::string& name : file.data_sets(folder)) {
+    c.derived[name] = {file.read<std::uint8_t>(folder + "/" + name)};
+  }
+  return c;
+}
+
+// Number of pairs where the label is not (mask ? id : kMasked).
+std::int64_t differences(const etc::Buffer<std::uint8_t>& labels, std::int64_t rows, std::int64_t cols,
+                         const Matrix& mask, bool mask_transposed, const Matrix& ids, bool ids_transposed) {
+  REQUIRE(labels.size() == rows * cols);
+  std::int64_t different = 0;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < cols; ++c) {
+      const bool visible = (mask_transposed ? mask.at(c, r) : mask.at(r, c)) == 1;
+      const std::uint8_t id = ids_transposed ? ids.at(c, r) : ids.at(r, c);
+      if (labels[r * cols + c] != (visible ? id : kMasked)) ++different;
+    }
+  }
+  return different;
+}
+
+std::string message_of(const etc::data::Example& example, const etc::EtcConfig& model) {
+  try {
+    etc::wikihop::check_example(example, model, "dev.h5");
+  } catch (const etc::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks][golden]") {
+  std::int64_t cases = 0;
+  for (const auto& path : etc::test::golden_files(".h5")) {
+    if (path.filename().string().find("wikihop") == std::string::npos) continue;
+    const GoldenFile file(path);
+    for (const std::string& group : file.groups()) {
+      if (!file.has(group + "/derived")) continue;
+      for (const std::string& index : file.groups(group + "/derived")) {
+        Case c = read_case(file, group, index);
+        INFO(c.name);
+        ++cases;
+        const auto& d = c.derived;
+        const std::vector<LoadedExample> examples = {c.example};
+        const auto build = [&](bool hard_g2l, bool hard_l2g, bool exempt, bool linked) {
+          c.model.use_hard_g2l_mask = hard_g2l;
+          c.model.use_hard_l2g_mask = hard_l2g;
+          etc::wikihop::FeedOptions options;
+          options.candidate_ignore_hard_g2l = options.query_ignore_hard_g2l = exempt;
+          options.enable_l2g_linking = linked;
+          return etc::wikihop::feed(examples, c.model, options, c.name);
+        };
+        const etc::EtcInput soft = build(false, false, true, true);
+        CHECK(differences(soft.labels.l2l, c.L, c.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"),
+                          false) == 0);
+        CHECK(differences(soft.labels.g2g, c.G, c.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"),
+                          false) == 0);
+        CHECK(differences(soft.labels.l2g, c.L, c.G, d.at("l2g_att_mask"), false, d.at("l2g_relative_att_ids"),
+                          false) == 0);
+        CHECK(differences(soft.labels.g2l, c.G, c.L, d.at("l2g_att_mask"), true, d.at("l2g_relative_att_ids"), true) ==
+              0);
+        const etc::EtcInput hard = build(true, true, true, false);
+        CHECK(differences(hard.labels.l2g, c.L, c.G, d.at("l2g_att_mask_hard"), false,
+                          d.at("l2g_relative_att_ids_unlinked"), false) == 0);
+        CHECK(differences(hard.labels.g2l, c.G, c.L, d.at("g2l_att_mask_hard"), false,
+                          d.at("l2g_relative_att_ids_unlinked"), true) == 0);
+        const etc::EtcInput nobody = build(true, false, false, true);
+        CHECK(differences(nobody.labels.g2l, c.G, c.L, d.at("g2l_att_mask_hard_no_exempt"), false,
+                          d.at("l2g_relative_att_ids"), true) == 0);
+        CHECK(soft.token_ids.size() == static_cast<std::size_t>(c.L));
+        CHECK(soft.global_offsets == Numbers{0, c.G});
+      }
+    }
+  }
+  if (cases == 0) etc::test::skip("no golden file with WikiHop model inputs");
+}
+
+TEST_CASE("the worked layout gives the visible pairs and labels of its table", "[tasks]") {
+  etc::EtcConfig model = etc::test::tiny_model();
+  model.relative_pos_max_distance = 2;
+  model.use_hard_g2l_mask = true;
+  const std::vector<LoadedExample> examples = {etc::test::worked_example(0)};
+  const etc::EtcInput input = etc::wikihop::feed(examples, model, {}, "here");
+  const auto row = [](const auto& labels, int index, int cols) {
+    return std::vector<int>(labels.begin() + index * cols, labels.begin() + (index + 1) * cols);
+  };
+  const int m = kMasked;
+  CHECK(row(input.labels.g2g, 4, 9) == std::vector<int>{7, 7, 7, 7, 0, 1, 2, 7, 7});
+  CHECK(row(input.labels.g2g, 5, 9) == std::vector<int>{7, 7, 7, 7, 3, 0, 1, 7, 7});
+  CHECK(row(input.labels.g2g, 0, 9) == std::vector<int>{0, 7, 7, 7, 7, 7, 7, 7, 7});
+  CHECK(row(input.labels.g2g, 3, 9) == std::vector<int>{7, 7, 3, 0, 7, 7, 7, 7, 7});
+  CHECK(row(input.labels.g2l, 0, 14) == std::vector<int>{6, 5, 5, 5, 5, 5, 5, 6, 5, 5, 5, 5, 5, 5});
+  CHECK(row(input.labels.g2l, 1, 14) == std::vector<int>{5, 6, 6, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6, 6});
+  CHECK(row(input.labels.g2l, 4, 14) == std::vector<int>{m, m, m, m, m, 6, 6, 6, 6, 6, m, m, m, m});
+  CHECK(row(input.labels.g2l, 8, 14) == std::vector<int>{m, m, m, m, m, m, m, m, m, m, 6, 6, 6, 6});
+}
+
+TEST_CASE("examples that contradict themselves or the model are refused by file, example and feature", "[tasks]") {
+  const etc::EtcConfig model = etc::test::tiny_model();
+  const etc::data::Example good = etc::test::worked_example(0).features;
+  CHECK(message_of(good, model).empty());
+  const auto damaged = [&](const char* feature, std::size_t position, std::int64_t value) {
+    etc::data::Example example = good;
+    std::get<Numbers>(example.at(feature))[position] = value;
+    return message_of(example, model);
+  };
+  CHECK(damaged("long_sentence_ids", 4, 9) ==
+        "feed: dev.h5: example worked_0: long_sentence_ids: expected -1 … 8 at position 4, got 9 (the file is damaged "
+        "or not WikiHop; run `etc prepare` again)");
+  CHECK(damaged("long_paragraph_ids", 13, -2).find("long_paragraph_ids: expected -1") != std::string::npos);
+  CHECK(damaged("long_token_ids", 0, model.vocab_size).find("long_token_ids: expected 0") != std::string::npos);
+  CHECK(damaged("global_token_ids", 8, -1).find("global_token_ids") != std::string::npos);
+  CHECK(damaged("long_paragraph_breakpoints", 13, 0).find("expected 1 at the last position") != std::string::npos);
+  CHECK(damaged("global_paragraph_breakpoints", 8, 0).find("expected 1 at the last position") != std::string::npos);
+  CHECK(damaged("long_paragraph_breakpoints", 1, 2).find("expected 0 … 1") != std::string::npos);
+  CHECK(damaged("l2g_linked_ids", 0, 2).find("l2g_linked_ids: expected -1 … 1") != std::string::npos);
+  CHECK(damaged("global_token_type_ids", 1, 5)
+            .find("expected type 6 at the first C=2 positions only, got 5 at "
+                  "position 1") != std::string::npos);
+  CHECK(damaged("global_token_type_ids", 3, 6).find("got 6 at position 3") != std::string::npos);
+
+  etc::data::Example example = good;
+  SECTION("more candidates than global tokens") {
+    example["num_candidates"] = std::int64_t{10};
+    CHECK(message_of(example, model).find("expected 1 … G=9 candidates") != std::string::npos);
+  }
+  SECTION("a label beyond the candidates") {
+    example["label_id"] = std::int64_t{2};
+    CHECK(message_of(example, model).find("label_id: expected -1 … 1, got 2") != std::string::npos);
+  }
+  SECTION("lengths that differ") {
+    std::get<Numbers>(example["l2g_linked_ids"]).pop_back();
+    CHECK(message_of(example, model).find("l2g_linked_ids: expected 14 numbers") != std::string::npos);
+  }
+  SECTION("as many strings as candidates") {
+    example["candidates"] = std::vector<std::string>{"one"};
+    CHECK(message_of(example, model).find("candidates: expected C=2 strings, got 1") != std::string::npos);
+  }
+  SECTION("no tokens") {
+    for (auto& [name, value] : example) {
+      if (auto* numbers = std::get_if<Numbers>(&value)) numbers->clear();
+    }
+    CHECK(message_of(example, model).find("expected at least one token") != std::string::npos);
+  }
+}
+
+TEST_CASE("a batch is its examples one after the other", "[tasks]") {
+  const etc::EtcConfig model = etc::test::tiny_model();
+  const std::vector<LoadedExample> one = {etc::test::worked_example(0)};
+  const std::vector<LoadedExample> two = {etc::test::worked_example(7), etc::test::worked_example(9)};
+  const etc::EtcInput alone = etc::wikihop::feed(one, model, {}, "here");
+  const etc::EtcInput both = etc::wikihop::feed(two, model, {}, "here");
+  CHECK(both.long_offsets == Numbers{0, 14, 28});
+  CHECK(both.global_offsets == Numbers{0, 9, 18});
+  CHECK(both.sample_ordinals == Numbers{7, 9});
+  CHECK(both.labels.g2l.size() == 2 * alone.labels.g2l.size());
+  for (std::int64_t i = 0; i < alone.labels.l2g.size(); ++i) {
+    REQUIRE(both.labels.l2g[i] == alone.labels.l2g[i]);
+    REQUIRE(both.labels.l2g[alone.labels.l2g.size() + i] == alone.labels.l2g[i]);
+  }
+}
+
+}  // namespace
