@@ -150,6 +150,19 @@ void encode_damaged_texts(int count) {
 
 }  // namespace
 
+TEST_CASE("mutants are the same in every run, differ from each other and stay in proportion", "[data][text]") {
+  const std::string bytes = small_vocabulary();
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const std::string mutant = test::mutate(bytes, seed);
+    REQUIRE(mutant == test::mutate(bytes, seed));
+    REQUIRE(mutant.size() <= 2 * bytes.size() + 256);
+    REQUIRE(test::mutate("", seed).size() <= 256);
+    changed += mutant != bytes && mutant != test::mutate(bytes, seed + 1) ? 1 : 0;
+  }
+  REQUIRE(changed > 480);
+}
+
 TEST_CASE("a damaged WordPiece vocabulary is an error or works", "[data][text]") {
   mutate_wordpiece(kFew);
 }
