@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "etc_core/base/error.h"
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/cpu/tile_walk.h"
@@ -174,14 +173,6 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
       hn::StoreU(logit, d, place);
     }
   }
-}
-
-[[noreturn]] HWY_NOINLINE void fail_out_of_range(const Part& part, const TypeScores& scores) {
-  const bool is_long = part.tiles->type == AttentionType::l2l || part.tiles->type == AttentionType::l2g;
-  fail(is_long ? "long_attention" : "global_attention",
-       "scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got a "
-       "larger one or one that is not a number (the model diverges; see its learning rate)",
-       attention_type_name(part.tiles->type), scores.layer, kScoreLimit);
 }
 
 HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const TypeScores& scores,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
 #include "sparse/attention_types.h"
 #include "sparse/visible_tiles.h"
@@ -188,6 +189,14 @@ inline TypeScoreGradients of_head(TypeScoreGradients scores, const TypeTiles& ti
   if (scores.running != nullptr) scores.running += head * tiles.columns * kGroup;
   if (scores.gradient != nullptr) scores.gradient += head * tiles.columns * kGroup;
   return scores;
+}
+
+[[noreturn]] inline void fail_out_of_range(const Part& part, const TypeScores& scores) {
+  const bool is_long = part.tiles->type == AttentionType::l2l || part.tiles->type == AttentionType::l2g;
+  fail(is_long ? "long_attention" : "global_attention",
+       "scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got a "
+       "larger one or one that is not a number (the model diverges; see its learning rate)",
+       attention_type_name(part.tiles->type), scores.layer, kScoreLimit);
 }
 
 // drel[r, head] += one slot's sums, drel_bias likewise.   vectors [labels, stride], biases [labels]

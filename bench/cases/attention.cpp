@@ -1,0 +1,240 @@
+#include "bench/cases/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/random.h"
+
+namespace etc::bench {
+
+namespace {
+
+constexpr float kGuard = -12345.0f;
+
+// Standard normal numbers from the counter-based generator (Box and Muller).
+float normal(std::uint64_t key, std::int64_t index) {
+  const Philox4 bits = philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 0, 0}, key);
+  const float u = 1.0f - uniform_from_bits(bits[0]);
+  return std::sqrt(-2.0f * std::log(u)) * std::cos(6.2831853f * uniform_from_bits(bits[1]));
+}
+
+float uniform(std::uint64_t key, std::int64_t index) {
+  return uniform_from_bits(
+      philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), 1, 0}, key)[0]);
+}
+
+void fill(RowBuffer& rows, std::uint64_t key, float magnitude) {
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    for (std::int64_t c = 0; c < rows.width; ++c) {
+      rows.values[r * rows.stride + c] = magnitude * normal(key, r * rows.width + c);
+    }
+  }
+}
+
+std::vector<std::int64_t> offsets(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> result{0};
+  for (std::int64_t length : lengths) result.push_back(result.back() + length);
+  return result;
+}
+
+// Relative ids of the reference (etc-core 4.1): right 1 … k, left k+1 … 2k.
+std::uint8_t distance_label(std::int64_t distance, std::int64_t k) {
+  return static_cast<std::uint8_t>(distance >= 0 ? std::min(distance, k) : k + std::min(-distance, k));
+}
+
+std::uint8_t document_label(const AttentionCase& c, sparse::AttentionType type, std::int64_t length,
+                            std::int64_t globals, std::int64_t query, std::int64_t key) {
+  const std::int64_t k = std::max<std::int64_t>(0, (c.relative_labels - 4) / 2);
+  if (type == sparse::AttentionType::l2l || type == sparse::AttentionType::g2g) return distance_label(key - query, k);
+  const std::int64_t token = type == sparse::AttentionType::l2g ? query : key;
+  const std::int64_t global = type == sparse::AttentionType::l2g ? key : query;
+  const bool member = token * globals / length == global;
+  if (!member && c.labels == Labels::hard && type == sparse::AttentionType::g2l) return sparse::kMasked;
+  return static_cast<std::uint8_t>(2 * k + 1 + (member ? 1 : 0));
+}
+
+std::uint8_t scattered_label(const AttentionCase& c, std::uint64_t key_of_type, std::int64_t b, std::int64_t query,
+                             std::int64_t key) {
+  const std::int64_t pair = (b * 100003 + query) * 100003 + key;
+  const std::int64_t tile = (b * 100003 + query / sparse::kGroup) * 100003 + key / (2 * sparse::kRunStep);
+  const bool masked_row = uniform(key_of_type + 1, b * 100003 + query) < 0.1f;
+  if (masked_row || uniform(key_of_type + 2, tile) < 0.3f || uniform(key_of_type + 3, pair) < 0.2f)
+    return sparse::kMasked;
+  const auto labels = static_cast<float>(std::max<std::int64_t>(1, c.relative_labels));
+  return static_cast<std::uint8_t>(uniform(key_of_type + 4, pair) * labels);
+}
+
+}  // namespace
+
+Structure::Structure(const AttentionCase& c) : long_offsets(offsets(c.lengths)), global_offsets(offsets(c.globals)) {
+  for (int t = 0; t < sparse::kAttentionTypes && c.labels != Labels::none; ++t) {
+    const auto type = static_cast<sparse::AttentionType>(t);
+    const bool from_long = type == sparse::AttentionType::l2l || type == sparse::AttentionType::l2g;
+    const bool to_long = type == sparse::AttentionType::l2l || type == sparse::AttentionType::g2l;
+    const bool window = type == sparse::AttentionType::l2l;
+    for (std::size_t b = 0; b < c.lengths.size(); ++b) {
+      const std::int64_t length = c.lengths[b], globals = c.globals[b];
+      const std::int64_t queries = from_long ? length : globals, keys = to_long ? length : globals;
+      for (std::int64_t i = 0; i < queries; ++i) {
+        const std::int64_t begin = window ? i - c.radius : 0, end = window ? i + c.radius + 1 : keys;
+        for (std::int64_t j = begin; j < end; ++j) {
+          const bool inside = j >= 0 && j < keys;
+          const auto example = static_cast<std::int64_t>(b);
+          labels[t].push_back(!inside ? sparse::kMasked
+                              : c.labels == Labels::scattered
+                                  ? scattered_label(c, mix_key(c.seed, 100 + 10 * t), example, i, j)
+                                  : document_label(c, type, length, globals, i, j));
+        }
+      }
+    }
+  }
+  const auto data = [&](sparse::AttentionType type) {
+    const auto& tensor = labels[static_cast<int>(type)];
+    return tensor.empty() ? nullptr : tensor.data();
+  };
+  const sparse::LabelTensors tensors{static_cast<std::int64_t>(c.lengths.size()),
+                                     long_offsets.data(),
+                                     global_offsets.data(),
+                                     c.radius,
+                                     c.relative_labels,
+                                     data(sparse::AttentionType::l2l),
+                                     data(sparse::AttentionType::l2g),
+                                     data(sparse::AttentionType::g2g),
+                                     data(sparse::AttentionType::g2l)};
+  long_tiles = sparse::build_long_tiles(tensors);
+  global_tiles = sparse::build_global_tiles(tensors);
+}
+
+const sparse::TypeTiles& Structure::tiles(sparse::AttentionType type) const {
+  switch (type) {
+    case sparse::AttentionType::l2l:
+      return long_tiles.l2l;
+    case sparse::AttentionType::l2g:
+      return long_tiles.l2g;
+    case sparse::AttentionType::g2g:
+      return global_tiles.g2g;
+    default:
+      return global_tiles.g2l;
+  }
+}
+
+RowBuffer::RowBuffer(std::int64_t rows, std::int64_t row_width, std::int64_t padding)
+    : values(rows * (row_width + padding) + padding, Purpose::activations),
+      stride(row_width + padding),
+      count(rows),
+      width(row_width) {
+  std::fill(values.begin(), values.end(), kGuard);
+}
+
+bool RowBuffer::guards_intact() const {
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (std::int64_t c = width; c < stride; ++c) {
+      if (values[r * stride + c] != kGuard) return false;
+    }
+  }
+  for (std::int64_t i = count * stride; i < values.size(); ++i) {
+    if (values[i] != kGuard) return false;
+  }
+  return true;
+}
+
+AttentionProblem::AttentionProblem(const AttentionCase& c, std::shared_ptr<const Structure> shared, Side which,
+                                   std::uint32_t layer_index)
+    : setup(c), structure(std::move(shared)), side(which), layer(layer_index) {
+  const std::int64_t width = c.heads * c.head_size, pad = c.row_padding;
+  const std::int64_t queries = side == Side::long_side ? structure->longs() : structure->globals();
+  const std::int64_t others = side == Side::long_side ? structure->globals() : structure->longs();
+  const std::uint64_t key = mix_key(mix_key(c.seed, layer), static_cast<std::uint64_t>(side));
+  q = RowBuffer(queries, width, pad);
+  dout = RowBuffer(queries, width, pad);
+  out = RowBuffer(queries, width, pad);
+  dq = RowBuffer(queries, width, pad);
+  fill(q, key + 1, c.magnitude);
+  fill(dout, key + 2, 1.0f);
+  for (int t = 0; t < 2; ++t) {
+    const std::int64_t keys = t == 0 ? queries : others;
+    k[t] = RowBuffer(keys, width, pad);
+    v[t] = RowBuffer(keys, width, pad);
+    dk[t] = RowBuffer(keys, width, pad);
+    dv[t] = RowBuffer(keys, width, pad);
+    fill(k[t], key + 3 + static_cast<std::uint64_t>(t), c.magnitude);
+    fill(v[t], key + 5 + static_cast<std::uint64_t>(t), 1.0f);
+  }
+  rel = Buffer<float>(c.relative_labels * width, Purpose::weights);
+  drel = Buffer<float>(c.relative_labels * width, Purpose::gradients);
+  rel_bias = Buffer<float>(c.relative_labels * c.heads, Purpose::weights);
+  drel_bias = Buffer<float>(c.relative_labels * c.heads, Purpose::gradients);
+  for (std::int64_t i = 0; i < rel.size(); ++i) rel[i] = 0.5f * c.magnitude * normal(key + 7, i);
+  for (std::int64_t i = 0; i < rel_bias.size(); ++i) rel_bias[i] = c.magnitude * normal(key + 8, i);
+  drel.zero();
+  drel_bias.zero();
+  lse = Buffer<float>(c.heads * queries, Purpose::activations);
+  for (std::size_t b = 0; b < c.lengths.size(); ++b) ordinals.push_back(1000 + static_cast<std::int64_t>(b));
+}
+
+sparse::AttentionType AttentionProblem::type(int index) const {
+  using sparse::AttentionType;
+  if (side == Side::long_side) return index == 0 ? AttentionType::l2l : AttentionType::l2g;
+  return index == 0 ? AttentionType::g2g : AttentionType::g2l;
+}
+
+double AttentionProblem::useful_operations(int products) const {
+  const auto pairs = static_cast<double>(tiles(0).visible_pairs + tiles(1).visible_pairs);
+  return 2.0 * products * static_cast<double>(setup.head_size * setup.heads) * pairs;
+}
+
+sparse::LongAttentionInputs AttentionProblem::long_inputs() const {
+  const bool table = setup.relative_labels > 0;
+  return {setup.heads,
+          setup.head_size,
+          q.rows(),
+          k[0].rows(),
+          v[0].rows(),
+          k[1].rows(),
+          v[1].rows(),
+          {table ? rel.data() : nullptr, table ? rel_bias.data() : nullptr, setup.relative_labels},
+          &structure->long_tiles,
+          {setup.seed, setup.dropout, ordinals.data(), layer}};
+}
+
+sparse::GlobalAttentionInputs AttentionProblem::global_inputs() const {
+  const sparse::LongAttentionInputs same = long_inputs();
+  return {same.heads,    same.head_size,           same.q,      same.k, same.v, same.gk, same.gv,
+          same.relative, &structure->global_tiles, same.dropout};
+}
+
+void* AttentionProblem::scratch(std::int64_t bytes) {
+  if (scratch_.size() < bytes) scratch_ = Buffer<std::uint8_t>(bytes, Purpose::scratch);
+  return scratch_.data();
+}
+
+void AttentionProblem::forward(const sparse::TypeScores& first, const sparse::TypeScores& second) {
+  if (side == Side::long_side) {
+    const auto inputs = long_inputs();
+    void* block = scratch(sparse::long_attention_forward_scratch_bytes(Device::cpu, inputs));
+    sparse::long_attention_forward(Device::cpu, {inputs, first, second, out.mutable_rows(), lse.data(), block});
+  } else {
+    const auto inputs = global_inputs();
+    void* block = scratch(sparse::global_attention_forward_scratch_bytes(Device::cpu, inputs));
+    sparse::global_attention_forward(Device::cpu, {inputs, first, second, out.mutable_rows(), lse.data(), block});
+  }
+}
+
+void AttentionProblem::backward(const sparse::TypeScoreGradients& first, const sparse::TypeScoreGradients& second) {
+  const sparse::RelativeTableGradients tables{drel.data(), drel_bias.data()};
+  if (side == Side::long_side) {
+    const auto inputs = long_inputs();
+    void* block = scratch(sparse::long_attention_backward_scratch_bytes(Device::cpu, inputs));
+    sparse::long_attention_backward(Device::cpu, {inputs, first, second, out.rows(), lse.data(), dout.rows(),
+                                                  dq.mutable_rows(), dk[0].mutable_rows(), dv[0].mutable_rows(),
+                                                  dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
+  } else {
+    const auto inputs = global_inputs();
+    void* block = scratch(sparse::global_attention_backward_scratch_bytes(Device::cpu, inputs));
+    sparse::global_attention_backward(Device::cpu, {inputs, first, second, out.rows(), lse.data(), dout.rows(),
+                                                    dq.mutable_rows(), dk[0].mutable_rows(), dv[0].mutable_rows(),
+                                                    dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
+  }
+}
+
+}  // namespace etc::bench

@@ -1,0 +1,101 @@
+// Attention problems for benchmarks and tests: one declaration of a case gives sizes, structure, inputs and outputs of
+// either operator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/buffer.h"
+#include "sparse/global_attention.h"
+#include "sparse/long_attention.h"
+#include "sparse/visible_tiles.h"
+
+namespace etc::bench {
+
+// Which labels a case has.
+enum class Labels {
+  none,       // null tensors: everything visible, no relative term
+  document,   // as for a document of sentences: distances in the window, membership between long and global
+  hard,       // the same with hard g2l: a global token sees its own sentence only
+  scattered,  // random labels, random masks in pairs and whole tiles, and some fully masked rows
+};
+
+struct AttentionCase {
+  std::string name;
+  std::vector<std::int64_t> lengths;  // L of each example
+  std::vector<std::int64_t> globals;  // G of each example
+  std::int64_t radius = 1;
+  std::int64_t heads = 1;            // N
+  std::int64_t head_size = 16;       // D
+  std::int64_t relative_labels = 0;  // R; 0: no relative table (labels, if any, only mask)
+  Labels labels = Labels::none;
+  float magnitude = 1.0f;  // of q and k; scores have about its square
+  float dropout = 0.0f;
+  std::int64_t row_padding = 0;  // floats between rows, and after them, that no kernel may touch
+  std::uint64_t seed = 1;
+};
+
+// Offsets, label tensors and tiles of a case; shared by all layers and both operators.
+struct Structure {
+  explicit Structure(const AttentionCase& attention_case);
+
+  std::vector<std::int64_t> long_offsets, global_offsets;
+  std::vector<std::uint8_t> labels[sparse::kAttentionTypes];  // external form; empty: null
+  sparse::LongTiles long_tiles;
+  sparse::GlobalTiles global_tiles;
+
+  std::int64_t longs() const { return long_offsets.back(); }      // T
+  std::int64_t globals() const { return global_offsets.back(); }  // U
+  const sparse::TypeTiles& tiles(sparse::AttentionType type) const;
+};
+
+enum class Side { long_side, global_side };
+
+// Rows of one tensor with their guard zone.
+struct RowBuffer {
+  RowBuffer() = default;
+  RowBuffer(std::int64_t rows, std::int64_t width, std::int64_t padding);
+  sparse::Rows rows() const { return {values.data(), stride, count}; }
+  sparse::MutableRows mutable_rows() { return {values.data(), stride, count}; }
+  float at(std::int64_t row, std::int64_t column) const { return values[row * stride + column]; }
+  bool guards_intact() const;  // the padding still holds what the constructor put there
+
+  Buffer<float> values;
+  std::int64_t stride = 0, count = 0, width = 0;
+};
+
+// Inputs, outputs and gradients of one operator call of one layer. Type 0 is l2l or g2g, type 1 is l2g or g2l.
+class AttentionProblem {
+ public:
+  AttentionProblem(const AttentionCase& attention_case, std::shared_ptr<const Structure> structure, Side side,
+                   std::uint32_t layer = 0);
+
+  void forward(const sparse::TypeScores& first = {}, const sparse::TypeScores& second = {});
+  void backward(const sparse::TypeScoreGradients& first = {}, const sparse::TypeScoreGradients& second = {});
+
+  sparse::AttentionType type(int index) const;
+  const sparse::TypeTiles& tiles(int index) const { return structure->tiles(type(index)); }
+  // 2 operations per component and visible pair for each of `products`.
+  double useful_operations(int products) const;
+
+  AttentionCase setup;
+  std::shared_ptr<const Structure> structure;
+  Side side;
+  std::uint32_t layer;
+  std::vector<std::int64_t> ordinals;  // [B]
+  RowBuffer q, k[2], v[2], dout;
+  RowBuffer out, dq, dk[2], dv[2];
+  Buffer<float> rel, rel_bias, drel, drel_bias;  // [R, N, D], [R, N]
+  Buffer<float> lse;                             // [N, queries]
+
+ private:
+  sparse::LongAttentionInputs long_inputs() const;
+  sparse::GlobalAttentionInputs global_inputs() const;
+  void* scratch(std::int64_t bytes);
+
+  Buffer<std::uint8_t> scratch_;
+};
+
+}  // namespace etc::bench

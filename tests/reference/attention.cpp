@@ -1,0 +1,223 @@
+#include "tests/reference/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace etc::reference {
+
+namespace {
+
+// One existing pair of a query.
+struct Pair {
+  int type;
+  std::int64_t key;      // row of k and v
+  std::int64_t element;  // of the external form
+  int label;             // -1: no relative term
+  bool visible;
+  std::int64_t key_in_example;
+};
+
+struct Query {
+  std::int64_t example, row, in_example;
+};
+
+std::vector<Query> queries_of(const Attention& a) {
+  std::vector<Query> queries;
+  for (std::size_t b = 0; b + 1 < a.query_offsets.size(); ++b) {
+    for (std::int64_t row = a.query_offsets[b]; row < a.query_offsets[b + 1]; ++row) {
+      queries.push_back({static_cast<std::int64_t>(b), row, row - a.query_offsets[b]});
+    }
+  }
+  return queries;
+}
+
+std::vector<Pair> pairs_of(const Attention& a, const Query& query, std::int64_t head) {
+  std::vector<Pair> pairs;
+  const auto b = static_cast<std::size_t>(query.example);
+  const std::int64_t queries = a.query_offsets[b + 1] - a.query_offsets[b];
+  for (int t = 0; t < 2; ++t) {
+    const KeyType& type = a.types[t];
+    const std::int64_t first_key = type.key_offsets[b], keys = type.key_offsets[b + 1] - first_key;
+    const std::int64_t width = 2 * type.radius + 1;
+    std::int64_t before = 0;  // pairs of one head in earlier examples
+    for (std::size_t e = 0; e < b; ++e) {
+      before += (a.query_offsets[e + 1] - a.query_offsets[e]) * (type.key_offsets[e + 1] - type.key_offsets[e]);
+    }
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const std::int64_t column = type.window ? j - query.in_example + type.radius : j;
+      if (type.window && (column < 0 || column >= width)) continue;
+      const std::int64_t label_at =
+          type.window ? query.row * width + column : before + query.in_example * keys + column;
+      const std::int64_t element = type.window ? (head * a.query_offsets.back() + query.row) * width + column
+                                               : before * a.heads + (head * queries + query.in_example) * keys + column;
+      const int label = type.labels.empty() ? 0 : type.labels[static_cast<std::size_t>(label_at)];
+      const bool relative = !type.labels.empty() && !a.rel.empty() && label != 255;
+      pairs.push_back({t, first_key + j, element, relative ? label : -1, label != 255, j});
+    }
+  }
+  return pairs;
+}
+
+double at(const Values& values, std::int64_t index) {
+  return values.empty() ? 0.0 : values[static_cast<std::size_t>(index)];
+}
+
+double& slot(Values& values, std::int64_t index) {
+  return values[static_cast<std::size_t>(index)];
+}
+
+std::int64_t vector_at(const Attention& a, std::int64_t row, std::int64_t head) {
+  return (row * a.heads + head) * a.head_size;
+}
+
+double score(const Attention& a, const Query& query, std::int64_t head, const Pair& pair) {
+  double sum = 0.0;
+  const std::int64_t q = vector_at(a, query.row, head), k = vector_at(a, pair.key, head);
+  for (std::int64_t d = 0; d < a.head_size; ++d) sum += at(a.q, q + d) * at(a.types[pair.type].k, k + d);
+  if (pair.label >= 0) {
+    const std::int64_t rel = vector_at(a, pair.label, head);
+    for (std::int64_t d = 0; d < a.head_size; ++d) sum += at(a.q, q + d) * at(a.rel, rel + d);
+    sum += at(a.rel_bias, pair.label * a.heads + head);
+  }
+  return sum / std::sqrt(static_cast<double>(a.head_size));
+}
+
+// C, probabilities before dropout and log-sum-exp of one query.
+struct Row {
+  std::vector<double> running, p;
+  double lse = -std::numeric_limits<double>::infinity();
+};
+
+Row softmax_row(const Attention& a, const Query& query, std::int64_t head, const std::vector<Pair>& pairs) {
+  Row row;
+  std::vector<double> logits;
+  double max = -std::numeric_limits<double>::infinity();
+  for (const Pair& pair : pairs) {
+    const KeyType& type = a.types[pair.type];
+    const double own = score(a, query, head, pair);
+    const double running = type.carries ? own + at(type.previous, pair.element) : own;
+    row.running.push_back(running);
+    logits.push_back(type.carries ? running * type.logit_scale : running);
+    if (pair.visible) max = std::max(max, logits.back());
+  }
+  double sum = 0.0;
+  for (std::size_t n = 0; n < pairs.size(); ++n) sum += pairs[n].visible ? std::exp(logits[n] - max) : 0.0;
+  if (sum > 0.0) row.lse = max + std::log(sum);
+  for (std::size_t n = 0; n < pairs.size(); ++n) {
+    row.p.push_back(pairs[n].visible ? std::exp(logits[n] - row.lse) : 0.0);
+  }
+  return row;
+}
+
+double dropout_factor(const Attention& a, const Query& query, std::int64_t head, const Pair& pair) {
+  return a.dropout ? a.dropout(query.example, head, query.in_example, pair.type, pair.key_in_example) : 1.0;
+}
+
+std::size_t external_size(const Attention& a, int t) {
+  const KeyType& type = a.types[t];
+  if (type.window) return static_cast<std::size_t>(a.heads * a.query_offsets.back() * (2 * type.radius + 1));
+  std::int64_t pairs = 0;
+  for (std::size_t b = 0; b + 1 < a.query_offsets.size(); ++b) {
+    pairs += (a.query_offsets[b + 1] - a.query_offsets[b]) * (type.key_offsets[b + 1] - type.key_offsets[b]);
+  }
+  return static_cast<std::size_t>(a.heads * pairs);
+}
+
+}  // namespace
+
+Result forward(const Attention& a) {
+  Result result;
+  result.out.assign(a.q.size(), 0.0);
+  result.lse.assign(static_cast<std::size_t>(a.heads * a.query_offsets.back()), 0.0);
+  for (int t = 0; t < 2; ++t) result.running[t].assign(external_size(a, t), 0.0);
+  for (const Query& query : queries_of(a)) {
+    for (std::int64_t head = 0; head < a.heads; ++head) {
+      const std::vector<Pair> pairs = pairs_of(a, query, head);
+      const Row row = softmax_row(a, query, head, pairs);
+      slot(result.lse, head * a.query_offsets.back() + query.row) = row.lse;
+      for (std::size_t n = 0; n < pairs.size(); ++n) {
+        slot(result.running[pairs[n].type], pairs[n].element) = row.running[n];
+        const double weight = row.p[n] * dropout_factor(a, query, head, pairs[n]);
+        for (std::int64_t d = 0; d < a.head_size; ++d) {
+          slot(result.out, vector_at(a, query.row, head) + d) +=
+              weight * at(a.types[pairs[n].type].v, vector_at(a, pairs[n].key, head) + d);
+        }
+      }
+    }
+  }
+  return result;
+}
+
+Gradients backward(const Attention& a, const Values& dout, const Values (&drunning_in)[2],
+                   const Values (&drunning_mass_in)[2]) {
+  Gradients g;
+  g.dq.assign(a.q.size(), 0.0);
+  g.drel.assign(a.rel.size(), 0.0);
+  g.drel_bias.assign(a.rel_bias.size(), 0.0);
+  g.dq_mass = g.dq;
+  g.drel_mass = g.drel;
+  g.drel_bias_mass = g.drel_bias;
+  for (int t = 0; t < 2; ++t) {
+    g.dk[t].assign(a.types[t].k.size(), 0.0);
+    g.dk_mass[t] = g.dv[t] = g.dv_mass[t] = g.dk[t];
+    g.drunning[t].assign(external_size(a, t), 0.0);
+    g.drunning_mass[t] = g.drunning[t];
+  }
+  const double scale = 1.0 / std::sqrt(static_cast<double>(a.head_size));
+  for (const Query& query : queries_of(a)) {
+    for (std::int64_t head = 0; head < a.heads; ++head) {
+      const std::vector<Pair> pairs = pairs_of(a, query, head);
+      const Row row = softmax_row(a, query, head, pairs);
+      const std::int64_t q = vector_at(a, query.row, head);
+      std::vector<double> dp(pairs.size(), 0.0), dp_mass(pairs.size(), 0.0);
+      double mean = 0.0, mean_mass = 0.0;  // sum_j p_j dp_j
+      for (std::size_t n = 0; n < pairs.size(); ++n) {
+        const double kept = dropout_factor(a, query, head, pairs[n]);
+        const std::int64_t value = vector_at(a, pairs[n].key, head);
+        for (std::int64_t d = 0; d < a.head_size; ++d) {
+          const double upstream = at(dout, q + d), v = at(a.types[pairs[n].type].v, value + d);
+          dp[n] += kept * upstream * v;
+          dp_mass[n] += kept * std::fabs(upstream * v);
+          slot(g.dv[pairs[n].type], value + d) += row.p[n] * kept * upstream;
+          slot(g.dv_mass[pairs[n].type], value + d) += row.p[n] * kept * std::fabs(upstream);
+        }
+        mean += row.p[n] * dp[n];
+        mean_mass += row.p[n] * dp_mass[n];
+      }
+      for (std::size_t n = 0; n < pairs.size(); ++n) {
+        const Pair& pair = pairs[n];
+        if (!pair.visible) continue;
+        const KeyType& type = a.types[pair.type];
+        const double c = type.carries ? type.logit_scale : 1.0;
+        double ds = c * row.p[n] * (dp[n] - mean), mass = c * row.p[n] * (dp_mass[n] + mean_mass);
+        if (type.carries) {
+          ds += at(drunning_in[pair.type], pair.element);
+          mass += at(drunning_mass_in[pair.type], pair.element);
+          slot(g.drunning[pair.type], pair.element) = ds;
+          slot(g.drunning_mass[pair.type], pair.element) = mass;
+        }
+        ds *= scale;
+        mass *= scale;
+        const std::int64_t key = vector_at(a, pair.key, head);
+        const std::int64_t rel = pair.label >= 0 ? vector_at(a, pair.label, head) : 0;
+        for (std::int64_t d = 0; d < a.head_size; ++d) {
+          const double k = at(type.k, key + d) + (pair.label >= 0 ? at(a.rel, rel + d) : 0.0);
+          slot(g.dq, q + d) += ds * k;
+          slot(g.dq_mass, q + d) += mass * std::fabs(k);
+          slot(g.dk[pair.type], key + d) += ds * at(a.q, q + d);
+          slot(g.dk_mass[pair.type], key + d) += mass * std::fabs(at(a.q, q + d));
+          if (pair.label < 0) continue;
+          slot(g.drel, rel + d) += ds * at(a.q, q + d);
+          slot(g.drel_mass, rel + d) += mass * std::fabs(at(a.q, q + d));
+        }
+        if (pair.label < 0 || a.rel_bias.empty()) continue;
+        slot(g.drel_bias, pair.label * a.heads + head) += ds;
+        slot(g.drel_bias_mass, pair.label * a.heads + head) += mass;
+      }
+    }
+  }
+  return g;
+}
+
+}  // namespace etc::reference

@@ -1,0 +1,304 @@
+#include "tests/sparse/attention_support.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "etc_core/base/random.h"
+
+namespace etc::test {
+
+namespace {
+
+reference::Values doubles(const bench::RowBuffer& rows) {
+  reference::Values values;
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    for (std::int64_t c = 0; c < rows.width; ++c) values.push_back(rows.at(r, c));
+  }
+  return values;
+}
+
+reference::Values doubles(const Buffer<float>& buffer) {
+  return {buffer.begin(), buffer.end()};
+}
+
+double largest(const reference::Values& values) {
+  double result = 0.0;
+  for (double value : values) result = std::max(result, std::fabs(value));
+  return result;
+}
+
+// Largest Euclidean norm of any vector of `size` components.
+double largest_norm(const reference::Values& values, std::int64_t size) {
+  double result = 0.0;
+  for (std::size_t i = 0; i < values.size(); i += static_cast<std::size_t>(size)) {
+    double sum = 0.0;
+    for (std::size_t d = i; d < i + static_cast<std::size_t>(size); ++d) sum += values[d] * values[d];
+    result = std::max(result, std::sqrt(sum));
+  }
+  return result;
+}
+
+constexpr double kUnit = 0x1p-24;  // relative rounding error of one fp32 operation
+
+// Bound for the error of one layer's score: D + 3 roundings of terms whose magnitudes sum to at most
+// |q| (|k| + |rel|) + |bias| (Cauchy and Schwarz), and half a step of the running scores.
+double score_error(const reference::Attention& a) {
+  double keys = 0.0;
+  for (const auto& type : a.types) keys = std::max(keys, largest_norm(type.k, a.head_size));
+  const double mass = largest_norm(a.q, a.head_size) * (keys + largest_norm(a.rel, a.head_size)) + largest(a.rel_bias);
+  return (static_cast<double>(a.head_size) + 3.0) * kUnit * mass / std::sqrt(static_cast<double>(a.head_size)) +
+         0.5 * sparse::kScoreStep;
+}
+
+struct Comparison {
+  std::string where;
+  std::string worst;
+
+  // |got - expected| <= tolerance everywhere; NaN fails, too.
+  void check(const std::string& name, const reference::Values& got, const reference::Values& expected,
+             double tolerance) {
+    if (got.size() != expected.size()) {
+      worst = fmt::format("{}: {}: sizes {} and {}", where, name, got.size(), expected.size());
+      return;
+    }
+    double worst_error = 0.0;
+    for (std::size_t i = 0; i < got.size() && worst.empty(); ++i) {
+      if (got[i] == expected[i]) continue;  // infinities
+      const double error = std::fabs(got[i] - expected[i]);
+      if (error <= tolerance) {
+        worst_error = std::max(worst_error, error);
+        continue;
+      }
+      worst = fmt::format("{}: {}[{}]: expected {}, got {}, off by {} > {}", where, name, i, expected[i], got[i], error,
+                          tolerance);
+    }
+  }
+};
+
+// Keeps the running scores of visible pairs only: at masked ones any finite value will do.
+void drop_masked(const reference::Attention& a, int t, std::int64_t heads, reference::Values& values) {
+  const auto& type = a.types[t];
+  if (type.labels.empty()) return;
+  if (type.window) {
+    const std::size_t pairs = type.labels.size();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (type.labels[i % pairs] == sparse::kMasked) values[i] = 0.0;
+    }
+    return;
+  }
+  std::size_t label = 0, element = 0;
+  for (std::size_t b = 0; b + 1 < a.query_offsets.size(); ++b) {
+    const auto pairs = static_cast<std::size_t>((a.query_offsets[b + 1] - a.query_offsets[b]) *
+                                                (type.key_offsets[b + 1] - type.key_offsets[b]));
+    for (std::size_t i = 0; i < pairs * static_cast<std::size_t>(heads); ++i) {
+      if (type.labels[label + i % pairs] == sparse::kMasked) values[element + i] = 0.0;
+    }
+    label += pairs;
+    element += pairs * static_cast<std::size_t>(heads);
+  }
+}
+
+}  // namespace
+
+std::string describe(const AttentionCase& c, Side side) {
+  return fmt::format("{} ({})", c.name, side == Side::long_side ? "long_attention" : "global_attention");
+}
+
+reference::Attention reference_of(const AttentionProblem& problem) {
+  const AttentionCase& c = problem.setup;
+  const bool is_long = problem.side == Side::long_side;
+  const auto& own = is_long ? problem.structure->long_offsets : problem.structure->global_offsets;
+  const auto& other = is_long ? problem.structure->global_offsets : problem.structure->long_offsets;
+  reference::Attention a;
+  a.heads = c.heads;
+  a.head_size = c.head_size;
+  a.relative_labels = c.relative_labels;
+  a.query_offsets = own;
+  a.q = doubles(problem.q);
+  a.rel = doubles(problem.rel);
+  a.rel_bias = doubles(problem.rel_bias);
+  for (int t = 0; t < 2; ++t) {
+    a.types[t].key_offsets = t == 0 ? own : other;
+    a.types[t].k = doubles(problem.k[t]);
+    a.types[t].v = doubles(problem.v[t]);
+    a.types[t].labels = problem.structure->labels[static_cast<int>(problem.type(t))];
+    a.types[t].window = problem.type(t) == sparse::AttentionType::l2l;
+    a.types[t].radius = c.radius;
+  }
+  if (c.dropout > 0.0f) {
+    const auto site = is_long ? DropoutSite::long_attention : DropoutSite::global_attention;
+    a.dropout = [&problem, own, site](std::int64_t example, std::int64_t head, std::int64_t query, int type,
+                                      std::int64_t key) {
+      const auto b = static_cast<std::size_t>(example);
+      const std::uint64_t stream =
+          dropout_key(problem.setup.seed, static_cast<std::uint64_t>(problem.ordinals[b]), problem.layer, site);
+      const std::int64_t c_index = type == 0 ? key : own[b + 1] - own[b] + key;
+      const Philox4 block = dropout_block(stream, static_cast<std::uint32_t>(head), static_cast<std::uint32_t>(query),
+                                          static_cast<std::uint32_t>(c_index / 4));
+      const bool kept = block[static_cast<std::size_t>(c_index % 4)] >= dropout_threshold(problem.setup.dropout);
+      return kept ? 1.0 / (1.0 - static_cast<double>(problem.setup.dropout)) : 0.0;
+    };
+  }
+  return a;
+}
+
+namespace {
+
+sparse::ScoreOptions options_of(const Stack& stack) {
+  return {stack.layers, stack.attention_case.heads, stack.types, stack.running_mean, true, false};
+}
+
+template <typename Args>
+void forward_layer(sparse::ScoreState& state, AttentionProblem& problem, bool recompute) {
+  Args args;
+  if (recompute) {
+    state.recompute(problem.layer, args);
+  } else {
+    state.forward(problem.layer, args);
+  }
+  if constexpr (std::is_same_v<Args, sparse::LongAttentionForward>) {
+    problem.forward(args.l2l, args.l2g);
+  } else {
+    problem.forward(args.g2g, args.g2l);
+  }
+}
+
+void forward_layer(sparse::ScoreState& state, AttentionProblem& problem, bool recompute) {
+  if (problem.side == Side::long_side) {
+    forward_layer<sparse::LongAttentionForward>(state, problem, recompute);
+  } else {
+    forward_layer<sparse::GlobalAttentionForward>(state, problem, recompute);
+  }
+}
+
+void backward_layer(sparse::ScoreState& state, AttentionProblem& problem) {
+  if (problem.side == Side::long_side) {
+    sparse::LongAttentionBackward args;
+    state.backward(problem.layer, args);
+    problem.backward(args.l2l, args.l2g);
+  } else {
+    sparse::GlobalAttentionBackward args;
+    state.backward(problem.layer, args);
+    problem.backward(args.g2g, args.g2l);
+  }
+}
+
+}  // namespace
+
+StackResult run_stack(const Stack& stack) {
+  StackResult result;
+  result.structure = std::make_shared<const Structure>(stack.attention_case);
+  sparse::ScoreState state(options_of(stack), result.structure->long_tiles, result.structure->global_tiles);
+  for (std::int64_t l = 0; l < stack.layers; ++l) {
+    result.layers.push_back(std::make_unique<AttentionProblem>(stack.attention_case, result.structure, stack.side,
+                                                               static_cast<std::uint32_t>(l)));
+    forward_layer(state, *result.layers.back(), false);
+    result.running.emplace_back();
+    for (int t = 0; t < 2; ++t) {
+      const auto type = result.layers.back()->type(t);
+      if (!state.carries(type)) continue;
+      auto& external = result.running.back()[static_cast<std::size_t>(t)];
+      const auto size = sparse::external_score_elements(result.structure->tiles(type), stack.attention_case.heads);
+      external.resize(static_cast<std::size_t>(size));
+      state.export_running(type, external.data());
+    }
+  }
+  for (std::int64_t l = stack.layers - 1; l >= 0; --l) {
+    AttentionProblem& problem = *result.layers[static_cast<std::size_t>(l)];
+    if (stack.recompute) forward_layer(state, problem, true);
+    backward_layer(state, problem);
+  }
+  for (int t = 0; t < 2; ++t) {
+    const auto type = result.layers.front()->type(t);
+    if (!state.carries(type)) continue;
+    auto& external = result.gradient[static_cast<std::size_t>(t)];
+    external.resize(static_cast<std::size_t>(
+        sparse::external_score_elements(result.structure->tiles(type), stack.attention_case.heads)));
+    state.export_gradient(type, external.data());
+  }
+  return result;
+}
+
+std::string compare_with_reference(const Stack& stack, const StackResult& result) {
+  std::vector<reference::Attention> attentions;
+  std::vector<reference::Result> forwards;
+  double error = 0.0;  // of a score or running sum, after each layer
+  std::vector<double> errors;
+  Comparison comparison{describe(stack.attention_case, stack.side), ""};
+  for (std::size_t l = 0; l < result.layers.size(); ++l) {
+    const AttentionProblem& problem = *result.layers[l];
+    attentions.push_back(reference_of(problem));
+    reference::Attention& a = attentions.back();
+    bool carries = false;
+    for (int t = 0; t < 2; ++t) {
+      a.types[t].carries = stack.types[static_cast<std::size_t>(problem.type(t))];
+      carries = carries || a.types[t].carries;
+      if (stack.running_mean) a.types[t].logit_scale = 1.0 / static_cast<double>(l + 1);
+      if (l > 0 && a.types[t].carries) a.types[t].previous = forwards.back().running[t];
+    }
+    forwards.push_back(reference::forward(a));
+    error = score_error(a) + (carries ? error : 0.0);
+    errors.push_back(error);
+    const reference::Result& expected = forwards.back();
+    const double columns = static_cast<double>(problem.tiles(0).max_group_columns + problem.tiles(1).max_group_columns);
+    // p is off by the error of its logit and that of the log-sum-exp (each at most `error`), of exp and of the sum.
+    const double p_error = 2.0 * error + (columns + 8.0) * kUnit;
+    const double values = std::max(largest(a.types[0].v), largest(a.types[1].v)) / (1.0 - stack.attention_case.dropout);
+    comparison.where = fmt::format("{}, layer {}", describe(stack.attention_case, stack.side), l);
+    comparison.check("out", doubles(problem.out), expected.out, p_error * values);
+    comparison.check("lse", doubles(problem.lse), expected.lse, p_error + 4.0 * kUnit * 100.0);
+    for (int t = 0; t < 2; ++t) {
+      if (!a.types[t].carries) continue;
+      const auto& got = result.running[l][static_cast<std::size_t>(t)];
+      reference::Values exported(got.begin(), got.end()), running = expected.running[t];
+      drop_masked(a, t, a.heads, exported);
+      drop_masked(a, t, a.heads, running);
+      comparison.check(fmt::format("scores.{}", sparse::attention_type_name(problem.type(t))), exported, running,
+                       error);
+    }
+  }
+
+  reference::Values running_gradient[2], running_mass[2];
+  for (std::size_t l = result.layers.size(); l-- > 0;) {
+    const AttentionProblem& problem = *result.layers[l];
+    const reference::Gradients g =
+        reference::backward(attentions[l], doubles(problem.dout), running_gradient, running_mass);
+    // Every gradient is a sum of products of p, dp - delta and inputs: p is off by a relative 2 * error, the sums by
+    // their number of terms; dC carries the errors of the layers above.
+    const double terms = static_cast<double>(problem.q.count + problem.k[1].count + 3 * problem.setup.head_size);
+    const double relative =
+        4.0 * errors.back() * static_cast<double>(result.layers.size() - l) + (terms + 32.0) * kUnit;
+    comparison.where = fmt::format("{}, layer {}", describe(stack.attention_case, stack.side), l);
+    comparison.check("dq", doubles(problem.dq), g.dq, relative * largest(g.dq_mass));
+    for (int t = 0; t < 2; ++t) {
+      const char* type = sparse::attention_type_name(problem.type(t));
+      comparison.check(fmt::format("dk of {}", type), doubles(problem.dk[t]), g.dk[t],
+                       relative * largest(g.dk_mass[t]));
+      comparison.check(fmt::format("dv of {}", type), doubles(problem.dv[t]), g.dv[t],
+                       relative * largest(g.dv_mass[t]));
+      running_gradient[t] = g.drunning[t];
+      running_mass[t] = g.drunning_mass[t];
+    }
+    comparison.check("drel", doubles(problem.drel), g.drel, relative * largest(g.drel_mass));
+    comparison.check("drel_bias", doubles(problem.drel_bias), g.drel_bias, relative * largest(g.drel_bias_mass));
+    if (l > 0) continue;
+    for (int t = 0; t < 2; ++t) {
+      if (!attentions[l].types[t].carries) continue;
+      const auto& got = result.gradient[static_cast<std::size_t>(t)];
+      comparison.check(fmt::format("dscores of {}", sparse::attention_type_name(problem.type(t))),
+                       reference::Values(got.begin(), got.end()), g.drunning[t],
+                       relative * largest(g.drunning_mass[t]));
+    }
+  }
+  return comparison.worst;
+}
+
+bool same_bits(const Buffer<float>& a, const Buffer<float>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(float)) == 0);
+}
+
+}  // namespace etc::test

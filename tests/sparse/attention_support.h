@@ -1,0 +1,54 @@
+// Runs a case through the operators and through the double-precision reference, and compares.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/cases/attention.h"
+#include "sparse/score_state.h"
+#include "tests/reference/attention.h"
+
+namespace etc::test {
+
+using bench::AttentionCase;
+using bench::AttentionProblem;
+using bench::Labels;
+using bench::Side;
+using bench::Structure;
+
+std::string describe(const AttentionCase& attention_case, Side side);
+
+// The problem's inputs in double. Dropout bits come from etc_core/base/random.h, whose promise kernels must keep.
+reference::Attention reference_of(const AttentionProblem& problem);
+
+// A stack of layers of one operator, with running scores for some types.
+struct Stack {
+  AttentionCase attention_case;
+  Side side = Side::long_side;
+  std::int64_t layers = 1;
+  std::array<bool, sparse::kAttentionTypes> types{};
+  bool running_mean = false;
+  bool recompute = false;  // run every layer's forward again, in mode read, right before its backward
+};
+
+// What the operators gave, layer by layer.
+struct StackResult {
+  std::shared_ptr<const Structure> structure;
+  std::vector<std::unique_ptr<AttentionProblem>> layers;
+  std::vector<std::array<std::vector<float>, 2>> running;  // C after each layer's forward, external form
+  std::array<std::vector<float>, 2> gradient;              // dC at the end
+};
+
+// Forward through all layers, backward through all layers (each with a dout of its own).
+StackResult run_stack(const Stack& stack);
+
+// Compares a stack with the reference: outputs, log-sum-exps, running scores at visible pairs, all gradients. Returns
+// an empty string, or the worst place with both values, the tolerance and the case.
+std::string compare_with_reference(const Stack& stack, const StackResult& result);
+
+// Bytes equal?
+bool same_bits(const Buffer<float>& a, const Buffer<float>& b);
+
+}  // namespace etc::test
