@@ -43,9 +43,13 @@ std::vector<SourceFile> source_files(const Json& list, const std::string& where)
   }
 }
 
+// More than any file holds, and far from where sums of counts overflow.
+constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
+
 std::int64_t read_count(hid_t file, const char* name, const std::string& where) {
   const std::int64_t count = read_integer(file, name, where);
-  if (count < 0) fail(where, "{}: expected 0 or more, got {} ({})", name, count, kDamaged);
+  if (count < 0 || count > kLargestCount)
+    fail(where, "{}: expected a count from 0 to {}, got {} ({})", name, kLargestCount, count, kDamaged);
   return count;
 }
 

@@ -76,6 +76,13 @@ void require_hard_link(hid_t parent, const std::string& name, const std::string&
   }
 }
 
+Handle create_group(hid_t parent, const std::string& name, const std::string& where) {
+  const Handle creation(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, where, "create the group");
+  require(H5Pset_obj_track_times(creation.id(), false), where, "create the group");
+  return Handle(H5Gcreate2(parent, name.c_str(), H5P_DEFAULT, creation.id(), H5P_DEFAULT), H5Gclose, where,
+                "create the group");
+}
+
 Handle open_group(hid_t parent, const std::string& name, const std::string& where) {
   require_hard_link(parent, name, where);
   return Handle(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), H5Gclose, where, "open as a group", kDamaged);

@@ -82,6 +82,9 @@ class Handle {
 // are renamed into place). Throws Error when it is missing, a folder or not HDF5. Locked.
 Handle open_file(const std::filesystem::path& path);
 
+// A new group, object times off. `where` names it. Locked.
+Handle create_group(hid_t parent, const std::string& name, const std::string& where);
+
 // A group of `parent` reached by a hard link. `where` names the group. Locked.
 Handle open_group(hid_t parent, const std::string& name, const std::string& where);
 

@@ -77,16 +77,14 @@ TableWriter::TableWriter(hid_t file, const std::string& name, std::vector<Featur
                          const std::string& where)
     : where_(where + ":/" + name) {
   check_features(features, where_);
-  const Handle group(H5Gcreate2(file, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, where_,
-                     "create the group");
+  const Handle group = create_group(file, name, where_);
   features_.reserve(features.size());
   for (const FeatureSpec& spec : features) create(group.id(), spec, "/" + name);
 }
 
 void TableWriter::create(hid_t table, const FeatureSpec& spec, const std::string& table_path) {
   const std::string where = where_ + "/" + spec.name;
-  const Handle group(H5Gcreate2(table, spec.name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, where,
-                     "create the group");
+  const Handle group = create_group(table, spec.name, where);
   if (!spec.align.empty()) write_text(group.id(), "align", spec.align, where);
   if (spec.missing_value) write_integer(group.id(), "missing_value", *spec.missing_value, kOffsetType, where);
   if (spec.pad_value) write_integer(group.id(), "pad_value", *spec.pad_value, kOffsetType, where);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -12,22 +11,23 @@ namespace etc::data {
 
 struct LoaderOptions {
   std::int64_t batch_examples = 1;  // examples of one optimiser batch over all ranks
-  std::int64_t micro_batch_tokens =
-      0;                // long + global tokens of one micro-batch at most (one example may exceed it); 0: no cut
+  // Long + global tokens of one micro-batch at most (one example may exceed it); 0: no cut.
+  std::int64_t micro_batch_tokens = 0;
   bool shuffle = true;  // false: source order
   std::uint64_t seed = 1;
   std::int64_t rank = 0, ranks = 1;  // this process takes every ranks-th example of each batch
   std::int64_t epochs = 0;           // 0: without end
+  // A partial batch (at the end of the run, or without carry_partial of every epoch) is left out.
   bool drop_last = false;
   // A last partial batch of an epoch is filled from the next one (training); false: it is handed out short
   // (evaluation).
   bool carry_partial = true;
-  std::int64_t prefetch_batches = 2;
+  std::int64_t prefetch_batches = 2;  // batches read ahead by a thread; 0: next() reads itself
 };
 
 // Position after the last batch handed out: enough to continue bit-equally.
 struct LoaderPosition {
-  std::int64_t samples = 0;  // samples handed out since the start of the run, over all ranks
+  std::int64_t samples = 0;  // samples used since the start of the run, over all ranks, dropped ones included
 };
 
 struct LoadedExample {
@@ -38,22 +38,25 @@ struct LoadedExample {
 
 // One optimiser batch, cut into micro-batches.
 struct LoadedBatch {
-  std::vector<std::vector<LoadedExample>> micro_batches;
-  std::int64_t examples = 0;      // on this rank
-  std::int64_t all_examples = 0;  // over all ranks
-  std::int64_t epoch = 0;         // of the first example
+  std::vector<std::vector<LoadedExample>> micro_batches;  // none when a short batch leaves this rank without examples
+  std::int64_t examples = 0;                              // on this rank
+  std::int64_t all_examples = 0;                          // over all ranks
+  std::int64_t epoch = 0;                                 // of the first example
   LoaderPosition after;
 };
 
 // Index of sample `ordinal` of a run over n examples: a pure function of (seed, ordinal), so any position can be taken
-// up at once. Shuffled: a fresh pseudo-random permutation per epoch.
+// up at once. Shuffled: a fresh pseudo-random permutation per epoch (data/loader/order.h).
 class Loader {
  public:
+  // Throws Error for an empty data set, options out of range, and drop_last where no batch would ever be full.
   Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions options, LoaderPosition start = {});
   ~Loader();  // stops the reader thread
 
   // False at the end. Rethrows here what the reader thread met.
   bool next(LoadedBatch& batch);
+
+  // Batches that start in an epoch, at most; 0 only when drop_last leaves none.
   std::int64_t batches_per_epoch() const;
 
  private:

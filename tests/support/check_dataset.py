@@ -85,7 +85,7 @@ def check_data_set(data_set, wanted):
     filters = [creation.get_filter(i)[0] for i in range(creation.get_nfilters())]
     expect(f"{name}: filters", filters, [h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_FLETCHER32])
     expect(f"{name}: deflate", creation.get_filter(1)[2], (4,))
-    expect(f"{name}: times", creation.get_obj_track_times(), False)
+    expect(f"{name}: time", h5py.h5o.get_info(data_set.id).mtime, 0)
     expect(f"{name}: length", data_set.shape, wanted.shape)
     if data_set[...].tobytes() != wanted.tobytes():
         raise SystemExit(f"check_dataset: {name}: values differ")
@@ -97,13 +97,16 @@ def check(path, description):
     contents = {}
     with h5py.File(path, "r") as file:
         expect("groups", sorted(file), ["examples", "rejects"])
+        expect("time of the root", h5py.h5o.get_info(file.id).mtime, 0)
         for table, features, rows in tables(description):
+            expect(f"{table}: time", h5py.h5o.get_info(file[table].id).mtime, 0)
             expect(table, sorted(file[table]), sorted(feature["name"] for feature in features))
             owners = {}
             for feature in features:
                 group = file[table][feature["name"]]
                 wanted = columns(feature, rows)
                 expect(group.name, sorted(group), sorted(wanted))
+                expect(f"{group.name}: time", h5py.h5o.get_info(group.id).mtime, 0)
                 for name, values in wanted.items():
                     check_data_set(group[name], values)
                     contents[f"/{table}/{feature['name']}/{name}"] = values.tobytes()

@@ -1,0 +1,186 @@
+#include "data/loader/loader.h"
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "data/loader/order.h"
+#include "etc_core/base/error.h"
+
+namespace etc::data {
+
+namespace {
+
+// Far above any run, far below where ordinals overflow.
+constexpr std::int64_t kMostSamples = std::int64_t{1} << 60;
+
+void require_at_least(const char* name, std::int64_t lowest, std::int64_t value) {
+  if (value < lowest) fail("loader", "{}: expected {} or more, got {}", name, lowest, value);
+}
+
+// Long plus global tokens of every example; a task without one of the classes counts 0 for it.
+std::vector<std::int64_t> token_counts(const DatasetReader& reader) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(reader.size()));
+  const Schema& schema = reader.schema();
+  for (const std::string& align : {schema.long_align, schema.global_align}) {
+    bool known = false;
+    for (const FeatureSpec& spec : schema.features) known = known || spec.align == align;
+    if (!known) continue;
+    const auto lengths = reader.lengths(align);
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += lengths[i];
+  }
+  return counts;
+}
+
+}  // namespace
+
+// The reader's side (produce) runs on one thread only; the queue between is guarded by `mutex`.
+struct Loader::Impl {
+  std::shared_ptr<const DatasetReader> reader;
+  LoaderOptions options;
+  std::int64_t n = 0;
+  std::vector<std::int64_t> tokens;  // [n]
+
+  // Of the producing thread.
+  std::int64_t position = 0;  // ordinal at which the next batch starts
+  std::int64_t order_epoch = -1;
+  std::vector<std::int64_t> order;  // of order_epoch
+
+  // Between the threads. An entry without a batch is the end; an exception ends the run, too.
+  struct Entry {
+    bool has_batch = false;
+    LoadedBatch batch;
+    std::exception_ptr error;
+  };
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Entry> queue;
+  bool stopping = false;
+  std::thread thread;
+
+  std::int64_t index_of(std::int64_t ordinal) {
+    const std::int64_t epoch = ordinal / n;
+    if (epoch != order_epoch) {
+      order = epoch_order(n, epoch, options.seed, options.shuffle);
+      order_epoch = epoch;
+    }
+    return order[static_cast<std::size_t>(ordinal % n)];
+  }
+
+  Entry produce() {
+    Entry entry;
+    try {
+      const auto range = batch_at(position, n, options);
+      if (!range) return entry;
+      entry.batch = load(*range);
+      position = range->end;
+      entry.has_batch = true;
+    } catch (...) {
+      entry.error = std::current_exception();
+    }
+    return entry;
+  }
+
+  LoadedBatch load(SampleRange range) {
+    LoadedBatch batch;
+    std::vector<LoadedExample> examples;
+    std::vector<std::int64_t> example_tokens;
+    for (std::int64_t s = range.begin + options.rank; s < range.end; s += options.ranks) {
+      const std::int64_t index = index_of(s);
+      examples.push_back({index, s, reader->read(index)});
+      example_tokens.push_back(tokens[static_cast<std::size_t>(index)]);
+    }
+    batch.examples = static_cast<std::int64_t>(examples.size());
+    batch.all_examples = range.end - range.begin;
+    batch.epoch = range.begin / n;
+    batch.after.samples = range.end;
+    auto next = std::make_move_iterator(examples.begin());
+    for (const std::int64_t size : cut_micro_batches(example_tokens, options.micro_batch_tokens)) {
+      batch.micro_batches.emplace_back(next, next + size);
+      next += size;
+    }
+    return batch;
+  }
+
+  void read_ahead() {
+    while (true) {
+      Entry entry = produce();
+      const bool last = !entry.has_batch;
+      std::unique_lock lock(mutex);
+      changed.wait(lock,
+                   [&] { return stopping || static_cast<std::int64_t>(queue.size()) < options.prefetch_batches; });
+      if (stopping) return;
+      queue.push_back(std::move(entry));
+      changed.notify_all();
+      if (last) return;
+    }
+  }
+
+  // The oldest entry of the queue; the last one stays, so that asking again gives the same answer.
+  Entry take() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return !queue.empty(); });
+    if (!queue.front().has_batch) return {false, {}, queue.front().error};
+    Entry entry = std::move(queue.front());
+    queue.pop_front();
+    changed.notify_all();
+    return entry;
+  }
+};
+
+Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions options, LoaderPosition start)
+    : impl_(std::make_unique<Impl>()) {
+  require_at_least("batch_examples", 1, options.batch_examples);
+  require_at_least("micro_batch_tokens", 0, options.micro_batch_tokens);
+  require_at_least("ranks", 1, options.ranks);
+  require_at_least("rank", 0, options.rank);
+  require_at_least("epochs", 0, options.epochs);
+  require_at_least("prefetch_batches", 0, options.prefetch_batches);
+  require_at_least("start.samples", 0, start.samples);
+  if (start.samples > kMostSamples)
+    fail("loader", "start.samples: expected a position in a run, got {}", start.samples);
+  if (options.rank >= options.ranks)
+    fail("loader", "expected a rank below {} (ranks), got {}", options.ranks, options.rank);
+  const std::int64_t n = reader->size();
+  if (n == 0) fail("loader", "the data set holds no examples (were all records rejected? see `etc info`)");
+  if (options.epochs > INT64_MAX / n)
+    fail("loader", "epochs: {} epochs of {} examples are too many", options.epochs, n);
+  if (options.drop_last && !options.carry_partial && n < options.batch_examples) {
+    fail("loader", "drop_last leaves no batch: expected at least {} examples (batch_examples), got {}",
+         options.batch_examples, n);
+  }
+  impl_->reader = std::move(reader);
+  impl_->options = options;
+  impl_->n = n;
+  impl_->tokens = token_counts(*impl_->reader);
+  impl_->position = start.samples;
+  if (options.prefetch_batches > 0) impl_->thread = std::thread([impl = impl_.get()] { impl->read_ahead(); });
+}
+
+Loader::~Loader() {
+  if (!impl_->thread.joinable()) return;
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->stopping = true;
+  }
+  impl_->changed.notify_all();
+  impl_->thread.join();
+}
+
+bool Loader::next(LoadedBatch& batch) {
+  Impl::Entry entry = impl_->thread.joinable() ? impl_->take() : impl_->produce();
+  if (entry.error) std::rethrow_exception(entry.error);
+  if (entry.has_batch) batch = std::move(entry.batch);
+  return entry.has_batch;
+}
+
+std::int64_t Loader::batches_per_epoch() const {
+  const std::int64_t n = impl_->n, size = impl_->options.batch_examples;
+  const bool floor = impl_->options.drop_last && !impl_->options.carry_partial;
+  return n / size + (!floor && n % size != 0 ? 1 : 0);
+}
+
+}  // namespace etc::data

@@ -1,0 +1,34 @@
+// Which sample comes when: pure functions of the options, shared by the loader and whoever wants to know the order
+// without reading anything.
+//
+// A run is one endless stream of samples with ordinals 0, 1, 2, …: epoch e of n examples owns ordinals e*n … e*n+n-1.
+// Batches are ranges of ordinals. Nothing here depends on what was handed out before, so any position can be resumed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/loader/loader.h"
+
+namespace etc::data {
+
+// The examples of one epoch in the order of their use: a pseudo-random permutation of 0 … n-1 (Fisher-Yates on Philox
+// keyed by seed and epoch), or 0 … n-1 itself without shuffling. Memory 8n bytes, time about 10 ns per example.
+std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, std::uint64_t seed, bool shuffle);
+
+struct SampleRange {
+  std::int64_t begin = 0, end = 0;  // ordinals; samples between the end and the next batch are left out (drop_last)
+};
+
+// The batch that starts at ordinal `start` or, where a partial batch is dropped there, the next one. None: the run is
+// over. With carry_partial a batch may reach over the end of an epoch (or of several, when n is smaller than a batch)
+// but not over the end of the run; without it, batches end with their epoch. Rules: n >= 1.
+std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const LoaderOptions& options);
+
+// Cuts a batch into micro-batches, greedily in order: each holds at most `limit` tokens, or a single example.
+// tokens: of each example. Returns the sizes (in examples) of the micro-batches; limit 0: one for all.
+std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit);
+
+}  // namespace etc::data
