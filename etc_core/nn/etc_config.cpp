@@ -141,8 +141,8 @@ std::int64_t EtcConfig::embedding_width() const {
 void EtcConfig::validate() const {
   check_size("vocab_size", vocab_size, 1);
   check_size("segment_vocab_size", segment_vocab_size, 1);
-  check_size("embedding_size", embedding_width(), 1);
   check_size("hidden_size", hidden_size, 1);
+  check_size("embedding_size", embedding_width(), 1);
   check_size("num_hidden_layers", num_hidden_layers, 1, kMaxLayers);
   check_size("num_attention_heads", num_attention_heads, 1);
   check_size("local_radius", local_radius, 1);

@@ -1,0 +1,197 @@
+#include "etc_core/checkpoint/model_files.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/checkpoint/atomic_folder.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+using namespace etc;
+using Catch::Contains;
+
+namespace {
+
+EtcConfig small_config() {
+  EtcConfig config = etc_config_preset("tiny");
+  config.vocab_size = 11;
+  config.hidden_size = 8;
+  config.num_attention_heads = 2;
+  config.num_hidden_layers = 1;
+  config.intermediate_size = 12;
+  config.max_absolute_position_embeddings = 5;
+  return config;
+}
+
+// An encoder's parameters and one head's.
+struct Model {
+  ParameterSet parameters;
+  EtcEncoder encoder;
+  explicit Model(bool head = true) : encoder(small_config(), parameters) {
+    if (head) parameters.add("output_weights", {1, 8}, {Initializer::Kind::ones, 0});
+  }
+};
+
+Json document(const EtcConfig& config) {
+  return {{"model", config.to_json()}, {"task", {{"name", "wikihop"}}}};
+}
+
+// Writes all parameters but those named, under names that `rename` gives.
+template <typename Rename>
+void write_some(const std::filesystem::path& path, const Model& model, Rename&& rename) {
+  TensorFileWriter writer;
+  for (const auto& parameter : model.parameters.all()) {
+    const std::string name = rename(parameter->name);
+    if (!name.empty()) writer.add(name, parameter->value);
+  }
+  writer.write(path);
+}
+
+}  // namespace
+
+TEST_CASE("a model directory gives back configuration and every parameter bit by bit", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  Model model;
+  model.parameters.initialize(7);
+  save_model(folder / "run/best", document(small_config()), model.parameters);
+  REQUIRE(read_etc_config(folder / "run/best").to_json() == small_config().to_json());
+  REQUIRE(read_model_config(folder / "run/best")["task"]["name"] == "wikihop");
+  Model other;
+  load_parameters(folder / "run/best/model.safetensors", other.parameters);
+  for (const auto& parameter : model.parameters.all()) {
+    CAPTURE(parameter->name);
+    const Tensor& loaded = other.parameters.at(parameter->name).value;
+    REQUIRE(loaded.shape() == parameter->shape);
+    REQUIRE(std::equal(loaded.data(), loaded.data() + loaded.size(), parameter->value.data()));
+    REQUIRE(other.parameters.at(parameter->name).version > 0);
+  }
+}
+
+TEST_CASE("every tensor of the model is found and every tensor of the file used, or all are listed", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  Model model;
+  model.parameters.initialize(7);
+  write_some(folder / "a", model, [](const std::string& name) -> std::string {
+    if (name == "etc_document_bert/long_emb_layer_norm/gamma") return "bert/pooler/dense/bias";
+    return name;
+  });
+  REQUIRE_THROWS_WITH(load_parameters(folder / "a", model.parameters),
+                      Contains("a: 2 tensors unmatched: etc_document_bert/long_emb_layer_norm/gamma [8] absent in "
+                               "file; bert/pooler/dense/bias [8] unused"));
+  TensorFileWriter writer;
+  for (const auto& parameter : model.parameters.all()) {
+    writer.add(parameter->name,
+               parameter->name == "output_weights" ? parameter->value.reshaped({8, 1}) : parameter->value);
+  }
+  writer.write(folder / "b");
+  REQUIRE_THROWS_WITH(load_parameters(folder / "b", model.parameters),
+                      Contains("1 tensor unmatched: output_weights expected [1, 8], got [8, 1]"));
+}
+
+TEST_CASE("loading the encoder alone leaves heads as they are, in the model and in the file", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  Model model;
+  model.parameters.initialize(7);
+  write_some(folder / "a", model,
+             [](const std::string& name) { return name == "output_weights" ? "cls/nq/long_output_weights" : name; });
+  Model other;
+  other.parameters.initialize(8);
+  REQUIRE_THROWS_WITH(load_parameters(folder / "a", other.parameters), Contains("2 tensors unmatched"));
+  load_parameters(folder / "a", other.parameters, Match::encoder);
+  const char* table = "etc_document_bert/token_emb_lookup/embedding_table";
+  REQUIRE(other.parameters.at(table).value.data()[3] == model.parameters.at(table).value.data()[3]);
+  REQUIRE(other.parameters.at("output_weights").value.data()[0] == 1);
+  write_some(folder / "b", model,
+             [](const std::string& name) { return name == "etc_document_bert/long_emb_layer_norm/gamma" ? "" : name; });
+  REQUIRE_THROWS_WITH(load_parameters(folder / "b", other.parameters, Match::encoder),
+                      Contains("long_emb_layer_norm/gamma [8] absent in file"));
+}
+
+TEST_CASE("position tables are found with and without the model prefix", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  Model model;
+  model.parameters.initialize(7);
+  const auto prefixed = [](const std::string& name) {
+    return name.substr(0, 20) == "position_emb_lookup_" ? "etc_document_bert/" + name : name;
+  };
+  write_some(folder / "a", model, prefixed);
+  Model other;
+  load_parameters(folder / "a", other.parameters);
+  const char* table = "position_emb_lookup_global/embedding_table";
+  REQUIRE(other.parameters.at(table).value.data()[9] == model.parameters.at(table).value.data()[9]);
+}
+
+TEST_CASE("weights that are not numbers are refused, naming tensor and element", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  Model model;
+  model.parameters.initialize(7);
+  const std::string kernel =
+      "etc_document_bert/global_local_transformer_layers/feed_forward_layer_0/dense_layers/layer_0/kernel";
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    model.parameters.at(kernel).value.data()[2 * 12 + 5] = bad;
+    write_some(folder / "a", model, [](const std::string& name) { return name; });
+    REQUIRE_THROWS_WITH(load_parameters(folder / "a", model.parameters),
+                        Contains(kernel + " [8, 12]: expected finite weights, got ") && Contains("at element [2, 5]"));
+  }
+}
+
+TEST_CASE("a configuration without a model section, with an unknown key or an impossible one is refused",
+          "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "config.json", "{\"vocab_size\": 5}");
+  REQUIRE_THROWS_AS(read_etc_config(folder.path()), UsageError);
+  REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("config.json: expected an object with a section"));
+  write_file_atomically(folder / "config.json", R"({"model": {"vocab_size": 5, "hiden_size": 8}})");
+  REQUIRE_THROWS_WITH(read_etc_config(folder.path()),
+                      Contains("model: unknown key hiden_size (did you mean hidden_size?)"));
+  write_file_atomically(folder / "config.json", R"({"model": {"vocab_size": 5, "local_radius": 0}})");
+  REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("local_radius: expected 1"));
+  std::filesystem::remove(folder / "config.json");
+  REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("config.json: cannot open"));
+}
+
+TEST_CASE("parameters without a value cannot be saved", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  Model model;
+  REQUIRE_THROWS_WITH(save_model(folder / "m", document(small_config()), model.parameters),
+                      Contains("has no value to save"));
+  REQUIRE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("a model directory is replaced as a whole or not at all", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const auto write = [](const std::filesystem::path& path, const std::string& text) {
+    write_file_atomically(path / "config.json", text);
+    write_file_atomically(path / (text + ".bin"), text);
+  };
+  {
+    AtomicFolder update(folder / "best/");
+    write(update.path(), "one");
+    update.commit();
+  }
+  {
+    AtomicFolder update(folder / "best");
+    write(update.path(), "half");
+  }
+  REQUIRE(read_file(folder / "best/config.json") == "one");
+  {
+    AtomicFolder update(folder / "best");
+    write(update.path(), "two");
+    update.commit();
+  }
+  REQUIRE(read_file(folder / "best/config.json") == "two");
+  REQUIRE(!std::filesystem::exists(folder / "best/one.bin"));
+  REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("a folder that is no model directory is never replaced", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "thesis.txt", "years of work");
+  REQUIRE_THROWS_WITH(AtomicFolder(folder.path()), Contains("refusing to replace a folder"));
+  REQUIRE_THROWS_WITH(AtomicFolder(folder / "thesis.txt"), Contains("expected a folder, got a file"));
+  REQUIRE(read_file(folder / "thesis.txt") == "years of work");
+}

@@ -1,0 +1,216 @@
+#include "tests/golden/golden_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "etc_core/base/error.h"
+#include "tests/support/folders.h"
+
+namespace etc::test {
+
+namespace {
+
+std::vector<std::int32_t> ints_or_nothing(const GoldenFile& file, const std::string& path) {
+  return file.has(path) ? file.read<std::int32_t>(path).values : std::vector<std::int32_t>();
+}
+
+Tensor tensor_of(const GoldenArray<float>& array, std::vector<std::int64_t> shape) {
+  return Tensor::from(array.values, std::move(shape), Purpose::activations);
+}
+
+// Part b of `parts` equal ones.
+template <typename T>
+std::vector<T> part(const std::vector<T>& all, std::int64_t b, std::int64_t parts) {
+  const auto size = static_cast<std::int64_t>(all.size()) / std::max<std::int64_t>(1, parts);
+  return {all.begin() + b * size, all.begin() + (b + 1) * size};
+}
+
+const std::int32_t* pointer(const std::vector<std::int32_t>& values) {
+  return values.empty() ? nullptr : values.data();
+}
+
+}  // namespace
+
+std::vector<std::filesystem::path> model_files(const std::string& kind) {
+  std::vector<std::filesystem::path> files = golden_files_of_kind(kind);
+  if (files.empty()) skip("no golden files of kind " + kind);
+  return files;
+}
+
+std::vector<std::string> data_sets_below(const GoldenFile& file, const std::string& group) {
+  std::vector<std::string> names;
+  if (!file.has(group)) return names;
+  for (const std::string& name : file.data_sets(group)) names.push_back(name);
+  for (const std::string& below : file.groups(group)) {
+    for (const std::string& name : data_sets_below(file, group + "/" + below)) names.push_back(below + "/" + name);
+  }
+  return names;
+}
+
+GoldenMasks::GoldenMasks(const GoldenFile& file, const std::string& group, std::int64_t radius, std::int64_t b,
+                         std::int64_t l, std::int64_t g)
+    : batch(b), length(l), globals(g), window(2 * radius + 1) {
+  const auto read = [&](const std::string& name) { return ints_or_nothing(file, group + "/" + name); };
+  l2l = read("l2l_att_mask");
+  l2g = read("l2g_att_mask");
+  g2g = read("g2g_att_mask");
+  g2l = read("g2l_att_mask");
+  l2l_ids = read("l2l_relative_att_ids");
+  l2g_ids = read("l2g_relative_att_ids");
+  g2g_ids = read("g2g_relative_att_ids");
+  g2l_ids = read("g2l_relative_att_ids");
+}
+
+sparse::AttentionLabels GoldenMasks::labels(std::int64_t radius, std::int64_t relative_labels) const {
+  sparse::MasksAndIds arrays;
+  arrays.batch = batch;
+  arrays.length = length;
+  arrays.globals = globals;
+  arrays.radius = radius;
+  arrays.l2l_mask = pointer(l2l);
+  arrays.l2g_mask = pointer(l2g);
+  arrays.g2g_mask = pointer(g2g);
+  arrays.g2l_mask = pointer(g2l);
+  arrays.l2l_ids = pointer(l2l_ids);
+  arrays.l2g_ids = pointer(l2g_ids);
+  arrays.g2g_ids = pointer(g2g_ids);
+  arrays.g2l_ids = pointer(g2l_ids);
+  return sparse::labels_from_masks_and_ids(arrays, relative_labels);
+}
+
+GoldenMasks GoldenMasks::example(std::int64_t b) const {
+  GoldenMasks one;
+  one.batch = 1;
+  one.length = length;
+  one.globals = globals;
+  one.window = window;
+  one.l2l = part(l2l, b, batch);
+  one.l2g = part(l2g, b, batch);
+  one.g2g = part(g2g, b, batch);
+  one.g2l = part(g2l, b, batch);
+  one.l2l_ids = part(l2l_ids, b, batch);
+  one.l2g_ids = part(l2g_ids, b, batch);
+  one.g2g_ids = part(g2g_ids, b, batch);
+  one.g2l_ids = part(g2l_ids, b, batch);
+  return one;
+}
+
+bool GoldenMasks::allowed(const std::string& type, std::int64_t b, std::int64_t query, std::int64_t column) const {
+  const bool from_long = type[0] == 'l';
+  const std::int64_t queries = from_long ? length : globals;
+  const std::int64_t columns = type == "l2l" ? window : type[2] == 'l' ? length : globals;
+  if (type == "l2l") {
+    const std::int64_t key = query + column - window / 2;
+    if (key < 0 || key >= length) return false;
+  }
+  const auto& mask = type == "l2l" ? l2l : type == "l2g" ? l2g : type == "g2g" ? g2g : g2l;
+  return mask.empty() || mask[static_cast<std::size_t>((b * queries + query) * columns + column)] != 0;
+}
+
+bool GoldenMasks::fully_masked(bool global, std::int64_t b, std::int64_t query) const {
+  const std::string own = global ? "g2g" : "l2l", other = global ? "g2l" : "l2g";
+  for (std::int64_t i = 0; i < (global ? globals : window); ++i) {
+    if (allowed(own, b, query, i)) return false;
+  }
+  for (std::int64_t i = 0; i < (global ? length : globals); ++i) {
+    if (allowed(other, b, query, i)) return false;
+  }
+  return true;
+}
+
+GoldenCase::GoldenCase(const std::filesystem::path& path)
+    : file(path),
+      config(etc_config_from_json(parse_json(file.string_attribute("", "config_json"), path.filename().string()),
+                                  path.filename().string(), false)),
+      batch(file.read<std::int32_t>("inputs/token_ids").shape.at(0)),
+      length(file.read<std::int32_t>("inputs/token_ids").shape.at(1)),
+      globals(file.read<std::int32_t>("inputs/global_token_ids").shape.at(1)),
+      masks(file, "inputs", config.local_radius, batch, length, globals) {}
+
+EtcInput GoldenCase::input(std::optional<std::int64_t> only) const {
+  EtcInput input;
+  const std::int64_t count = only ? 1 : batch;
+  for (std::int64_t b = 1; b <= count; ++b) {
+    input.long_offsets.push_back(b * length);
+    input.global_offsets.push_back(b * globals);
+  }
+  const auto ids = [&](const char* name) {
+    const std::vector<std::int32_t> all = ints_or_nothing(file, std::string("inputs/") + name);
+    return only ? part(all, *only, batch) : all;
+  };
+  input.token_ids = ids("token_ids");
+  input.global_token_ids = ids("global_token_ids");
+  input.segment_ids = ids("segment_ids");
+  input.global_segment_ids = ids("global_segment_ids");
+  input.position_ids = ids("position_ids");
+  input.global_position_ids = ids("global_position_ids");
+  const auto adder = [&](const char* name, std::int64_t rows) -> Tensor {
+    if (!file.has(std::string("inputs/") + name)) return {};
+    GoldenArray<float> all = file.read<float>(std::string("inputs/") + name);
+    if (only) all.values = part(all.values, *only, batch);
+    return tensor_of(all, {count * rows, config.hidden_size});
+  };
+  input.long_embedding_adder = adder("long_embedding_adder", length);
+  input.global_embedding_adder = adder("global_embedding_adder", globals);
+  input.labels = (only ? masks.example(*only) : masks).labels(config.local_radius, config.relative_labels());
+  if (only) input.sample_ordinals = {*only};
+  return input;
+}
+
+void load_golden_weights(const GoldenFile& file, const std::string& group, ParameterSet& parameters) {
+  std::set<std::string> names;
+  for (const std::string& name : data_sets_below(file, group)) names.insert(name);
+  for (const auto& parameter : parameters.all()) {
+    if (names.erase(parameter->name) == 0) fail(file.path().string(), "{}: {} is absent", group, parameter->name);
+    const GoldenArray<float> values = file.read<float>(group + "/" + parameter->name);
+    if (values.shape != parameter->shape) fail(file.path().string(), "{}: other shape", parameter->name);
+    std::copy(values.values.begin(), values.values.end(), parameter->allocate().data());
+  }
+  if (!names.empty()) fail(file.path().string(), "{}: {} is not a parameter of the model", group, *names.begin());
+}
+
+GoldenArray<double> best_reference(const GoldenFile& file, const std::string& prefix, const std::string& group,
+                                   const std::string& name) {
+  const std::string precise = prefix + group + "64/" + name;
+  return file.read<double>(file.has(precise) ? precise : prefix + group + "/" + name);
+}
+
+void Worst::see(double difference, const std::string& place) {
+  if (!(difference <= value)) {  // also when it is nan
+    value = difference;
+    where = place;
+  }
+}
+
+void Worst::compare(const std::string& name, const std::vector<double>& expected, const float* actual, double scale,
+                    const std::function<bool(std::int64_t)>& counts) {
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (counts && !counts(static_cast<std::int64_t>(i))) continue;
+    const double difference = std::abs(static_cast<double>(actual[i]) - expected[i]) / scale;
+    if (!(difference <= value)) {
+      see(difference, fmt::format("{}[{}]: expected {}, got {}", name, i, expected[i], actual[i]));
+    }
+  }
+}
+
+GoldenReport::GoldenReport(std::string title, std::vector<std::string> columns) : title_(std::move(title)) {
+  std::string line = fmt::format("{:<30}", "file");
+  for (const std::string& column : columns) line += fmt::format(" {:>10}", column);
+  lines_.push_back(line);
+}
+
+GoldenReport::~GoldenReport() {
+  std::printf("\n%s\n", title_.c_str());
+  for (const std::string& line : lines_) std::printf("  %s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void GoldenReport::row(const std::string& file, const std::vector<std::optional<double>>& figures) {
+  std::string line = fmt::format("{:<30}", file);
+  for (const auto& figure : figures) line += figure ? fmt::format(" {:>10.1e}", *figure) : fmt::format(" {:>10}", "-");
+  lines_.push_back(line);
+}
+
+}  // namespace etc::test

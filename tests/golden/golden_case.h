@@ -1,0 +1,88 @@
+// Golden files of the model: their inputs as engine inputs, their weights as parameters, and comparisons that remember
+// the worst difference.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/parameters.h"
+#include "tests/support/golden_h5.h"
+
+namespace etc::test {
+
+// Golden HDF5 files of this kind; prints "skipped" when there are none.
+std::vector<std::filesystem::path> model_files(const std::string& kind);
+
+// All data sets below a group, as paths relative to it ("etc_document_bert/long_emb_layer_norm/gamma").
+std::vector<std::string> data_sets_below(const GoldenFile& file, const std::string& group);
+
+// The masks and ids of a file's `inputs`, kept as they are in the file; null vectors where absent.
+struct GoldenMasks {
+  std::int64_t batch = 0, length = 0, globals = 0, window = 0;
+  std::vector<std::int32_t> l2l, l2g, g2g, g2l;                  // masks
+  std::vector<std::int32_t> l2l_ids, l2g_ids, g2g_ids, g2l_ids;  // relative ids
+
+  GoldenMasks(const GoldenFile& file, const std::string& group, std::int64_t radius, std::int64_t batch,
+              std::int64_t length, std::int64_t globals);
+  sparse::AttentionLabels labels(std::int64_t radius, std::int64_t relative_labels) const;
+  GoldenMasks example(std::int64_t b) const;  // that example alone
+
+  // Whether the pair counts in a comparison of scores: visible and inside the sequence.
+  bool allowed(const std::string& type, std::int64_t b, std::int64_t query, std::int64_t column) const;
+  // Whether no key at all is visible for this query: the engine's output there is its own (etc-core 5.1).
+  bool fully_masked(bool global, std::int64_t b, std::int64_t query) const;
+
+ private:
+  GoldenMasks() = default;
+};
+
+// A file of kind `etc` or `train`: B examples of exactly L long and G global tokens, padding and packing included.
+struct GoldenCase {
+  explicit GoldenCase(const std::filesystem::path& path);
+
+  GoldenFile file;
+  EtcConfig config;
+  std::int64_t batch = 0, length = 0, globals = 0;
+  GoldenMasks masks;
+
+  // All examples, or example `only`.
+  EtcInput input(std::optional<std::int64_t> only = std::nullopt) const;
+};
+
+// Fills every parameter from the data sets below the group; all must correspond.
+void load_golden_weights(const GoldenFile& file, const std::string& group, ParameterSet& parameters);
+
+// The quantity in float64 where the file has it (group "outputs64"), otherwise in float32 (group "outputs").
+GoldenArray<double> best_reference(const GoldenFile& file, const std::string& prefix, const std::string& group,
+                                   const std::string& name);
+
+// The worst difference of many comparisons, and where it was.
+struct Worst {
+  double value = 0;
+  std::string where;
+
+  void see(double difference, const std::string& place);
+  // Compares element by element; `counts` (null: all) says which elements matter; differences are divided by `scale`.
+  void compare(const std::string& name, const std::vector<double>& expected, const float* actual, double scale = 1,
+               const std::function<bool(std::int64_t)>& counts = nullptr);
+};
+
+// Prints one row per file: the worst figures behind the name.
+class GoldenReport {
+ public:
+  GoldenReport(std::string title, std::vector<std::string> columns);
+  ~GoldenReport();
+  void row(const std::string& file, const std::vector<std::optional<double>>& figures);
+
+ private:
+  std::string title_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace etc::test
