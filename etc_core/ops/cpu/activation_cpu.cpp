@@ -98,32 +98,28 @@ void finish_tile_rows(const TileEpilogue& tile) {
   }
 }
 
-// Sums of `width` columns over all rows; a block of rows is summed in registers, four vectors of columns at a time.
-void add_panel_sums(std::int64_t rows, std::int64_t width, const float* a, std::int64_t stride, float* sums) {
-  constexpr std::int64_t kRowBlock = 512;
+// Columns in groups of four vectors, summed over the rows in registers, then added.
+void add_column_sums_of(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t col = 0; col < width; col += 4 * lanes) {
+  for (std::int64_t col = 0; col < cols; col += 4 * lanes) {
     const auto columns = [&](std::int64_t i) {
-      return hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(width - col - i * lanes, 0, lanes)));
+      return hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(cols - col - i * lanes, 0, lanes)));
     };
     const auto some0 = columns(0), some1 = columns(1), some2 = columns(2), some3 = columns(3);
-    for (std::int64_t first = 0; first < rows; first += kRowBlock) {
-      auto block0 = hn::Zero(d), block1 = hn::Zero(d), block2 = hn::Zero(d), block3 = hn::Zero(d);
-      const std::int64_t end = std::min(rows, first + kRowBlock);
-      for (std::int64_t row = first; row < end; ++row) {
-        const float* from = a + row * stride + col;
-        block0 = hn::Add(block0, hn::MaskedLoad(some0, d, from));
-        block1 = hn::Add(block1, hn::MaskedLoad(some1, d, from + lanes));
-        block2 = hn::Add(block2, hn::MaskedLoad(some2, d, from + 2 * lanes));
-        block3 = hn::Add(block3, hn::MaskedLoad(some3, d, from + 3 * lanes));
-      }
-      float* to = sums + col;
-      hn::BlendedStore(hn::Add(hn::MaskedLoad(some0, d, to), block0), some0, d, to);
-      hn::BlendedStore(hn::Add(hn::MaskedLoad(some1, d, to + lanes), block1), some1, d, to + lanes);
-      hn::BlendedStore(hn::Add(hn::MaskedLoad(some2, d, to + 2 * lanes), block2), some2, d, to + 2 * lanes);
-      hn::BlendedStore(hn::Add(hn::MaskedLoad(some3, d, to + 3 * lanes), block3), some3, d, to + 3 * lanes);
+    auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float* from = a + row * stride + col;
+      sum0 = hn::Add(sum0, hn::MaskedLoad(some0, d, from));
+      sum1 = hn::Add(sum1, hn::MaskedLoad(some1, d, from + lanes));
+      sum2 = hn::Add(sum2, hn::MaskedLoad(some2, d, from + 2 * lanes));
+      sum3 = hn::Add(sum3, hn::MaskedLoad(some3, d, from + 3 * lanes));
     }
+    float* to = sums + col;
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(some0, d, to), sum0), some0, d, to);
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(some1, d, to + lanes), sum1), some1, d, to + lanes);
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(some2, d, to + 2 * lanes), sum2), some2, d, to + 2 * lanes);
+    hn::BlendedStore(hn::Add(hn::MaskedLoad(some3, d, to + 3 * lanes), sum3), some3, d, to + 3 * lanes);
   }
 }
 
@@ -137,11 +133,10 @@ namespace etc::ops::cpu {
 HWY_EXPORT(activation_forward_range);
 HWY_EXPORT(activation_backward_range);
 HWY_EXPORT(finish_tile_rows);
-HWY_EXPORT(add_panel_sums);
+HWY_EXPORT(add_column_sums_of);
 
 namespace {
 constexpr std::int64_t kElements = 1 << 14;  // of a task: 64 KiB per array
-constexpr std::int64_t kColumns = 64;        // of a task of column sums: four cache lines of a row
 }  // namespace
 
 void activation_forward(Activation activation, const float* x, float* y, std::int64_t size) {
@@ -165,10 +160,7 @@ void finish_tile(const TileEpilogue& tile) {
 }
 
 void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums) {
-  parallel_for((cols + kColumns - 1) / kColumns, [&](std::int64_t task) {
-    const std::int64_t first = task * kColumns;
-    HWY_DYNAMIC_DISPATCH(add_panel_sums)(rows, std::min(kColumns, cols - first), a + first, stride, sums + first);
-  });
+  HWY_DYNAMIC_DISPATCH(add_column_sums_of)(rows, cols, a, stride, sums);
 }
 
 }  // namespace etc::ops::cpu

@@ -23,7 +23,7 @@ struct TileEpilogue {
 };
 void finish_tile(const TileEpilogue& tile);
 
-// sums[c] += sum over the rows of a[row, c], rows in blocks of 512: within a block, then block by block.
+// sums[c] += the sum over the rows of a[row, c], on the calling thread.
 void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums);
 
 }  // namespace etc::ops::cpu

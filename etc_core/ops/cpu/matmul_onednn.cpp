@@ -1,46 +1,88 @@
 // The only file that includes oneDNN.
 //
-// It uses the library's plain matrix product, which exists unchanged in versions 2 and 3. Measured on tiles of 64 rows
-// and 192 columns (AVX-512, one core) it runs at the rate of the matmul primitive on one large product, needs no
+// The engine uses the library's plain matrix product, which exists unchanged in versions 2 and 3. On tiles of 64 rows
+// and 192 columns it runs at the rate of the matmul primitive on one large product (bench/matmul_bench.cpp), needs no
 // weights in an opaque order and no cache of primitives, and its rows do not change with their position in the tile.
 #include <omp.h>
 
-#include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl.hpp>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/library_product.h"
 #include "etc_core/ops/cpu/tile_product.h"
 
 namespace etc::ops::cpu {
 
 namespace {
 
-// oneDNN asks OpenMP how many threads it may use; inside a parallel region the answer is one already.
-class OneThread {
+// oneDNN asks OpenMP how many threads it may use. Inside a parallel region the answer is one already.
+class LibraryThreads {
  public:
-  OneThread() : before_(omp_in_parallel() ? 0 : omp_get_max_threads()) {
-    if (before_ > 1) omp_set_num_threads(1);
+  explicit LibraryThreads(int count) : before_(omp_in_parallel() ? count : omp_get_max_threads()), count_(count) {
+    if (before_ != count_) omp_set_num_threads(count_);
   }
-  ~OneThread() {
-    if (before_ > 1) omp_set_num_threads(before_);
+  ~LibraryThreads() {
+    if (before_ != count_) omp_set_num_threads(before_);
   }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
+  LibraryThreads(const LibraryThreads&) = delete;
+  LibraryThreads& operator=(const LibraryThreads&) = delete;
 
  private:
-  int before_;
+  int before_, count_;
 };
 
 }  // namespace
 
 void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                   std::int64_t lda, const float* b, std::int64_t ldb, bool add, float* y, std::int64_t ldy) {
-  const OneThread one_thread;
+  const LibraryThreads one_thread(1);
   const dnnl_status_t status = dnnl_sgemm(transpose_a == Transpose::yes ? 'T' : 'N', 'N', m, n, k, 1.0f, a, lda, b, ldb,
                                           add ? 1.0f : 0.0f, y, ldy);
   if (status != dnnl_success) {
     fail("linear", "oneDNN refused a product of m={}, n={}, k={}, lda={}, ldb={}, ldy={} (status {})", m, n, k, lda,
          ldb, ldy, static_cast<int>(status));
   }
+}
+
+struct LibraryProduct::Primitive {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  dnnl::memory::desc x, y;
+  dnnl::memory weight;
+  dnnl::matmul matmul;
+};
+
+LibraryProduct::LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, const float* weight)
+    : primitive_(std::make_unique<Primitive>()) {
+  using Memory = dnnl::memory;
+  constexpr auto kFloat = Memory::data_type::f32;
+  constexpr auto kRowMajor = Memory::format_tag::ab;
+  const LibraryThreads all_threads(thread_count());
+  Primitive& p = *primitive_;
+  p.x = Memory::desc({m, k}, kFloat, kRowMajor);
+  p.y = Memory::desc({m, n}, kFloat, kRowMajor);
+  const Memory::desc any_order({k, n}, kFloat, Memory::format_tag::any);
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::matmul::primitive_desc description(p.engine, p.x, any_order, p.y);
+#else
+  const dnnl::matmul::primitive_desc description({p.x, any_order, p.y}, p.engine);
+#endif
+  p.matmul = dnnl::matmul(description);
+  Memory plain(Memory::desc({k, n}, kFloat, kRowMajor), p.engine, const_cast<float*>(weight));
+  p.weight = Memory(description.weights_desc(), p.engine);
+  dnnl::reorder(plain, p.weight).execute(p.stream, plain, p.weight);
+  p.stream.wait();
+}
+
+LibraryProduct::~LibraryProduct() = default;
+
+void LibraryProduct::run(const float* x, float* y) const {
+  const LibraryThreads all_threads(thread_count());
+  Primitive& p = *primitive_;
+  dnnl::memory source(p.x, p.engine, const_cast<float*>(x)), target(p.y, p.engine, y);
+  p.matmul.execute(p.stream, {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, p.weight}, {DNNL_ARG_DST, target}});
+  p.stream.wait();
 }
 
 }  // namespace etc::ops::cpu

@@ -232,6 +232,15 @@ TEST_CASE("gradients of a dense layer are the products of the formula", "[core][
       REQUIRE(dw.guards_intact());
       REQUIRE(db.guards_intact());
 
+      // The bias alone: the same blocks, the same bits.
+      Guarded db_alone(db_before);
+      a.dx = nullptr;
+      a.dweight = nullptr;
+      a.dbias = db_alone.data();
+      ops::linear_backward(Device::cpu, a);
+      REQUIRE(same_bits(db_alone.values(), db.values()));
+      REQUIRE(db_alone.guards_intact());
+
       // Added to what was there; only dx, so x may be missing.
       Strided sum(rows, in, 1, 3);
       Reals sum64 = to_double(dx_before);

@@ -1,0 +1,253 @@
+// Speed of dense layers against one plain call of the matrix library, and of the row-wise operators against a copy.
+//
+//   bench_matmul [--rows 4096] [--repeat 7] [--threads 1,2]
+//
+// All variants of a shape take turns, so that a slow moment of the machine hits them alike. Printed are the median with
+// the spread of the repeats, and the share of the library's median for that shape (products) or of a copy (rows).
+// Caches are not flushed between repeats: the layers of a model find their input in cache, too, where it fits.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/random.h"
+#include "etc_core/ops/activation.h"
+#include "etc_core/ops/cpu/library_product.h"
+#include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/linear.h"
+#include "etc_core/ops/register.h"
+
+namespace {
+
+using namespace etc;
+
+struct Options {
+  std::int64_t rows = 4096;
+  int repeat = 7;
+  std::vector<int> threads = {1, 2};
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i];
+    if (i + 1 == argc || (name != "--rows" && name != "--repeat" && name != "--threads")) {
+      fail_usage("bench_matmul", "expected [--rows M] [--repeat N] [--threads 1,2], got \"{}\"", name);
+    }
+    std::istringstream value(argv[i + 1]);
+    if (name == "--rows") value >> options.rows;
+    if (name == "--repeat") value >> options.repeat;
+    if (name == "--threads") {
+      options.threads.clear();
+      for (std::string count; std::getline(value, count, ',');) options.threads.push_back(std::stoi(count));
+    }
+  }
+  if (options.rows < 1 || options.repeat < 1 || options.threads.empty()) {
+    fail_usage("bench_matmul", "expected positive numbers");
+  }
+  return options;
+}
+
+std::vector<float> numbers(std::int64_t count, std::uint64_t seed) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = uniform_from_bits(philox({static_cast<std::uint32_t>(i), 0, 0, 0}, seed)[0]) - 0.5f;
+  }
+  return values;
+}
+
+struct Variant {
+  std::string name;
+  double work;  // floating-point operations, or bytes
+  std::function<void()> run;
+};
+
+// Runs the variants in turns and prints a line for each; the first is what the others are compared with.
+void measure(const std::vector<Variant>& variants, int repeat, const char* unit) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::vector<double>> rates(variants.size());
+  for (const Variant& variant : variants) variant.run();  // warm-up
+  for (int turn = 0; turn < repeat; ++turn) {
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      const auto begin = Clock::now();
+      variants[i].run();
+      rates[i].push_back(variants[i].work / std::chrono::duration<double>(Clock::now() - begin).count() / 1e9);
+    }
+  }
+  double first = 0;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    std::sort(rates[i].begin(), rates[i].end());
+    const double median = rates[i][rates[i].size() / 2];
+    if (i == 0) first = median;
+    std::printf("  %-40s %7.1f %s (%.1f to %.1f)  %5.1f %%\n", variants[i].name.c_str(), median, unit, rates[i].front(),
+                rates[i].back(), 100 * median / first);
+  }
+}
+
+void check_equal(const std::vector<float>& a, const std::vector<float>& b, std::int64_t in) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!(std::fabs(a[i] - b[i]) <= 1e-6 * static_cast<double>(in))) {
+      fail("bench_matmul", "element {}: the library says {}, the tiles {}", i, a[i], b[i]);
+    }
+  }
+}
+
+void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
+  const std::int64_t rows = options.rows;
+  const auto x = numbers(rows * in, 1), weight = numbers(in * out, 2), bias = numbers(out, 3);
+  const auto dz = numbers(rows * out, 4);
+  std::vector<float> y(static_cast<std::size_t>(rows * out)), expected(y.size()), z(y.size());
+  std::vector<float> dx(x.size()), dweight(weight.size()), dbias(bias.size());
+  const ops::cpu::LibraryProduct library(rows, out, in, weight.data());
+  const auto packed = ops::pack_weights(Device::cpu, weight.data(), in, out, ops::WeightLayout::in_out);
+
+  ops::LinearForward plain;
+  plain.rows = rows;
+  plain.in = in;
+  plain.out = out;
+  plain.x = x.data();
+  plain.x_stride = in;
+  plain.weight = weight.data();
+  plain.y = y.data();
+  plain.y_stride = out;
+  ops::LinearForward with_packed = plain;
+  with_packed.weight = nullptr;
+  with_packed.packed = &packed;
+  ops::LinearForward with_gelu = with_packed;
+  with_gelu.bias = bias.data();
+  with_gelu.activation = ops::Activation::gelu;
+  ops::LinearForward training = with_gelu;
+  training.packed = nullptr;
+  training.weight = weight.data();
+  training.pre_activation = z.data();
+  ops::LinearBackward input_gradient;
+  input_gradient.rows = rows;
+  input_gradient.in = in;
+  input_gradient.out = out;
+  input_gradient.dz = dz.data();
+  input_gradient.dz_stride = out;
+  input_gradient.x = x.data();
+  input_gradient.x_stride = in;
+  ops::LinearBackward weight_gradient = input_gradient;
+  input_gradient.weight = weight.data();
+  input_gradient.dx = dx.data();
+  input_gradient.dx_stride = in;
+  weight_gradient.dweight = dweight.data();
+  weight_gradient.dbias = dbias.data();
+
+  library.run(x.data(), expected.data());
+  ops::linear(Device::cpu, plain);
+  check_equal(expected, y, in);
+
+  const double work = 2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+  std::printf("%lld x %lld -> %lld\n", static_cast<long long>(rows), static_cast<long long>(in),
+              static_cast<long long>(out));
+  measure({{"library, one call, weights reordered", work, [&] { library.run(x.data(), y.data()); }},
+           {"linear, packed weights", work, [&] { ops::linear(Device::cpu, with_packed); }},
+           {"linear, packing", work, [&] { ops::linear(Device::cpu, plain); }},
+           {"linear, packed, bias + gelu", work, [&] { ops::linear(Device::cpu, with_gelu); }},
+           {"linear, packing, bias + gelu, z kept", work, [&] { ops::linear(Device::cpu, training); }},
+           {"gradient of x, packing", work, [&] { ops::linear_backward(Device::cpu, input_gradient); }},
+           {"gradients of weight and bias", work, [&] { ops::linear_backward(Device::cpu, weight_gradient); }}},
+          options.repeat, "GFLOP/s");
+}
+
+// Bytes are those that must move: every operand once in, every result once out.
+void measure_rows(const Options& options, std::int64_t cols) {
+  const std::int64_t rows = options.rows;
+  const auto x = numbers(rows * cols, 1), branch = numbers(rows * cols, 2), dy = numbers(rows * cols, 3);
+  const auto gamma = numbers(cols, 4), beta = numbers(cols, 5);
+  std::vector<float> y(x.size()), sum(x.size()), dx(x.size()), dbranch(x.size()), dgamma(gamma.size()),
+      dbeta(beta.size()), mean(static_cast<std::size_t>(rows)), rstd(mean.size());
+  const std::int64_t offsets[] = {0, rows};
+  const std::uint64_t ordinals[] = {1};
+  ops::HiddenDropout dropout{0.1f, 1, 0, DropoutSite::long_feed_forward, 1, offsets, ordinals};
+
+  ops::LayerNormForward norm;
+  norm.rows = rows;
+  norm.cols = cols;
+  norm.x = x.data();
+  norm.gamma = gamma.data();
+  norm.beta = beta.data();
+  norm.y = y.data();
+  ops::LayerNormForward residual = norm;
+  residual.branch = branch.data();
+  residual.sum = sum.data();
+  residual.mean = mean.data();
+  residual.rstd = rstd.data();
+  ops::LayerNormForward training = residual;
+  training.dropout = dropout;
+  ops::LayerNormBackward back;
+  back.rows = rows;
+  back.cols = cols;
+  back.dy = dy.data();
+  back.sum = sum.data();
+  back.mean = mean.data();
+  back.rstd = rstd.data();
+  back.gamma = gamma.data();
+  back.dx = dx.data();
+  back.dbranch = dbranch.data();
+  back.dgamma = dgamma.data();
+  back.dbeta = dbeta.data();
+  ops::LayerNormBackward back_dropout = back;
+  back_dropout.dropout = dropout;
+
+  const double array = static_cast<double>(x.size()) * sizeof(float);
+  std::printf("rows of %lld x %lld\n", static_cast<long long>(rows), static_cast<long long>(cols));
+  measure(
+      {{"copy", 2 * array,
+        [&] {
+          parallel_for(rows, [&](std::int64_t row) {
+            std::memcpy(y.data() + row * cols, x.data() + row * cols, static_cast<std::size_t>(cols) * 4);
+          });
+        }},
+       {"layer norm", 2 * array, [&] { ops::layer_norm(Device::cpu, norm); }},
+       {"residual + layer norm, saving", 4 * array, [&] { ops::layer_norm(Device::cpu, residual); }},
+       {"residual + dropout + layer norm, saving", 4 * array, [&] { ops::layer_norm(Device::cpu, training); }},
+       {"layer norm backward", 4 * array, [&] { ops::layer_norm_backward(Device::cpu, back); }},
+       {"layer norm backward with dropout", 4 * array, [&] { ops::layer_norm_backward(Device::cpu, back_dropout); }},
+       {"gelu", 2 * array,
+        [&] { ops::activation_forward(Device::cpu, ops::Activation::gelu, x.data(), y.data(), rows * cols); }},
+       {"gelu backward", 3 * array,
+        [&] {
+          ops::activation_backward(Device::cpu, ops::Activation::gelu, x.data(), dy.data(), dx.data(), rows * cols);
+        }}},
+      options.repeat, "GB/s   ");
+}
+
+void run(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  ops::register_cpu_ops();
+  std::printf("%s; share: of the first line of each block\n", instruction_set().c_str());
+  for (const int threads : options.threads) {
+    set_thread_count(threads);
+    std::printf("threads: %d\n", threads);
+    measure_linear(options, 768, 768);
+    measure_linear(options, 768, 3072);
+    measure_linear(options, 3072, 768);
+    measure_rows(options, 768);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(argc, argv);
+    return 0;
+  } catch (const etc::UsageError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
