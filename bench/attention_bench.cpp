@@ -1,0 +1,281 @@
+// How fast the two sparse operators are, beside what people would otherwise call: oneDNN's batched products on window
+// blocks, and beside the machine's rate on a large matrix product. All lines of one thread count are measured in one
+// interleaved run, so that a slow moment of the machine hits all of them.
+//
+//   build/cpu/bench_attention [--csv] [--cpu-time] [--repeats N] [--threads 1,2] [--length L] [--only TEXT]
+//
+// --cpu-time counts the processor time of all threads divided by their number instead of the wall clock: on a machine
+// shared with other work it leaves out the time they had. --only measures the lines whose name contains TEXT.
+// GFLOP/s counts useful operations only: 2*D per visible pair and product, 2 products forward, 5 backward (4 when
+// scores carry p and nothing is rewound). Masked pairs, softmax, labels, q·rel and scores cost time but count nothing.
+// The products of oneDNN leave softmax, masks and gathering of the blocks out altogether.
+#include <omp.h>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/cases/attention.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "sparse/register_cpu.h"
+#include "sparse/scores.h"
+
+namespace {
+
+using namespace etc;
+using bench::AttentionCase;
+using bench::AttentionProblem;
+using bench::Labels;
+using bench::Side;
+using bench::Structure;
+using sparse::ScoreGradientMode;
+using sparse::ScoreMode;
+
+struct Item {
+  std::string name;
+  double operations = 0.0;
+  std::function<void()> run;
+  std::vector<double> seconds;
+};
+
+// c [batch, m, n] = a [batch, m, k] · b [batch, k, n] with any strides; one oneDNN primitive.
+class BatchedProduct {
+ public:
+  using Dims = dnnl::memory::dims;
+  BatchedProduct(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
+                 bool b_transposed)
+      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+    const auto type = dnnl::memory::data_type::f32;
+    const dnnl::memory::desc a({batch, m, k}, type, a_transposed ? Dims{m * k, 1, m} : Dims{m * k, k, 1});
+    const dnnl::memory::desc b({batch, k, n}, type, b_transposed ? Dims{n * k, 1, k} : Dims{n * k, n, 1});
+    const dnnl::memory::desc c({batch, m, n}, type, Dims{m * n, n, 1});
+    product_ = dnnl::matmul(dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, c), engine_));
+    arguments_ = {{DNNL_ARG_SRC, filled(a)}, {DNNL_ARG_WEIGHTS, filled(b)}, {DNNL_ARG_DST, filled(c)}};
+  }
+  void run() {
+    product_.execute(stream_, arguments_);
+    stream_.wait();
+  }
+
+ private:
+  dnnl::memory filled(const dnnl::memory::desc& desc) {
+    dnnl::memory memory(desc, engine_);
+    auto* values = static_cast<float*>(memory.get_data_handle());
+    for (std::size_t i = 0; i < desc.get_size() / sizeof(float); ++i) values[i] = 1e-3f * static_cast<float>(i % 1000);
+    return memory;
+  }
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  dnnl::matmul product_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+// The machine's rate: 2048 x 2048 x 2048 with weights packed as oneDNN likes them.
+Item large_product() {
+  constexpr std::int64_t kSize = 2048;
+  auto product = std::make_shared<BatchedProduct>(1, kSize, kSize, kSize, false, false);
+  return {"oneDNN 2048x2048x2048", 2.0 * kSize * kSize * kSize, [product] { product->run(); }, {}};
+}
+
+// The products of windowed attention as the reference blocks them: queries in blocks of radius+1, keys in three of
+// them; global keys as a dense product per head. Forward q·k, p·v; backward these and dp, dq, dk, dv without the second
+// p·v.
+Item blocked_products(const AttentionCase& c, const AttentionProblem& problem, bool backward) {
+  const std::int64_t block = c.radius + 1, blocks = (c.lengths[0] + block - 1) / block, d = c.head_size;
+  std::vector<std::shared_ptr<BatchedProduct>> products;
+  const auto add = [&](std::int64_t batch, std::int64_t queries, std::int64_t keys) {
+    products.push_back(std::make_shared<BatchedProduct>(batch, queries, keys, d, false, true));   // q·k
+    products.push_back(std::make_shared<BatchedProduct>(batch, queries, d, keys, false, false));  // p·v, or dq
+    if (!backward) return;
+    products.push_back(std::make_shared<BatchedProduct>(batch, queries, keys, d, false, true));  // dp
+    products.push_back(std::make_shared<BatchedProduct>(batch, keys, d, queries, true, false));  // dk
+    products.push_back(std::make_shared<BatchedProduct>(batch, keys, d, queries, true, false));  // dv
+  };
+  add(c.heads * blocks, block, 3 * block);
+  if (c.globals[0] > 0) add(c.heads, c.lengths[0], c.globals[0]);
+  return {backward ? "oneDNN products on window blocks, backward" : "oneDNN products on window blocks, forward",
+          problem.useful_operations(backward ? 5 : 2),
+          [products] {
+            for (const auto& product : products) product->run();
+          },
+          {}};
+}
+
+// One operator with running scores of both types.
+struct ScoredProblem {
+  AttentionProblem problem;
+  Buffer<sparse::ScoreElement> running[2];
+  Buffer<float> gradient[2];
+
+  ScoredProblem(const AttentionCase& c, std::shared_ptr<const Structure> structure, Side side)
+      : problem(c, std::move(structure), side) {
+    for (int t = 0; t < 2; ++t) {
+      const std::int64_t elements = sparse::score_elements(problem.tiles(t), c.heads);
+      running[t] = Buffer<sparse::ScoreElement>(elements, Purpose::scores);
+      gradient[t] = Buffer<float>(elements, Purpose::scores);
+      running[t].zero();
+      gradient[t].zero();
+    }
+  }
+  void forward(ScoreMode mode) {
+    problem.forward({mode, running[0].data(), 1.0f, 0}, {mode, running[1].data(), 1.0f, 0});
+  }
+  // Every timed step leaves C as it was: a forward that adds is followed by a backward that rewinds.
+  void backward(ScoreGradientMode mode, bool rewind) {
+    problem.backward({mode, running[0].data(), gradient[0].data(), 1.0f, rewind, 0},
+                     {mode, running[1].data(), gradient[1].data(), 1.0f, rewind, 0});
+  }
+};
+
+void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::shared_ptr<const Structure>& structure,
+                  Side side) {
+  const std::string name = std::string(side == Side::long_side ? "long" : "global") + ", " + c.name + ": ";
+  auto plain = std::make_shared<AttentionProblem>(c, structure, side);
+  auto scored = std::make_shared<ScoredProblem>(c, structure, side);
+  scored->forward(ScoreMode::write);
+  scored->forward(ScoreMode::add);
+  const double forward = plain->useful_operations(2), backward = plain->useful_operations(5);
+  items.push_back({name + "forward", forward, [plain] { plain->forward(); }, {}});
+  items.push_back({name + "backward", backward, [plain] { plain->backward(); }, {}});
+  items.push_back(
+      {name + "forward, scores add_unkept", forward, [scored] { scored->forward(ScoreMode::add_unkept); }, {}});
+  items.push_back({name + "forward, scores write", forward, [scored] { scored->forward(ScoreMode::write); }, {}});
+  items.push_back({name + "forward, scores add", forward, [scored] { scored->forward(ScoreMode::add); }, {}});
+  items.push_back({name + "forward, scores read", forward / 2, [scored] { scored->forward(ScoreMode::read); }, {}});
+  items.push_back({name + "backward, scores inner, rewind",
+                   backward,
+                   [scored] { scored->backward(ScoreGradientMode::inner, true); },
+                   {}});
+  items.push_back({name + "backward, scores first, no rewind",
+                   backward * 4 / 5,
+                   [scored] { scored->backward(ScoreGradientMode::first, false); },
+                   {}});
+}
+
+struct Options {
+  bool csv = false;
+  bool cpu_time = false;
+  std::string only;
+  int repeats = 7;
+  std::vector<int> threads = {1, 2};
+  std::int64_t length = 4096;
+};
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double now(bool cpu_time, int threads) {
+  timespec time{};
+  clock_gettime(cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return (static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec)) / (cpu_time ? threads : 1);
+}
+
+void measure(std::vector<Item>& items, const Options& options, int threads) {
+  for (Item& item : items) item.run();  // warm-up
+  for (int r = 0; r < options.repeats; ++r) {
+    for (Item& item : items) {
+      const double start = now(options.cpu_time, threads);
+      item.run();
+      item.seconds.push_back(now(options.cpu_time, threads) - start);
+    }
+  }
+}
+
+void print(const std::vector<Item>& items, int threads, bool csv) {
+  const double rate = items[0].operations / median(items[0].seconds);
+  if (!csv)
+    std::printf("\n%d thread%s%51s %9s %9s %9s %6s\n", threads, threads == 1 ? " " : "s", "ms", "min", "max", "GFLOP/s",
+                "rate");
+  for (const Item& item : items) {
+    const double middle = median(item.seconds);
+    const auto [low, high] = std::minmax_element(item.seconds.begin(), item.seconds.end());
+    const double gigaflops = item.operations / middle * 1e-9, percent = 100.0 * item.operations / middle / rate;
+    if (csv) {
+      std::printf("%d,\"%s\",%.6f,%.6f,%.6f,%.2f,%.2f\n", threads, item.name.c_str(), middle, *low, *high, gigaflops,
+                  percent);
+    } else {
+      std::printf("%-56s %7.2f %9.2f %9.2f %9.1f %5.0f%%\n", item.name.c_str(), middle * 1e3, *low * 1e3, *high * 1e3,
+                  gigaflops, percent);
+    }
+  }
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--csv" || name == "--cpu-time") {
+      (name == "--csv" ? options.csv : options.cpu_time) = true;
+      continue;
+    }
+    if (i + 1 == argc) fail_usage("bench_attention", "unknown option or missing value: {}", name);
+    const std::string value = argv[++i];
+    if (name == "--repeats") {
+      options.repeats = std::max(1, std::stoi(value));
+    } else if (name == "--only") {
+      options.only = value;
+    } else if (name == "--length") {
+      options.length = std::stoll(value);
+    } else if (name == "--threads") {
+      options.threads.clear();
+      for (std::size_t at = 0; at < value.size(); at = std::min(value.find(',', at), value.size() - 1) + 1) {
+        options.threads.push_back(std::stoi(value.substr(at)));
+      }
+    } else {
+      fail_usage("bench_attention", "unknown option {}", name);
+    }
+  }
+  return options;
+}
+
+void run(const Options& options) {
+  sparse::register_cpu_kernels();
+  const std::int64_t length = options.length;
+  const AttentionCase with_globals{"230 globals", {length}, {230}, 84, 12, 64, 32, Labels::document};
+  const AttentionCase window_only{"window only", {length}, {0}, 84, 12, 64, 32, Labels::document};
+  const AttentionCase hard{"hard g2l", {length}, {230}, 84, 12, 64, 32, Labels::hard};
+  if (options.csv) std::printf("threads,what,median_s,min_s,max_s,gflops,percent_of_large_product\n");
+  for (int threads : options.threads) {
+    set_thread_count(threads);
+    omp_set_num_threads(threads);
+    std::vector<Item> items = {large_product()};
+    for (const AttentionCase& c : {window_only, with_globals}) {
+      const auto structure = std::make_shared<const Structure>(c);
+      const AttentionProblem problem(c, structure, Side::long_side);
+      items.push_back(blocked_products(c, problem, false));
+      items.push_back(blocked_products(c, problem, true));
+      add_operator(items, c, structure, Side::long_side);
+    }
+    for (const AttentionCase& c : {with_globals, hard}) {
+      add_operator(items, c, std::make_shared<const Structure>(c), Side::global_side);
+    }
+    items.erase(std::remove_if(items.begin() + 1, items.end(),
+                               [&](const Item& item) { return item.name.find(options.only) == std::string::npos; }),
+                items.end());
+    measure(items, options, threads);
+    print(items, threads, options.csv);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    run(parse(argc, argv));
+    return 0;
+  } catch (const etc::UsageError& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
