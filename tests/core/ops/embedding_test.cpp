@@ -100,15 +100,16 @@ TEST_CASE("an id outside its table is named with example and position", "[core][
 
 TEST_CASE("a table's gradient sums its tokens in order, for any thread count", "[core][ops]") {
   ops::register_cpu_ops();
-  const std::int64_t rows = 500, limit = 20;
-  for (const std::int64_t cols : {1, 24, 300}) {
-    CAPTURE(cols);
+  const std::int64_t rows = 500;
+  // Twenty ids as of tokens, five as of segments: these sum their tokens in several blocks.
+  for (const auto& [limit, cols] : {std::pair<std::int64_t, std::int64_t>{20, 1}, {20, 24}, {5, 300}}) {
+    CAPTURE(limit, cols);
     const auto de = random_floats(rows * cols, 1);
     auto ids = random_ids(rows, static_cast<std::int32_t>(limit) - 3, 2);
     ids[5] = -1;
     ids[6] = static_cast<std::int32_t>(limit);
     const auto before = random_floats(limit * cols, 3);
-    const auto run = [&] {
+    const auto run = [&, limit = limit, cols = cols] {
       Guarded dtable(before);
       ops::EmbeddingBackward a;
       a.rows = rows;
