@@ -1,0 +1,253 @@
+// One fused attention sub-layer against the published implementation: the projections and operators the model uses,
+// with sizes, sharing, masks, ids and carried scores of every group of the golden files of kind `fused_attention`.
+#include <cmath>
+#include <map>
+#include <memory>
+
+#include "etc_core/autograd/attention.h"
+#include "tests/golden/golden_case.h"
+#include "tests/support/catch.h"
+
+using namespace etc;
+using sparse::AttentionType;
+using test::GoldenFile;
+using test::GoldenReport;
+using test::Worst;
+
+namespace {
+
+const std::string kTypes[] = {"l2l", "l2g", "g2g", "g2l"};
+
+// A [B, N, queries, columns] array of the file in the engine's external form, [N, T, W] for l2l, and back.
+std::vector<float> exchanged(const std::vector<float>& from, const std::string& type, std::int64_t batch,
+                             std::int64_t heads, bool to_engine) {
+  if (type != "l2l") return from;
+  std::vector<float> to(from.size());
+  const std::int64_t block = static_cast<std::int64_t>(from.size()) / batch / heads;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t n = 0; n < heads; ++n) {
+      const std::int64_t file = (b * heads + n) * block, engine = (n * batch + b) * block;
+      const std::int64_t source = to_engine ? file : engine, target = to_engine ? engine : file;
+      std::copy_n(from.begin() + source, block, to.begin() + target);
+    }
+  }
+  return to;
+}
+
+class FusedAttention {
+ public:
+  FusedAttention(const GoldenFile& file, const std::string& group)
+      : file_(file),
+        prefix_(group + "/"),
+        batch_(integer("batch")),
+        length_(integer("long_len")),
+        globals_(integer("global_len")),
+        radius_(integer("local_radius")),
+        heads_(integer("num_heads")),
+        labels_(integer("relative_vocab_size")),
+        masks_(file, prefix_ + "inputs", radius_, batch_, length_, globals_) {
+    for (const std::string& name : test::data_sets_below(file, prefix_ + "weights")) {
+      const auto shape = file.read<float>(prefix_ + "weights/" + name).shape;
+      parameters_.add(name, shape, {Initializer::Kind::zeros, 0});
+    }
+    test::load_golden_weights(file, prefix_ + "weights", parameters_);
+    residual_ = file.has_attribute(group, "residual");
+    if (residual_) {
+      layer_ = integer("layer_index");
+      mean_ = file.string_attribute(group, "residual") == "mean";
+    }
+  }
+
+  // Runs forward and backward; each Worst takes the differences of its kind.
+  void compare(bool recording, Worst& outputs, Worst& scores, Worst& gradients) {
+    const Var of_long(states("long", length_), recording), of_global(states("global", globals_), recording);
+    Tape tape(recording);
+    const std::int64_t long_size = dense("long_query").out(), global_size = global_query().out();
+    // The two sides may have heads of different sizes, so each operator has its own batch facts.
+    const auto long_batch = batch(long_size / heads_, recording), global_batch = batch(global_size / heads_, recording);
+    const auto kv = [&](const char* own, const char* shared) {
+      return flag("share_qkv_projections") ? "l2l" : flag("share_kv_projections") ? shared : own;
+    };
+    const auto project = [&](const Var& x, const std::string& type, const char* what) {
+      return Columns{linear(tape, x, dense(type + what)), 0};
+    };
+    const Columns q = {linear(tape, of_long, dense("long_query")), 0};
+    const Columns gq = {linear(tape, of_global, global_query()), 0};
+    std::vector<Var> results = {
+        long_attention(tape, long_batch, layer_, Pass::forward,
+                       {q, project(of_long, "l2l", "_key"), project(of_long, "l2l", "_value"),
+                        project(of_global, kv("l2g", "l2l"), "_key"), project(of_global, kv("l2g", "l2l"), "_value"),
+                        tables("long_qkv_attention/qkv_relative_attention")}),
+        global_attention(tape, global_batch, layer_, Pass::forward,
+                         {gq, project(of_global, kv("g2g", "g2g"), "_key"),
+                          project(of_global, kv("g2g", "g2g"), "_value"), project(of_long, kv("g2l", "g2g"), "_key"),
+                          project(of_long, kv("g2l", "g2g"), "_value"), tables("global_qkv_attention")})};
+    results[0] = linear(tape, results[0], single("long_output_projection"));
+    results[1] =
+        linear(tape, results[1],
+               single(flag("share_att_output_projection") ? "long_output_projection" : "global_output_projection"));
+    const char* names[] = {"long", "global"};
+    for (std::size_t side = 0; side < 2; ++side) {
+      const auto expected = test::best_reference(file_, prefix_, "outputs", names[side]);
+      outputs.compare(prefix_ + names[side], expected.values, results[side].value().data());
+    }
+    for (int type = 0; residual_ && type < 4; ++type) {
+      const std::vector<float> ours = external(*(type < 2 ? long_batch : global_batch), type, false);
+      const auto expected = test::best_reference(file_, prefix_, "outputs", "scores_" + kTypes[type]);
+      const std::int64_t queries = expected.shape.at(2), columns = expected.shape.at(3);
+      scores.compare(prefix_ + "scores_" + kTypes[type], expected.values, ours.data(), 1, [&](std::int64_t i) {
+        return masks_.allowed(kTypes[type], i / columns / queries / heads_, i / columns % queries, i % columns);
+      });
+    }
+    if (!recording) return;
+    for (std::size_t side = 0; side < 2; ++side) {
+      const auto w = file_.read<float>(prefix_ + "loss/W_" + names[side]).values;
+      std::copy(w.begin(), w.end(), results[side].grad().data());
+    }
+    results.clear();
+    tape.backward();
+    std::map<std::string, std::vector<float>> ours;
+    const auto keep = [&](const std::string& name, const Tensor& gradient) {
+      ours[name] = {gradient.data(), gradient.data() + gradient.size()};
+    };
+    keep("inputs_long", of_long.gradient()->tensor());
+    keep("inputs_global", of_global.gradient()->tensor());
+    for (const auto& parameter : parameters_.all()) {
+      if (parameter->grad) keep("weights/" + parameter->name, parameter->grad);
+    }
+    for (int type = 0; residual_ && type < 4; ++type) {
+      ours["prev_scores_" + kTypes[type]] = external(*(type < 2 ? long_batch : global_batch), type, true);
+    }
+    compare_gradients(ours, gradients);
+  }
+
+ private:
+  std::int64_t integer(const std::string& name) const { return file_.int_attribute(prefix_, name); }
+  bool flag(const std::string& name) const { return integer(name) != 0; }
+
+  Tensor states(const std::string& side, std::int64_t rows) const {
+    const auto array = file_.read<float>(prefix_ + "inputs/" + side);
+    return Tensor::from(array.values, {batch_ * rows, array.shape.at(2)}, Purpose::activations);
+  }
+  Dense single(const std::string& name) {
+    const std::string full = "fused_global_local_att/" + name;
+    Dense result;
+    result.parts = {{&parameters_.at(full + "/kernel"), &parameters_.at(full + "/bias")}};
+    return result;
+  }
+  Dense dense(const std::string& name) { return single(name + "_projection/linear"); }
+  Dense global_query() { return dense(flag("share_qkv_projections") ? "long_query" : "global_query"); }
+  RelativeParameters tables(const std::string& name) {
+    const std::string full = "fused_global_local_att/" + name;
+    return {parameters_.find(full + "/relative_emb_table"), parameters_.find(full + "/relative_bias_table")};
+  }
+
+  std::shared_ptr<AttentionBatch> batch(std::int64_t head_size, bool recording) const {
+    auto result = std::make_shared<AttentionBatch>();
+    const sparse::AttentionLabels labels = masks_.labels(radius_, labels_);
+    std::vector<std::int64_t> long_offsets, global_offsets;
+    for (std::int64_t b = 0; b <= batch_; ++b) {
+      long_offsets.push_back(b * length_);
+      global_offsets.push_back(b * globals_);
+    }
+    sparse::LabelTensors tensors;
+    tensors.examples = batch_;
+    tensors.long_offsets = long_offsets.data();
+    tensors.global_offsets = global_offsets.data();
+    tensors.radius = radius_;
+    tensors.relative_labels = labels.long_relative ? labels_ : 0;
+    tensors.l2l = labels.l2l.data();
+    tensors.l2g = labels.l2g.data();
+    tensors.g2g = labels.g2g.data();
+    tensors.g2l = labels.g2l.data();
+    result->long_tiles = sparse::build_long_tiles(tensors);
+    result->global_tiles = sparse::build_global_tiles(tensors);
+    result->long_relative = labels.long_relative;
+    result->global_relative = labels.global_relative;
+    result->heads = heads_;
+    result->head_size = head_size;
+    if (residual_) {
+      sparse::ScoreOptions options;
+      options.layers = layer_ + 1;
+      options.heads = heads_;
+      options.types = {true, true, true, true};
+      options.running_mean = mean_;
+      options.training = recording;
+      options.keep_last = true;
+      result->scores.emplace(options, result->long_tiles, result->global_tiles);
+      std::array<std::vector<float>, 4> before;
+      std::array<const float*, sparse::kAttentionTypes> pointers{};
+      for (std::size_t type = 0; type < 4; ++type) {
+        before[type] = exchanged(file_.read<float>(prefix_ + "inputs/prev_scores_" + kTypes[type]).values, kTypes[type],
+                                 batch_, heads_, true);
+        pointers[type] = before[type].data();
+      }
+      if (layer_ > 0) result->scores->import_running(layer_ - 1, pointers);
+    }
+    return result;
+  }
+
+  // C, or dC, of one type as the file has it.
+  std::vector<float> external(const AttentionBatch& batch, int type, bool gradient) const {
+    const auto& tiles = type == 0   ? batch.long_tiles.l2l
+                        : type == 1 ? batch.long_tiles.l2g
+                        : type == 2 ? batch.global_tiles.g2g
+                                    : batch.global_tiles.g2l;
+    std::vector<float> values(static_cast<std::size_t>(sparse::external_score_elements(tiles, heads_)));
+    if (gradient) {
+      batch.scores->export_gradient(static_cast<AttentionType>(type), values.data());
+    } else {
+      batch.scores->export_running(static_cast<AttentionType>(type), values.data());
+    }
+    return exchanged(values, kTypes[type], batch_, heads_, false);
+  }
+
+  void compare_gradients(const std::map<std::string, std::vector<float>>& ours, Worst& worst) const {
+    std::map<std::string, std::vector<double>> expected;
+    double largest = 0;
+    for (const std::string& name : test::data_sets_below(file_, prefix_ + "grads")) {
+      expected[name] = test::best_reference(file_, prefix_, "grads", name).values;
+      for (const double x : expected[name]) largest = std::max(largest, std::abs(x));
+    }
+    REQUIRE(expected.size() == ours.size());
+    for (const auto& [name, values] : expected) {
+      CAPTURE(name);
+      REQUIRE(ours.count(name) == 1);
+      double own = 0.01 * largest;
+      for (const double x : values) own = std::max(own, std::abs(x));
+      worst.compare(prefix_ + name, values, ours.at(name).data(), own);
+    }
+  }
+
+  const GoldenFile& file_;
+  std::string prefix_;
+  std::int64_t batch_, length_, globals_, radius_, heads_, labels_, layer_ = 0;
+  bool residual_ = false, mean_ = false;
+  test::GoldenMasks masks_;
+  ParameterSet parameters_;
+};
+
+}  // namespace
+
+TEST_CASE("a fused attention sub-layer is that of the published model", "[golden]") {
+  register_cpu_backend();
+  const auto files = test::model_files("fused_attention");
+  if (files.empty()) return;
+  GoldenReport report("golden fused_attention: worst difference (outputs, scores: absolute; gradients: relative)",
+                      {"outputs", "scores", "gradients"});
+  for (const auto& path : files) {
+    const GoldenFile file(path);
+    for (const std::string& group : file.groups()) {
+      CAPTURE(path.filename().string(), group);
+      FusedAttention golden(file, group);
+      Worst outputs, scores, gradients;
+      golden.compare(false, outputs, scores, gradients);
+      golden.compare(true, outputs, scores, gradients);
+      report.row(path.stem().string() + "/" + group, {outputs.value, scores.value, gradients.value});
+      CAPTURE(outputs.where, scores.where, gradients.where);
+      CHECK(outputs.value <= 1e-5);
+      CHECK(scores.value <= 1e-5);
+      CHECK(gradients.value <= 1e-5);
+    }
+  }
+}
