@@ -69,6 +69,10 @@ class Task {
 
   // output: the prediction file; empty: metrics only; "-": standard output.
   virtual std::unique_ptr<Predictions> start_predictions(const std::filesystem::path& output) const = 0;
+
+  // For people: one example's question, what the model thinks of the choices, and the answer in the raw record's text.
+  // Input and logits are those of this example alone.
+  virtual std::string show(const Json& raw_record, const data::Example& example, const HeadOutput& logits) const = 0;
 };
 
 // A key of section `task` with its default; the help text is the option's.
@@ -83,6 +87,8 @@ struct TaskKind {
   std::string name;
   std::vector<TaskKey> keys;
   std::unique_ptr<Task> (*make)(const Json& section, const EtcConfig& model);  // validates the section: UsageError
+  // Scores a prediction file against raw data with answers.
+  Metrics (*score)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
 };
 
 const std::vector<TaskKind>& task_kinds();

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tasks/task.h"
 
@@ -27,5 +29,8 @@ class Accuracy {
 // the denominator is the number of gold records. Throws Error when there are none.
 Metrics score_predictions(const std::map<std::string, std::string>& predictions,
                           const std::map<std::string, std::string>& gold);
+
+// The same from files: a JSON object id → answer, and raw WikiHop files. Throws Error naming file and key or record.
+Metrics score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
 
 }  // namespace etc::wikihop

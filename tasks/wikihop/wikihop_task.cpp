@@ -9,6 +9,7 @@
 #include "tasks/wikihop/head.h"
 #include "tasks/wikihop/metrics.h"
 #include "tasks/wikihop/schema.h"
+#include "tasks/wikihop/show.h"
 
 namespace etc::wikihop {
 
@@ -115,6 +116,11 @@ class WikihopTask final : public Task {
     return std::make_unique<WikihopPredictions>(output, label_smoothing_);
   }
 
+  std::string show(const Json& raw_record, const data::Example& example, const HeadOutput& logits) const override {
+    return shown_prediction(raw_record, example,
+                            {logits.at(0).value().data(), static_cast<std::size_t>(num_candidates(example))});
+  }
+
  private:
   EtcConfig model_;
   FeedOptions feed_options_;
@@ -136,7 +142,8 @@ const TaskKind& task_kind() {
        {"flat_sequence", false, "no paragraph structure: one sequence"}},
       [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
         return std::make_unique<WikihopTask>(section, model);
-      }};
+      },
+      score_files};
   return kKind;
 }
 

@@ -1,5 +1,9 @@
 #include "tests/tasks/wikihop/examples.h"
 
+#include "data/text/sha256.h"
+#include "etc_core/base/random.h"
+#include "tasks/wikihop/schema.h"
+
 namespace etc::test {
 
 data::LoadedExample worked_example(std::int64_t ordinal) {
@@ -33,6 +37,70 @@ data::LoadedExample worked_example(std::int64_t ordinal) {
       {"doc_tokens_after", std::int64_t{9}},
   };
   return loaded;
+}
+
+data::LoadedExample readable_example(std::int64_t ordinal) {
+  constexpr std::int64_t kCandidates = 4, kFirstCandidate = 10, kFirstFiller = 40, kFillers = 20;
+  std::uint32_t drawn = 0;
+  const auto below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(philox({drawn++, 0, 0, 0}, static_cast<std::uint64_t>(ordinal))[0]) % bound;
+  };
+  const std::int64_t label = below(kCandidates);
+  const std::int64_t fillers = 5 + below(12);
+  const std::int64_t mention = below(fillers + 1);
+
+  std::vector<std::int64_t> ids, types, sentences, paragraphs, breakpoints, links;
+  const auto add = [&](std::int64_t id, std::int64_t type, std::int64_t sentence, std::int64_t paragraph, bool last,
+                       std::int64_t link) {
+    ids.push_back(id);
+    types.push_back(type);
+    sentences.push_back(sentence);
+    paragraphs.push_back(paragraph);
+    breakpoints.push_back(last ? 1 : 0);
+    links.push_back(link);
+  };
+  // Globals: four candidates, one query token, a document, its sentence.
+  for (std::int64_t c = 0; c < kCandidates; ++c) add(kFirstCandidate + c, 4, c, -1, true, c);
+  add(30, 3, kCandidates, -1, true, -1);
+  for (std::int64_t i = 0; i <= fillers; ++i) {
+    const bool named = i == mention;
+    add(named ? kFirstCandidate + label : kFirstFiller + below(kFillers), 1, kCandidates + 2, kCandidates + 1,
+        i == fillers, named ? label : -1);
+  }
+  using Numbers = std::vector<std::int64_t>;
+  data::LoadedExample loaded = worked_example(ordinal);
+  data::Example& example = loaded.features;
+  example["id"] = "readable_" + std::to_string(ordinal);
+  example["long_token_ids"] = ids;
+  example["long_token_type_ids"] = types;
+  example["long_sentence_ids"] = sentences;
+  example["long_paragraph_ids"] = paragraphs;
+  example["long_paragraph_breakpoints"] = breakpoints;
+  example["l2g_linked_ids"] = links;
+  example["global_token_ids"] = Numbers{4, 4, 4, 4, 3, 5, 1};
+  example["global_token_type_ids"] = Numbers{6, 6, 6, 6, 5, 7, 0};
+  example["global_paragraph_breakpoints"] = Numbers{1, 1, 1, 1, 1, 0, 1};
+  example["label_id"] = label;
+  example["num_candidates"] = kCandidates;
+  example["num_query_tokens"] = std::int64_t{1};
+  example["num_documents"] = std::int64_t{1};
+  example["candidates"] = std::vector<std::string>{"a", "b", "c", "d"};
+  example["answer"] = std::string(1, static_cast<char>('a' + label));
+  return loaded;
+}
+
+void write_readable_dataset(const std::filesystem::path& path, std::int64_t first, std::int64_t count,
+                            const std::string& vocabulary) {
+  data::DatasetInfo info;
+  info.task = "wikihop";
+  info.split = "train";
+  info.vocab_sha256 = data::sha256_hex(vocabulary);
+  info.preprocess_config = Json::object();
+  info.labelled = true;
+  info.unicode_version = "15.0";
+  data::DatasetWriter writer(path, wikihop::schema(), info);
+  for (std::int64_t i = first; i < first + count; ++i) writer.append(readable_example(i).features);
+  writer.finish({}, count, 0, 0);
 }
 
 EtcConfig tiny_model() {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <string>
 
 #include "data/loader/loader.h"
 #include "etc_core/nn/etc_config.h"
@@ -11,6 +13,14 @@ namespace etc::test {
 // Two candidates (norway, new york), two query tokens, two documents: L = 14, G = 9; every feature of the schema.
 // The ordinal is also in its id, "worked_<ordinal>".
 data::LoadedExample worked_example(std::int64_t ordinal);
+
+// A question whose answer can be read off: four candidates, and a document whose one sentence names the answer, linked
+// to its candidate, among filler tokens. A pure function of the ordinal; lengths differ from one to the next.
+data::LoadedExample readable_example(std::int64_t ordinal);
+
+// Prepared data of the readable examples first … first+count-1, labelled, with a vocabulary of that name.
+void write_readable_dataset(const std::filesystem::path& path, std::int64_t first, std::int64_t count,
+                            const std::string& vocabulary = "v1");
 
 // Two layers, H = 16, two heads, radius 4, k = 4, no dropout, room for 64 token ids.
 EtcConfig tiny_model();

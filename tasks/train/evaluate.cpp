@@ -1,0 +1,54 @@
+#include "tasks/train/evaluate.h"
+
+#include "data/loader/loader.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/progress.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc {
+
+void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions) {
+  const EtcInput input = model.task->feed(examples, where);
+  Tape tape(false);
+  const HeadOutput logits = model.forward(tape, input, ForwardOptions{});
+  predictions.add(examples, input, logits);
+}
+
+bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
+                     const std::string& where, const std::string& what, Predictions& predictions,
+                     std::int64_t micro_batch_tokens) {
+  data::LoaderOptions options;
+  options.batch_examples = 64;  // read at once; the micro-batches decide about memory
+  options.micro_batch_tokens = micro_batch_tokens;
+  options.shuffle = false;
+  options.epochs = 1;
+  options.carry_partial = false;
+  data::Loader loader(reader, options);
+  Progress progress(what, reader->size(), "examples");
+  std::int64_t done = 0;
+  for (data::LoadedBatch batch; loader.next(batch);) {
+    for (const auto& micro_batch : batch.micro_batches) {
+      if (StopSignal::requested()) return false;
+      predict_examples(model, micro_batch, where, predictions);
+      done += static_cast<std::int64_t>(micro_batch.size());
+      progress.update(done);
+    }
+  }
+  return true;
+}
+
+std::shared_ptr<const data::DatasetReader> open_dataset(const std::vector<std::string>& files,
+                                                        const data::Schema& schema, const std::string& vocab_sha256) {
+  auto reader =
+      std::make_shared<data::DatasetReader>(std::vector<std::filesystem::path>(files.begin(), files.end()), schema);
+  if (!vocab_sha256.empty()) reader->require_vocabulary(vocab_sha256);
+  if (reader->size() == 0) fail(files_text(files), "the data set has no examples (see its rejects: `etc info`)");
+  return reader;
+}
+
+std::string files_text(const std::vector<std::string>& files) {
+  if (files.empty()) return "no file";
+  return files.size() == 1 ? files[0] : fmt::format("{} and {} more", files[0], files.size() - 1);
+}
+
+}  // namespace etc

@@ -1,0 +1,32 @@
+// One pass of a model over examples: logits, decoded into predictions and metrics.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "data/dataset.h"
+#include "tasks/task.h"
+#include "tasks/train/model.h"
+
+namespace etc {
+
+// Long and global tokens in memory at once while evaluating; results do not depend on it.
+inline constexpr std::int64_t kEvaluationTokens = 16384;
+
+// Decodes one micro-batch into `predictions`; `where` names its source in messages.
+void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions);
+
+// The whole data set in source order, with progress under the name `what`; false when a stop signal cut it short.
+bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
+                     const std::string& where, const std::string& what, Predictions& predictions,
+                     std::int64_t micro_batch_tokens = kEvaluationTokens);
+
+// Opens prepared data for a model. Throws Error when it is empty or of another vocabulary.
+std::shared_ptr<const data::DatasetReader> open_dataset(const std::vector<std::string>& files,
+                                                        const data::Schema& schema, const std::string& vocab_sha256);
+
+// Names of files for messages: "a.h5" or "a.h5 and 2 more".
+std::string files_text(const std::vector<std::string>& files);
+
+}  // namespace etc

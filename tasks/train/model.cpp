@@ -1,0 +1,103 @@
+#include "tasks/train/model.h"
+
+#include <algorithm>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "tasks/train/run_config.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kTensorFile = "model.safetensors";
+
+DataIdentity identity_of(const Json& config) {
+  const Json data = config.value("data", Json::object());
+  return {data.value("vocab_sha256", ""), data.value("preprocess_config", Json())};
+}
+
+// Whether the file's tensors are exactly the model's, by name: the same task with the same kind of head.
+bool same_tensors(const fs::path& file, const ParameterSet& parameters) {
+  const TensorFileReader reader(file);
+  return reader.entries().size() == parameters.all().size() &&
+         std::all_of(parameters.all().begin(), parameters.all().end(),
+                     [&](const auto& parameter) { return reader.has(parameter->name); });
+}
+
+}  // namespace
+
+TaskModel::TaskModel(const EtcConfig& model_config, const Json& section)
+    : config(model_config),
+      task_section(section),
+      task(task_kind(section.at("name").get<std::string>()).make(section, model_config)),
+      encoder(std::make_unique<EtcEncoder>(model_config, parameters)) {
+  task->add_parameters(parameters);
+}
+
+HeadOutput TaskModel::forward(Tape& tape, const EtcInput& input, const ForwardOptions& options) {
+  const EtcOutput states = encoder->forward(tape, input, options);
+  return task->head(tape, states, input, options);
+}
+
+DataIdentity DataIdentity::of(const data::DatasetInfo& info) {
+  return {info.vocab_sha256, info.preprocess_config};
+}
+
+Json DataIdentity::to_json() const {
+  return {{"vocab_sha256", vocab_sha256}, {"preprocess_config", preprocess_config}};
+}
+
+Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {
+  return {{"model", model.config.to_json()}, {"task", model.task_section}, {"data", data.to_json()}};
+}
+
+LoadedModel load_model(const fs::path& folder) {
+  const Json config = read_model_config(folder);
+  if (!config.contains("task") || !config["task"].contains("name")) {
+    fail(folder.string(),
+         "the model has no task: expected a checkpoint of `etc train`, got an encoder alone "
+         "(train a head with --init-from)");
+  }
+  // The section is completed with defaults, so that a checkpoint of before a key was added still loads.
+  Json complete = default_config(config["task"]["name"].get<std::string>());
+  overlay_config(complete, Json{{"task", config["task"]}}, folder.string());
+  LoadedModel loaded{std::make_unique<TaskModel>(read_etc_config(folder), complete["task"]), identity_of(config)};
+  load_parameters(folder / kTensorFile, loaded.model->parameters);
+  return loaded;
+}
+
+void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataIdentity& data) {
+  const Json config = read_model_config(folder);
+  const EtcConfig source = read_etc_config(folder);
+  const DataIdentity source_data = identity_of(config);
+  if (!source_data.vocab_sha256.empty() && source_data.vocab_sha256 != data.vocab_sha256) {
+    fail("train", "--init-from {}: made with another vocabulary: expected {} as in the training data, got {}",
+         folder.string(), data.vocab_sha256, source_data.vocab_sha256);
+  }
+  const bool whole = same_tensors(folder / kTensorFile, model.parameters);
+  load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder);
+  log::info("weights of {}: {}", folder.string(),
+            whole ? "encoder and head" : "the encoder; this task's head starts fresh");
+  if (residual_text(source) == residual_text(model.config)) {
+    log::info("residual scores: {}, as the checkpoint was trained with", residual_text(model.config));
+  } else {
+    log::warn("residual scores: {}, but the checkpoint was trained with: {}", residual_text(model.config),
+              residual_text(source));
+  }
+}
+
+std::string residual_text(const EtcConfig& config) {
+  if (!config.use_residual_attention) return "off";
+  std::string text = config.use_running_mean ? "running mean" : "running sum";
+  if (config.residual_attention_types.size() < EtcConfig{}.residual_attention_types.size()) {
+    text += fmt::format(" of {}", fmt::join(config.residual_attention_types, ", "));
+  }
+  return text;
+}
+
+}  // namespace etc

@@ -1,0 +1,60 @@
+// A task's model in memory: one set of parameters under the encoder and the task's head; and as a checkpoint folder.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "data/dataset.h"
+#include "etc_core/base/json.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/parameters.h"
+#include "tasks/task.h"
+
+namespace etc {
+
+struct TaskModel {
+  EtcConfig config;
+  Json task_section;
+  std::unique_ptr<Task> task;
+  ParameterSet parameters;
+  std::unique_ptr<EtcEncoder> encoder;
+
+  // Parameters without values yet. task_section: complete, with name.
+  TaskModel(const EtcConfig& config, const Json& task_section);
+  TaskModel(const TaskModel&) = delete;
+  TaskModel& operator=(const TaskModel&) = delete;
+
+  // Logits of a micro-batch: encoder, then head.
+  HeadOutput forward(Tape& tape, const EtcInput& input, const ForwardOptions& options);
+};
+
+// What a checkpoint's config.json says beside the model: which data it was made from.
+struct DataIdentity {
+  std::string vocab_sha256;
+  Json preprocess_config;
+
+  static DataIdentity of(const data::DatasetInfo& info);
+  Json to_json() const;
+};
+
+// config.json of a checkpoint.
+Json checkpoint_config(const TaskModel& model, const DataIdentity& data);
+
+// A trained model for evaluation and prediction. Throws Error when the folder holds no model or one without a task's
+// head.
+struct LoadedModel {
+  std::unique_ptr<TaskModel> model;
+  DataIdentity data;
+};
+LoadedModel load_model(const std::filesystem::path& folder);
+
+// Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's; what is not taken
+// keeps its fresh values. Says so in the log, and how the residual scores of both compare. Throws Error when the
+// checkpoint was made with another vocabulary.
+void init_from_checkpoint(const std::filesystem::path& folder, TaskModel& model, const DataIdentity& data);
+
+// "off", "running sum" or "running mean", and the types if not all.
+std::string residual_text(const EtcConfig& config);
+
+}  // namespace etc

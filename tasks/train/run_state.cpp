@@ -1,0 +1,117 @@
+#include "tasks/train/run_state.h"
+
+#include "data/dataset.h"
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/error.h"
+#include "etc_core/checkpoint/atomic_folder.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/tensor_file.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kStateFile = "state.safetensors";
+constexpr const char* kProgressKey = "progress";
+constexpr const char* kIdentityKey = "identity";
+
+Json to_json(const RunProgress& progress) {
+  return {{"step", progress.step},
+          {"samples", progress.loader.samples},
+          {"evaluated_step", progress.evaluated_step},
+          {"best_step", progress.best_step},
+          {"best", progress.best},
+          {"stale_evaluations", progress.stale_evaluations},
+          {"last_loss", progress.last_loss},
+          {"loss_sum", progress.loss_sum},
+          {"loss_steps", progress.loss_steps}};
+}
+
+RunProgress progress_from_json(const Json& json) {
+  RunProgress progress;
+  progress.step = json.at("step");
+  progress.loader.samples = json.at("samples");
+  progress.evaluated_step = json.at("evaluated_step");
+  progress.best_step = json.at("best_step");
+  progress.best = json.at("best").get<Metrics>();
+  progress.stale_evaluations = json.at("stale_evaluations");
+  progress.last_loss = json.at("last_loss");
+  progress.loss_sum = json.at("loss_sum");
+  progress.loss_steps = json.at("loss_steps");
+  return progress;
+}
+
+std::string metadata_of(const TensorFileReader& reader, const char* key) {
+  const auto found = reader.metadata().find(key);
+  if (found == reader.metadata().end())
+    fail(reader.path().string(), "metadata {} is missing (the file is damaged)", key);
+  return found->second;
+}
+
+}  // namespace
+
+Json run_identity(const RunConfig& config) {
+  Json identity = config.to_json();
+  for (const char* key : {"threads", "log_every", "save_every"}) identity["training"].erase(key);
+  Json data = Json::object();
+  std::string vocabulary;
+  const auto add = [&](const char* name, const std::vector<std::string>& files) {
+    data[name] = Json::array();
+    for (const std::string& file : files) {
+      const data::DatasetInfo info = data::read_dataset_info(file);
+      data[name].push_back(info.content_sha256);
+      vocabulary = info.vocab_sha256;
+    }
+  };
+  add("content of the evaluation data", config.data.eval);
+  add("content of the training data", config.data.train);
+  data["vocabulary"] = vocabulary;
+  identity["data"] = data;
+  identity["machine"]["instruction set"] = instruction_set();
+  return identity;
+}
+
+void require_same_run(const Json& stored, const Json& now, const std::string& where) {
+  for (const auto& [section, entries] : now.items()) {
+    for (const auto& [key, value] : entries.items()) {
+      const Json before = stored.value(section, Json::object()).value(key, Json());
+      if (before == value) continue;
+      const bool is_key = section != "data" && section != "machine";
+      fail(where,
+           "cannot be resumed: {}{}: the run was started with {}, now it is {} (another --output starts a run "
+           "of its own)",
+           is_key ? section + "." : "", key, before.dump(), value.dump());
+    }
+  }
+}
+
+void save_run(const fs::path& folder, const Json& config, const ParameterSet& parameters, const Optimizer& optimizer,
+              const RunProgress& progress, const Json& identity) {
+  AtomicFolder fresh(folder);
+  write_model(fresh.path(), config, parameters);
+  TensorFileWriter state;
+  for (const auto& [name, moment] : optimizer.moments()) state.add(name, moment);
+  state.set_metadata(kProgressKey, to_json(progress).dump());
+  state.set_metadata(kIdentityKey, identity.dump());
+  state.write(fresh.path() / kStateFile);
+  fresh.commit();
+}
+
+RunProgress load_run(const fs::path& folder, ParameterSet& parameters, Optimizer& optimizer, const Json& identity) {
+  const TensorFileReader state(folder / kStateFile);
+  const std::string where = state.path().string();
+  require_same_run(parse_json(metadata_of(state, kIdentityKey), where), identity, folder.string());
+  load_parameters(folder / "model.safetensors", parameters);
+  std::map<std::string, Tensor> moments;
+  for (const auto& [name, entry] : state.entries()) moments[name] = state.read_tensor(name, Purpose::moments);
+  optimizer.set_moments(moments, param_refs(parameters));
+  try {
+    return progress_from_json(parse_json(metadata_of(state, kProgressKey), where));
+  } catch (const Json::exception& error) {
+    fail(where, "metadata {}: {} (the file is damaged)", kProgressKey, error.what());
+  }
+}
+
+}  // namespace etc

@@ -1,0 +1,49 @@
+// Everything a run needs, beside the weights, to go on with the same bits: state.safetensors of checkpoint `last`.
+//
+// Moments are tensors; counters and the identity of the run are JSON text in the file's metadata. A run goes on only
+// where every bit would come out the same: same configuration, data, vocabulary, instruction set.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/loader/loader.h"
+#include "etc_core/base/json.h"
+#include "etc_core/nn/parameters.h"
+#include "etc_core/optim/optimizer.h"
+#include "tasks/task.h"
+#include "tasks/train/run_config.h"
+
+namespace etc {
+
+struct RunProgress {
+  std::int64_t step = 0;               // updates made
+  data::LoaderPosition loader;         // behind the last batch used
+  std::int64_t evaluated_step = 0;     // of the last evaluation
+  std::int64_t best_step = 0;          // of the best one; 0: none yet
+  Metrics best;                        // its results
+  std::int64_t stale_evaluations = 0;  // evaluations since the best
+  double last_loss = 0;                // of the last step
+  double loss_sum = 0;                 // of the steps since the last line of the metrics
+  std::int64_t loss_steps = 0;
+};
+
+// What must not change between the parts of one run: the resolved configuration (without what has no influence on the
+// weights: threads, how often is logged and saved, where the data lies), the content of the data, the vocabulary, the
+// instruction set.
+Json run_identity(const RunConfig& config);
+
+// Throws Error "<where>: cannot be resumed: <what>: the run was started with …, now it is …" at the first difference.
+void require_same_run(const Json& stored, const Json& now, const std::string& where);
+
+// Replaces checkpoint `folder` with weights, moments, progress and identity, in one step.
+void save_run(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
+              const Optimizer& optimizer, const RunProgress& progress, const Json& identity);
+
+// Fills weights and moments; returns the progress. Throws Error when the run is another one or a file is damaged.
+RunProgress load_run(const std::filesystem::path& folder, ParameterSet& parameters, Optimizer& optimizer,
+                     const Json& identity);
+
+}  // namespace etc

@@ -1,0 +1,341 @@
+// The loop of every task: batch → feed → encoder → head → loss → backward → clip → step → evaluate → save.
+//
+// The invariant to remember: what a run computes is a function of its identity (run_state.h) and the step alone. All
+// state that outlives a step is in the weights, the optimiser's moments and RunProgress, and all three are saved
+// together; so a run that was killed goes on with the same bits.
+#include "tasks/train/trainer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "data/loader/loader.h"  // batches
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
+#include "etc_core/optim/optimizer.h"
+#include "etc_core/optim/schedule.h"
+#include "tasks/train/evaluate.h"     // the model and its evaluation
+#include "tasks/train/metrics_log.h"  // what a run leaves on disk
+#include "tasks/train/model.h"
+#include "tasks/train/run_directory.h"
+#include "tasks/train/run_state.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+OptimizerOptions optimizer_options(const TrainingConfig& training) {
+  OptimizerOptions options;
+  options.kind = optimizer_kind(training.optimizer);
+  options.weight_decay = training.weight_decay;
+  return options;
+}
+
+std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::string>& files, const Task& task,
+                                                         const std::string& vocab_sha256) {
+  auto reader = open_dataset(files, task.schema(), vocab_sha256);
+  if (!reader->info().labelled) {
+    fail(files_text(files), "the data set has no labels: expected one prepared with its answers");
+  }
+  return reader;
+}
+
+// How many updates there are, with which rate, and when the run looks up from its work.
+struct Plan {
+  std::int64_t total_steps = 0;
+  std::int64_t eval_every = 0;
+  LearningRateSchedule schedule;
+};
+
+Plan make_plan(const RunConfig& config, std::int64_t examples) {
+  const TrainingConfig& training = config.training;
+  if (examples < training.batch_size) {
+    fail(files_text(config.data.train),
+         "{} examples are less than one batch: expected at least {} (or a smaller "
+         "--batch-size)",
+         examples, training.batch_size);
+  }
+  Plan plan;
+  plan.total_steps =
+      training.steps > 0 ? training.steps : total_training_steps(examples, training.batch_size, training.epochs);
+  if (plan.total_steps < 1) {
+    fail("train", "{} examples / batch {} * {} epochs is less than one step", examples, training.batch_size,
+         training.epochs);
+  }
+  plan.eval_every = training.eval_every > 0 ? training.eval_every : examples / training.batch_size;
+  plan.schedule.initial_rate = training.learning_rate;
+  plan.schedule.total_steps = plan.total_steps;
+  plan.schedule.warmup_steps = warmup_training_steps(plan.total_steps, training.warmup_proportion);
+  return plan;
+}
+
+class Trainer {
+ public:
+  Trainer(const RunConfig& config, const fs::path& output);
+  TrainReport run();
+
+ private:
+  void start_or_resume();
+  void step(const data::LoadedBatch& batch);
+  double forward_backward(Examples examples, std::span<const double> counts, bool checked);
+  [[noreturn]] void replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what);
+
+  bool finished() const;
+  void log_step(double norm, double rate);
+  void evaluate();
+  void save();
+  void stop_on_signal();
+
+  RunConfig config_;
+  const TrainingConfig& training_ = config_.training;
+  TaskModel model_;
+  std::shared_ptr<const data::DatasetReader> train_data_, eval_data_;  // eval_data_ null: none
+  Plan plan_;
+  Json checkpoint_config_, identity_;
+  Optimizer optimizer_;
+  GradientAccumulator accumulator_;
+
+  RunDirectory run_;
+  RunProgress progress_;
+  std::unique_ptr<MetricsLog> metrics_;
+  std::int64_t saved_step_ = -1;  // in checkpoint `last`
+
+  // Since the last line of the metrics; not part of the run's state.
+  Clock::time_point speed_start_ = Clock::now();
+  std::int64_t speed_examples_ = 0, speed_tokens_ = 0;
+};
+
+// Whatever can be wrong with configuration and data shows here, before the run's folder is touched.
+Trainer::Trainer(const RunConfig& config, const fs::path& output)
+    : config_(config),
+      model_(config_.model, config_.task),
+      train_data_(open_labelled(config_.data.train, *model_.task, "")),
+      eval_data_(config_.data.eval.empty()
+                     ? nullptr
+                     : open_labelled(config_.data.eval, *model_.task, train_data_->info().vocab_sha256)),
+      plan_(make_plan(config_, train_data_->size())),
+      checkpoint_config_(checkpoint_config(model_, DataIdentity::of(train_data_->info()))),
+      identity_(run_identity(config_)),
+      optimizer_(optimizer_options(training_)),
+      run_(output) {}
+
+TrainReport Trainer::run() {
+  log::also_to_file(run_ / "log.txt");
+  start_or_resume();
+  metrics_ = std::make_unique<MetricsLog>(run_.path(), progress_.step);
+  const StopSignal listening;
+
+  data::LoaderOptions order;
+  order.batch_examples = training_.batch_size;
+  order.micro_batch_tokens = training_.micro_batch_tokens;
+  order.seed = training_.seed;
+  data::Loader loader(train_data_, order, progress_.loader);
+
+  Progress bar("train", plan_.total_steps, "steps");
+  data::LoadedBatch batch;
+  while (true) {
+    const bool last = finished();
+    if (eval_data_ && progress_.step > progress_.evaluated_step && (progress_.step % plan_.eval_every == 0 || last)) {
+      evaluate();
+    }
+    if (last || finished()) break;  // the evaluation may have stopped the run early
+    if (progress_.step > 0 && progress_.step % training_.save_every == 0) save();
+    stop_on_signal();
+
+    loader.next(batch);
+    step(batch);
+    progress_.loader = batch.after;
+    bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
+  }
+  bar.finish();
+  save();
+  if (saved_step_ != progress_.step) fail("train", "the last checkpoint could not be saved (see the warnings above)");
+  if (!eval_data_) save_model(run_ / "best", checkpoint_config_, model_.parameters);
+  log::info("finished at step {}; checkpoints: {} and {}", progress_.step, (run_ / "best").string(),
+            (run_ / "last").string());
+  return {progress_.step, progress_.best};
+}
+
+// ---- One step. ----
+
+void Trainer::step(const data::LoadedBatch& batch) {
+  // 1. What the losses are divided by is known before the first micro-batch: then accumulating equals one big batch.
+  std::vector<double> counts(model_.task->loss_terms().size());
+  for (const auto& micro_batch : batch.micro_batches) {
+    for (const data::LoadedExample& example : micro_batch) model_.task->count(example, counts);
+  }
+  // 2. Gradients of every micro-batch, summed as a pairwise tree.
+  double loss = 0;
+  for (const auto& micro_batch : batch.micro_batches) {
+    loss += forward_backward(micro_batch, counts, false);
+    if (!std::isfinite(loss)) replay(batch, counts, fmt::format("loss is {}", loss));
+    accumulator_.add(take_gradients(model_.parameters));
+  }
+  put_gradients(model_.parameters, accumulator_.finish());
+  // 3. Nothing that is not finite may reach weights or moments: they would never recover.
+  const std::vector<ParamRef> parameters = param_refs(model_.parameters);
+  const double norm = global_norm(parameters);
+  if (!std::isfinite(norm)) replay(batch, counts, fmt::format("gradient norm is {}", norm));
+  // 4. Clip and update.
+  const double rate = learning_rate(plan_.schedule, progress_.step);
+  optimizer_.step(parameters, rate, clip_scale(norm, training_.clip_norm));
+  model_.parameters.drop_gradients();
+
+  progress_.step += 1;
+  progress_.last_loss = loss;
+  progress_.loss_sum += loss;
+  progress_.loss_steps += 1;
+  speed_examples_ += batch.examples;
+  if (progress_.step % training_.log_every == 0 || progress_.step == plan_.total_steps) log_step(norm, rate);
+}
+
+// Loss of one micro-batch; adds nothing to older gradients, there are none.
+double Trainer::forward_backward(Examples examples, std::span<const double> counts, bool checked) {
+  const EtcInput input = model_.task->feed(examples, files_text(config_.data.train));
+  speed_tokens_ += input.long_tokens() + input.global_tokens();
+  Tape tape(true, checked);
+  ForwardOptions options;
+  options.training = true;
+  options.seed = training_.seed;
+  HeadOutput logits = model_.forward(tape, input, options);
+  const double loss = model_.task->loss(tape, examples, input, logits, counts);
+  if (checked && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
+  tape.backward();
+  return loss;
+}
+
+// The step once more, this time looking at every result: names what went wrong first.
+void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what) {
+  std::string cause = "the replay found no bad operator: sums over the whole gradient exceed the range of numbers";
+  model_.parameters.drop_gradients();
+  try {
+    for (const auto& parameter : model_.parameters.all())
+      check_finite("weights", parameter->name.c_str(), parameter->value);
+    for (const auto& micro_batch : batch.micro_batches) {
+      forward_backward(micro_batch, counts, true);
+      model_.parameters.drop_gradients();
+    }
+  } catch (const Error& error) {
+    cause = error.what();
+    if (cause.starts_with("autograd: ")) cause.erase(0, 10);
+  }
+  fail("train", "{} at step {}; {} (the checkpoint before is whole; try a smaller --learning-rate)", what,
+       progress_.step, cause);
+}
+
+// ---- Around the steps. ----
+
+void Trainer::start_or_resume() {
+  if (fs::exists(run_ / "last")) {
+    progress_ = load_run(run_ / "last", model_.parameters, optimizer_, identity_);
+    saved_step_ = progress_.step;
+    log::info("going on at step {} of {}", progress_.step, plan_.total_steps);
+  } else {
+    model_.parameters.initialize(training_.seed);
+    if (!training_.init_from.empty()) {
+      init_from_checkpoint(training_.init_from, model_, DataIdentity::of(train_data_->info()));
+    }
+  }
+  write_file_atomically(run_ / "config.json", json_text(config_.to_json()));
+  log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", train_data_->size(),
+            plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
+            thread_count(), instruction_set());
+  log::info("residual scores: {}", residual_text(config_.model));
+  if (!eval_data_) log::info("no --eval-data: checkpoint `best` will be the last one");
+}
+
+bool Trainer::finished() const {
+  const bool stale = training_.early_stopping > 0 && progress_.stale_evaluations >= training_.early_stopping;
+  return progress_.step >= plan_.total_steps || stale;
+}
+
+void Trainer::log_step(double norm, double rate) {
+  const double seconds = std::chrono::duration<double>(Clock::now() - speed_start_).count();
+  metrics_->add(
+      progress_.step, "train",
+      {{"loss", progress_.loss_sum / static_cast<double>(progress_.loss_steps)},
+       {"gradient_norm", norm},
+       {"learning_rate", rate},
+       {"epoch", static_cast<double>(progress_.step * training_.batch_size) / static_cast<double>(train_data_->size())},
+       {"examples_per_second", static_cast<double>(speed_examples_) / seconds},
+       {"tokens_per_second", static_cast<double>(speed_tokens_) / seconds},
+       {"peak_memory_bytes", static_cast<double>(memory_ledger::report().peak)}});
+  progress_.loss_sum = 0;
+  progress_.loss_steps = 0;
+  speed_start_ = Clock::now();
+  speed_examples_ = speed_tokens_ = 0;
+}
+
+// The best checkpoint so far is kept by the task's main metric; the first of equal ones stays.
+void Trainer::evaluate() {
+  const auto predictions = model_.task->start_predictions({});
+  if (!predict_dataset(model_, eval_data_, files_text(config_.data.eval), "evaluate", *predictions)) {
+    stop_on_signal();  // the evaluation is made again by the run that goes on
+  }
+  const Metrics result = predictions->metrics();
+  progress_.evaluated_step = progress_.step;
+  metrics_->add(progress_.step, "eval", result);
+  const bool better = progress_.best_step == 0 || result.front().second > progress_.best.front().second;
+  log::info("step {}: {} {:.4f}{}", progress_.step, result.front().first, result.front().second,
+            better ? ", the best so far" : "");
+  speed_start_ = Clock::now();
+  speed_examples_ = speed_tokens_ = 0;
+  if (!better) {
+    progress_.stale_evaluations += 1;
+    return;
+  }
+  progress_.best = result;
+  progress_.best_step = progress_.step;
+  progress_.stale_evaluations = 0;
+  try {
+    save_model(run_ / "best", checkpoint_config_, model_.parameters);
+  } catch (const Error& error) {
+    log::warn("checkpoint `best` not saved, the one before stays: {}", error.what());
+  }
+}
+
+// A disk that is full or read-only does not end a run that may still find room later; the checkpoint before stays.
+void Trainer::save() {
+  if (saved_step_ == progress_.step) return;
+  try {
+    save_run(run_ / "last", checkpoint_config_, model_.parameters, optimizer_, progress_, identity_);
+    saved_step_ = progress_.step;
+  } catch (const Error& error) {
+    log::warn(
+        "step {} not saved, {}: {}", progress_.step,
+        saved_step_ < 0 ? "there is no checkpoint yet" : fmt::format("the checkpoint of step {} stays", saved_step_),
+        error.what());
+  }
+}
+
+void Trainer::stop_on_signal() {
+  if (!StopSignal::requested()) return;
+  save();
+  if (saved_step_ != progress_.step)
+    fail("train", "{}: stopped at step {}, which could not be saved", StopSignal::name(), progress_.step);
+  throw Interrupted(
+      fmt::format("train: {}: stopped at step {} of {}, everything is saved; to go on: etc train --resume {}",
+                  StopSignal::name(), progress_.step, plan_.total_steps, run_.path().string()));
+}
+
+}  // namespace
+
+TrainReport train(const RunConfig& config, const fs::path& output) {
+  if (config.training.threads > 0) set_thread_count(static_cast<int>(config.training.threads));
+  register_cpu_backend();
+  return Trainer(config, output).run();
+}
+
+}  // namespace etc

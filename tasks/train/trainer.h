@@ -1,0 +1,22 @@
+// Training: one loop for every task.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "tasks/task.h"
+#include "tasks/train/run_config.h"
+
+namespace etc {
+
+struct TrainReport {
+  std::int64_t step = 0;  // updates made in all
+  Metrics best;           // of the best evaluation; empty without evaluation data
+};
+
+// Starts a run in `output`, or goes on with the one that is there (same bits as if it had never stopped).
+// Throws Interrupted after SIGINT or SIGTERM, once everything is saved; Error when the folder is in use, the data do
+// not fit, the run there is another one, the loss is not finite, or nothing could be saved at the end.
+TrainReport train(const RunConfig& config, const std::filesystem::path& output);
+
+}  // namespace etc

@@ -1,0 +1,283 @@
+// The loop: what it computes must not depend on how it is cut into micro-batches, threads or processes.
+#include "tasks/train/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "tasks/train/evaluate.h"
+#include "tasks/train/run_state.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/wikihop/examples.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::Json;
+
+// A small run on readable examples; changes: {section: {key: value}} over it.
+etc::RunConfig config_for(const fs::path& data, const Json& changes = Json::object()) {
+  Json config = etc::default_config("wikihop");
+  etc::EtcConfig model = etc::test::tiny_model();
+  model.use_residual_attention = true;
+  config["model"] = model.to_json();
+  etc::overlay_config(
+      config,
+      {{"data", {{"train", {data.string()}}}},
+       {"training", {{"batch_size", 8}, {"steps", 4}, {"learning_rate", 0.003}, {"save_every", 100}, {"threads", 1}}}},
+      "test");
+  etc::overlay_config(config, changes, "test");
+  return etc::run_config_from_json(config, "test");
+}
+
+Json training(const Json& keys) {
+  return {{"training", keys}};
+}
+
+std::string weights_of(const fs::path& run, const char* checkpoint = "last") {
+  return etc::read_file(run / checkpoint / "model.safetensors");
+}
+
+std::string message_of(const etc::RunConfig& config, const fs::path& output) {
+  try {
+    etc::train(config, output);
+  } catch (const etc::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// The first moments a run ended with, all tensors one after the other: after one step 0.1 times the clipped gradient.
+std::vector<float> moments_of(const fs::path& run) {
+  const etc::TensorFileReader state(run / "last/state.safetensors");
+  std::vector<float> all;
+  for (const auto& [name, entry] : state.entries()) {
+    if (!name.ends_with("/adam_m")) continue;
+    const std::size_t first = all.size();
+    all.resize(first + static_cast<std::size_t>(entry.size()));
+    state.read_floats(name, all.data() + first);
+  }
+  return all;
+}
+
+TEST_CASE("accumulating micro-batches equals one big batch", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  // Dropout acts: its numbers belong to the sample, not to the micro-batch.
+  Json changes = {{"model", {{"hidden_dropout_prob", 0.1}, {"attention_probs_dropout_prob", 0.1}}},
+                  {"training", {{"steps", 1}, {"clip_norm", 0}}}};
+  etc::train(config_for(folder / "train.h5", changes), folder / "whole");
+  const std::vector<float> whole = moments_of(folder / "whole");
+  // Gradients are measured against the largest of all: those that are zero in exact arithmetic (key biases, which
+  // shift a whole row) hold rounding noise of the others.
+  const float scale =
+      *std::max_element(whole.begin(), whole.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
+  for (const int tokens : {30, 60, 100}) {
+    changes["training"]["micro_batch_tokens"] = tokens;
+    const fs::path run = folder / ("micro" + std::to_string(tokens));
+    etc::train(config_for(folder / "train.h5", changes), run);
+    INFO(tokens << " tokens");
+    const std::vector<float> parts = moments_of(run);
+    REQUIRE(parts.size() == whole.size());
+    float worst = 0;
+    for (std::size_t i = 0; i < whole.size(); ++i) worst = std::max(worst, std::abs(parts[i] - whole[i]));
+    CHECK(worst <= 1e-6f * std::abs(scale));  // about eight roundings of fp32
+  }
+}
+
+TEST_CASE("training gives the same bits for any thread count", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  for (const int threads : {1, 2, 4}) {
+    etc::train(config_for(folder / "train.h5", training({{"threads", threads}})),
+               folder / ("t" + std::to_string(threads)));
+  }
+  CHECK(weights_of(folder / "t1") == weights_of(folder / "t2"));
+  CHECK(weights_of(folder / "t1") == weights_of(folder / "t4"));
+}
+
+TEST_CASE("a tiny model learns to read answers off its documents", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 200);
+  etc::test::write_readable_dataset(folder / "dev.h5", 1000, 60);
+  const auto config =
+      config_for(folder / "train.h5", {{"data", {{"eval", {(folder / "dev.h5").string()}}}},
+                                       {"training", {{"steps", 30}, {"eval_every", 10}, {"log_every", 5}}}});
+  const etc::TrainReport report = etc::train(config, folder / "run");
+  REQUIRE(!report.best.empty());
+  CHECK(report.best[0].first == "accuracy");
+  CHECK(report.best[0].second >= 0.95);  // chance is 0.25
+
+  SECTION("and the checkpoint `best` gives that very accuracy again") {
+    const etc::LoadedModel loaded = etc::load_model(folder / "run" / "best");
+    loaded.model->encoder->release_kernels();
+    const auto reader =
+        etc::open_dataset({(folder / "dev.h5").string()}, loaded.model->task->schema(), loaded.data.vocab_sha256);
+    const auto all = loaded.model->task->start_predictions(folder / "p.json");
+    CHECK(etc::predict_dataset(*loaded.model, reader, "dev.h5", "evaluate", *all));
+    all->finish();
+    CHECK(all->metrics() == report.best);
+    const auto one_by_one = loaded.model->task->start_predictions(folder / "q.json");
+    CHECK(etc::predict_dataset(*loaded.model, reader, "dev.h5", "evaluate", *one_by_one, 1));
+    one_by_one->finish();
+    CHECK(one_by_one->metrics() == report.best);
+    CHECK(etc::read_file(folder / "p.json") == etc::read_file(folder / "q.json"));
+    CHECK(etc::read_json_file(folder / "p.json").size() == 60);
+  }
+  SECTION("and its metrics say how the loss fell") {
+    std::vector<double> losses;
+    std::istringstream lines(etc::read_file(folder / "run" / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      const Json entry = Json::parse(line);
+      if (entry["kind"] == "train") losses.push_back(entry["loss"]);
+    }
+    REQUIRE(losses.size() == 6);
+    CHECK(losses.back() < 0.5 * losses.front());
+  }
+}
+
+TEST_CASE("a run goes on only as the run it was", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  const auto config = config_for(folder / "train.h5");
+  etc::train(config, folder / "run");
+  const std::string before = weights_of(folder / "run");
+
+  SECTION("the same command on a finished run changes nothing") {
+    CHECK(etc::train(config, folder / "run").step == 4);
+    CHECK(weights_of(folder / "run") == before);
+  }
+  SECTION("threads and logging may change, and so may the place of the data") {
+    fs::rename(folder / "train.h5", folder / "moved.h5");
+    const auto other = config_for(folder / "moved.h5", training({{"threads", 2}, {"log_every", 1}, {"save_every", 7}}));
+    CHECK(etc::train(other, folder / "run").step == 4);
+  }
+  SECTION("another rate is refused") {
+    CHECK(message_of(config_for(folder / "train.h5", training({{"learning_rate", 0.5}})), folder / "run")
+              .find("run/last: cannot be resumed: training.learning_rate: the run was started with 0.003, now it is "
+                    "0.5") != std::string::npos);
+  }
+  SECTION("another model is refused") {
+    CHECK(message_of(config_for(folder / "train.h5", {{"model", {{"local_radius", 5}}}}), folder / "run")
+              .find("cannot be resumed: model.local_radius: the run was started with 4, now it is 5") !=
+          std::string::npos);
+  }
+  SECTION("other data are refused") {
+    etc::test::write_readable_dataset(folder / "train.h5", 1, 20);
+    CHECK(message_of(config, folder / "run").find("cannot be resumed: content of the training data") !=
+          std::string::npos);
+  }
+  SECTION("another vocabulary is refused") {
+    etc::test::write_readable_dataset(folder / "train.h5", 0, 20, "v2");
+    CHECK(message_of(config, folder / "run").find("cannot be resumed: vocabulary") != std::string::npos);
+  }
+  SECTION("another instruction set is refused") {
+    const Json now = etc::run_identity(config);
+    Json stored = now;
+    stored["machine"]["instruction set"] = "another";
+    CHECK_NOTHROW(etc::require_same_run(now, now, "run"));
+    try {
+      etc::require_same_run(stored, now, "run");
+      FAIL("accepted");
+    } catch (const etc::Error& error) {
+      CHECK(std::string(error.what())
+                .find("run: cannot be resumed: instruction set: the run was started with "
+                      "\"another\", now it is") == 0);
+    }
+  }
+  SECTION("a damaged state is an error, and the checkpoint is left alone") {
+    const fs::path state = folder / "run" / "last" / "state.safetensors";
+    const std::string bytes = etc::read_file(state);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{7}, bytes.size() / 2, bytes.size() - 1}) {
+      etc::write_file_atomically(state, bytes.substr(0, size));
+      CHECK(message_of(config, folder / "run").find("state.safetensors") != std::string::npos);
+    }
+    CHECK(weights_of(folder / "run") == before);
+  }
+}
+
+TEST_CASE("data that do not fit are refused before the run's folder exists", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "few.h5", 0, 5);
+  etc::test::write_readable_dataset(folder / "none.h5", 0, 0);
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 10);
+  etc::test::write_readable_dataset(folder / "other.h5", 0, 10, "v2");
+  const fs::path run = folder / "run";
+  CHECK(
+      message_of(config_for(folder / "few.h5"), run).find("5 examples are less than one batch: expected at least 8") !=
+      std::string::npos);
+  CHECK(message_of(config_for(folder / "none.h5"), run).find("the data set has no examples") != std::string::npos);
+  CHECK(!message_of(config_for(folder / "missing.h5"), run).empty());
+  CHECK(message_of(config_for(folder / "train.h5", {{"data", {{"eval", {(folder / "other.h5").string()}}}}}), run) !=
+        "");
+  CHECK(message_of(config_for(folder / "train.h5", training({{"steps", 0}, {"epochs", 0.1}})), run)
+            .find("is less than one step") != std::string::npos);
+  CHECK(!fs::exists(run));
+  // Token ids beyond the model's vocabulary show when they are met.
+  CHECK(message_of(config_for(folder / "train.h5", {{"model", {{"vocab_size", 20}}}}), run)
+            .find("long_token_ids: expected 0 … 19") != std::string::npos);
+}
+
+TEST_CASE("a run starts from another checkpoint's weights", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  etc::train(config_for(folder / "train.h5"), folder / "source");
+  // One step whose rate is 0 (all of it warm-up): the weights afterwards are those of the start.
+  const auto from = [&](const Json& task) {
+    return config_for(
+        folder / "train.h5",
+        {{"task", task},
+         {"training", {{"steps", 1}, {"warmup_proportion", 1}, {"init_from", (folder / "source/best").string()}}}});
+  };
+  SECTION("encoder and head, where the head is the same") {
+    etc::train(from(Json::object()), folder / "run");
+    CHECK(weights_of(folder / "run") == weights_of(folder / "source"));
+  }
+  SECTION("the encoder alone, where it is another") {
+    etc::train(from({{"add_final_layer", false}}), folder / "run");
+    const etc::TensorFileReader source(folder / "source/last/model.safetensors");
+    const etc::TensorFileReader run(folder / "run/last/model.safetensors");
+    const auto values = [](const etc::TensorFileReader& file, const std::string& name) {
+      std::vector<float> numbers(static_cast<std::size_t>(file.entry(name).size()));
+      file.read_floats(name, numbers.data());
+      return numbers;
+    };
+    CHECK(!run.has("global_output_layer/transform/layer_norm/gamma"));
+    CHECK(values(run, "output_weights") != values(source, "output_weights"));
+    const std::string table = "etc_document_bert/token_emb_lookup/embedding_table";
+    CHECK(values(run, table) == values(source, table));
+  }
+  SECTION("but not from one with another vocabulary") {
+    etc::test::write_readable_dataset(folder / "train.h5", 0, 20, "v2");
+    CHECK(message_of(from(Json::object()), folder / "run").find("made with another vocabulary") != std::string::npos);
+  }
+}
+
+TEST_CASE("a loss that is not finite stops the run and names the first bad operator", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  const auto config = config_for(folder / "train.h5",
+                                 {{"model", {{"use_residual_attention", false}}},
+                                  {"training", {{"learning_rate", 1e30}, {"steps", 50}, {"warmup_proportion", 0}}}});
+  const std::string message = message_of(config, folder / "run");
+  INFO(message);
+  CHECK(message.find("train: ") == 0);
+  CHECK(message.find(" at step ") != std::string::npos);
+  CHECK(message.find("first bad operator: ") != std::string::npos);
+}
+
+TEST_CASE("a run stops early when evaluations get no better", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  // A rate of 0 learns nothing: the first evaluation is the best, two more are worth nothing.
+  const auto config =
+      config_for(folder / "train.h5",
+                 {{"data", {{"eval", {(folder / "train.h5").string()}}}},
+                  {"training", {{"learning_rate", 0}, {"steps", 50}, {"eval_every", 2}, {"early_stopping", 2}}}});
+  CHECK(etc::train(config, folder / "run").step == 6);
+}
+
+}  // namespace
