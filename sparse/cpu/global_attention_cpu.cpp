@@ -155,14 +155,14 @@ std::int64_t thread_scratch_bytes(const GlobalAttentionInputs& inputs, const Pla
   return counter.used();
 }
 
-// Copies what the task's groups share.
+// Prepares what the task's groups share.
 void load_split(const GlobalAttentionInputs& in, const Split& s, GlobalScratch& scratch) {
   scratch.head.load(in.relative, in.heads, s.head);
   scratch.head.set_dropout(in.dropout, DropoutSite::global_attention, s.example, s.head);
   const Rows& k = s.type == 0 ? in.k : in.lk;
   const Rows& v = s.type == 0 ? in.v : in.lv;
-  scratch.panel.load(k, v, s.head, in.head_size, s.key_row, s.begin, s.end);
-  scratch.panel.dropout_base = s.type == 0 ? 0 : static_cast<std::uint32_t>(s.globals);  // g2l keys come after g2g ones
+  // In dropout's numbering g2l keys come after the g2g ones.
+  scratch.panel.assign(k, v, s.head, in.head_size, s.key_row, s.begin, s.end, s.type == 0 ? 0 : s.globals);
 }
 
 const TypeTiles& tiles_of(const GlobalAttentionInputs& in, int type) {
@@ -197,7 +197,7 @@ void forward_split(const GlobalAttentionForward& args, const Split& s, const Slo
 }
 
 // Pass 2 of forward: one group of one head, over its splits in order.
-//   max = max_s max_s,  sum = sum_s e^(max_s - max) sum_s,  out = sum_s e^(max_s - max) out_s / sum
+//   max = max_s max_s,  sum = sum_s 2^(max_s - max) sum_s,  out = sum_s 2^(max_s - max) out_s / sum     base 2
 void combine_group(const GlobalAttentionForward& args, const Plan& plan, std::int64_t b, std::int64_t head,
                    std::int64_t group, const float* slots) {
   const FloatTag d;
@@ -221,14 +221,14 @@ void combine_group(const GlobalAttentionForward& args, const Plan& plan, std::in
     const FloatVec finite_max = hn::IfThenZeroElse(hn::Eq(max, none), max);
     for (std::int64_t n = 0; n < splits; ++n) {
       const float* slot = first_slot + n * layout.floats() + p * kLanes;
-      const FloatVec weight = exponential(hn::Sub(hn::LoadU(d, slot + layout.max()), finite_max));
+      const FloatVec weight = power_of_two(hn::Sub(hn::LoadU(d, slot + layout.max()), finite_max));
       sum = hn::MulAdd(weight, hn::LoadU(d, slot + layout.sum()), sum);
     }
     const FloatMask seen = hn::Gt(sum, hn::Zero(d));
     const FloatVec safe = hn::IfThenElse(seen, sum, hn::Set(d, 1.0f));
     hn::Store(finite_max, d, shift + p * kLanes);
     hn::Store(hn::IfThenElseZero(seen, hn::Div(hn::Set(d, kept_scale), safe)), d, factor + p * kLanes);
-    hn::Store(hn::IfThenElse(seen, hn::Add(max, hn::Log(d, safe)), none), d, lse + p * kLanes);
+    hn::Store(hn::IfThenElse(seen, hn::MulAdd(max, hn::Set(d, kLn2), hn::Log(d, safe)), none), d, lse + p * kLanes);
   }
 
   const std::int64_t first = group * kGroup, queries = std::min<std::int64_t>(kGroup, globals - first);
@@ -239,7 +239,7 @@ void combine_group(const GlobalAttentionForward& args, const Plan& plan, std::in
       const float* slot = first_slot + n * layout.floats();
       const float split_max = slot[layout.max() + i];
       if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // saw nothing: its output was not written
-      const float weight = hn::GetLane(exponential(hn::Set(d, split_max - shift[i]))) * factor[i];
+      const float weight = hn::GetLane(power_of_two(hn::Set(d, split_max - shift[i]))) * factor[i];
       for (std::int64_t c = 0; c < size; ++c) out[c] += weight * slot[i * layout.stride + c];
     }
   }
@@ -305,10 +305,11 @@ void backward_split(const GlobalAttentionBackward& args, const Split& s, const S
   const MutableRows& dk = s.type == 0 ? args.dk : args.dlk;
   const MutableRows& dv = s.type == 0 ? args.dv : args.dlv;
   const std::int64_t size = in.head_size;
+  scratch.panel.require(s.end - s.begin);  // all keys are written, seen or not
   for (std::int64_t key = 0; key < s.end - s.begin; ++key) {
     const std::int64_t row = s.key_row + s.begin + key;
-    std::copy_n(scratch.panel.dk + key * head.stride, size, dk.data + row * dk.stride + s.head * size);
-    std::copy_n(scratch.panel.dv + key * head.stride, size, dv.data + row * dv.stride + s.head * size);
+    std::copy_n(scratch.panel.dk(key), size, head_row(dk, row, s.head, size));
+    std::copy_n(scratch.panel.dv(key), size, head_row(dv, row, s.head, size));
   }
   std::copy_n(scratch.group.drel, head.labels * head.stride, slot + layout.drel());
   for (std::int64_t r = 0; r < head.labels; ++r) {

@@ -25,8 +25,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct GroupScratch {
   float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
   float* q_lanes = nullptr;       // [D, kGroup]
-  float* table = nullptr;         // [labels, kGroup]: q·rel + rel_bias
-  float* p = nullptr;             // [columns, kGroup]: logits, then probabilities
+  float* table = nullptr;         // [labels, kGroup]: (q·rel + rel_bias) / sqrt(D)
+  float* p = nullptr;             // [columns, kGroup]: logits (in base 2), then probabilities
   std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
   Part* parts = nullptr;
@@ -83,20 +83,22 @@ HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* l
 // Copies a group's queries (or dout) and transposes them.
 HWY_INLINE void load_group(const Rows& from, std::int64_t head, const HeadContext& context, std::int64_t first_row,
                            std::int64_t rows, float* group_rows, float* group_lanes) {
-  copy_rows(from, head, context.head_size, first_row, rows, kGroup, group_rows);
+  copy_rows(from, head, context.head_size, first_row, rows, group_rows);
+  std::fill(group_rows + rows * context.stride, group_rows + kGroup * context.stride, 0.0f);
   transpose_group(group_rows, context.stride, group_lanes);
 }
 
-// table[r][i] = q_i·rel[r] + rel_bias[r]
+// table[r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)
 HWY_INLINE void relative_terms(const HeadContext& head, const float* q_lanes, float* table) {
   const FloatTag d;
   if (head.labels == 0) return;
   dot_products(q_lanes, head.relative_vectors, head.stride, head.labels, head.head_size, table);
+  const FloatVec scale = hn::Set(d, head.scale);
   for (std::int64_t r = 0; r < head.labels; ++r) {
     const FloatVec bias = hn::Set(d, head.relative_biases[r]);
     for (int part = 0; part < kParts; ++part) {
       float* place = table + r * kGroup + part * kLanes;
-      hn::StoreU(hn::Add(hn::LoadU(d, place), bias), d, place);
+      hn::StoreU(hn::Mul(hn::Add(hn::LoadU(d, place), bias), scale), d, place);
     }
   }
 }
@@ -113,13 +115,13 @@ struct PartLabels {
   }
 };
 
-// s of one column: (q·k + relative term) / sqrt(D); `dots` holds q·k.
+// s of one column: q·k / sqrt(D) + relative term; `dots` holds q·k.
 HWY_INLINE FloatVec score(const HeadContext& head, const PartLabels& labels, const float* table, const float* dots,
                           std::int64_t j, int part) {
   const FloatTag d;
-  FloatVec s = hn::LoadU(d, dots + j * kGroup + part * kLanes);
-  if (labels.label != nullptr) s = hn::Add(s, look_up(table, labels.label[j], labels.mixed, part));
-  return hn::Mul(s, hn::Set(d, head.scale));
+  const FloatVec dot = hn::LoadU(d, dots + j * kGroup + part * kLanes), scale = hn::Set(d, head.scale);
+  if (labels.label == nullptr) return hn::Mul(dot, scale);
+  return hn::MulAdd(dot, scale, look_up(table, labels.label[j], labels.mixed, part));
 }
 
 HWY_INLINE FloatVec score_value(hn::Vec<IntTag> element) {
@@ -131,8 +133,9 @@ HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
   return hn::NearestInt(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
 }
 
-// Logits of one part in place of its dot products, masked ones -inf; brings C forward. `max` follows the largest logit,
-// `bad` collects visible pairs whose score leaves the range of C (a comparison that is false for NaN, too).
+// Logits of one part, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows the
+// largest logit, `bad` collects visible pairs whose score leaves the range of C (a comparison that is false for NaN,
+// too).
 template <ScoreMode kMode>
 HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const TypeScores& scores, const float* table,
                                float* s, FloatVec* max, FloatMask& bad) {
@@ -141,7 +144,7 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
   const PartLabels labels(head, part);
   const FloatVec hidden = hn::Set(d, -std::numeric_limits<float>::infinity());
   const FloatVec limit = hn::Set(d, kScoreLimit);
-  const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
+  const FloatVec logit_scale = hn::Set(d, kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale);
   ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + part.column * kGroup;
   for (std::int64_t j = 0; j < part.keys; ++j) {
     const std::uint16_t visible_bits = part.tiles->visible[part.column + j];
@@ -166,8 +169,8 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
           const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
           bad = hn::Or(bad, hn::AndNot(good, visible));
         }
-        logit = hn::Mul(logit, logit_scale);
       }
+      logit = hn::Mul(logit, logit_scale);
       logit = hn::IfThenElse(visible, logit, hidden);
       max[p] = hn::Max(max[p], logit);
       hn::StoreU(logit, d, place);
@@ -175,11 +178,18 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
   }
 }
 
+inline constexpr std::int64_t kKeyStep = 64;
+static_assert(kKeyStep % kRunStep == 0);
+
 HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const TypeScores& scores,
                              const GroupScratch& scratch, float* s, FloatVec* max) {
   const FloatTag d;
-  if (scores.mode != ScoreMode::read) {
-    dot_products(scratch.q_lanes, part.panel->k + part.row * head.stride, head.stride, part.keys, head.head_size, s);
+  // In steps, so that the keys of the next step are on their way while this one is multiplied.
+  for (std::int64_t j = 0; j < part.keys; j += kKeyStep) {
+    const std::int64_t keys = std::min(kKeyStep, part.keys - j);
+    part.panel->require(part.row + j + keys);
+    if (scores.mode == ScoreMode::read) continue;
+    dot_products(scratch.q_lanes, part.panel->k(part.row + j), head.stride, keys, head.head_size, s + j * kGroup);
   }
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   switch (scores.mode) {
@@ -205,14 +215,14 @@ HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const Ty
 // Dropout bits of a part's pairs.
 HWY_INLINE void keep_bits_of_part(const HeadContext& head, const Part& part, std::int64_t first_query,
                                   std::uint16_t* keep) {
-  const auto first_key = static_cast<std::uint32_t>(part.panel->dropout_base + part.panel->first_key + part.row);
+  const auto first_key = static_cast<std::uint32_t>(part.panel->dropout_index(part.row));
   dropout_keep_bits(head.dropout_key, head.dropout_head, static_cast<std::uint32_t>(first_query), first_key, part.keys,
                     head.dropout_threshold, keep);
 }
 
 // Softmax of one group over `count` parts, not yet divided by its sum.
-//   max_i = max_j logit_ij (-inf without a visible key), sum_i = sum_j e^(logit_ij - max_i)
-//   scratch.out[i] = sum_j keep_ij e^(logit_ij - max_i) v_j
+//   max_i = max_j logit_ij (-inf without a visible key), sum_i = sum_j 2^(logit_ij - max_i)     logits in base 2
+//   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) v_j
 // scratch.q_lanes must be loaded. scores: of both types, `running` advanced to this head.
 HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, std::int64_t first_query,
                               const Part* parts, std::int64_t count, const GroupScratch& scratch, FloatVec* max,
@@ -228,7 +238,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
     forward_part(head, parts[n], scores[parts[n].type], scratch, scratch.p + columns * kGroup, max);
   }
 
-  // Pass 2: exponentials and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
+  // Pass 2: powers and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
   // subtracts 0, so that -inf stays -inf and becomes 0.
   FloatVec shift[kParts];
   for (int p = 0; p < kParts; ++p) {
@@ -238,7 +248,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   for (std::int64_t j = 0; j < columns; ++j) {
     for (int p = 0; p < kParts; ++p) {
       float* place = scratch.p + j * kGroup + p * kLanes;
-      const FloatVec e = exponential(hn::Sub(hn::LoadU(d, place), shift[p]));
+      const FloatVec e = power_of_two(hn::Sub(hn::LoadU(d, place), shift[p]));
       sum[p] = hn::Add(sum[p], e);
       hn::StoreU(e, d, place);
     }
@@ -258,31 +268,31 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
         }
       }
     }
-    weighted_sum(weights, part.panel->v + part.row * head.stride, head.stride, part.keys,
-                 part.tiles->visible.data() + part.column, scratch.out);
+    weighted_sum(weights, part.panel->v(part.row), head.stride, part.keys, part.tiles->visible.data() + part.column,
+                 scratch.out);
   }
 }
 
-// p of one part: exp(logit - lse) at visible pairs, else 0, in place of q·k (which a type with scores does not need).
+// p of one part: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with scores
+// does not need).
 HWY_INLINE void probabilities_of_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
                                       const GroupScratch& scratch, const FloatVec* lse) {
   const FloatTag d;
   const IntTag di;
   const bool carried = scores.mode != ScoreGradientMode::none;
+  part.panel->require(part.row + part.keys);
   if (!carried) {
-    dot_products(scratch.q_lanes, part.panel->k + part.row * head.stride, head.stride, part.keys, head.head_size,
-                 scratch.p);
+    dot_products(scratch.q_lanes, part.panel->k(part.row), head.stride, part.keys, head.head_size, scratch.p);
   }
   const PartLabels labels(head, part);
-  const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
+  const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
   for (std::int64_t j = 0; j < part.keys; ++j) {
     const std::uint16_t visible_bits = part.tiles->visible[part.column + j];
     for (int p = 0; p < kParts; ++p) {
       const std::int64_t at = j * kGroup + p * kLanes;
-      const FloatVec logit =
-          carried ? hn::Mul(score_value(hn::LoadU(di, scores.running + part.column * kGroup + at)), logit_scale)
-                  : score(head, labels, scratch.table, scratch.p, j, p);
-      const FloatVec probability = exponential(hn::Sub(logit, lse[p]));
+      const FloatVec logit = carried ? score_value(hn::LoadU(di, scores.running + part.column * kGroup + at))
+                                     : score(head, labels, scratch.table, scratch.p, j, p);
+      const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[p]));
       hn::StoreU(hn::IfThenElseZero(lanes_of(visible_bits, p), probability), d, scratch.p + at);
     }
   }
@@ -294,8 +304,7 @@ HWY_INLINE void probabilities_of_part(const HeadContext& head, const Part& part,
 HWY_INLINE void score_gradients_of_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
                                         std::int64_t first_query, const GroupScratch& scratch, const FloatVec* delta) {
   const FloatTag d;
-  dot_products(scratch.dout_lanes, part.panel->v + part.row * head.stride, head.stride, part.keys, head.head_size,
-               scratch.ds);
+  dot_products(scratch.dout_lanes, part.panel->v(part.row), head.stride, part.keys, head.head_size, scratch.ds);
   if (head.dropout) keep_bits_of_part(head, part, first_query, scratch.keep);
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
   const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
@@ -347,8 +356,7 @@ HWY_INLINE void table_gradients_of_part(const HeadContext& head, const Part& par
 HWY_INLINE void rewind_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
                             const GroupScratch& scratch) {
   const IntTag di;
-  dot_products(scratch.q_lanes, part.panel->k + part.row * head.stride, head.stride, part.keys, head.head_size,
-               scratch.p);
+  dot_products(scratch.q_lanes, part.panel->k(part.row), head.stride, part.keys, head.head_size, scratch.p);
   const PartLabels labels(head, part);
   ScoreElement* running = scores.running + part.column * kGroup;
   for (std::int64_t j = 0; j < part.keys; ++j) {
@@ -375,15 +383,14 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];
     const TypeScoreGradients& type_scores = scores[part.type];
-    const std::int64_t at = part.row * head.stride;
     probabilities_of_part(head, part, type_scores, scratch, lse);
     score_gradients_of_part(head, part, type_scores, first_query, scratch, delta);
     // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q
-    weighted_sum(scratch.ds, part.panel->k + at, head.stride, part.keys, part.tiles->visible.data() + part.column,
+    weighted_sum(scratch.ds, part.panel->k(part.row), head.stride, part.keys, part.tiles->visible.data() + part.column,
                  scratch.out);
-    outer_products(scratch.ds, scratch.q_rows, head.stride, part.keys, part.panel->dk + at);
+    outer_products(scratch.ds, scratch.q_rows, head.stride, part.keys, part.panel->dk(part.row));
     // forward: out = sum_j p v; so dv += p dout
-    outer_products(scratch.p, scratch.dout_rows, head.stride, part.keys, part.panel->dv + at);
+    outer_products(scratch.p, scratch.dout_rows, head.stride, part.keys, part.panel->dv(part.row));
     table_gradients_of_part(head, part, scratch.ds, scratch.dtable);
     if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
       rewind_part(head, part, type_scores, scratch);
@@ -397,7 +404,7 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
   }
 }
 
-// delta_i = dout_i·out_i for the rows of a group, then lse made finite; both as lanes.
+// delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite; both as lanes.
 HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_index, const Rows& out, const float* lse,
                                     std::int64_t first_row, std::int64_t rows, const float* dout_rows,
                                     FloatVec* lse_lanes, FloatVec* delta_lanes) {
@@ -416,7 +423,7 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_i
     for (; c < head.head_size; ++c) total += out_row[c] * dout_row[c];
     delta_values[i] = total;
     const float value = lse[first_row + i];
-    lse_values[i] = value > -std::numeric_limits<float>::infinity() ? value : 0.0f;
+    lse_values[i] = value > -std::numeric_limits<float>::infinity() ? value * kLog2E : 0.0f;
   }
   for (int p = 0; p < kParts; ++p) {
     lse_lanes[p] = hn::LoadU(d, lse_values + p * kLanes);

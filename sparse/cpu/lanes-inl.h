@@ -24,30 +24,30 @@ using IntTag = hn::RebindToSigned<FloatTag>;
 using UintTag = hn::RebindToUnsigned<FloatTag>;
 using UintVec = hn::Vec<UintTag>;
 
-// e^x for x <= 88, at most 1 ulp off; exactly 0 below -86.6, before the result would be subnormal (the threads flush
+// Logits are kept in base 2 (multiplied by log2 e), so that a softmax weight is one power of two: no reduction by ln 2.
+inline constexpr float kLog2E = 1.44269504f;
+inline constexpr float kLn2 = 0.69314718f;
+
+// 2^x for x <= 127, at most 1 ulp off; exactly 0 below -125, before the result would be subnormal (the threads flush
 // those anyway), and for x = -inf.
-// x = n ln2 + r with |r| <= ln2/2; e^r by a polynomial; n is added to the exponent bits.
-HWY_INLINE FloatVec exponential(FloatVec x) {
+// x = n + r with |r| <= 1/2; 2^r by a polynomial; n is added to the exponent bits.
+HWY_INLINE FloatVec power_of_two(FloatVec x) {
   const FloatTag d;
   const IntTag di;
-  const FloatMask tiny = hn::Lt(x, hn::Set(d, -86.6f));
-  const FloatVec clamped = hn::Max(x, hn::Set(d, -87.0f));
+  const FloatMask tiny = hn::Lt(x, hn::Set(d, -125.0f));
+  const FloatVec clamped = hn::Max(x, hn::Set(d, -125.0f));
   // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
   const FloatVec magic = hn::Set(d, 12582912.0f);
-  const FloatVec shifted = hn::MulAdd(clamped, hn::Set(d, 1.44269504f), magic);
-  const FloatVec n = hn::Sub(shifted, magic);
-  // ln2 in two parts: the first has few bits, so that n * part is exact.
-  FloatVec r = hn::NegMulAdd(n, hn::Set(d, 0.693145751953125f), clamped);
-  r = hn::NegMulAdd(n, hn::Set(d, 1.42860682e-6f), r);
-  // (e^r - 1 - r) / r^2, minimax for the relative error on [-ln2/2, ln2/2] (5e-11).
-  FloatVec p = hn::Set(d, 1.9790289e-4f);
-  p = hn::MulAdd(p, r, hn::Set(d, 1.3944705e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 8.333498e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 4.1666295e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.6666666e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
-  p = hn::MulAdd(hn::Mul(r, r), p, r);
-  p = hn::Add(p, hn::Set(d, 1.0f));
+  const FloatVec shifted = hn::Add(clamped, magic);
+  const FloatVec r = hn::Sub(clamped, hn::Sub(shifted, magic));
+  // (2^r - 1) / r: minimax for the relative error of 2^r on [-1/2, 1/2] (2e-9).
+  FloatVec p = hn::Set(d, 1.5353358e-4f);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.3398876e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 9.618437e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.5503324e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.24022648f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.6931472f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
   const auto bits = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
   return hn::IfThenZeroElse(tiny, hn::BitCast(d, bits));
 }
@@ -55,10 +55,8 @@ HWY_INLINE FloatVec exponential(FloatVec x) {
 // The lanes of part `part` whose bit is set.
 HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int part) {
   const FloatTag d;
-  std::uint8_t bytes[8] = {};  // LoadMaskBits may read that many
-  const std::uint16_t shifted = static_cast<std::uint16_t>(bits >> (part * kLanes));
-  std::memcpy(bytes, &shifted, sizeof(shifted));
-  return hn::LoadMaskBits(d, bytes);
+  const std::uint64_t shifted = static_cast<std::uint64_t>(bits) >> (part * kLanes);
+  return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&shifted));  // may read 8 bytes
 }
 
 // table[label of each lane][lane], for one column. Most columns have one label for all queries (far keys, whole

@@ -89,15 +89,14 @@ class Plan {
     return layout;
   }
 
-  // Tasks run through examples, then heads, then segments.
+  // Tasks run through examples, then segments, then heads: the heads of a row are neighbours in memory.
   Segment segment(std::int64_t task) const {
     std::int64_t b = 0, slot_base = 0;
     for (; task >= inputs_.heads * segments_of(length_of(b)); ++b) {
       task -= inputs_.heads * segments_of(length_of(b));
       slot_base += inputs_.heads * segments_of(length_of(b)) * slot(b).floats();
     }
-    const std::int64_t segments = segments_of(length_of(b));
-    return segment(b, task / segments, task % segments, slot_base);
+    return segment(b, task % inputs_.heads, task / inputs_.heads, slot_base);
   }
 
   // slot_base: of the example's first slot.
@@ -169,25 +168,24 @@ std::int64_t thread_scratch_bytes(const LongAttentionInputs& inputs, const Plan&
   return counter.used();
 }
 
-// Copies what the task's groups share.
+// Prepares what the task's groups share.
 void load_segment(const LongAttentionInputs& in, const Segment& s, LongScratch& scratch) {
   scratch.head.load(in.relative, in.heads, s.head);
   scratch.head.set_dropout(in.dropout, DropoutSite::long_attention, s.example, s.head);
-  scratch.window.load(in.k, in.v, s.head, in.head_size, s.long_row, s.key_begin, s.key_end);
-  scratch.globals.load(in.gk, in.gv, s.head, in.head_size, s.global_row, 0, s.globals);
-  scratch.window.dropout_base = 0;
-  scratch.globals.dropout_base = static_cast<std::uint32_t>(s.length);  // l2g keys are counted after the l2l ones
+  scratch.window.assign(in.k, in.v, s.head, in.head_size, s.long_row, s.key_begin, s.key_end, 0);
+  // In dropout's numbering l2g keys come after the l2l ones.
+  scratch.globals.assign(in.gk, in.gv, s.head, in.head_size, s.global_row, 0, s.globals, s.length);
 }
 
 std::int64_t parts_of_group(const LongAttentionInputs& in, std::int64_t group_in_example, std::int64_t example,
-                            const LongScratch& scratch, std::int64_t max_keys) {
+                            LongScratch& scratch, std::int64_t max_keys) {
   const std::int64_t group = in.tiles->l2l.group_offsets[static_cast<std::size_t>(example)] + group_in_example;
   Part* parts = scratch.group.parts;
   const std::int64_t count = collect_parts(in.tiles->l2l, group, 0, scratch.window, max_keys, parts);
   return count + collect_parts(in.tiles->l2g, group, 1, scratch.globals, max_keys, parts + count);
 }
 
-// out = accumulated / sum, lse = max + log(sum); rows without a visible key: 0 and -inf.
+// out = accumulated / sum, lse = max ln2 + log(sum); rows without a visible key: 0 and -inf.
 void finish_group(const LongAttentionForward& args, const Segment& s, std::int64_t first_query, std::int64_t queries,
                   const LongScratch& scratch, const FloatVec* max, const FloatVec* sum) {
   const FloatTag d;
@@ -197,12 +195,19 @@ void finish_group(const LongAttentionForward& args, const Segment& s, std::int64
     const FloatMask seen = hn::Gt(sum[p], hn::Zero(d));
     const FloatVec safe = hn::IfThenElse(seen, sum[p], hn::Set(d, 1.0f));
     hn::Store(hn::IfThenElseZero(seen, hn::Div(hn::Set(d, scratch.head.kept_scale), safe)), d, factor + p * kLanes);
-    const FloatVec value = hn::Add(max[p], hn::Log(d, safe));
+    const FloatVec value = hn::MulAdd(max[p], hn::Set(d, kLn2), hn::Log(d, safe));
     hn::Store(hn::IfThenElse(seen, value, hn::Set(d, -std::numeric_limits<float>::infinity())), d, lse + p * kLanes);
   }
   const std::int64_t row = s.long_row + first_query;
   store_group(scratch.group.out, scratch.head, factor, args.out, s.head, row, queries);
   std::copy_n(lse, queries, args.lse + s.head * args.inputs.q.rows + row);
+}
+
+// Asks for what this group will write and the next one will read; its arithmetic hides the time.
+void prefetch_around(const LongAttentionForward& args, const Segment& s, std::int64_t first_query) {
+  const std::int64_t size = args.inputs.head_size, row = s.long_row + first_query, end = s.long_row + s.end;
+  prefetch_rows(args.out, row, std::min(row + kGroup, end), s.head, size);
+  prefetch_rows(args.inputs.q, row + kGroup, std::min(row + 2 * kGroup, end), s.head, size);
 }
 
 void forward(const LongAttentionForward& args) {
@@ -217,6 +222,7 @@ void forward(const LongAttentionForward& args) {
     const TypeScores scores[2] = {of_head(args.l2l, in.tiles->l2l, s.head), of_head(args.l2g, in.tiles->l2g, s.head)};
     for (std::int64_t first = s.begin; first < s.end; first += kGroup) {
       const std::int64_t queries = std::min<std::int64_t>(kGroup, s.end - first);
+      prefetch_around(args, s, first);
       load_group(in.q, s.head, scratch.head, s.long_row + first, queries, scratch.group.q_rows, scratch.group.q_lanes);
       const std::int64_t count =
           parts_of_group(in, first / kGroup, s.example, scratch, std::numeric_limits<std::int32_t>::max());
@@ -227,35 +233,52 @@ void forward(const LongAttentionForward& args) {
   });
 }
 
-// Gradients of a task: what it owns to its place, the rest to its slot.
-void flush_segment(const LongAttentionBackward& args, const Segment& s, const SlotLayout& layout,
-                   const LongScratch& scratch, float* slot) {
-  const HeadContext& head = scratch.head;
-  const std::int64_t size = head.head_size, stride = head.stride;
-  const auto row_bytes = static_cast<std::size_t>(stride) * sizeof(float);
-  for (std::int64_t key = s.key_begin; key < s.key_end; ++key) {
-    const float* dk = scratch.window.dk + (key - s.key_begin) * stride;
-    const float* dv = scratch.window.dv + (key - s.key_begin) * stride;
+// Gradients of window keys [begin, end) of a task: what it owns to its place, the rest to its slot.
+void flush_window(const LongAttentionBackward& args, const Segment& s, const SlotLayout& layout,
+                  const LongScratch& scratch, std::int64_t begin, std::int64_t end, float* slot) {
+  const std::int64_t size = scratch.head.head_size, stride = scratch.head.stride;
+  for (std::int64_t key = begin; key < end; ++key) {
+    const float* dk = scratch.window.dk(key - s.key_begin);
+    const float* dv = scratch.window.dv(key - s.key_begin);
     const std::int64_t halo = halo_row(s, key);
     if (halo >= 0) {
-      std::memcpy(slot + halo * stride, dk, row_bytes);
-      std::memcpy(slot + layout.halo_dv() + halo * stride, dv, row_bytes);
+      std::copy_n(dk, stride, slot + halo * stride);
+      std::copy_n(dv, stride, slot + layout.halo_dv() + halo * stride);
     } else {
-      std::copy_n(dk, size, args.dk.data + (s.long_row + key) * args.dk.stride + s.head * size);
-      std::copy_n(dv, size, args.dv.data + (s.long_row + key) * args.dv.stride + s.head * size);
+      std::copy_n(dk, size, head_row(args.dk, s.long_row + key, s.head, size));
+      std::copy_n(dv, size, head_row(args.dv, s.long_row + key, s.head, size));
     }
   }
-  std::copy_n(scratch.globals.dk, s.globals * stride, slot + layout.dgk());
-  std::copy_n(scratch.globals.dv, s.globals * stride, slot + layout.dgv());
-  std::copy_n(scratch.group.drel, head.labels * stride, slot + layout.drel());
-  for (std::int64_t r = 0; r < head.labels; ++r) {
+}
+
+// Gradients of global keys and tables of a task to its slot.
+void flush_shared(const Segment& s, const SlotLayout& layout, const LongScratch& scratch, float* slot) {
+  const std::int64_t stride = scratch.head.stride, labels = scratch.head.labels;
+  std::copy_n(scratch.globals.dk(0), s.globals * stride, slot + layout.dgk());
+  std::copy_n(scratch.globals.dv(0), s.globals * stride, slot + layout.dgv());
+  std::copy_n(scratch.group.drel, labels * stride, slot + layout.drel());
+  for (std::int64_t r = 0; r < labels; ++r) {
     float total = 0.0f;
     for (int i = 0; i < kGroup; ++i) total += scratch.group.dbias[r * kGroup + i];
     slot[layout.dbias() + r] = total;
   }
 }
 
-void backward_segment(const LongAttentionBackward& args, const Segment& s, LongScratch& scratch) {
+// Asks for what this group will write and the next one will read.
+void prefetch_around(const LongAttentionBackward& args, const Segment& s, std::int64_t first_query,
+                     std::int64_t flush_begin, std::int64_t flush_end) {
+  const std::int64_t size = args.inputs.head_size, row = s.long_row + first_query, end = s.long_row + s.end;
+  const std::int64_t next = std::min(row + kGroup, end), after = std::min(row + 2 * kGroup, end);
+  prefetch_rows(args.dq, row, next, s.head, size);
+  prefetch_rows(args.dk, s.long_row + flush_begin, s.long_row + flush_end, s.head, size);
+  prefetch_rows(args.dv, s.long_row + flush_begin, s.long_row + flush_end, s.head, size);
+  prefetch_rows(args.inputs.q, next, after, s.head, size);
+  prefetch_rows(args.dout, next, after, s.head, size);
+  prefetch_rows(args.out, next, after, s.head, size);
+}
+
+void backward_segment(const LongAttentionBackward& args, const Segment& s, const SlotLayout& layout,
+                      LongScratch& scratch, float* slot) {
   const LongAttentionInputs& in = args.inputs;
   const HeadContext& head = scratch.head;
   const TypeScoreGradients scores[2] = {of_head(args.l2l, in.tiles->l2l, s.head),
@@ -264,8 +287,14 @@ void backward_segment(const LongAttentionBackward& args, const Segment& s, LongS
   std::fill_n(scratch.group.dbias, head.labels * kGroup, 0.0f);
   HWY_ALIGN float ones[kGroup];
   std::fill_n(ones, kGroup, 1.0f);
+  scratch.globals.require(s.globals);  // all of them are flushed, seen or not
+  std::int64_t flushed = s.key_begin;
   for (std::int64_t first = s.begin; first < s.end; first += kGroup) {
     const std::int64_t queries = std::min<std::int64_t>(kGroup, s.end - first), row = s.long_row + first;
+    // After this group nobody sees the keys more than the radius behind the next one.
+    const bool last = first + kGroup >= s.end;
+    const std::int64_t done = last ? s.key_end : std::max(flushed, first + kGroup - in.tiles->l2l.radius);
+    prefetch_around(args, s, first, flushed, done);
     load_group(in.q, s.head, head, row, queries, scratch.group.q_rows, scratch.group.q_lanes);
     load_group(args.dout, s.head, head, row, queries, scratch.group.dout_rows, scratch.group.dout_lanes);
     FloatVec lse[kParts], delta[kParts];
@@ -274,7 +303,11 @@ void backward_segment(const LongAttentionBackward& args, const Segment& s, LongS
     const std::int64_t count = parts_of_group(in, first / kGroup, s.example, scratch, kBackwardKeys);
     backward_group(head, scores, first, scratch.group.parts, count, scratch.group, lse, delta);
     store_group(scratch.group.out, head, ones, args.dq, s.head, row, queries);
+    scratch.window.require(done - s.key_begin);
+    flush_window(args, s, layout, scratch, flushed, done, slot);
+    flushed = done;
   }
+  flush_shared(s, layout, scratch, slot);
 }
 
 // Window keys that several segments see: the sum of their halos. A task adds up the keys among its own queries.
@@ -339,8 +372,7 @@ void backward(const LongAttentionBackward& args) {
     Arena arena(block + thread * thread_bytes);
     LongScratch scratch(arena, in, plan, true);
     load_segment(in, s, scratch);
-    backward_segment(args, s, scratch);
-    flush_segment(args, s, plan.slot(s.example), scratch, slots + s.slot);
+    backward_segment(args, s, plan.slot(s.example), scratch, slots + s.slot);
   });
 
   // Pass 2: sums over slots, always in order of the segments.

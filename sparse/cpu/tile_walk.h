@@ -44,61 +44,123 @@ inline std::int64_t padded_rows(std::int64_t rows) {
   return (rows + kRunStep - 1) / kRunStep * kRunStep;
 }
 
-// to[row] = from[first_row + row] of one head, zero beyond D and beyond `rows`.   to [total_rows, stride]
-inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_size, std::int64_t first_row,
-                      std::int64_t rows, std::int64_t total_rows, float* to) {
-  const std::int64_t stride = row_stride(head_size);
-  const float* source = from.data + first_row * from.stride + head * head_size;
-  for (std::int64_t r = 0; r < rows; ++r, source += from.stride) {
-    std::memcpy(to + r * stride, source, static_cast<std::size_t>(head_size) * sizeof(float));
-    if (stride != head_size) std::fill(to + r * stride + head_size, to + (r + 1) * stride, 0.0f);
-  }
-  std::fill(to + rows * stride, to + total_rows * stride, 0.0f);
+// Where one head of a row begins.
+inline const float* head_row(const Rows& rows, std::int64_t row, std::int64_t head, std::int64_t head_size) {
+  return rows.data + row * rows.stride + head * head_size;
+}
+inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t head, std::int64_t head_size) {
+  return rows.data + row * rows.stride + head * head_size;
 }
 
-// Contiguous keys and values of one type, a stretch of one example and head; in backward their gradients.
-struct KeyPanel {
-  std::int64_t first_key = 0;  // counted within the example
-  std::int64_t keys = 0;
-  float* k = nullptr;  // [padded keys, stride]
-  float* v = nullptr;
-  float* dk = nullptr;
-  float* dv = nullptr;
-  std::uint32_t dropout_base = 0;  // dropout counts the type's key 0 as this one
+// The rows of one head lie far apart, which no hardware prefetcher follows: kernels ask for them a group ahead, so that
+// memory works while the registers do.
+inline void prefetch_rows(const Rows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
+                          std::int64_t head_size) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    const float* row = head_row(rows, r, head, head_size);
+    for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 0, 2);
+  }
+}
+inline void prefetch_rows(const MutableRows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
+                          std::int64_t head_size) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    float* row = head_row(rows, r, head, head_size);
+    for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 1, 2);
+  }
+}
 
-  std::int64_t end() const { return first_key + keys; }
+// to[row] = from[first_row + row] of one head, zero beyond D.   to [rows, stride]
+inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_size, std::int64_t first_row,
+                      std::int64_t rows, float* to) {
+  const std::int64_t stride = row_stride(head_size);
+  for (std::int64_t r = 0; r < rows; ++r, to += stride) {
+    const float* source = head_row(from, first_row + r, head, head_size);
+    for (std::int64_t d = 0; d < head_size; ++d) to[d] = source[d];
+    for (std::int64_t d = head_size; d < stride; ++d) to[d] = 0.0f;
+  }
+}
 
+// Contiguous keys and values of one type, a stretch of one example and head; in backward their gradients. Rows are
+// copied when first needed (`require`), the next ones are asked for at the same time.
+class KeyPanel {
+ public:
   // Room for `keys` keys; runs reach up to a step beyond the last one.
   static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward) {
-    const std::int64_t size = (padded_rows(keys) + kRunStep) * stride;
+    const std::int64_t size = (keys + kRunStep) * stride;
     KeyPanel panel;
-    panel.k = arena.take<float>(size);
-    panel.v = arena.take<float>(size);
+    panel.k_ = arena.take<float>(size);
+    panel.v_ = arena.take<float>(size);
     if (backward) {
-      panel.dk = arena.take<float>(size);
-      panel.dv = arena.take<float>(size);
+      panel.dk_ = arena.take<float>(size);
+      panel.dv_ = arena.take<float>(size);
     }
     return panel;
   }
 
-  // Keys [begin, end) of the example whose key 0 is row `example_row`; gradients start at zero.
-  void load(const Rows& k_rows, const Rows& v_rows, std::int64_t head, std::int64_t head_size, std::int64_t example_row,
-            std::int64_t begin, std::int64_t end) {
-    first_key = begin;
-    keys = end - begin;
-    const std::int64_t total = padded_rows(keys) + kRunStep;
-    copy_rows(k_rows, head, head_size, example_row + begin, keys, total, k);
-    copy_rows(v_rows, head, head_size, example_row + begin, keys, total, v);
-    if (dk == nullptr) return;
-    std::fill_n(dk, total * row_stride(head_size), 0.0f);
-    std::fill_n(dv, total * row_stride(head_size), 0.0f);
+  // Stands for keys [begin, end) of the example whose key 0 is row `example_row`. Dropout counts key 0 as dropout_base.
+  void assign(const Rows& k_rows, const Rows& v_rows, std::int64_t head, std::int64_t head_size,
+              std::int64_t example_row, std::int64_t begin, std::int64_t end, std::int64_t dropout_base) {
+    k_rows_ = k_rows;
+    v_rows_ = v_rows;
+    head_ = head;
+    head_size_ = head_size;
+    stride_ = row_stride(head_size);
+    first_row_ = example_row + begin;
+    first_key_ = begin;
+    keys_ = end - begin;
+    dropout_base_ = dropout_base;
+    copied_ = asked_ = 0;
   }
+
+  // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
+  void require(std::int64_t end) {
+    if (end <= copied_) return;
+    const std::int64_t from = copied_, rows = std::min(end, keys_) - from;
+    copied_ = end;
+    copy_rows(k_rows_, head_, head_size_, first_row_ + from, rows, k_ + from * stride_);
+    copy_rows(v_rows_, head_, head_size_, first_row_ + from, rows, v_ + from * stride_);
+    const std::int64_t beyond = std::max(from, keys_);
+    if (end > beyond) {
+      std::fill_n(k_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
+      std::fill_n(v_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
+    }
+    if (dk_ != nullptr) {
+      std::fill_n(dk_ + from * stride_, (end - from) * stride_, 0.0f);
+      std::fill_n(dv_ + from * stride_, (end - from) * stride_, 0.0f);
+    }
+    const std::int64_t ask = std::min(end + kAhead, keys_);
+    if (ask <= asked_) return;
+    asked_ = std::max(asked_, end);
+    prefetch_rows(k_rows_, first_row_ + asked_, first_row_ + ask, head_, head_size_);
+    prefetch_rows(v_rows_, first_row_ + asked_, first_row_ + ask, head_, head_size_);
+    asked_ = ask;
+  }
+
+  std::int64_t first_key() const { return first_key_; }
+  std::int64_t end_key() const { return first_key_ + keys_; }
+  std::int64_t dropout_index(std::int64_t row) const { return dropout_base_ + first_key_ + row; }
+  const float* k(std::int64_t row) const { return k_ + row * stride_; }
+  const float* v(std::int64_t row) const { return v_ + row * stride_; }
+  float* dk(std::int64_t row) const { return dk_ + row * stride_; }
+  float* dv(std::int64_t row) const { return dv_ + row * stride_; }
+
+ private:
+  static constexpr std::int64_t kAhead = 64;  // rows asked for beyond the required ones
+
+  float* k_ = nullptr;  // [keys + kRunStep, stride]
+  float* v_ = nullptr;
+  float* dk_ = nullptr;
+  float* dv_ = nullptr;
+  Rows k_rows_, v_rows_;
+  std::int64_t head_ = 0, head_size_ = 0, stride_ = 0, first_row_ = 0;
+  std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0;
+  std::int64_t copied_ = 0, asked_ = 0;
 };
 
 // A stretch of one run, at most `max_keys` keys: what the inner loops work on.
 struct Part {
   const TypeTiles* tiles = nullptr;
-  const KeyPanel* panel = nullptr;
+  KeyPanel* panel = nullptr;
   int type = 0;             // 0 or 1: which of the operator's two types
   std::int64_t column = 0;  // within the type
   std::int64_t row = 0;     // of the first key, within the panel
@@ -106,20 +168,20 @@ struct Part {
 };
 
 // Appends the parts of a group's runs that start within the panel; returns how many.
-inline std::int64_t collect_parts(const TypeTiles& tiles, std::int64_t group, int type, const KeyPanel& panel,
+inline std::int64_t collect_parts(const TypeTiles& tiles, std::int64_t group, int type, KeyPanel& panel,
                                   std::int64_t max_keys, Part* parts) {
   const TileRun* run = tiles.runs.data() + tiles.run_offsets[group];
   const TileRun* end = tiles.runs.data() + tiles.run_offsets[group + 1];
-  run =
-      std::lower_bound(run, end, panel.first_key, [](const TileRun& r, std::int64_t key) { return r.first_key < key; });
+  run = std::lower_bound(run, end, panel.first_key(),
+                         [](const TileRun& r, std::int64_t key) { return r.first_key < key; });
   std::int64_t count = 0;
-  for (; run != end && run->first_key < panel.end(); ++run) {
+  for (; run != end && run->first_key < panel.end_key(); ++run) {
     for (std::int64_t at = 0; at < run->keys; at += max_keys) {
       parts[count++] = {&tiles,
                         &panel,
                         type,
                         run->column + at,
-                        run->first_key + at - panel.first_key,
+                        run->first_key + at - panel.first_key(),
                         std::min(max_keys, run->keys - at)};
     }
   }
@@ -161,7 +223,8 @@ struct HeadContext {
   void load(const RelativeTable& table, std::int64_t heads, std::int64_t head) {
     if (labels == 0) return;
     const Rows rows{table.vectors, heads * head_size, table.labels};
-    copy_rows(rows, head, head_size, 0, table.labels, labels, relative_vectors);
+    copy_rows(rows, head, head_size, 0, table.labels, relative_vectors);
+    std::fill(relative_vectors + table.labels * stride, relative_vectors + labels * stride, 0.0f);
     for (std::int64_t r = 0; r < labels; ++r) {
       const bool given = table.biases != nullptr && r < table.labels;
       relative_biases[r] = given ? table.biases[r * heads + head] : 0.0f;

@@ -43,13 +43,13 @@ double largest_norm(const reference::Values& values, std::int64_t size) {
 
 constexpr double kUnit = 0x1p-24;  // relative rounding error of one fp32 operation
 
-// Bound for the error of one layer's score: D + 3 roundings of terms whose magnitudes sum to at most
+// Bound for the error of one layer's score: D + 8 roundings of terms whose magnitudes sum to at most
 // |q| (|k| + |rel|) + |bias| (Cauchy and Schwarz), and half a step of the running scores.
 double score_error(const reference::Attention& a) {
   double keys = 0.0;
   for (const auto& type : a.types) keys = std::max(keys, largest_norm(type.k, a.head_size));
   const double mass = largest_norm(a.q, a.head_size) * (keys + largest_norm(a.rel, a.head_size)) + largest(a.rel_bias);
-  return (static_cast<double>(a.head_size) + 3.0) * kUnit * mass / std::sqrt(static_cast<double>(a.head_size)) +
+  return (static_cast<double>(a.head_size) + 8.0) * kUnit * mass / std::sqrt(static_cast<double>(a.head_size)) +
          0.5 * sparse::kScoreStep;
 }
 
