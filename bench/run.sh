@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Every measurement in one go; `./run bench` calls this after the build. With a name it runs one: ./run bench attention.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=build/cpu
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+attention() { "$build/bench_attention"; }
+matmul() { "$build/bench_matmul"; }
+loader() { "$build/bench_loader"; }
+text() {  # generated records as text: the vocabulary is theirs, too
+  "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --output "$work/sample" 2>/dev/null
+  "$build/bench_text" --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json" --repeat 5
+}
+prepare() { bench/prepare.sh; }
+
+if [ $# -gt 0 ]; then
+  for name in "$@"; do
+    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text prepare loader" >&2; exit 2; }
+    "$name"
+  done
+else
+  for name in attention matmul text prepare loader; do
+    printf '\n== %s\n' "$name"
+    "$name"
+  done
+fi
