@@ -1,0 +1,52 @@
+// Plain numeric arrays of any rank in HDF5 files that others made or will read: the inputs and outputs of
+// `etc encode`. The project's own data sets have their own layout (data/dataset.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace etc::data {
+
+struct ArrayRequest {
+  std::string name;
+  bool floating = false;  // floats of 4 or 8 bytes; otherwise integers whose values fit into int32
+  bool required = false;
+};
+
+struct NumericArray {
+  std::vector<std::int64_t> shape;
+  std::vector<std::int32_t> integers;  // row-major; empty when floating
+  std::vector<float> floats;
+};
+
+// Reads the arrays asked for from one group; optional ones may be absent from the result. The file is first read by a
+// probe in a child process.
+// Throws Error naming file and data set when a required array is missing, when the group holds anything not asked for
+//   (with a suggestion), and on another type, values outside int32, nan or inf, virtual or external data, unknown
+//   filters, and shapes larger than the stored bytes can hold.
+std::map<std::string, NumericArray> read_arrays(const std::filesystem::path& path, const std::string& group,
+                                                const std::vector<ArrayRequest>& requests);
+
+// Writes float arrays under a temporary name and renames the file into place in finish(); without finish() nothing
+// stays. Equal calls give byte-equal files.
+class ArrayFileWriter {
+ public:
+  explicit ArrayFileWriter(const std::filesystem::path& path);
+  ~ArrayFileWriter();
+
+  // path: "outputs/layer_0/long"; missing groups are made.
+  void create(const std::string& path, const std::vector<std::int64_t>& shape);
+  // Rows [first, first + rows) along the first dimension; every row must be written once.
+  void write_rows(const std::string& path, std::int64_t first, std::int64_t rows, const float* values);
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace etc::data
