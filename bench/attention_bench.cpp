@@ -9,8 +9,6 @@
 // GFLOP/s counts useful operations only: 2*D per visible pair and product, 2 products forward, 5 backward (4 when
 // scores carry p and nothing is rewound). Masked pairs, softmax, labels, q·rel and scores cost time but count nothing.
 // The products of oneDNN leave softmax, masks and gathering of the blocks out altogether.
-#include <omp.h>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -23,6 +21,7 @@
 #include "bench/cases/attention.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/library_product.h"
 #include "sparse/register_cpu.h"
 #include "sparse/scores.h"
 
@@ -34,6 +33,8 @@ using bench::AttentionProblem;
 using bench::Labels;
 using bench::Side;
 using bench::Structure;
+using ops::cpu::BatchedLibraryProduct;
+using ops::cpu::BatchedShape;
 using sparse::ScoreGradientMode;
 using sparse::ScoreMode;
 
@@ -44,43 +45,13 @@ struct Item {
   std::vector<double> seconds;
 };
 
-// c [batch, m, n] = a [batch, m, k] · b [batch, k, n] with any strides; one oneDNN primitive.
-class BatchedProduct {
- public:
-  using Dims = dnnl::memory::dims;
-  BatchedProduct(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool a_transposed,
-                 bool b_transposed)
-      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
-    const auto type = dnnl::memory::data_type::f32;
-    const dnnl::memory::desc a({batch, m, k}, type, a_transposed ? Dims{m * k, 1, m} : Dims{m * k, k, 1});
-    const dnnl::memory::desc b({batch, k, n}, type, b_transposed ? Dims{n * k, 1, k} : Dims{n * k, n, 1});
-    const dnnl::memory::desc c({batch, m, n}, type, Dims{m * n, n, 1});
-    product_ = dnnl::matmul(dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, c), engine_));
-    arguments_ = {{DNNL_ARG_SRC, filled(a)}, {DNNL_ARG_WEIGHTS, filled(b)}, {DNNL_ARG_DST, filled(c)}};
-  }
-  void run() {
-    product_.execute(stream_, arguments_);
-    stream_.wait();
-  }
-
- private:
-  dnnl::memory filled(const dnnl::memory::desc& desc) {
-    dnnl::memory memory(desc, engine_);
-    auto* values = static_cast<float*>(memory.get_data_handle());
-    for (std::size_t i = 0; i < desc.get_size() / sizeof(float); ++i) values[i] = 1e-3f * static_cast<float>(i % 1000);
-    return memory;
-  }
-  dnnl::engine engine_;
-  dnnl::stream stream_;
-  dnnl::matmul product_;
-  std::unordered_map<int, dnnl::memory> arguments_;
-};
-
 // The machine's rate: 2048 x 2048 x 2048 with weights packed as oneDNN likes them.
 Item large_product() {
   constexpr std::int64_t kSize = 2048;
-  auto product = std::make_shared<BatchedProduct>(1, kSize, kSize, kSize, false, false);
-  return {"oneDNN 2048x2048x2048", 2.0 * kSize * kSize * kSize, [product] { product->run(); }, {}};
+  const auto x = std::make_shared<std::vector<float>>(kSize * kSize, 1e-3f);
+  const auto y = std::make_shared<std::vector<float>>(kSize * kSize);
+  auto product = std::make_shared<ops::cpu::LibraryProduct>(kSize, kSize, kSize, x->data());
+  return {"oneDNN 2048x2048x2048", 2.0 * kSize * kSize * kSize, [=] { product->run(x->data(), y->data()); }, {}};
 }
 
 // The products of windowed attention as the reference blocks them: queries in blocks of radius+1, keys in three of
@@ -88,14 +59,17 @@ Item large_product() {
 // p·v.
 Item blocked_products(const AttentionCase& c, const AttentionProblem& problem, bool backward) {
   const std::int64_t block = c.radius + 1, blocks = (c.lengths[0] + block - 1) / block, d = c.head_size;
-  std::vector<std::shared_ptr<BatchedProduct>> products;
+  std::vector<std::shared_ptr<BatchedLibraryProduct>> products;
+  const auto make = [&](const BatchedShape& shape) {
+    products.push_back(std::make_shared<BatchedLibraryProduct>(shape));
+  };
   const auto add = [&](std::int64_t batch, std::int64_t queries, std::int64_t keys) {
-    products.push_back(std::make_shared<BatchedProduct>(batch, queries, keys, d, false, true));   // q·k
-    products.push_back(std::make_shared<BatchedProduct>(batch, queries, d, keys, false, false));  // p·v, or dq
+    make({batch, queries, keys, d, false, true});   // q·k
+    make({batch, queries, d, keys, false, false});  // p·v, or dq
     if (!backward) return;
-    products.push_back(std::make_shared<BatchedProduct>(batch, queries, keys, d, false, true));  // dp
-    products.push_back(std::make_shared<BatchedProduct>(batch, keys, d, queries, true, false));  // dk
-    products.push_back(std::make_shared<BatchedProduct>(batch, keys, d, queries, true, false));  // dv
+    make({batch, queries, keys, d, false, true});  // dp
+    make({batch, keys, d, queries, true, false});  // dk
+    make({batch, keys, d, queries, true, false});  // dv
   };
   add(c.heads * blocks, block, 3 * block);
   if (c.globals[0] > 0) add(c.heads, c.lengths[0], c.globals[0]);
@@ -245,7 +219,6 @@ void run(const Options& options) {
   if (options.csv) std::printf("threads,what,median_s,min_s,max_s,gflops,percent_of_large_product\n");
   for (int threads : options.threads) {
     set_thread_count(threads);
-    omp_set_num_threads(threads);
     std::vector<Item> items = {large_product()};
     for (const AttentionCase& c : {window_only, with_globals}) {
       const auto structure = std::make_shared<const Structure>(c);

@@ -1,4 +1,4 @@
-// One call of the matrix library over a whole product: what the tiles of linear() are measured against.
+// The matrix library called the way people call it: what the engine's own tiles are measured against in bench/.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,27 @@ class LibraryProduct {
   LibraryProduct& operator=(const LibraryProduct&) = delete;
 
   void run(const float* x, float* y) const;
+
+ private:
+  struct Primitive;
+  std::unique_ptr<Primitive> primitive_;
+};
+
+// c [batch, m, n] = a [batch, m, k]·b [batch, k, n] by one primitive on all threads, on arrays of its own. A transposed
+// operand lies in memory with its last two dimensions exchanged.
+struct BatchedShape {
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  bool a_transposed = false, b_transposed = false;
+};
+
+class BatchedLibraryProduct {
+ public:
+  explicit BatchedLibraryProduct(const BatchedShape& shape);
+  ~BatchedLibraryProduct();
+  BatchedLibraryProduct(const BatchedLibraryProduct&) = delete;
+  BatchedLibraryProduct& operator=(const BatchedLibraryProduct&) = delete;
+
+  void run();
 
  private:
   struct Primitive;

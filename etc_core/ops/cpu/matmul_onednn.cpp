@@ -85,4 +85,46 @@ void LibraryProduct::run(const float* x, float* y) const {
   p.stream.wait();
 }
 
+struct BatchedLibraryProduct::Primitive {
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  dnnl::matmul matmul;
+  std::unordered_map<int, dnnl::memory> arguments;
+
+  dnnl::memory filled(const dnnl::memory::desc& description) {
+    dnnl::memory memory(description, engine);
+    auto* values = static_cast<float*>(memory.get_data_handle());
+    for (std::size_t i = 0; i < description.get_size() / sizeof(float); ++i) {
+      values[i] = 1e-3f * static_cast<float>(i % 1000);
+    }
+    return memory;
+  }
+};
+
+BatchedLibraryProduct::BatchedLibraryProduct(const BatchedShape& shape) : primitive_(std::make_unique<Primitive>()) {
+  using Memory = dnnl::memory;
+  using Dims = Memory::dims;
+  constexpr auto kFloat = Memory::data_type::f32;
+  const LibraryThreads all_threads(thread_count());
+  const auto [batch, m, n, k, a_transposed, b_transposed] = shape;
+  Primitive& p = *primitive_;
+  const Memory::desc a({batch, m, k}, kFloat, a_transposed ? Dims{m * k, 1, m} : Dims{m * k, k, 1});
+  const Memory::desc b({batch, k, n}, kFloat, b_transposed ? Dims{n * k, 1, k} : Dims{n * k, n, 1});
+  const Memory::desc c({batch, m, n}, kFloat, Dims{m * n, n, 1});
+#if DNNL_VERSION_MAJOR >= 3
+  p.matmul = dnnl::matmul(dnnl::matmul::primitive_desc(p.engine, a, b, c));
+#else
+  p.matmul = dnnl::matmul(dnnl::matmul::primitive_desc({a, b, c}, p.engine));
+#endif
+  p.arguments = {{DNNL_ARG_SRC, p.filled(a)}, {DNNL_ARG_WEIGHTS, p.filled(b)}, {DNNL_ARG_DST, p.filled(c)}};
+}
+
+BatchedLibraryProduct::~BatchedLibraryProduct() = default;
+
+void BatchedLibraryProduct::run() {
+  const LibraryThreads all_threads(thread_count());
+  primitive_->matmul.execute(primitive_->stream, primitive_->arguments);
+  primitive_->stream.wait();
+}
+
 }  // namespace etc::ops::cpu
