@@ -1,0 +1,53 @@
+#include "tasks/openkp/prediction_file.h"
+
+#include "tasks/text/raw_records.h"
+
+namespace etc::openkp {
+
+namespace {
+
+std::vector<Phrase> parse_phrases(const text::JsonField& list) {
+  std::vector<Phrase> phrases;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const text::JsonField words = list.element(i);
+    Phrase& phrase = phrases.emplace_back();
+    for (std::size_t j = 0; j < words.size(); ++j) phrase.push_back(words.element(j).string());
+  }
+  return phrases;
+}
+
+struct Page {
+  std::string url;
+  std::vector<Phrase> phrases;
+};
+
+Page parse_page(const text::JsonField& record) {
+  const std::string& url = record.member("url").string();
+  return {url, parse_phrases(record.named(record.where() + ": url " + url).member("KeyPhrases"))};
+}
+
+}  // namespace
+
+PhraseMap read_predictions(const std::filesystem::path& path) {
+  PhraseMap pages;
+  text::IdPlaces urls;
+  text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
+    Page page = parse_page(record);
+    urls.add(page.url, record);
+    pages[page.url] = std::move(page.phrases);
+  });
+  return pages;
+}
+
+PhraseMap read_gold(const std::vector<std::filesystem::path>& paths) {
+  PhraseMap pages;
+  for (const auto& path : paths) {
+    text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
+      Page page = parse_page(record);
+      pages[page.url] = std::move(page.phrases);
+    });
+  }
+  return pages;
+}
+
+}  // namespace etc::openkp

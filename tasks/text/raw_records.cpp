@@ -1,0 +1,35 @@
+#include "tasks/text/raw_records.h"
+
+#include "data/readers/json_record.h"
+#include "etc_core/base/error.h"
+
+namespace etc::text {
+
+void for_each_record(const std::filesystem::path& path, data::RecordLayout layout,
+                     const std::function<void(const JsonField& record)>& visit) {
+  data::ByteStream stream(path);
+  data::RecordSlicer slicer(stream, layout);
+  data::RecordSlice slice;
+  // Faults say the place in the file themselves.
+  const auto readable = [&](const auto& read) {
+    try {
+      return read();
+    } catch (const data::InputFault& fault) {
+      fail(path.string(), "{}", fault.what());
+    }
+  };
+  while (readable([&] { return slicer.next(slice); })) {
+    const data::JsonRecord record = readable([&] { return data::parse_record(slice); });
+    const bool lines = layout == data::RecordLayout::lines;
+    const std::int64_t number = lines ? record.begin.line : record.index;
+    visit(JsonField(record.value, fmt::format("{}: {} {}", path.string(), lines ? "line" : "record", number)));
+  }
+  if (!stream.fault().empty()) fail(path.string(), "{}", stream.fault());
+}
+
+void IdPlaces::add(const std::string& id, const JsonField& record) {
+  const auto [first, fresh] = first_.try_emplace(id, record.where());
+  if (!fresh) fail(record.where(), "id {} occurs twice, first at {}", id, first->second);
+}
+
+}  // namespace etc::text

@@ -1,0 +1,30 @@
+// The records of a raw data set or prediction file, one after the other, for reading small parts of each.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "data/readers/record_slicer.h"
+#include "tasks/text/json_field.h"
+
+namespace etc::text {
+
+// Calls visit for every record in order, plain or gzip; messages about it start with "FILE: record 17" (array) or
+// "FILE: line 18" (lines). Throws Error naming file and place where the file cannot be read on: damaged gzip, no JSON,
+// invalid UTF-8. Of a key that occurs twice in one object the last value counts. Memory: one record.
+void for_each_record(const std::filesystem::path& path, data::RecordLayout layout,
+                     const std::function<void(const JsonField& record)>& visit);
+
+// Where each id was seen, so that the second place of one can name the first.
+class IdPlaces {
+ public:
+  // Throws Error naming both places when the id was there before.
+  void add(const std::string& id, const JsonField& record);
+
+ private:
+  std::map<std::string, std::string> first_;
+};
+
+}  // namespace etc::text

@@ -1,0 +1,172 @@
+// The official scores against the worked examples and the official scorer's own numbers.
+#include "tasks/openkp/metrics.h"
+
+#include <fstream>
+
+#include "etc_core/base/error.h"
+#include "tasks/openkp/prediction_file.h"
+#include "tests/support/catch.h"
+#include "tests/tasks/golden_named.h"
+
+using namespace etc;
+using namespace etc::openkp;
+
+namespace {
+
+using Strings = std::vector<std::string>;
+using Numbers = std::vector<double>;
+
+constexpr double kTolerance = 1e-12;
+
+void check_page(const Strings& candidates, const std::vector<Phrase>& references, const Numbers& precision,
+                const Numbers& recall, const Numbers& f1) {
+  const Strings wanted = normalised_phrases(references);
+  for (std::size_t d = 0; d < kDepths.size(); ++d) {
+    const Score score = score_at(kDepths[d], candidates, wanted);
+    CHECK(score.precision == Approx(precision[d]).margin(1e-6));
+    CHECK(score.recall == Approx(recall[d]).margin(1e-6));
+    CHECK(score.f1 == Approx(f1[d]).margin(1e-6));
+  }
+}
+
+void check_metrics(const Json& expected, const Json& ours) {
+  for (const auto& [key, value] : expected.items()) {
+    INFO(key);
+    CHECK(std::abs(value.get<double>() - ours.at(key).get<double>()) <= kTolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("scores give the worked numbers", "[tasks][openkp]") {
+  check_page({"trout", "fishing", "blue lake", "at dawn", "lake"}, {{"Blue", "Lake"}, {"Trout"}}, {1, 2.0 / 3, .4},
+             {.5, 1, 1}, {2.0 / 3, .8, .571429});
+  check_page({"nba", "nba 2k17"}, {{"NBA", "2K17"}}, {0, 1.0 / 3, .2}, {0, 1, 1}, {0, .5, 1.0 / 3});
+  check_page(normalised_phrases({{"NBA"}, {"nba"}, {"Xbox"}}), {{"Xbox"}, {"xbox"}}, {0, 1.0 / 3, .2}, {0, 1, 1},
+             {0, .5, 1.0 / 3});
+  check_page(normalised_phrases({{"New ", "York"}}), {{"New", "York"}}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0});
+  check_page(normalised_phrases({{"Trout "}}), {{"trout"}, {}, {"", ""}}, {1, 1.0 / 3, .2}, {1, 1, 1},
+             {1, .5, 1.0 / 3});
+  check_page({}, {{"nba"}}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0});
+}
+
+TEST_CASE("phrases are lower-cased, joined and listed once", "[tasks][openkp]") {
+  CHECK(normalised_phrases({{"New ", "York"}, {"Trout \u00A0"}, {}, {"", "x"}, {"TROUT"}, {"ΟΔΟΣ"}}) ==
+        Strings{"new  york", "trout", "οδος"});
+}
+
+TEST_CASE("means count removed pages as 0", "[tasks][openkp]") {
+  ScoreSum sum;
+  sum.add({"trout", "fishing", "blue lake", "at dawn", "lake"}, {"blue lake", "trout"});
+  sum.add({"nba", "nba 2k17"}, {"nba 2k17"});
+  sum.add({}, {"nba"});
+  CHECK(sum.means().at("F1@1") == Approx(.222222).margin(1e-6));
+  CHECK(sum.means().at("F1@3") == Approx(.433333).margin(1e-6));
+  CHECK(sum.means().at("F1@5") == Approx(.301587).margin(1e-6));
+  CHECK(sum.means(0.25).at("F1@3") == Approx(.325).margin(1e-6));
+}
+
+TEST_CASE("pages must be the same on both sides and have a key phrase", "[tasks][openkp]") {
+  const auto message = [](const PhraseMap& predictions, const PhraseMap& gold) {
+    try {
+      evaluate(predictions, gold, "p.jsonl");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const PhraseMap one = {{"u", {{"a"}}}};
+  CHECK(evaluate(one, one, "p.jsonl").at("metrics").at("P@1") == 1);
+  CHECK(evaluate(one, one, "p.jsonl").at("few_phrases") == 1);
+  CHECK(message({}, one) == "p.jsonl: no prediction for these gold pages: u");
+  PhraseMap many = one;
+  for (char c = 'a'; c < 'm'; ++c) many[std::string("x") + c] = {};
+  CHECK(message(many, one) ==
+        "p.jsonl: predictions for pages that are not in gold: xa, xb, xc, xd, xe, xf, xg, xh, xi, xj and 2 more");
+  CHECK(message(one, {{"u", {{}}}}) == "eval: gold page u: no key phrase to compare with");
+  CHECK(message({}, {}) == "eval: the gold files have no page to compare with");
+}
+
+TEST_CASE("scores equal the official scorer's on its sample and on real predictions", "[tasks][openkp][golden]") {
+  const auto data = test::real_data_folder();
+  if (!data || !std::filesystem::exists(*data / "golden" / "openkp_metrics.json")) {
+    return test::skip("no official OpenKP metrics");
+  }
+  const auto folder = *data / "golden";
+  for (const Json& one : read_json_file(folder / "openkp_metrics.json")) {
+    INFO(one.at("name").dump());
+    if (one.contains("candidate")) {
+      const PhraseMap predictions = read_predictions(folder / one.at("candidate").get<std::string>());
+      PhraseMap gold;
+      const auto reference = one.at("reference").get<std::string>();
+      if (std::filesystem::exists(folder / reference)) {
+        gold = read_gold({folder / reference});
+      } else {
+        // Made from the candidates: of line i the phrases of rank r with (i + r) % 3 == 0, and one more where i is odd.
+        std::ifstream lines(folder / one.at("candidate").get<std::string>());
+        std::string line;
+        for (std::size_t i = 0; std::getline(lines, line); ++i) {
+          const Json page = Json::parse(line);
+          auto& phrases = gold[page.at("url")];
+          for (std::size_t r = 0; r < page.at("KeyPhrases").size(); ++r) {
+            if ((i + r) % 3 == 0) phrases.push_back(page.at("KeyPhrases")[r]);
+          }
+          if (i % 2 == 1) phrases.push_back({"unmatched phrase"});
+        }
+      }
+      check_metrics(one.at("metrics"), evaluate(predictions, gold, "p").at("metrics"));
+    } else if (one.contains("candidate_phrases")) {
+      const auto lower = [&](const char* key) {
+        std::vector<Phrase> phrases;
+        for (const Json& phrase : one.at(key)) phrases.push_back({phrase});
+        return normalised_phrases(phrases);
+      };
+      for (std::int64_t k = 1; k <= one.at("max_depth").get<std::int64_t>(); ++k) {
+        const Score score = score_at(k, lower("candidate_phrases"), lower("reference_phrases"));
+        const auto at = static_cast<std::size_t>(k - 1);
+        CHECK(std::abs(score.precision - one.at("precision")[at].get<double>()) <= kTolerance);
+        CHECK(std::abs(score.recall - one.at("recall")[at].get<double>()) <= kTolerance);
+        CHECK(std::abs(score.f1 - one.at("f1")[at].get<double>()) <= kTolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("scores equal the reference's own scorer on every golden case", "[tasks][openkp][golden]") {
+  std::int64_t cases = 0;
+  for (const auto& path : test::golden_named("openkp_metrics", ".json")) {
+    const Json golden = read_json_file(path);
+    for (const Json& one : golden.at("cases")) {
+      ++cases;
+      INFO(path.filename().string() << ": " << one.at("name").dump());
+      ScoreSum sum;
+      for (const Json& row : one.at("rows")) {
+        INFO("row " << row.at("row").dump());
+        if (!row.contains("reference")) continue;  // no key phrases
+        Strings candidates;
+        for (const Json& phrase : row.at("KeyPhrases")) candidates.push_back(phrase.at(0));
+        const auto references = row.at("reference").get<Strings>();
+        for (std::size_t d = 0; d < kDepths.size(); ++d) {
+          const Score score = score_at(kDepths[d], candidates, references);
+          CHECK(std::abs(score.precision - row.at("P@1,3,5")[d].get<double>()) <= kTolerance);
+          CHECK(std::abs(score.recall - row.at("R@1,3,5")[d].get<double>()) <= kTolerance);
+          CHECK(std::abs(score.f1 - row.at("F1@1,3,5")[d].get<double>()) <= kTolerance);
+        }
+        sum.add(candidates, references);
+      }
+      const Json& reference = one.at("reference_scorer");
+      const double removed = reference.value("eval_fraction_of_removed_examples", 0.0);
+      const std::map<std::string, std::string> names = {{"P", "precision"}, {"R", "recall"}, {"F1", "f1"}};
+      for (const auto& [ours, theirs] : names) {
+        for (const std::int64_t depth : kDepths) {
+          const std::string key = fmt::format("{}@{}", ours, depth), their_key = fmt::format("{}_at_{}", theirs, depth);
+          INFO(key);
+          CHECK(std::abs(sum.means().at(key) - reference.at(their_key).get<double>()) <= kTolerance);
+          CHECK(std::abs(sum.means(removed).at(key) - reference.at(their_key + "_deflated").get<double>()) <=
+                kTolerance);
+        }
+      }
+    }
+  }
+  if (cases == 0) test::skip("no golden file openkp_metrics*.json");
+}

@@ -1,0 +1,55 @@
+// Prediction and gold files: what is read, and what is said about bad ones.
+#include "tasks/openkp/prediction_file.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+using namespace etc;
+using namespace etc::openkp;
+
+namespace {
+
+std::string message_of(const std::string& text) {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "p.jsonl", text);
+  try {
+    read_predictions(folder / "p.jsonl");
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    return what.substr(what.find("p.jsonl"));
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("prediction lines are read, further members ignored", "[tasks][openkp]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "p.jsonl",
+                        "{\"url\": \"a\", \"KeyPhrases\": [[\"x\", \"y\"], []], \"Scores\": [1]}\n"
+                        "{\"url\": \"b\", \"KeyPhrases\": []}\n");
+  CHECK(read_predictions(folder / "p.jsonl") == PhraseMap{{"a", {{"x", "y"}, {}}}, {"b", {}}});
+}
+
+TEST_CASE("of a repeated gold url the last record counts", "[tasks][openkp]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "g.jsonl",
+                        "{\"url\": \"a\", \"KeyPhrases\": [[\"x\"]]}\n"
+                        "{\"url\": \"a\", \"KeyPhrases\": [[\"y\"]]}\n");
+  CHECK(read_gold({folder / "g.jsonl"}) == PhraseMap{{"a", {{"y"}}}});
+}
+
+TEST_CASE("bad prediction lines are errors with line, url and element", "[tasks][openkp]") {
+  CHECK(message_of("{\"KeyPhrases\": []}") == "p.jsonl: line 1: expected a member \"url\", found none");
+  CHECK(message_of("\n{\"url\": \"a\"}") == "p.jsonl: line 2: url a: expected a member \"KeyPhrases\", found none");
+  CHECK(message_of(R"({"url": "a", "KeyPhrases": ["x"]})") ==
+        "p.jsonl: line 1: url a: KeyPhrases[0]: expected an array, got \"x\"");
+  CHECK(message_of(R"({"url": "a", "KeyPhrases": [["x", 3]]})") ==
+        "p.jsonl: line 1: url a: KeyPhrases[0][1]: expected a string, got 3");
+  CHECK(message_of(R"({"url": 5, "KeyPhrases": []})") == "p.jsonl: line 1: url: expected a string, got 5");
+  CHECK(message_of("[]") == "p.jsonl: line 1: expected an object, got []");
+  const std::string page = "{\"url\": \"a\", \"KeyPhrases\": []}\n";
+  CHECK(message_of(page + page).starts_with("p.jsonl: line 2: id a occurs twice, first at "));
+}
