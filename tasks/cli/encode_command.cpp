@@ -1,0 +1,126 @@
+// etc encode: hidden states of a model for given inputs, so that its numbers can be checked from outside.
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "data/h5/array_file.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "tasks/cli/commands.h"
+#include "tasks/cli/encode_inputs.h"
+
+namespace etc::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  etc encode --inputs inputs.h5 --model run/best --output states.h5
+  etc encode --inputs inputs.h5 --model run/best --output states.h5 --all-layers
+
+The file of inputs has a group "inputs" with integer arrays token_ids [B, L] and global_token_ids [B, G] and, if wanted,
+segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
+{l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder.)";
+
+struct EncodeOptions {
+  std::string inputs, model, output;
+  bool all_layers = false;
+  int threads = 0;
+};
+
+// Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
+class StatesFile {
+ public:
+  StatesFile(const std::string& path, const EncodeInputs& inputs) : file_(path), inputs_(inputs) {}
+
+  // values [rows, columns] of example b into outputs/<name> [B, rows, columns].
+  void write_states(const std::string& name, std::int64_t b, const Tensor& values) {
+    write(name, b, {inputs_.batch(), values.rows(), values.cols()}, values);
+  }
+
+  // Scores of one example are [N, queries, columns] in every type: [B, N, queries, columns] in the file.
+  void write_scores(const std::string& name, std::int64_t b, const Tensor& values, std::int64_t heads,
+                    std::int64_t queries, std::int64_t columns) {
+    if (values) write(name, b, {inputs_.batch(), heads, queries, columns}, values);
+  }
+
+  void finish() { file_.finish(); }
+
+ private:
+  void write(const std::string& name, std::int64_t b, const std::vector<std::int64_t>& shape, const Tensor& values) {
+    const std::string path = "outputs/" + name;
+    if (made_.insert(path).second) file_.create(path, shape);
+    file_.write_rows(path, b, 1, values.data());
+  }
+
+  data::ArrayFileWriter file_;
+  const EncodeInputs& inputs_;
+  std::set<std::string> made_;
+};
+
+void run_encode(const EncodeOptions& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  register_cpu_backend();
+  const std::filesystem::path folder = options.model;
+  const EtcConfig config = read_etc_config(folder);
+  ParameterSet parameters;
+  EtcEncoder encoder(config, parameters);
+  load_parameters(folder / "model.safetensors", parameters, Match::encoder);
+  encoder.release_kernels();
+  const EncodeInputs inputs(options.inputs, config);
+  if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
+
+  StatesFile file(options.output, inputs);
+  Progress progress("encode", inputs.batch(), "examples");
+  for (std::int64_t b = 0; b < inputs.batch(); ++b) {
+    ForwardOptions forward;
+    if (options.all_layers) {
+      forward.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
+                          const ExternalScores& scores) {
+        const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "/";
+        file.write_states(prefix + "long", b, of_long);
+        file.write_states(prefix + "global", b, of_global);
+        const std::int64_t N = config.num_attention_heads, L = inputs.length(), G = inputs.globals();
+        file.write_scores(prefix + "scores_l2l", b, scores.l2l, N, L, 2 * config.local_radius + 1);
+        file.write_scores(prefix + "scores_l2g", b, scores.l2g, N, L, G);
+        file.write_scores(prefix + "scores_g2g", b, scores.g2g, N, G, G);
+        file.write_scores(prefix + "scores_g2l", b, scores.g2l, N, G, L);
+      };
+    }
+    try {
+      Tape tape(false);
+      const EtcOutput output = encoder.forward(tape, inputs.example(b), forward);
+      file.write_states("long", b, output.long_states.value());
+      file.write_states("global", b, output.global_states.value());
+    } catch (const Error& error) {
+      // The encoder sees one example at a time and counts it as 0.
+      fail("encode: " + options.inputs, "in example {} of the file: {}", b, error.what());
+    }
+    progress.update(b + 1);
+  }
+  progress.finish();
+  file.finish();
+  std::printf("output: %s\n", options.output.c_str());
+}
+
+}  // namespace
+
+void add_encode_command(CLI::App& app) {
+  auto options = std::make_shared<EncodeOptions>();
+  CLI::App* command = app.add_subcommand("encode", "write a model's hidden states for given inputs");
+  command->footer(kExamples);
+  command->add_option("--inputs", options->inputs, "HDF5 file with padded input arrays")->required();
+  command->add_option("--model", options->model, "model directory: config.json and model.safetensors")->required();
+  command->add_option("--output", options->output, "HDF5 file to write: outputs/long, outputs/global")->required();
+  command->add_flag("--all-layers", options->all_layers,
+                    "also outputs/embedding_*, outputs/layer_<i>/* and, with residual attention, the scores carried "
+                    "after each layer");
+  command->add_option("--threads", options->threads, "threads (default: one per processor)")
+      ->check(CLI::PositiveNumber);
+  command->callback([options] { run_encode(*options); });
+}
+
+}  // namespace etc::cli
