@@ -28,7 +28,7 @@ namespace etc::sparse {
 
 namespace {
 
-constexpr std::int64_t kBackwardKeys = 64;  // keys of a part in backward
+constexpr std::int64_t kBackwardKeys = 32;  // keys of a part in backward
 static_assert(kBackwardKeys % kRunStep == 0);
 
 // One split of one head.

@@ -1,0 +1,169 @@
+// Visible tiles, score storage and their external forms.
+#include <set>
+
+#include "sparse/scores.h"
+#include "tests/sparse/attention_support.h"
+#include "tests/support/catch.h"
+
+using namespace etc;
+using namespace etc::test;
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+
+namespace {
+
+sparse::LabelTensors tensors(const std::vector<std::int64_t>& longs, const std::vector<std::int64_t>& globals,
+                             std::int64_t radius, std::int64_t relative_labels = 0) {
+  sparse::LabelTensors labels;
+  labels.examples = static_cast<std::int64_t>(longs.size()) - 1;
+  labels.long_offsets = longs.data();
+  labels.global_offsets = globals.data();
+  labels.radius = radius;
+  labels.relative_labels = relative_labels;
+  return labels;
+}
+
+// Every visible pair of a type, as {query row, key within the example, label}.
+std::set<std::array<std::int64_t, 3>> visible_pairs(const sparse::TypeTiles& tiles) {
+  std::set<std::array<std::int64_t, 3>> pairs;
+  for (std::int64_t b = 0; b < tiles.examples(); ++b) {
+    const auto at = static_cast<std::size_t>(b);
+    for (std::int64_t group = tiles.group_offsets[at]; group < tiles.group_offsets[at + 1]; ++group) {
+      const std::int64_t first = tiles.query_offsets[at] + (group - tiles.group_offsets[at]) * sparse::kGroup;
+      for (std::int64_t r = tiles.run_offsets[group]; r < tiles.run_offsets[group + 1]; ++r) {
+        const sparse::TileRun run = tiles.runs[r];
+        for (std::int64_t j = 0; j < run.keys; ++j) {
+          for (int i = 0; i < sparse::kGroup; ++i) {
+            if (((tiles.visible[run.column + j] >> i) & 1) == 0) continue;
+            std::int64_t label = 0;
+            if (tiles.relative) {
+              const std::uint32_t code = tiles.label[run.column + j];
+              label =
+                  code < sparse::kFirstMixed ? code : tiles.mixed[(code - sparse::kFirstMixed) * sparse::kGroup + i];
+            }
+            CHECK(pairs.insert({first + i, run.first_key + j, label}).second);
+          }
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
+// The same from the external label tensor.
+std::set<std::array<std::int64_t, 3>> labelled_pairs(const AttentionCase& c, const Structure& s,
+                                                     sparse::AttentionType type) {
+  const sparse::TypeTiles& tiles = s.tiles(type);
+  const auto& labels = s.labels[static_cast<int>(type)];
+  const bool window = type == sparse::AttentionType::l2l;
+  std::set<std::array<std::int64_t, 3>> pairs;
+  std::size_t at = 0;
+  for (std::size_t b = 0; b < c.lengths.size(); ++b) {
+    const std::int64_t keys = tiles.key_offsets[b + 1] - tiles.key_offsets[b];
+    for (std::int64_t query = tiles.query_offsets[b]; query < tiles.query_offsets[b + 1]; ++query) {
+      const std::int64_t in_example = query - tiles.query_offsets[b];
+      for (std::int64_t column = 0; column < (window ? 2 * c.radius + 1 : keys); ++column) {
+        const std::int64_t key = window ? in_example + column - c.radius : column;
+        const std::uint8_t label = labels.empty() ? std::uint8_t{0} : labels[at++];
+        if (key < 0 || key >= keys || label == sparse::kMasked) continue;
+        pairs.insert({query, key, tiles.relative ? label : 0});
+      }
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+
+TEST_CASE("tiles hold exactly the visible pairs, each once, with their labels", "[sparse]") {
+  const std::vector<AttentionCase> cases = {
+      {"none", {40, 0, 7}, {3, 5, 0}, 6, 1, 4, 0, Labels::none},
+      {"document", {100}, {9}, 20, 1, 4, 12, Labels::document},
+      {"hard", {300, 5}, {33, 2}, 7, 1, 4, 12, Labels::hard},
+      {"scattered", {90, 31}, {20, 18}, 13, 1, 4, 40, Labels::scattered},
+      {"keys beyond a split", {1100}, {3}, 2, 1, 4, 8, Labels::scattered},
+  };
+  for (const AttentionCase& c : cases) {
+    const Structure structure(c);
+    for (int t = 0; t < sparse::kAttentionTypes; ++t) {
+      const auto type = static_cast<sparse::AttentionType>(t);
+      INFO(c.name << " " << sparse::attention_type_name(type));
+      const auto pairs = visible_pairs(structure.tiles(type));
+      CHECK(pairs == labelled_pairs(c, structure, type));
+      CHECK(structure.tiles(type).visible_pairs == static_cast<std::int64_t>(pairs.size()));
+    }
+  }
+}
+
+TEST_CASE("tiles nobody sees are not stored", "[sparse]") {
+  const AttentionCase hard{"hard", {2048}, {64}, 4, 1, 4, 12, Labels::hard};
+  const Structure structure(hard);
+  // Each group of 16 global tokens sees 16 sentences of 32 tokens.
+  CHECK(structure.tiles(sparse::AttentionType::g2l).columns == 4 * 16 * 32);
+}
+
+TEST_CASE("scores survive the way out and in again", "[sparse]") {
+  const AttentionCase c{"scattered", {50, 20}, {18, 3}, 5, 2, 4, 8, Labels::document};
+  const Structure structure(c);
+  for (int t = 0; t < sparse::kAttentionTypes; ++t) {
+    const sparse::TypeTiles& tiles = structure.tiles(static_cast<sparse::AttentionType>(t));
+    const auto size = static_cast<std::size_t>(sparse::external_score_elements(tiles, c.heads));
+    std::vector<float> external(size), again(size);
+    Buffer<sparse::ScoreElement> inside(sparse::score_elements(tiles, c.heads), Purpose::scores);
+    for (std::size_t i = 0; i < size; ++i) external[i] = static_cast<float>(i % 2001) - 1000.0f;
+    sparse::import_scores(tiles, c.heads, external.data(), inside.data());
+    sparse::export_scores(tiles, c.heads, inside.data(), again.data());
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      CHECK((again[i] == external[i] || again[i] == 0.0f));
+      kept += again[i] == external[i] && external[i] != 0.0f;
+    }
+    CHECK(kept > size / 3);  // the rest of l2l lies outside the examples
+    external.assign(size, 2000.0f);
+    CHECK_THROWS_WITH(sparse::import_scores(tiles, c.heads, external.data(), inside.data()),
+                      Contains("expected at most 1024 in magnitude, got 2000"));
+  }
+}
+
+TEST_CASE("a label at or above R is an error naming the pair", "[sparse]") {
+  const std::vector<std::int64_t> longs = {0, 20, 40}, globals = {0, 3, 6};
+  sparse::LabelTensors labels = tensors(longs, globals, 1, 32);
+  std::vector<std::uint8_t> l2g(20 * 3 * 2, 0), g2l(20 * 3 * 2, 0), l2l(40 * 3, 0);
+  labels.l2g = l2g.data();
+  l2g[60 + 17 * 3 + 2] = 40;
+  CHECK_THROWS_WITH(
+      sparse::build_long_tiles(labels),
+      Equals("long_attention: labels.l2g: example 1, long 17, global 2: expected a label below R=32 or 255 "
+             "(masked), got 40"));
+  l2g[60 + 17 * 3 + 2] = 31;
+  CHECK_NOTHROW(sparse::build_long_tiles(labels));
+  labels.g2l = g2l.data();
+  g2l[20 + 5] = 254;
+  CHECK_THROWS_WITH(
+      sparse::build_global_tiles(labels),
+      Equals("global_attention: labels.g2l: example 0, global 1, long 5: expected a label below R=32 or 255 "
+             "(masked), got 254"));
+  labels.l2l = l2l.data();
+  l2l[19 * 3 + 2] = 200;  // the key after the last one of example 0 does not exist: nobody looks
+  CHECK_NOTHROW(sparse::build_long_tiles(labels));
+  l2l[19 * 3 + 1] = 32;
+  CHECK_THROWS_WITH(sparse::build_long_tiles(labels), Contains("labels.l2l: example 0, long 19, key 19"));
+}
+
+TEST_CASE("impossible batches are errors", "[sparse]") {
+  const std::vector<std::int64_t> good = {0, 4, 9}, late = {1, 4, 9}, falling = {0, 57, 40};
+  CHECK_THROWS_WITH(sparse::build_long_tiles(tensors(late, good, 1)),
+                    Equals("long_attention: long_offsets: expected to start at 0, got 1"));
+  CHECK_THROWS_WITH(sparse::build_global_tiles(tensors(good, falling, 1)),
+                    Equals("global_attention: global_offsets: expected non-decreasing, got 40 after 57 at 2"));
+  CHECK_THROWS_WITH(sparse::build_long_tiles(tensors(good, good, -1)),
+                    Equals("long_attention: radius: expected at least 0, got -1"));
+  CHECK_THROWS_WITH(sparse::build_long_tiles(tensors(good, good, 1, 256)),
+                    Equals("long_attention: relative labels: expected R from 0 to 255, got 256"));
+  sparse::LabelTensors missing = tensors(good, good, 1);
+  missing.long_offsets = nullptr;
+  CHECK_THROWS_WITH(sparse::build_long_tiles(missing), Contains("expected [B+1=3] offsets, got null"));
+  missing = tensors(good, good, 1);
+  missing.examples = -1;
+  CHECK_THROWS_WITH(sparse::build_long_tiles(missing), Contains("expected B >= 0, got -1"));
+}
