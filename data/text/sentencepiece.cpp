@@ -76,6 +76,7 @@ class SentencePiece : public Tokenizer {
   }
 
   std::int32_t vocab_size() const override { return model_.GetPieceSize(); }
+  std::string piece(std::int32_t id) const override { return model_.IdToPiece(id); }
   const char* kind() const override { return "sentencepiece"; }
   bool lower_case() const override { return false; }
 

@@ -34,6 +34,8 @@ class Tokenizer {
   // The id of a piece spelled exactly so. Throws Error naming the piece when the vocabulary lacks it.
   virtual std::int32_t piece_id(std::string_view piece) const = 0;
   virtual std::int32_t vocab_size() const = 0;
+  // The spelling of an id, 0 <= id < vocab_size(). Unlike Tokens::pieces it shows unknown text as "<unk>" or "[UNK]".
+  virtual std::string piece(std::int32_t id) const = 0;
 
   virtual const char* kind() const = 0;  // "wordpiece" | "sentencepiece"
   virtual bool lower_case() const = 0;   // WordPiece with lower-casing

@@ -46,6 +46,7 @@ class WordPiece : public Tokenizer {
   }
 
   std::int32_t vocab_size() const override { return vocab_.size(); }
+  std::string piece(std::int32_t id) const override { return std::string(vocab_.piece(id)); }
   const char* kind() const override { return "wordpiece"; }
   bool lower_case() const override { return lower_case_; }
 

@@ -1,0 +1,66 @@
+// A text as tokens of which one knows what they stand for in the text, and answers found in it (task-hotpotqa 2.2
+// – 2.4).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/text/tokenizer.h"
+
+namespace etc::text {
+
+// The stretches of a text between the five separators space, tab, CR, LF and U+202F; views of it. Unlike white space in
+// general, a no-break space is part of a unigram.
+std::vector<std::string_view> unigrams(std::string_view utf8);
+
+// Positions of a sequence, both inclusive.
+struct TokenSpan {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  bool operator==(const TokenSpan&) const = default;
+};
+
+// Where an answer that begins with a separator at the very start of a text begins (no unigram there): at the text's
+// last unigram, as in the reference (quirk H15), or at its first.
+enum class LeadingSeparator { last_unigram, first_unigram };
+
+// A view of the text, which must outlive it. WordPiece: every unigram is tokenized on its own. SentencePiece: the text
+// is tokenized as a whole, and what is searched is the text its pieces stand for.
+class OffsetText {
+ public:
+  OffsetText(std::string_view utf8, const data::Tokenizer& tokenizer);
+
+  const std::vector<std::int32_t>& ids() const { return ids_; }
+
+  // WordPiece: the unigram of each token. SentencePiece: empty.
+  const std::vector<std::int32_t>& token_unigrams() const { return token_unigrams_; }
+
+  // WordPiece: the first token of each unigram (a unigram may have none), and the unigram of a byte of the text: a
+  // separator's is the one before it, -1 at the start.
+  const std::vector<std::int32_t>& unigram_tokens() const { return unigram_tokens_; }
+  std::int64_t unigram_of(std::size_t byte) const;
+
+  // Spans of the answer's occurrences: exact, case-sensitive, left to right without overlap, word borders or not. With
+  // WordPiece a span covers whole unigrams, or within them the first tokens equal to answer_ids where there are such;
+  // it may end before it begins, where a unigram has no token or where the quirk above applies.
+  std::vector<TokenSpan> find(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
+                              LeadingSeparator rule) const;
+
+ private:
+  std::vector<TokenSpan> find_unigrams(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
+                                       LeadingSeparator rule) const;
+  std::vector<TokenSpan> find_characters(std::string_view answer) const;
+  TokenSpan tightened(TokenSpan span, const std::vector<std::int32_t>& answer_ids) const;
+
+  std::string_view text_;
+  bool wordpiece_;
+  std::vector<std::int32_t> ids_;
+  std::vector<std::string> pieces_;           // SentencePiece only
+  std::vector<std::size_t> unigram_begins_;   // bytes of the text
+  std::vector<std::int32_t> unigram_tokens_;  // [unigrams]
+  std::vector<std::int32_t> token_unigrams_;  // [tokens]
+};
+
+}  // namespace etc::text
