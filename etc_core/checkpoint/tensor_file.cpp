@@ -112,6 +112,19 @@ const char* stored_dtype_name(StoredDtype dtype) {
   return info(dtype).name;
 }
 
+std::uint64_t stored_dtype_bytes(StoredDtype dtype) {
+  return info(dtype).bytes;
+}
+
+bool is_readable_float(StoredDtype dtype) {
+  return dtype == StoredDtype::f32 || dtype == StoredDtype::f16 || dtype == StoredDtype::bf16;
+}
+
+void widen_floats(StoredDtype dtype, const std::uint16_t* stored, std::int64_t count, float* out) {
+  const auto widen = dtype == StoredDtype::f16 ? float_from_half : float_from_brain;
+  for (std::int64_t i = 0; i < count; ++i) out[i] = widen(stored[i]);
+}
+
 std::int64_t TensorEntry::size() const {
   return static_cast<std::int64_t>((end - begin) / info(dtype).bytes);
 }
@@ -199,17 +212,21 @@ void TensorFileReader::read_floats(std::string_view name, float* out) const {
     read_bytes(data_start_ + what.begin, what.end - what.begin, out);
     return;
   }
-  if (what.dtype != StoredDtype::f16 && what.dtype != StoredDtype::bf16) {
+  if (!is_readable_float(what.dtype)) {
     fail(path_.string(), "{}: expected F32, F16 or BF16, got {}", name, stored_dtype_name(what.dtype));
   }
-  const auto widen = what.dtype == StoredDtype::f16 ? float_from_half : float_from_brain;
   std::vector<std::uint16_t> block(1 << 16);
   const std::int64_t size = what.size();
   for (std::int64_t first = 0; first < size; first += static_cast<std::int64_t>(block.size())) {
     const auto count = std::min<std::uint64_t>(block.size(), static_cast<std::uint64_t>(size - first));
     read_bytes(data_start_ + what.begin + 2 * static_cast<std::uint64_t>(first), 2 * count, block.data());
-    for (std::uint64_t i = 0; i < count; ++i) out[static_cast<std::uint64_t>(first) + i] = widen(block[i]);
+    widen_floats(what.dtype, block.data(), static_cast<std::int64_t>(count), out + first);
   }
+}
+
+void TensorFileReader::read_raw(std::string_view name, void* out) const {
+  const TensorEntry& what = entry(name);
+  read_bytes(data_start_ + what.begin, what.end - what.begin, out);
 }
 
 Tensor TensorFileReader::read_tensor(std::string_view name, Purpose purpose) const {

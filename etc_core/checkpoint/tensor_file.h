@@ -19,6 +19,13 @@ namespace etc {
 
 enum class StoredDtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
 const char* stored_dtype_name(StoredDtype dtype);  // "F32", "BF16", …
+std::uint64_t stored_dtype_bytes(StoredDtype dtype);
+
+// Whether numbers of this type can be read as floats without loss: F32, F16, BF16.
+bool is_readable_float(StoredDtype dtype);
+
+// Widens `count` numbers of F16 or BF16.
+void widen_floats(StoredDtype dtype, const std::uint16_t* stored, std::int64_t count, float* out);
 
 struct TensorEntry {
   StoredDtype dtype = StoredDtype::f32;
@@ -45,6 +52,9 @@ class TensorFileReader {
   // F32 as it is, F16 and BF16 widened; another dtype throws. `out` holds entry(name).size() numbers.
   void read_floats(std::string_view name, float* out) const;
   Tensor read_tensor(std::string_view name, Purpose purpose) const;
+
+  // The tensor's bytes as they lie in the file, end - begin of them.
+  void read_raw(std::string_view name, void* out) const;
 
   // I64 and I32; U64 and U32.
   std::vector<std::int64_t> read_i64(std::string_view name) const;

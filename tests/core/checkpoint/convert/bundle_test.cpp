@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "etc_core/base/error.h"
@@ -9,6 +8,7 @@
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/checkpoint/convert/tf_bundle/table.h"
 #include "etc_core/checkpoint/convert/tf_bundle/wire.h"
+#include "tests/core/checkpoint/convert/samples.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/mutate.h"
@@ -17,6 +17,9 @@
 using namespace etc;
 using namespace etc::convert;
 using Catch::Contains;
+using test::Numbers;
+using test::read_all;
+using test::write_plain;
 namespace fs = std::filesystem;
 
 namespace {
@@ -49,27 +52,6 @@ bool has_data(const fs::path& prefix) {
   return fs::exists(shard_path(prefix, 0, TfBundle(prefix).shards()));
 }
 
-struct Numbers {
-  std::map<std::string, std::vector<float>> floats;
-  std::map<std::string, std::vector<std::int64_t>> integers;
-};
-
-Numbers read_all(const TensorSource& source) {
-  Numbers numbers;
-  for (const auto& [name, tensor] : source.tensors()) {
-    if (tensor.dtype == StoredDtype::i64 || tensor.dtype == StoredDtype::i32) {
-      numbers.integers[name] = source.read_integers(name);
-    } else if (tensor.dtype && is_readable_float(*tensor.dtype)) {
-      numbers.floats[name].resize(static_cast<std::size_t>(tensor.count()));
-      source.read_floats(name, numbers.floats[name].data());
-    } else if (tensor.dtype) {
-      std::string bytes(tensor.bytes(), '\0');
-      source.read_raw(name, bytes.data());
-    }
-  }
-  return numbers;
-}
-
 void write_sample(const fs::path& prefix, std::int64_t shards, std::size_t block_bytes = 256 << 10) {
   TfBundleWriter writer(shards, block_bytes);
   for (int i = 0; i < 9; ++i) {
@@ -88,8 +70,8 @@ void write_entries(const fs::path& prefix, const std::map<std::string, std::stri
   TableWriter table;
   table.add("", header);
   for (const auto& [name, message] : messages) table.add(name, message);
-  write_file_atomically(prefix.string() + ".index", table.finish());
-  write_file_atomically(shard_path(prefix, 0, 1), data);
+  write_plain(prefix.string() + ".index", table.finish());
+  write_plain(shard_path(prefix, 0, 1), data);
 }
 
 BundleEntry entry_of(std::vector<std::int64_t> shape, std::uint64_t offset, std::uint64_t size) {
@@ -206,11 +188,11 @@ TEST_CASE("a damaged bundle is refused, naming file and tensor", "[convert]") {
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("header: the checkpoint was written on a big-endian machine"));
   write_entries(prefix, {}, std::string("\x1a\x02\x08\x01", 4));
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("header: shards: expected 1 … 99999, got 0"));
-  write_file_atomically(prefix.string() + ".index", TableWriter().finish());
+  write_plain(prefix.string() + ".index", TableWriter().finish());
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("an empty table: expected a header"));
   TableWriter headless;
   headless.add("a", message({1}, 0, 4));
-  write_file_atomically(prefix.string() + ".index", headless.finish());
+  write_plain(prefix.string() + ".index", headless.finish());
   REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("no header: expected the empty name first, got a"));
 }
 
@@ -284,11 +266,11 @@ void read_mutants(int count) {
   };
   for (int seed = 0; seed < count; ++seed) {
     const auto number = static_cast<std::uint64_t>(seed);
-    write_file_atomically(bad.string() + ".index", test::mutate(index, number));
-    write_file_atomically(shard_path(bad, 0, 1), data);
+    write_plain(bad.string() + ".index", test::mutate(index, number));
+    write_plain(shard_path(bad, 0, 1), data);
     attempt();
-    write_file_atomically(bad.string() + ".index", index);
-    write_file_atomically(shard_path(bad, 0, 1), test::mutate(data, number));
+    write_plain(bad.string() + ".index", index);
+    write_plain(shard_path(bad, 0, 1), test::mutate(data, number));
     attempt();
     auto damaged = messages;
     auto victim = std::next(damaged.begin(), static_cast<std::ptrdiff_t>(number % damaged.size()));

@@ -1,0 +1,52 @@
+// The members of a zip file: its central directory, and bytes of members that are stored or deflated.
+//
+// Just what PyTorch writes (and what re-packing tools make of it): one disk, no encryption, ZIP64 where sizes ask for
+// it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "etc_core/checkpoint/convert/input_file.h"
+
+namespace etc::convert {
+
+struct ZipMember {
+  std::uint64_t begin = 0;       // of its data in the file
+  std::uint64_t compressed = 0;  // bytes there
+  std::uint64_t size = 0;        // bytes of the member itself
+  std::uint32_t crc = 0;         // CRC-32 of those
+  bool deflated = false;
+};
+
+class ZipArchive {
+ public:
+  // Reads the directory. Rules: at most 100,000 members in at most 16 MB of directory; every member lies inside the
+  //   file, overlaps no other and is named once; together they are at most 16 times as large as the file, plus 16 MB
+  //   (weights shrink by a tenth; a bomb is larger). Throws Error naming file and member.
+  explicit ZipArchive(const std::filesystem::path& path);
+
+  const std::map<std::string, ZipMember, std::less<>>& members() const { return members_; }
+  const std::filesystem::path& path() const { return file_.path(); }
+
+  // Bytes [begin, begin + size) of a member. The first call for a member checks its CRC-32 over all its bytes. A
+  // deflated member is inflated up to the end of the range at every call.
+  void read(const std::string& name, std::uint64_t begin, std::uint64_t size, void* out) const;
+
+ private:
+  const ZipMember& member(const std::string& name) const;
+  void check_crc(const std::string& name, const ZipMember& what) const;
+  std::string place(std::string_view name) const;
+
+  InputFile file_;
+  std::map<std::string, ZipMember, std::less<>> members_;
+  mutable std::mutex checking_;
+  mutable std::set<std::string> checked_;
+};
+
+}  // namespace etc::convert

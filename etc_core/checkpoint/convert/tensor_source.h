@@ -1,0 +1,61 @@
+// The named tensors of one checkpoint, whatever its container: TensorFlow V2 bundle, safetensors, PyTorch file.
+//
+// Opening reads and checks the directory of the container, never its numbers. A tensor's shape is trusted only as far
+// as the file backs it with bytes, so nobody who allocates by `count` can be made to allocate more than the file holds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etc_core/checkpoint/tensor_file.h"
+
+namespace etc::convert {
+
+struct SourceTensor {
+  std::optional<StoredDtype> dtype;  // none: holds no numbers (strings of a TensorFlow checkpoint)
+  std::vector<std::int64_t> shape;
+
+  std::int64_t count() const;  // product of the shape
+  std::uint64_t bytes() const;
+  std::string text() const;  // "F32 [768, 768]"
+};
+
+// What a tensor of this type and shape takes, when both are a stranger's word; none if no memory could hold it.
+std::optional<std::uint64_t> bytes_of(StoredDtype dtype, const std::vector<std::int64_t>& shape);
+
+using SourceTensors = std::map<std::string, SourceTensor, std::less<>>;
+
+class TensorSource {
+ public:
+  virtual ~TensorSource() = default;
+
+  virtual const SourceTensors& tensors() const = 0;
+  virtual const std::string& where() const = 0;  // the file, for messages
+
+  // The numbers as they are stored, row-major, little-endian: `bytes()` bytes. Checks the container's checksum. Throws
+  // Error on a tensor without numbers.
+  // May be called by several threads at once.
+  virtual void read_raw(std::string_view name, void* out) const = 0;
+
+  const SourceTensor& at(std::string_view name) const;  // throws Error when absent
+
+  // F32 as it is, F16 and BF16 widened; throws Error naming the tensor on another type. `out` holds count() numbers.
+  void read_floats(std::string_view name, float* out) const;
+  // I64 and I32.
+  std::vector<std::int64_t> read_integers(std::string_view name) const;
+};
+
+// Opens a checkpoint and finds out what it is.
+//   a folder       model.safetensors, pytorch_model.bin or the one TensorFlow bundle in it, in this order
+//   a file         safetensors or PyTorch (zip or the older stream of pickles), by its first bytes
+//   PREFIX         of PREFIX.index and PREFIX.data-00000-of-0000N: a TensorFlow bundle; PREFIX.index is the same
+// Throws Error naming the file, and what is wrong with it or what was looked for.
+std::unique_ptr<TensorSource> open_tensors(const std::filesystem::path& path);
+
+}  // namespace etc::convert
