@@ -154,9 +154,9 @@ Var attend(Tape& tape, const std::shared_ptr<AttentionBatch>& batch, std::int64_
   }
   const Device device = roles.q.tensor.device();
   const std::int64_t queries = roles.q.tensor.rows();
-  const Tensor out = Tensor::empty({queries, width}, Purpose::activations, device);
+  const Tensor out = tape.empty({queries, width}, Purpose::activations, device);
   const Tensor lse =
-      Tensor::empty({batch->heads, queries}, tape.recording() ? Purpose::activations : Purpose::scratch, device);
+      tape.empty({batch->heads, queries}, tape.recording() ? Purpose::activations : Purpose::scratch, device);
   typename Operator::Forward args;
   args.inputs = operator_inputs<Operator>(*batch, layer, roles);
   args.out = mutable_rows(out);

@@ -152,7 +152,7 @@ std::int64_t Dense::out() const {
 Var linear(Tape& tape, const Var& x, const Dense& dense) {
   check_matrix("linear", x, dense.in());
   const Tensor& value = x.value();
-  Tensor y = Tensor::empty({value.rows(), dense.out()}, Purpose::activations, value.device());
+  Tensor y = tape.empty({value.rows(), dense.out()}, Purpose::activations, value.device());
   run_dense(dense, !tape.recording(), value.data(), value.rows(), value.device(), ops::Activation::linear, y.data());
   const std::string name = tape.checked() ? dense_name(dense) : "";
   Var result = made(tape, name, std::move(y));
@@ -167,7 +167,7 @@ Var linear(Tape& tape, const Var& x, const Dense& dense) {
 
 Var activation(Tape& tape, const Var& x, ops::Activation act) {
   const Tensor& value = x.value();
-  Tensor y = Tensor::empty(value.shape(), Purpose::activations, value.device());
+  Tensor y = tape.empty(value.shape(), Purpose::activations, value.device());
   ops::activation_forward(value.device(), act, value.data(), y.data(), value.size());
   Var result = made(tape, "activation", std::move(y));
   if (tape.recording() && x.needs_grad()) {
@@ -185,10 +185,10 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
   const Tensor& value = x.value();
   const Device device = value.device();
   const std::int64_t rows = value.rows(), inner = first.out();
-  Tensor y = Tensor::empty({rows, second.out()}, Purpose::activations, device);
+  Tensor y = tape.empty({rows, second.out()}, Purpose::activations, device);
   const std::string name = tape.checked() ? "feed_forward " + first.parts.front().kernel->name : "";
   if (!tape.recording()) {
-    const Tensor h = Tensor::empty({std::min(rows, kFeedForwardRows), inner}, Purpose::scratch, device);
+    const Tensor h = tape.empty({std::min(rows, kFeedForwardRows), inner}, Purpose::scratch, device);
     for (std::int64_t row = 0; row < rows; row += kFeedForwardRows) {
       const std::int64_t n = std::min(kFeedForwardRows, rows - row);
       run_dense(first, true, value.data() + row * value.cols(), n, device, act, h.data());
@@ -228,7 +228,7 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Pa
   const Tensor& value = x.value();
   const Device device = value.device();
   const std::int64_t rows = value.rows(), cols = value.cols();
-  Tensor y = Tensor::empty({rows, cols}, Purpose::activations, device);
+  Tensor y = tape.empty({rows, cols}, Purpose::activations, device);
   Tensor sum, mean, rstd;
   ops::LayerNormForward args;
   args.rows = rows;
@@ -313,7 +313,7 @@ void run_dropout(const Tensor& a, const float* base, float* y, const Dropout& dr
 
 Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout) {
   check_equal_shapes("residual", x, branch);
-  Tensor y = Tensor::empty(x.value().shape(), Purpose::activations, x.value().device());
+  Tensor y = tape.empty(x.value().shape(), Purpose::activations, x.value().device());
   run_dropout(branch.value(), x.value().data(), y.data(), dropout);
   Var result = made(tape, "residual", std::move(y));
   if (!tape.recording()) return result;
@@ -331,7 +331,7 @@ Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout
 
 Var dropout(Tape& tape, const Var& x, const Dropout& dropout) {
   if (dropout.rate == 0) return x;
-  Tensor y = Tensor::empty(x.value().shape(), Purpose::activations, x.value().device());
+  Tensor y = tape.empty(x.value().shape(), Purpose::activations, x.value().device());
   run_dropout(x.value(), nullptr, y.data(), dropout);
   Var result = made(tape, "dropout", std::move(y));
   if (tape.recording() && x.needs_grad()) {
@@ -367,7 +367,7 @@ ops::EmbeddingTerm term(const Lookup& lookup, std::int64_t rows, std::int64_t co
 Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
               const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Tensor& adder) {
   const std::int64_t count = rows->offsets.back();
-  Tensor e = Tensor::empty({count, width}, Purpose::activations);
+  Tensor e = tape.empty({count, width});
   ops::EmbeddingForward args;
   args.rows = count;
   args.cols = width;

@@ -42,6 +42,22 @@ Tensor& Var::grad() {
   return gradient.tensor();
 }
 
+Tensor TensorPool::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) {
+  std::int64_t size = 1;
+  for (const std::int64_t extent : shape) size *= extent;
+  for (const Tensor& tensor : held_) {
+    if (tensor.is_only_handle() && tensor.size() == size && tensor.purpose() == purpose && tensor.device() == device) {
+      return tensor.reshaped(std::move(shape));
+    }
+  }
+  return held_.emplace_back(Tensor::empty(std::move(shape), purpose, device));
+}
+
+Tensor Tape::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) const {
+  return pool_ != nullptr ? pool_->empty(std::move(shape), purpose, device)
+                          : Tensor::empty(std::move(shape), purpose, device);
+}
+
 void Tape::record(std::function<void()> backward) {
   if (!recording_) fail("autograd", "record: this tape does not record");
   if (walked_) fail("autograd", "record: backward() of this tape has run (use a tape per forward pass)");

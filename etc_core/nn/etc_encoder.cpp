@@ -49,16 +49,24 @@ Tensor exported(const sparse::ScoreState& scores, AttentionType type, const spar
   return external.reshaped({heads, tiles.queries(), 2 * tiles.radius + 1});
 }
 
+// The tape draws from the pool for as long as this lives.
+class PoolUse {
+ public:
+  PoolUse(Tape& tape, TensorPool* pool) : tape_(tape) { tape_.use_pool(pool); }
+  ~PoolUse() { tape_.use_pool(nullptr); }
+  PoolUse(const PoolUse&) = delete;
+  PoolUse& operator=(const PoolUse&) = delete;
+
+ private:
+  Tape& tape_;
+};
+
 }  // namespace
 
 struct EtcEncoder::Impl {
   Impl(const EtcConfig& model, ParameterSet& parameters)
       : config((model.validate(), model)), embedding_stage(config, parameters) {
     for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) layers.emplace_back(config, i, parameters);
-    for (const EtcLayer& layer : layers) {
-      const std::vector<Dense> dense = layer.dense_layers();
-      dense_layers.insert(dense_layers.end(), dense.begin(), dense.end());
-    }
   }
 
   std::shared_ptr<AttentionBatch> attention_batch(const EtcInput& input, const std::vector<std::int64_t>& ordinals,
@@ -71,7 +79,6 @@ struct EtcEncoder::Impl {
   const EtcConfig config;
   EtcEmbedding embedding_stage;
   std::vector<EtcLayer> layers;
-  std::vector<Dense> dense_layers;
   PackedCache cache;
   bool released = false;
   bool period_explained = false;
@@ -174,6 +181,8 @@ EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOp
   context.seed = options.seed;
   context.packed = tape.recording() ? nullptr : &impl_->cache;
 
+  TensorPool pool;
+  const PoolUse pooled(tape, tape.recording() ? nullptr : &pool);
   States states = impl_->embedding_stage.forward(tape, input, context);
   impl_->report(options, -1, states, *context.attention);
   const auto run = [impl = impl_.get(), context](Tape& on, States x, Pass pass, std::int64_t first, std::int64_t end,
@@ -203,9 +212,13 @@ EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOp
 }
 
 void EtcEncoder::release_kernels() {
-  for (const Dense& dense : impl_->dense_layers) impl_->cache.packed(dense);
-  for (const Dense& dense : impl_->dense_layers) {
-    for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
+  // Layer by layer, so that at no time all kernels are there twice. Kernels are shared within a layer only.
+  for (const EtcLayer& layer : impl_->layers) {
+    const std::vector<Dense> dense_layers = layer.dense_layers();
+    for (const Dense& dense : dense_layers) impl_->cache.packed(dense);
+    for (const Dense& dense : dense_layers) {
+      for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
+    }
   }
   impl_->released = true;
 }

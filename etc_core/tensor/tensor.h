@@ -45,6 +45,7 @@ class Tensor {
   Tensor clone(Purpose purpose) const;
   // The same memory under another shape of equal size, such as [T, N*D] as [T, N, D].
   Tensor reshaped(std::vector<std::int64_t> shape) const;
+  bool is_only_handle() const { return storage_.use_count() == 1; }  // no other handle on this memory
   bool shares_memory_with(const Tensor& other) const { return storage_ != nullptr && storage_ == other.storage_; }
 
   std::string shape_text() const;  // "[4096, 768]" for messages
