@@ -1,0 +1,104 @@
+#include "data/h5/array_file.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/support/h5_edit.h"
+#include "tests/support/python.h"
+
+using namespace etc;
+using namespace etc::data;
+using Catch::Contains;
+
+namespace {
+
+void write_example(const std::filesystem::path& path) {
+  ArrayFileWriter file(path);
+  file.create("outputs/long", {2, 3});
+  file.create("outputs/layer_0/scores", {2, 1, 2});
+  file.create("outputs/nothing", {2, 0, 4});
+  const float rows[] = {1, 2, 3, 4, 5, 6};
+  file.write_rows("outputs/long", 1, 1, rows + 3);
+  file.write_rows("outputs/layer_0/scores", 0, 2, rows);
+  file.write_rows("outputs/long", 0, 1, rows);
+  file.write_rows("outputs/nothing", 0, 2, nullptr);
+  file.finish();
+}
+
+}  // namespace
+
+TEST_CASE("arrays are written row by row and read back, equal calls giving equal bytes", "[store]") {
+  const test::TemporaryFolder folder;
+  write_example(folder / "a.h5");
+  write_example(folder / "b.h5");
+  REQUIRE(read_file(folder / "a.h5") == read_file(folder / "b.h5"));
+  const auto arrays =
+      read_arrays(folder / "a.h5", "outputs/layer_0", {{"scores", true, true}, {"states", true, false}});
+  REQUIRE(arrays.size() == 1);
+  REQUIRE(arrays.at("scores").shape == std::vector<std::int64_t>{2, 1, 2});
+  REQUIRE(arrays.at("scores").floats == std::vector<float>{1, 2, 3, 4});
+  const test::GoldenFile file(folder / "a.h5");
+  REQUIRE(file.read<float>("outputs/long").values == std::vector<float>{1, 2, 3, 4, 5, 6});
+  REQUIRE(file.read<float>("outputs/nothing").shape == std::vector<std::int64_t>{2, 0, 4});
+}
+
+TEST_CASE("an array file that is not finished leaves nothing", "[store]") {
+  const test::TemporaryFolder folder;
+  {
+    ArrayFileWriter file(folder / "a.h5");
+    file.create("x", {1});
+  }
+  REQUIRE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("integers of every width are read, and those beyond 32 bits refused", "[store]") {
+  const test::TemporaryFolder folder;
+  {
+    test::H5Edit file(folder / "a.h5");
+    file.put_integers("/in/u8", {0, 255}, 1, false);
+    file.put_integers("/in/i16", {-300, 5}, 2, true, {2, 1}, {.big_endian = true});
+    file.put_integers("/in/i64", {-5, 2147483647}, 8, true, {}, {.chunk = 1, .deflate = true});
+    file.put_integers("/bad/u32", {4294967295}, 4, false);
+    file.put_unwritten("/large/x", 1 << 30, 4096);
+    file.put_scale_offset("/filter/x", std::vector<std::int64_t>(20, 1));
+    file.put_soft_link("/link/x", "/in/u8");
+    file.put_variable_strings("/text/x", {"a"});
+  }
+  const auto arrays = read_arrays(folder / "a.h5", "in", {{"u8"}, {"i16"}, {"i64"}});
+  REQUIRE(arrays.at("u8").integers == std::vector<std::int32_t>{0, 255});
+  REQUIRE(arrays.at("i16").integers == std::vector<std::int32_t>{-300, 5});
+  REQUIRE(arrays.at("i16").shape == std::vector<std::int64_t>{2, 1});
+  REQUIRE(arrays.at("i64").integers == std::vector<std::int32_t>{-5, 2147483647});
+  const auto message = [&](const std::string& group, const std::string& name) -> std::string {
+    try {
+      read_arrays(folder / "a.h5", group, {{name, false, true}});
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  REQUIRE_THAT(message("bad", "u32"), Contains("a.h5:/bad/u32: expected values of 32 bits, got 4294967295"));
+  REQUIRE_THAT(message("large", "x"), Contains("a.h5:/large/x: expected at most 0 elements in 0 stored bytes"));
+  REQUIRE_THAT(message("filter", "x"), Contains("a.h5:/filter/x: expected the filters shuffle, deflate"));
+  REQUIRE_THAT(message("link", "x"), Contains("a.h5:/link/x: expected an object of this file, got a soft link"));
+  REQUIRE_THAT(message("text", "x"), Contains("a.h5:/text/x: expected integers"));
+  REQUIRE_THAT(message("none", "x"), Contains("a.h5:/none: is missing"));
+  write_file_atomically(folder / "b.h5", "not HDF5");
+  REQUIRE_THROWS_WITH(read_arrays(folder / "b.h5", "in", {}), Contains("b.h5: cannot open"));
+}
+
+TEST_CASE("h5py reads the arrays we write", "[store]") {
+  const auto python = test::python_with("h5py, numpy");
+  if (!python) return test::skip("no Python with h5py");
+  const test::TemporaryFolder folder;
+  write_example(folder / "a.h5");
+  write_file_atomically(folder / "check.py",
+                        "import sys, h5py\n"
+                        "f = h5py.File(sys.argv[1])\n"
+                        "assert f['outputs/long'][()].tolist() == [[1, 2, 3], [4, 5, 6]]\n"
+                        "assert f['outputs/layer_0/scores'].shape == (2, 1, 2)\n"
+                        "assert f['outputs/nothing'].shape == (2, 0, 4)\n");
+  REQUIRE(test::run_python(*python, (folder / "check.py").string() + " " + (folder / "a.h5").string()) == 0);
+}
