@@ -59,11 +59,18 @@ void AttentionChecks::dropout(const DropoutArgs& args) const {
   if (args.rate > 0.0f && args.sample_ordinals == nullptr) fail(op, "dropout: expected sample ordinals, got null");
 }
 
+void AttentionChecks::alignment(const TypeTiles& tiles, const void* pointer) const {
+  if (reinterpret_cast<std::uintptr_t>(pointer) % 64 != 0) {
+    fail(op, "scores.{}: expected memory aligned to 64 bytes (Buffer gives it)", attention_type_name(tiles.type));
+  }
+}
+
 void AttentionChecks::scores(const TypeTiles& tiles, const TypeScores& scores) const {
   if (scores.mode == ScoreMode::none) return;
   if (scores.running == nullptr && tiles.columns > 0) {
     fail(op, "scores.{}: expected running scores, got null", attention_type_name(tiles.type));
   }
+  alignment(tiles, scores.running);
 }
 
 void AttentionChecks::scores(const TypeTiles& tiles, const TypeScoreGradients& scores) const {
@@ -71,6 +78,8 @@ void AttentionChecks::scores(const TypeTiles& tiles, const TypeScoreGradients& s
   if (scores.running == nullptr || scores.gradient == nullptr) {
     fail(op, "scores.{}: expected running scores and their gradient, got null", attention_type_name(tiles.type));
   }
+  alignment(tiles, scores.running);
+  alignment(tiles, scores.gradient);
 }
 
 }  // namespace etc::sparse

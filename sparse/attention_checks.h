@@ -24,6 +24,7 @@ struct AttentionChecks {
   void table(const RelativeTable& table, const TypeTiles& first, const TypeTiles& second) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
+  void alignment(const TypeTiles& tiles, const void* pointer) const;
   void scores(const TypeTiles& tiles, const TypeScores& scores) const;
   void scores(const TypeTiles& tiles, const TypeScoreGradients& scores) const;
 };

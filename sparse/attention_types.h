@@ -59,7 +59,7 @@ enum class ScoreMode : int {
 // Running scores of one type as a forward operator sees them; ScoreState fills this in.
 struct TypeScores {
   ScoreMode mode = ScoreMode::none;
-  ScoreElement* running = nullptr;  // C, in the layout of scores.h
+  ScoreElement* running = nullptr;  // C, in the layout of scores.h, 64-byte aligned
   float logit_scale = 1.0f;         // c: 1, or 1/(layer+1) for the running mean
   int layer = 0;                    // for messages
 };
@@ -73,7 +73,7 @@ enum class ScoreGradientMode : int {
 // Running scores of one type as a backward operator sees them; ScoreState fills this in.
 struct TypeScoreGradients {
   ScoreGradientMode mode = ScoreGradientMode::none;
-  ScoreElement* running = nullptr;  // C of this layer
+  ScoreElement* running = nullptr;  // C of this layer, 64-byte aligned
   float* gradient = nullptr;        // dC, same layout
   float logit_scale = 1.0f;         // c
   bool rewind = false;              // C = C - s when done, so that C belongs to the layer before

@@ -9,6 +9,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sparse/cpu/global_attention_cpu.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 // The per-target part needs them after foreach_target.
@@ -267,6 +268,7 @@ void forward(const GlobalAttentionForward& args) {
     GlobalScratch scratch(arena, in, plan, false);
     load_split(in, s, scratch);
     forward_split(args, s, plan.slot(s.example), scratch, slots + s.slot);
+    hwy::FlushStream();  // scores written past the caches are there before the task counts as done
   });
   for_each_group(in, plan, [&](std::int64_t b, std::int64_t head, std::int64_t group) HWY_ATTR {
     combine_group(args, plan, b, head, group, slots + plan.slot_base(b));
@@ -350,6 +352,7 @@ void backward(const GlobalAttentionBackward& args) {
     GlobalScratch scratch(arena, in, plan, true);
     load_split(in, s, scratch);
     backward_split(args, s, plan.slot(s.example), scratch, slots + s.slot);
+    hwy::FlushStream();  // scores written past the caches are there before the task counts as done
   });
   for_each_group(in, plan, [&](std::int64_t b, std::int64_t head, std::int64_t group) HWY_ATTR {
     sum_dq(args, plan, b, head, group, slots + plan.slot_base(b));

@@ -164,7 +164,9 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
           const FloatVec own = score(head, labels, table, s, j, p);
           c = score_element(own);
           if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, c_place));
-          if constexpr (kMode != ScoreMode::add_unkept) hn::StoreU(c, di, c_place);
+          // Past the caches: nobody reads C before the next layer, and writing whole lines saves reading them.
+          if constexpr (kMode == ScoreMode::write) hn::Stream(c, di, c_place);
+          if constexpr (kMode == ScoreMode::add) hn::StoreU(c, di, c_place);
           logit = score_value(c);
           const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
           bad = hn::Or(bad, hn::AndNot(good, visible));
@@ -178,12 +180,20 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
   }
 }
 
+// Asks for a part's running scores (or their gradients); the products that come first hide the time.
+template <typename T>
+HWY_INLINE void prefetch_columns(const Part& part, const T* columns) {
+  static_assert(sizeof(T) * kGroup == 64);
+  for (std::int64_t j = 0; j < part.keys; ++j) __builtin_prefetch(columns + (part.column + j) * kGroup, 0, 2);
+}
+
 inline constexpr std::int64_t kKeyStep = 64;
 static_assert(kKeyStep % kRunStep == 0);
 
 HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const TypeScores& scores,
                              const GroupScratch& scratch, float* s, FloatVec* max) {
   const FloatTag d;
+  if (scores.mode != ScoreMode::none && scores.mode != ScoreMode::write) prefetch_columns(part, scores.running);
   // In steps, so that the keys of the next step are on their way while this one is multiplied.
   for (std::int64_t j = 0; j < part.keys; j += kKeyStep) {
     const std::int64_t keys = std::min(kKeyStep, part.keys - j);
@@ -230,7 +240,8 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (int p = 0; p < kParts; ++p) max[p] = none;
-  relative_terms(head, scratch.q_lanes, scratch.table);
+  const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
+  if (!all_read) relative_terms(head, scratch.q_lanes, scratch.table);
 
   // Pass 1: logits, their maximum, running scores.
   std::int64_t columns = 0;
@@ -322,8 +333,12 @@ HWY_INLINE void score_gradients_of_part(const HeadContext& head, const Part& par
       FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[p])), logit_scale);
       if (scores.mode != ScoreGradientMode::none) {
         float* gradient = scores.gradient + part.column * kGroup + at;
-        if (scores.mode == ScoreGradientMode::inner) dc = hn::Add(dc, hn::LoadU(d, gradient));
-        hn::StoreU(dc, d, gradient);
+        if (scores.mode == ScoreGradientMode::inner) {
+          dc = hn::Add(dc, hn::LoadU(d, gradient));
+          hn::StoreU(dc, d, gradient);
+        } else {
+          hn::Stream(dc, d, gradient);  // as C in mode write
+        }
       }
       hn::StoreU(hn::Mul(dc, scale), d, scratch.ds + at);
     }
@@ -378,11 +393,13 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
                                const FloatVec* delta) {
   const FloatTag d;
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
-  relative_terms(head, scratch.q_lanes, scratch.table);
+  const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
+  if (needs_scores(scores[0]) || needs_scores(scores[1])) relative_terms(head, scratch.q_lanes, scratch.table);
   std::fill_n(scratch.dtable, head.labels * kGroup, 0.0f);
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];
     const TypeScoreGradients& type_scores = scores[part.type];
+    if (type_scores.mode == ScoreGradientMode::inner) prefetch_columns(part, type_scores.gradient);
     probabilities_of_part(head, part, type_scores, scratch, lse);
     score_gradients_of_part(head, part, type_scores, first_query, scratch, delta);
     // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q

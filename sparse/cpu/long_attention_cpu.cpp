@@ -8,6 +8,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sparse/cpu/long_attention_cpu.cpp"
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 // The per-target part needs them after foreach_target.
@@ -230,6 +231,7 @@ void forward(const LongAttentionForward& args) {
       forward_group(scratch.head, scores, first, scratch.group.parts, count, scratch.group, max, sum);
       finish_group(args, s, first, queries, scratch, max, sum);
     }
+    hwy::FlushStream();  // scores written past the caches are there before the task counts as done
   });
 }
 
@@ -373,6 +375,7 @@ void backward(const LongAttentionBackward& args) {
     LongScratch scratch(arena, in, plan, true);
     load_segment(in, s, scratch);
     backward_segment(args, s, plan.slot(s.example), scratch, slots + s.slot);
+    hwy::FlushStream();  // scores written past the caches are there before the task counts as done
   });
 
   // Pass 2: sums over slots, always in order of the segments.

@@ -102,7 +102,7 @@ TEST_CASE("the AVX2 kernels equal the reference, too", "[sparse]") {
   hwy::DisableTargets(HWY_AVX3 | HWY_AVX3_DL);
   for (std::int64_t head_size : {6, 16, 64}) {
     for (Side side : {Side::long_side, Side::global_side}) {
-      const AttentionCase c{"AVX2", {70, 9}, {20, 5}, 9, 2, head_size, 12, Labels::scattered, 1.0f, 0.1f, 3};
+      const AttentionCase c{"AVX2", {40, 9}, {18, 5}, 9, 2, head_size, 12, Labels::scattered, 1.0f, 0.1f, 3};
       const Stack stack{c, side, 3, {true, true, true, true}, true, false};
       CHECK(compare_with_reference(stack, run_stack(stack)) == "");
     }

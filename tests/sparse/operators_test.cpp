@@ -142,6 +142,9 @@ TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]")
   bad = args;
   bad.l2g.mode = sparse::ScoreMode::write;
   refuses(bad, "scores.l2g: expected running scores, got null");
+  Buffer<sparse::ScoreElement> running(sparse::score_elements(structure.long_tiles.l2g, 2) + 1, Purpose::scores);
+  bad.l2g.running = running.data() + 1;
+  refuses(bad, "scores.l2g: expected memory aligned to 64 bytes");
   refuses(args, "scratch: expected");
 
   sparse::LongAttentionBackward backward;
