@@ -5,25 +5,55 @@
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/cli/commands.h"
 
 namespace {
 
+// The sub-command being parsed when the command line went wrong, or the program itself.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+// What to say about a command line that cannot be meant. A mistyped name is the likely cause of whatever else is
+// missing, so it goes first.
+std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = innermost(app);
+  const std::string where = &command == &app ? "etc" : "etc " + command.get_name();
+  const auto extras = command.remaining();
+  if (extras.empty()) return where + ": " + error.what();
+  std::vector<std::string> names;
+  if (extras.front().starts_with("-")) {
+    for (const CLI::Option* option : command.get_options()) names.push_back("--" + option->get_single_name());
+    return where + ": unknown option " + extras.front() + etc::suggestion(extras.front(), names);
+  }
+  if (&command != &app) return where + ": unexpected argument " + extras.front();
+  for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
+  return where + ": unknown command " + extras.front() + etc::suggestion(extras.front(), names);
+}
+
 int run(int argc, char** argv) {
   CLI::App app("etc: prepares, trains, evaluates and predicts with ETC encoders on long documents", "etc");
   app.require_subcommand(1);
   app.set_version_flag("--version", "etc 0.1.0");
+  etc::cli::add_sample_command(app);
+  etc::cli::add_prepare_command(app);
+  etc::cli::add_train_command(app);
+  etc::cli::add_eval_command(app);
+  etc::cli::add_predict_command(app);
+  etc::cli::add_benchmark_command(app);
+  etc::cli::add_encode_command(app);
+  etc::cli::add_info_command(app);
   try {
     app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    app.exit(help);
-    return 0;
-  } catch (const CLI::CallForVersion& version) {
-    app.exit(version);
-    return 0;
+  } catch (const CLI::Success& help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::RuntimeError& result) {
+    return result.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "etc: %s\n", error.what());
+    std::fprintf(stderr, "%s\n", complaint(app, error).c_str());
     return 2;
   }
   return 0;
@@ -37,13 +67,13 @@ int main(int argc, char** argv) {
     etc::require_supported_cpu();
     return run(argc, argv);
   } catch (const etc::UsageError& error) {
-    std::fprintf(stderr, "etc: %s\n", error.what());
+    std::fprintf(stderr, "%s\n", error.what());
     return 2;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "etc: out of memory\n");
     return 1;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "etc: %s\n", error.what());
+    std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }
 }

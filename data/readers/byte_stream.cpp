@@ -1,0 +1,128 @@
+#include "data/readers/byte_stream.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "etc_core/base/error.h"
+
+namespace etc::data {
+
+namespace {
+
+constexpr std::size_t kBlockBytes = 1 << 18;
+constexpr int kGzipOnly = 15 + 16;  // zlib's way to say: largest window, gzip header required
+
+}  // namespace
+
+struct ByteStream::Impl {
+  std::string name;
+  std::FILE* file = nullptr;
+  std::vector<unsigned char> block = std::vector<unsigned char>(kBlockBytes);
+  std::size_t begin = 0, end = 0;  // what of the block is not used yet
+  std::int64_t taken = 0;          // bytes read from the file
+  bool gzip = false;
+  bool inside_member = false;  // of a gzip file; it may consist of several members
+  bool ended = false;
+  z_stream inflater{};
+  bool inflater_ready = false;
+  std::string fault;
+
+  ~Impl() {
+    if (inflater_ready) inflateEnd(&inflater);
+    if (file != nullptr) std::fclose(file);
+  }
+
+  // Makes at least one unused byte available; false at the end of the file.
+  bool refill() {
+    if (begin < end) return true;
+    errno = 0;
+    begin = 0;
+    end = std::fread(block.data(), 1, block.size(), file);
+    if (end == 0 && std::ferror(file) != 0) fail(name, "cannot read: {}", std::strerror(errno));
+    taken += static_cast<std::int64_t>(end);
+    return end > 0;
+  }
+
+  std::size_t read_plain(char* to, std::size_t size) {
+    if (!refill()) return 0;
+    const std::size_t count = std::min(size, end - begin);
+    std::memcpy(to, block.data() + begin, count);
+    begin += count;
+    return count;
+  }
+
+  void stop(std::string why) {
+    fault = std::move(why);
+    ended = true;
+  }
+
+  std::size_t read_gzip(char* to, std::size_t size) {
+    std::size_t done = 0;
+    while (done < size && !ended) {
+      if (!refill()) {
+        ended = true;
+        if (inside_member) stop(fmt::format("the gzip data ends early, after {} compressed bytes", taken));
+        break;
+      }
+      if (!inside_member) {
+        // Zero bytes behind a member are padding; anything else must be a further member.
+        if (block[begin] == 0) {
+          ++begin;
+          continue;
+        }
+        inflateReset(&inflater);
+        inside_member = true;
+      }
+      inflater.next_in = block.data() + begin;
+      inflater.avail_in = static_cast<uInt>(end - begin);
+      inflater.next_out = reinterpret_cast<Bytef*>(to) + done;
+      inflater.avail_out = static_cast<uInt>(std::min<std::size_t>(size - done, 1u << 30));
+      const uInt room = inflater.avail_out;
+      const int status = inflate(&inflater, Z_NO_FLUSH);
+      begin = end - inflater.avail_in;
+      done += room - inflater.avail_out;
+      if (status == Z_STREAM_END) {
+        inside_member = false;
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        stop(fmt::format("the gzip data is damaged near compressed byte {}: {}",
+                         taken - static_cast<std::int64_t>(end - begin),
+                         inflater.msg != nullptr ? inflater.msg : "unpacking failed"));
+      }
+    }
+    return done;
+  }
+};
+
+ByteStream::ByteStream(const std::filesystem::path& path) : impl_(std::make_unique<Impl>()) {
+  Impl& s = *impl_;
+  s.name = path.string();
+  if (std::filesystem::is_directory(path)) fail(s.name, "expected a file, got a folder");
+  s.file = std::fopen(path.c_str(), "rb");
+  if (s.file == nullptr) fail(s.name, "cannot open: {}", std::strerror(errno));
+  s.gzip = s.refill() && s.end >= 2 && s.block[0] == 0x1F && s.block[1] == 0x8B;
+  if (s.gzip) {
+    if (inflateInit2(&s.inflater, kGzipOnly) != Z_OK) fail(s.name, "cannot start unpacking");
+    s.inflater_ready = true;
+  }
+}
+
+ByteStream::~ByteStream() = default;
+
+std::size_t ByteStream::read(char* to, std::size_t size) {
+  return impl_->gzip ? impl_->read_gzip(to, size) : impl_->read_plain(to, size);
+}
+
+const std::string& ByteStream::fault() const {
+  return impl_->fault;
+}
+
+std::int64_t ByteStream::position() const {
+  return impl_->taken - static_cast<std::int64_t>(impl_->end - impl_->begin);
+}
+
+}  // namespace etc::data

@@ -1,0 +1,221 @@
+#include "data/readers/json_record.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "data/text/unicode.h"
+
+namespace etc::data {
+
+namespace {
+
+namespace dom = simdjson::dom;
+
+// A parser keeps the memory of its longest text; beyond this much it is given back after use.
+constexpr std::size_t kParserBytesToKeep = 16u << 20;
+
+// simdjson's value → ours, noting duplicate keys on the way.
+class ValueBuilder {
+ public:
+  explicit ValueBuilder(std::vector<JsonNote>& notes) : notes_(notes) {}
+
+  Json build(dom::element element, int level = 0) {
+    switch (element.type()) {
+      case dom::element_type::OBJECT:
+        return level < kMaxDepth ? build_object(dom::object(element), level) : Json::object();
+      case dom::element_type::ARRAY:
+        return level < kMaxDepth ? build_array(dom::array(element), level) : Json::array();
+      case dom::element_type::STRING:
+        return std::string(std::string_view(element));
+      case dom::element_type::INT64:
+        return std::int64_t(element);
+      case dom::element_type::UINT64:
+        return std::uint64_t(element);
+      case dom::element_type::DOUBLE:
+        return double(element);
+      case dom::element_type::BOOL:
+        return bool(element);
+      case dom::element_type::NULL_VALUE:
+        break;
+    }
+    return nullptr;
+  }
+
+ private:
+  Json build_object(dom::object object, int level) {
+    Json result = Json::object();
+    auto& members = result.get_ref<Json::object_t&>();
+    const std::size_t length = path_.size();
+    for (const auto field : object) {
+      if (!path_.empty()) path_ += '.';
+      path_ += field.key;
+      const auto [member, fresh] = members.try_emplace(std::string(field.key));
+      if (!fresh) notes_.push_back({JsonNote::Kind::duplicate_key, path_});
+      member->second = build(field.value, level + 1);
+      path_.resize(length);
+    }
+    return result;
+  }
+
+  Json build_array(dom::array array, int level) {
+    Json result = Json::array();
+    const std::size_t length = path_.size();
+    for (const dom::element element : array) {
+      path_ += fmt::format("[{}]", result.size());
+      result.push_back(build(element, level + 1));
+      path_.resize(length);
+    }
+    return result;
+  }
+
+  std::vector<JsonNote>& notes_;
+  std::string path_;
+};
+
+// Parses into `record`; false when simdjson refuses the text.
+bool parse(std::string& text, std::int64_t depth, JsonRecord& record) {
+  static thread_local std::unique_ptr<dom::parser> parser;
+  if (parser == nullptr) parser = std::make_unique<dom::parser>();
+  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
+  dom::element root;
+  // Nesting is limited by memory alone: two machine words per level, which the text itself has already cost.
+  const auto levels = std::max<std::size_t>(simdjson::DEFAULT_MAX_DEPTH, static_cast<std::size_t>(depth) + 2);
+  bool valid = levels <= parser->max_depth() || !parser->allocate(std::max(text.size(), parser->capacity()), levels);
+  valid = valid && !parser->parse(text.data(), text.size(), false).get(root);
+  if (valid) {
+    record.notes.clear();
+    record.value = ValueBuilder(record.notes).build(root);
+  }
+  if (parser->capacity() > kParserBytesToKeep) parser.reset();
+  return valid;
+}
+
+// The first fault of a text by the grammar alone.
+struct GrammarCheck : nlohmann::json_sax<Json> {
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return true; }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(std::size_t read, const std::string&, const nlohmann::detail::exception& error) override {
+    constexpr int kOutOfRange = 406;
+    if (error.id == kOutOfRange) return false;  // a number too large for a double is JSON nevertheless
+    offset = read > 0 ? read - 1 : 0;
+    // "…: syntax error while parsing value - <what>; last read: '<token>'; expected <token>"; the token may be long.
+    std::string what = error.what();
+    const auto dash = what.find(" - ");
+    if (dash != std::string::npos) what.erase(0, dash + 3);
+    message = what.substr(0, what.find("; last read: "));
+    return false;
+  }
+  std::size_t offset = 0;
+  std::string message;  // empty: no fault
+};
+
+// Replaces every escape of half a surrogate pair by \ufffX in place (same length); returns how many there were.
+int replace_unpaired_surrogates(std::string& text, char last_digit) {
+  const auto code_unit = [&](std::size_t at) -> unsigned {
+    if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return 0;
+    unsigned value = 0;
+    for (std::size_t i = at + 2; i < at + 6; ++i) {
+      const char c = text[i];
+      const int digit = c >= '0' && c <= '9'   ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
+      if (digit < 0) return 0;
+      value = value * 16 + static_cast<unsigned>(digit);
+    }
+    return value;
+  };
+  const auto is_high = [](unsigned unit) { return unit >= 0xD800 && unit < 0xDC00; };
+  const auto is_low = [](unsigned unit) { return unit >= 0xDC00 && unit < 0xE000; };
+  int count = 0;
+  for (std::size_t i = text.find('\\'); i < text.size(); i = text.find('\\', i)) {
+    const unsigned unit = code_unit(i);
+    if (is_high(unit) && is_low(code_unit(i + 6))) {
+      i += 12;
+    } else if (is_high(unit) || is_low(unit)) {
+      text.replace(i, 6, {'\\', 'u', 'f', 'f', 'f', last_digit});
+      ++count;
+      i += 6;
+    } else {
+      i += 2;  // an escaped backslash must not start the next escape
+    }
+  }
+  return count;
+}
+
+// Fields whose text differs between two equally built values.
+void note_differences(const Json& a, const Json& b, const std::string& path, std::vector<JsonNote>& notes) {
+  if (a.is_object() && b.is_object()) {
+    for (const auto& [key, value] : a.items()) {
+      const std::string field = path.empty() ? key : path + "." + key;
+      const auto other = b.find(key);
+      if (other == b.end()) {
+        notes.push_back({JsonNote::Kind::unpaired_surrogate, field});  // it is in the key
+      } else {
+        note_differences(value, *other, field, notes);
+      }
+    }
+  } else if (a.is_array() && b.is_array() && a.size() == b.size()) {
+    for (std::size_t i = 0; i < a.size(); ++i) note_differences(a[i], b[i], fmt::format("{}[{}]", path, i), notes);
+  } else if (a != b) {
+    notes.push_back({JsonNote::Kind::unpaired_surrogate, path});
+  }
+}
+
+// simdjson takes an unpaired surrogate for a broken string. Such a text is parsed twice, with two different characters
+// in place of each: where the two values differ, the surrogates were.
+bool parse_with_unpaired_surrogates(std::string& text, std::int64_t depth, JsonRecord& record) {
+  std::string other_text = text;
+  if (replace_unpaired_surrogates(text, 'd') == 0) return false;
+  replace_unpaired_surrogates(other_text, 'c');
+  JsonRecord other;
+  if (!parse(text, depth, record) || !parse(other_text, depth, other)) return false;
+  note_differences(record.value, other.value, "", record.notes);
+  return true;
+}
+
+}  // namespace
+
+JsonRecord parse_record(RecordSlice& slice) {
+  JsonRecord record;
+  record.index = slice.index;
+  record.begin = slice.begin;
+  const bool whole = slice.cut_short.empty();
+  if (whole && parse(slice.text, slice.depth, record)) return record;
+
+  TextPosition where = slice.begin;
+  if (const auto offset = invalid_utf8(slice.text)) {
+    // A character that the file's end cuts is a matter of the end.
+    if (whole || *offset + 4 <= slice.text.size()) {
+      where.advance(slice.text.data(), *offset);
+      throw InputFault("utf8_invalid", where, "not well-formed UTF-8");
+    }
+  }
+  if (whole && parse_with_unpaired_surrogates(slice.text, slice.depth, record)) return record;
+
+  GrammarCheck check;
+  Json::sax_parse(slice.text, &check);
+  const bool at_the_end = check.message.empty() || check.offset >= slice.text.size();
+  if (!at_the_end && slice.text[check.offset] == '\0') check.message = "unexpected zero byte";
+  if (whole && check.message.empty()) {
+    record.notes.push_back({JsonNote::Kind::number_out_of_range, ""});
+    return record;
+  }
+  where.advance(slice.text.data(), at_the_end ? slice.text.size() : check.offset);
+  if (!whole && at_the_end) throw InputFault("json_syntax", where, slice.cut_short);
+  throw InputFault("json_syntax", where, "not valid JSON: " + check.message);
+}
+
+}  // namespace etc::data

@@ -1,0 +1,37 @@
+// One record's text → a JSON value (simdjson behind this door), with what a task has to report about it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/readers/record_slicer.h"
+#include "etc_core/base/json.h"
+
+namespace etc::data {
+
+// Something odd in a text that is JSON nevertheless.
+struct JsonNote {
+  enum class Kind {
+    duplicate_key,       // the last value was taken
+    unpaired_surrogate,  // an escape like \ud800 alone; the text holds U+FFFD in its place
+    number_out_of_range  // a number beyond 64 bits or a double's range; the record's value is then null
+  };
+  Kind kind;
+  std::string field;  // "supports[2]", "annotations[0].kind"; empty: the record itself
+};
+
+struct JsonRecord {
+  std::int64_t index = 0;
+  TextPosition begin;
+  Json value;  // containers below level kMaxDepth are left empty: no task looks there
+  std::vector<JsonNote> notes;
+};
+
+inline constexpr int kMaxDepth = 64;
+
+// Parses a slice; every key of every object (down to kMaxDepth) is visited. Throws InputFault with the place of the
+// fault when the text is not UTF-8 or not JSON; NaN and Infinity are not JSON. Thread-safe.
+// Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
+JsonRecord parse_record(RecordSlice& slice);
+
+}  // namespace etc::data

@@ -1,0 +1,151 @@
+#include "data/sample/wikihop_sample.h"
+
+#include <set>
+
+#include "data/sample/word_source.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+
+namespace etc::data {
+
+namespace {
+
+constexpr std::int64_t kMaxCandidates = 20;
+constexpr std::size_t kNames = 48;  // of each kind: subjects, answers, regions
+
+struct Relation {
+  const char* query;  // as in the data set: words joined by underscores
+  const char* verb;   // "A <verb> X."
+};
+constexpr Relation kRelations[] = {
+    {"ruler_of", "is ruled by"}, {"founder_of", "was founded by"}, {"painter_of", "was painted by"}};
+constexpr const char* kBridge = "belongs to";
+
+// Sentences that say nothing, to make documents longer; each is six words and a period.
+constexpr const char* kThings[] = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
+constexpr const char* kTraits[] = {"old", "quiet", "narrow", "famous", "green", "busy", "stony", "bright"};
+constexpr std::int64_t kFillerTokens = 7;
+constexpr std::int64_t kFactTokens = 6;
+
+std::string filler(Choices& choices) {
+  const std::string thing = kThings[choices.below(8)], trait = kTraits[choices.below(8)];
+  return "The " + thing + " there is very " + trait + ".";
+}
+
+// One fact somewhere among sentences that say nothing.
+std::string document(const std::string& fact, std::int64_t fillers, Choices& choices) {
+  std::vector<std::string> sentences{fact};
+  for (std::int64_t i = 0; i < fillers; ++i) sentences.push_back(filler(choices));
+  choices.shuffle(sentences);
+  std::string text;
+  for (const std::string& sentence : sentences) text += (text.empty() ? "" : " ") + sentence;
+  return text;
+}
+
+std::vector<std::string> some_of(std::vector<std::string> words, std::int64_t count, Choices& choices) {
+  choices.shuffle(words);
+  words.resize(static_cast<std::size_t>(count));
+  return words;
+}
+
+void check(const WikihopSampleOptions& options) {
+  const char* where = "etc sample";
+  if (options.records < 1) fail_usage(where, "--records: expected at least 1, got {}", options.records);
+  if (options.hops != 1 && options.hops != 2) fail_usage(where, "--hops: expected 1 or 2, got {}", options.hops);
+  if (options.candidates < 2 || options.candidates > kMaxCandidates) {
+    fail_usage(where, "--candidates: expected 2 to {}, got {}", kMaxCandidates, options.candidates);
+  }
+  const std::int64_t least = options.candidates + 4 + options.candidates * options.hops * kFactTokens;
+  if (options.long_tokens < least) {
+    fail_usage(where, "--long-tokens: expected at least {} for {} candidates and {} hops, got {}", least,
+               options.candidates, options.hops, options.long_tokens);
+  }
+}
+
+// Every word the records can hold, behind BERT's special tokens at BERT's places (task-wikihop, appendix B).
+std::string vocabulary() {
+  std::vector<std::string> words = {"[PAD]"};
+  for (int i = 0; i < 99; ++i) words.push_back("[unused" + std::to_string(i) + "]");
+  for (const char* special : {"[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "_"}) words.emplace_back(special);
+  std::set<std::string> plain{"the", "there", "is", "very"};
+  const auto add_words = [&](const std::string& text) {
+    std::string word;
+    for (char c : text + " ") {
+      if (c == ' ' || c == '_') {
+        if (!word.empty()) plain.insert(word);
+        word.clear();
+      } else {
+        word += c;
+      }
+    }
+  };
+  for (const Relation& relation : kRelations) add_words(std::string(relation.query) + " " + relation.verb);
+  add_words(kBridge);
+  for (const char* thing : kThings) plain.insert(thing);
+  for (const char* trait : kTraits) plain.insert(trait);
+  for (const std::string& name : names(0, 3 * kNames)) plain.insert(name);
+  words.insert(words.end(), plain.begin(), plain.end());
+  std::string text;
+  for (const std::string& word : words) text += word + "\n";
+  return text;
+}
+
+std::string json_array(const WikihopSampleOptions& options, const std::string& file, std::int64_t records) {
+  std::string text = "[";
+  for (std::int64_t i = 0; i < records; ++i) {
+    const WikihopSampleRecord record = wikihop_sample_record(options, file, i);
+    text += (i == 0 ? "" : ", ") + Json{{"id", record.id},
+                                        {"query", record.query},
+                                        {"answer", record.answer},
+                                        {"candidates", record.candidates},
+                                        {"supports", record.supports}}
+                                       .dump();
+  }
+  return text + "]\n";
+}
+
+}  // namespace
+
+WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, const std::string& file,
+                                          std::int64_t index) {
+  Choices choices(options.seed, file, static_cast<std::uint64_t>(index));
+  const std::int64_t n = options.candidates;
+  const std::vector<std::string> subjects = some_of(names(0, kNames), n, choices);
+  const std::vector<std::string> answers = some_of(names(kNames, kNames), n, choices);
+  const std::vector<std::string> regions = some_of(names(2 * kNames, kNames), n, choices);
+  const Relation& relation = kRelations[choices.below(3)];
+  const std::int64_t budget = (options.long_tokens - n - 4) / (n * options.hops);
+  const std::int64_t fillers = std::max<std::int64_t>(0, (budget - kFactTokens) / kFillerTokens);
+
+  WikihopSampleRecord record;
+  record.id = "WH_" + file + "_" + std::to_string(index);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+    const std::string holder = options.hops == 1 ? subjects[i] : regions[i];
+    record.supports.push_back(
+        document(capitalized(holder) + " " + relation.verb + " " + capitalized(answers[i]) + ".", fillers, choices));
+    if (options.hops == 2) {
+      record.supports.push_back(
+          document(capitalized(subjects[i]) + " " + kBridge + " " + capitalized(regions[i]) + ".", fillers, choices));
+    }
+  }
+  choices.shuffle(record.supports);
+  record.query = std::string(relation.query) + " " + subjects[0];  // which of them is asked for is a matter of naming
+  record.answer = answers[0];
+  record.candidates = answers;
+  choices.shuffle(record.candidates);
+  return record;
+}
+
+void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesystem::path& folder) {
+  check(options);
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
+  write_file_atomically(folder / "vocab.txt", vocabulary());
+  write_file_atomically(folder / "train.json", json_array(options, "train", options.records));
+  write_file_atomically(folder / "dev.json",
+                        json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+}
+
+}  // namespace etc::data

@@ -1,0 +1,40 @@
+// Generated WikiHop records in the data set's original JSON format: for the demo, tests and benchmarks, so that nothing
+// needs downloading.
+//
+// What makes them worth learning: in the model's long input every candidate, the query and every document is a segment
+// of its own, and local attention never crosses segments. So nothing the query says reaches a document, or the other
+// way round, except through global tokens; every candidate is mentioned once, in one document, so counting does not
+// help either.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace etc::data {
+
+struct WikihopSampleOptions {
+  std::int64_t records = 2000;  // of the training file; the dev file has a fifth of it, at least one
+  std::uint64_t seed = 1;
+  std::int64_t hops = 1;           // 1: the query's document names the answer; 2: it names the document that does
+  std::int64_t candidates = 4;     // 2 … 20
+  std::int64_t long_tokens = 128;  // an example's long input at most; documents are filled up to about this
+};
+
+struct WikihopSampleRecord {
+  std::string id, query, answer;
+  std::vector<std::string> candidates, supports;
+};
+
+// Record number `index` of a file ("train" or "dev"): a function of the options, the file and the number alone.
+//   one hop:  query "ruler_of A"; one document per candidate, "A is ruled by X. …", "B is ruled by Y. …"
+//   two hops: query "ruler_of A"; "A belongs to K.", "K is ruled by X."; the same for the other candidates
+WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, const std::string& file,
+                                          std::int64_t index);
+
+// Writes DIR/train.json, DIR/dev.json and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
+// temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
+void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesystem::path& folder);
+
+}  // namespace etc::data

@@ -1,0 +1,96 @@
+// etc benchmark: time, speed and memory against the sequence length.
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "tasks/cli/commands.h"
+#include "tasks/cli/length_sweep.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc::cli {
+
+namespace {
+
+constexpr std::int64_t kVocabulary = 30522;  // BERT's; only the embedding table's size depends on it
+
+struct BenchmarkOptions {
+  std::vector<std::int64_t> lengths = {512, 1024, 2048, 4096};
+  std::vector<std::string> residual = {"off", "sum"};
+  std::string mode = "infer";
+  std::string preset = "base";
+  std::string config;
+  std::string output;
+  std::int64_t tokens_per_global = 16;
+  std::int64_t repeats = 3;
+  int threads = 0;
+};
+
+SweepOptions sweep_options(const BenchmarkOptions& options) {
+  SweepOptions sweep;
+  if (options.config.empty()) {
+    sweep.model = etc_config_preset(options.preset);
+  } else {
+    const Json config = read_json_file(options.config);
+    if (!config.is_object() || !config.contains("model")) fail_usage(options.config, "expected a section model");
+    sweep.model = etc_config_from_json(config["model"], options.config + ": model", true);
+  }
+  if (sweep.model.vocab_size == 0) sweep.model.vocab_size = kVocabulary;
+  sweep.model.validate();
+  sweep.lengths = options.lengths;
+  sweep.residual = options.residual;
+  sweep.mode = options.mode == "train" ? SweepMode::train : SweepMode::infer;
+  sweep.tokens_per_global = options.tokens_per_global;
+  sweep.repeats = options.repeats;
+  return sweep;
+}
+
+void run_benchmark(const BenchmarkOptions& options) {
+  const SweepOptions sweep = sweep_options(options);
+  if (options.threads > 0) set_thread_count(options.threads);
+  register_cpu_backend();
+  const StopSignal listening;
+  const std::vector<SweepRow> rows = sweep_lengths(sweep);
+  std::printf("%s", sweep_table(rows).c_str());
+  if (options.output.empty()) return;
+  const bool drawn = write_sweep(rows, options.output);
+  std::printf("\n%s/benchmark.csv%s\n", options.output.c_str(),
+              drawn ? ", time.svg, memory.svg" : " (install gnuplot and run: gnuplot benchmark.gnuplot)");
+}
+
+}  // namespace
+
+void add_benchmark_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("benchmark", "measure time and memory against the sequence length");
+  auto options = std::make_shared<BenchmarkOptions>();
+  command->add_option("--lengths", options->lengths, "long tokens of one example, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--mode", options->mode, "infer: forward; train: forward, backward, update")
+      ->check(CLI::IsMember({"infer", "train"}))
+      ->capture_default_str();
+  command->add_option("--residual", options->residual, "RealFormer scores: off, sum, mean; separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"off", "sum", "mean"}))
+      ->capture_default_str();
+  command->add_option("--preset", options->preset, "size of the model: tiny, small, base, large")
+      ->capture_default_str();
+  command->add_option("--config", options->config, "configuration file whose section model to use instead");
+  command->add_option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--repeats", options->repeats, "timed calls per point; the median is shown")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
+      ->check(CLI::PositiveNumber);
+  command->footer(
+      "Examples:\n"
+      "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"
+      "  etc benchmark --preset small --mode train --output lengths");
+  command->callback([options] { run_benchmark(*options); });
+}
+
+}  // namespace etc::cli

@@ -1,0 +1,210 @@
+// etc predict: the prediction file of prepared or raw data.
+#include "data/readers/json_record.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/progress.h"
+#include "tasks/cli/commands.h"
+#include "tasks/output.h"
+#include "tasks/prepare/file_pass.h"
+#include "tasks/train/evaluate.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWhere = "etc predict";
+
+struct PredictOptions {
+  std::string model;
+  std::vector<std::string> data;
+  std::string input;
+  std::string vocab;
+  std::string splitter;
+  std::string output;
+  std::int64_t show = 0;
+  int threads = 0;
+};
+
+[[noreturn]] void stopped() {
+  throw Interrupted(std::string(kWhere) + ": stopped before the end; no prediction file was written");
+}
+
+// Raw records prepared exactly as the model's training data were.
+std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& options, const LoadedModel& loaded) {
+  const auto& kind = prepare::preparation_kind(loaded.model->task_section.at("name"));
+  Json settings = Json::object();
+  for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
+  settings = with_overrides(kind, std::move(settings), loaded.data.preprocess_config, options.model);
+  if (!options.splitter.empty()) settings["splitter"] = options.splitter;
+  auto preparation = kind.make(settings, options.vocab, false);
+  if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {
+    fail(options.vocab, "another vocabulary than the model's: expected SHA-256 {}, got {}", loaded.data.vocab_sha256,
+         preparation->vocab_sha256());
+  }
+  const Json prepared = preparation->preprocess_config();
+  for (const auto& [key, value] : prepared.items()) {
+    const Json expected = loaded.data.preprocess_config.value(key, Json());
+    if (value != expected) {
+      fail(kWhere, "{}: the model's data were prepared with {}, got {}", key, expected.dump(), value.dump());
+    }
+  }
+  return preparation;
+}
+
+// Predicts records as they are read: examples wait until a micro-batch is full or a window of the file is done.
+class RawPredictor {
+ public:
+  RawPredictor(TaskModel& model, Predictions& predictions, std::string where)
+      : model_(model), predictions_(predictions), where_(std::move(where)) {}
+
+  void take(prepare::PassRecord&& record) {
+    const prepare::FaultList& faults = record.converted.faults;
+    for (const data::Fault& fault : faults.rows()) {
+      if (fault.severity == "warn") continue;
+      log::warn("{}: record {} {}: {} {}: {}", where_, record.index, record.converted.id, fault.field, fault.code,
+                fault.message);
+    }
+    if (faults.rejected() || faults.dropped()) {
+      ++refused_;
+      return;
+    }
+    for (data::Example& example : record.converted.examples) {
+      waiting_.push_back({record.index, static_cast<std::int64_t>(done_ + waiting_.size()), std::move(example)});
+    }
+  }
+
+  // Called outside of parallel loops, so that the model has all threads.
+  void flush() {
+    const auto tokens_of = [](const data::LoadedExample& example) {
+      return std::get<std::vector<std::int64_t>>(example.features.at("long_token_ids")).size() +
+             std::get<std::vector<std::int64_t>>(example.features.at("global_token_ids")).size();
+    };
+    std::size_t first = 0;
+    while (first < waiting_.size()) {
+      if (StopSignal::requested()) stopped();
+      std::size_t end = first, tokens = 0;
+      while (end < waiting_.size() && (end == first || tokens + tokens_of(waiting_[end]) <= kEvaluationTokens)) {
+        tokens += tokens_of(waiting_[end++]);
+      }
+      predict_examples(model_, Examples(waiting_).subspan(first, end - first), where_, predictions_);
+      done_ += end - first;
+      first = end;
+    }
+    waiting_.clear();
+  }
+
+  std::size_t done() const { return done_; }
+  std::size_t refused() const { return refused_; }
+
+ private:
+  TaskModel& model_;
+  Predictions& predictions_;
+  std::string where_;
+  std::vector<data::LoadedExample> waiting_;
+  std::size_t done_ = 0, refused_ = 0;
+};
+
+// Records without a prediction.
+std::size_t predict_raw(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation,
+                        Predictions& predictions) {
+  const bool from_stdin = options.input == "-";
+  RawPredictor predictor(model, predictions, from_stdin ? "standard input" : options.input);
+  Progress progress("predict", 0, "examples");
+  prepare::PassCallbacks callbacks;
+  callbacks.record = [&](prepare::PassRecord&& record) { predictor.take(std::move(record)); };
+  callbacks.progress = [&](std::int64_t) {
+    predictor.flush();
+    progress.update(static_cast<std::int64_t>(predictor.done()));
+  };
+  const prepare::PassEnd end = pass_over_file(preparation, from_stdin ? "/dev/stdin" : options.input, callbacks);
+  if (end.fault) fail(options.input, "{}: {}", end.fault->code(), end.fault->what());
+  predictor.flush();
+  return predictor.refused();
+}
+
+// The first records of the file, each with its prediction, on standard output.
+void show_records(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation) {
+  data::ByteStream stream(options.input);
+  data::RecordSlicer slicer(stream, preparation.layout());
+  data::RecordSlice slice;
+  for (std::int64_t shown = 0; shown < options.show && slicer.next(slice);) {
+    const data::JsonRecord record = data::parse_record(slice);
+    if (!record.value.is_object()) continue;
+    prepare::Converted converted = preparation.convert(record);
+    if (converted.faults.rejected() || converted.faults.dropped()) continue;
+    for (data::Example& example : converted.examples) {
+      const std::vector<data::LoadedExample> alone = {{record.index, 0, std::move(example)}};
+      const EtcInput input = model.task->feed(alone, options.input);
+      Tape tape(false);
+      const HeadOutput logits = model.forward(tape, input, ForwardOptions{});
+      std::printf("%s\n", model.task->show(record.value, alone[0].features, logits).c_str());
+    }
+    ++shown;
+  }
+}
+
+void run_predict(const PredictOptions& options) {
+  if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
+  const bool raw = !options.input.empty();
+  if (raw && options.vocab.empty())
+    fail_usage(kWhere, "--input needs --vocab, the vocabulary the model was trained with");
+  if (!raw && options.show > 0) fail_usage(kWhere, "--show needs --input: prepared data hold no text");
+  if (options.show > 0 && options.input == "-") fail_usage(kWhere, "--show needs a file, not standard input");
+  if (options.show == 0 && options.output.empty()) fail_usage(kWhere, "expected --output FILE (- for standard output)");
+
+  if (options.threads > 0) set_thread_count(options.threads);
+  register_cpu_backend();
+  const LoadedModel loaded = load_model(options.model);
+  TaskModel& model = *loaded.model;
+  std::unique_ptr<prepare::Preparation> preparation;
+  if (raw) preparation = make_preparation(options, loaded);
+  model.encoder->release_kernels();
+  const StopSignal listening;
+  std::size_t refused = 0;
+  if (!options.output.empty()) {
+    const auto predictions = model.task->start_predictions(options.output);
+    if (raw) {
+      refused = predict_raw(options, model, *preparation, *predictions);
+    } else {
+      const auto reader = open_dataset(options.data, model.task->schema(), loaded.data.vocab_sha256);
+      if (!predict_dataset(model, reader, files_text(options.data), "predict", *predictions)) stopped();
+    }
+    predictions->finish();
+    for (const auto& [name, value] : predictions->metrics()) log::info("{} {:.6g}", name, value);
+  }
+  if (options.show > 0) show_records(options, model, *preparation);
+  if (refused > 0) {
+    log::warn("{}: {} records have no prediction (see above)", kWhere, refused);
+    throw CLI::RuntimeError(1);
+  }
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("predict", "predict answers for prepared or raw data");
+  auto options = std::make_shared<PredictOptions>();
+  command->add_option("--model", options->model, "checkpoint folder of a trained model")->required();
+  command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+  command->add_option("--input", options->input, "raw data instead: a JSON file, or - for standard input");
+  command->add_option("--vocab", options->vocab, "for raw data: the vocabulary the model was trained with");
+  command->add_option("--splitter", options->splitter, "for raw data: punkt:DIR when the model's data used Punkt");
+  command->add_option("--output", options->output, "prediction file to write; -: standard output");
+  command->add_option("--show", options->show, "print the predictions of the first records in their documents")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
+      ->check(CLI::PositiveNumber);
+  command->footer(
+      "Examples:\n"
+      "  etc predict --model run/best --data dev.h5 --output predictions.json\n"
+      "  etc predict --model run/best --input dev.json --vocab vocab.txt --output predictions.json\n"
+      "  gunzip -c dev.json.gz | etc predict --model run/best --input - --vocab vocab.txt --output -\n"
+      "  etc predict --model run/best --input dev.json --vocab vocab.txt --show 3");
+  command->callback([options] { run_predict(*options); });
+}
+
+}  // namespace etc::cli

@@ -1,0 +1,127 @@
+// etc prepare: raw dataset → HDF5.
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/parallel.h"
+#include "tasks/cli/commands.h"
+#include "tasks/prepare/run.h"
+
+namespace etc::cli {
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  etc prepare --task wikihop --split train --input train.json --vocab vocab.txt --output train.h5
+  etc prepare --task wikihop --split dev --input dev.json.gz --vocab spiece.model --splitter punkt:tables \
+              --parity reference --output dev.h5
+
+Exit code: 0; 1 when more records are rejected than --max-rejects or the run fails; 2 when an input file cannot be read
+to its end or the command line cannot be meant. Every fault has a line in the report.)";
+
+struct PrepareOptions {
+  std::string task;
+  std::string vocab;
+  std::string config;
+  int threads = 0;
+  std::int64_t max_rejects = 0;
+  prepare::RunOptions run;
+  std::map<std::string, std::string> settings;  // key → the option's text
+};
+
+std::string option_name(const std::string& key) {
+  std::string name = "--" + key;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+// A setting's option gives text; what is not meant as a word is JSON.
+Json parse_setting(const prepare::Setting& setting, const std::string& text) {
+  if (setting.default_value.is_string()) return text;
+  try {
+    return parse_json(text, option_name(setting.key));
+  } catch (const Error&) {
+    fail_usage("etc prepare", "{}: expected a value like {}, got {}", option_name(setting.key),
+               setting.default_value.dump(), text);
+  }
+}
+
+// Defaults, then the configuration file, then the options.
+Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions& options) {
+  Json settings = Json::object();
+  for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
+  if (!options.config.empty()) {
+    settings = with_overrides(kind, std::move(settings), read_json_file(options.config), options.config);
+  }
+  Json given = Json::object();
+  for (const prepare::Setting& setting : kind.settings) {
+    const auto text = options.settings.find(setting.key);
+    if (text != options.settings.end()) given[setting.key] = parse_setting(setting, text->second);
+  }
+  for (const auto& [key, text] : options.settings) {
+    if (!given.contains(key)) fail_usage("etc prepare", "{} is no option of task {}", option_name(key), kind.name);
+  }
+  return with_overrides(kind, std::move(settings), given, "etc prepare");
+}
+
+void run_prepare(PrepareOptions& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  const prepare::PreparationKind& kind = prepare::preparation_kind(options.task);
+  options.run.labelled = options.run.split != "test";
+  if (options.run.report.empty()) options.run.report = options.run.output.string() + ".rejects.jsonl";
+  const auto preparation = kind.make(resolve_settings(kind, options), options.vocab, options.run.labelled);
+  const prepare::Counts counts = prepare::run(*preparation, options.run);
+  std::printf("%soutput: %s\nreport: %s\n", counts.summary().c_str(), options.run.output.c_str(),
+              options.run.report.c_str());
+  if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());
+  if (counts.fatal) throw CLI::RuntimeError(2);
+  if (counts.rejected > options.max_rejects) {
+    log::warn("prepare: {} rejected records are more than --max-rejects {} (see {})", counts.rejected,
+              options.max_rejects, options.run.report.string());
+    throw CLI::RuntimeError(1);
+  }
+}
+
+}  // namespace
+
+void add_prepare_command(CLI::App& app) {
+  auto options = std::make_shared<PrepareOptions>();
+  CLI::App* command = app.add_subcommand("prepare", "turn a raw dataset into an HDF5 data set of features");
+  command->footer(kExamples);
+  std::vector<std::string> tasks;
+  for (const auto& kind : prepare::preparation_kinds()) tasks.push_back(kind.name);
+  command->add_option("--task", options->task, fmt::format("{}", fmt::join(tasks, ", ")))->required();
+  command->add_option("--split", options->run.split, "train, dev, or test (where answers may be missing)")->required();
+  command->add_option("--input", options->run.inputs, "raw files, plain or gzip, read in this order")->required();
+  command->add_option("--vocab", options->vocab, "WordPiece vocabulary, or SentencePiece model (*.model)")->required();
+  command->add_option("--output", options->run.output, "HDF5 file to write")->required();
+  command->add_option("--report", options->run.report,
+                      "file for faults, one JSON object per line (default: "
+                      "the output's name with .rejects.jsonl)");
+  command->add_option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
+  command->add_option("--threads", options->threads, "threads (default: one per processor)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
+  command->add_flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
+  // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
+  std::map<std::string, const prepare::Setting*> settings;
+  for (const auto& kind : prepare::preparation_kinds()) {
+    for (const auto& setting : kind.settings) settings.try_emplace(setting.key, &setting);
+  }
+  for (const auto& [key, setting] : settings) {
+    const std::string& name = key;
+    CLI::Option* option = command->add_option_function<std::string>(
+        option_name(key), [options, name](const std::string& text) { options->settings[name] = text; }, setting->help);
+    option->default_str(setting->default_value.is_string() ? setting->default_value.get<std::string>()
+                                                           : setting->default_value.dump());
+    option->group("Settings");
+  }
+  command->callback([options] { run_prepare(*options); });
+}
+
+}  // namespace etc::cli

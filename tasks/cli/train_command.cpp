@@ -1,0 +1,76 @@
+// etc train: trains, fine-tunes or resumes a run.
+#include <optional>
+
+#include "etc_core/base/error.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "tasks/cli/commands.h"
+#include "tasks/cli/config_options.h"
+#include "tasks/train/trainer.h"
+
+namespace etc::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TrainOptions {
+  std::string config;
+  std::string output;
+  std::string resume;
+  GivenOptions given;
+};
+
+// Where the run writes and what it runs with. A resumed run starts from its own resolved configuration.
+RunConfig resolve(const TrainOptions& options, fs::path& output) {
+  if (options.resume.empty() == options.output.empty()) {
+    fail_usage("etc train", "expected either --output RUN (a new run or one to go on with) or --resume RUN");
+  }
+  if (!options.resume.empty() && !options.config.empty()) {
+    fail_usage("etc train", "--resume takes the run's own configuration: leave --config out");
+  }
+  output = options.resume.empty() ? options.output : options.resume;
+  std::optional<fs::path> file;
+  if (!options.config.empty()) file = options.config;
+  if (!options.resume.empty()) {
+    file = output / "config.json";
+    if (!fs::exists(*file)) fail(output.string(), "there is no run to resume: config.json is missing");
+  }
+  // The checkpoint to start from says what the model is, unless file or options say otherwise.
+  Json model;
+  const auto init_from = [](const Json& json) {
+    const auto training = json.find("training");
+    if (training == json.end() || !training->is_object()) return std::string();
+    const auto key = training->find("init_from");
+    return key != training->end() && key->is_string() ? key->get<std::string>() : std::string();
+  };
+  std::string source = init_from(*options.given);
+  if (source.empty() && file) source = init_from(read_json_file(*file));
+  if (!source.empty() && options.resume.empty()) model = read_etc_config(source).to_json();
+  return resolve_config(file, *options.given, model);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("train", "Train a model on prepared data, or go on with a run");
+  auto options = std::make_shared<TrainOptions>();
+  command->add_option("--config", options->config,
+                      "configuration file, JSON with sections model, task, data, training");
+  command->add_option("--output", options->output, "the run's folder; the same command again goes on with the run");
+  command->add_option("--resume", options->resume, "go on with this run, with its own configuration");
+  options->given = add_config_options(*command, [](const ConfigKey&) { return true; });
+  command->footer(
+      "Examples:\n"
+      "  etc train --config tasks/configs/wikihop_tiny.json --data train.h5 --eval-data dev.h5 --output run\n"
+      "  etc train --resume run\n"
+      "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2");
+  command->callback([options] {
+    fs::path output;
+    const RunConfig config = resolve(*options, output);
+    const TrainReport report = train(config, output);
+    std::printf("steps %lld\n", static_cast<long long>(report.step));
+    for (const auto& [name, value] : report.best) std::printf("%s %.6g\n", name.c_str(), value);
+  });
+}
+
+}  // namespace etc::cli

@@ -1,0 +1,60 @@
+#include "tasks/prepare/report.h"
+
+#include "etc_core/base/error.h"
+
+namespace etc::prepare {
+
+void Counts::add(const Counts& other) {
+  records += other.records;
+  examples += other.examples;
+  rejected += other.rejected;
+  dropped += other.dropped;
+  warned += other.warned;
+  fatal = fatal || other.fatal;
+  for (const auto& [code, count] : other.codes) codes[code] += count;
+}
+
+std::string Counts::summary() const {
+  std::string text = fmt::format("source records: {}\nexamples: {}\nrejected: {}\ndropped: {}\nwarned: {}\n", records,
+                                 examples, rejected, dropped, warned);
+  for (const auto& [code, count] : codes) text += fmt::format("{}: {}\n", code, count);
+  return text;
+}
+
+Json json_of(const Counts& counts) {
+  return {{"records", counts.records}, {"examples", counts.examples}, {"rejected", counts.rejected},
+          {"dropped", counts.dropped}, {"warned", counts.warned},     {"fatal", counts.fatal},
+          {"codes", counts.codes}};
+}
+
+Counts counts_of(const Json& json) {
+  try {
+    Counts counts;
+    json.at("records").get_to(counts.records);
+    json.at("examples").get_to(counts.examples);
+    json.at("rejected").get_to(counts.rejected);
+    json.at("dropped").get_to(counts.dropped);
+    json.at("warned").get_to(counts.warned);
+    json.at("fatal").get_to(counts.fatal);
+    json.at("codes").get_to(counts.codes);
+    return counts;
+  } catch (const Json::exception& error) {
+    fail("prepare", "not the counts of a preparation: {}", error.what());
+  }
+}
+
+void Report::add(const data::Fault& fault) {
+  // An ordered object, so that the lines read like the specification's.
+  nlohmann::ordered_json line;
+  line["record"] = fault.record_index;
+  line["id"] = fault.id;
+  line["field"] = fault.field;
+  line["code"] = fault.code;
+  line["severity"] = fault.severity;
+  line["message"] = fault.message;
+  line["file"] = fault.file;
+  line["byte_offset"] = fault.byte_offset;
+  file_.write(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace etc::prepare

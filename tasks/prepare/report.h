@@ -1,0 +1,44 @@
+// What a preparation reports: one JSON line per fault, and the counts of the summary (task-wikihop 9).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "data/dataset.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+
+namespace etc::prepare {
+
+// Of one input file or of all; accepted + rejected + dropped = records.
+struct Counts {
+  std::int64_t records = 0;
+  std::int64_t examples = 0;
+  std::int64_t rejected = 0;
+  std::int64_t dropped = 0;
+  std::int64_t warned = 0;                    // converted, with at least one warning
+  bool fatal = false;                         // a file could not be read to its end
+  std::map<std::string, std::int64_t> codes;  // rows per "severity code", and what was only counted
+
+  void add(const Counts& other);
+  std::string summary() const;  // lines "name: count"
+};
+
+Json json_of(const Counts& counts);
+Counts counts_of(const Json& json);  // throws Error on anything but the above
+
+// The report file, complete only after finish().
+class Report {
+ public:
+  explicit Report(const std::filesystem::path& path) : file_(path) {}
+  void add(const data::Fault& fault);
+  void append(std::string_view lines) { file_.write(lines); }  // of another report
+  void finish() { file_.commit(); }
+
+ private:
+  AtomicFile file_;
+};
+
+}  // namespace etc::prepare

@@ -1,0 +1,276 @@
+#include "tasks/prepare/run.h"
+
+#include <optional>
+#include <sstream>
+#include <unordered_map>
+
+#include "data/text/sha256.h"
+#include "data/text/unicode.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/progress.h"
+#include "tasks/prepare/file_pass.h"
+#include "tasks/prepare/parts.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc::prepare {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where each id was first seen, over all input files.
+class IdTable {
+ public:
+  struct Place {
+    std::size_t file;
+    std::int64_t record;
+  };
+  // The place where the id was seen before; nullopt when this is the first.
+  std::optional<Place> add(const std::string& id, Place place) {
+    const auto [seen, fresh] = first_seen_.try_emplace(id, place);
+    return fresh ? std::nullopt : std::optional(seen->second);
+  }
+
+ private:
+  std::unordered_map<std::string, Place> first_seen_;
+};
+
+// Where the records of one input file go.
+struct Sink {
+  data::DatasetWriter& writer;
+  Report& report;
+  AtomicFile* ids;  // null: not wanted
+};
+
+class Run {
+ public:
+  Run(const Preparation& preparation, const RunOptions& options)
+      : preparation_(preparation), options_(options), parts_(options.output, configuration()) {}
+
+  Counts execute() {
+    check_paths();
+    for (const fs::path& input : options_.inputs) {
+      sources_.push_back({input.filename().string(), static_cast<std::int64_t>(fs::file_size(input)),
+                          data::sha256_of_file(input)});
+      total_bytes_ += sources_.back().bytes;
+    }
+    Progress progress("prepare", total_bytes_ / kMegabyte, "MB");
+    progress_ = &progress;
+    const std::size_t last = options_.inputs.size() - 1;
+    for (std::size_t i = 0; i < last; ++i) finish_part(i);
+
+    // The last file needs no part: it goes behind the parts into the output.
+    data::DatasetWriter writer(options_.output, preparation_.schema(), info());
+    Report report(options_.report);
+    for (std::size_t i = 0; i < last; ++i) take_part(i, writer, report);
+    const Sink sink{writer, report, nullptr};
+    counts_.add(prepare_file(last, sink));
+    progress.finish();
+    writer.finish(sources_, counts_.records, counts_.rejected, counts_.dropped);
+    report.finish();
+    parts_.remove();
+    return counts_;
+  }
+
+ private:
+  static constexpr std::int64_t kMegabyte = 1000000;
+
+  // Everything besides the input files that decides what is written.
+  Json configuration() const {
+    return {{"preprocess_config", preparation_.preprocess_config()},
+            {"vocab_sha256", preparation_.vocab_sha256()},
+            {"split", options_.split},
+            {"labelled", options_.labelled},
+            {"list_truncated", options_.list_truncated},
+            {"unicode_version", data::unicode_version()}};
+  }
+
+  data::DatasetInfo info() const {
+    data::DatasetInfo info;
+    info.task = preparation_.schema().task;
+    info.split = options_.split;
+    info.vocab_sha256 = preparation_.vocab_sha256();
+    info.preprocess_config = preparation_.preprocess_config();
+    info.labelled = options_.labelled;
+    info.unicode_version = data::unicode_version();
+    return info;
+  }
+
+  void check_paths() const {
+    for (const fs::path& input : options_.inputs) {
+      if (!fs::exists(input)) fail_usage("etc prepare", "input {}: no such file", input.string());
+      if (fs::is_directory(input)) fail_usage("etc prepare", "input {}: expected a file, got a folder", input.string());
+      for (const fs::path& written : {options_.output, options_.report}) {
+        if (fs::exists(written) && fs::equivalent(input, written)) {
+          fail_usage("etc prepare", "{}: expected another file than the input {}", written.string(), input.string());
+        }
+      }
+      for (const fs::path& other : options_.inputs) {
+        if (&other != &input && fs::exists(other) && fs::equivalent(input, other)) {
+          fail_usage("etc prepare", "input {} is given twice", input.string());
+        }
+      }
+    }
+    if (fs::absolute(options_.output).lexically_normal() == fs::absolute(options_.report).lexically_normal()) {
+      fail_usage("etc prepare", "report {}: expected another file than the output", options_.report.string());
+    }
+  }
+
+  PartFiles part_files(std::size_t i) const {
+    return parts_.files_of({sources_.begin(), sources_.begin() + static_cast<std::ptrdiff_t>(i) + 1});
+  }
+
+  // Makes sure that part i is there and its ids are known.
+  void finish_part(std::size_t i) {
+    const PartFiles files = part_files(i);
+    std::optional<Counts> counts = parts_.finished(files);
+    if (counts) {
+      log::info("prepare: {} is finished from an earlier run", sources_[i].name);
+      read_ids(files.ids, i);
+    } else {
+      parts_.make_folder();
+      data::DatasetWriter writer(files.examples, preparation_.schema(), info());
+      Report report(files.report);
+      AtomicFile ids(files.ids);
+      counts = prepare_file(i, {writer, report, &ids});
+      writer.finish({sources_[i]}, counts->records, counts->rejected, counts->dropped);
+      report.finish();
+      ids.commit();
+      parts_.finish(files, *counts);
+    }
+    part_counts_.push_back(*counts);
+    bytes_before_ += sources_[i].bytes;
+  }
+
+  // One JSON string per line and record, "" for a record without a readable id.
+  void read_ids(const fs::path& path, std::size_t file) {
+    std::istringstream lines(read_file(path));
+    std::string line;
+    for (std::int64_t record = 0; std::getline(lines, line); ++record) {
+      const auto id = parse_json(line, path.string()).get<std::string>();
+      if (!id.empty()) ids_.add(id, {file, record});
+    }
+  }
+
+  void take_part(std::size_t i, data::DatasetWriter& writer, Report& report) {
+    const PartFiles files = part_files(i);
+    const data::DatasetReader reader({files.examples}, preparation_.schema());
+    for (std::int64_t e = 0; e < reader.size(); ++e) {
+      stop_if_asked();
+      writer.append(reader.read(e));
+    }
+    for (const data::Fault& fault : reader.faults()) writer.add_fault(fault);
+    report.append(read_file(files.report));
+    counts_.add(part_counts_[i]);
+  }
+
+  Counts prepare_file(std::size_t i, const Sink& sink) {
+    Counts counts;
+    const auto add_row = [&](data::Fault fault, bool listed) {
+      ++counts.codes[fault.severity + " " + fault.code];
+      fault.file = sources_[i].name;
+      if (listed) sink.report.add(fault);
+      if (fault.severity == "reject" || fault.severity == "drop") sink.writer.add_fault(fault);
+    };
+    PassCallbacks callbacks;
+    callbacks.record = [&](PassRecord&& record) { take_record(std::move(record), i, sink, counts, add_row); };
+    callbacks.progress = [&](std::int64_t bytes) {
+      progress_->update((bytes_before_ + bytes) / kMegabyte, fmt::format("{} records", counts_.records + counts.records));
+      stop_if_asked();
+    };
+    const PassEnd end = pass_over_file(preparation_, options_.inputs[i], callbacks);
+    if (end.byte_order_mark) {
+      data::Fault fault;
+      fault.code = "json_syntax";  // JSON text begins with a value (RFC 8259, section 8.1)
+      fault.severity = "warn";
+      fault.message = "the file starts with a byte-order mark";
+      add_row(std::move(fault), true);
+    }
+    if (end.fault) {
+      counts.fatal = true;
+      data::Fault fault;
+      fault.record_index = end.fault_record;
+      fault.byte_offset = end.fault->where().byte_offset;
+      fault.code = end.fault->code();
+      fault.severity = "fatal";
+      fault.message = end.fault->what();
+      log::warn("prepare: {}: {} ({} records before it are kept)", sources_[i].name, fault.message, counts.records);
+      add_row(std::move(fault), true);
+    }
+    return counts;
+  }
+
+  template <typename AddRow>
+  void take_record(PassRecord&& record, std::size_t file, const Sink& sink, Counts& counts,
+                   const AddRow& add_row) {
+    Converted& converted = record.converted;
+    FaultList& faults = converted.faults;
+    ++counts.records;
+    if (!converted.id.empty()) {
+      if (const auto first = ids_.add(converted.id, {file, record.index})) {
+        faults.reject("id", "duplicate_id",
+                      fmt::format("the id was first seen at record {}{}, again at record {}", first->record,
+                                  first->file == file ? "" : " of " + sources_[first->file].name, record.index));
+      }
+    }
+    const auto add_rows = [&](const std::vector<data::Fault>& rows, bool listed) {
+      for (data::Fault row : rows) {
+        row.record_index = record.index;
+        row.byte_offset = record.begin.byte_offset;
+        row.id = converted.id;
+        add_row(std::move(row), listed);
+      }
+    };
+    add_rows(faults.rows(), true);
+    add_rows(faults.quiet_rows(), options_.list_truncated);
+    for (const std::string& what : faults.counted()) ++counts.codes["ignored " + what];
+    if (sink.ids != nullptr) {
+      sink.ids->write(Json(converted.id).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+    if (faults.rejected() || faults.dropped()) {
+      ++(faults.rejected() ? counts.rejected : counts.dropped);
+      if (options_.strict && faults.rejected()) fail_strictly(sources_[file].name, record.index, faults);
+      return;
+    }
+    if (faults.warned()) ++counts.warned;
+    counts.examples += static_cast<std::int64_t>(converted.examples.size());
+    for (const data::Example& example : converted.examples) sink.writer.append(example);
+  }
+
+  [[noreturn]] void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults) const {
+    for (const data::Fault& row : faults.rows()) {
+      if (row.severity != "reject") continue;
+      fail("prepare", "{}: record {}: {}: {}: {} (without --strict it is reported and left out)", file, record,
+           row.field, row.code, row.message);
+    }
+    fail("prepare", "{}: record {} is rejected", file, record);
+  }
+
+  void stop_if_asked() const {
+    if (!StopSignal::requested()) return;
+    throw Interrupted(fmt::format("prepare: stopped by {}; {} of {} input files are finished and kept, the same command "
+                                  "goes on from there",
+                                  StopSignal::name(), part_counts_.size(), options_.inputs.size()));
+  }
+
+  const Preparation& preparation_;
+  const RunOptions& options_;
+  Parts parts_;
+  StopSignal stop_signal_;
+  IdTable ids_;
+  std::vector<data::SourceFile> sources_;
+  std::int64_t total_bytes_ = 0, bytes_before_ = 0;
+  std::vector<Counts> part_counts_;
+  Counts counts_;
+  Progress* progress_ = nullptr;
+};
+
+}  // namespace
+
+Counts run(const Preparation& preparation, const RunOptions& options) {
+  if (options.inputs.empty()) fail_usage("etc prepare", "expected at least one input file");
+  return Run(preparation, options).execute();
+}
+
+}  // namespace etc::prepare

@@ -1,0 +1,32 @@
+// `etc prepare` without its command line: raw files → one HDF5 data set and a report.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tasks/prepare/preparation.h"
+#include "tasks/prepare/report.h"
+
+namespace etc::prepare {
+
+struct RunOptions {
+  std::vector<std::filesystem::path> inputs;
+  std::filesystem::path output;
+  std::filesystem::path report;
+  std::string split;
+  bool labelled = true;
+  bool strict = false;          // the first rejected record ends the run with an Error, and nothing is written
+  bool list_truncated = false;  // rows for shortened records, too
+};
+
+// Reads the input files in order and writes output and report, both complete or not at all. A file that cannot be read
+// to its end (counts.fatal) counts up to the fault. Several input files: finished ones are kept beside the output and
+// not read again by the same call after a kill; the output is the same, byte for byte, with and without.
+// Throws UsageError on inputs that are missing, double or the output itself; Interrupted on SIGINT or SIGTERM; Error
+// when reading or writing fails.
+// Memory: flat in the files' sizes, but for the ids of all records.
+Counts run(const Preparation& preparation, const RunOptions& options);
+
+}  // namespace etc::prepare

@@ -1,0 +1,116 @@
+#include "tasks/wikihop/features.h"
+
+#include "tasks/wikihop/linking.h"
+
+namespace etc::wikihop {
+
+namespace {
+
+// Type ids of task-wikihop 2.5; long and global types are counted apart.
+enum LongType : std::int64_t { kLongSentence = 1, kLongQuery = 3, kLongCandidate = 4 };
+enum GlobalType : std::int64_t { kGlobalSentence = 0, kGlobalQuery = 5, kGlobalCandidate = 6, kGlobalDocument = 7 };
+constexpr std::int64_t kNone = -1;
+
+// The two sequences under construction. Long tokens belong to the last global token appended, their paragraph is the
+// last document.
+class Layout {
+ public:
+  explicit Layout(Features& features) : f_(features) {}
+
+  void add_global(std::int64_t id, GlobalType type) {
+    f_.global_token_ids.push_back(id);
+    f_.global_token_type_ids.push_back(type);
+    f_.global_paragraph_breakpoints.push_back(0);
+    if (type == kGlobalDocument) paragraph_ = last_global();
+  }
+
+  void add_long(std::int32_t id, LongType type, std::int64_t link) {
+    f_.long_token_ids.push_back(id);
+    f_.long_token_type_ids.push_back(type);
+    f_.long_sentence_ids.push_back(last_global());
+    f_.long_paragraph_ids.push_back(paragraph_);
+    f_.long_paragraph_breakpoints.push_back(0);
+    f_.l2g_linked_ids.push_back(link);
+  }
+
+  // Ends a segment on both sides. Where it has no long token of its own, the mark falls on the segment before, which
+  // has it already.
+  void end_segment() {
+    if (!f_.long_paragraph_breakpoints.empty()) f_.long_paragraph_breakpoints.back() = 1;
+    if (!f_.global_paragraph_breakpoints.empty()) f_.global_paragraph_breakpoints.back() = 1;
+  }
+
+ private:
+  std::int64_t last_global() const { return static_cast<std::int64_t>(f_.global_token_ids.size()) - 1; }
+  Features& f_;
+  std::int64_t paragraph_ = kNone;
+};
+
+}  // namespace
+
+std::int64_t TokenizedRecord::candidate_tokens() const {
+  std::int64_t count = 0;
+  for (const data::Tokens& candidate : candidates) count += static_cast<std::int64_t>(candidate.ids.size());
+  return count;
+}
+
+TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer,
+                         const data::SentenceSplitter& splitter) {
+  TokenizedRecord result;
+  for (const std::string& candidate : record.candidates) result.candidates.push_back(tokenizer.encode(candidate));
+  result.query = tokenizer.encode(record.query);
+  for (const std::string& document : record.supports) {
+    std::vector<Sentence>& sentences = result.documents.emplace_back();
+    for (const auto [begin, end] : splitter.split(document)) {
+      const std::string_view text = std::string_view(document).substr(begin, end - begin);
+      sentences.push_back({text, tokenizer.encode(text)});
+    }
+  }
+  return result;
+}
+
+Truncation truncate(const TokenizedRecord& tokens, const PrepareConfig& config) {
+  std::vector<std::vector<std::int64_t>> counts;
+  for (const std::vector<Sentence>& document : tokens.documents) {
+    std::vector<std::int64_t>& sentences = counts.emplace_back();
+    for (const Sentence& s : document) sentences.push_back(static_cast<std::int64_t>(s.tokens.ids.size()));
+  }
+  return truncate(counts, config.max_num_sentences,
+                  config.long_seq_len - tokens.query_tokens() - tokens.candidate_tokens());
+}
+
+Features lay_out(const Record& record, const TokenizedRecord& tokens, const std::vector<std::int64_t>& kept,
+                 const PrepareConfig& config, bool sentencepiece) {
+  Features features;
+  features.mentioned.assign(record.candidates.size(), false);
+  Layout layout(features);
+  const SpecialIds& special = config.special_ids;
+  for (std::size_t c = 0; c < tokens.candidates.size(); ++c) {
+    layout.add_global(special.candidate, kGlobalCandidate);
+    for (const std::int32_t id : tokens.candidates[c].ids) {
+      layout.add_long(id, kLongCandidate, static_cast<std::int64_t>(c));
+    }
+    layout.end_segment();
+  }
+  for (const std::int32_t id : tokens.query.ids) {
+    layout.add_global(special.question, kGlobalQuery);
+    layout.add_long(id, kLongQuery, kNone);
+  }
+  layout.end_segment();
+  const MentionFinder mentions(record.candidates, tokens.candidates, config.parity, sentencepiece);
+  std::vector<std::int64_t> links;
+  for (std::size_t d = 0; d < tokens.documents.size(); ++d) {
+    layout.add_global(special.paragraph, kGlobalDocument);
+    for (std::int64_t s = 0; s < kept[d]; ++s) {
+      const Sentence& sentence = tokens.documents[d][s];
+      layout.add_global(special.sentence, kGlobalSentence);
+      links.assign(sentence.tokens.ids.size(), kNone);
+      mentions.link(sentence.text, sentence.tokens, links, features.mentioned);
+      for (std::size_t i = 0; i < links.size(); ++i) layout.add_long(sentence.tokens.ids[i], kLongSentence, links[i]);
+    }
+    layout.end_segment();
+  }
+  return features;
+}
+
+}  // namespace etc::wikihop

@@ -1,0 +1,172 @@
+#include "tasks/wikihop/prepare.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "etc_core/base/error.h"
+#include "tasks/wikihop/features.h"
+#include "tasks/wikihop/record.h"
+#include "tasks/wikihop/schema.h"
+
+namespace etc::wikihop {
+
+namespace {
+
+constexpr const char* kWhere = "etc prepare";
+constexpr std::string_view kSentencePiece = "sentencepiece";
+
+// Faults that only the tokenizer can see.
+void check_tokens(const Record& record, const TokenizedRecord& tokens, prepare::FaultList& faults) {
+  for (std::size_t c = 0; c < record.candidates.size(); ++c) {
+    if (record.candidates[c].empty() || !tokens.candidates[c].ids.empty()) continue;
+    faults.reject(fmt::format("candidates[{}]", c), "candidate_empty", "candidate has no token in this vocabulary");
+  }
+  // An empty query of a record without one was reported as a missing field.
+  const auto about_query = [](const data::Fault& row) { return row.field == "query" && row.severity == "reject"; };
+  if (tokens.query.ids.empty() && std::none_of(faults.rows().begin(), faults.rows().end(), about_query)) {
+    faults.reject("query", "query_empty", record.query.empty() ? "the query is empty" : "the query has no token");
+  }
+}
+
+void check_lengths(const TokenizedRecord& tokens, const Truncation& truncation, const PrepareConfig& config,
+                   prepare::FaultList& faults) {
+  const auto candidates = static_cast<std::int64_t>(tokens.candidates.size());
+  const auto documents = static_cast<std::int64_t>(tokens.documents.size());
+  const std::int64_t length = candidates + tokens.query_tokens() + documents + truncation.sentences_after;
+  if (length > config.global_seq_len) {
+    faults.reject("supports", "global_overflow",
+                  fmt::format("{} global tokens exceed global_seq_len={}: {} candidates + {} query tokens + {} documents "
+                              "+ {} sentences",
+                              length, config.global_seq_len, candidates, tokens.query_tokens(), documents,
+                              truncation.sentences_after));
+  }
+  if (truncation.removal_order.empty()) return;
+  faults.warn_quietly("supports", "truncated",
+                      fmt::format("{} of {} sentences and {} of {} document tokens kept", truncation.sentences_after,
+                                  truncation.sentences_before, truncation.tokens_after, truncation.tokens_before));
+}
+
+std::uint32_t flags_of(const Record& record, const TokenizedRecord& tokens, const Truncation& truncation,
+                       const Features& features, const prepare::FaultList& faults) {
+  std::uint32_t flags = 0;
+  if (truncation.too_many_tokens) flags |= kLongCut;
+  if (truncation.too_many_sentences) flags |= kGlobalCut;
+  if (!record.answer) flags |= kLabelMissing;
+  if (faults.warned()) flags |= kWarned;
+  if (record.unusable_label) flags |= kLabelUnusable;
+  if (record.equal_candidates) flags |= kEqualCandidates;
+  for (std::size_t d = 0; d < truncation.kept.size(); ++d) {
+    if (truncation.kept[d] == 0 && !tokens.documents[d].empty()) flags |= kEmptiedDocument;
+  }
+  if (record.label >= 0 && !features.mentioned[static_cast<std::size_t>(record.label)]) flags |= kAnswerNotMentioned;
+  return flags;
+}
+
+}  // namespace
+
+WikihopPreparation::WikihopPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
+                                       std::unique_ptr<data::SentenceSplitter> splitter)
+    : config_(config), tokenizer_(std::move(tokenizer)), splitter_(std::move(splitter)) {
+  if (tokenizer_->kind() != kSentencePiece && !tokenizer_->lower_case()) {
+    fail_usage(kWhere, "do_lower_case: WikiHop needs lower-casing with a WordPiece vocabulary, because candidates are "
+                       "lower case (leave do_lower_case at true)");
+  }
+  const Json special_ids = json_of(config_.special_ids);
+  for (const auto& [name, id] : special_ids.items()) {
+    if (id.get<std::int32_t>() >= tokenizer_->vocab_size()) {
+      fail_usage(kWhere, "special_ids: {} {} is not in the vocabulary of {} entries (use a vocabulary with reserved "
+                         "entries at the front, or set special_ids)",
+                 name, id.get<std::int32_t>(), tokenizer_->vocab_size());
+    }
+  }
+}
+
+const data::Schema& WikihopPreparation::schema() const {
+  return wikihop::schema();
+}
+
+Json WikihopPreparation::preprocess_config() const {
+  return {{"long_seq_len", config_.long_seq_len},
+          {"global_seq_len", config_.global_seq_len},
+          {"max_num_sentences", config_.max_num_sentences},
+          {"tokenizer", tokenizer_->kind()},
+          {"do_lower_case", tokenizer_->lower_case()},
+          {"parity", parity_name(config_.parity)},
+          {"splitter", {{"name", splitter_->name()}, {"tables_sha256", splitter_->tables_sha256()}}},
+          {"special_ids", json_of(config_.special_ids)}};
+}
+
+prepare::Converted WikihopPreparation::convert(const data::JsonRecord& raw) const {
+  prepare::Converted result;
+  prepare::FaultList& faults = result.faults;
+  const Record record = read_record(raw, config_, faults);
+  result.id = record.id;
+  const TokenizedRecord tokens = tokenize(record, *tokenizer_, *splitter_);
+  check_tokens(record, tokens, faults);
+  if (tokens.query_tokens() + tokens.candidate_tokens() > config_.long_seq_len) {
+    faults.reject("candidates", "prefix_too_long",
+                  fmt::format("{} query tokens and {} candidate tokens exceed long_seq_len={}", tokens.query_tokens(),
+                              tokens.candidate_tokens(), config_.long_seq_len));
+  }
+  if (faults.rejected()) return result;
+  const Truncation truncation = truncate(tokens, config_);
+  check_lengths(tokens, truncation, config_, faults);
+  if (faults.rejected()) return result;
+
+  Features f = lay_out(record, tokens, truncation.kept, config_, tokenizer_->kind() == kSentencePiece);
+  data::Example& example = result.examples.emplace_back();
+  example["id"] = record.id;
+  example["record_index"] = raw.index;
+  example["flags"] = std::int64_t{flags_of(record, tokens, truncation, f, faults)};
+  example["long_token_ids"] = std::move(f.long_token_ids);
+  example["long_token_type_ids"] = std::move(f.long_token_type_ids);
+  example["long_sentence_ids"] = std::move(f.long_sentence_ids);
+  example["long_paragraph_ids"] = std::move(f.long_paragraph_ids);
+  example["long_paragraph_breakpoints"] = std::move(f.long_paragraph_breakpoints);
+  example["l2g_linked_ids"] = std::move(f.l2g_linked_ids);
+  example["global_token_ids"] = std::move(f.global_token_ids);
+  example["global_token_type_ids"] = std::move(f.global_token_type_ids);
+  example["global_paragraph_breakpoints"] = std::move(f.global_paragraph_breakpoints);
+  example["label_id"] = record.label;
+  example["num_candidates"] = static_cast<std::int64_t>(tokens.candidates.size());
+  example["num_query_tokens"] = tokens.query_tokens();
+  example["num_documents"] = static_cast<std::int64_t>(tokens.documents.size());
+  example["query"] = record.query;
+  example["answer"] = record.answer.value_or("");
+  example["candidates"] = record.candidates;
+  example["sentences_before"] = truncation.sentences_before;
+  example["sentences_after"] = truncation.sentences_after;
+  example["doc_tokens_before"] = truncation.tokens_before;
+  example["doc_tokens_after"] = truncation.tokens_after;
+  return result;
+}
+
+namespace {
+
+// The splitter may be given as stored in a data set's configuration: then it must have those tables.
+std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
+  if (setting.is_string()) return data::load_splitter(setting.get<std::string>());
+  const std::string name = setting.value("name", "");
+  if (name != "icu") {
+    fail_usage(kWhere, "splitter: the tables of {} are not part of the configuration (give --splitter {}:DIR)", name,
+               name);
+  }
+  return data::load_splitter(name);
+}
+
+}  // namespace
+
+std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
+                                                       bool labels_required) {
+  const PrepareConfig config = read_prepare_config(settings, labels_required);
+  auto splitter = make_splitter(settings.at("splitter"));
+  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = settings.at("do_lower_case").get<bool>()});
+  const std::string wanted = word_setting(settings, "tokenizer");
+  if (!wanted.empty() && wanted != tokenizer->kind()) {
+    fail_usage(kWhere, "tokenizer: expected {}, but {} is a {} vocabulary (*.model is SentencePiece, others WordPiece)",
+               wanted, vocab.string(), tokenizer->kind());
+  }
+  return std::make_unique<WikihopPreparation>(config, std::move(tokenizer), std::move(splitter));
+}
+
+}  // namespace etc::wikihop

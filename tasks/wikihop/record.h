@@ -1,0 +1,29 @@
+// One raw WikiHop record, read and checked (task-wikihop 1.1, 2.1, 9). What depends on a tokenizer is not here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tasks/prepare/preparation.h"
+#include "tasks/wikihop/prepare_config.h"
+
+namespace etc::wikihop {
+
+struct Record {
+  std::string id;
+  std::string query;                    // raw
+  std::optional<std::string> answer;    // raw; none when absent
+  std::vector<std::string> candidates;  // stripped, then lower-cased
+  std::vector<std::string> supports;    // raw documents
+  std::int64_t label = -1;              // first candidate equal to the answer; -1: none
+  bool equal_candidates = false;
+  bool unusable_label = false;  // an answer that is no candidate, kept for prediction
+};
+
+// Reads the fields and reports everything wrong with them. When a fault rejects the record, the result holds what could
+// be read, so that further checks can still run. raw.value is an object.
+Record read_record(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);
+
+}  // namespace etc::wikihop
