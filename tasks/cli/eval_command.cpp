@@ -50,7 +50,7 @@ Metrics evaluate(const EvalOptions& options) {
 }  // namespace
 
 void add_eval_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("eval", "Measure a model on prepared data, or a prediction file");
+  CLI::App* command = program.add_subcommand("eval", "measure a model on prepared data, or a prediction file");
   auto options = std::make_shared<EvalOptions>();
   command->add_option("--model", options->model, "checkpoint folder of a trained model");
   command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");

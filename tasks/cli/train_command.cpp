@@ -52,7 +52,7 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
 }  // namespace
 
 void add_train_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("train", "Train a model on prepared data, or go on with a run");
+  CLI::App* command = program.add_subcommand("train", "train a model on prepared data, or go on with a run");
   auto options = std::make_shared<TrainOptions>();
   command->add_option("--config", options->config,
                       "configuration file, JSON with sections model, task, data, training");

@@ -1,0 +1,70 @@
+#include "tests/tasks/train/program.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+
+namespace etc::test {
+
+std::optional<std::string> program() {
+  const char* path = std::getenv("ETC_PROGRAM");
+  if (path == nullptr || !std::filesystem::exists(path)) return std::nullopt;
+  return path;
+}
+
+Child::Child(const std::vector<std::string>& command, const std::filesystem::path& output) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  const std::string out = output.string() + ".out", err = output.string() + ".err", in = output.string() + ".in";
+  pid_ = ::fork();
+  if (pid_ < 0) fail("test", "cannot fork");
+  if (pid_ > 0) return;
+  const int flags = O_CREAT | O_TRUNC | O_WRONLY;
+  if (::dup2(::open(out.c_str(), flags, 0644), 1) < 0 || ::dup2(::open(err.c_str(), flags, 0644), 2) < 0) ::_exit(126);
+  const int input = ::open(in.c_str(), O_RDONLY);
+  ::dup2(input >= 0 ? input : ::open("/dev/null", O_RDONLY), 0);
+  ::execvp(words[0], words.data());
+  ::_exit(127);
+}
+
+Child::~Child() {
+  if (running()) {
+    send(SIGKILL);
+    wait();
+  }
+}
+
+bool Child::running() {
+  if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+  return pid_ > 0;
+}
+
+void Child::send(int signal) {
+  if (pid_ > 0) ::kill(pid_, signal);
+}
+
+int Child::wait() {
+  if (pid_ > 0) ::waitpid(pid_, &status_, 0);
+  pid_ = -1;
+  return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+}
+
+Result run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                   const std::string& standard_input) {
+  const std::filesystem::path output = folder / "program";
+  write_file_atomically(output.string() + ".in", standard_input);
+  std::vector<std::string> command = {program().value()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  Child child(command, output);
+  const int code = child.wait();
+  return {code, read_file(output.string() + ".out"), read_file(output.string() + ".err")};
+}
+
+}  // namespace etc::test

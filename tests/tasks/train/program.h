@@ -1,0 +1,42 @@
+// Runs the program itself (ETC_PROGRAM, set by CTest) in child processes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace etc::test {
+
+// The program's path; nullopt: not known, skip the test.
+std::optional<std::string> program();
+
+// A running child; its standard output and error go to files that are overwritten.
+class Child {
+ public:
+  Child(const std::vector<std::string>& command, const std::filesystem::path& output);
+  ~Child();  // kills it when it still runs
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  bool running();
+  void send(int signal);
+  int wait();  // exit code; 128 + signal when it was killed
+
+ private:
+  pid_t pid_ = -1;
+  int status_ = -1;
+};
+
+struct Result {
+  int code = 0;
+  std::string out, err;
+};
+
+// Runs the program with these arguments to its end.
+Result run_program(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                   const std::string& standard_input = "");
+
+}  // namespace etc::test

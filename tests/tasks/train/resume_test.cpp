@@ -1,0 +1,166 @@
+// A run that is killed, stopped or out of disk goes on with the same bits as one that never was.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/random.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/train/program.h"
+#include "tests/tasks/wikihop/examples.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::test::Child;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A run of 24 steps that saves after each, with dropout, residual scores and evaluations.
+std::vector<std::string> training_command(const fs::path& folder, const std::string& run) {
+  std::vector<std::string> words = {etc::test::program().value(), "train"};
+  const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
+  add({"--task", "wikihop", "--data", folder / "train.h5", "--eval-data", folder / "dev.h5", "--output", folder / run});
+  add({"--vocab-size", "64", "--hidden-size", "16", "--num-hidden-layers", "2", "--num-attention-heads", "2"});
+  add({"--intermediate-size", "32", "--local-radius", "4", "--relative-pos-max-distance", "4"});
+  add({"--relative-vocab-size", "12", "--use-residual-attention", "--batch-size", "4", "--steps", "24"});
+  add({"--micro-batch-tokens", "60", "--learning-rate", "0.003", "--save-every", "1", "--eval-every", "5"});
+  add({"--log-every", "1", "--threads", "1"});
+  return words;
+}
+
+void write_data(const fs::path& folder) {
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 30);
+  etc::test::write_readable_dataset(folder / "dev.h5", 500, 10);
+}
+
+// Everything that must not depend on interruptions: weights, the whole state, and the metrics without time and speed.
+std::string bits_of(const fs::path& run) {
+  std::string bits;
+  for (const char* file : {"last/model.safetensors", "last/state.safetensors", "best/model.safetensors"}) {
+    bits += etc::read_file(run / file);
+  }
+  std::istringstream lines(etc::read_file(run / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    etc::Json entry = etc::Json::parse(line);
+    for (const char* key : {"time", "examples_per_second", "tokens_per_second", "peak_memory_bytes"}) entry.erase(key);
+    bits += entry.dump() + "\n";
+  }
+  return bits;
+}
+
+bool writing_checkpoint(const fs::path& run) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(run, ignored)) {
+    if (entry.path().filename().string().starts_with("last.tmp")) return true;
+  }
+  return false;
+}
+
+// Kills runs `kills` times with SIGKILL, every other time while a checkpoint is being written, else at a random moment;
+// each run is then resumed until it ends, and compared.
+void kill_and_compare(std::int64_t kills) {
+  const etc::test::TemporaryFolder folder;
+  write_data(folder.path());
+  const auto start = Clock::now();
+  REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
+  const auto duration = Clock::now() - start;
+  const std::string expected = bits_of(folder / "reference");
+
+  std::int64_t killed = 0, while_writing = 0;
+  std::uint32_t drawn = 0;
+  for (int victim = 0; killed < kills; ++victim) {
+    const std::string name = "run" + std::to_string(victim);
+    const fs::path run = folder / name;
+    while (true) {
+      Child child(training_command(folder.path(), name), folder / "log");
+      const bool at_write = killed % 2 == 1;
+      const auto moment = Clock::now() + duration * etc::uniform_from_bits(etc::philox({drawn++, 0, 0, 0}, 7)[0]);
+      while (killed < kills && child.running() && (Clock::now() < moment || (at_write && !writing_checkpoint(run)))) {
+        if (!at_write) std::this_thread::sleep_for(1ms);
+      }
+      if (killed < kills && child.running()) {
+        while_writing += writing_checkpoint(run);
+        child.send(SIGKILL);
+        killed += 1;
+        CHECK(child.wait() == 128 + SIGKILL);
+      } else {
+        INFO(etc::read_file(folder / "log.err"));
+        REQUIRE(child.wait() == 0);
+        break;
+      }
+    }
+    CHECK(bits_of(run) == expected);
+  }
+  WARN(killed << " kills, " << while_writing << " of them while a checkpoint was being written");
+}
+
+TEST_CASE("a run killed at any moment goes on with the same bits", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  kill_and_compare(3);
+}
+
+TEST_CASE("a run killed fifty times goes on with the same bits", "[tasks][slow]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  kill_and_compare(50);
+}
+
+TEST_CASE("a stopped run is saved, says how to go on, and goes on with the same bits", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const etc::test::TemporaryFolder folder;
+  write_data(folder.path());
+  REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string name = signal == SIGINT ? "int" : "term";
+    Child child(training_command(folder.path(), name), folder / "log");
+    while (child.running() && !fs::exists(folder / name / "last")) std::this_thread::sleep_for(1ms);
+    child.send(signal);
+    const int code = child.wait();
+    const std::string said = etc::read_file(folder / "log.err");
+    INFO(said);
+    if (code != 0) {  // 0: it had just finished
+      CHECK(code == 1);
+      CHECK(said.find("everything is saved; to go on: etc train --resume " + (folder / name).string()) !=
+            std::string::npos);
+    }
+    CHECK(!writing_checkpoint(folder / name));
+    const auto again = etc::test::run_program({"train", "--resume", folder / name}, folder.path());
+    INFO(again.err);
+    CHECK(again.code == 0);
+    CHECK(bits_of(folder / name) == bits_of(folder / "reference"));
+  }
+}
+
+TEST_CASE("a disk without room leaves the checkpoint before whole", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const etc::test::TemporaryFolder folder;
+  write_data(folder.path());
+  REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
+  {
+    Child child(training_command(folder.path(), "run"), folder / "log");
+    while (child.running() && !fs::exists(folder / "run" / "last")) std::this_thread::sleep_for(1ms);
+    child.send(SIGTERM);
+    child.wait();
+  }
+  const std::string before = etc::read_file(folder / "run" / "last" / "state.safetensors");
+  // No file may grow beyond 16 blocks of at most 1024 bytes: the weights do not fit, the log does.
+  std::string line = "trap '' XFSZ; ulimit -f 16; exec";
+  for (const std::string& word : training_command(folder.path(), "run")) line += " '" + word + "'";
+  Child child({"/bin/sh", "-c", line}, folder / "log");
+  const int code = child.wait();
+  const std::string said = etc::read_file(folder / "log.err");
+  INFO(said);
+  CHECK(code == 1);
+  CHECK(said.find("not saved, the checkpoint of step") != std::string::npos);
+  CHECK(said.find("the last checkpoint could not be saved") != std::string::npos);
+  CHECK(etc::read_file(folder / "run" / "last" / "state.safetensors") == before);
+  CHECK(!writing_checkpoint(folder / "run"));
+  CHECK(etc::test::run_program({"train", "--resume", folder / "run"}, folder.path()).code == 0);
+  CHECK(etc::read_file(folder / "run" / "last" / "state.safetensors") ==
+        etc::read_file(folder / "reference" / "last" / "state.safetensors"));
+}
+
+}  // namespace
