@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "etc_core/base/json.h"
 #include "etc_core/nn/etc_config.h"
@@ -22,6 +23,12 @@ Json read_model_config(const std::filesystem::path& folder);
 
 // Its section "model", strict and validated.
 EtcConfig read_etc_config(const std::filesystem::path& folder);
+
+// Whether the tensor belongs to the encoder, by its name of etc-core 12.2; everything else is a head's or a stranger's.
+bool is_encoder_tensor(std::string_view name);
+
+// Throws Error "<where>: <name> <shape>: expected finite weights, …" with the first element that is nan or infinite.
+void require_finite(const std::string& where, const Parameter& parameter);
 
 // Writes config.json and model.safetensors into an existing folder (of an AtomicFolder, say). `config` is the whole
 // document with its section "model". Parameters without a value are an Error.

@@ -1,7 +1,6 @@
 // The named tensors of one checkpoint, whatever its container: TensorFlow V2 bundle, safetensors, PyTorch file.
 //
-// Opening reads and checks the directory of the container, never its numbers. A tensor's shape is trusted only as far
-// as the file backs it with bytes, so nobody who allocates by `count` can be made to allocate more than the file holds.
+// Opening reads and checks the directory of the container, never its numbers.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +41,9 @@ class TensorSource {
   // Error on a tensor without numbers.
   // May be called by several threads at once.
   virtual void read_raw(std::string_view name, void* out) const = 0;
+
+  // Throws Error unless the files hold all the bytes that the directory speaks of. Ask before making room for them.
+  virtual void require_numbers() const {}
 
   const SourceTensor& at(std::string_view name) const;  // throws Error when absent
 

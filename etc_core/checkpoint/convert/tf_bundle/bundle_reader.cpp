@@ -75,22 +75,25 @@ const BundleEntry& TfBundle::entry(std::string_view name) const {
   return found->second;
 }
 
-const InputFile& TfBundle::shard(std::int64_t number) const {
+const InputFile& TfBundle::shard_of(std::string_view name, const BundleEntry& entry) const {
   const std::lock_guard lock(opening_);
-  auto& file = open_[number];
-  if (!file) file = std::make_unique<InputFile>(shard_path(prefix_, number, header_.shards));
+  auto& file = open_[entry.shard];
+  if (!file) file = std::make_unique<InputFile>(shard_path(prefix_, entry.shard, header_.shards));
+  if (entry.offset > file->size() || entry.size > file->size() - entry.offset) {
+    fail(file->path().string(), "{}: expected {} bytes at {}, the file has {} (cut off, or of another checkpoint)",
+         name, entry.size, entry.offset, file->size());
+  }
   return *file;
+}
+
+void TfBundle::require_numbers() const {
+  for (const auto& [name, entry] : entries_) shard_of(name, entry);
 }
 
 void TfBundle::read_raw(std::string_view name, void* out) const {
   const BundleEntry& what = entry(name);
   if (!what.dtype) fail(where_, "{}: expected numbers, got {}", name, at(name).text());
-  const InputFile& file = shard(what.shard);
-  const std::string place = fmt::format("{}: {}", file.path().string(), name);
-  if (what.offset > file.size() || what.size > file.size() - what.offset) {
-    fail(place, "expected {} bytes at {}, the file has {} (cut off, or of another checkpoint)", what.size, what.offset,
-         file.size());
-  }
+  const InputFile& file = shard_of(name, what);
   auto* to = static_cast<char*>(out);
   std::uint32_t crc = 0;
   for (std::uint64_t done = 0; done < what.size;) {
@@ -100,7 +103,8 @@ void TfBundle::read_raw(std::string_view name, void* out) const {
     done += count;
   }
   if (masked_crc(crc) != what.masked_crc) {
-    fail(place, "checksum: expected {:08x}, got {:08x} (the file is damaged)", what.masked_crc, masked_crc(crc));
+    fail(file.path().string(), "{}: checksum: expected {:08x}, got {:08x} (the file is damaged)", name, what.masked_crc,
+         masked_crc(crc));
   }
 }
 

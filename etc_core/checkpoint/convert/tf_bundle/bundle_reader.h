@@ -24,12 +24,14 @@ class TfBundle : public TensorSource {
   const SourceTensors& tensors() const override { return tensors_; }
   const std::string& where() const override { return where_; }
   void read_raw(std::string_view name, void* out) const override;
+  void require_numbers() const override;
 
   const BundleEntry& entry(std::string_view name) const;  // throws Error when absent
   std::int64_t shards() const { return header_.shards; }
 
  private:
-  const InputFile& shard(std::int64_t number) const;
+  // The shard of an entry, open, and certain to hold its bytes.
+  const InputFile& shard_of(std::string_view name, const BundleEntry& entry) const;
   void check_ranges() const;
 
   std::filesystem::path prefix_;

@@ -1,0 +1,24 @@
+#include "etc_core/checkpoint/convert/converted_model.h"
+
+#include "etc_core/base/files.h"
+#include "etc_core/checkpoint/atomic_folder.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/tensor_file.h"
+
+namespace etc::convert {
+
+void save_converted_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
+                          const ConversionReport& report, const TfEtcExtras& extras) {
+  AtomicFolder update(folder);
+  write_model(update.path(), config, parameters);
+  write_file_atomically(update.path() / "conversion.json", json_text(report.to_json()));
+  if (!extras.slots.empty()) {
+    TensorFileWriter slots;
+    for (const auto& [name, values] : extras.slots) slots.add(name, values);
+    if (extras.global_step) slots.add_i64("global_step", {*extras.global_step});
+    slots.write(update.path() / "optimizer_slots.safetensors");
+  }
+  update.commit();
+}
+
+}  // namespace etc::convert

@@ -1,0 +1,19 @@
+// Where a conversion ends: a model directory with the report beside the weights.
+#pragma once
+
+#include <filesystem>
+
+#include "etc_core/base/json.h"
+#include "etc_core/checkpoint/convert/report.h"
+#include "etc_core/checkpoint/convert/tf_etc.h"
+#include "etc_core/nn/parameters.h"
+
+namespace etc::convert {
+
+// Replaces or makes the model directory in one step: config.json (`config`, with its section "model"),
+// model.safetensors, conversion.json (the report) and, if there are slots, optimizer_slots.safetensors with
+// <name>/adam_m, <name>/adam_v and global_step.
+void save_converted_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
+                          const ConversionReport& report, const TfEtcExtras& extras = {});
+
+}  // namespace etc::convert
