@@ -7,12 +7,16 @@
 
 namespace etc::text {
 
+std::string one_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 namespace {
 
 // A value for messages: its beginning, whole characters only.
 std::string shown(const Json& value) {
   constexpr std::size_t kLongest = 80;  // bytes
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = one_line(value);
   if (text.size() <= kLongest) return text;
   std::size_t end = kLongest;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;

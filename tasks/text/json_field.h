@@ -11,6 +11,9 @@
 
 namespace etc::text {
 
+// A value on one line, as prediction files hold it; what is not UTF-8 becomes U+FFFD.
+std::string one_line(const Json& value);
+
 // A view of a value; the JSON document must outlive it. All errors: Error "<where>: <path>: expected …, got …".
 class JsonField {
  public:

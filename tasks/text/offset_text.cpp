@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "data/text/sentencepiece.h"
+#include "data/text/unicode.h"
 
 namespace etc::text {
 
@@ -22,6 +23,18 @@ template <typename Visit>
 void for_each_occurrence(std::string_view text, std::string_view wanted, Visit&& visit) {
   if (wanted.empty()) return;
   for (std::size_t at = 0; (at = text.find(wanted, at)) != std::string_view::npos; at += wanted.size()) visit(at);
+}
+
+// Whether a word goes on across this byte: a word character on either side.
+bool inside_word(std::string_view text, std::size_t byte) {
+  if (byte == 0 || byte == text.size()) return false;
+  std::size_t before = byte - 1, after = byte;
+  while (before > 0 && (static_cast<unsigned char>(text[before]) & 0xC0) == 0x80) --before;
+  return data::is_word(data::next_code_point(text, before)) && data::is_word(data::next_code_point(text, after));
+}
+
+bool inside_word(std::string_view text, std::size_t begin, std::size_t end) {
+  return inside_word(text, begin) || inside_word(text, end);
 }
 
 // For every byte of a text the index of its character.
@@ -76,16 +89,16 @@ std::int64_t OffsetText::unigram_of(std::size_t byte) const {
   return std::upper_bound(unigram_begins_.begin(), unigram_begins_.end(), byte) - unigram_begins_.begin() - 1;
 }
 
-std::vector<TokenSpan> OffsetText::find(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
-                                        LeadingSeparator rule) const {
+std::vector<Occurrence> OffsetText::find(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
+                                         LeadingSeparator rule) const {
   return wordpiece_ ? find_unigrams(answer, answer_ids, rule) : find_characters(answer);
 }
 
-std::vector<TokenSpan> OffsetText::find_unigrams(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
-                                                 LeadingSeparator rule) const {
-  std::vector<TokenSpan> spans;
+std::vector<Occurrence> OffsetText::find_unigrams(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
+                                                  LeadingSeparator rule) const {
+  std::vector<Occurrence> found;
   const auto count = static_cast<std::int64_t>(unigram_begins_.size());
-  if (count == 0) return spans;
+  if (count == 0) return found;
   for_each_occurrence(text_, answer, [&](std::size_t begin) {
     std::int64_t first = unigram_of(begin);
     std::int64_t last = unigram_of(begin + answer.size() - 1);
@@ -93,32 +106,34 @@ std::vector<TokenSpan> OffsetText::find_unigrams(std::string_view answer, const 
     if (last < 0 && rule == LeadingSeparator::first_unigram) last = 0;
     const std::int64_t end =
         last + 1 < count ? unigram_tokens_[static_cast<std::size_t>(last + 1)] : static_cast<std::int64_t>(ids_.size());
-    spans.push_back(tightened({unigram_tokens_[static_cast<std::size_t>(first)], end - 1}, answer_ids));
+    const TokenSpan span = tightened({unigram_tokens_[static_cast<std::size_t>(first)], end - 1}, answer_ids);
+    found.push_back({span, inside_word(text_, begin, begin + answer.size())});
   });
-  return spans;
+  return found;
 }
 
 TokenSpan OffsetText::tightened(TokenSpan span, const std::vector<std::int32_t>& answer_ids) const {
   if (answer_ids.empty() || span.last < span.first) return span;
   const auto begin = ids_.begin() + span.first, end = ids_.begin() + span.last + 1;
-  const auto found = std::search(begin, end, answer_ids.begin(), answer_ids.end());
-  if (found == end) return span;
-  const std::int64_t first = found - ids_.begin();
+  const auto equal = std::search(begin, end, answer_ids.begin(), answer_ids.end());
+  if (equal == end) return span;
+  const std::int64_t first = equal - ids_.begin();
   return {first, first + std::ssize(answer_ids) - 1};
 }
 
-std::vector<TokenSpan> OffsetText::find_characters(std::string_view answer) const {
+std::vector<Occurrence> OffsetText::find_characters(std::string_view answer) const {
   const data::DetokenizedText searched = data::detokenize(pieces_);
-  std::vector<TokenSpan> spans;
+  std::vector<Occurrence> found;
   std::vector<std::int32_t> characters;  // filled at the first occurrence
   for_each_occurrence(searched.text, answer, [&](std::size_t begin) {
     if (characters.empty()) characters = characters_of_bytes(searched.text);
     const auto token = [&](std::size_t byte) {
       return searched.char_to_token[static_cast<std::size_t>(characters[byte])];
     };
-    spans.push_back({token(begin), token(begin + answer.size() - 1)});
+    const std::size_t end = begin + answer.size();
+    found.push_back({{token(begin), token(end - 1)}, inside_word(searched.text, begin, end)});
   });
-  return spans;
+  return found;
 }
 
 }  // namespace etc::text

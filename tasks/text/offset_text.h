@@ -22,6 +22,11 @@ struct TokenSpan {
   bool operator==(const TokenSpan&) const = default;
 };
 
+struct Occurrence {
+  TokenSpan tokens;
+  bool inside_word = false;  // a letter or digit stands beside one of the answer's own at either end
+};
+
 // Where an answer that begins with a separator at the very start of a text begins (no unigram there): at the text's
 // last unigram, as in the reference (quirk H15), or at its first.
 enum class LeadingSeparator { last_unigram, first_unigram };
@@ -42,16 +47,16 @@ class OffsetText {
   const std::vector<std::int32_t>& unigram_tokens() const { return unigram_tokens_; }
   std::int64_t unigram_of(std::size_t byte) const;
 
-  // Spans of the answer's occurrences: exact, case-sensitive, left to right without overlap, word borders or not. With
+  // The answer's occurrences: exact, case-sensitive, left to right without overlap, word borders or not. With
   // WordPiece a span covers whole unigrams, or within them the first tokens equal to answer_ids where there are such;
   // it may end before it begins, where a unigram has no token or where the quirk above applies.
-  std::vector<TokenSpan> find(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
-                              LeadingSeparator rule) const;
+  std::vector<Occurrence> find(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
+                               LeadingSeparator rule) const;
 
  private:
-  std::vector<TokenSpan> find_unigrams(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
-                                       LeadingSeparator rule) const;
-  std::vector<TokenSpan> find_characters(std::string_view answer) const;
+  std::vector<Occurrence> find_unigrams(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
+                                        LeadingSeparator rule) const;
+  std::vector<Occurrence> find_characters(std::string_view answer) const;
   TokenSpan tightened(TokenSpan span, const std::vector<std::int32_t>& answer_ids) const;
 
   std::string_view text_;

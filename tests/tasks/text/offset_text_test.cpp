@@ -27,7 +27,11 @@ std::unique_ptr<data::Tokenizer> wordpiece(const std::string& lines) {
 
 Spans found(const data::Tokenizer& tokenizer, const std::string& utf8, const std::string& answer,
             LeadingSeparator rule = LeadingSeparator::last_unigram) {
-  return OffsetText(utf8, tokenizer).find(answer, OffsetText(answer, tokenizer).ids(), rule);
+  Spans spans;
+  for (const auto& one : OffsetText(utf8, tokenizer).find(answer, OffsetText(answer, tokenizer).ids(), rule)) {
+    spans.push_back(one.tokens);
+  }
+  return spans;
 }
 
 }  // namespace
@@ -49,6 +53,19 @@ TEST_CASE("answers are found in whole unigrams and tightened to their own tokens
   CHECK(found(*tokenizer, "run by run", "").empty());
   CHECK(found(*tokenizer, "known firm.", "known firm") == Spans{{0, 1}});
   CHECK(found(*tokenizer, "   ", " ").empty());
+}
+
+TEST_CASE("occurrences inside words are told from whole words", "[tasks][text]") {
+  const auto tokenizer = wordpiece("no\nknown\n.\n");
+  const auto inside = [&](const std::string& utf8) {
+    std::vector<bool> flags;
+    for (const auto& one : OffsetText(utf8, *tokenizer).find("no", {1}, LeadingSeparator::last_unigram)) {
+      flags.push_back(one.inside_word);
+    }
+    return flags;
+  };
+  CHECK(inside("no. known no") == std::vector<bool>{false, true, false});
+  CHECK(inside("nob éno (no)") == std::vector<bool>{true, true, false});
 }
 
 TEST_CASE("an answer that begins before the first unigram begins at the last or the first one", "[tasks][text]") {

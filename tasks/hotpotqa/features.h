@@ -1,0 +1,63 @@
+// From a record's texts to the long and the global sequence and their labels (task-hotpotqa 2.2 – 2.7).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/text/tokenizer.h"
+#include "tasks/hotpotqa/prepare_config.h"
+#include "tasks/hotpotqa/record.h"
+#include "tasks/text/offset_text.h"
+
+namespace etc::hotpotqa {
+
+inline constexpr std::int64_t kNone = -1;
+
+enum LongType : std::int64_t { kPaddingType = 0, kSentenceType = 1, kTitleType = 2, kQuestionType = 3 };
+
+// A long span where the answer stands.
+struct AnswerSpan {
+  text::TokenSpan tokens;
+  bool skipped = false;  // its text was left out for length: the positions mean whatever follows (quirk H2)
+  bool inside_word = false;
+};
+
+// n_l long and n_g global elements; what they mean is the table of task-hotpotqa 2.5.
+struct Features {
+  std::vector<std::int64_t> long_token_ids, long_token_type_ids, long_sentence_ids, long_paragraph_ids,
+      long_paragraph_breakpoints, long_tokens_to_unigrams;  // [n_l]
+  std::vector<std::int64_t> global_token_ids, global_token_type_ids, global_paragraph_breakpoints, global_paragraph_ids,
+      global_sentence_ids, global_true_sentence_ids, supporting_facts;  // [n_g]
+  std::vector<std::string> global_text;                                 // [n_g]: title or sentence, "" for others
+  std::vector<AnswerSpan> answer_spans;  // sorted by their ends, equal ends in text order
+  std::int64_t question_tokens = 0;      // before anything is skipped
+  std::int64_t skipped_for_long = 0;     // question pieces, titles and sentences left out
+  std::int64_t skipped_for_global = 0;   // the same where the long tokens would have fitted
+  std::int64_t facts_cut_away = 0;       // sentences that are supporting facts among them
+};
+
+// The sequences of a record, skipping what does not fit:
+//   long    CLS, question pieces, then per paragraph its title's and its sentences' pieces
+//   global  CLS, one per question piece, then per paragraph one for itself, its title and each sentence
+// Cost: linear in the text.
+Features lay_out(const Record& record, const data::Tokenizer& tokenizer, const PrepareConfig& config);
+
+enum class AnswerType : std::int64_t { span = 0, yes = 1, no = 2 };
+
+// What a labelled record is trained on. With a fault the record cannot be trained on and the rest is not meant.
+struct Label {
+  enum class Fault { none, no_sf_label, answer_empty, answer_not_found, answer_beyond_limit, answer_in_cut_text };
+  Fault fault = Fault::none;
+  AnswerType type = AnswerType::span;
+  text::TokenSpan span;              // (0, 0), the CLS position: none
+  std::optional<AnswerSpan> source;  // the occurrence behind the span
+};
+Label choose_label(const Record& record, const Features& features, const PrepareConfig& config);
+
+// BIO labels of `length` long positions: 0 begins a span, 1 goes on with it, 2 is outside. In the order of the spans;
+// ends at the first that reaches beyond the length. Spans that end before they begin are left out (quirk H14).
+std::vector<std::int64_t> bio_labels(const std::vector<AnswerSpan>& spans, std::int64_t length);
+
+}  // namespace etc::hotpotqa

@@ -1,0 +1,21 @@
+// From the pieces of an answer back to text for people (task-hotpotqa 5.3).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace etc::text {
+
+// SentencePiece: pieces joined, "▁" as a blank, without the first piece's one.
+std::string joined_sentencepieces(const std::vector<std::string>& pieces);
+
+// WordPiece: pieces joined by blanks, continuations ("##") to the piece before, "##" removed elsewhere, too.
+std::string joined_wordpieces(const std::vector<std::string>& pieces);
+
+// The part of `source` that `tokens`, a text of joined_wordpieces, stands for: the tokens are looked up in the words of
+// the lower-cased source and their place taken back to it, blanks aside. The whole source where they are not found, and
+// where lower-casing changed the number of characters (accents written as marks of their own, say).
+std::string recovered_text(std::string_view tokens, std::string_view source);
+
+}  // namespace etc::text

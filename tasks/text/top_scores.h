@@ -1,0 +1,20 @@
+// Choosing from scores: softmax, the largest values, the largest of a few.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace etc::text {
+
+// Positions of the `count` largest values (of all, where there are fewer), largest first; of equals the lower position
+// first. Cost: O(n log count).
+std::vector<std::int64_t> largest(std::span<const float> values, std::int64_t count);
+
+// The first position of the largest value; at least one value.
+std::int64_t first_largest(std::span<const float> values);
+
+// exp(z_i − max)/Σ, computed in double.
+std::vector<float> softmax(std::span<const float> logits);
+
+}  // namespace etc::text

@@ -1,0 +1,47 @@
+// Raw records for tests of preparations.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/readers/json_record.h"
+#include "tasks/prepare/preparation.h"
+
+namespace etc::test {
+
+// All records of a raw file.
+inline std::vector<data::JsonRecord> read_raw_records(const std::filesystem::path& path, data::RecordLayout layout) {
+  data::ByteStream stream(path);
+  data::RecordSlicer slicer(stream, layout);
+  std::vector<data::JsonRecord> records;
+  for (data::RecordSlice slice; slicer.next(slice);) records.push_back(data::parse_record(slice));
+  return records;
+}
+
+// One record from its text.
+inline data::JsonRecord raw_record(std::string text, std::int64_t index = 0) {
+  data::RecordSlice slice;
+  slice.index = index;
+  slice.text = std::move(text);
+  return data::parse_record(slice);
+}
+
+// "severity code field" of every row, quiet ones behind the others.
+inline std::vector<std::string> fault_words(const prepare::FaultList& faults) {
+  std::vector<std::string> words;
+  for (const auto* rows : {&faults.rows(), &faults.quiet_rows()}) {
+    for (const data::Fault& row : *rows) words.push_back(row.severity + " " + row.code + " " + row.field);
+  }
+  return words;
+}
+
+// Whether the faults hold one of this severity and code.
+inline bool has_fault(const prepare::FaultList& faults, const std::string& severity, const std::string& code) {
+  for (const data::Fault& row : faults.rows()) {
+    if (row.severity == severity && row.code == code) return true;
+  }
+  return false;
+}
+
+}  // namespace etc::test
