@@ -142,15 +142,18 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
   const FloatTag d;
   const IntTag di;
   const PartLabels labels(head, part);
+  const std::uint16_t* const visible_columns = part.tiles->visible.data() + part.column;
+  const std::int64_t keys = part.keys;
+  FloatVec largest[kParts];  // in registers: `max` might alias the scores
+  for (int p = 0; p < kParts; ++p) largest[p] = max[p];
   const FloatVec hidden = hn::Set(d, -std::numeric_limits<float>::infinity());
   const FloatVec limit = hn::Set(d, kScoreLimit);
   const FloatVec logit_scale = hn::Set(d, kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale);
   ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + part.column * kGroup;
-  for (std::int64_t j = 0; j < part.keys; ++j) {
-    const std::uint16_t visible_bits = part.tiles->visible[part.column + j];
+  for (std::int64_t j = 0; j < keys; ++j) {
     for (int p = 0; p < kParts; ++p) {
       float* place = s + j * kGroup + p * kLanes;
-      const FloatMask visible = lanes_of(visible_bits, p);
+      const FloatMask visible = lanes_of(visible_columns[j], p);
       FloatVec logit;
       if constexpr (kMode == ScoreMode::none) {
         logit = score(head, labels, table, s, j, p);
@@ -174,10 +177,11 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
       }
       logit = hn::Mul(logit, logit_scale);
       logit = hn::IfThenElse(visible, logit, hidden);
-      max[p] = hn::Max(max[p], logit);
+      largest[p] = hn::Max(largest[p], logit);
       hn::StoreU(logit, d, place);
     }
   }
+  for (int p = 0; p < kParts; ++p) max[p] = largest[p];
 }
 
 // Asks for a part's running scores (or their gradients); the products that come first hide the time.
@@ -251,19 +255,20 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
 
   // Pass 2: powers and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
   // subtracts 0, so that -inf stays -inf and becomes 0.
-  FloatVec shift[kParts];
+  FloatVec shift[kParts], total[kParts];
   for (int p = 0; p < kParts; ++p) {
     shift[p] = hn::IfThenZeroElse(hn::Eq(max[p], none), max[p]);
-    sum[p] = hn::Zero(d);
+    total[p] = hn::Zero(d);
   }
   for (std::int64_t j = 0; j < columns; ++j) {
     for (int p = 0; p < kParts; ++p) {
       float* place = scratch.p + j * kGroup + p * kLanes;
       const FloatVec e = power_of_two(hn::Sub(hn::LoadU(d, place), shift[p]));
-      sum[p] = hn::Add(sum[p], e);
+      total[p] = hn::Add(total[p], e);
       hn::StoreU(e, d, place);
     }
   }
+  for (int p = 0; p < kParts; ++p) sum[p] = total[p];
 
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
@@ -297,14 +302,16 @@ HWY_INLINE void probabilities_of_part(const HeadContext& head, const Part& part,
   }
   const PartLabels labels(head, part);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
-  for (std::int64_t j = 0; j < part.keys; ++j) {
-    const std::uint16_t visible_bits = part.tiles->visible[part.column + j];
+  const std::uint16_t* const visible_columns = part.tiles->visible.data() + part.column;
+  const ScoreElement* const running = carried ? scores.running + part.column * kGroup : nullptr;
+  const std::int64_t keys = part.keys;
+  for (std::int64_t j = 0; j < keys; ++j) {
     for (int p = 0; p < kParts; ++p) {
       const std::int64_t at = j * kGroup + p * kLanes;
-      const FloatVec logit = carried ? score_value(hn::LoadU(di, scores.running + part.column * kGroup + at))
-                                     : score(head, labels, scratch.table, scratch.p, j, p);
+      const FloatVec logit =
+          carried ? score_value(hn::LoadU(di, running + at)) : score(head, labels, scratch.table, scratch.p, j, p);
       const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[p]));
-      hn::StoreU(hn::IfThenElseZero(lanes_of(visible_bits, p), probability), d, scratch.p + at);
+      hn::StoreU(hn::IfThenElseZero(lanes_of(visible_columns[j], p), probability), d, scratch.p + at);
     }
   }
 }
@@ -320,20 +327,24 @@ HWY_INLINE void score_gradients_of_part(const HeadContext& head, const Part& par
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
   const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
   const FloatVec scale = hn::Set(d, head.scale);
-  for (std::int64_t j = 0; j < part.keys; ++j) {
+  const ScoreGradientMode mode = scores.mode;
+  float* const gradients = mode == ScoreGradientMode::none ? nullptr : scores.gradient + part.column * kGroup;
+  const std::int64_t keys = part.keys;
+  const bool dropout = head.dropout;
+  for (std::int64_t j = 0; j < keys; ++j) {
     for (int p = 0; p < kParts; ++p) {
       const std::int64_t at = j * kGroup + p * kLanes;
       const FloatVec probability = hn::LoadU(d, scratch.p + at);
       FloatVec dp = hn::LoadU(d, scratch.ds + at);
-      if (head.dropout) {
+      if (dropout) {
         const FloatMask kept = lanes_of(scratch.keep[j], p);
         dp = hn::IfThenElseZero(kept, hn::Mul(dp, kept_scale));
         hn::StoreU(hn::IfThenElseZero(kept, hn::Mul(probability, kept_scale)), d, scratch.p + at);
       }
       FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[p])), logit_scale);
-      if (scores.mode != ScoreGradientMode::none) {
-        float* gradient = scores.gradient + part.column * kGroup + at;
-        if (scores.mode == ScoreGradientMode::inner) {
+      if (mode != ScoreGradientMode::none) {
+        float* gradient = gradients + at;
+        if (mode == ScoreGradientMode::inner) {
           dc = hn::Add(dc, hn::LoadU(d, gradient));
           hn::StoreU(dc, d, gradient);
         } else {
