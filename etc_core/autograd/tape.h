@@ -28,7 +28,7 @@ class Gradient {
   // Memory for the gradient, uninitialised when there was none: the caller then writes, otherwise adds. The pattern is
   //   const bool add = g.defined();  kernel(…, g.storage().data(), add);
   Tensor& storage();
-  // Adds x, or, when there is no gradient yet, keeps x itself without a copy.
+  // Adds x, or, when there is no gradient yet, keeps x itself without a copy: hand over memory nobody else changes.
   void add(const Tensor& x);
   // Hands the gradient over, so that a closure may reuse its memory; there is none afterwards.
   Tensor take();
