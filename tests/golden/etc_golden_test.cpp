@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/catch.h"
