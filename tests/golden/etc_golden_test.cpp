@@ -13,12 +13,12 @@
 using namespace etc;
 using test::GoldenCase;
 using test::GoldenReport;
+using test::GradientDifference;
 using test::Worst;
 
 namespace {
 
 constexpr double kOutputTolerance = 1e-5;
-constexpr double kGradientTolerance = 1e-5;
 
 // A forward and perhaps a backward pass with the file's loss, all results kept.
 struct Run {
@@ -130,25 +130,16 @@ void compare_scores(Worst& worst, const GoldenCase& golden, const std::string& n
   });
 }
 
-void compare_gradients(Worst& worst, const GoldenCase& golden, const Run& result) {
-  const auto names = test::data_sets_below(golden.file, "grads");
-  double largest = 0;
+void compare_gradients(GradientDifference& difference, const GoldenCase& golden, const Run& result) {
   std::map<std::string, std::vector<double>> expected;
-  for (const std::string& name : names) {
+  for (const std::string& name : test::data_sets_below(golden.file, "grads")) {
     expected[name] = test::best_reference(golden.file, "", "grads", name).values;
-    for (const double x : expected[name]) largest = std::max(largest, std::abs(x));
   }
+  std::map<std::string, std::vector<float>> actual;
   for (const auto& [name, gradient] : result.gradients) {
-    CAPTURE(name);
-    REQUIRE(expected.count(name) == 1);  // absent in the reference: absent in ours
+    actual[name] = {gradient.data(), gradient.data() + gradient.size()};
   }
-  for (const auto& [name, values] : expected) {
-    CAPTURE(name);
-    REQUIRE(result.gradients.count(name) == 1);
-    double own = 0.01 * largest;
-    for (const double x : values) own = std::max(own, std::abs(x));
-    worst.compare(name, values, result.gradients.at(name).data(), own);
-  }
+  difference.compare(expected, actual, "", golden.config.share_kv_projections, golden.config.share_qkv_projections);
 }
 
 }  // namespace
@@ -156,13 +147,15 @@ void compare_gradients(Worst& worst, const GoldenCase& golden, const Run& result
 TEST_CASE("outputs, scores, loss and gradients are those of the published model", "[golden]") {
   const auto files = test::model_files("etc");
   if (files.empty()) return;
-  GoldenReport report("golden etc: worst difference (outputs, scores: absolute; gradients: relative)",
-                      {"outputs", "scores", "loss", "gradients"});
+  GoldenReport report(
+      "golden etc: worst difference (outputs, scores: absolute; gradients: relative; zero: of shared key biases)",
+      {"outputs", "scores", "loss", "gradients", "zero"});
   for (const auto& path : files) {
     CAPTURE(path.filename().string());
     const GoldenCase golden(path);
     const bool with_gradients = golden.file.has("grads");
-    Worst outputs, scores, loss, gradients;
+    Worst outputs, scores, loss;
+    GradientDifference gradients;
     // Inference first: packed weights, fused products, nothing saved.
     const Run inference = run(golden, golden.config, false);
     const Run training = with_gradients ? run(golden, golden.config, true) : inference;
@@ -188,14 +181,17 @@ TEST_CASE("outputs, scores, loss and gradients are those of the published model"
       compare_gradients(gradients, golden, training);
     }
     const bool residual = golden.config.use_residual_attention;
-    report.row(path.filename().string(), {outputs.value, residual ? std::optional(scores.value) : std::nullopt,
-                                          with_gradients ? std::optional(loss.value) : std::nullopt,
-                                          with_gradients ? std::optional(gradients.value) : std::nullopt});
-    CAPTURE(outputs.where, scores.where, gradients.where);
+    report.row(path.filename().string(),
+               {outputs.value, residual ? std::optional(scores.value) : std::nullopt,
+                with_gradients ? std::optional(loss.value) : std::nullopt,
+                with_gradients ? std::optional(gradients.ordinary.value) : std::nullopt,
+                with_gradients ? std::optional(gradients.shared_key_biases.value) : std::nullopt});
+    CAPTURE(outputs.where, scores.where, gradients.ordinary.where, gradients.shared_key_biases.where);
     CHECK(outputs.value <= kOutputTolerance);
     CHECK(scores.value <= kOutputTolerance);
     CHECK(loss.value <= 1e-5);
-    CHECK(gradients.value <= kGradientTolerance);
+    CHECK(gradients.ordinary.value <= GradientDifference::kTolerance);
+    CHECK(gradients.shared_key_biases.value <= GradientDifference::kSharedKeyBiasTolerance);
   }
 }
 

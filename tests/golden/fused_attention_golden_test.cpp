@@ -12,6 +12,7 @@ using namespace etc;
 using sparse::AttentionType;
 using test::GoldenFile;
 using test::GoldenReport;
+using test::GradientDifference;
 using test::Worst;
 
 namespace {
@@ -58,8 +59,8 @@ class FusedAttention {
     }
   }
 
-  // Runs forward and backward; each Worst takes the differences of its kind.
-  void compare(bool recording, Worst& outputs, Worst& scores, Worst& gradients) {
+  // Runs forward and backward; each argument takes the differences of its kind.
+  void compare(bool recording, Worst& outputs, Worst& scores, GradientDifference& gradients) {
     const Var of_long(states("long", length_), recording), of_global(states("global", globals_), recording);
     Tape tape(recording);
     const std::int64_t long_size = dense("long_query").out(), global_size = global_query().out();
@@ -202,21 +203,12 @@ class FusedAttention {
     return exchanged(values, kTypes[type], batch_, heads_, false);
   }
 
-  void compare_gradients(const std::map<std::string, std::vector<float>>& ours, Worst& worst) const {
+  void compare_gradients(const std::map<std::string, std::vector<float>>& ours, GradientDifference& difference) const {
     std::map<std::string, std::vector<double>> expected;
-    double largest = 0;
     for (const std::string& name : test::data_sets_below(file_, prefix_ + "grads")) {
       expected[name] = test::best_reference(file_, prefix_, "grads", name).values;
-      for (const double x : expected[name]) largest = std::max(largest, std::abs(x));
     }
-    REQUIRE(expected.size() == ours.size());
-    for (const auto& [name, values] : expected) {
-      CAPTURE(name);
-      REQUIRE(ours.count(name) == 1);
-      double own = 0.01 * largest;
-      for (const double x : values) own = std::max(own, std::abs(x));
-      worst.compare(prefix_ + name, values, ours.at(name).data(), own);
-    }
+    difference.compare(expected, ours, prefix_, flag("share_kv_projections"), flag("share_qkv_projections"));
   }
 
   const GoldenFile& file_;
@@ -233,21 +225,26 @@ TEST_CASE("a fused attention sub-layer is that of the published model", "[golden
   register_cpu_backend();
   const auto files = test::model_files("fused_attention");
   if (files.empty()) return;
-  GoldenReport report("golden fused_attention: worst difference (outputs, scores: absolute; gradients: relative)",
-                      {"outputs", "scores", "gradients"});
+  GoldenReport report(
+      "golden fused_attention: worst difference (outputs, scores: absolute; gradients: relative; zero: of shared key "
+      "biases)",
+      {"outputs", "scores", "gradients", "zero"});
   for (const auto& path : files) {
     const GoldenFile file(path);
     for (const std::string& group : file.groups()) {
       CAPTURE(path.filename().string(), group);
       FusedAttention golden(file, group);
-      Worst outputs, scores, gradients;
+      Worst outputs, scores;
+      GradientDifference gradients;
       golden.compare(false, outputs, scores, gradients);
       golden.compare(true, outputs, scores, gradients);
-      report.row(path.stem().string() + "/" + group, {outputs.value, scores.value, gradients.value});
-      CAPTURE(outputs.where, scores.where, gradients.where);
+      report.row(path.stem().string() + "/" + group,
+                 {outputs.value, scores.value, gradients.ordinary.value, gradients.shared_key_biases.value});
+      CAPTURE(outputs.where, scores.where, gradients.ordinary.where, gradients.shared_key_biases.where);
       CHECK(outputs.value <= 1e-5);
       CHECK(scores.value <= 1e-5);
-      CHECK(gradients.value <= 1e-5);
+      CHECK(gradients.ordinary.value <= GradientDifference::kTolerance);
+      CHECK(gradients.shared_key_biases.value <= GradientDifference::kSharedKeyBiasTolerance);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
 namespace etc::test {
@@ -195,8 +196,33 @@ void Worst::compare(const std::string& name, const std::vector<double>& expected
   }
 }
 
+bool is_shared_key_bias(const std::string& name, bool share_kv, bool share_qkv) {
+  return (share_kv || share_qkv) && name.find("_key_projection/linear/bias") != std::string::npos;
+}
+
+void GradientDifference::compare(const std::map<std::string, std::vector<double>>& expected,
+                                 const std::map<std::string, std::vector<float>>& actual, const std::string& place,
+                                 bool share_kv, bool share_qkv) {
+  double largest = 0;
+  for (const auto& [name, values] : expected) {
+    for (const double x : values) largest = std::max(largest, std::abs(x));
+  }
+  for (const auto& [name, values] : actual) {
+    CAPTURE(name);
+    REQUIRE(expected.count(name) == 1);  // absent in the reference: absent in ours
+  }
+  for (const auto& [name, values] : expected) {
+    CAPTURE(name);
+    REQUIRE(actual.count(name) == 1);
+    double own = 0.01 * largest;
+    for (const double x : values) own = std::max(own, std::abs(x));
+    Worst& worst = is_shared_key_bias(name, share_kv, share_qkv) ? shared_key_biases : ordinary;
+    worst.compare(place + name, values, actual.at(name).data(), own);
+  }
+}
+
 GoldenReport::GoldenReport(std::string title, std::vector<std::string> columns) : title_(std::move(title)) {
-  std::string line = fmt::format("{:<30}", "file");
+  std::string line = fmt::format("{:<36}", "file");
   for (const std::string& column : columns) line += fmt::format(" {:>10}", column);
   lines_.push_back(line);
 }
@@ -208,7 +234,7 @@ GoldenReport::~GoldenReport() {
 }
 
 void GoldenReport::row(const std::string& file, const std::vector<std::optional<double>>& figures) {
-  std::string line = fmt::format("{:<30}", file);
+  std::string line = fmt::format("{:<36}", file);
   for (const auto& figure : figures) line += figure ? fmt::format(" {:>10.1e}", *figure) : fmt::format(" {:>10}", "-");
   lines_.push_back(line);
 }

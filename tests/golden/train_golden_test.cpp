@@ -39,13 +39,6 @@ std::vector<std::string> split(const std::string& text) {
   return words;
 }
 
-// Where every column of a softmax shares one key projection, its bias has gradient zero but for rounding, which
-// optimisers without bias correction blow up into drift (etc-core 14, trap 19).
-bool drifts(const EtcConfig& config, const std::string& name) {
-  const bool key_bias = name.find("_key_projection/linear/bias") != std::string::npos;
-  return key_bias && (config.share_qkv_projections || config.share_kv_projections);
-}
-
 }  // namespace
 
 TEST_CASE("training runs follow the published ones, loss by loss and to the final weights", "[golden]") {
@@ -102,7 +95,9 @@ TEST_CASE("training runs follow the published ones, loss by loss and to the fina
     }
     for (const auto& parameter : parameters.all()) {
       const auto expected = test::best_reference(file, "", "final_weights", parameter->name);
-      Worst& worst = drifts(golden.config, parameter->name) ? keys : weights;
+      const bool drifts = test::is_shared_key_bias(parameter->name, golden.config.share_kv_projections,
+                                                   golden.config.share_qkv_projections);
+      Worst& worst = drifts ? keys : weights;
       worst.compare(parameter->name, expected.values, parameter->value.data());
     }
     report.row(path.filename().string(), {loss.value, norm.value, rate.value, weights.value, keys.value});
