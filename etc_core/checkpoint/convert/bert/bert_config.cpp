@@ -1,0 +1,114 @@
+#include "etc_core/checkpoint/convert/bert/bert_config.h"
+
+#include <algorithm>
+
+#include "etc_core/base/error.h"
+
+namespace etc::convert {
+
+namespace {
+
+constexpr std::int64_t kMaxSize = 1 << 24;  // as in EtcConfig
+
+struct Reader {
+  const Json& json;
+  const std::string& where;
+
+  void size(const char* key, std::int64_t& field) const {
+    const auto found = json.find(key);
+    if (found == json.end()) return;
+    if (!found->is_number_integer() || *found < 1 || *found > kMaxSize) {
+      fail_usage(where, "{}: expected 1 … {}, got {}", key, kMaxSize, found->dump());
+    }
+    field = found->get<std::int64_t>();
+  }
+  void number(const char* key, double& field) const {
+    const auto found = json.find(key);
+    if (found == json.end()) return;
+    if (!found->is_number()) fail_usage(where, "{}: expected a number, got {}", key, found->dump());
+    field = found->get<double>();
+  }
+  bool flag(const char* key, bool& field) const {
+    const auto found = json.find(key);
+    if (found == json.end()) return false;
+    if (!found->is_boolean()) fail_usage(where, "{}: expected true or false, got {}", key, found->dump());
+    field = found->get<bool>();
+    return true;
+  }
+  void text(const char* key, std::string& field) const {
+    const auto found = json.find(key);
+    if (found == json.end()) return;
+    if (!found->is_string()) fail_usage(where, "{}: expected a string, got {}", key, found->dump());
+    field = found->get<std::string>();
+  }
+};
+
+}  // namespace
+
+BertConfig bert_config_from_json(const Json& json, const std::string& where) {
+  if (!json.is_object()) fail_usage(where, "expected an object with the sizes of the model");
+  for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"}) {
+    if (!json.contains(key)) fail_usage(where, "no {}: not the configuration of a BERT or RoBERTa model", key);
+  }
+  BertConfig config;
+  const Reader reader{json, where};
+  reader.size("vocab_size", config.vocab_size);
+  reader.size("hidden_size", config.hidden_size);
+  reader.size("num_hidden_layers", config.num_hidden_layers);
+  reader.size("num_attention_heads", config.num_attention_heads);
+  reader.size("intermediate_size", config.intermediate_size);
+  reader.size("max_position_embeddings", config.max_position_embeddings);
+  reader.size("type_vocab_size", config.type_vocab_size);
+  reader.text("hidden_act", config.hidden_act);
+  reader.number("hidden_dropout_prob", config.hidden_dropout_prob);
+  reader.number("attention_probs_dropout_prob", config.attention_probs_dropout_prob);
+  reader.number("initializer_range", config.initializer_range);
+  reader.number("layer_norm_eps", config.layer_norm_eps);
+  const bool says_mean = reader.flag("use_running_mean", config.use_running_mean);
+  if (!reader.flag("use_residual_attention", config.use_residual_attention)) config.use_residual_attention = says_mean;
+  std::string positions = "absolute";
+  reader.text("position_embedding_type", positions);
+  if (positions != "absolute") {
+    fail_usage(where, "position_embedding_type: expected absolute, got {} (its scores have no place in ETC)",
+               positions);
+  }
+  return config;
+}
+
+EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact) {
+  EtcConfig config = etc_config_preset("base");
+  for (const char* name : {"large", "small"}) {
+    const EtcConfig preset = etc_config_preset(name);
+    const bool same_size = preset.hidden_size == bert.hidden_size && preset.num_hidden_layers == bert.num_hidden_layers;
+    if (same_size) config = preset;
+  }
+  config.vocab_size = bert.vocab_size;
+  config.hidden_size = bert.hidden_size;
+  config.num_hidden_layers = bert.num_hidden_layers;
+  config.num_attention_heads = bert.num_attention_heads;
+  config.intermediate_size = bert.intermediate_size;
+  config.hidden_act = etc_activation(bert.hidden_act, "hidden_act");
+  config.hidden_dropout_prob = bert.hidden_dropout_prob;
+  config.attention_probs_dropout_prob = bert.attention_probs_dropout_prob;
+  config.initializer_range = bert.initializer_range;
+  config.use_residual_attention = bert.use_residual_attention;
+  config.use_running_mean = bert.use_running_mean;
+  if (exact) {
+    config.segment_vocab_size = std::max(config.segment_vocab_size, bert.type_vocab_size);
+    config.max_absolute_position_embeddings = bert.max_position_embeddings - bert.first_position(kind);
+    config.local_radius = std::max<std::int64_t>(1, config.max_absolute_position_embeddings - 1);
+  }
+  return config;
+}
+
+std::string etc_activation(const std::string& bert_activation, const std::string& where) {
+  for (const char* gelu : {"gelu", "gelu_new", "gelu_fast", "gelu_python", "gelu_pytorch_tanh"}) {
+    if (bert_activation == gelu) return "gelu";
+  }
+  for (const char* same : {"relu", "tanh", "linear"}) {
+    if (bert_activation == same) return same;
+  }
+  fail_usage(where, "activation {}: expected gelu, relu, tanh or linear", bert_activation);
+}
+
+}  // namespace etc::convert

@@ -1,0 +1,46 @@
+// The configuration of a BERT or RoBERTa checkpoint (bert_config.json, config.json), and the ETC configuration that
+// takes its weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "etc_core/base/json.h"
+#include "etc_core/nn/etc_config.h"
+
+namespace etc::convert {
+
+enum class BertKind { bert, roberta };
+
+struct BertConfig {
+  std::int64_t vocab_size = 0;
+  std::int64_t hidden_size = 768;
+  std::int64_t num_hidden_layers = 12;
+  std::int64_t num_attention_heads = 12;
+  std::int64_t intermediate_size = 3072;
+  std::string hidden_act = "gelu";
+  double hidden_dropout_prob = 0.1;
+  double attention_probs_dropout_prob = 0.1;
+  double initializer_range = 0.02;
+  std::int64_t max_position_embeddings = 512;
+  std::int64_t type_vocab_size = 16;
+  double layer_norm_eps = 1e-12;
+  bool use_residual_attention = false;  // RealFormer: also where only use_running_mean is said (etc-core 9.1)
+  bool use_running_mean = false;
+
+  // The first row of the position table that a token can have: RoBERTa counts from its padding id on.
+  std::int64_t first_position(BertKind kind) const { return kind == BertKind::roberta ? 2 : 0; }
+};
+
+// Other keys are ignored: these files are full of them. Throws UsageError naming key and what is wrong with it.
+BertConfig bert_config_from_json(const Json& json, const std::string& where);
+
+// An ETC configuration of the same sizes. What BERT does not decide (radius, distances, sharing) is that of the preset
+// with its hidden size and layers, else of "base".
+//   exact   absolute positions, and a window that covers every input BERT can read
+EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact);
+
+// The activation's name in an ETC configuration. Throws UsageError when ETC has none.
+std::string etc_activation(const std::string& bert_activation, const std::string& where);
+
+}  // namespace etc::convert

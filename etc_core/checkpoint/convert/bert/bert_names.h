@@ -1,0 +1,37 @@
+// Names of BERT's variables: TensorFlow's are the ones we speak of (etc-core 12.3), PyTorch's are translated.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "etc_core/checkpoint/convert/tensor_source.h"
+
+namespace etc::convert {
+
+struct BertName {
+  std::string name;         // "bert/encoder/layer_0/attention/self/query/kernel"; empty: no variable of BERT
+  bool transposed = false;  // stored [out, in]: a dense kernel of PyTorch
+};
+
+// The TensorFlow name of a variable.
+//   "bert.encoder.layer.0.output.dense.weight", "roberta.…", "encoder.layer.0.…" →
+//   bert/encoder/layer_0/output/dense/kernel "….LayerNorm.weight" or ".gamma" → …/LayerNorm/gamma;  "lm_head.…" and
+//   "cls.…" → cls/… names with slashes stay
+BertName bert_name(std::string_view stored);
+
+// The variables of a source by their TensorFlow names; what is none of BERT's is left out. Throws Error when two
+// stored names mean the same variable.
+struct BertVariable {
+  std::string stored;
+  bool transposed = false;
+  std::vector<std::int64_t> shape;  // as in TensorFlow: [in, out]
+};
+using BertVariables = std::map<std::string, BertVariable, std::less<>>;
+BertVariables bert_variables(const TensorSource& source);
+
+// Why a variable has no place in ETC, for the report.
+std::string why_left_out(std::string_view name, bool exact);
+
+}  // namespace etc::convert

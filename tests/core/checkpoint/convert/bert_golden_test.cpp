@@ -1,0 +1,398 @@
+// BERT with and without residual scores through an ETC configuration: golden files of kind `bert`, golden TensorFlow
+// checkpoints of BERT, and real BERT files against a BERT in double that itself agrees with the golden files.
+#include <cmath>
+#include <map>
+
+#include "etc_core/base/error.h"
+#include "etc_core/checkpoint/convert/bert/bert_names.h"
+#include "etc_core/checkpoint/convert/bert/lift.h"
+#include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "tests/core/checkpoint/convert/bert_model.h"
+#include "tests/golden/golden_case.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+using namespace etc;
+using namespace etc::convert;
+using test::BertInput;
+using test::GoldenFile;
+using test::GoldenReport;
+using test::Worst;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double kOutputTolerance = 1e-5;
+constexpr double kGradientTolerance = 1e-5;
+
+const std::string kPoolerKernel = "bert/pooler/dense/kernel", kPoolerBias = "bert/pooler/dense/bias";
+
+// A golden file of kind `bert`.
+struct BertGolden {
+  explicit BertGolden(const fs::path& path)
+      : file(path),
+        config(bert_config_from_json(parse_json(file.string_attribute("", "config_json"), path.string()),
+                                     path.filename().string())) {
+    const auto ids = file.read<std::int32_t>("inputs/input_ids");
+    input.batch = ids.shape.at(0);
+    input.length = ids.shape.at(1);
+    input.ids = ids.values;
+    input.mask = file.read<std::int32_t>("inputs/input_mask").values;
+    input.types = file.read<std::int32_t>("inputs/token_type_ids").values;
+  }
+
+  // Its weights as a TensorFlow checkpoint.
+  std::unique_ptr<TensorSource> checkpoint(const test::TemporaryFolder& folder) const {
+    TfBundleWriter writer;
+    std::vector<test::GoldenArray<float>> arrays;  // must live until the file is written
+    const auto names = test::data_sets_below(file, "weights");
+    arrays.reserve(names.size());
+    for (const std::string& name : names) {
+      arrays.push_back(file.read<float>("weights/" + name));
+      writer.add(name, arrays.back().shape, arrays.back().values.data());
+    }
+    writer.write(folder / "bert_model.ckpt");
+    return open_tensors(folder / "bert_model.ckpt");
+  }
+
+  GoldenFile file;
+  BertConfig config;
+  BertInput input;
+};
+
+// The pooler, which ETC does not have: p = tanh(x_0·W + b) of each sequence, in double.
+struct Pooler {
+  std::vector<double> kernel, bias;
+  std::int64_t hidden;
+
+  explicit Pooler(const GoldenFile& file)
+      : kernel(file.read<double>("weights/" + kPoolerKernel).values),
+        bias(file.read<double>("weights/" + kPoolerBias).values),
+        hidden(static_cast<std::int64_t>(bias.size())) {}
+  double weight(std::int64_t in, std::int64_t out) const { return kernel[static_cast<std::size_t>(in * hidden + out)]; }
+  std::vector<double> forward(const float* x) const {
+    std::vector<double> p = bias;
+    for (std::int64_t out = 0; out < hidden; ++out) {
+      double& sum = p[static_cast<std::size_t>(out)];
+      for (std::int64_t in = 0; in < hidden; ++in) sum += x[in] * weight(in, out);
+      sum = std::tanh(sum);
+    }
+    return p;
+  }
+};
+
+struct Figures {
+  Worst states, pooled, scores, gradients;
+};
+
+// Ours are [N, T, W]; the file has [B, N, queries, keys].
+void compare_scores(Figures& figures, const BertGolden& golden, const EtcConfig& config, std::int64_t layer,
+                    const Tensor& actual) {
+  const std::string name = fmt::format("layer_{}/scores", layer);
+  const auto expected = test::best_reference(golden.file, "", "outputs", name);
+  const std::int64_t L = golden.input.length, N = config.num_attention_heads, W = 2 * config.local_radius + 1;
+  std::vector<float> arranged(expected.values.size());
+  std::vector<bool> counts(expected.values.size());
+  for (std::size_t at = 0; at < arranged.size(); ++at) {
+    const auto i = static_cast<std::int64_t>(at);
+    const std::int64_t key = i % L, query = i / L % L, head = i / L / L % N, b = i / L / L / N;
+    arranged[at] =
+        actual.data()[(head * golden.input.batch * L + b * L + query) * W + key - query + config.local_radius];
+    counts[at] = golden.input.mask[static_cast<std::size_t>(b * L + key)] != 0;
+  }
+  figures.scores.compare(name, expected.values, arranged.data(), 1,
+                         [&](std::int64_t i) -> bool { return counts[static_cast<std::size_t>(i)]; });
+}
+
+// Sums of the gradients of all parameters that a variable of BERT was copied into.
+std::map<std::string, std::vector<double>> gradients_of_bert(const ParameterSet& parameters) {
+  std::map<std::string, std::vector<double>> sums;
+  const auto add = [&](const std::string& variable, const Parameter& parameter) {
+    std::vector<double>& sum = sums[variable];
+    sum.resize(static_cast<std::size_t>(parameter.size()));
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += parameter.grad.data()[i];
+  };
+  for (const auto& parameter : parameters.all()) {
+    if (!parameter->grad) continue;
+    const std::string& name = parameter->name;
+    if (name.ends_with("token_emb_lookup/embedding_table")) add("bert/embeddings/word_embeddings", *parameter);
+    if (name.ends_with("segment_emb_lookup/embedding_table")) add("bert/embeddings/token_type_embeddings", *parameter);
+    if (name == "position_emb_lookup_long/embedding_table") add("bert/embeddings/position_embeddings", *parameter);
+    if (const std::string variable = lifted_from(name); !variable.empty()) add(variable, *parameter);
+  }
+  return sums;
+}
+
+void compare_gradients(Figures& figures, const BertGolden& golden, const ParameterSet& parameters) {
+  const auto names = test::data_sets_below(golden.file, "grads");
+  std::map<std::string, std::vector<double>> expected;
+  double largest = 0;
+  for (const std::string& name : names) {
+    if (name == kPoolerKernel || name == kPoolerBias) continue;
+    expected[name] = test::best_reference(golden.file, "", "grads", name).values;
+    for (const double x : expected[name]) largest = std::max(largest, std::abs(x));
+  }
+  const auto sums = gradients_of_bert(parameters);
+  for (const auto& [name, values] : expected) {
+    CAPTURE(name);
+    REQUIRE(sums.count(name) == 1);
+    std::vector<float> actual;  // the segment table has more rows than there are token types
+    for (const double x : sums.at(name)) actual.push_back(static_cast<float>(x));
+    REQUIRE(actual.size() >= values.size());
+    for (std::size_t i = values.size(); i < actual.size(); ++i) REQUIRE(actual[i] == 0);
+    double own = largest / 100;
+    for (const double x : values) own = std::max(own, std::abs(x));
+    figures.gradients.compare(name, values, actual.data(), own);
+  }
+}
+
+// Lifts the checkpoint into `config`, runs it on the golden input and compares everything the file has.
+Figures run(const BertGolden& golden, const TensorSource& checkpoint, const EtcConfig& config) {
+  register_cpu_backend();
+  ParameterSet parameters;
+  LiftOptions lift;
+  lift.exact = true;
+  lift_bert(checkpoint, golden.config, config, nullptr, lift, parameters);
+  ParameterSet of_model;
+  EtcEncoder encoder(config, of_model);
+  for (const auto& parameter : of_model.all()) parameter->value = parameters.at(parameter->name).value;
+
+  Figures figures;
+  ForwardOptions options;
+  const bool has_scores = config.use_residual_attention;
+  options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
+    const std::string name = layer < 0 ? "embedding" : fmt::format("layer_{}/output", layer);
+    figures.states.compare(name, test::best_reference(golden.file, "", "outputs", name).values, of_long.data());
+    if (has_scores && layer >= 0) compare_scores(figures, golden, config, layer, scores.l2l);
+  };
+  const bool gradients = golden.file.has("grads");
+  Tape tape(gradients);
+  {
+    EtcOutput output = encoder.forward(tape, test::etc_input(golden.input, config), options);
+    const Tensor states = output.long_states.value();
+    figures.states.compare("sequence", test::best_reference(golden.file, "", "outputs", "sequence").values,
+                           states.data());
+    const Pooler pooler(golden.file);
+    const auto expected = test::best_reference(golden.file, "", "outputs", "pooled").values;
+    const std::int64_t hidden = config.hidden_size, length = golden.input.length;
+    std::vector<float> pooled;
+    if (gradients) {
+      const auto weights = golden.file.read<float>("loss/W_sequence").values;
+      std::copy(weights.begin(), weights.end(), output.long_states.grad().data());
+    }
+    for (std::int64_t b = 0; b < golden.input.batch; ++b) {
+      const std::vector<double> p = pooler.forward(states.data() + b * length * hidden);
+      pooled.insert(pooled.end(), p.begin(), p.end());
+      if (!gradients) continue;
+      // loss = … + sum(p∘w): d x_0 = (w∘(1 - p²))·Wᵀ
+      const auto weights = golden.file.read<double>("loss/W_pooled").values;
+      float* dx = output.long_states.grad().data() + b * length * hidden;
+      for (std::int64_t in = 0; in < hidden; ++in) {
+        double sum = 0;
+        for (std::int64_t out = 0; out < hidden; ++out) {
+          const double one = p[static_cast<std::size_t>(out)];
+          sum += weights[static_cast<std::size_t>(b * hidden + out)] * (1 - one * one) * pooler.weight(in, out);
+        }
+        dx[in] += static_cast<float>(sum);
+      }
+    }
+    figures.pooled.compare("pooled", expected, pooled.data());
+  }
+  if (gradients) {
+    tape.backward();
+    compare_gradients(figures, golden, of_model);
+  }
+  return figures;
+}
+
+void check(GoldenReport& report, const std::string& name, const BertGolden& golden, const Figures& figures) {
+  INFO(figures.states.where << " | " << figures.pooled.where << " | " << figures.scores.where << " | "
+                            << figures.gradients.where);
+  CHECK(figures.states.value <= kOutputTolerance);
+  CHECK(figures.pooled.value <= kOutputTolerance);
+  CHECK(figures.scores.value <= kOutputTolerance);
+  CHECK(figures.gradients.value <= kGradientTolerance);
+  const bool scores = golden.config.use_residual_attention;
+  report.row(name,
+             {figures.states.value, figures.pooled.value, scores ? std::optional(figures.scores.value) : std::nullopt,
+              golden.file.has("grads") ? std::optional(figures.gradients.value) : std::nullopt});
+}
+
+// The configurations a BERT is run through: a window that just covers the input or is wider, everything separate or
+// shared, with relative tables (at zero) or without.
+std::vector<std::pair<std::string, EtcConfig>> configurations(const BertGolden& golden) {
+  EtcConfig separate = etc_config_for(golden.config, BertKind::bert, true);
+  EtcConfig shared = separate;
+  shared.local_radius = std::max<std::int64_t>(1, golden.input.length - 1);
+  shared.share_qkv_projections = true;
+  shared.share_att_output_projection = true;
+  shared.relative_vocab_size.reset();
+  shared.relative_pos_max_distance = 0;
+  EtcConfig split = separate;
+  split.share_kv_projections = true;
+  split.share_feed_forward_params = false;
+  return {{"separate", separate}, {"shared", shared}, {"split", split}};
+}
+
+}  // namespace
+
+TEST_CASE("BERT and its RealFormer run through ETC as published, forward and backward", "[convert][golden]") {
+  const auto files = test::model_files("bert");
+  if (files.empty()) return;
+  GoldenReport report("BERT through ETC, worst difference", {"states", "pooled", "scores", "gradients"});
+  for (const fs::path& path : files) {
+    CAPTURE(path.string());
+    const test::TemporaryFolder folder;
+    const BertGolden golden(path);
+    const auto checkpoint = golden.checkpoint(folder);
+    for (const auto& [name, config] : configurations(golden)) {
+      check(report, path.stem().string() + " " + name, golden, run(golden, *checkpoint, config));
+    }
+  }
+}
+
+TEST_CASE("TensorFlow checkpoints of BERT give the golden outputs", "[convert][golden]") {
+  const auto folder = test::golden_folder();
+  GoldenReport report("BERT checkpoints, worst difference", {"states", "pooled", "scores", "gradients"});
+  int found = 0;
+  if (folder && fs::exists(*folder / "ckpt")) {
+    for (const auto& entry : fs::directory_iterator(*folder / "ckpt")) {
+      const fs::path file = *folder / (entry.path().filename().string() + ".h5");
+      if (!fs::exists(entry.path() / "bert_config.json") || !fs::exists(file)) continue;
+      CAPTURE(file.string());
+      const BertGolden golden(file);
+      // The configuration of the checkpoint says use_running_mean only, as RealFormer's own do.
+      const BertConfig config =
+          bert_config_from_json(read_json_file(entry.path() / "bert_config.json"), "bert_config.json");
+      REQUIRE(config.use_residual_attention == golden.config.use_residual_attention);
+      const EtcConfig etc = etc_config_for(config, BertKind::bert, true);
+      check(report, entry.path().filename().string(), golden, run(golden, *open_tensors(entry.path()), etc));
+      ++found;
+    }
+  }
+  if (found == 0) test::skip("no BERT checkpoints with golden outputs");
+}
+
+namespace {
+
+double worst_difference(const reference::realformer::Matrix& expected, const float* actual) {
+  double worst = 0;
+  for (const auto& row : expected) {
+    for (const double x : row) worst = std::max(worst, std::abs(x - *actual++));
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("the BERT in double that real files are compared with gives the published numbers", "[convert][golden]") {
+  for (const fs::path& path : test::model_files("bert")) {
+    CAPTURE(path.string());
+    const BertGolden golden(path);
+    const auto read = [&](const std::string& name) { return golden.file.read<double>("weights/" + name).values; };
+    const auto expected = golden.file.read<double>("outputs64/sequence").values;
+    const std::int64_t length = golden.input.length, hidden = golden.config.hidden_size;
+    for (std::int64_t b = 0; b < golden.input.batch; ++b) {
+      // Without padding: the sequence up to its last valid token, if all of those before it are valid, too.
+      std::vector<std::int32_t> ids, types;
+      const auto first = static_cast<std::size_t>(b * length);
+      for (std::size_t i = first; i < first + static_cast<std::size_t>(length) && golden.input.mask[i] != 0; ++i) {
+        ids.push_back(golden.input.ids[i]);
+        types.push_back(golden.input.types[i]);
+      }
+      const auto valid =
+          std::count(golden.input.mask.begin() + b * length, golden.input.mask.begin() + (b + 1) * length, 1);
+      if (valid != static_cast<std::int64_t>(ids.size())) continue;
+      const auto states = test::reference_bert(golden.config, read, ids, types, false);
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        for (std::size_t j = 0; j < states[i].size(); ++j) {
+          const std::size_t at = (first + i) * static_cast<std::size_t>(hidden) + j;
+          REQUIRE(std::abs(states[i][j] - expected[at]) < 1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("real BERT checkpoints, every form of file, give the hidden states of their formulas", "[convert][golden]") {
+  register_cpu_backend();
+  const auto data = test::real_data_folder();
+  GoldenReport report("real BERT checkpoints, worst difference of hidden states", {"tanh gelu", "erf gelu"});
+  int found = 0;
+  if (data && fs::exists(*data / "checkpoints")) {
+    for (const auto& entry : fs::directory_iterator(*data / "checkpoints")) {
+      std::vector<fs::path> files;
+      fs::path config_file;
+      for (const auto& file : fs::directory_iterator(entry.path())) {
+        const std::string name = file.path().filename().string();
+        if (name == "model.safetensors" || name == "pytorch_model.bin") files.push_back(file.path());
+        if (name.ends_with(".index")) files.push_back(fs::path(file.path()).replace_extension());
+        if (name == "config.json" || name == "bert_config.json") config_file = file.path();
+      }
+      if (config_file.empty()) continue;
+      const BertConfig bert = bert_config_from_json(read_json_file(config_file), config_file.string());
+      const EtcConfig config = etc_config_for(bert, BertKind::bert, true);
+      BertInput input;
+      input.batch = 1;
+      input.length = std::min<std::int64_t>(40, bert.max_position_embeddings);
+      for (std::int32_t i = 0; i < input.length; ++i) {
+        input.ids.push_back(i * 37 % static_cast<std::int32_t>(bert.vocab_size));
+        input.types.push_back(i * 2 < input.length ? 0 : 1);
+        input.mask.push_back(1);
+      }
+      for (const fs::path& file : files) {
+        CAPTURE(file.string());
+        const auto source = open_tensors(file);
+        ParameterSet parameters;
+        LiftOptions options;
+        options.exact = true;
+        lift_bert(*source, bert, config, nullptr, options, parameters);
+        ParameterSet of_model;
+        EtcEncoder encoder(config, of_model);
+        for (const auto& parameter : of_model.all()) parameter->value = parameters.at(parameter->name).value;
+        Tape tape(false);
+        const Tensor states = encoder.forward(tape, test::etc_input(input, config), {}).long_states.value();
+
+        // The variables once more, by the names they have in the file, transposed here.
+        const auto read = [&](const std::string& name) {
+          std::string stored = name;
+          bool transposed = false;
+          if (source->tensors().count(name) == 0) {
+            stored = name.substr(5);  // without "bert/"
+            std::replace(stored.begin(), stored.end(), '/', '.');
+            const auto swap = [&](const std::string& from, const std::string& to) {
+              const std::size_t at = stored.find(from);
+              if (at != std::string::npos) stored.replace(at, from.size(), to);
+            };
+            transposed = stored.ends_with(".kernel");
+            swap("encoder.layer_", "encoder.layer.");
+            swap(".kernel", ".weight");
+            swap(".gamma", ".weight");
+            swap(".beta", ".bias");
+            if (stored.ends_with("_embeddings")) stored += ".weight";
+          }
+          const SourceTensor& tensor = source->at(stored);
+          std::vector<float> floats(static_cast<std::size_t>(tensor.count()));
+          source->read_floats(stored, floats.data());
+          std::vector<double> numbers(floats.begin(), floats.end());
+          if (transposed) {
+            const auto out = static_cast<std::size_t>(tensor.shape[0]), in = static_cast<std::size_t>(tensor.shape[1]);
+            for (std::size_t i = 0; i < in; ++i) {
+              for (std::size_t j = 0; j < out; ++j) numbers[i * out + j] = floats[j * in + i];
+            }
+          }
+          return numbers;
+        };
+        const double tanh_form =
+            worst_difference(test::reference_bert(bert, read, input.ids, input.types, false), states.data());
+        const double erf_form =
+            worst_difference(test::reference_bert(bert, read, input.ids, input.types, true), states.data());
+        CHECK(tanh_form <= kOutputTolerance);
+        report.row(entry.path().filename().string() + " " + file.filename().string(), {tanh_form, erf_form});
+        ++found;
+      }
+    }
+  }
+  if (found == 0) test::skip("no real BERT checkpoints");
+}
