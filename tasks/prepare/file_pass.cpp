@@ -84,8 +84,8 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
     if (!end.fault) end.fault = window.end_fault;
   };
 
-  Window done;                             // converted, not delivered yet
-  Window current = read_window(slicer);    // read, not converted yet
+  Window done;                           // converted, not delivered yet
+  Window current = read_window(slicer);  // read, not converted yet
   while (!current.records.empty() || current.end_fault) {
     Window next;
     // Task 0 delivers the window before and reads the one behind while the others convert this one.

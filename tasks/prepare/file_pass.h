@@ -20,8 +20,8 @@ struct PassRecord {
 };
 
 struct PassCallbacks {
-  std::function<void(PassRecord&&)> record;                // in source order, one at a time, but from any thread
-  std::function<void(std::int64_t file_bytes)> progress;   // bytes of the file read so far; may throw to stop
+  std::function<void(PassRecord&&)> record;               // in source order, one at a time, but from any thread
+  std::function<void(std::int64_t file_bytes)> progress;  // bytes of the file read so far; may throw to stop
 };
 
 struct PassEnd {

@@ -51,8 +51,8 @@ class Run {
   Counts execute() {
     check_paths();
     for (const fs::path& input : options_.inputs) {
-      sources_.push_back({input.filename().string(), static_cast<std::int64_t>(fs::file_size(input)),
-                          data::sha256_of_file(input)});
+      sources_.push_back(
+          {input.filename().string(), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)});
       total_bytes_ += sources_.back().bytes;
     }
     Progress progress("prepare", total_bytes_ / kMegabyte, "MB");
@@ -176,7 +176,8 @@ class Run {
     PassCallbacks callbacks;
     callbacks.record = [&](PassRecord&& record) { take_record(std::move(record), i, sink, counts, add_row); };
     callbacks.progress = [&](std::int64_t bytes) {
-      progress_->update((bytes_before_ + bytes) / kMegabyte, fmt::format("{} records", counts_.records + counts.records));
+      progress_->update((bytes_before_ + bytes) / kMegabyte,
+                        fmt::format("{} records", counts_.records + counts.records));
       stop_if_asked();
     };
     const PassEnd end = pass_over_file(preparation_, options_.inputs[i], callbacks);
@@ -202,8 +203,7 @@ class Run {
   }
 
   template <typename AddRow>
-  void take_record(PassRecord&& record, std::size_t file, const Sink& sink, Counts& counts,
-                   const AddRow& add_row) {
+  void take_record(PassRecord&& record, std::size_t file, const Sink& sink, Counts& counts, const AddRow& add_row) {
     Converted& converted = record.converted;
     FaultList& faults = converted.faults;
     ++counts.records;
@@ -249,9 +249,10 @@ class Run {
 
   void stop_if_asked() const {
     if (!StopSignal::requested()) return;
-    throw Interrupted(fmt::format("prepare: stopped by {}; {} of {} input files are finished and kept, the same command "
-                                  "goes on from there",
-                                  StopSignal::name(), part_counts_.size(), options_.inputs.size()));
+    throw Interrupted(
+        fmt::format("prepare: stopped by {}; {} of {} input files are finished and kept, the same command "
+                    "goes on from there",
+                    StopSignal::name(), part_counts_.size(), options_.inputs.size()));
   }
 
   const Preparation& preparation_;

@@ -38,7 +38,7 @@ Truncation truncate(const TokenizedRecord& tokens, const PrepareConfig& config);
 // n_l long and n_g global elements; what they mean is the table of task-wikihop 2.5.
 struct Features {
   std::vector<std::int64_t> long_token_ids, long_token_type_ids, long_sentence_ids, long_paragraph_ids,
-      long_paragraph_breakpoints, l2g_linked_ids;                                               // [n_l]
+      long_paragraph_breakpoints, l2g_linked_ids;                                                   // [n_l]
   std::vector<std::int64_t> global_token_ids, global_token_type_ids, global_paragraph_breakpoints;  // [n_g]
   std::vector<bool> mentioned;  // [candidates]: has a mention in the kept sentences
 };

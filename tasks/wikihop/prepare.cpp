@@ -34,11 +34,12 @@ void check_lengths(const TokenizedRecord& tokens, const Truncation& truncation, 
   const auto documents = static_cast<std::int64_t>(tokens.documents.size());
   const std::int64_t length = candidates + tokens.query_tokens() + documents + truncation.sentences_after;
   if (length > config.global_seq_len) {
-    faults.reject("supports", "global_overflow",
-                  fmt::format("{} global tokens exceed global_seq_len={}: {} candidates + {} query tokens + {} documents "
-                              "+ {} sentences",
-                              length, config.global_seq_len, candidates, tokens.query_tokens(), documents,
-                              truncation.sentences_after));
+    faults.reject(
+        "supports", "global_overflow",
+        fmt::format("{} global tokens exceed global_seq_len={}: {} candidates + {} query tokens + {} documents "
+                    "+ {} sentences",
+                    length, config.global_seq_len, candidates, tokens.query_tokens(), documents,
+                    truncation.sentences_after));
   }
   if (truncation.removal_order.empty()) return;
   faults.warn_quietly("supports", "truncated",
@@ -68,14 +69,16 @@ WikihopPreparation::WikihopPreparation(const PrepareConfig& config, std::unique_
                                        std::unique_ptr<data::SentenceSplitter> splitter)
     : config_(config), tokenizer_(std::move(tokenizer)), splitter_(std::move(splitter)) {
   if (tokenizer_->kind() != kSentencePiece && !tokenizer_->lower_case()) {
-    fail_usage(kWhere, "do_lower_case: WikiHop needs lower-casing with a WordPiece vocabulary, because candidates are "
-                       "lower case (leave do_lower_case at true)");
+    fail_usage(kWhere,
+               "do_lower_case: WikiHop needs lower-casing with a WordPiece vocabulary, because candidates are "
+               "lower case (leave do_lower_case at true)");
   }
   const Json special_ids = json_of(config_.special_ids);
   for (const auto& [name, id] : special_ids.items()) {
     if (id.get<std::int32_t>() >= tokenizer_->vocab_size()) {
-      fail_usage(kWhere, "special_ids: {} {} is not in the vocabulary of {} entries (use a vocabulary with reserved "
-                         "entries at the front, or set special_ids)",
+      fail_usage(kWhere,
+                 "special_ids: {} {} is not in the vocabulary of {} entries (use a vocabulary with reserved "
+                 "entries at the front, or set special_ids)",
                  name, id.get<std::int32_t>(), tokenizer_->vocab_size());
     }
   }

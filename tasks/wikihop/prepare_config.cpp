@@ -61,7 +61,8 @@ PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
   config.long_seq_len = integer_setting(settings, "long_seq_len", 1, std::numeric_limits<std::int32_t>::max());
   // Global indices are stored in 16 bits.
   config.global_seq_len = integer_setting(settings, "global_seq_len", 1, std::numeric_limits<std::int16_t>::max());
-  config.max_num_sentences = integer_setting(settings, "max_num_sentences", 0, std::numeric_limits<std::int32_t>::max());
+  config.max_num_sentences =
+      integer_setting(settings, "max_num_sentences", 0, std::numeric_limits<std::int32_t>::max());
   config.parity = read_parity(word_setting(settings, "parity"));
   config.special_ids = read_special_ids(settings.at("special_ids"));
   config.labels_required = labels_required;

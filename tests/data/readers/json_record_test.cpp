@@ -1,0 +1,178 @@
+#include "data/readers/json_record.h"
+
+#include <optional>
+
+#include "etc_core/base/files.h"
+#include "etc_core/base/memory_ledger.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/mutate.h"
+
+using namespace etc;
+using namespace etc::data;
+
+namespace {
+
+RecordSlice slice_of(const std::string& text, const std::string& cut_short = "") {
+  RecordSlice slice;
+  slice.begin = {100, 3, 7};
+  slice.text = text;
+  slice.cut_short = cut_short;
+  std::int64_t open = 0;
+  for (const char c : text) {
+    open += (c == '[' || c == '{') - (c == ']' || c == '}');
+    slice.depth = std::max(slice.depth, open);
+  }
+  return slice;
+}
+
+JsonRecord parse(const std::string& text) {
+  RecordSlice slice = slice_of(text);
+  return parse_record(slice);
+}
+
+std::optional<InputFault> fault_of(const std::string& text, const std::string& cut_short = "") {
+  RecordSlice slice = slice_of(text, cut_short);
+  try {
+    parse_record(slice);
+  } catch (const InputFault& fault) {
+    return fault;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("a record's values arrive with their types", "[readers]") {
+  const JsonRecord record =
+      parse(R"({"s": "\u00e9\n", "n": [1, -2, 2.5, 18446744073709551615, true, null], "o": {"": []}})");
+  REQUIRE(record.notes.empty());
+  REQUIRE(record.value ==
+          Json::parse(R"({"s": "é\n", "n": [1, -2, 2.5, 18446744073709551615, true, null], "o": {"": []}})"));
+  REQUIRE(record.begin.line == 3);
+  REQUIRE(parse("17").value == 17);
+}
+
+TEST_CASE("of duplicate keys the last one is taken and each is noted with its path", "[readers]") {
+  const JsonRecord record = parse(R"({"a": 1, "b": [{"c": 1, "c": 2}], "a": 3})");
+  REQUIRE(record.value == Json::parse(R"({"a": 3, "b": [{"c": 2}]})"));
+  REQUIRE(record.notes.size() == 2);
+  REQUIRE(record.notes[0].kind == JsonNote::Kind::duplicate_key);
+  REQUIRE(record.notes[0].field == "b[0].c");
+  REQUIRE(record.notes[1].field == "a");
+}
+
+TEST_CASE("half surrogate pairs are noted with their field and read as U+FFFD", "[readers]") {
+  const JsonRecord record =
+      parse(R"({"a": "x\ud800y", "b": ["\uDC00", "\ud83d\ude00", "\\ud800"], "c": "\ufffd", "d\udfff": 1})");
+  REQUIRE(record.value["a"] == "x\uFFFDy");
+  REQUIRE(record.value["b"] == Json({"\uFFFD", "😀", "\\ud800"}));
+  std::vector<std::string> fields;
+  for (const JsonNote& note : record.notes) {
+    REQUIRE(note.kind == JsonNote::Kind::unpaired_surrogate);
+    fields.push_back(note.field);
+  }
+  REQUIRE(fields == std::vector<std::string>{"a", "b[0]", "d\uFFFD"});
+}
+
+TEST_CASE("a number out of range makes the record unreadable, not the file", "[readers]") {
+  for (const char* text : {R"({"a": 123456789012345678901234567890})", R"({"a": -1e999})"}) {
+    CAPTURE(text);
+    const JsonRecord record = parse(text);
+    REQUIRE(record.value.is_null());
+    REQUIRE(record.notes.size() == 1);
+    REQUIRE(record.notes[0].kind == JsonNote::Kind::number_out_of_range);
+  }
+}
+
+TEST_CASE("what is not JSON or not UTF-8 is a fault with byte, line and column", "[readers]") {
+  struct Case {
+    std::string text;
+    const char* code;
+    std::int64_t offset, line, column;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{R"({"a": NaN})", "json_syntax", 106, 3, 13, "invalid literal"},
+           Case{R"({"a": -Infinity})", "json_syntax", 107, 3, 14, "invalid number"},
+           Case{"{\"a\": 1,\n \"b\" 2}", "json_syntax", 114, 4, 6, "unexpected number literal"},
+           Case{R"({"a": 01})", "json_syntax", 107, 3, 14, "unexpected number literal"},
+           Case{R"({"a": 'b'})", "json_syntax", 106, 3, 13, "invalid literal"},
+           Case{R"({"a": ]})", "json_syntax", 106, 3, 13, "unexpected ']'"},
+           Case{R"({"a": "\x"})", "json_syntax", 108, 3, 15, "forbidden character after backslash"},
+           Case{"{\"a\": \"b\tc\"}", "json_syntax", 108, 3, 15, "control character"},
+           Case{"tru", "json_syntax", 103, 3, 10, "invalid literal"},
+           Case{"{\"a\": \"\xc3(\"}", "utf8_invalid", 107, 3, 14, "not well-formed UTF-8"},
+           Case{"{\"a\": \"\xed\xa0\x80\"}", "utf8_invalid", 107, 3, 14, "not well-formed UTF-8"},
+           Case{std::string("{\"a\": 1\0}", 9), "json_syntax", 107, 3, 14, "unexpected zero byte"},
+       }) {
+    CAPTURE(c.text);
+    const auto fault = fault_of(c.text);
+    REQUIRE(fault);
+    CAPTURE(fault->what());
+    CHECK(fault->code() == c.code);
+    CHECK(fault->where().byte_offset == c.offset);
+    CHECK(fault->where().line == c.line);
+    CHECK(fault->where().column == c.column);
+    CHECK_THAT(fault->what(), Catch::Contains(c.message));
+  }
+}
+
+TEST_CASE("a cut record is a fault at its end, or where its text went wrong before", "[readers]") {
+  const auto at_end = fault_of(R"({"a": "b)", "the file ends inside a record");
+  REQUIRE(at_end);
+  REQUIRE(at_end->where().byte_offset == 108);
+  REQUIRE_THAT(at_end->what(), Catch::Contains("the file ends inside a record"));
+  const auto before = fault_of(R"({"a": "b, "c": "d"}, {"a": "x"}])", "the file ends inside a record");
+  REQUIRE(before);
+  REQUIRE(before->where().byte_offset == 111);
+  REQUIRE_THAT(before->what(), Catch::Contains("not valid JSON"));
+  REQUIRE(fault_of("1", "the file ends inside a record"));  // valid alone, but the array goes on
+  const auto inside_character = fault_of("{\"a\": \"\xe2\x82", "the file ends inside a record");
+  REQUIRE(inside_character);
+  REQUIRE(inside_character->code() == "json_syntax");
+}
+
+TEST_CASE("nesting 10,000 and 1,000,000 deep is read without a stack to match", "[readers]") {
+  for (const std::size_t depth : {std::size_t{10000}, std::size_t{1000000}}) {
+    const std::string nested = std::string(depth, '[') + std::string(depth, ']');
+    const JsonRecord record = parse(R"({"id": "x", "deep": )" + nested + "}");
+    REQUIRE(record.value["id"] == "x");
+    REQUIRE(record.value["deep"].is_array());
+  }
+  // Brackets that never close are found by the grammar check, which keeps its levels on the heap, too.
+  REQUIRE(fault_of(std::string(1000000, '['), "the file ends inside a record"));
+}
+
+TEST_CASE("a record of 100 MB takes a bounded multiple of its size", "[readers]") {
+  const std::int64_t before = memory_ledger::process_peak_bytes();
+  const std::size_t size = 100u << 20;
+  RecordSlice slice = slice_of("");
+  slice.text.reserve(size + 100);
+  slice.text = "{\"id\": \"x\", \"supports\": [\"";
+  slice.text.append(size, 'a');
+  slice.text += "\"]}";
+  slice.depth = 2;
+  const JsonRecord record = parse_record(slice);
+  REQUIRE(record.value["supports"][0].get_ref<const std::string&>().size() == size);
+  // The text, the parser's index (a word for every few bytes) and strings, and our copy.
+  REQUIRE(memory_ledger::process_peak_bytes() - before < static_cast<std::int64_t>(9 * size));
+}
+
+TEST_CASE("mutated records give a value or a fault, never a crash", "[readers]") {
+  const std::string text =
+      R"({"id": "WH_train_1", "query": "country x\u00e9", "answer": "a", "candidates": ["a", "b"], "supports": )"
+      R"(["He left . \ud83d\ude00 She came .", "No. 5 \"quoted\" text\\"], "annotations": [["follows", 1.5e3]]})";
+  int values = 0, faults = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    RecordSlice slice = slice_of(test::mutate(text, seed));
+    try {
+      parse_record(slice);
+      ++values;
+    } catch (const InputFault&) {
+      ++faults;
+    }
+  }
+  REQUIRE(values > 0);
+  REQUIRE(faults > 0);
+}
