@@ -146,6 +146,23 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+// What dropout adds, and what a batch pays once for its tiles.
+void add_extras(std::vector<Item>& items, const AttentionCase& c, const std::shared_ptr<const Structure>& structure) {
+  AttentionCase dropped = c;
+  dropped.dropout = 0.1f;
+  auto problem = std::make_shared<AttentionProblem>(dropped, structure, Side::long_side);
+  items.push_back({"long, " + c.name + ": forward, dropout 0.1",
+                   problem->useful_operations(2),
+                   [problem] { problem->forward(); },
+                   {}});
+  items.push_back({"long, " + c.name + ": backward, dropout 0.1",
+                   problem->useful_operations(5),
+                   [problem] { problem->backward(); },
+                   {}});
+  items.push_back(
+      {c.name + ": tiles of both operators from labels", 0.0, [structure] { structure->build_tiles(); }, {}});
+}
+
 double now(bool cpu_time, int threads) {
   timespec time{};
   clock_gettime(cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
@@ -226,6 +243,7 @@ void run(const Options& options) {
       items.push_back(blocked_products(c, problem, false));
       items.push_back(blocked_products(c, problem, true));
       add_operator(items, c, structure, Side::long_side);
+      if (c.globals[0] > 0) add_extras(items, c, structure);
     }
     for (const AttentionCase& c : {with_globals, hard}) {
       add_operator(items, c, std::make_shared<const Structure>(c), Side::global_side);

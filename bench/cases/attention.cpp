@@ -66,7 +66,11 @@ std::uint8_t scattered_label(const AttentionCase& c, std::uint64_t key_of_type, 
 
 }  // namespace
 
-Structure::Structure(const AttentionCase& c) : long_offsets(offsets(c.lengths)), global_offsets(offsets(c.globals)) {
+Structure::Structure(const AttentionCase& c)
+    : long_offsets(offsets(c.lengths)),
+      global_offsets(offsets(c.globals)),
+      radius_(c.radius),
+      relative_labels_(c.relative_labels) {
   for (int t = 0; t < sparse::kAttentionTypes && c.labels != Labels::none; ++t) {
     const auto type = static_cast<sparse::AttentionType>(t);
     const bool from_long = type == sparse::AttentionType::l2l || type == sparse::AttentionType::l2g;
@@ -88,21 +92,29 @@ Structure::Structure(const AttentionCase& c) : long_offsets(offsets(c.lengths)),
       }
     }
   }
+  long_tiles = sparse::build_long_tiles(tensors());
+  global_tiles = sparse::build_global_tiles(tensors());
+}
+
+sparse::LabelTensors Structure::tensors() const {
   const auto data = [&](sparse::AttentionType type) {
     const auto& tensor = labels[static_cast<int>(type)];
     return tensor.empty() ? nullptr : tensor.data();
   };
-  const sparse::LabelTensors tensors{static_cast<std::int64_t>(c.lengths.size()),
-                                     long_offsets.data(),
-                                     global_offsets.data(),
-                                     c.radius,
-                                     c.relative_labels,
-                                     data(sparse::AttentionType::l2l),
-                                     data(sparse::AttentionType::l2g),
-                                     data(sparse::AttentionType::g2g),
-                                     data(sparse::AttentionType::g2l)};
-  long_tiles = sparse::build_long_tiles(tensors);
-  global_tiles = sparse::build_global_tiles(tensors);
+  return {static_cast<std::int64_t>(long_offsets.size()) - 1,
+          long_offsets.data(),
+          global_offsets.data(),
+          radius_,
+          relative_labels_,
+          data(sparse::AttentionType::l2l),
+          data(sparse::AttentionType::l2g),
+          data(sparse::AttentionType::g2g),
+          data(sparse::AttentionType::g2l)};
+}
+
+void Structure::build_tiles() const {
+  sparse::build_long_tiles(tensors());
+  sparse::build_global_tiles(tensors());
 }
 
 const sparse::TypeTiles& Structure::tiles(sparse::AttentionType type) const {

@@ -49,6 +49,13 @@ struct Structure {
   std::int64_t longs() const { return long_offsets.back(); }      // T
   std::int64_t globals() const { return global_offsets.back(); }  // U
   const sparse::TypeTiles& tiles(sparse::AttentionType type) const;
+
+  // Builds the tiles once more, to time it.
+  void build_tiles() const;
+
+ private:
+  sparse::LabelTensors tensors() const;
+  std::int64_t radius_ = 0, relative_labels_ = 0;
 };
 
 enum class Side { long_side, global_side };

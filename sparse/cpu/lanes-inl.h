@@ -23,6 +23,7 @@ using FloatMask = hn::Mask<FloatTag>;
 using IntTag = hn::RebindToSigned<FloatTag>;
 using UintTag = hn::RebindToUnsigned<FloatTag>;
 using UintVec = hn::Vec<UintTag>;
+using WideTag = hn::RepartitionToWide<UintTag>;
 
 // Logits are kept in base 2 (multiplied by log2 e), so that a softmax weight is one power of two: no reduction by ln 2.
 inline constexpr float kLog2E = 1.44269504f;
@@ -73,14 +74,21 @@ HWY_INLINE FloatVec look_up(const float* table, std::uint32_t label, const std::
   return hn::GatherIndex(d, table, index);
 }
 
-// The high and low words of a * m for every lane.
-HWY_INLINE void multiply_wide(UintVec a, UintVec m, UintVec& high, UintVec& low) {
-  const UintTag d;
-  const hn::RepartitionToWide<UintTag> wide;
-  const auto even = hn::MulEven(a, m);
-  const auto odd = hn::MulEven(hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, a))), m);
-  high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even)));
-  low = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
+// Ten rounds of Philox4x32 on the even 32-bit lanes of each 64-bit lane. The odd halves hold rubbish throughout:
+// products and exclusive ors of the even halves never see it, and so nothing has to be moved between lanes.
+HWY_INLINE void philox_even_lanes(hn::Vec<WideTag>* c, std::uint64_t key) {
+  const WideTag d;
+  const UintTag d32;
+  const UintVec m0 = hn::Set(d32, 0xD2511F53u), m1 = hn::Set(d32, 0xCD9E8D57u);
+  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+    const auto p0 = hn::MulEven(hn::BitCast(d32, c[0]), m0);
+    const auto p1 = hn::MulEven(hn::BitCast(d32, c[2]), m1);
+    c[0] = hn::Xor3(hn::ShiftRight<32>(p1), c[1], hn::Set(d, std::uint64_t{k0}));
+    c[1] = p1;
+    c[2] = hn::Xor3(hn::ShiftRight<32>(p0), c[3], hn::Set(d, std::uint64_t{k1}));
+    c[3] = p0;
+  }
 }
 
 // keep[j], bit i: whether dropout keeps pair (query first_query + i, key first_key + j); bits exactly as dropout_block
@@ -88,33 +96,28 @@ HWY_INLINE void multiply_wide(UintVec a, UintVec m, UintVec& high, UintVec& low)
 HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::uint32_t first_query,
                                   std::uint32_t first_key, std::int64_t keys, std::uint32_t threshold,
                                   std::uint16_t* keep) {
-  const UintTag d;
-  const UintVec m0 = hn::Set(d, 0xD2511F53u), m1 = hn::Set(d, 0xCD9E8D57u);
-  const UintVec least = hn::Set(d, threshold);
+  const WideTag d;
+  const UintTag d32;
+  const UintVec least = hn::Set(d32, threshold);
   std::fill_n(keep, keys, std::uint16_t{0});
   const std::int64_t end = static_cast<std::int64_t>(first_key) + keys;
   for (std::uint32_t block = first_key / 4; static_cast<std::int64_t>(block) * 4 < end; ++block) {
     for (int part = 0; part < kParts; ++part) {
-      UintVec c[4] = {hn::Set(d, block), hn::Iota(d, first_query + static_cast<std::uint32_t>(part * kLanes)),
-                      hn::Set(d, head), hn::Zero(d)};
-      std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-      for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-        UintVec high0, low0, high1, low1;
-        multiply_wide(c[0], m0, high0, low0);
-        multiply_wide(c[2], m1, high1, low1);
-        c[0] = hn::Xor(hn::Xor(high1, c[1]), hn::Set(d, k0));
-        c[1] = low1;
-        c[2] = hn::Xor(hn::Xor(high0, c[3]), hn::Set(d, k1));
-        c[3] = low0;
-      }
+      const auto queries = hn::BitCast(d, hn::Iota(d32, first_query + static_cast<std::uint32_t>(part * kLanes)));
+      hn::Vec<WideTag> even[4] = {hn::Set(d, std::uint64_t{block}), queries, hn::Set(d, std::uint64_t{head}),
+                                  hn::Zero(d)};
+      hn::Vec<WideTag> odd[4] = {even[0], hn::ShiftRight<32>(queries), even[2], even[3]};
+      philox_even_lanes(even, key);
+      philox_even_lanes(odd, key);
       for (std::int64_t word = 0; word < 4; ++word) {
         const std::int64_t j = static_cast<std::int64_t>(block) * 4 + word - first_key;
         if (j < 0 || j >= keys) continue;
+        const UintVec bits = hn::OddEven(hn::BitCast(d32, hn::ShiftLeft<32>(odd[word])), hn::BitCast(d32, even[word]));
         std::uint8_t bytes[8] = {};
-        hn::StoreMaskBits(d, hn::Eq(hn::Max(c[word], least), c[word]), bytes);  // word >= least
-        std::uint16_t bits;
-        std::memcpy(&bits, bytes, sizeof(bits));
-        keep[j] = static_cast<std::uint16_t>(keep[j] | bits << (part * kLanes));
+        hn::StoreMaskBits(d32, hn::Eq(hn::Max(bits, least), bits), bytes);  // bits >= least
+        std::uint16_t kept;
+        std::memcpy(&kept, bytes, sizeof(kept));
+        keep[j] = static_cast<std::uint16_t>(keep[j] | kept << (part * kLanes));
       }
     }
   }
