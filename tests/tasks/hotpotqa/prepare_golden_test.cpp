@@ -6,6 +6,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
+#include "tests/tasks/padded.h"
 #include "tests/tasks/raw_records.h"
 
 using namespace etc;
@@ -39,18 +40,6 @@ struct Group {
   }
   bool has(const std::string& feature) const { return file.has(name + "/features/" + feature); }
 };
-
-// The golden array holds the reference's padding behind the real length.
-void require_padded(const Numbers& golden, const Numbers& ours, std::int64_t padding) {
-  REQUIRE(ours.size() <= golden.size());
-  Numbers padded = ours;
-  padded.resize(golden.size(), padding);
-  for (std::size_t i = 0; i < golden.size(); ++i) {
-    if (padded[i] == golden[i]) continue;
-    CAPTURE(i);
-    REQUIRE(padded[i] == golden[i]);
-  }
-}
 
 // Features of one configuration; read once, compared record by record.
 class GoldenFeatures {
@@ -112,7 +101,7 @@ class GoldenFeatures {
     const auto found = numbers_.find(name);
     if (found == numbers_.end()) return;
     CAPTURE(name);
-    require_padded(found->second[i], ours, padding);
+    test::require_padded(found->second[i], ours, padding);
   }
 
   void require_bio(std::size_t i, const Features& f) const {
@@ -121,7 +110,7 @@ class GoldenFeatures {
     // The reference's array is one too long where a span ends before it begins (quirk H14); such labels do not exist
     // here.
     if (std::ssize(found->second[i]) != group_.config.long_seq_len) return;
-    require_padded(found->second[i], bio_labels(f.answer_spans, group_.config.long_seq_len), 2);
+    test::require_padded(found->second[i], bio_labels(f.answer_spans, group_.config.long_seq_len), std::int64_t{2});
   }
 
   void require_text(std::size_t i, const std::string& name, const std::string& ours) const {

@@ -1,0 +1,45 @@
+// One raw OpenKP page, read and checked (task-openkp 1.2, 1.3, 2.1, 9). What depends on a tokenizer is not here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/openkp/metrics.h"
+#include "tasks/openkp/prepare_config.h"
+
+namespace etc::openkp {
+
+// The fields between single U+0020; an empty text is one empty field.
+std::vector<std::string_view> words_of(std::string_view text);
+
+// Of an element or of its parent, as the page's publisher measured it.
+struct Box {
+  float x = 0, y = 0, width = 0, height = 0;  // pixels
+  double font_size = 0;
+  bool block = false, inlined = false, heading = false, leaf = false, bold = false;
+};
+
+struct Element {
+  std::string text;
+  Box own, parent;
+};
+
+// Class of a font size, 0 … 23: its pixels, rounded half to even, in ever wider steps (task-openkp 2.7).
+std::int64_t font_id(double size);
+
+struct Page {
+  std::string url;
+  std::string text;
+  std::vector<Element> elements;
+  std::optional<std::vector<Phrase>> key_phrases;  // raw
+};
+
+// Reads the fields and reports everything wrong with them. When a fault rejects the record, the result holds what could
+// be read, so that further checks can still run. raw.value is an object.
+Page read_page(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);
+
+}  // namespace etc::openkp

@@ -1,0 +1,191 @@
+#include "tasks/openkp/prepare.h"
+
+#include <algorithm>
+
+#include "data/text/unicode.h"
+#include "etc_core/base/error.h"
+#include "tasks/openkp/phrases.h"
+#include "tasks/openkp/schema.h"
+#include "tasks/text/record_fields.h"
+
+namespace etc::openkp {
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+using Floats = std::vector<float>;
+
+std::int64_t indicators_of(const Element& e) {
+  return (e.own.block ? kBlock : 0) | (e.own.inlined ? kInline : 0) | (e.own.heading ? kHeading : 0) |
+         (e.own.leaf ? kLeaf : 0) | (e.own.bold ? kBold : 0) | (e.parent.heading ? kParentHeading : 0) |
+         (e.parent.leaf ? kParentLeaf : 0) | (e.parent.bold ? kParentBold : 0);
+}
+
+void check_lengths(const Page& page, const Features& f, const PrepareConfig& config, prepare::FaultList& faults) {
+  if (f.long_token_ids.empty()) {
+    faults.reject("VDOM", "nothing_kept",
+                  fmt::format("no token of the page fits long_max_length={} and "
+                              "global_max_length={}",
+                              config.long_max_length, config.global_max_length));
+  }
+  if (f.num_words > config.long_max_length) {
+    faults.reject("text", "too_many_words",
+                  fmt::format("{} words exceed long_max_length={}", f.num_words, config.long_max_length));
+  }
+  const auto words = std::ssize(words_of(page.text));
+  if (f.num_words < words) {
+    faults.warn_quietly("VDOM", "truncated",
+                        fmt::format("{} of {} words and {} of {} elements kept", f.num_words, words,
+                                    f.element_words.size(), page.elements.size()));
+  }
+  for (std::int64_t i = 0; i < f.words_without_tokens; ++i) faults.count("word_without_piece");
+}
+
+void check_labels(const Page& page, const Features& f, const std::vector<std::string>& keys,
+                  const PrepareConfig& config, prepare::FaultList& faults) {
+  if (f.labels.empty()) {
+    faults.reject("KeyPhrases", "no_label_located", "no key phrase lies within one of the kept elements");
+  }
+  if (std::ssize(f.labels) > config.max_key_phrases) {
+    faults.reject("KeyPhrases", "key_phrase_excess",
+                  fmt::format("{} key phrases found, at most {} expected", f.labels.size(), config.max_key_phrases));
+  }
+  const auto too_long = [&](const PhraseLabel& label) { return label.length > config.kp_max_length; };
+  const auto longer = std::count_if(f.labels.begin(), f.labels.end(), too_long);
+  if (longer > 0) {
+    const std::string message =
+        fmt::format("{} of {} key phrases have more than {} words", longer, f.labels.size(), config.kp_max_length);
+    if (longer == std::ssize(f.labels) && config.parity == Parity::repaired) {
+      faults.reject("KeyPhrases", "key_phrase_too_long", message);
+    } else {
+      faults.warn("KeyPhrases", "key_phrase_too_long", message);
+    }
+  }
+  if (config.fixed_block_len > 0) return;
+  const std::string lower_text = data::lower_case(page.text);
+  for (const std::string& key : keys) {
+    const auto holds = [&](const Element& e) {
+      return (" " + data::lower_case(e.text) + " ").find(" " + key + " ") != std::string::npos;
+    };
+    if (occurs_in_text(key, lower_text) && std::none_of(page.elements.begin(), page.elements.end(), holds)) {
+      faults.warn("KeyPhrases", "key_phrase_crosses_vdom",
+                  prepare::quoted(key) + " is in the text, but not inside one element");
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Phrase> chosen_phrases(const Page& page, const PrepareConfig& config, prepare::FaultList& faults) {
+  const std::vector<Phrase>& all = *page.key_phrases;
+  if (!config.dedup) return all;
+  const std::vector<std::size_t> valid = valid_phrases(all, page.text);
+  std::vector<Phrase> chosen;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string field = text::element("KeyPhrases", i);
+    const std::string text = phrase_text(all[i]);
+    if (!std::binary_search(valid.begin(), valid.end(), i)) {
+      if (text.empty()) {
+        faults.warn(field, "key_phrase_empty", "the key phrase has no words and is left out");
+      } else {
+        faults.warn(field, "key_phrase_not_in_text",
+                    prepare::quoted(text) + " is not in the text as whole words and is left out");
+      }
+    } else if (std::ssize(chosen) == config.max_key_phrases) {
+      faults.warn(field, "key_phrase_excess",
+                  fmt::format("{} is left out, {} are before it", prepare::quoted(text), config.max_key_phrases));
+    } else {
+      chosen.push_back({text});
+    }
+  }
+  if (chosen.empty()) faults.reject("KeyPhrases", "key_phrase_none", "no key phrase is in the text");
+  return chosen;
+}
+
+data::Example visual_features(const Page& page, std::int64_t kept_elements) {
+  Floats x, y, width, height, parent_x, parent_y, parent_width, parent_height;
+  Numbers font, parent_font, indicators;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kept_elements); ++i) {
+    const Element& e = page.elements[i];
+    x.push_back(e.own.x);
+    y.push_back(e.own.y);
+    width.push_back(e.own.width);
+    height.push_back(e.own.height);
+    parent_x.push_back(e.parent.x);
+    parent_y.push_back(e.parent.y);
+    parent_width.push_back(e.parent.width);
+    parent_height.push_back(e.parent.height);
+    font.push_back(font_id(e.own.font_size));
+    parent_font.push_back(font_id(e.parent.font_size));
+    indicators.push_back(indicators_of(e));
+  }
+  return {{"x_coords", std::move(x)},
+          {"y_coords", std::move(y)},
+          {"widths", std::move(width)},
+          {"heights", std::move(height)},
+          {"parent_x_coords", std::move(parent_x)},
+          {"parent_y_coords", std::move(parent_y)},
+          {"parent_widths", std::move(parent_width)},
+          {"parent_heights", std::move(parent_height)},
+          {"font_ids", std::move(font)},
+          {"parent_font_ids", std::move(parent_font)},
+          {"indicators", std::move(indicators)}};
+}
+
+const data::Schema& OpenkpPreparation::schema() const {
+  return openkp::schema();
+}
+
+Json OpenkpPreparation::preprocess_config() const {
+  return {{"long_max_length", config_.long_max_length},         {"global_max_length", config_.global_max_length},
+          {"url_max_code_points", config_.url_max_code_points}, {"kp_max_length", config_.kp_max_length},
+          {"fixed_block_len", config_.fixed_block_len},         {"dedup", config_.dedup},
+          {"max_key_phrases", config_.max_key_phrases},         {"first_occurrence", config_.first_occurrence},
+          {"parity", text::parity_name(config_.parity)},        {"tokenizer", tokenizer_->kind()},
+          {"do_lower_case", tokenizer_->lower_case()}};
+}
+
+prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const {
+  prepare::Converted result;
+  prepare::FaultList& faults = result.faults;
+  const Page page = read_page(raw, config_, faults);
+  result.id = page.url;
+  if (faults.rejected()) return result;
+  std::vector<std::string> keys;
+  if (page.key_phrases) keys = key_strings(chosen_phrases(page, config_, faults));
+  const Features f = lay_out(page, keys, *tokenizer_, config_);
+  check_lengths(page, f, config_, faults);
+  if (page.key_phrases && !faults.rejected()) check_labels(page, f, keys, config_, faults);
+  if (faults.rejected()) return result;
+
+  Numbers starts, lengths;
+  for (const PhraseLabel& label : f.labels) {
+    starts.push_back(label.start);
+    lengths.push_back(label.length);
+  }
+  const bool blocks = config_.fixed_block_len > 0;
+  data::Example& example = result.examples.emplace_back(visual_features(page, blocks ? 0 : f.num_globals));
+  example["id"] = page.url;
+  example["record_index"] = raw.index;
+  example["long_token_ids"] = f.long_token_ids;
+  example["long_word_idx"] = f.long_word_idx;
+  example["long_vdom_idx"] = f.long_vdom_idx;
+  example["num_words"] = f.num_words;
+  example["num_words_text"] = std::int64_t{std::ssize(words_of(page.text))};
+  example["label_start_idx"] = std::move(starts);
+  example["label_phrase_len"] = std::move(lengths);
+  example["first_occurrence"] =
+      config_.first_occurrence && !blocks ? first_occurrences(f, config_.kp_max_length) : Numbers();
+  example["text"] = page.text;
+  example["key_phrases"] = std::move(keys);
+  return result;
+}
+
+std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
+                                                       bool labels_required) {
+  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case")});
+  text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
+  return std::make_unique<OpenkpPreparation>(read_prepare_config(settings, labels_required), std::move(tokenizer));
+}
+
+}  // namespace etc::openkp

@@ -1,0 +1,42 @@
+// OpenKP for `etc prepare`: record → example, or the faults that prevent it (task-openkp 2, 8.3, 9).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "data/text/tokenizer.h"
+#include "tasks/openkp/features.h"
+#include "tasks/openkp/prepare_config.h"
+#include "tasks/prepare/preparation.h"
+
+namespace etc::openkp {
+
+// A page without choosing one per url: that needs all pages (phrases.h).
+class OpenkpPreparation : public prepare::Preparation {
+ public:
+  OpenkpPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
+      : config_(config), tokenizer_(std::move(tokenizer)) {}
+
+  const data::Schema& schema() const override;
+  data::RecordLayout layout() const override { return data::RecordLayout::lines; }
+  const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
+  Json preprocess_config() const override;
+  prepare::Converted convert(const data::JsonRecord& record) const override;
+
+ private:
+  PrepareConfig config_;
+  std::unique_ptr<data::Tokenizer> tokenizer_;
+};
+
+// The key phrases a page is trained on: with `dedup` its valid ones, at most max_key_phrases of them and each as one
+// text; otherwise those of the record. Reports the others.
+std::vector<Phrase> chosen_phrases(const Page& page, const PrepareConfig& config, prepare::FaultList& faults);
+
+// Visual features of the kept elements; empty with fixed blocks.
+data::Example visual_features(const Page& page, std::int64_t kept_elements);
+
+// Loads the vocabulary as the settings say; see PreparationKind::make.
+std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
+                                                       bool labels_required);
+
+}  // namespace etc::openkp

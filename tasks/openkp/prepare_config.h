@@ -1,0 +1,33 @@
+// The settings of OpenKP's preparation (task-openkp 8.3 lists the keys; 2 what they do).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/text/tokenizer.h"
+#include "tasks/prepare/preparation.h"
+#include "tasks/text/settings.h"
+
+namespace etc::openkp {
+
+using text::Parity;
+
+struct PrepareConfig {
+  std::int64_t long_max_length = 4096;   // L
+  std::int64_t global_max_length = 512;  // G
+  std::int64_t url_max_code_points = 1000;
+  std::int64_t kp_max_length = 5;    // K: words of the longest phrase the model predicts
+  std::int64_t fixed_block_len = 0;  // long tokens per global token instead of page elements; 0: elements
+  bool dedup = true;                 // choose the valid key phrases first, as published
+  std::int64_t max_key_phrases = 3;
+  bool first_occurrence = false;     // store where each phrase occurs first (for the loss by maxima)
+  Parity parity = Parity::repaired;  // reference: keep pages whose labels are all longer than K words
+  bool labels_required = true;
+};
+
+const std::vector<prepare::Setting>& prepare_settings();
+
+// settings: every key of prepare_settings(). Throws UsageError naming key and value.
+PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
+
+}  // namespace etc::openkp

@@ -1,0 +1,115 @@
+// Key phrases from n-gram scores: the worked list, the golden decodes and their scores, the prediction file.
+#include "tasks/openkp/decode.h"
+
+#include <map>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "tasks/openkp/metrics.h"
+#include "tasks/openkp/prediction_file.h"
+#include "tests/support/catch.h"
+#include "tests/support/golden_h5.h"
+#include "tests/tasks/golden_named.h"
+
+using namespace etc;
+using namespace etc::openkp;
+
+namespace {
+
+using Strings = std::vector<std::string>;
+
+Strings texts_of(const std::vector<ScoredPhrase>& phrases) {
+  Strings texts;
+  for (const ScoredPhrase& phrase : phrases) texts.push_back(phrase.text);
+  return texts;
+}
+
+constexpr std::int64_t kAll = 1 << 20;  // counts every entry
+
+}  // namespace
+
+TEST_CASE("the best distinct phrases are taken, ranges beyond the text cut", "[tasks][openkp]") {
+  const std::string text = "Blue Lake Trout Guide Fishing blue lake trout at dawn";
+  constexpr std::int64_t kPositions = 24;
+  std::vector<float> logits(3 * kPositions, -10);
+  const auto set = [&](std::int64_t word, std::int64_t k, float score) {
+    logits[static_cast<std::size_t>((k - 1) * kPositions + word)] = score;
+  };
+  set(0, 3, 5.0f);
+  set(5, 3, 4.0f);
+  set(4, 1, 3.5f);
+  set(20, 2, 3.2f);
+  set(9, 2, 3.0f);
+  set(7, 1, 2.0f);
+  const auto first = [&](std::int64_t counted, std::int64_t phrases) {
+    return texts_of(decode(logits, kPositions, counted, text, {100, phrases}));
+  };
+  CHECK(first(kAll, 4) == Strings{"blue lake trout", "fishing", "dawn", "trout"});
+  // Only phrases inside the ten words count: the range that was cut to "dawn" does not.
+  CHECK(first(10, 3) == Strings{"blue lake trout", "fishing", "trout"});
+  CHECK(decode(logits, kPositions, kAll, text, {100, 1})[0].score == 5.0f);
+}
+
+TEST_CASE("of equal scores the shorter phrase comes first, then the earlier one", "[tasks][openkp]") {
+  const std::vector<float> logits = {1, 1, 0, 1, 1, 0};  // k = 1: a b c, k = 2: a b, b c
+  CHECK(texts_of(decode(logits, 3, kAll, "a b c", {3, 5})) == Strings{"a", "b", "a b"});
+  CHECK(texts_of(decode(logits, 3, kAll, "home", {100, 5})) == Strings{"home"});
+  CHECK(texts_of(decode(logits, 3, kAll, "", {100, 5})).empty());
+}
+
+TEST_CASE("decodes equal the reference's in every golden case, and so do their official scores",
+          "[tasks][openkp][golden]") {
+  const auto files = test::golden_named("openkp_decode", ".h5");
+  if (files.empty()) return test::skip("no golden file openkp_decode*.h5");
+  for (const auto& path : files) {
+    const test::GoldenFile file(path);
+    std::string features_name = path.filename().string();
+    features_name.replace(features_name.find("decode"), 6, "features");
+    const test::GoldenFile features(path.parent_path() / features_name);
+    for (const std::string& name : file.groups()) {
+      if (!file.has(name + "/ngram_logits") || !file.has(name + "/result_json")) continue;
+      CAPTURE(path.filename().string(), name);
+      const std::string config = file.string_attribute(name, "config");
+      const auto sides = features.read_strings(config + "/record/text_example_json");
+      const auto rows = file.read<std::int64_t>(name + "/record_row").values;
+      const auto logits = file.read<float>(name + "/ngram_logits");  // [n, K, L]
+      const std::int64_t entries = logits.shape[1] * logits.shape[2];
+      const Json result = Json::parse(file.read_strings(name + "/result_json").at(0));
+      const DecodeOptions options{file.int_attribute("", "max_position_predictions"),
+                                  file.int_attribute("", "max_kp_predictions")};
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        const Json& expected = result.at("rows").at(i);
+        CAPTURE(expected.at("url").get<std::string>());
+        REQUIRE(expected.at("row") == rows[i]);
+        if (expected.at("tie_dependent") == 1) continue;  // the reference's order of equal scores is its own
+        const Json side = Json::parse(sides[static_cast<std::size_t>(rows[i])]);
+        const std::span<const float> z(logits.values.data() + static_cast<std::int64_t>(i) * entries,
+                                       static_cast<std::size_t>(entries));
+        Json phrases = Json::array();
+        for (const ScoredPhrase& phrase :
+             decode(z, logits.shape[2], kAll, side.at("text").get<std::string>(), options)) {
+          phrases.push_back(Json::array({phrase.text}));
+        }
+        CHECK(phrases == expected.at("KeyPhrases"));
+      }
+    }
+  }
+}
+
+TEST_CASE("a prediction file holds one page per line and appears whole", "[tasks][openkp]") {
+  const test::TemporaryFolder folder;
+  {
+    PredictionFile file(folder / "p.jsonl", false);
+    file.add("http://a", {{"blue \"lake\"", 1}, {"trout", 0.5}});
+    file.add("http://b", {});
+    CHECK_THROWS_AS(file.add("http://a", {}), Error);
+    CHECK(!std::filesystem::exists(folder / "p.jsonl"));
+    file.finish();
+  }
+  CHECK(read_predictions(folder / "p.jsonl") ==
+        PhraseMap{{"http://a", {{"blue \"lake\""}, {"trout"}}}, {"http://b", {}}});
+  PredictionFile scored(folder / "s.jsonl", true);
+  scored.add("u", {{"x", 1.5f}});
+  scored.finish();
+  CHECK(read_json_file(folder / "s.jsonl") == Json({{"url", "u"}, {"KeyPhrases", {{"x"}}}, {"Scores", {1.5}}}));
+}

@@ -1,0 +1,23 @@
+// Golden features are the reference's, padding included; ours have none.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/support/catch.h"
+
+namespace etc::test {
+
+// Requires `ours`, padded to the golden length, to equal the golden array; prints the first place that differs.
+template <typename Value>
+void require_padded(const std::vector<Value>& golden, std::vector<Value> ours, Value padding) {
+  REQUIRE(ours.size() <= golden.size());
+  ours.resize(golden.size(), padding);
+  for (std::size_t i = 0; i < golden.size(); ++i) {
+    if (ours[i] == golden[i]) continue;
+    CAPTURE(i);
+    REQUIRE(ours[i] == golden[i]);
+  }
+}
+
+}  // namespace etc::test
