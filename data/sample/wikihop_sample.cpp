@@ -12,7 +12,15 @@ namespace etc::data {
 namespace {
 
 constexpr std::int64_t kMaxCandidates = 20;
-constexpr std::size_t kNames = 48;  // of each kind: subjects, answers, regions
+
+// Names of one kind: few, and more of them the more candidates there are. A model has to compare names, which it learns
+// the sooner the fewer there are; what it learns is the same.
+struct Names {
+  std::size_t first;          // in the list of names(); kinds do not share any
+  std::size_t per_candidate;  // how many times the number of candidates
+};
+constexpr Names kSubjects{0, 2}, kRegions{40, 2}, kAnswers{80, 3};
+constexpr std::size_t kAllNames = 140;
 
 struct Relation {
   const char* query;  // as in the data set: words joined by underscores
@@ -43,9 +51,11 @@ std::string document(const std::string& fact, std::int64_t fillers, Choices& cho
   return text;
 }
 
-std::vector<std::string> some_of(std::vector<std::string> words, std::int64_t count, Choices& choices) {
+std::vector<std::string> some_of(const Names& kind, std::int64_t candidates, Choices& choices) {
+  const auto count = static_cast<std::size_t>(candidates);
+  std::vector<std::string> words = names(kind.first, kind.per_candidate * count);
   choices.shuffle(words);
-  words.resize(static_cast<std::size_t>(count));
+  words.resize(count);
   return words;
 }
 
@@ -84,7 +94,7 @@ std::string vocabulary() {
   add_words(kBridge);
   for (const char* thing : kThings) plain.insert(thing);
   for (const char* trait : kTraits) plain.insert(trait);
-  for (const std::string& name : names(0, 3 * kNames)) plain.insert(name);
+  for (const std::string& name : names(0, kAllNames)) plain.insert(name);
   words.insert(words.end(), plain.begin(), plain.end());
   std::string text;
   for (const std::string& word : words) text += word + "\n";
@@ -111,9 +121,9 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
                                           std::int64_t index) {
   Choices choices(options.seed, file, static_cast<std::uint64_t>(index));
   const std::int64_t n = options.candidates;
-  const std::vector<std::string> subjects = some_of(names(0, kNames), n, choices);
-  const std::vector<std::string> answers = some_of(names(kNames, kNames), n, choices);
-  const std::vector<std::string> regions = some_of(names(2 * kNames, kNames), n, choices);
+  const std::vector<std::string> subjects = some_of(kSubjects, n, choices);
+  const std::vector<std::string> answers = some_of(kAnswers, n, choices);
+  const std::vector<std::string> regions = some_of(kRegions, n, choices);
   const Relation& relation = kRelations[choices.below(3)];
   const std::int64_t budget = (options.long_tokens - n - 4) / (n * options.hops);
   const std::int64_t fillers = std::max<std::int64_t>(0, (budget - kFactTokens) / kFillerTokens);

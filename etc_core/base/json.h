@@ -19,7 +19,8 @@ Json read_json_file(const std::filesystem::path& path);
 // Sorted keys, two blanks of indentation, final newline.
 std::string json_text(const Json& json);
 
-// The candidate nearest to `word` by edit distance, or empty when none is near (more than a third of the letters off).
+// The candidate nearest to `word` by edit distance, or empty when none is near (more than a third of
+// the letters off, at least two).
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
 // " (did you mean X?)" or "".

@@ -1,6 +1,7 @@
 #include "tests/tasks/train/program.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,8 +42,16 @@ Child::~Child() {
   }
 }
 
+void Child::end(int options) {
+  struct rusage usage {};
+  if (::wait4(pid_, &status_, options, &usage) != pid_) return;  // still running
+  constexpr std::int64_t kKilobyte = 1024;
+  peak_bytes_ = usage.ru_maxrss * kKilobyte;
+  pid_ = -1;
+}
+
 bool Child::running() {
-  if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+  if (pid_ > 0) end(WNOHANG);
   return pid_ > 0;
 }
 
@@ -51,8 +60,7 @@ void Child::send(int signal) {
 }
 
 int Child::wait() {
-  if (pid_ > 0) ::waitpid(pid_, &status_, 0);
-  pid_ = -1;
+  if (pid_ > 0) end(0);
   return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
 }
 
@@ -64,7 +72,7 @@ Result run_program(const std::vector<std::string>& arguments, const std::filesys
   command.insert(command.end(), arguments.begin(), arguments.end());
   Child child(command, output);
   const int code = child.wait();
-  return {code, read_file(output.string() + ".out"), read_file(output.string() + ".err")};
+  return {code, read_file(output.string() + ".out"), read_file(output.string() + ".err"), child.peak_bytes()};
 }
 
 }  // namespace etc::test

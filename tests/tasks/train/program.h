@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -23,16 +24,21 @@ class Child {
 
   bool running();
   void send(int signal);
-  int wait();  // exit code; 128 + signal when it was killed
+  int wait();                                              // exit code; 128 + signal when it was killed
+  std::int64_t peak_bytes() const { return peak_bytes_; }  // most memory it held (resident); known after its end
 
  private:
+  void end(int options);  // waits as waitpid's options say
+
   pid_t pid_ = -1;
   int status_ = -1;
+  std::int64_t peak_bytes_ = 0;
 };
 
 struct Result {
   int code = 0;
   std::string out, err;
+  std::int64_t peak_bytes = 0;
 };
 
 // Runs the program with these arguments to its end.

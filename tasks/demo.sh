@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The whole way on generated records: sample -> prepare -> train -> eval -> predict -> look. Everything goes to demo/.
+# `./run demo` calls this after the build; to see one step closer, copy its line and run it by hand.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+etc=build/cpu/etc
+
+step() { printf '\n$ %s\n' "$*"; "$@"; }
+
+rm -rf demo
+mkdir demo
+step $etc sample --task wikihop --records 2000 --seed 1 --hops 1 --output demo/sample
+step $etc prepare --task wikihop --split train --input demo/sample/train.json --vocab demo/sample/vocab.txt \
+  --splitter icu --output demo/train.h5
+step $etc prepare --task wikihop --split dev --input demo/sample/dev.json --vocab demo/sample/vocab.txt \
+  --splitter icu --output demo/dev.h5
+step $etc train --config tasks/configs/wikihop_tiny.json --data demo/train.h5 --eval-data demo/dev.h5 --output demo/run
+step $etc eval --model demo/run/best --data demo/dev.h5
+step $etc predict --model demo/run/best --data demo/dev.h5 --output demo/predictions.json
+step $etc predict --model demo/run/best --input demo/sample/dev.json --show 1
+
+# The loss as a picture, where gnuplot is installed (as text, so that a terminal shows it; and as SVG).
+if command -v gnuplot >/dev/null; then
+  gnuplot -e "set terminal dumb 100 24; set title 'training loss'; set xlabel 'step'; set datafile separator ','; \
+    plot 'demo/run/loss.csv' using 1:2 with lines notitle"
+  gnuplot -e "set terminal svg size 800,400; set output 'demo/loss.svg'; set title 'training loss'; set xlabel 'step'; \
+    set datafile separator ','; plot 'demo/run/loss.csv' using 1:2 with lines notitle"
+  echo "demo/loss.svg holds the same picture"
+fi

@@ -1,0 +1,44 @@
+// The program as a stranger meets it: messages and exit codes before any work is done.
+#include <cstdlib>
+
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/train/program.h"
+
+using namespace etc;
+
+TEST_CASE("the program refuses a processor without AVX2 with a clear message", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  ::setenv("ETC_PRETEND_NO_AVX2", "1", 1);
+  const test::Result result = test::run_program({"--help"}, folder.path());
+  ::unsetenv("ETC_PRETEND_NO_AVX2");
+  REQUIRE(result.code == 1);
+  REQUIRE_THAT(result.err, Catch::Contains("cpu: this processor has no AVX2 with FMA: expected at least x86-64-v3"));
+}
+
+TEST_CASE("help goes to standard output with exit code 0", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> commands = {"sample",  "prepare", "train", "eval",
+                                             "predict", "encode",  "info",  "benchmark"};
+  for (const std::string& command : commands) {
+    const test::Result result = test::run_program({command, "--help"}, folder.path());
+    INFO(command);
+    REQUIRE(result.code == 0);
+    REQUIRE_THAT(result.out, Catch::Contains("Usage: etc " + command));
+  }
+}
+
+TEST_CASE("mistyped commands and options are usage errors with a suggestion", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  const test::Result command = test::run_program({"trian"}, folder.path());
+  REQUIRE(command.code == 2);
+  REQUIRE_THAT(command.err, Catch::Contains("unknown command trian (did you mean train?)"));
+  const test::Result option = test::run_program({"train", "--lerning-rate", "1"}, folder.path());
+  REQUIRE(option.code == 2);
+  REQUIRE_THAT(option.err, Catch::Contains("etc train: unknown option --lerning-rate (did you mean --learning-rate?)"));
+  const test::Result nothing = test::run_program({}, folder.path());
+  REQUIRE(nothing.code == 2);
+}
