@@ -1,0 +1,201 @@
+// Generated records: the same for equal seeds, accepted by the preparation, answerable by their hops alone.
+#include "data/sample/wikihop_sample.h"
+
+#include <algorithm>
+#include <set>
+
+#include "data/text/unicode.h"
+#include "etc_core/base/error.h"
+#include "tasks/wikihop/schema.h"
+#include "tests/support/catch.h"
+#include "tests/tasks/train/program.h"
+#include "tests/tasks/wikihop/small_records.h"
+
+using namespace etc;
+using data::WikihopSampleOptions;
+
+namespace {
+
+WikihopSampleOptions options(std::int64_t hops, std::int64_t candidates = 4, std::int64_t long_tokens = 256) {
+  WikihopSampleOptions o;
+  o.records = 30;
+  o.hops = hops;
+  o.candidates = candidates;
+  o.long_tokens = long_tokens;
+  return o;
+}
+
+// Lower-case words of a text, without punctuation.
+std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> result;
+  std::string word;
+  for (const char c : data::lower_case(text) + " ") {
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
+      word += c;
+    } else if (!word.empty()) {
+      result.push_back(std::move(word));
+      word.clear();
+    }
+  }
+  return result;
+}
+
+std::set<std::string> word_set(const std::string& text) {
+  const auto all = words(text);
+  return {all.begin(), all.end()};
+}
+
+const char* const kFiles[] = {"train.json", "dev.json", "vocab.txt"};
+
+}  // namespace
+
+TEST_CASE("equal seeds give equal sample files, other seeds others", "[wikihop][sample]") {
+  const test::TemporaryFolder folder;
+  WikihopSampleOptions o = options(2);
+  write_wikihop_sample(o, folder / "a");
+  write_wikihop_sample(o, folder / "b");
+  o.seed = 2;
+  write_wikihop_sample(o, folder / "c");
+  for (const char* name : kFiles) {
+    CHECK(read_file(folder / "a" / name) == read_file(folder / "b" / name));
+  }
+  CHECK(read_file(folder / "a" / "train.json") != read_file(folder / "c" / "train.json"));
+  const Json train = read_json_file(folder / "a" / "train.json"), dev = read_json_file(folder / "a" / "dev.json");
+  CHECK(train.size() == 30);
+  CHECK(dev.size() == 6);
+  // A record is a function of its number: more records leave the first ones as they are, and dev is not train.
+  o.seed = 1;
+  o.records = 40;
+  write_wikihop_sample(o, folder / "d");
+  const Json more = read_json_file(folder / "d" / "train.json");
+  for (std::size_t i = 0; i < train.size(); ++i) CHECK(more[i] == train[i]);
+  CHECK(dev[0]["supports"] != train[0]["supports"]);
+}
+
+TEST_CASE("sample records are prepared without a fault, within their length, with known words", "[wikihop][sample]") {
+  for (const auto& o : {options(1), options(2), options(1, 20, 400), options(2, 8, 512), options(1, 2, 1000)}) {
+    CAPTURE(o.hops, o.candidates, o.long_tokens);
+    const test::TemporaryFolder folder;
+    write_wikihop_sample(o, folder.path());
+    wikihop::PrepareConfig config;
+    config.long_seq_len = o.long_tokens;
+    const wikihop::WikihopPreparation preparation(config, data::load_tokenizer(folder / "vocab.txt"),
+                                                  data::load_splitter("icu"));
+    const auto tokenizer = data::load_tokenizer(folder / "vocab.txt");
+    CHECK(tokenizer->piece_id("[UNK]") == 100);
+    for (const char* split : {"train", "dev"}) {
+      prepare::RunOptions run;
+      run.inputs = {folder / (std::string(split) + ".json")};
+      run.output = folder / "out.h5";
+      run.report = folder / "report.jsonl";
+      run.split = split;
+      const prepare::Counts counts = prepare::run(preparation, run);
+      CHECK(counts.records == (split == std::string("train") ? 30 : 6));
+      CHECK(counts.examples == counts.records);
+      CHECK(counts.codes.empty());  // neither rejects nor warnings, nothing cut
+      const data::DatasetReader reader({run.output}, wikihop::schema());
+      std::int64_t unknown = 0, unlinked_answers = 0;
+      for (std::int64_t i = 0; i < reader.size(); ++i) {
+        const data::Example example = reader.read(i);
+        const auto& ids = std::get<std::vector<std::int64_t>>(example.at("long_token_ids"));
+        unknown += std::count(ids.begin(), ids.end(), 100);
+        unlinked_answers += (std::get<std::int64_t>(example.at("flags")) & wikihop::kAnswerNotMentioned) != 0;
+        CHECK(std::get<std::int64_t>(example.at("num_candidates")) == o.candidates);
+      }
+      CHECK(unknown == 0);
+      CHECK(unlinked_answers == 0);
+    }
+  }
+}
+
+TEST_CASE("the answer is one of different candidates, all mentioned equally often", "[wikihop][sample]") {
+  for (const std::int64_t hops : {1, 2}) {
+    std::set<std::size_t> places;
+    for (std::int64_t i = 0; i < 50; ++i) {
+      CAPTURE(hops, i);
+      const auto record = data::wikihop_sample_record(options(hops), "train", i);
+      const auto at = std::find(record.candidates.begin(), record.candidates.end(), record.answer);
+      REQUIRE(at != record.candidates.end());
+      places.insert(static_cast<std::size_t>(at - record.candidates.begin()));
+      CHECK(std::set<std::string>(record.candidates.begin(), record.candidates.end()).size() == 4);
+      std::set<std::int64_t> mentions;
+      for (const std::string& candidate : record.candidates) {
+        std::int64_t count = 0;
+        for (const std::string& document : record.supports) {
+          const auto all = words(document);
+          count += std::count(all.begin(), all.end(), candidate);
+        }
+        mentions.insert(count);
+      }
+      CHECK(mentions.size() == 1);
+      CHECK(*mentions.begin() > 0);
+    }
+    CHECK(places.size() == 4);  // the answer's place tells nothing
+  }
+}
+
+TEST_CASE("one document answers a question of one hop, two linked ones a question of two", "[wikihop][sample]") {
+  for (const std::int64_t hops : {1, 2}) {
+    for (std::int64_t i = 0; i < 50; ++i) {
+      CAPTURE(hops, i);
+      const auto record = data::wikihop_sample_record(options(hops), "train", i);
+      const std::string subject = words(record.query).back();
+      std::vector<std::set<std::string>> with_subject, with_answer;
+      for (const std::string& document : record.supports) {
+        const auto all = word_set(document);
+        if (all.contains(subject)) with_subject.push_back(all);
+        if (all.contains(record.answer)) with_answer.push_back(all);
+      }
+      REQUIRE(with_subject.size() == 1);
+      REQUIRE(with_answer.size() == 1);
+      if (hops == 1) {
+        CHECK(with_subject == with_answer);
+        continue;
+      }
+      CHECK(with_subject != with_answer);
+      // The name both share stands in these two documents alone.
+      std::int64_t bridges = 0;
+      for (const std::string& word : with_subject[0]) {
+        if (!with_answer[0].contains(word)) continue;
+        const auto holders = std::count_if(record.supports.begin(), record.supports.end(),
+                                           [&](const std::string& text) { return word_set(text).contains(word); });
+        bridges += holders == 2 && word.size() > 4 ? 1 : 0;
+      }
+      CHECK(bridges >= 1);
+    }
+  }
+}
+
+TEST_CASE("sample options that cannot be meant are refused", "[wikihop][sample]") {
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const WikihopSampleOptions& o) {
+    CHECK_THROWS_AS(write_wikihop_sample(o, folder / "out"), UsageError);
+    CHECK(!std::filesystem::exists(folder / "out"));
+  };
+  WikihopSampleOptions none = options(1);
+  none.records = 0;
+  refused(none);
+  refused(options(0));
+  refused(options(3));
+  refused(options(1, 1));
+  refused(options(1, 1000, 100000));
+  refused(options(1, 4, 5));
+  refused(options(2, 4, 0));
+  CHECK_THROWS_AS(write_wikihop_sample(options(1), "/proc/none"), Error);
+
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const auto run = [&](const std::vector<std::string>& extra) {
+    std::vector<std::string> arguments = {"sample", "--output", (folder / "out").string()};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    return test::run_program(arguments, folder.path());
+  };
+  CHECK(run({}).code == 2);
+  CHECK(run({"--task", "wikihop", "--hops", "3"}).code == 2);
+  const auto mistyped = run({"--task", "wikihip"});
+  CHECK(mistyped.code == 2);
+  CHECK(mistyped.err.find("wikihop") != std::string::npos);
+  CHECK(run({"--task", "wikihop", "--record", "5"}).err.find("--records") != std::string::npos);
+  CHECK(!std::filesystem::exists(folder / "out"));
+  CHECK(run({"--task", "wikihop", "--records", "5", "--seed", "7"}).code == 0);
+  for (const char* name : kFiles) CHECK(std::filesystem::exists(folder / "out" / name));
+}
