@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/cases/attention.h"
+#include "etc_core/base/parallel.h"
 #include "sparse/score_state.h"
 #include "tests/reference/attention.h"
 
@@ -47,6 +48,18 @@ StackResult run_stack(const Stack& stack);
 // Compares a stack with the reference: outputs, log-sum-exps, running scores at visible pairs, all gradients. Returns
 // an empty string, or the worst place with both values, the tolerance and the case.
 std::string compare_with_reference(const Stack& stack, const StackResult& result);
+
+// Runs loops on one thread while it lives: many small cases on a busy machine wait for each other otherwise.
+class OneThread {
+ public:
+  OneThread() : before_(thread_count()) { set_thread_count(1); }
+  ~OneThread() { set_thread_count(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
 
 // Bytes equal?
 bool same_bits(const Buffer<float>& a, const Buffer<float>& b);

@@ -47,6 +47,7 @@ sparse::ScoreOptions training(std::int64_t layers) {
 
 TEST_CASE("every subset of types, sum and mean, equals the reference", "[sparse]") {
   sparse::register_cpu_kernels();
+  const OneThread one_thread;
   const AttentionCase c{"small documents", {34, 9}, {17, 3}, 5, 1, 4, 9, Labels::scattered};
   for (int subset = 0; subset < 16; ++subset) {
     for (bool mean : {false, true}) {
@@ -62,6 +63,7 @@ TEST_CASE("every subset of types, sum and mean, equals the reference", "[sparse]
 
 TEST_CASE("recomputing layers from the running scores changes no bit", "[sparse]") {
   sparse::register_cpu_kernels();
+  const OneThread one_thread;
   for (float dropout : {0.0f, 0.2f}) {
     for (bool mean : {false, true}) {
       for (Side side : {Side::long_side, Side::global_side}) {
