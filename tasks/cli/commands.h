@@ -17,5 +17,6 @@ void add_eval_command(CLI::App& app);
 void add_benchmark_command(CLI::App& app);
 void add_encode_command(CLI::App& app);
 void add_info_command(CLI::App& app);
+void add_convert_command(CLI::App& app);
 
 }  // namespace etc::cli

@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   etc::cli::add_benchmark_command(app);
   etc::cli::add_encode_command(app);
   etc::cli::add_info_command(app);
+  etc::cli::add_convert_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {

@@ -12,7 +12,7 @@ void save_converted_model(const std::filesystem::path& folder, const Json& confi
   AtomicFolder update(folder);
   write_model(update.path(), config, parameters);
   write_file_atomically(update.path() / "conversion.json", json_text(report.to_json()));
-  if (!extras.slots.empty()) {
+  if (!extras.slots.empty() || extras.global_step) {
     TensorFileWriter slots;
     for (const auto& [name, values] : extras.slots) slots.add(name, values);
     if (extras.global_step) slots.add_i64("global_step", {*extras.global_step});

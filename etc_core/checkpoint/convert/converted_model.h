@@ -11,7 +11,7 @@
 namespace etc::convert {
 
 // Replaces or makes the model directory in one step: config.json (`config`, with its section "model"),
-// model.safetensors, conversion.json (the report) and, if there are slots, optimizer_slots.safetensors with
+// model.safetensors, conversion.json (the report) and, if there are extras, optimizer_slots.safetensors with
 // <name>/adam_m, <name>/adam_v and global_step.
 void save_converted_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                           const ConversionReport& report, const TfEtcExtras& extras = {});

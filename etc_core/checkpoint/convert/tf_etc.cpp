@@ -167,7 +167,7 @@ ConversionReport read_tf_etc(const TensorSource& source, const EtcConfig& config
   if (sorted.has_step) {
     const auto step = source.read_integers(kGlobalStep);
     if (step.size() == 1) {
-      extras.global_step = step[0];
+      if (options.with_optimizer_slots) extras.global_step = step[0];
       report.notes.push_back(fmt::format("trained for {} steps", step[0]));
     }
   }

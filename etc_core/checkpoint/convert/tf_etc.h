@@ -17,10 +17,10 @@ namespace etc::convert {
 
 struct TfEtcOptions {
   bool keep_heads = false;            // task heads whose names are known become parameters, too
-  bool with_optimizer_slots = false;  // <name>/adam_m and /adam_v are read, too
+  bool with_optimizer_slots = false;  // <name>/adam_m and /adam_v are read, too, and global_step
 };
 
-// What a checkpoint holds beside the parameters.
+// What a checkpoint holds beside the parameters; filled with_optimizer_slots only.
 struct TfEtcExtras {
   std::map<std::string, Tensor> slots;  // "<name>/adam_m", "<name>/adam_v"
   std::optional<std::int64_t> global_step;

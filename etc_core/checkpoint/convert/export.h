@@ -1,0 +1,20 @@
+// Model directories for other tools.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace etc::convert {
+
+enum class ExportFormat {
+  safetensors,  // model.safetensors: names and shapes as in our own files, kernels [in, out]
+  tf_names,     // model.ckpt.index and .data-00000-of-00001: a TensorFlow checkpoint with the reference's variables
+};
+
+// Writes all tensors of a model directory into a fresh or empty folder, with the configuration as etc_config.json: the
+// section "model" alone, as published checkpoints have it. tf_names takes the slots of optimizer_slots.safetensors
+// along, if there are any, so that a published checkpoint converted with heads and slots comes out as it went in.
+// Returns a line for people. Throws Error when the folder is no model directory or a file is damaged.
+std::string export_model(const std::filesystem::path& model, ExportFormat format, const std::filesystem::path& output);
+
+}  // namespace etc::convert

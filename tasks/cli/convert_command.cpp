@@ -1,0 +1,227 @@
+// etc convert: published checkpoints into model directories, and model directories into files for other tools.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/text/tokenizer.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/checkpoint/convert/bert/lift.h"
+#include "etc_core/checkpoint/convert/converted_model.h"
+#include "etc_core/checkpoint/convert/export.h"
+#include "etc_core/checkpoint/convert/tf_etc.h"
+#include "tasks/cli/commands.h"
+
+namespace etc::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  etc convert --from tf etc_base/model.ckpt --config etc_base/etc_config.json --output etc_base_model
+  etc convert --from bert bert-base-uncased --output lifted
+  etc convert --from roberta roberta-large --vocab spiece.model --output lifted
+  etc convert --to safetensors run/best --output for_python
+  etc convert --to tf-names run/best --output for_tensorflow
+
+A folder stands for the checkpoint in it: model.safetensors, pytorch_model.bin, or PREFIX.index of a TensorFlow
+checkpoint. What happened to every tensor is printed, and in conversion.json of the output.)";
+
+struct ConvertOptions {
+  std::string from, to;
+  fs::path input, output;
+  fs::path config, source_config;
+  fs::path vocab, source_vocab;
+  bool keep_heads = false;
+  bool with_optimizer_slots = false;
+  bool exact = false;
+  bool position_mean = false;
+  bool allow_partial_vocabulary = false;
+  std::string relative_init = "zero";
+  std::uint64_t seed = 1;
+  int threads = 0;
+};
+
+// The file given, or the first of these beside the checkpoint.
+fs::path file_beside(const fs::path& given, const fs::path& input, const std::vector<std::string>& names,
+                     const std::string& option) {
+  if (!given.empty()) return given;
+  const fs::path folder = fs::is_directory(input) ? input : input.parent_path();
+  for (const std::string& name : names) {
+    if (fs::exists(folder / name)) return folder / name;
+  }
+  fail_usage("etc convert", "no {} beside {}: give {}", fmt::join(names, " or "), input.string(), option);
+}
+
+// config.json of a model directory. The vocabulary's hash, where it is known, lets `etc train --init-from` refuse data
+// that was prepared with another one.
+Json document(const EtcConfig& config, const data::Tokenizer* tokenizer) {
+  Json json = {{"model", config.to_json()}};
+  if (tokenizer != nullptr) json["data"] = {{"vocab_sha256", tokenizer->vocab_sha256()}};
+  return json;
+}
+
+std::unique_ptr<data::Tokenizer> tokenizer_of(const ConvertOptions& options) {
+  return options.vocab.empty() ? nullptr : data::load_tokenizer(options.vocab);
+}
+
+void finish(const ConvertOptions& options, const EtcConfig& config, const data::Tokenizer* tokenizer,
+            const ParameterSet& parameters, const convert::ConversionReport& report,
+            const convert::TfEtcExtras& extras = {}) {
+  convert::save_converted_model(options.output, document(config, tokenizer), parameters, report, extras);
+  std::printf("%soutput: %s\n", report.text().c_str(), options.output.c_str());
+}
+
+void convert_tf(const ConvertOptions& options) {
+  const fs::path file = file_beside(options.config, options.input, {"etc_config.json"}, "--config");
+  EtcConfig config = etc_config_from_json(read_json_file(file), "config: " + file.string(), false);
+  config.validate();
+  const auto tokenizer = tokenizer_of(options);
+  if (tokenizer && tokenizer->vocab_size() > config.vocab_size) {
+    fail_usage("etc convert", "--vocab {}: expected at most vocab_size={} pieces, got {}", options.vocab.string(),
+               config.vocab_size, tokenizer->vocab_size());
+  }
+  const auto source = convert::open_tensors(options.input);
+  ParameterSet parameters;
+  convert::TfEtcExtras extras;
+  const convert::ConversionReport report =
+      convert::read_tf_etc(*source, config, {options.keep_heads, options.with_optimizer_slots}, parameters, extras);
+  finish(options, config, tokenizer.get(), parameters, report, extras);
+}
+
+convert::VocabularyMatch match(const ConvertOptions& options, const convert::BertConfig& bert, convert::BertKind kind,
+                               const data::Tokenizer& tokenizer) {
+  const std::vector<std::string> names = kind == convert::BertKind::roberta ? std::vector<std::string>{"vocab.json"}
+                                                                            : std::vector<std::string>{"vocab.txt"};
+  const fs::path file = file_beside(options.source_vocab, options.input, names, "--source-vocab");
+  const auto pieces = convert::read_source_vocabulary(file, bert.vocab_size);
+  return convert::match_vocabularies(pieces, kind, tokenizer.vocab_size(), [&](const std::string& piece) {
+    try {
+      return std::optional<std::int64_t>(tokenizer.piece_id(piece));
+    } catch (const Error&) {
+      return std::optional<std::int64_t>();
+    }
+  });
+}
+
+void convert_bert(const ConvertOptions& options) {
+  convert::LiftOptions lift;
+  lift.kind = options.from == "roberta" ? convert::BertKind::roberta : convert::BertKind::bert;
+  lift.exact = options.exact;
+  lift.normal_relative_tables = options.relative_init == "normal";
+  lift.position_mean = options.position_mean;
+  lift.keep_heads = options.keep_heads;
+  lift.allow_partial_vocabulary = options.allow_partial_vocabulary;
+  lift.seed = options.seed;
+  if (options.exact && !options.vocab.empty()) {
+    fail_usage("etc convert", "--exact keeps the order of the vocabulary: expected no --vocab");
+  }
+  if (options.exact && options.position_mean) {
+    fail_usage("etc convert", "--exact keeps the positions: expected no --position-mean");
+  }
+  if (lift.kind == convert::BertKind::roberta && !options.exact && options.vocab.empty()) {
+    fail_usage(
+        "etc convert",
+        "--from roberta: expected --vocab, the SentencePiece model that data is prepared with (RoBERTa's rows are "
+        "put into its order)");
+  }
+  const auto source = convert::open_tensors(options.input);
+  const fs::path file =
+      file_beside(options.source_config, options.input, {"config.json", "bert_config.json"}, "--source-config");
+  const convert::BertConfig bert = convert::bert_config_from_json(read_json_file(file), "config: " + file.string());
+
+  EtcConfig config = convert::etc_config_for(bert, lift.kind, options.exact);
+  const auto tokenizer = tokenizer_of(options);
+  std::optional<convert::VocabularyMatch> vocabulary;
+  if (tokenizer) {
+    vocabulary = match(options, bert, lift.kind, *tokenizer);
+    config.vocab_size = tokenizer->vocab_size();
+  }
+  if (!options.config.empty()) {
+    config = etc_config_from_json(read_json_file(options.config), "config: " + options.config.string(), false);
+  }
+  config.validate();
+  ParameterSet parameters;
+  const convert::ConversionReport report =
+      convert::lift_bert(*source, bert, config, vocabulary ? &*vocabulary : nullptr, lift, parameters);
+  finish(options, config, tokenizer.get(), parameters, report);
+}
+
+// Options that say nothing in this kind of conversion are mistakes.
+void refuse_others(const CLI::App& command, const std::string& kind, const std::vector<std::string>& known) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = "--" + option->get_single_name();
+    if (option->count() == 0 || option->get_positional()) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    fail_usage("etc convert", "{} is no option of {}", name, kind);
+  }
+}
+
+void run_convert(const CLI::App& command, const ConvertOptions& options) {
+  if (options.threads > 0) set_thread_count(options.threads);
+  if (options.from.empty() == options.to.empty()) fail_usage("etc convert", "expected one of --from and --to");
+  if (!options.to.empty()) {
+    refuse_others(command, "--to", {"--to", "--output", "--threads"});
+    const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
+    std::printf("output: %s\n", convert::export_model(options.input, format, options.output).c_str());
+  } else if (options.from == "tf") {
+    refuse_others(command, "--from tf",
+                  {"--from", "--output", "--threads", "--config", "--vocab", "--keep-heads", "--with-optimizer-slots"});
+    convert_tf(options);
+  } else {
+    refuse_others(
+        command, "--from " + options.from,
+        {"--from", "--output", "--threads", "--config", "--source-config", "--vocab", "--source-vocab", "--keep-heads",
+         "--exact", "--position-mean", "--relative-init", "--seed", "--allow-partial-vocabulary"});
+    convert_bert(options);
+  }
+}
+
+}  // namespace
+
+void add_convert_command(CLI::App& app) {
+  auto options = std::make_shared<ConvertOptions>();
+  CLI::App* command =
+      app.add_subcommand("convert", "read TensorFlow, BERT and RoBERTa checkpoints, write files for other tools");
+  command->footer(kExamples);
+  command->add_option("--from", options->from, "tf (a published ETC checkpoint), bert or roberta (lifted into ETC)")
+      ->check(CLI::IsMember({"tf", "bert", "roberta"}));
+  command->add_option("--to", options->to, "safetensors or tf-names (a TensorFlow checkpoint)")
+      ->check(CLI::IsMember({"safetensors", "tf-names"}));
+  command->add_option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint")
+      ->required();
+  command->add_option("--output", options->output, "folder to write: a model directory (--from), files (--to)")
+      ->required();
+  command->add_option(
+      "--config", options->config,
+      "etc_config.json of the ETC model (default: beside a TensorFlow checkpoint; for BERT an ETC of the "
+      "same sizes)");
+  command->add_option("--source-config", options->source_config,
+                      "BERT's own configuration (default: config.json or bert_config.json beside it)");
+  command->add_option("--vocab", options->vocab, "vocabulary that data is prepared with; rows follow its pieces");
+  command->add_option("--source-vocab", options->source_vocab,
+                      "BERT's own vocabulary (default: vocab.txt, for RoBERTa vocab.json, beside it)");
+  command->add_flag("--keep-heads", options->keep_heads, "take task heads along");
+  command->add_flag("--with-optimizer-slots", options->with_optimizer_slots,
+                    "write adam_m, adam_v and global_step into optimizer_slots.safetensors");
+  command->add_flag("--exact", options->exact,
+                    "compute what BERT computes: positions, token types and order of the vocabulary are kept");
+  command->add_flag("--position-mean", options->position_mean, "add the mean position to the segment rows");
+  command->add_option("--relative-init", options->relative_init, "zero or normal: the relative tables BERT has not")
+      ->check(CLI::IsMember({"zero", "normal"}))
+      ->capture_default_str();
+  command->add_flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
+                    "accept that fewer than 90 % of the pieces are found");
+  command->add_option("--seed", options->seed, "of what is initialised")->capture_default_str();
+  command->add_option("--threads", options->threads, "threads (default: one per processor)")
+      ->check(CLI::PositiveNumber);
+  command->callback([command, options] { run_convert(*command, *options); });
+}
+
+}  // namespace etc::cli
