@@ -149,7 +149,11 @@ namespace {
 // The splitter may be given as stored in a data set's configuration: then it must have those tables.
 std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   if (setting.is_string()) return data::load_splitter(setting.get<std::string>());
-  const std::string name = setting.value("name", "");
+  const auto found = setting.find("name");
+  if (found == setting.end() || !found->is_string()) {
+    fail_usage(kWhere, "splitter: expected a word or an object with a name, got {}", setting.dump());
+  }
+  const auto name = found->get<std::string>();
   if (name != "icu") {
     fail_usage(kWhere, "splitter: the tables of {} are not part of the configuration (give --splitter {}:DIR)", name,
                name);
