@@ -17,13 +17,19 @@ step $etc prepare --task wikihop --split dev --input demo/sample/dev.json --voca
 step $etc train --config tasks/configs/wikihop_tiny.json --data demo/train.h5 --eval-data demo/dev.h5 --output demo/run
 step $etc eval --model demo/run/best --data demo/dev.h5
 step $etc predict --model demo/run/best --data demo/dev.h5 --output demo/predictions.json
-step $etc predict --model demo/run/best --input demo/sample/dev.json --show 1
+step $etc predict --model demo/run/best --input demo/sample/dev.json --vocab demo/sample/vocab.txt --show 1
 
-# The loss as a picture, where gnuplot is installed (as text, so that a terminal shows it; and as SVG).
+# The loss as numbers, and as a picture where gnuplot is installed: in the terminal and as SVG.
+{
+  echo step,loss
+  grep '"kind":"train"' demo/run/metrics.jsonl | sed -E 's/.*"loss":([^,}]*).*/\1/' >demo/losses
+  grep '"kind":"train"' demo/run/metrics.jsonl | sed -E 's/.*"step":([^,}]*).*/\1/' | paste -d, - demo/losses
+} >demo/loss.csv
+rm demo/losses
 if command -v gnuplot >/dev/null; then
-  gnuplot -e "set terminal dumb 100 24; set title 'training loss'; set xlabel 'step'; set datafile separator ','; \
-    plot 'demo/run/loss.csv' using 1:2 with lines notitle"
-  gnuplot -e "set terminal svg size 800,400; set output 'demo/loss.svg'; set title 'training loss'; set xlabel 'step'; \
-    set datafile separator ','; plot 'demo/run/loss.csv' using 1:2 with lines notitle"
-  echo "demo/loss.svg holds the same picture"
+  picture="set title 'training loss'; set xlabel 'step'; set yrange [0:*]; set datafile separator ','; \
+    plot 'demo/loss.csv' using 1:2 every ::1 with lines notitle"
+  gnuplot -e "set terminal dumb 100 24; $picture"
+  gnuplot -e "set terminal svg size 800,400; set output 'demo/loss.svg'; $picture"
+  printf '\nThe same picture: demo/loss.svg; the numbers: demo/loss.csv\n'
 fi
