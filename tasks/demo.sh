@@ -9,7 +9,7 @@ step() { printf '\n$ %s\n' "$*"; "$@"; }
 
 rm -rf demo
 mkdir demo
-step $etc sample --task wikihop --records 2000 --seed 1 --hops 1 --output demo/sample
+step $etc sample --task wikihop --records 8000 --seed 1 --hops 1 --output demo/sample
 step $etc prepare --task wikihop --split train --input demo/sample/train.json --vocab demo/sample/vocab.txt \
   --splitter icu --output demo/train.h5
 step $etc prepare --task wikihop --split dev --input demo/sample/dev.json --vocab demo/sample/vocab.txt \
