@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/cases/attention.h"
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/library_product.h"
@@ -117,6 +118,15 @@ void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::s
   const double forward = plain->useful_operations(2), backward = plain->useful_operations(5);
   items.push_back({name + "forward", forward, [plain] { plain->forward(); }, {}});
   items.push_back({name + "backward", backward, [plain] { plain->backward(); }, {}});
+  AttentionCase reduced = c;
+  reduced.compute = ComputeType::bf16;
+  if (cpu_has_amx_bf16()) {
+    auto bf16 = std::make_shared<AttentionProblem>(reduced, structure, side);
+    auto bf16_scored = std::make_shared<ScoredProblem>(reduced, structure, side);
+    items.push_back({name + "forward, bf16", forward, [bf16] { bf16->forward(); }, {}});
+    items.push_back(
+        {name + "forward, bf16, scores add", forward, [bf16_scored] { bf16_scored->forward(ScoreMode::add); }, {}});
+  }
   items.push_back(
       {name + "forward, scores add_unkept", forward, [scored] { scored->forward(ScoreMode::add_unkept); }, {}});
   items.push_back({name + "forward, scores write", forward, [scored] { scored->forward(ScoreMode::write); }, {}});

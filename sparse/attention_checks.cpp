@@ -54,6 +54,17 @@ void AttentionChecks::table_gradients(const RelativeTable& table, const Relative
   if (table.biases != nullptr) pointer("drel_bias", gradients.biases, table.labels * heads);
 }
 
+void AttentionChecks::forward_compute(ComputeType compute, const DropoutArgs& args) const {
+  if (compute == ComputeType::int8) fail(op, "compute: expected fp32 or bf16, got int8");
+  if (compute == ComputeType::bf16 && args.rate > 0.0f) {
+    fail(op, "compute: bf16 is for inference: expected no dropout, got a rate of {}", args.rate);
+  }
+}
+
+void AttentionChecks::backward_compute(ComputeType compute) const {
+  if (compute != ComputeType::fp32) fail(op, "compute: backward expects fp32, got {}", compute_type_name(compute));
+}
+
 void AttentionChecks::dropout(const DropoutArgs& args) const {
   if (!(args.rate >= 0.0f && args.rate < 1.0f)) fail(op, "dropout: expected a rate in [0, 1), got {}", args.rate);
   if (args.rate > 0.0f && args.sample_ordinals == nullptr) fail(op, "dropout: expected sample ordinals, got null");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/compute_type.h"
 #include "sparse/attention_types.h"
 #include "sparse/visible_tiles.h"
 
@@ -24,6 +25,8 @@ struct AttentionChecks {
   void table(const RelativeTable& table, const TypeTiles& first, const TypeTiles& second) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
+  void forward_compute(ComputeType compute, const DropoutArgs& dropout) const;
+  void backward_compute(ComputeType compute) const;
   void alignment(const TypeTiles& tiles, const void* pointer) const;
   void scores(const TypeTiles& tiles, const TypeScores& scores) const;
   void scores(const TypeTiles& tiles, const TypeScoreGradients& scores) const;

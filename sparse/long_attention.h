@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/compute_type.h"
 #include "etc_core/base/kernel_slot.h"
 #include "sparse/attention_types.h"
 
@@ -19,6 +20,7 @@ struct LongAttentionInputs {
   RelativeTable relative;
   const LongTiles* tiles = nullptr;
   DropoutArgs dropout;
+  ComputeType compute = ComputeType::fp32;  // bf16: q, k, v, rel and p are rounded; forward without dropout only
 };
 
 struct LongAttentionForward {

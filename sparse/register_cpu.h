@@ -10,4 +10,7 @@ void register_cpu_kernels();
 // that have it. Bits differ between instruction sets.
 void restrict_to_avx2(bool restricted);
 
+// For tests: bf16 attention with plain C++ in place of AMX, whose bits it gives.
+void use_plain_bf16_tiles(bool plain);
+
 }  // namespace etc::sparse

@@ -206,13 +206,14 @@ sparse::LongAttentionInputs AttentionProblem::long_inputs() const {
           v[1].rows(),
           {table ? rel.data() : nullptr, table ? rel_bias.data() : nullptr, setup.relative_labels},
           &structure->long_tiles,
-          {setup.seed, setup.dropout, ordinals.data(), layer}};
+          {setup.seed, setup.dropout, ordinals.data(), layer},
+          setup.compute};
 }
 
 sparse::GlobalAttentionInputs AttentionProblem::global_inputs() const {
   const sparse::LongAttentionInputs same = long_inputs();
-  return {same.heads,    same.head_size,           same.q,      same.k, same.v, same.gk, same.gv,
-          same.relative, &structure->global_tiles, same.dropout};
+  return {same.heads,    same.head_size,           same.q,       same.k,      same.v, same.gk, same.gv,
+          same.relative, &structure->global_tiles, same.dropout, same.compute};
 }
 
 void* AttentionProblem::scratch(std::int64_t bytes) {

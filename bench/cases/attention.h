@@ -35,6 +35,7 @@ struct AttentionCase {
   float dropout = 0.0f;
   std::int64_t row_padding = 0;  // floats between rows, and after them, that no kernel may touch
   std::uint64_t seed = 1;
+  ComputeType compute = ComputeType::fp32;  // of the forward
 };
 
 // Offsets, label tensors and tiles of a case; shared by all layers and both operators.

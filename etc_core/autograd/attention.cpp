@@ -83,6 +83,7 @@ typename Operator::Inputs operator_inputs(const AttentionBatch& batch, std::int6
   typename Operator::Inputs inputs;
   inputs.heads = batch.heads;
   inputs.head_size = batch.head_size;
+  inputs.compute = batch.compute;
   inputs.q = roles.q.rows();
   inputs.k = roles.k.rows();
   inputs.v = roles.v.rows();

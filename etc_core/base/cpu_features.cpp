@@ -2,9 +2,32 @@
 
 #include <cstdlib>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "etc_core/base/error.h"
 
 namespace etc {
+
+namespace {
+
+#if defined(__x86_64__)
+// Bits of EDX of CPUID leaf 7.
+constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24, kAmxInt8 = 1u << 25;
+
+bool has_amx(unsigned bits) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & bits) != bits) return false;
+  // Tile registers are large, so Linux gives them to those who ask: ARCH_REQ_XCOMP_PERM for XFEATURE_XTILEDATA.
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+#endif
+
+}  // namespace
 
 void require_supported_cpu() {
 #if defined(__x86_64__)
@@ -32,6 +55,27 @@ std::string instruction_set() {
   return name;
 #else
   return "aarch64";
+#endif
+}
+
+bool cpu_has_amx_bf16() {
+#if defined(__x86_64__)
+  static const bool has = has_amx(kAmxTile | kAmxBf16);
+  return has;
+#else
+  return false;
+#endif
+}
+
+bool cpu_offers(ComputeType type) {
+  if (type == ComputeType::fp32) return true;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (type == ComputeType::bf16) return cpu_has_amx_bf16() || __builtin_cpu_supports("avx512bf16");
+  static const bool amx_int8 = has_amx(kAmxTile | kAmxInt8);
+  return amx_int8 || __builtin_cpu_supports("avx512vnni");
+#else
+  return false;
 #endif
 }
 

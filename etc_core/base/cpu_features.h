@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "etc_core/base/compute_type.h"
+
 namespace etc {
 
 // Throws Error when the processor lacks what every CPU kernel needs (x86-64: AVX2 and FMA).
@@ -11,5 +13,12 @@ void require_supported_cpu();
 // For run records: "AVX-512 (avx512f avx512bw …)" or the like. Resume compares it: bits differ between instruction
 // sets.
 std::string instruction_set();
+
+// Whether the processor multiplies matrices of this type: bf16 and int8 need AMX, or AVX-512 with its BF16 or VNNI
+// part. (Without AMX bf16 is offered, but slower than fp32.)
+bool cpu_offers(ComputeType type);
+
+// Whether tiles of AMX can be used for bf16. The first call asks the operating system for their registers.
+bool cpu_has_amx_bf16();
 
 }  // namespace etc

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "etc_core/autograd/attention.h"
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/nn/etc_layers.h"
@@ -108,6 +109,8 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
   batch->head_size = config.head_size();
   batch->dropout_rate = options.training ? static_cast<float>(config.attention_probs_dropout_prob) : 0;
   batch->seed = options.seed;
+  // Without matrix tiles the fp32 kernels are faster than anything bf16.
+  if (!recording && cache.compute() != ComputeType::fp32 && cpu_has_amx_bf16()) batch->compute = ComputeType::bf16;
   batch->sample_ordinals = ordinals;
   if (carries_scores()) {
     sparse::ScoreOptions scores;
@@ -211,7 +214,8 @@ EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOp
   return {states.of_long, states.of_global};
 }
 
-void EtcEncoder::release_kernels() {
+void EtcEncoder::release_kernels(ComputeType compute) {
+  impl_->cache.set_compute(compute);
   // Layer by layer, so that at no time all kernels are there twice. Kernels are shared within a layer only.
   for (const EtcLayer& layer : impl_->layers) {
     const std::vector<Dense> dense_layers = layer.dense_layers();

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "etc_core/autograd/tape.h"
+#include "etc_core/base/compute_type.h"
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/etc_input.h"
 #include "etc_core/nn/parameters.h"
@@ -52,7 +53,8 @@ class EtcEncoder {
 
   // Packs all dense layers and gives the kernels' own memory back: halves the weights of a program that only runs the
   // model. Afterwards these parameters have no value: recording and saving are Errors until they are loaded anew.
-  void release_kernels();
+  // compute: number type of dense products and, bf16 for int8 as well, of attention's; Error where not offered.
+  void release_kernels(ComputeType compute = ComputeType::fp32);
 
  private:
   struct Impl;

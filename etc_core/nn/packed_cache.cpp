@@ -41,7 +41,8 @@ Dense PackedCache::packed(const Dense& dense) {
       column += part.bias->size();
     }
     if (dense.parts.size() == 1) {
-      entry->weights = ops::pack_weights(Device::cpu, kernels[0]->value.data(), in, out, dense.layout);
+      entry->weights =
+          ops::pack_weights(Device::cpu, kernels[0]->value.data(), in, out, dense.layout, Purpose::weights, compute_);
     } else {
       const Tensor joined = Tensor::empty({in, out}, Purpose::scratch);
       column = 0;
@@ -50,7 +51,7 @@ Dense PackedCache::packed(const Dense& dense) {
         copy_columns(kernel->value.data(), in, cols, joined.data() + column, out);
         column += cols;
       }
-      entry->weights = ops::pack_weights(Device::cpu, joined.data(), in, out, dense.layout);
+      entry->weights = ops::pack_weights(Device::cpu, joined.data(), in, out, dense.layout, Purpose::weights, compute_);
     }
   }
   Dense result = dense;

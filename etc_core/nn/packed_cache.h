@@ -17,6 +17,10 @@ class PackedCache {
   // points into the cache: use it before the next clear().
   Dense packed(const Dense& dense);
 
+  // The number type of layers packed from now on; what is packed stays as it is.
+  void set_compute(ComputeType compute) { compute_ = compute; }
+  ComputeType compute() const { return compute_; }
+
   void clear();
 
  private:
@@ -26,6 +30,7 @@ class PackedCache {
     Tensor bias;
   };
   std::map<std::vector<const Parameter*>, std::unique_ptr<Entry>> entries_;  // by the kernels
+  ComputeType compute_ = ComputeType::fp32;
 };
 
 }  // namespace etc

@@ -7,7 +7,7 @@ namespace etc::ops {
 
 constinit KernelSlot<void(const LinearForward&)> linear_kernel{"linear"};
 constinit KernelSlot<void(const LinearBackward&)> linear_backward_kernel{"linear_backward"};
-constinit KernelSlot<void(const float*, WeightLayout, PackedWeights&)> pack_weights_kernel{"pack_weights"};
+constinit KernelSlot<void(const float*, WeightLayout, Purpose, PackedWeights&)> pack_weights_kernel{"pack_weights"};
 
 namespace {
 
@@ -27,15 +27,15 @@ void check_rows(const char* where, const char* name, const float* data, std::int
 }  // namespace
 
 PackedWeights pack_weights(Device device, const float* weight, std::int64_t in, std::int64_t out, WeightLayout layout,
-                           Purpose purpose) {
+                           Purpose purpose, ComputeType compute) {
   check_sizes("pack_weights", 0, in, out);
   if (weight == nullptr) fail("pack_weights", "weight is missing (null)");
   PackedWeights packed;
   packed.in = in;
   packed.out = out;
   packed.device = device;
-  packed.bytes = Bytes(in * out * static_cast<std::int64_t>(sizeof(float)), purpose);
-  pack_weights_kernel(device, weight, layout, packed);
+  packed.compute = compute;
+  pack_weights_kernel(device, weight, layout, purpose, packed);
   return packed;
 }
 

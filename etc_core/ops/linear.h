@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "etc_core/base/buffer.h"
+#include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 #include "etc_core/base/kernel_slot.h"
 #include "etc_core/ops/activation.h"
@@ -25,12 +26,16 @@ struct PackedWeights {
   std::int64_t in = 0;
   std::int64_t out = 0;
   Device device = Device::cpu;
+  ComputeType compute = ComputeType::fp32;  // the product's operands; bf16 takes half the bytes, int8 a quarter
   Bytes bytes;
 };
 
-// Packs weight ([in, out] or [out, in]). O(in*out).
+// Packs weight ([in, out] or [out, in]) for products in `compute`. O(in*out).
+//   bf16: weights and, tile by tile, rows of x are rounded to nearest even
+//   int8: w_ij ≈ scale_j·q_ij, scale_j = max_i |w_ij| / 127; rows of x likewise, with a scale of their own per call
+// Throws Error when the processor has no instructions for that type (cpu_offers in base/cpu_features.h).
 PackedWeights pack_weights(Device device, const float* weight, std::int64_t in, std::int64_t out, WeightLayout layout,
-                           Purpose purpose = Purpose::weights);
+                           Purpose purpose = Purpose::weights, ComputeType compute = ComputeType::fp32);
 
 // Dense layer: every row of x times W, plus a bias, through an activation.
 //   z = x·W + b,  y = act(z)
@@ -74,6 +79,7 @@ void linear_backward(Device device, const LinearBackward& args);
 
 extern KernelSlot<void(const LinearForward&)> linear_kernel;
 extern KernelSlot<void(const LinearBackward&)> linear_backward_kernel;
-extern KernelSlot<void(const float* weight, WeightLayout, PackedWeights&)> pack_weights_kernel;
+// Allocates packed.bytes, charged to the purpose, and fills them.
+extern KernelSlot<void(const float* weight, WeightLayout, Purpose, PackedWeights&)> pack_weights_kernel;
 
 }  // namespace etc::ops

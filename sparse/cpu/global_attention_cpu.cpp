@@ -142,8 +142,8 @@ struct GlobalScratch {
   GroupScratch group;
 
   GlobalScratch(Arena& arena, const GlobalAttentionInputs& inputs, const Plan& plan, bool backward) {
-    head = HeadContext::take(arena, inputs.head_size, inputs.relative);
-    panel = KeyPanel::take(arena, plan.max_split(), head.stride, backward);
+    head = HeadContext::take(arena, inputs.head_size, inputs.relative, inputs.compute);
+    panel = KeyPanel::take(arena, plan.max_split(), head.stride, backward, inputs.compute);
     const std::int64_t part_keys = backward ? kBackwardKeys : kKeySplit;
     group = GroupScratch::take(arena, head, backward ? kBackwardKeys : plan.max_split() + kRunStep,
                                kKeySplit / kRunStep + kKeySplit / part_keys, backward);
@@ -164,6 +164,7 @@ void load_split(const GlobalAttentionInputs& in, const Split& s, GlobalScratch& 
   const Rows& v = s.type == 0 ? in.v : in.lv;
   // In dropout's numbering g2l keys come after the g2g ones.
   scratch.panel.assign(k, v, s.head, in.head_size, s.key_row, s.begin, s.end, s.type == 0 ? 0 : s.globals);
+  if (scratch.head.bf16 != nullptr) load_bf16_task(scratch.head, scratch.group, {&scratch.panel});
 }
 
 const TypeTiles& tiles_of(const GlobalAttentionInputs& in, int type) {
@@ -267,6 +268,7 @@ void forward(const GlobalAttentionForward& args) {
     Arena arena(block + thread * thread_bytes);
     GlobalScratch scratch(arena, in, plan, false);
     load_split(in, s, scratch);
+    const TileUse tiles(scratch.head.bf16);
     forward_split(args, s, plan.slot(s.example), scratch, slots + s.slot);
     hwy::FlushStream();  // scores written past the caches are there before the task counts as done
   });

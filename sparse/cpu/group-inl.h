@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "sparse/cpu/bf16_group-inl.h"
+#include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/cpu/tile_walk.h"
@@ -21,78 +23,16 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What one group needs in scratch. `columns` keys at most at a time.
-struct GroupScratch {
-  float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
-  float* q_lanes = nullptr;       // [D, kGroup]
-  float* table = nullptr;         // [labels, kGroup]: (q·rel + rel_bias) / sqrt(D)
-  float* p = nullptr;             // [columns, kGroup]: logits (in base 2), then probabilities
-  std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
-  float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
-  Part* parts = nullptr;
-  // Backward only.
-  float* ds = nullptr;          // [columns, kGroup]
-  float* dout_rows = nullptr;   // [kGroup, stride]
-  float* dout_lanes = nullptr;  // [D, kGroup]
-  float* dtable = nullptr;      // [labels, kGroup]
-  float* drel = nullptr;        // [labels, stride]: sum over the task's groups
-  float* dbias = nullptr;       // [labels, kGroup]: likewise, still per lane
-
-  static GroupScratch take(Arena& arena, const HeadContext& head, std::int64_t columns, std::int64_t parts,
-                           bool backward) {
-    const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
-    GroupScratch scratch;
-    scratch.q_rows = arena.take<float>(rows);
-    scratch.q_lanes = arena.take<float>(lanes);
-    scratch.table = arena.take<float>(head.labels * kGroup);
-    scratch.p = arena.take<float>(columns * kGroup);
-    scratch.keep = arena.take<std::uint16_t>(columns);
-    scratch.out = arena.take<float>(rows);
-    scratch.parts = arena.take<Part>(parts);
-    if (!backward) return scratch;
-    scratch.ds = arena.take<float>(columns * kGroup);
-    scratch.dout_rows = arena.take<float>(rows);
-    scratch.dout_lanes = arena.take<float>(lanes);
-    scratch.dtable = arena.take<float>(head.labels * kGroup);
-    scratch.drel = arena.take<float>(head.labels * head.stride);
-    scratch.dbias = arena.take<float>(head.labels * kGroup);
-    return scratch;
-  }
-};
-
-// lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]
-HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
-  const hn::FixedTag<float, 4> d4;
-  const hn::FixedTag<double, 2> pairs;
-  for (std::int64_t d = 0; d < stride; d += 4) {
-    for (int i = 0; i < kGroup; i += 4) {
-      const auto r0 = hn::LoadU(d4, rows + (i + 0) * stride + d), r1 = hn::LoadU(d4, rows + (i + 1) * stride + d);
-      const auto r2 = hn::LoadU(d4, rows + (i + 2) * stride + d), r3 = hn::LoadU(d4, rows + (i + 3) * stride + d);
-      const auto a = hn::BitCast(pairs, hn::InterleaveLower(d4, r0, r1));  // r0[0] r1[0] r0[1] r1[1]
-      const auto b = hn::BitCast(pairs, hn::InterleaveLower(d4, r2, r3));
-      const auto c = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
-      const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, lanes + (d + 0) * kGroup + i);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, lanes + (d + 1) * kGroup + i);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, c, e)), d4, lanes + (d + 2) * kGroup + i);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, c, e)), d4, lanes + (d + 3) * kGroup + i);
-    }
-  }
-}
-
-// Copies a group's queries (or dout) and transposes them.
-HWY_INLINE void load_group(const Rows& from, std::int64_t head, const HeadContext& context, std::int64_t first_row,
-                           std::int64_t rows, float* group_rows, float* group_lanes) {
-  copy_rows(from, head, context.head_size, first_row, rows, group_rows);
-  std::fill(group_rows + rows * context.stride, group_rows + kGroup * context.stride, 0.0f);
-  transpose_group(group_rows, context.stride, group_lanes);
-}
-
 // table[r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)
-HWY_INLINE void relative_terms(const HeadContext& head, const float* q_lanes, float* table) {
+HWY_INLINE void relative_terms(const HeadContext& head, const GroupScratch& scratch) {
   const FloatTag d;
   if (head.labels == 0) return;
-  dot_products(q_lanes, head.relative_vectors, head.stride, head.labels, head.head_size, table);
+  float* table = scratch.table;
+  if (head.bf16 != nullptr) {
+    head.bf16->dot_products(scratch.bf16.q_pairs, head.relative_bf16, head.bf16_stride, head.labels, table);
+  } else {
+    dot_products(scratch.q_lanes, head.relative_vectors, head.stride, head.labels, head.head_size, table);
+  }
   const FloatVec scale = hn::Set(d, head.scale);
   for (std::int64_t r = 0; r < head.labels; ++r) {
     const FloatVec bias = hn::Set(d, head.relative_biases[r]);
@@ -202,8 +142,12 @@ HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const Ty
   for (std::int64_t j = 0; j < part.keys; j += kKeyStep) {
     const std::int64_t keys = std::min(kKeyStep, part.keys - j);
     part.panel->require(part.row + j + keys);
-    if (scores.mode == ScoreMode::read) continue;
+    if (scores.mode == ScoreMode::read || head.bf16 != nullptr) continue;
     dot_products(scratch.q_lanes, part.panel->k(part.row + j), head.stride, keys, head.head_size, s + j * kGroup);
+  }
+  if (head.bf16 != nullptr && scores.mode != ScoreMode::read) {
+    const Bf16Panel& panel = part.panel->bf16();
+    head.bf16->dot_products(scratch.bf16.q_pairs, panel.k + part.row * panel.k_stride, panel.k_stride, part.keys, s);
   }
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   switch (scores.mode) {
@@ -245,7 +189,8 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (int p = 0; p < kParts; ++p) max[p] = none;
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read) relative_terms(head, scratch.q_lanes, scratch.table);
+  if (head.bf16 != nullptr) load_bf16_group(head, scratch);
+  if (!all_read) relative_terms(head, scratch);
 
   // Pass 1: logits, their maximum, running scores.
   std::int64_t columns = 0;
@@ -259,6 +204,11 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   for (int p = 0; p < kParts; ++p) {
     shift[p] = hn::IfThenZeroElse(hn::Eq(max[p], none), max[p]);
     total[p] = hn::Zero(d);
+  }
+  if (head.bf16 != nullptr) {
+    bf16_weighted_values(head, parts, count, scratch, shift, total);
+    for (int p = 0; p < kParts; ++p) sum[p] = total[p];
+    return;
   }
   for (std::int64_t j = 0; j < columns; ++j) {
     for (int p = 0; p < kParts; ++p) {
@@ -405,7 +355,7 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
   const FloatTag d;
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
-  if (needs_scores(scores[0]) || needs_scores(scores[1])) relative_terms(head, scratch.q_lanes, scratch.table);
+  if (needs_scores(scores[0]) || needs_scores(scores[1])) relative_terms(head, scratch);
   std::fill_n(scratch.dtable, head.labels * kGroup, 0.0f);
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];

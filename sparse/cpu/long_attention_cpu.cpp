@@ -154,9 +154,9 @@ struct LongScratch {
   LongScratch(Arena& arena, const LongAttentionInputs& inputs, const Plan& plan, bool backward) {
     const TypeTiles& l2l = inputs.tiles->l2l;
     const TypeTiles& l2g = inputs.tiles->l2g;
-    head = HeadContext::take(arena, inputs.head_size, inputs.relative);
-    window = KeyPanel::take(arena, plan.max_window(), head.stride, backward);
-    globals = KeyPanel::take(arena, plan.max_globals(), head.stride, backward);
+    head = HeadContext::take(arena, inputs.head_size, inputs.relative, inputs.compute);
+    window = KeyPanel::take(arena, plan.max_window(), head.stride, backward, inputs.compute);
+    globals = KeyPanel::take(arena, plan.max_globals(), head.stride, backward, inputs.compute);
     const std::int64_t all = l2l.max_group_columns + l2g.max_group_columns;
     const std::int64_t part_keys = backward ? kBackwardKeys : std::max<std::int64_t>(all, kRunStep);
     group = GroupScratch::take(arena, head, part_keys, max_parts(l2l, part_keys) + max_parts(l2g, part_keys), backward);
@@ -176,6 +176,7 @@ void load_segment(const LongAttentionInputs& in, const Segment& s, LongScratch& 
   scratch.window.assign(in.k, in.v, s.head, in.head_size, s.long_row, s.key_begin, s.key_end, 0);
   // In dropout's numbering l2g keys come after the l2l ones.
   scratch.globals.assign(in.gk, in.gv, s.head, in.head_size, s.global_row, 0, s.globals, s.length);
+  if (scratch.head.bf16 != nullptr) load_bf16_task(scratch.head, scratch.group, {&scratch.window, &scratch.globals});
 }
 
 std::int64_t parts_of_group(const LongAttentionInputs& in, std::int64_t group_in_example, std::int64_t example,
@@ -220,6 +221,7 @@ void forward(const LongAttentionForward& args) {
     Arena arena(static_cast<std::byte*>(args.scratch) + thread * thread_bytes);
     LongScratch scratch(arena, in, plan, false);
     load_segment(in, s, scratch);
+    const TileUse tiles(scratch.head.bf16);
     const TypeScores scores[2] = {of_head(args.l2l, in.tiles->l2l, s.head), of_head(args.l2g, in.tiles->l2g, s.head)};
     for (std::int64_t first = s.begin; first < s.end; first += kGroup) {
       const std::int64_t queries = std::min<std::int64_t>(kGroup, s.end - first);

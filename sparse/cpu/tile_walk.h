@@ -11,28 +11,11 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
 #include "sparse/attention_types.h"
+#include "sparse/cpu/arena.h"
+#include "sparse/cpu/bf16_panel.h"
 #include "sparse/visible_tiles.h"
 
 namespace etc::sparse {
-
-// Hands out 64-byte aligned stretches of one block. With a null block it only counts: the same function that lays out a
-// task's scratch tells its size.
-class Arena {
- public:
-  explicit Arena(void* block) : block_(static_cast<std::byte*>(block)) {}
-
-  template <typename T>
-  T* take(std::int64_t count) {
-    T* place = block_ == nullptr ? nullptr : reinterpret_cast<T*>(block_ + used_);
-    used_ += (count * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
-    return place;
-  }
-  std::int64_t used() const { return used_; }
-
- private:
-  std::byte* block_;
-  std::int64_t used_ = 0;
-};
 
 // Row stride of copies: D rounded up to a whole group of components, the rest zero.
 inline std::int64_t row_stride(std::int64_t head_size) {
@@ -84,10 +67,15 @@ inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_siz
 // copied when first needed (`require`), the next ones are asked for at the same time.
 class KeyPanel {
  public:
-  // Room for `keys` keys; runs reach up to a step beyond the last one.
-  static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward) {
+  // Room for `keys` keys; runs reach up to a step beyond the last one. In bf16 there are no fp32 copies: the panel says
+  // which keys it stands for, and fill_bf16_panel copies them.
+  static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward, ComputeType compute) {
     const std::int64_t size = (keys + kRunStep) * stride;
     KeyPanel panel;
+    if (compute == ComputeType::bf16) {
+      panel.bf16_ = Bf16Panel::take(arena, keys, stride);
+      return panel;
+    }
     panel.k_ = arena.take<float>(size);
     panel.v_ = arena.take<float>(size);
     if (backward) {
@@ -114,7 +102,7 @@ class KeyPanel {
 
   // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
   void require(std::int64_t end) {
-    if (end <= copied_) return;
+    if (end <= copied_ || k_ == nullptr) return;
     const std::int64_t from = copied_, rows = std::min(end, keys_) - from;
     copied_ = end;
     copy_rows(k_rows_, head_, head_size_, first_row_ + from, rows, k_ + from * stride_);
@@ -136,6 +124,21 @@ class KeyPanel {
     asked_ = ask;
   }
 
+  // Rows [first, first + count) of this head, which must be there, as floats.   to [count, stride]
+  void copy_keys(std::int64_t first, std::int64_t count, float* to) const {
+    copy_rows(k_rows_, head_, head_size_, first_row_ + first, count, to);
+  }
+  void copy_values(std::int64_t first, std::int64_t count, float* to) const {
+    copy_rows(v_rows_, head_, head_size_, first_row_ + first, count, to);
+  }
+  // Asks for rows [first, end), as far as there are any.
+  void prefetch(std::int64_t first, std::int64_t end) const {
+    prefetch_rows(k_rows_, first_row_ + first, first_row_ + std::min(end, keys_), head_, head_size_);
+    prefetch_rows(v_rows_, first_row_ + first, first_row_ + std::min(end, keys_), head_, head_size_);
+  }
+
+  std::int64_t keys() const { return keys_; }
+  const Bf16Panel& bf16() const { return bf16_; }
   std::int64_t first_key() const { return first_key_; }
   std::int64_t end_key() const { return first_key_ + keys_; }
   std::int64_t dropout_index(std::int64_t row) const { return dropout_base_ + first_key_ + row; }
@@ -151,6 +154,7 @@ class KeyPanel {
   float* v_ = nullptr;
   float* dk_ = nullptr;
   float* dv_ = nullptr;
+  Bf16Panel bf16_;
   Rows k_rows_, v_rows_;
   std::int64_t head_ = 0, head_size_ = 0, stride_ = 0, first_row_ = 0;
   std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0;
@@ -203,13 +207,17 @@ struct HeadContext {
   float* relative_vectors = nullptr;  // [labels, stride]
   float* relative_biases = nullptr;   // [labels]
 
+  const Bf16Tiles* bf16 = nullptr;         // null: fp32
+  std::int64_t bf16_stride = 0;            // of rows of components
+  std::uint16_t* relative_bf16 = nullptr;  // [labels, bf16_stride]
+
   bool dropout = false;
   std::uint64_t dropout_key = 0;
   std::uint32_t dropout_head = 0;
   std::uint32_t dropout_threshold = 0;
   float kept_scale = 1.0f;  // 1/(1-rate)
 
-  static HeadContext take(Arena& arena, std::int64_t head_size, const RelativeTable& table) {
+  static HeadContext take(Arena& arena, std::int64_t head_size, const RelativeTable& table, ComputeType compute) {
     HeadContext context;
     context.head_size = head_size;
     context.stride = row_stride(head_size);
@@ -217,6 +225,11 @@ struct HeadContext {
     context.labels = table.vectors == nullptr ? 0 : padded_rows(table.labels);
     context.relative_vectors = arena.take<float>(context.labels * context.stride);
     context.relative_biases = arena.take<float>(context.labels);
+    if (compute == ComputeType::bf16) {
+      context.bf16 = &bf16_tiles();
+      context.bf16_stride = rounded_up(context.stride, kTilePairs);
+      context.relative_bf16 = arena.take<std::uint16_t>(rounded_up(context.labels, kTileRows16) * context.bf16_stride);
+    }
     return context;
   }
 

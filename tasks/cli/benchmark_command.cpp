@@ -18,6 +18,7 @@ struct BenchmarkOptions {
   std::vector<std::int64_t> lengths = {512, 1024, 2048, 4096};
   std::vector<std::string> residual = {"off", "sum"};
   std::string mode = "infer";
+  std::vector<std::string> compute = {"fp32"};
   std::string preset = "base";
   std::string config;
   std::string output;
@@ -40,6 +41,11 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   sweep.lengths = options.lengths;
   sweep.residual = options.residual;
   sweep.mode = options.mode == "train" ? SweepMode::train : SweepMode::infer;
+  sweep.compute.clear();
+  for (const std::string& name : options.compute) sweep.compute.push_back(*compute_type_from_name(name));
+  if (sweep.mode == SweepMode::train && (sweep.compute.size() != 1 || sweep.compute[0] != ComputeType::fp32)) {
+    fail_usage("etc benchmark", "--compute: training is fp32");
+  }
   sweep.tokens_per_global = options.tokens_per_global;
   sweep.repeats = options.repeats;
   return sweep;
@@ -69,6 +75,10 @@ void add_benchmark_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--mode", options->mode, "infer: forward; train: forward, backward, update")
       ->check(CLI::IsMember({"infer", "train"}))
+      ->capture_default_str();
+  command->add_option("--compute", options->compute, "number types of inference: fp32, bf16, int8; separated by commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"fp32", "bf16", "int8"}))
       ->capture_default_str();
   command->add_option("--residual", options->residual, "RealFormer scores: off, sum, mean; separated by commas")
       ->delimiter(',')

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -38,9 +39,10 @@ EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t 
 
 class Call {
  public:
-  Call(const EtcConfig& model, SweepMode mode) : mode_(mode), encoder_(model, parameters_), optimizer_({}) {
+  Call(const EtcConfig& model, SweepMode mode, ComputeType compute)
+      : mode_(mode), encoder_(model, parameters_), optimizer_({}) {
     parameters_.initialize(1);
-    if (mode == SweepMode::infer) encoder_.release_kernels();
+    if (mode == SweepMode::infer) encoder_.release_kernels(compute);
   }
 
   void run(const EtcInput& input) {
@@ -67,22 +69,41 @@ class Call {
   Optimizer optimizer_;
 };
 
-SweepRow measure(const SweepOptions& options, const std::string& residual, std::int64_t length) {
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+SweepRow measure(const SweepOptions& options, const std::string& residual, ComputeType compute, std::int64_t length) {
   EtcConfig model = options.model;
   model.use_residual_attention = residual != "off";
   model.use_running_mean = residual == "mean";
   const EtcInput input = random_input(model, length, options.tokens_per_global);
-  Call call(model, options.mode);
+  Call call(model, options.mode, compute);
   call.run(input);  // warms caches and makes what is made once: packed weights, moments
   memory_ledger::reset_peak();
-  std::vector<double> seconds;
+  std::vector<double> seconds, cpu_seconds;
   for (std::int64_t i = 0; i < options.repeats; ++i) {
     const auto start = std::chrono::steady_clock::now();
+    const double cpu_start = processor_seconds();
     call.run(input);
+    cpu_seconds.push_back(processor_seconds() - cpu_start);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  std::sort(seconds.begin(), seconds.end());
-  SweepRow row{residual, length, input.global_tokens(), seconds[seconds.size() / 2], 0, memory_ledger::report()};
+  SweepRow row{residual,
+               compute,
+               length,
+               input.global_tokens(),
+               median(seconds),
+               median(cpu_seconds),
+               0,
+               memory_ledger::report()};
   row.tokens_per_second = static_cast<double>(length) / row.seconds;
   return row;
 }
@@ -97,11 +118,17 @@ std::vector<int> used_purposes(const std::vector<SweepRow>& rows) {
   return used;
 }
 
-// Two pictures from the CSV: one line per kind of residual scores.
+// What a line of a picture stands for: "sum", "sum bf16".
+std::string row_kind(const SweepRow& row) {
+  if (row.compute == ComputeType::fp32) return row.residual;
+  return row.residual + " " + compute_type_name(row.compute);
+}
+
+// Two pictures from the CSV: one line per kind of residual scores and number type.
 std::string gnuplot_script(const std::vector<SweepRow>& rows) {
   std::vector<std::string> kinds;
   for (const SweepRow& row : rows) {
-    if (std::find(kinds.begin(), kinds.end(), row.residual) == kinds.end()) kinds.push_back(row.residual);
+    if (std::find(kinds.begin(), kinds.end(), row_kind(row)) == kinds.end()) kinds.push_back(row_kind(row));
   }
   std::string script =
       "set datafile separator ','\nset terminal svg size 800,500\nset xlabel 'long tokens L'\nset key top left\n"
@@ -117,7 +144,7 @@ std::string gnuplot_script(const std::vector<SweepRow>& rows) {
     script += "\n";
   };
   plot("time.svg", "seconds", 4);
-  plot("memory.svg", "peak MB", 6);
+  plot("memory.svg", "peak MB", 7);
   return script;
 }
 
@@ -125,12 +152,17 @@ std::string gnuplot_script(const std::vector<SweepRow>& rows) {
 
 std::vector<SweepRow> sweep_lengths(const SweepOptions& options) {
   std::vector<SweepRow> rows;
-  Progress progress("benchmark", static_cast<std::int64_t>(options.residual.size() * options.lengths.size()), "points");
+  Progress progress(
+      "benchmark", static_cast<std::int64_t>(options.residual.size() * options.compute.size() * options.lengths.size()),
+      "points");
   for (const std::string& residual : options.residual) {
-    for (const std::int64_t length : options.lengths) {
-      if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
-      rows.push_back(measure(options, residual, length));
-      progress.update(static_cast<std::int64_t>(rows.size()), fmt::format("L={} {}", length, residual));
+    for (const ComputeType compute : options.compute) {
+      for (const std::int64_t length : options.lengths) {
+        if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
+        rows.push_back(measure(options, residual, compute, length));
+        progress.update(static_cast<std::int64_t>(rows.size()),
+                        fmt::format("L={} {} {}", length, residual, compute_type_name(compute)));
+      }
     }
   }
   return rows;
@@ -138,13 +170,14 @@ std::vector<SweepRow> sweep_lengths(const SweepOptions& options) {
 
 std::string sweep_table(const std::vector<SweepRow>& rows) {
   const std::vector<int> purposes = used_purposes(rows);
-  std::string text =
-      fmt::format("{:>8} {:>7} {:>6} {:>10} {:>10} {:>9}", "residual", "L", "G", "seconds", "tokens/s", "peak MB");
+  std::string text = fmt::format("{:>8} {:>7} {:>7} {:>6} {:>10} {:>10} {:>10} {:>9}", "residual", "compute", "L", "G",
+                                 "seconds", "CPU s", "tokens/s", "peak MB");
   for (const int p : purposes) text += fmt::format(" {:>11}", purpose_name(static_cast<Purpose>(p)));
   text += "\n";
   for (const SweepRow& row : rows) {
-    text += fmt::format("{:>8} {:>7} {:>6} {:>10.4f} {:>10.0f} {:>9.1f}", row.residual, row.length, row.globals,
-                        row.seconds, row.tokens_per_second, static_cast<double>(row.memory.peak) / kMegabyte);
+    text += fmt::format("{:>8} {:>7} {:>7} {:>6} {:>10.4f} {:>10.4f} {:>10.0f} {:>9.1f}", row.residual,
+                        compute_type_name(row.compute), row.length, row.globals, row.seconds, row.cpu_seconds,
+                        row.tokens_per_second, static_cast<double>(row.memory.peak) / kMegabyte);
     for (const int p : purposes)
       text += fmt::format(" {:>11.1f}", static_cast<double>(row.memory.at_peak[p]) / kMegabyte);
     text += "\n";
@@ -153,12 +186,12 @@ std::string sweep_table(const std::vector<SweepRow>& rows) {
 }
 
 std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  std::string text = "residual,long_tokens,global_tokens,seconds,tokens_per_second,peak_mb";
+  std::string text = "kind,long_tokens,global_tokens,seconds,cpu_seconds,tokens_per_second,peak_mb";
   for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{}_mb", purpose_name(static_cast<Purpose>(p)));
   text += "\n";
   for (const SweepRow& row : rows) {
-    text += fmt::format("{},{},{},{:.6f},{:.1f},{:.3f}", row.residual, row.length, row.globals, row.seconds,
-                        row.tokens_per_second, static_cast<double>(row.memory.peak) / kMegabyte);
+    text += fmt::format("{},{},{},{:.6f},{:.6f},{:.1f},{:.3f}", row_kind(row), row.length, row.globals, row.seconds,
+                        row.cpu_seconds, row.tokens_per_second, static_cast<double>(row.memory.peak) / kMegabyte);
     for (int p = 0; p < kPurposeCount; ++p)
       text += fmt::format(",{:.3f}", static_cast<double>(row.memory.at_peak[p]) / kMegabyte);
     text += "\n";

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/compute_type.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/etc_config.h"
 
@@ -18,16 +19,19 @@ struct SweepOptions {
   std::vector<std::int64_t> lengths;  // L, one example each
   std::vector<std::string> residual;  // "off", "sum", "mean"
   SweepMode mode = SweepMode::infer;
-  std::int64_t tokens_per_global = 16;  // G = L / this, rounded up
-  std::int64_t repeats = 3;             // timed, after one call that is not
+  std::vector<ComputeType> compute = {ComputeType::fp32};  // of inference; training is fp32
+  std::int64_t tokens_per_global = 16;                     // G = L / this, rounded up
+  std::int64_t repeats = 3;                                // timed, after one call that is not
 };
 
 // One measured point.
 struct SweepRow {
   std::string residual;
+  ComputeType compute = ComputeType::fp32;
   std::int64_t length = 0;       // L
   std::int64_t globals = 0;      // G
   double seconds = 0;            // median of the repeats
+  double cpu_seconds = 0;        // of all threads; median of the repeats
   double tokens_per_second = 0;  // long tokens
   MemoryReport memory;           // peak of one call, weights included
 };

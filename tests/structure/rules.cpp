@@ -105,7 +105,7 @@ const std::vector<Door>& doors() {
   static const std::vector<Door> all{
       {"HDF5", std::regex("hdf5.*|H5.*|highfive/.*"), {"data/h5/", "tests/support/"}},
       {"oneDNN", std::regex("oneapi/dnnl/.*|dnnl.*"), {"etc_core/ops/cpu/"}},
-      {"Highway", std::regex("hwy/.*"), {"sparse/cpu/", "etc_core/ops/cpu/"}},
+      {"Highway", std::regex("hwy/.*"), {"sparse/cpu/", "etc_core/ops/cpu/", "etc_core/base/bf16-inl.h"}},
       {"simdjson", std::regex("simdjson.*"), {"data/readers/"}},
       {"zlib",
        std::regex("zlib\\.h"),

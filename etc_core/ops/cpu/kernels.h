@@ -13,7 +13,7 @@ namespace etc::ops::cpu {
 
 void linear(const LinearForward& args);
 void linear_backward(const LinearBackward& args);
-void pack_weights(const float* weight, WeightLayout layout, PackedWeights& packed);
+void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed);
 void activation_forward(Activation activation, const float* x, float* y, std::int64_t size);
 void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size);
 void layer_norm(const LayerNormForward& args);

@@ -10,6 +10,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/linear_reduced.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/cpu/tile_product.h"
 
@@ -189,7 +190,9 @@ void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::i
 
 }  // namespace
 
-void pack_weights(const float* weight, WeightLayout layout, PackedWeights& packed) {
+void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
+  if (packed.compute != ComputeType::fp32) return pack_reduced(weight, layout, purpose, packed);
+  packed.bytes = Bytes(packed.in * packed.out * static_cast<std::int64_t>(sizeof(float)), purpose);
   auto* panels = static_cast<float*>(packed.bytes.data());
   parallel_for(blocks(packed.out, kPanelCols), [&](std::int64_t panel) {
     pack_panel(weight, layout, packed.in, packed.out, panel * kPanelCols, panel_width(packed.out, panel),
@@ -200,7 +203,9 @@ void pack_weights(const float* weight, WeightLayout layout, PackedWeights& packe
 void linear(const LinearForward& a) {
   const Product product{a.rows,           a.in, a.out,     a.x, a.x_stride, /*add=*/false, a.bias, a.activation,
                         a.pre_activation, a.y,  a.y_stride};
-  if (a.packed != nullptr) {
+  if (a.packed != nullptr && a.packed->compute != ComputeType::fp32) {
+    linear_reduced(a);
+  } else if (a.packed != nullptr) {
     product_tiles(product, 0, blocks(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
   } else {
     product_packing(product, a.weight, a.layout);

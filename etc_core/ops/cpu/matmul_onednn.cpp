@@ -5,11 +5,15 @@
 // weights in an opaque order and no cache of primitives, and its rows do not change with their position in the tile.
 #include <omp.h>
 
+#include <map>
+#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <tuple>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/library_product.h"
+#include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/tile_product.h"
 
 namespace etc::ops::cpu {
@@ -43,6 +47,90 @@ void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::in
     fail("linear", "oneDNN refused a product of m={}, n={}, k={}, lda={}, ldb={}, ldy={} (status {})", m, n, k, lda,
          ldb, ldy, static_cast<int>(status));
   }
+}
+
+namespace {
+
+using Memory = dnnl::memory;
+
+const dnnl::engine& library_engine() {
+  static const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  return engine;
+}
+
+dnnl::matmul::primitive_desc describe_product(const Memory::desc& x, const Memory::desc& weights,
+                                              const Memory::desc& y) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // one primitive serves several threads
+#if DNNL_VERSION_MAJOR >= 3
+  return dnnl::matmul::primitive_desc(library_engine(), x, weights, y, attributes);
+#else
+  return dnnl::matmul::primitive_desc({x, weights, y}, attributes, library_engine());
+#endif
+}
+
+Memory::data_type weight_type(ComputeType compute) {
+  return compute == ComputeType::bf16 ? Memory::data_type::bf16 : Memory::data_type::s8;
+}
+
+// The primitive of one shape, made once.
+struct ReducedPrimitive {
+  Memory::desc x, y, weights, scratchpad;
+  dnnl::matmul matmul;
+
+  ReducedPrimitive(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
+    const bool bf16 = compute == ComputeType::bf16;
+    const LibraryThreads one_thread(1);
+    x = Memory::desc({m, k}, bf16 ? Memory::data_type::bf16 : Memory::data_type::u8, Memory::format_tag::ab);
+    y = Memory::desc({m, n}, bf16 ? Memory::data_type::f32 : Memory::data_type::s32, Memory::format_tag::ab);
+    const auto description =
+        describe_product(x, Memory::desc({k, n}, weight_type(compute), Memory::format_tag::any), y);
+    weights = description.weights_desc();
+    scratchpad = description.scratchpad_desc();
+    matmul = dnnl::matmul(description);
+  }
+};
+
+const ReducedPrimitive& reduced_primitive(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
+  using Key = std::tuple<ComputeType, std::int64_t, std::int64_t, std::int64_t>;
+  static std::mutex mutex;
+  static std::map<Key, ReducedPrimitive> primitives;
+  const std::lock_guard lock(mutex);
+  return primitives.try_emplace({compute, m, n, k}, compute, m, n, k).first->second;
+}
+
+}  // namespace
+
+ReducedProduct::ReducedProduct(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k)
+    : primitive_(&reduced_primitive(compute, m, n, k)), compute_(compute), n_(n), k_(k) {}
+
+std::int64_t ReducedProduct::packed_bytes() const {
+  return static_cast<std::int64_t>(static_cast<const ReducedPrimitive*>(primitive_)->weights.get_size());
+}
+
+std::int64_t ReducedProduct::scratch_bytes() const {
+  return static_cast<std::int64_t>(static_cast<const ReducedPrimitive*>(primitive_)->scratchpad.get_size());
+}
+
+void ReducedProduct::pack(const void* w, void* packed) const {
+  const auto& p = *static_cast<const ReducedPrimitive*>(primitive_);
+  const LibraryThreads one_thread(1);
+  dnnl::stream stream(library_engine());
+  const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);
+  Memory from(plain, library_engine(), const_cast<void*>(w)), to(p.weights, library_engine(), packed);
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+}
+
+void ReducedProduct::run(const void* x, const void* packed, void* scratch, void* y) const {
+  const auto& p = *static_cast<const ReducedPrimitive*>(primitive_);
+  const LibraryThreads one_thread(1);
+  thread_local const dnnl::stream stream(library_engine());
+  const dnnl::engine& engine = library_engine();
+  p.matmul.execute(stream, {{DNNL_ARG_SRC, Memory(p.x, engine, const_cast<void*>(x))},
+                            {DNNL_ARG_WEIGHTS, Memory(p.weights, engine, const_cast<void*>(packed))},
+                            {DNNL_ARG_SCRATCHPAD, Memory(p.scratchpad, engine, scratch)},
+                            {DNNL_ARG_DST, Memory(p.y, engine, y)}});
 }
 
 struct LibraryProduct::Primitive {

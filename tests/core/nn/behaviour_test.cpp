@@ -1,6 +1,7 @@
 // What the encoder as a whole must do: the invariants of etc-core 13 that are the model's.
 #include <cmath>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "tests/core/nn/tiny_model.h"
@@ -381,6 +382,37 @@ TEST_CASE("released kernels keep the numbers and give memory back", "[nn]") {
     REQUIRE(weights() < packed * 3 / 4);
     REQUIRE(equal_bits(model.infer(input).long_states.value(), before.long_states.value()));
     REQUIRE_THROWS_WITH(model.backward(input), Catch::Contains("the kernels were released"));
+  }
+}
+
+TEST_CASE("kernels packed as bf16 or int8 take less memory and give nearly the same states", "[nn]") {
+  for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
+    if (!cpu_offers(compute)) {
+      WARN("skipped: this processor has no " << compute_type_name(compute) << " products");
+      continue;
+    }
+    EtcConfig config = tiny_config();
+    config.hidden_size = 48;
+    config.intermediate_size = 192;
+    config.use_residual_attention = true;
+    TinyModel model(config);
+    const EtcInput input = tiny_input(config, {40, 4}, {5, 2});
+    const auto weights = [] { return memory_ledger::report().current[static_cast<int>(Purpose::weights)]; };
+    const Tensor exact = model.infer(input).long_states.value();
+    const std::int64_t bare = weights();
+    model.encoder.release_kernels(compute);
+    REQUIRE(weights() < bare);
+    const Tensor reduced = model.infer(input).long_states.value();
+    double error = 0, size = 0;
+    for (std::int64_t i = 0; i < exact.size(); ++i) {
+      error += std::pow(static_cast<double>(exact.data()[i]) - reduced.data()[i], 2);
+      size += std::pow(static_cast<double>(exact.data()[i]), 2);
+    }
+    const double relative = std::sqrt(error / size);
+    INFO(compute_type_name(compute) << ": relative error of the states " << relative);
+    CHECK(relative > 0);  // something was rounded
+    CHECK(relative < (compute == ComputeType::bf16 ? 0.05 : 0.1));
+    CHECK(equal_bits(model.infer(input).long_states.value(), reduced));
   }
 }
 

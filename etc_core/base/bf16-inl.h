@@ -1,0 +1,30 @@
+// Rounding to bf16 in vectors. Highway's per-target include guard.
+#if defined(ETC_BASE_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETC_BASE_BF16_INL_H_
+#undef ETC_BASE_BF16_INL_H_
+#else
+#define ETC_BASE_BF16_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::HWY_NAMESPACE {
+
+// x rounded to bf16, to nearest even, in the low half of each lane; the high half is 0. NaN stays NaN.
+// Adding half of the last kept place (less one where that place is even) and cutting off is rounding to nearest even.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindToUnsigned<D>> bf16_bits(D /*d*/, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, x);
+  const auto even = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1u));
+  const auto rounded = hn::Add(bits, hn::Add(even, hn::Set(du, 0x7FFFu)));
+  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));  // a NaN must not round to infinity
+  return hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded));
+}
+
+}  // namespace etc::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

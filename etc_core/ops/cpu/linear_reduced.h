@@ -1,0 +1,14 @@
+// Dense layers whose operands are bf16 or int8 (inference): the counterpart of the fp32 tiles in linear_cpu.cpp.
+#pragma once
+
+#include "etc_core/ops/linear.h"
+
+namespace etc::ops::cpu {
+
+// packed.compute is bf16 or int8; allocates packed.bytes.
+void pack_reduced(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed);
+
+// args.packed->compute is bf16 or int8.
+void linear_reduced(const LinearForward& args);
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,19 @@
+// Rows of fp32 to the operands of reduced products, and their results back.
+#pragma once
+
+#include <cstdint>
+
+namespace etc::ops::cpu {
+
+// to[i] = x[i] rounded to bf16, to nearest even; NaN stays NaN.
+void round_to_bf16(const float* x, std::int64_t size, std::uint16_t* to);
+
+// Unsigned bytes around 128: to[i] = 128 + round(x[i] / scale), scale = max |x| / 127 (1 for a row of zeros). Returns
+// the scale. A row with NaN or infinity has a scale of NaN, and so has its result.
+float quantize_row(const float* x, std::int64_t size, std::uint8_t* to);
+
+// y[j] = (sums[j] - 128·column_sums[j]) · x_scale · w_scales[j], in place of the sums: undoes the shift by 128.
+void dequantize_row(const std::int32_t* sums, std::int64_t size, const std::int32_t* column_sums, float x_scale,
+                    const float* w_scales, float* y);
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,114 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "etc_core/ops/cpu/quantize_cpu.cpp"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.h, which includes this file once per instruction set.
+#include <cmath>
+#include <limits>
+
+#include "etc_core/base/bf16-inl.h"
+#include "etc_core/ops/cpu/quantize.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using IntTag = hn::RebindToSigned<FloatTag>;
+HWY_INLINE auto bf16_narrow(hn::Vec<FloatTag> x) {
+  const FloatTag d;
+  const hn::Rebind<std::uint16_t, FloatTag> narrow;
+  return hn::DemoteTo(narrow, hn::BitCast(IntTag(), etc::HWY_NAMESPACE::bf16_bits(d, x)));
+}
+
+void bf16_range(const float* x, std::int64_t size, std::uint16_t* to) {
+  const FloatTag d;
+  const hn::Rebind<std::uint16_t, FloatTag> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) hn::StoreU(bf16_narrow(hn::LoadU(d, x + i)), narrow, to + i);
+  if (i == size) return;
+  HWY_ALIGN std::uint16_t last[hn::MaxLanes(FloatTag())];
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
+  hn::StoreU(bf16_narrow(hn::MaskedLoad(rest, d, x + i)), narrow, last);
+  for (std::int64_t j = i; j < size; ++j) to[j] = last[j - i];
+}
+
+float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
+  const FloatTag d;
+  const IntTag di;
+  const hn::Rebind<std::uint8_t, FloatTag> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto largest = hn::Zero(d), sum = hn::Zero(d);
+  std::int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    const auto value = hn::Abs(hn::LoadU(d, x + i));
+    largest = hn::Max(largest, value);
+    sum = hn::Add(sum, value);  // finite unless an element is not
+  }
+  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
+  const auto last = hn::Abs(hn::MaskedLoad(rest, d, x + i));
+  largest = hn::Max(largest, last);
+  sum = hn::Add(sum, last);
+  const float max = hn::GetLane(hn::MaxOfLanes(d, largest));
+  if (!std::isfinite(hn::GetLane(hn::SumOfLanes(d, sum)))) {
+    for (std::int64_t j = 0; j < size; ++j) to[j] = 128;
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  const float scale = max > 0 ? max / 127.0f : 1.0f;
+  const auto inverse = hn::Set(d, 1.0f / scale);
+  const auto shift = hn::Set(di, 128);
+  const auto bytes = [&](hn::Vec<FloatTag> value) {
+    return hn::DemoteTo(narrow, hn::Add(hn::NearestInt(hn::Mul(value, inverse)), shift));
+  };
+  for (i = 0; i + lanes <= size; i += lanes) hn::StoreU(bytes(hn::LoadU(d, x + i)), narrow, to + i);
+  if (i < size) {
+    HWY_ALIGN std::uint8_t end[hn::MaxLanes(FloatTag())];
+    hn::StoreU(bytes(hn::MaskedLoad(rest, d, x + i)), narrow, end);
+    for (std::int64_t j = i; j < size; ++j) to[j] = end[j - i];
+  }
+  return scale;
+}
+
+void dequantize_range(const std::int32_t* sums, std::int64_t size, const std::int32_t* column_sums, float x_scale,
+                      const float* w_scales, float* y) {
+  const FloatTag d;
+  const IntTag di;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto scale = hn::Set(d, x_scale);
+  for (std::int64_t i = 0; i < size; i += lanes) {
+    const auto some = hn::FirstN(d, static_cast<std::size_t>(size - i < lanes ? size - i : lanes));
+    const auto some_int = hn::RebindMask(di, some);
+    const auto shift = hn::ShiftLeft<7>(hn::MaskedLoad(some_int, di, column_sums + i));
+    const auto value = hn::ConvertTo(d, hn::Sub(hn::MaskedLoad(some_int, di, sums + i), shift));
+    hn::BlendedStore(hn::Mul(value, hn::Mul(scale, hn::MaskedLoad(some, d, w_scales + i))), some, d, y + i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace etc::ops::cpu {
+
+HWY_EXPORT(bf16_range);
+HWY_EXPORT(quantize_range);
+HWY_EXPORT(dequantize_range);
+
+void round_to_bf16(const float* x, std::int64_t size, std::uint16_t* to) {
+  HWY_DYNAMIC_DISPATCH(bf16_range)(x, size, to);
+}
+
+float quantize_row(const float* x, std::int64_t size, std::uint8_t* to) {
+  return HWY_DYNAMIC_DISPATCH(quantize_range)(x, size, to);
+}
+
+void dequantize_row(const std::int32_t* sums, std::int64_t size, const std::int32_t* column_sums, float x_scale,
+                    const float* w_scales, float* y) {
+  HWY_DYNAMIC_DISPATCH(dequantize_range)(sums, size, column_sums, x_scale, w_scales, y);
+}
+
+}  // namespace etc::ops::cpu
+#endif  // HWY_ONCE

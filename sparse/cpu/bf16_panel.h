@@ -1,0 +1,56 @@
+// Where a task's bf16 operands lie (bf16_tiles.h says how).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sparse/cpu/arena.h"
+#include "sparse/cpu/bf16_tiles.h"
+
+namespace etc::sparse {
+
+inline std::int64_t rounded_up(std::int64_t size, std::int64_t step) {
+  return (size + step - 1) / step * step;
+}
+
+// Keys and values of a panel; null when the task computes in fp32.
+struct Bf16Panel {
+  std::uint16_t* k = nullptr;  // [keys + a tile, k_stride]
+  std::uint16_t* v = nullptr;  // [components, v_stride]: a row holds one component of all keys
+  std::int64_t k_stride = 0, v_stride = 0;
+
+  // stride: of fp32 rows (D rounded up to a group).
+  static Bf16Panel take(Arena& arena, std::int64_t keys, std::int64_t stride) {
+    Bf16Panel panel;
+    panel.k_stride = rounded_up(stride, kTilePairs);
+    // Parts begin at any multiple of kRunStep and are rounded up to a step. An odd number of lines, so that the rows of
+    // a tile do not all fall into the same sets of the cache.
+    panel.v_stride = (rounded_up(keys + 2 * kTilePairs, kTilePairs) / kTilePairs | 1) * kTilePairs;
+    panel.k = arena.take<std::uint16_t>((keys + 2 * kTileRows16) * panel.k_stride);
+    panel.v = arena.take<std::uint16_t>(stride * panel.v_stride);
+    return panel;
+  }
+};
+
+// A group's operands, and room for turning things.
+struct Bf16Scratch {
+  std::uint16_t* q_pairs = nullptr;  // [k_stride/2, kGroup, 2]
+  std::uint16_t* w_pairs = nullptr;  // [columns/2, kGroup, 2], of one part
+  float* out_columns = nullptr;      // [stride, kGroup]
+  float* rows = nullptr;             // [kTilePairs, stride]
+  float* value_pairs = nullptr;      // [kGroup, stride], pairs of bf16
+  float* value_lanes = nullptr;      // [stride, kGroup], likewise; and [kGroup, kGroup] floats
+
+  static Bf16Scratch take(Arena& arena, std::int64_t columns, std::int64_t stride) {
+    Bf16Scratch scratch;
+    scratch.q_pairs = arena.take<std::uint16_t>(rounded_up(stride, kTilePairs) * kGroup);
+    scratch.w_pairs = arena.take<std::uint16_t>(rounded_up(columns, kTilePairs) * kGroup);
+    scratch.out_columns = arena.take<float>(stride * kGroup);
+    scratch.rows = arena.take<float>(kTilePairs * stride);
+    scratch.value_pairs = arena.take<float>(kGroup * stride);
+    scratch.value_lanes = arena.take<float>(stride * kGroup);
+    return scratch;
+  }
+};
+
+}  // namespace etc::sparse

@@ -1,0 +1,58 @@
+// The two products of an attention group with bf16 operands and fp32 sums. This is what a processor's matrix tiles do:
+// AMX where there is some; the same arithmetic in plain C++ elsewhere and in the tests.
+//
+// Operands lie as AMX wants them: the left one in rows, the right one in pairs of neighbouring rows. bf16 numbers are
+// the upper 16 bits of a float.
+//   q_pairs [stride/2, kGroup, 2]   queries; a pair is two neighbouring components of one query
+//   w_pairs [keys/2, kGroup, 2]     weights; a pair is two neighbouring keys of one query
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/visible_tiles.h"
+
+namespace etc::sparse {
+
+inline constexpr std::int64_t kTileRows16 = 16;  // rows of a tile
+inline constexpr std::int64_t kTilePairs = 32;   // bf16 numbers of a tile's row: components or keys of one step
+
+struct Bf16Tiles {
+  // Around the calls of one thread's task.
+  void (*begin)();
+  void (*end)();
+
+  // s[j][i] = sum_d k[j][d] q[d][i]
+  //   k [keys, stride], s [keys, kGroup]; keys is rounded up to a multiple of 16: there must be room for that in k and
+  //   s, and what lies there may be anything; stride a multiple of 32, components beyond D are 0
+  void (*dot_products)(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
+                       float* s);
+
+  // o[d][i] += sum_j v[d][j] w[j][i]
+  //   v [components, v_stride]: a row holds one component of all keys; o [components, kGroup]; components a multiple
+  //   of 16; keys is rounded up to a multiple of 32: weights are 0 there and v finite
+  void (*weighted_sum)(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
+                       std::int64_t components, float* o);
+};
+
+// begin() and end() of a task; null: fp32, nothing to do.
+class TileUse {
+ public:
+  explicit TileUse(const Bf16Tiles* tiles) : tiles_(tiles) {
+    if (tiles_ != nullptr) tiles_->begin();
+  }
+  ~TileUse() {
+    if (tiles_ != nullptr) tiles_->end();
+  }
+  TileUse(const TileUse&) = delete;
+  TileUse& operator=(const TileUse&) = delete;
+
+ private:
+  const Bf16Tiles* tiles_;
+};
+
+const Bf16Tiles& plain_bf16_tiles();
+
+// Those of AMX where cpu_has_amx_bf16(), else the plain ones.
+const Bf16Tiles& bf16_tiles();
+
+}  // namespace etc::sparse

@@ -1,0 +1,80 @@
+// AMX's arithmetic, number by number (Intel's manual, TDPBF16PS): per step of 32 numbers the even and the odd products
+// are summed apart, by fused multiply-adds that flush subnormals, then both are added to the sum.
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "etc_core/base/cpu_features.h"
+#include "sparse/cpu/bf16_tiles.h"
+#include "sparse/register_cpu.h"
+
+namespace etc::sparse {
+
+const Bf16Tiles& amx_bf16_tiles();  // bf16_tiles_amx.cpp
+
+namespace {
+
+std::atomic<bool> plain_only = false;
+
+float value(std::uint16_t bits) {
+  const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
+  float x;
+  std::memcpy(&x, &wide, sizeof(x));
+  return x;
+}
+
+// sum + a·b over one step: a [32] neighbours, b [16 pairs], pairs kGroup·2 apart.
+float step(float sum, const std::uint16_t* a, const std::uint16_t* b) {
+  float even = 0.0f, odd = 0.0f;
+  for (std::int64_t pair = 0; pair < kTilePairs / 2; ++pair) {
+    even = std::fma(value(a[2 * pair]), value(b[pair * 2 * kGroup]), even);
+    odd = std::fma(value(a[2 * pair + 1]), value(b[pair * 2 * kGroup + 1]), odd);
+  }
+  return sum + (even + odd);
+}
+
+void nothing() {}
+
+void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
+                  float* s) {
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t i = 0; i < kGroup; ++i) {
+      float sum = 0.0f;
+      for (std::int64_t d = 0; d < stride; d += kTilePairs)
+        sum = step(sum, k + j * stride + d, q_pairs + d * kGroup + 2 * i);
+      s[j * kGroup + i] = sum;
+    }
+  }
+}
+
+void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
+                  std::int64_t components, float* o) {
+  for (std::int64_t d = 0; d < components; ++d) {
+    for (std::int64_t i = 0; i < kGroup; ++i) {
+      float sum = o[d * kGroup + i];
+      for (std::int64_t j = 0; j < keys; j += kTilePairs)
+        sum = step(sum, v + d * v_stride + j, w_pairs + j * kGroup + 2 * i);
+      o[d * kGroup + i] = sum;
+    }
+  }
+}
+
+}  // namespace
+
+const Bf16Tiles& plain_bf16_tiles() {
+  static constexpr Bf16Tiles tiles{nothing, nothing, dot_products, weighted_sum};
+  return tiles;
+}
+
+const Bf16Tiles& bf16_tiles() {
+#if defined(__x86_64__)
+  if (!plain_only && cpu_has_amx_bf16()) return amx_bf16_tiles();
+#endif
+  return plain_bf16_tiles();
+}
+
+void use_plain_bf16_tiles(bool plain) {
+  plain_only = plain;
+}
+
+}  // namespace etc::sparse

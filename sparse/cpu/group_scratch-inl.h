@@ -1,0 +1,94 @@
+// One group's working memory, and its queries as rows and as lanes. Highway's per-target include guard.
+#if defined(SPARSE_CPU_GROUP_SCRATCH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_GROUP_SCRATCH_INL_H_
+#undef SPARSE_CPU_GROUP_SCRATCH_INL_H_
+#else
+#define SPARSE_CPU_GROUP_SCRATCH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sparse/cpu/tile_walk.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// What one group needs in scratch. `columns` keys at most at a time.
+struct GroupScratch {
+  float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
+  float* q_lanes = nullptr;       // [D, kGroup]
+  float* table = nullptr;         // [labels, kGroup]: (q·rel + rel_bias) / sqrt(D)
+  float* p = nullptr;             // [columns, kGroup]: logits (in base 2), then probabilities
+  std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
+  float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
+  Part* parts = nullptr;
+  Bf16Scratch bf16;  // forward in bf16 only
+  // Backward only.
+  float* ds = nullptr;          // [columns, kGroup]
+  float* dout_rows = nullptr;   // [kGroup, stride]
+  float* dout_lanes = nullptr;  // [D, kGroup]
+  float* dtable = nullptr;      // [labels, kGroup]
+  float* drel = nullptr;        // [labels, stride]: sum over the task's groups
+  float* dbias = nullptr;       // [labels, kGroup]: likewise, still per lane
+
+  static GroupScratch take(Arena& arena, const HeadContext& head, std::int64_t columns, std::int64_t parts,
+                           bool backward) {
+    const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
+    const bool bf16 = head.bf16 != nullptr;
+    const std::int64_t beyond = bf16 ? kTileRows16 : 0;  // products come in whole tiles
+    GroupScratch scratch;
+    scratch.q_rows = arena.take<float>(rows);
+    scratch.q_lanes = arena.take<float>(lanes);
+    scratch.table = arena.take<float>((head.labels + beyond) * kGroup);
+    scratch.p = arena.take<float>((columns + beyond) * kGroup);
+    scratch.keep = arena.take<std::uint16_t>(columns);
+    scratch.out = arena.take<float>(rows);
+    scratch.parts = arena.take<Part>(parts);
+    if (bf16) scratch.bf16 = Bf16Scratch::take(arena, columns, head.stride);
+    if (!backward) return scratch;
+    scratch.ds = arena.take<float>(columns * kGroup);
+    scratch.dout_rows = arena.take<float>(rows);
+    scratch.dout_lanes = arena.take<float>(lanes);
+    scratch.dtable = arena.take<float>(head.labels * kGroup);
+    scratch.drel = arena.take<float>(head.labels * head.stride);
+    scratch.dbias = arena.take<float>(head.labels * kGroup);
+    return scratch;
+  }
+};
+
+// lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]
+HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
+  const hn::FixedTag<float, 4> d4;
+  const hn::FixedTag<double, 2> pairs;
+  for (std::int64_t d = 0; d < stride; d += 4) {
+    for (int i = 0; i < kGroup; i += 4) {
+      const auto r0 = hn::LoadU(d4, rows + (i + 0) * stride + d), r1 = hn::LoadU(d4, rows + (i + 1) * stride + d);
+      const auto r2 = hn::LoadU(d4, rows + (i + 2) * stride + d), r3 = hn::LoadU(d4, rows + (i + 3) * stride + d);
+      const auto a = hn::BitCast(pairs, hn::InterleaveLower(d4, r0, r1));  // r0[0] r1[0] r0[1] r1[1]
+      const auto b = hn::BitCast(pairs, hn::InterleaveLower(d4, r2, r3));
+      const auto c = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
+      const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, lanes + (d + 0) * kGroup + i);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, lanes + (d + 1) * kGroup + i);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, c, e)), d4, lanes + (d + 2) * kGroup + i);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, c, e)), d4, lanes + (d + 3) * kGroup + i);
+    }
+  }
+}
+
+// Copies a group's queries (or dout) and transposes them.
+HWY_INLINE void load_group(const Rows& from, std::int64_t head, const HeadContext& context, std::int64_t first_row,
+                           std::int64_t rows, float* group_rows, float* group_lanes) {
+  copy_rows(from, head, context.head_size, first_row, rows, group_rows);
+  std::fill(group_rows + rows * context.stride, group_rows + kGroup * context.stride, 0.0f);
+  transpose_group(group_rows, context.stride, group_lanes);
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,222 @@
+// The forward pass with bf16 operands. Its inputs are rounded beforehand and given to the fp32 kernels as well: what
+// then differs is the rounding of the probabilities, and the order of sums.
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/parallel.h"
+#include "sparse/cpu/bf16_tiles.h"
+#include "sparse/register_cpu.h"
+#include "tests/sparse/attention_support.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using namespace etc::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+float rounded(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000u);
+}
+
+void round_all(Buffer<float>& values) {
+  for (float& x : values) x = rounded(x);
+}
+
+struct BothTypes {
+  AttentionProblem exact, reduced;
+};
+
+BothTypes problems(const AttentionCase& attention_case, Side side) {
+  AttentionCase bf16 = attention_case;
+  bf16.compute = ComputeType::bf16;
+  const auto structure = std::make_shared<const Structure>(attention_case);
+  BothTypes both{AttentionProblem(attention_case, structure, side), AttentionProblem(bf16, structure, side)};
+  for (AttentionProblem* p : {&both.exact, &both.reduced}) {
+    for (bench::RowBuffer* rows : {&p->q, &p->k[0], &p->k[1], &p->v[0], &p->v[1]}) round_all(rows->values);
+    round_all(p->rel);
+  }
+  return both;
+}
+
+float largest(const bench::RowBuffer& rows) {
+  float most = 0;
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    for (std::int64_t c = 0; c < rows.width; ++c) most = std::max(most, std::abs(rows.at(r, c)));
+  }
+  return most;
+}
+
+// {name, lengths, globals, radius, N, D, R, labels, magnitude, dropout, padding, seed}
+const std::vector<AttentionCase>& cases() {
+  static const std::vector<AttentionCase> all = {
+      {"one token, no globals", {1}, {0}, 3, 2, 8, 0, Labels::none},
+      {"one token each", {1}, {1}, 5, 1, 4, 6, Labels::document},
+      {"shorter than the radius", {5}, {3}, 9, 2, 10, 9, Labels::document},
+      {"no long tokens", {0}, {20}, 4, 2, 16, 12, Labels::document},
+      {"an example without anything", {9, 0, 5}, {4, 0, 3}, 3, 2, 8, 8, Labels::document},
+      {"document, D = 64", {130}, {23}, 20, 2, 64, 32, Labels::document},
+      {"hard g2l", {200}, {20}, 12, 1, 16, 12, Labels::hard},
+      {"scattered masks and labels", {75, 33}, {17, 40}, 11, 2, 16, 32, Labels::scattered, 1.0f, 0.0f, 7},
+      {"D = 1", {37}, {5}, 4, 2, 1, 7, Labels::scattered},
+      {"D = 6", {37}, {5}, 4, 3, 6, 9, Labels::scattered, 1.0f, 0.0f, 1},
+      {"D = 80", {50}, {7}, 6, 1, 80, 9, Labels::document},
+      {"D = 150", {50}, {7}, 6, 1, 150, 9, Labels::document},
+      {"D = 300", {50}, {7}, 6, 1, 300, 0, Labels::none},
+      {"R of 255", {40}, {9}, 12, 1, 8, 255, Labels::scattered},
+      {"several segments", {1200}, {5}, 9, 1, 32, 8, Labels::document},
+      {"radius beyond a segment", {1100}, {2}, 600, 1, 2, 8, Labels::document},
+      {"large scores", {64}, {8}, 10, 1, 16, 8, Labels::scattered, 5.0f},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("bf16 attention differs from fp32 attention by the rounding of probabilities", "[sparse]") {
+  sparse::register_cpu_kernels();
+  for (const bool plain : {false, true}) {
+    sparse::use_plain_bf16_tiles(plain);
+    for (const AttentionCase& c : cases()) {
+      for (const Side side : {Side::long_side, Side::global_side}) {
+        INFO(describe(c, side) << (plain ? ", plain tiles" : ""));
+        BothTypes both = problems(c, side);
+        both.exact.forward();
+        both.reduced.forward();
+        // Probabilities sum to 1, each off by half a unit of 2^-8 at most; sums of D products in another order.
+        const float values = std::max(largest(both.exact.v[0]), largest(both.exact.v[1]));
+        const float tolerance = values * (0x1p-8f + 1e-4f * c.magnitude * c.magnitude);
+        float worst = 0;
+        for (std::int64_t r = 0; r < both.exact.out.count; ++r) {
+          for (std::int64_t d = 0; d < both.exact.out.width; ++d) {
+            worst = std::max(worst, std::abs(both.exact.out.at(r, d) - both.reduced.out.at(r, d)));
+          }
+        }
+        CHECK(worst <= tolerance);
+        CHECK(both.reduced.out.guards_intact());
+        for (std::int64_t i = 0; i < both.exact.lse.size(); ++i) {
+          const bool seen = std::isfinite(both.exact.lse[i]);
+          REQUIRE(seen == std::isfinite(both.reduced.lse[i]));
+          if (seen) REQUIRE(std::abs(both.exact.lse[i] - both.reduced.lse[i]) < 1e-4f * c.magnitude * c.magnitude);
+        }
+      }
+    }
+  }
+  sparse::use_plain_bf16_tiles(false);
+}
+
+TEST_CASE("bf16 attention carries running scores like fp32 attention", "[sparse]") {
+  sparse::register_cpu_kernels();
+  const AttentionCase c{"scores", {150, 7}, {23, 2}, 12, 2, 16, 12, Labels::document};
+  BothTypes both = problems(c, Side::long_side);
+  const Structure& structure = *both.exact.structure;
+  sparse::ScoreOptions options;
+  options.layers = 3;
+  options.heads = c.heads;
+  options.types = {true, true, false, false};
+  options.keep_last = true;
+  std::vector<float> running[2];
+  int which = 0;
+  for (AttentionProblem* p : {&both.exact, &both.reduced}) {
+    sparse::ScoreState state(options, structure.long_tiles, structure.global_tiles);
+    for (std::int64_t layer = 0; layer < options.layers; ++layer) {
+      sparse::LongAttentionForward scores;
+      state.forward(layer, scores);
+      p->forward(scores.l2l, scores.l2g);
+    }
+    running[which].resize(static_cast<std::size_t>(sparse::external_score_elements(structure.long_tiles.l2l, c.heads)));
+    state.export_running(sparse::AttentionType::l2l, running[which++].data());
+  }
+  // The products of rounded numbers are exact; their sums differ by a few units in the last place.
+  double largest_score = 0, worst = 0;
+  for (std::size_t i = 0; i < running[0].size(); ++i) {
+    largest_score = std::max(largest_score, std::abs(static_cast<double>(running[0][i])));
+    worst = std::max(worst, std::abs(static_cast<double>(running[0][i]) - running[1][i]));
+  }
+  CHECK(largest_score > 1);
+  CHECK(worst < 1e-5 * largest_score);
+}
+
+TEST_CASE("AMX and plain tiles give the same bits", "[sparse]") {
+  if (!cpu_has_amx_bf16()) {
+    WARN("skipped: this processor has no AMX");
+    return;
+  }
+  sparse::register_cpu_kernels();
+  for (const AttentionCase& c : cases()) {
+    for (const Side side : {Side::long_side, Side::global_side}) {
+      INFO(describe(c, side));
+      BothTypes amx = problems(c, side), plain = problems(c, side);
+      amx.reduced.forward();
+      sparse::use_plain_bf16_tiles(true);
+      plain.reduced.forward();
+      sparse::use_plain_bf16_tiles(false);
+      CHECK(test::same_bits(amx.reduced.out.values, plain.reduced.out.values));
+      CHECK(test::same_bits(amx.reduced.lse, plain.reduced.lse));
+    }
+  }
+}
+
+TEST_CASE("bf16 attention has the same bits on 1, 2 and 4 threads, and alone as in a batch", "[sparse]") {
+  sparse::register_cpu_kernels();
+  const int before = thread_count();
+  const AttentionCase c{"ragged", {1100, 3, 200}, {40, 2, 17}, 30, 2, 24, 12, Labels::document};
+  for (const Side side : {Side::long_side, Side::global_side}) {
+    std::vector<std::vector<float>> outs;
+    for (const int threads : {1, 2, 4}) {
+      set_thread_count(threads);
+      BothTypes both = problems(c, side);
+      both.reduced.forward();
+      outs.emplace_back(both.reduced.out.values.begin(), both.reduced.out.values.end());
+    }
+    CHECK(outs[0] == outs[1]);
+    CHECK(outs[0] == outs[2]);
+
+    AttentionCase alone = c;
+    alone.lengths = {c.lengths[2]};
+    alone.globals = {c.globals[2]};
+    BothTypes batch = problems(c, side), one = problems(alone, side);
+    const Structure& structure = *batch.reduced.structure;
+    const bool is_long = side == Side::long_side;
+    const std::int64_t query = is_long ? structure.long_offsets[2] : structure.global_offsets[2];
+    const std::int64_t key[2] = {query, is_long ? structure.global_offsets[2] : structure.long_offsets[2]};
+    const auto copy = [](const bench::RowBuffer& from, std::int64_t first, bench::RowBuffer& to) {
+      for (std::int64_t r = 0; r < to.count; ++r) {
+        for (std::int64_t d = 0; d < to.width; ++d) to.values[r * to.stride + d] = from.at(first + r, d);
+      }
+    };
+    copy(batch.reduced.q, query, one.reduced.q);
+    for (int t = 0; t < 2; ++t) {
+      copy(batch.reduced.k[t], key[t], one.reduced.k[t]);
+      copy(batch.reduced.v[t], key[t], one.reduced.v[t]);
+    }
+    std::copy(batch.reduced.rel.begin(), batch.reduced.rel.end(), one.reduced.rel.begin());
+    std::copy(batch.reduced.rel_bias.begin(), batch.reduced.rel_bias.end(), one.reduced.rel_bias.begin());
+    batch.reduced.forward();
+    one.reduced.forward();
+    for (std::int64_t r = 0; r < one.reduced.out.count; ++r) {
+      for (std::int64_t d = 0; d < one.reduced.out.width; ++d) {
+        REQUIRE(batch.reduced.out.at(query + r, d) == one.reduced.out.at(r, d));
+      }
+    }
+  }
+  set_thread_count(before);
+}
+
+TEST_CASE("bf16 is refused where it is not meant: with dropout, in backward; int8 everywhere", "[sparse]") {
+  sparse::register_cpu_kernels();
+  AttentionCase c{"refused", {20}, {4}, 3, 1, 8, 8, Labels::document};
+  c.compute = ComputeType::int8;
+  AttentionProblem p(c, std::make_shared<const Structure>(c), Side::long_side);
+  CHECK_THROWS_WITH(p.forward(), Contains("compute: expected fp32 or bf16, got int8"));
+  p.setup.compute = ComputeType::bf16;
+  p.setup.dropout = 0.1f;
+  CHECK_THROWS_WITH(p.forward(), Contains("bf16 is for inference: expected no dropout, got a rate of 0.1"));
+  p.setup.dropout = 0;
+  p.forward();
+  CHECK_THROWS_WITH(p.backward(), Contains("backward expects fp32, got bf16"));
+}
