@@ -11,6 +11,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/compute_option.h"
 #include "tasks/cli/encode_inputs.h"
 
 namespace etc::cli {
@@ -28,6 +29,7 @@ segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g
 struct EncodeOptions {
   std::string inputs, model, output;
   bool all_layers = false;
+  std::string compute = kDefaultCompute;
   int threads = 0;
 };
 
@@ -69,7 +71,7 @@ void run_encode(const EncodeOptions& options) {
   ParameterSet parameters;
   EtcEncoder encoder(config, parameters);
   load_parameters(folder / "model.safetensors", parameters, Match::encoder);
-  encoder.release_kernels();
+  encoder.release_kernels(chosen_compute(options.compute));
   const EncodeInputs inputs(options.inputs, config);
   if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
 
@@ -118,6 +120,7 @@ void add_encode_command(CLI::App& app) {
   command->add_flag("--all-layers", options->all_layers,
                     "also outputs/embedding_*, outputs/layer_<i>/* and, with residual attention, the scores carried "
                     "after each layer");
+  add_compute_option(*command, options->compute);
   command->add_option("--threads", options->threads, "threads (default: one per processor)")
       ->check(CLI::PositiveNumber);
   command->callback([options] { run_encode(*options); });

@@ -2,6 +2,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/compute_option.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
 
@@ -16,6 +17,7 @@ struct EvalOptions {
   std::string predictions;
   std::vector<std::string> gold;
   std::string task = task_kinds().front().name;
+  std::string compute = kDefaultCompute;
   int threads = 0;
 };
 
@@ -23,7 +25,7 @@ Metrics evaluate_model(const EvalOptions& options) {
   register_cpu_backend();
   const LoadedModel loaded = load_model(options.model);
   TaskModel& model = *loaded.model;
-  model.encoder->release_kernels();
+  model.encoder->release_kernels(chosen_compute(options.compute));
   const auto reader = open_dataset(options.data, model.task->schema(), loaded.data.vocab_sha256);
   const auto predictions = model.task->start_predictions(options.output);
   const StopSignal listening;
@@ -58,6 +60,7 @@ void add_eval_command(CLI::App& program) {
   command->add_option("--predictions", options->predictions, "score this prediction file instead of a model");
   command->add_option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
   command->add_option("--task", options->task, "task of the prediction file [" + options->task + "]");
+  add_compute_option(*command, options->compute);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->footer(

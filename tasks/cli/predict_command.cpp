@@ -5,6 +5,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/compute_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/train/evaluate.h"
@@ -26,6 +27,7 @@ struct PredictOptions {
   std::string splitter;
   std::string output;
   std::int64_t show = 0;
+  std::string compute = kDefaultCompute;
   int threads = 0;
 };
 
@@ -162,7 +164,7 @@ void run_predict(const PredictOptions& options) {
   TaskModel& model = *loaded.model;
   std::unique_ptr<prepare::Preparation> preparation;
   if (raw) preparation = make_preparation(options, loaded);
-  model.encoder->release_kernels();
+  model.encoder->release_kernels(chosen_compute(options.compute));
   const StopSignal listening;
   std::size_t refused = 0;
   if (!options.output.empty()) {
@@ -196,6 +198,7 @@ void add_predict_command(CLI::App& program) {
   command->add_option("--output", options->output, "prediction file to write; -: standard output");
   command->add_option("--show", options->show, "print the predictions of the first records in their documents")
       ->check(CLI::NonNegativeNumber);
+  add_compute_option(*command, options->compute);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->footer(

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "etc_core/base/cpu_features.h"
+#include "etc_core/ops/fastest_compute.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
 #include "tests/support/catch.h"
@@ -152,6 +153,14 @@ TEST_CASE("reduced dense layers take weights in either layout", "[linear]") {
     CHECK(same_bits(forward(compute, s, x, w, b),
                     forward(compute, s, x, turned, b, Activation::linear, WeightLayout::out_in)));
   }
+}
+
+TEST_CASE("the fastest number type is one this processor offers, never int8, and stays the same", "[linear]") {
+  ops::register_cpu_ops();
+  const ComputeType fastest = ops::fastest_compute(Device::cpu);
+  CHECK(cpu_offers(fastest));
+  CHECK(fastest != ComputeType::int8);
+  CHECK(ops::fastest_compute(Device::cpu) == fastest);
 }
 
 TEST_CASE("reduced dense layers keep rows of zeros and pass on numbers that are none", "[linear]") {
