@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""One encoder people use today, measured in a process of its own; the last line of its output is JSON.
+
+    peer.py --peer bert --length 4096 --type fp32 --threads 2 --repeats 3
+
+Models are built from their configurations with random weights: nothing is downloaded. All have the size of BERT base
+(12 layers, 768 hidden, 12 heads, 3072 inner; gated feed-forward layers two thirds of that, for equal operations),
+batch 1, vocabulary 30522. Global tokens, where a model has them, are 230 per 4,096 and among the tokens.
+"""
+import argparse
+import json
+import os
+import time
+
+LAYERS, HIDDEN, HEADS, INNER, VOCABULARY = 12, 768, 12, 3072, 30522
+RADIUS = 84
+
+
+def global_tokens(length):
+    return max(1, round(length * 230 / 4096))
+
+
+def bert(torch, length):
+    """Full attention by torch's scaled_dot_product_attention."""
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(vocab_size=VOCABULARY, max_position_embeddings=length, attention_probs_dropout_prob=0.0)
+    config._attn_implementation = "sdpa"
+    return BertModel(config, add_pooling_layer=False), {}
+
+
+def longformer(torch, length):
+    """Window of 168 keys, 5.6 % global tokens."""
+    from transformers import LongformerConfig, LongformerModel
+
+    config = LongformerConfig(vocab_size=VOCABULARY, attention_window=2 * RADIUS, pad_token_id=1,
+                              max_position_embeddings=length + 2 * RADIUS + 2)
+    mask = torch.zeros(1, length, dtype=torch.long)
+    mask[:, :global_tokens(length)] = 1
+    return LongformerModel(config, add_pooling_layer=False), {"global_attention_mask": mask}
+
+
+def bigbird(torch, length):
+    """Block-sparse: blocks of 64, three random ones."""
+    from transformers import BigBirdConfig, BigBirdModel
+
+    config = BigBirdConfig(vocab_size=VOCABULARY, attention_type="block_sparse", block_size=64, num_random_blocks=3,
+                           max_position_embeddings=length)
+    return BigBirdModel(config, add_pooling_layer=False), {}
+
+
+def modernbert(torch, length):
+    """Window of 128 keys, every third layer full."""
+    from transformers import ModernBertConfig, ModernBertModel
+
+    config = ModernBertConfig(vocab_size=VOCABULARY, hidden_size=HIDDEN, num_hidden_layers=LAYERS,
+                              num_attention_heads=HEADS, intermediate_size=INNER * 2 // 3, local_attention=128,
+                              global_attn_every_n_layers=3, max_position_embeddings=max(length, 8192),
+                              pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
+    config._attn_implementation = "sdpa"
+    return ModernBertModel(config), {}
+
+
+def longt5(torch, length):
+    """Encoder with transient-global attention: window of 127 either way, a summary per 16 tokens."""
+    from transformers import LongT5Config, LongT5EncoderModel
+
+    config = LongT5Config(vocab_size=VOCABULARY, d_model=HIDDEN, d_kv=HIDDEN // HEADS, d_ff=INNER * 2 // 3,
+                          num_layers=LAYERS, num_heads=HEADS, local_radius=127, global_block_size=16,
+                          encoder_attention_type="transient-global", feed_forward_proj="gated-gelu",
+                          is_encoder_decoder=False, use_cache=False)
+    return LongT5EncoderModel(config), {}
+
+
+def flex(torch, length):
+    """FlexAttention, compiled, window of radius 84 and 5.6 % global tokens, in a plain post-norm encoder."""
+    from torch import nn
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    some = global_tokens(length)
+    mask = create_block_mask(lambda b, h, q, k: ((q - k).abs() <= RADIUS) | (q < some) | (k < some), None, None,
+                             length, length, device="cpu")
+    attention = torch.compile(flex_attention, dynamic=False)
+
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.projections, self.output = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, HIDDEN)
+            self.inner, self.outer = nn.Linear(HIDDEN, INNER), nn.Linear(INNER, HIDDEN)
+            self.attention_norm, self.feed_forward_norm = nn.LayerNorm(HIDDEN), nn.LayerNorm(HIDDEN)
+
+        def forward(self, x):
+            q, k, v = (t.view(1, length, HEADS, -1).transpose(1, 2) for t in self.projections(x).chunk(3, dim=-1))
+            a = attention(q, k, v, block_mask=mask).transpose(1, 2).reshape(1, length, HIDDEN)
+            x = self.attention_norm(x + self.output(a))
+            return self.feed_forward_norm(x + self.outer(nn.functional.gelu(self.inner(x))))
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embedding, self.positions = nn.Embedding(VOCABULARY, HIDDEN), nn.Embedding(length, HIDDEN)
+            self.norm, self.layers = nn.LayerNorm(HIDDEN), nn.Sequential(*(Layer() for _ in range(LAYERS)))
+
+        def forward(self, input_ids):
+            return self.layers(self.norm(self.embedding(input_ids) + self.positions.weight))
+
+    return Encoder(), {}
+
+
+PEERS = {"bert": bert, "flex": flex, "modernbert": modernbert, "longt5": longt5, "longformer": longformer,
+         "bigbird": bigbird}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", required=True, choices=PEERS)
+    parser.add_argument("--length", type=int, required=True)
+    parser.add_argument("--mode", choices=("infer", "train"), default="infer")
+    parser.add_argument("--type", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    import torch
+
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    model, extra = PEERS[options.peer](torch, options.length)
+    ids = torch.randint(5, VOCABULARY, (1, options.length))
+    training = options.mode == "train"
+    model.train(training)
+    if options.type == "bf16":
+        model.to(torch.bfloat16)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6) if training else None
+
+    def call():
+        with torch.set_grad_enabled(training):
+            states = model(input_ids=ids, **extra)
+            states = states if isinstance(states, torch.Tensor) else states.last_hidden_state
+        if training:
+            states.float().square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    call()  # compiles, packs, touches the memory
+    cpu, wall = [], []
+    for _ in range(options.repeats):
+        start, cpu_start = time.perf_counter(), time.process_time()
+        call()
+        wall.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - cpu_start)
+    print(json.dumps({"cpu_s": sorted(cpu)[len(cpu) // 2], "wall_s": sorted(wall)[len(wall) // 2]}))
+
+
+if __name__ == "__main__":
+    main()
