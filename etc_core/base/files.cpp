@@ -1,6 +1,7 @@
 #include "etc_core/base/files.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,44 @@ struct Descriptor {
   }
 };
 
+enum class Claim { ours, taken, unknown };
+
+// Takes the lock of an open temporary file. It ends with the process, however it ends, so a file without one is
+// nobody's any more. A file that was renamed or removed between opening and locking is not there to be written.
+Claim claim(int descriptor, const std::string& path) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno == EWOULDBLOCK ? Claim::taken : Claim::unknown;
+  struct stat held {
+  }, there{};
+  const bool same = ::fstat(descriptor, &held) == 0 && ::stat(path.c_str(), &there) == 0 &&
+                    held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+  return same ? Claim::ours : Claim::taken;
+}
+
+struct Temporary {
+  std::string path;
+  int descriptor = -1;  // -1: errno says why
+};
+
+// "TARGET.partial.tmp", or with a number while other writers of the same target hold it. What a killed process left
+// under that name is taken over, so it does not pile up.
+Temporary open_temporary(const std::string& target) {
+  constexpr int kMostWriters = 100;
+  for (int number = 1; number <= kMostWriters; ++number) {
+    Temporary file{target + ".partial" + (number > 1 ? std::to_string(number) : "") + ".tmp"};
+    file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file.descriptor < 0 && (errno == EACCES || errno == ELOOP) && ::access(file.path.c_str(), F_OK) == 0) continue;
+    if (file.descriptor < 0) return file;
+    const Claim claimed = claim(file.descriptor, file.path);
+    if (claimed == Claim::ours && ::ftruncate(file.descriptor, 0) == 0) return file;
+    ::close(file.descriptor);
+    if (claimed == Claim::unknown) break;
+  }
+  // No locks here (some network file systems): a name that nobody has.
+  Temporary file{target + ".XXXXXX.tmp"};
+  file.descriptor = ::mkostemps(file.path.data(), 4, O_CLOEXEC);
+  return file;
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes) {
@@ -50,16 +89,16 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
 }
 
 AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
-  std::string pattern = target_.string() + ".XXXXXX.tmp";
-  descriptor_ = ::mkstemps(pattern.data(), 4);
-  if (descriptor_ < 0) fail_io(target_, "create");
-  temporary_ = pattern;
+  const Temporary file = open_temporary(target_.string());
+  if (file.descriptor < 0) fail_io(target_, "create");
+  descriptor_ = file.descriptor;
+  temporary_ = file.path;
   ::fchmod(descriptor_, 0644);
 }
 
 AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());  // while it is locked: afterwards it may be another writer's
   if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(std::string_view bytes) {
@@ -74,10 +113,10 @@ void AtomicFile::write(std::string_view bytes) {
 void AtomicFile::commit() {
   // A writer that opened the temporary name itself (HDF5) may have replaced the bytes: sync by name, not descriptor.
   sync_path(temporary_);
-  ::close(descriptor_);
-  descriptor_ = -1;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_io(target_, "rename into place");
   temporary_.clear();
+  ::close(descriptor_);
+  descriptor_ = -1;
   sync_path(target_.has_parent_path() ? target_.parent_path() : std::filesystem::path("."));
 }
 
