@@ -56,11 +56,12 @@ void convert(const Preparation& preparation, WindowRecord& record) {
   record.result.begin = record.slice.begin;
   try {
     const data::JsonRecord parsed = data::parse_record(record.slice);
+    std::string().swap(record.slice.text);  // a large record is not kept twice while it is converted
     if (!unreadable(parsed, record.result.converted.faults)) record.result.converted = preparation.convert(parsed);
   } catch (const data::InputFault& fault) {
     record.fault = fault;
   }
-  record.slice.text = {};
+  std::string().swap(record.slice.text);
 }
 
 }  // namespace

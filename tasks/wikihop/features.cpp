@@ -46,36 +46,73 @@ class Layout {
   std::int64_t paragraph_ = kNone;
 };
 
+std::int64_t token_count(const data::Tokens& tokens) {
+  return static_cast<std::int64_t>(tokens.ids.size());
+}
+
+// Counts the tokens of every sentence of one document and keeps those of the first ones, as long as truncation to
+// `most_tokens` and `most_sentences` could leave them.
+class DocumentTokens {
+ public:
+  DocumentTokens(const data::Tokenizer& tokenizer, std::int64_t most_tokens, std::int64_t most_sentences)
+      : tokenizer_(tokenizer), tokens_left_(most_tokens), sentences_left_(most_sentences) {}
+
+  void add(std::string_view sentence) {
+    const bool may_stay = tokens_left_ >= 0 && sentences_left_ > 0;
+    // Pieces cost ten times what ids do: where they are not needed, and of a sentence that hardly fits, ids are
+    // counted.
+    constexpr std::size_t kLongSentence = 1 << 16;  // bytes
+    if (!may_stay || sentence.size() >= kLongSentence) {
+      const auto count = static_cast<std::int64_t>(tokenizer_.encode_ids(sentence).size());
+      if (!may_stay || count > tokens_left_) {
+        counts.push_back(count);
+        tokens_left_ = -1;
+        return;
+      }
+    }
+    data::Tokens tokens = tokenizer_.encode(sentence);
+    counts.push_back(token_count(tokens));
+    tokens_left_ -= counts.back();
+    --sentences_left_;
+    if (tokens_left_ >= 0) beginning.push_back({sentence, std::move(tokens)});
+  }
+
+  std::vector<std::int64_t> counts;
+  std::vector<Sentence> beginning;
+
+ private:
+  const data::Tokenizer& tokenizer_;
+  std::int64_t tokens_left_, sentences_left_;  // negative tokens: nothing more is kept
+};
+
 }  // namespace
 
 std::int64_t TokenizedRecord::candidate_tokens() const {
   std::int64_t count = 0;
-  for (const data::Tokens& candidate : candidates) count += static_cast<std::int64_t>(candidate.ids.size());
+  for (const data::Tokens& candidate : candidates) count += token_count(candidate);
   return count;
 }
 
-TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer,
-                         const data::SentenceSplitter& splitter) {
+TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer, const data::SentenceSplitter& splitter,
+                         const PrepareConfig& config) {
   TokenizedRecord result;
   for (const std::string& candidate : record.candidates) result.candidates.push_back(tokenizer.encode(candidate));
   result.query = tokenizer.encode(record.query);
-  for (const std::string& document : record.supports) {
-    std::vector<Sentence>& sentences = result.documents.emplace_back();
-    for (const auto [begin, end] : splitter.split(document)) {
-      const std::string_view text = std::string_view(document).substr(begin, end - begin);
-      sentences.push_back({text, tokenizer.encode(text)});
-    }
+  // More documents than global tokens: the record is rejected, nothing can stay.
+  const bool fits = std::ssize(record.supports) <= config.global_seq_len;
+  const std::int64_t budget = config.long_seq_len - result.query_tokens() - result.candidate_tokens();
+  result.sentence_tokens.reserve(record.supports.size());
+  for (const std::string_view document : record.supports) {
+    DocumentTokens tokens(tokenizer, fits ? budget : -1, config.max_num_sentences);
+    for (const auto [begin, end] : splitter.split(document)) tokens.add(document.substr(begin, end - begin));
+    result.sentence_tokens.push_back(std::move(tokens.counts));
+    if (fits) result.beginnings.push_back(std::move(tokens.beginning));
   }
   return result;
 }
 
 Truncation truncate(const TokenizedRecord& tokens, const PrepareConfig& config) {
-  std::vector<std::vector<std::int64_t>> counts;
-  for (const std::vector<Sentence>& document : tokens.documents) {
-    std::vector<std::int64_t>& sentences = counts.emplace_back();
-    for (const Sentence& s : document) sentences.push_back(static_cast<std::int64_t>(s.tokens.ids.size()));
-  }
-  return truncate(counts, config.max_num_sentences,
+  return truncate(tokens.sentence_tokens, config.max_num_sentences,
                   config.long_seq_len - tokens.query_tokens() - tokens.candidate_tokens());
 }
 
@@ -99,10 +136,10 @@ Features lay_out(const Record& record, const TokenizedRecord& tokens, const std:
   layout.end_segment();
   const MentionFinder mentions(record.candidates, tokens.candidates, config.parity, sentencepiece);
   std::vector<std::int64_t> links;
-  for (std::size_t d = 0; d < tokens.documents.size(); ++d) {
+  for (std::size_t d = 0; d < tokens.beginnings.size(); ++d) {
     layout.add_global(special.paragraph, kGlobalDocument);
     for (std::int64_t s = 0; s < kept[d]; ++s) {
-      const Sentence& sentence = tokens.documents[d][s];
+      const Sentence& sentence = tokens.beginnings[d][s];
       layout.add_global(special.sentence, kGlobalSentence);
       links.assign(sentence.tokens.ids.size(), kNone);
       mentions.link(sentence.text, sentence.tokens, links, features.mentioned);

@@ -19,18 +19,20 @@ struct Sentence {
   data::Tokens tokens;
 };
 
-// A record's texts as tokens; views into the record, which must outlive it.
+// A record's texts as tokens; views into the raw record, which must outlive it. Of a long document only the beginning
+// is kept, since an example holds no more of it: memory follows the example's limits, not the text.
 struct TokenizedRecord {
   std::vector<data::Tokens> candidates;
   data::Tokens query;
-  std::vector<std::vector<Sentence>> documents;
+  std::vector<std::vector<std::int64_t>> sentence_tokens;  // [documents][sentences] token counts
+  std::vector<std::vector<Sentence>> beginnings;  // [documents] their first sentences; none of more documents than G
 
   std::int64_t candidate_tokens() const;
   std::int64_t query_tokens() const { return static_cast<std::int64_t>(query.ids.size()); }
 };
 
-TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer,
-                         const data::SentenceSplitter& splitter);
+TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer, const data::SentenceSplitter& splitter,
+                         const PrepareConfig& config);
 
 // Drops last sentences for the long limit and the sentence limit; query and candidates must leave a budget >= 0.
 Truncation truncate(const TokenizedRecord& tokens, const PrepareConfig& config);

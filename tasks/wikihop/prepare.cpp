@@ -31,7 +31,7 @@ void check_tokens(const Record& record, const TokenizedRecord& tokens, prepare::
 void check_lengths(const TokenizedRecord& tokens, const Truncation& truncation, const PrepareConfig& config,
                    prepare::FaultList& faults) {
   const auto candidates = static_cast<std::int64_t>(tokens.candidates.size());
-  const auto documents = static_cast<std::int64_t>(tokens.documents.size());
+  const auto documents = static_cast<std::int64_t>(tokens.sentence_tokens.size());
   const std::int64_t length = candidates + tokens.query_tokens() + documents + truncation.sentences_after;
   if (length > config.global_seq_len) {
     faults.reject(
@@ -57,7 +57,7 @@ std::uint32_t flags_of(const Record& record, const TokenizedRecord& tokens, cons
   if (record.unusable_label) flags |= kLabelUnusable;
   if (record.equal_candidates) flags |= kEqualCandidates;
   for (std::size_t d = 0; d < truncation.kept.size(); ++d) {
-    if (truncation.kept[d] == 0 && !tokens.documents[d].empty()) flags |= kEmptiedDocument;
+    if (truncation.kept[d] == 0 && !tokens.sentence_tokens[d].empty()) flags |= kEmptiedDocument;
   }
   if (record.label >= 0 && !features.mentioned[static_cast<std::size_t>(record.label)]) flags |= kAnswerNotMentioned;
   return flags;
@@ -104,7 +104,7 @@ prepare::Converted WikihopPreparation::convert(const data::JsonRecord& raw) cons
   prepare::FaultList& faults = result.faults;
   const Record record = read_record(raw, config_, faults);
   result.id = record.id;
-  const TokenizedRecord tokens = tokenize(record, *tokenizer_, *splitter_);
+  const TokenizedRecord tokens = tokenize(record, *tokenizer_, *splitter_, config_);
   check_tokens(record, tokens, faults);
   if (tokens.query_tokens() + tokens.candidate_tokens() > config_.long_seq_len) {
     faults.reject("candidates", "prefix_too_long",
@@ -133,7 +133,7 @@ prepare::Converted WikihopPreparation::convert(const data::JsonRecord& raw) cons
   example["label_id"] = record.label;
   example["num_candidates"] = static_cast<std::int64_t>(tokens.candidates.size());
   example["num_query_tokens"] = tokens.query_tokens();
-  example["num_documents"] = static_cast<std::int64_t>(tokens.documents.size());
+  example["num_documents"] = static_cast<std::int64_t>(tokens.sentence_tokens.size());
   example["query"] = record.query;
   example["answer"] = record.answer.value_or("");
   example["candidates"] = record.candidates;

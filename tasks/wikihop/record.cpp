@@ -184,6 +184,7 @@ class RecordReader {
   void read_supports() {
     const Json* supports = required("supports", Json::value_t::array);
     if (supports == nullptr) return;
+    record_.supports.reserve(supports->size());
     for (std::size_t i = 0; i < supports->size(); ++i) {
       const Json& value = (*supports)[i];
       const std::string field = element("supports", i);
@@ -191,9 +192,10 @@ class RecordReader {
         wrong_type(field, "a string", value);
         continue;
       }
-      record_.supports.push_back(value.get<std::string>());
-      check_characters(field, record_.supports.back());
-      if (data::strip(record_.supports.back()).empty()) {
+      const auto& text = value.get_ref<const std::string&>();
+      record_.supports.push_back(text);
+      check_characters(field, text);
+      if (data::strip(text).empty()) {
         faults_.warn(field, "document_empty", "the document is empty or white space");
       }
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tasks/prepare/preparation.h"
@@ -11,13 +12,14 @@
 
 namespace etc::wikihop {
 
+// Documents may be large: they stay in the raw record, which must outlive this one.
 struct Record {
   std::string id;
-  std::string query;                    // raw
-  std::optional<std::string> answer;    // raw; none when absent
-  std::vector<std::string> candidates;  // stripped, then lower-cased
-  std::vector<std::string> supports;    // raw documents
-  std::int64_t label = -1;              // first candidate equal to the answer; -1: none
+  std::string query;                       // raw
+  std::optional<std::string> answer;       // raw; none when absent
+  std::vector<std::string> candidates;     // stripped, then lower-cased
+  std::vector<std::string_view> supports;  // raw documents
+  std::int64_t label = -1;                 // first candidate equal to the answer; -1: none
   bool equal_candidates = false;
   bool unusable_label = false;  // an answer that is no candidate, kept for prediction
 };

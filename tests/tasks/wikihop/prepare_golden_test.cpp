@@ -169,7 +169,7 @@ void compare_group(const Group& group, const std::map<std::string, std::vector<d
     const data::JsonRecord& raw = find(group.name, i);
     prepare::FaultList faults;
     const Record record = read_record(raw, group.config, faults);
-    const TokenizedRecord tokens = tokenize(record, *tokenizer, splitter);
+    const TokenizedRecord tokens = tokenize(record, *tokenizer, splitter, group.config);
     const Truncation truncation = truncate(tokens, group.config);
     golden.require_equal(i, record, truncation,
                          lay_out(record, tokens, truncation.kept, group.config, group.sentencepiece()));
