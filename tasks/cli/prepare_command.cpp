@@ -40,12 +40,18 @@ std::string option_name(const std::string& key) {
 // A setting's option gives text; what is not meant as a word is JSON.
 Json parse_setting(const prepare::Setting& setting, const std::string& text) {
   if (setting.default_value.is_string()) return text;
+  Json value;
   try {
-    return parse_json(text, option_name(setting.key));
+    value = parse_json(text, option_name(setting.key));
   } catch (const Error&) {
-    fail_usage("etc prepare", "{}: expected a value like {}, got {}", option_name(setting.key),
-               setting.default_value.dump(), text);
   }
+  // An integer beyond 64 bits is read as a float: the message shows what was typed.
+  const bool integer = setting.default_value.is_number_integer();
+  if (value.is_null() || (integer && !value.is_number_integer())) {
+    fail_usage("etc prepare", "{}: expected {} like {}, got {}", option_name(setting.key),
+               integer ? "an integer" : "a value", setting.default_value.dump(), text);
+  }
+  return value;
 }
 
 // Defaults, then the configuration file, then the options.
