@@ -6,6 +6,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "tasks/wikihop/feed.h"
 #include "tasks/wikihop/schema.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/train/program.h"
@@ -43,6 +44,28 @@ std::vector<std::string> words(const std::string& text) {
 std::set<std::string> word_set(const std::string& text) {
   const auto all = words(text);
   return {all.begin(), all.end()};
+}
+
+// The prepared examples of generated records, as a loader hands them out.
+std::vector<data::LoadedExample> prepared(const WikihopSampleOptions& o) {
+  const test::TemporaryFolder folder;
+  write_wikihop_sample(o, folder.path());
+  const wikihop::WikihopPreparation preparation({}, data::load_tokenizer(folder / "vocab.txt"),
+                                                data::load_splitter("icu"));
+  prepare::RunOptions run;
+  run.inputs = {folder / "train.json"};
+  run.output = folder / "out.h5";
+  run.report = folder / "report.jsonl";
+  run.split = "train";
+  prepare::run(preparation, run);
+  const data::DatasetReader reader({run.output}, wikihop::schema());
+  std::vector<data::LoadedExample> examples;
+  for (std::int64_t i = 0; i < reader.size(); ++i) examples.push_back({i, i, reader.read(i)});
+  return examples;
+}
+
+const std::vector<std::int64_t>& numbers(const data::LoadedExample& example, const char* name) {
+  return std::get<std::vector<std::int64_t>>(example.features.at(name));
 }
 
 const char* const kFiles[] = {"train.json", "dev.json", "vocab.txt"};
@@ -131,6 +154,57 @@ TEST_CASE("the answer is one of different candidates, all mentioned equally ofte
       CHECK(*mentions.begin() > 0);
     }
     CHECK(places.size() == 4);  // the answer's place tells nothing
+  }
+}
+
+TEST_CASE("local attention of any radius and depth carries nothing from the query to a document", "[wikihop][sample]") {
+  // The answer's document is farther from the query than any local window: what the query asks reaches it, and what it
+  // answers reaches the candidates, through global tokens alone. Radius 8 is the demo's; 1000 spans whole examples.
+  constexpr std::int64_t kQueryType = 3, kSentenceType = 1;  // task-wikihop 2.5
+  for (const std::int64_t hops : {1, 2}) {
+    const auto examples = prepared(options(hops));
+    REQUIRE(examples.size() == 30);
+    for (const std::int64_t radius : {8, 1000}) {
+      CAPTURE(hops, radius);
+      EtcConfig model;
+      model.vocab_size = 512;
+      model.local_radius = radius;
+      model.relative_pos_max_distance = 8;
+      model.relative_vocab_size = 20;
+      std::int64_t answers = 0, local_pairs = 0;
+      for (const data::LoadedExample& example : examples) {
+        const EtcInput input = wikihop::feed({&example, 1}, model, {}, "sample");
+        const auto& types = numbers(example, "long_token_type_ids");
+        const auto& links = numbers(example, "l2g_linked_ids");
+        const std::int64_t label = wikihop::label_id(example.features), length = std::ssize(types), W = 2 * radius + 1;
+        std::vector<std::int64_t> reached;  // whatever local layers, as many as there may be, mix with the query
+        std::vector<bool> seen(types.size());
+        const auto reach = [&](std::int64_t i) {
+          if (!seen[static_cast<std::size_t>(i)]) reached.push_back(i);
+          seen[static_cast<std::size_t>(i)] = true;
+        };
+        for (std::int64_t i = 0; i < length; ++i) {
+          if (types[static_cast<std::size_t>(i)] == kQueryType) reach(i);
+        }
+        REQUIRE(!reached.empty());
+        for (std::size_t next = 0; next < reached.size(); ++next) {
+          const std::int64_t i = reached[next];
+          CHECK(types[static_cast<std::size_t>(i)] == kQueryType);
+          for (std::int64_t w = 0; w < W; ++w) {
+            if (input.labels.l2l[i * W + w] == sparse::kMasked) continue;
+            local_pairs += w != radius ? 1 : 0;
+            reach(i + w - radius);
+          }
+        }
+        for (std::size_t i = 0; i < types.size(); ++i) {
+          if (types[i] != kSentenceType || links[i] != label) continue;
+          ++answers;
+          CHECK(!seen[i]);
+        }
+      }
+      CHECK(answers == 30);    // the answer is mentioned once in every example
+      CHECK(local_pairs > 0);  // the query's tokens do see each other
+    }
   }
 }
 
