@@ -1,4 +1,7 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,7 +18,17 @@ namespace etc::data {
 
 namespace {
 
-constexpr std::int64_t kCacheBytes = std::int64_t{64} << 20;
+// Blocks that stay decompressed: shuffled reading of more than this costs a decompression of nearly every chunk per
+// example. A sixteenth of the memory this process may use, so that several readers and a model fit beside it; 2 GiB
+// hold all of the prepared WikiHop training set (1 GB).
+std::int64_t cache_bytes() {
+  constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{2} << 30, kShare = 16;
+  std::int64_t memory = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  std::int64_t group_limit = 0;  // of a container; the file holds "max" where there is none
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> group_limit) memory = std::min(memory, group_limit);
+  return std::clamp(memory / kShare, kLeast, kMost);
+}
+
 constexpr const char* kProbed = "HDF5 data set";
 
 // One open file. Built and destroyed under the library's Lock.
@@ -106,7 +119,7 @@ struct DatasetReader::Impl {
   std::vector<std::int64_t> starts{0};  // [shards+1] first example of each shard
   DatasetInfo info;
   std::map<std::string, Buffer<std::int64_t>, std::less<>> lengths;  // align class → [examples]
-  mutable h5::BlockCache cache{kCacheBytes};
+  mutable h5::BlockCache cache{cache_bytes()};
 };
 
 DatasetReader::DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema) {
