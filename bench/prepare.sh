@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Speed of `etc prepare` as a user sees it (process start, writing and checks included), with one and with two threads;
-# median of three runs each. `./run bench prepare` calls this after the build.
+# Speed and memory of `etc prepare` as a user sees it (process start, writing and checks included), with one and with two
+# threads, next to simdjson alone on the same file; all take turns, medians of three; simdjson by its processor time. `./run bench prepare` calls this.
 #
-#   bench/prepare.sh [FILE.json VOCAB [SPLITTER]]    without arguments: generated records of about 1,750 long tokens
+#   bench/prepare.sh                             4,000 generated records of about 1,750 long tokens (33 MB)
+#   bench/prepare.sh RECORDS                     as many of them: 40000 are 330 MB, the size of WikiHop's training file
+#   bench/prepare.sh FILE.json VOCAB [SPLITTER]  other records
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/cpu
@@ -12,24 +14,40 @@ trap 'rm -rf "$work"' EXIT
 if [ $# -ge 2 ]; then
   input="$1" vocab="$2" splitter="${3:-icu}"
 else
-  "$build/etc" sample --task wikihop --records 4000 --seed 1 --candidates 20 --long-tokens 1750 \
+  "$build/etc" sample --task wikihop --records "${1:-4000}" --seed 1 --candidates 20 --long-tokens 1750 \
     --output "$work/sample" 2>/dev/null
   input="$work/sample/train.json" vocab="$work/sample/vocab.txt" splitter=icu
 fi
 bytes=$(stat -c %s "$input")
+usage=()  # a command that notes processor seconds of its child and the most memory it held
+[ ! -x /usr/bin/time ] || usage=(/usr/bin/time -o "$work/usage" -f "%U %S %M")
 
+prepare() {  # prepare THREADS: adds a line "milliseconds user-seconds system-seconds kilobytes"
+  local begin end
+  begin=$(date +%s%N)
+  "${usage[@]}" "$build/etc" prepare --task wikihop --split train --input "$input" --vocab "$vocab" \
+    --splitter "$splitter" --threads "$1" --max-rejects 1000000 --output "$work/out.h5" >"$work/summary" 2>/dev/null
+  end=$(date +%s%N)
+  echo "$(((end - begin) / 1000000)) $([ ! -e "$work/usage" ] || tail -n 1 "$work/usage")" >>"$work/runs.$1"
+}
+
+"$build/bench_json" "$input" 1 >/dev/null  # warms up
+for turn in 1 2 3; do
+  "$build/bench_json" "$input" 1 | sed "s/ (.*), /, /" >>"$work/json"
+  prepare 1
+  prepare 2
+done
+
+records=$(sed -n 's/^source records: //p' "$work/summary")
+echo "$records records, $bytes bytes"
+for name in "simdjson alone" "cut into records" "cut and parsed"; do
+  sed -n "s/^$name *//p" "$work/json" | sort -n | sed -n "2s/^/$(printf '%-27s' "$name, 1 thread")/p"
+done
 for threads in 1 2; do
-  runs=()
-  for repeat in 1 2 3 4; do  # the first warms up
-    begin=$(date +%s%N)
-    "$build/etc" prepare --task wikihop --split train --input "$input" --vocab "$vocab" --splitter "$splitter" \
-      --threads "$threads" --max-rejects 1000000 --output "$work/out.h5" >"$work/summary" 2>/dev/null
-    end=$(date +%s%N)
-    [ "$repeat" = 1 ] || runs+=($(((end - begin) / 1000000)))
-  done
-  records=$(sed -n 's/^source records: //p' "$work/summary")
-  median=$(printf '%s\n' "${runs[@]}" | sort -n | sed -n 2p)
-  awk -v t="$threads" -v ms="$median" -v b="$bytes" -v r="$records" -v all="${runs[*]}" 'BEGIN {
-    printf "etc prepare, %d thread%s   %7.1f MB/s, %.0f records/s (runs of %s ms)\n",
-      t, t == 1 ? " " : "s", b / ms / 1000, r * 1000 / ms, all }'
+  sort -n "$work/runs.$threads" | sed -n 2p | awk -v t="$threads" -v b="$bytes" -v r="$records" \
+    -v all="$(cut -d' ' -f1 "$work/runs.$threads" | xargs)" '{
+      printf "etc prepare, %d thread%s   ", t, t == 1 ? " " : "s"
+      printf "%.1f MB/s, %.0f records/s (runs of %s ms)", b / $1 / 1000, r * 1000 / $1, all
+      if ($4 != "") printf "; %.1f MB per processor second, peak %.0f MB", b / ($2 + $3) / 1e6, $4 * 1024 / 1e6
+      print "" }'
 done

@@ -8,20 +8,27 @@ trap 'rm -rf "$work"' EXIT
 
 attention() { "$build/bench_attention"; }
 matmul() { "$build/bench_matmul"; }
-loader() { "$build/bench_loader"; }
+loader() {
+  "$build/bench_loader"
+  "$build/bench_loader" 10000
+}
 text() {  # generated records as text: the vocabulary is theirs, too
   "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --output "$work/sample" 2>/dev/null
   "$build/bench_text" --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json" --repeat 5
+}
+wordpiece() {  # next to the Python package `tokenizers`; skipped without it
+  "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --output "$work/sample" 2>/dev/null
+  python3 bench/wordpiece.py --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json"
 }
 prepare() { bench/prepare.sh; }
 
 if [ $# -gt 0 ]; then
   for name in "$@"; do
-    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text prepare loader" >&2; exit 2; }
+    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text wordpiece prepare loader" >&2; exit 2; }
     "$name"
   done
 else
-  for name in attention matmul text prepare loader; do
+  for name in attention matmul text wordpiece prepare loader; do
     printf '\n== %s\n' "$name"
     "$name"
   done

@@ -5,6 +5,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
+#include "tests/support/mutate.h"
 
 using namespace etc;
 using etc::data::ByteStream;
@@ -29,6 +30,25 @@ std::string long_text() {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += std::to_string(i * 7919) + ",";
   return text;
+}
+
+// Reads mutants of a packed text of several members.
+void read_mutants(std::uint64_t count) {
+  const test::TemporaryFolder folder;
+  const std::string text = long_text().substr(0, 3000);
+  const std::string packed = test::gzip(text.substr(0, 1000)) + test::gzip(text.substr(1000));
+  std::uint64_t whole = 0, faults = 0;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    CAPTURE(seed);
+    const std::string mutant = test::mutate(packed, seed);
+    write_file_atomically(folder / "mutant", mutant);
+    const Outcome outcome = read_all(folder / "mutant", 512);
+    constexpr std::size_t kMostPerByte = 1032;  // deflate's largest ratio
+    CHECK(outcome.bytes.size() <= kMostPerByte * mutant.size());
+    outcome.fault.empty() ? ++whole : ++faults;
+  }
+  CHECK(whole > 0);  // a damaged header may make it a plain file, a damaged time stamp does not matter
+  CHECK(faults > 0);
 }
 
 }  // namespace
@@ -69,6 +89,14 @@ TEST_CASE("cut and damaged gzip data gives its readable beginning and says why i
   const Outcome tail = read_all(folder / "tail.gz", 4096);
   REQUIRE(tail.bytes == text);
   REQUIRE_THAT(tail.fault, Catch::Contains("gzip data is damaged"));
+}
+
+TEST_CASE("mutated gzip data gives bytes or a reason why there are no more", "[readers]") {
+  read_mutants(200);
+}
+
+TEST_CASE("5,000 mutants of gzip data", "[readers][slow]") {
+  read_mutants(5000);
 }
 
 TEST_CASE("a byte stream names the file it cannot open", "[readers]") {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "data/readers/json_pass.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/memory_ledger.h"
 #include "tests/support/catch.h"
@@ -159,12 +160,14 @@ TEST_CASE("a record of 100 MB takes a bounded multiple of its size", "[readers]"
   REQUIRE(memory_ledger::process_peak_bytes() - before < static_cast<std::int64_t>(9 * size));
 }
 
-TEST_CASE("mutated records give a value or a fault, never a crash", "[readers]") {
+namespace {
+
+void parse_mutants(std::uint64_t count) {
   const std::string text =
       R"({"id": "WH_train_1", "query": "country x\u00e9", "answer": "a", "candidates": ["a", "b"], "supports": )"
       R"(["He left . \ud83d\ude00 She came .", "No. 5 \"quoted\" text\\"], "annotations": [["follows", 1.5e3]]})";
   int values = 0, faults = 0;
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
     RecordSlice slice = slice_of(test::mutate(text, seed));
     try {
       parse_record(slice);
@@ -175,4 +178,23 @@ TEST_CASE("mutated records give a value or a fault, never a crash", "[readers]")
   }
   REQUIRE(values > 0);
   REQUIRE(faults > 0);
+}
+
+}  // namespace
+
+TEST_CASE("mutated records give a value or a fault, never a crash", "[readers]") {
+  parse_mutants(500);
+}
+
+TEST_CASE("5,000 mutated records", "[readers][slow]") {
+  parse_mutants(5000);
+}
+
+TEST_CASE("one call of simdjson counts a file's records and names a file it cannot read", "[readers]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "a.json", "[{\"id\": 1}, [2], \"three\"]");
+  REQUIRE(json_pass(folder / "a.json") == 3);
+  write_file_atomically(folder / "b.json", "[1, 2");
+  REQUIRE_THROWS_WITH(json_pass(folder / "b.json"), Catch::Contains("b.json: simdjson: "));
+  REQUIRE_THROWS_WITH(json_pass(folder / "c.json"), Catch::Contains("c.json: simdjson: "));
 }

@@ -1,0 +1,73 @@
+// Speed of reading a raw dataset on one thread, next to simdjson alone on the same file:
+//   bench_json FILE [repeat]        FILE: one JSON array, plain; default 3 repeats
+// Three lines, in MB of the file per second of processor time: simdjson parses the file in one call (its memory is a
+// multiple of the file's); our scanner cuts it into records; our reader cuts and parses them (simdjson per record, then
+// JSON values that outlive it, every key visited). They take turns; the median is printed with the slowest and the
+// fastest.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <vector>
+
+#include "bench/processor_time.h"
+#include "data/readers/json_pass.h"
+#include "data/readers/json_record.h"
+#include "etc_core/base/error.h"
+
+namespace {
+
+using namespace etc;
+
+std::int64_t read_records(const std::filesystem::path& path, bool parse) {
+  data::ByteStream stream(path);
+  data::RecordSlicer slicer(stream, data::RecordLayout::array);
+  data::RecordSlice slice;
+  std::int64_t count = 0;
+  for (; slicer.next(slice); ++count) {
+    if (parse) data::parse_record(slice);
+  }
+  return count;
+}
+
+struct Line {
+  const char* name;
+  std::function<std::int64_t()> pass;  // returns the number of records
+  std::vector<double> seconds;
+};
+
+void run(const std::filesystem::path& path, int repeat) {
+  std::vector<Line> lines = {{"simdjson alone", [&] { return data::json_pass(path); }, {}},
+                             {"cut into records", [&] { return read_records(path, false); }, {}},
+                             {"cut and parsed", [&] { return read_records(path, true); }, {}}};
+  const double megabytes = static_cast<double>(std::filesystem::file_size(path)) * 1e-6;
+  const std::int64_t records = lines.front().pass();  // brings the file into the page cache
+  for (int turn = 0; turn < repeat; ++turn) {
+    for (Line& line : lines) {
+      const double begin = bench::processor_seconds();
+      if (line.pass() != records) fail("bench_json", "{}: expected {} records as simdjson counts", line.name, records);
+      line.seconds.push_back(bench::processor_seconds() - begin);
+    }
+  }
+  for (Line& line : lines) {
+    std::sort(line.seconds.begin(), line.seconds.end());
+    const double median = line.seconds[line.seconds.size() / 2];
+    std::printf("%-18s %8.1f MB/s (%.1f to %.1f), %.0f records/s\n", line.name, megabytes / median,
+                megabytes / line.seconds.back(), megabytes / line.seconds.front(),
+                static_cast<double>(records) / median);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 2) etc::fail_usage("bench_json", "expected FILE [repeat]");
+    run(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 3);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
