@@ -364,6 +364,32 @@ ops::EmbeddingTerm term(const Lookup& lookup, std::int64_t rows, std::int64_t co
 
 }  // namespace
 
+Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows) {
+  const std::int64_t limit = x.value().rows(), width = x.value().cols();
+  for (const std::int64_t row : rows) {
+    if (row < 0 || row >= limit) fail("gather_rows", "expected rows 0 … {}, got {}", limit - 1, row);
+  }
+  const auto bytes = static_cast<std::size_t>(width) * sizeof(float);
+  Tensor y = tape.empty({static_cast<std::int64_t>(rows.size()), width});
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::memcpy(y.data() + static_cast<std::int64_t>(i) * width, x.value().data() + rows[i] * width, bytes);
+  }
+  Var result = made(tape, "gather_rows", std::move(y));
+  if (!tape.recording()) return result;
+  record(tape, "gather_rows", result, [slot = x.gradient(), width, rows = std::move(rows)](Tensor dy) {
+    if (!slot->needed()) return;
+    const bool first = !slot->defined();
+    const Tensor& dx = slot->storage();  // [M, H]
+    if (first) dx.zero();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const float* from = dy.data() + static_cast<std::int64_t>(i) * width;
+      float* to = dx.data() + rows[i] * width;
+      for (std::int64_t c = 0; c < width; ++c) to[c] += from[c];
+    }
+  });
+  return result;
+}
+
 Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
               const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Tensor& adder) {
   const std::int64_t count = rows->offsets.back();

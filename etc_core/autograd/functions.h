@@ -78,6 +78,11 @@ Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout
 // y = dropout(x); with rate 0 y is x itself. Saves nothing.
 Var dropout(Tape& tape, const Var& x, const Dropout& dropout);
 
+// y_i = x[rows_i]: chosen rows of a matrix, such as the first of every example. x [M, H] → y [rows, H]. A row may be
+// chosen several times; its gradients are added in the order of y. Saves the row numbers.
+// Rules: throws Error on a row number outside x.
+Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows);
+
 // One table of an embedding sum; `ids` must be as many as there are rows.
 struct Lookup {
   Parameter* table = nullptr;  // [rows, H]; null: absent

@@ -66,6 +66,25 @@ TEST_CASE("linear puts its parts side by side and has their gradients", "[autogr
                   {noise({5, 4}, 1)}, f.dense_parameters());
 }
 
+TEST_CASE("gathered rows have their gradients, also rows that are chosen twice or not at all", "[autograd]") {
+  register_cpu_backend();
+  Tape tape(false);
+  const Tensor x = noise({5, 3}, 1);
+  const Tensor y = gather_rows(tape, Var(x), {4, 0, 4}).value();
+  REQUIRE(y.shape() == std::vector<std::int64_t>{3, 3});
+  for (std::int64_t c = 0; c < 3; ++c) {
+    REQUIRE(y.data()[c] == x.data()[12 + c]);
+    REQUIRE(y.data()[3 + c] == x.data()[c]);
+  }
+  check_gradients(
+      [&](Tape& on, const std::vector<Var>& in) {
+        return std::vector<Var>{gather_rows(on, in[0], {4, 0, 4}), gather_rows(on, in[0], {1, 2})};
+      },
+      {x}, {});
+  REQUIRE_THROWS_WITH(gather_rows(tape, Var(x), {5}), "gather_rows: expected rows 0 … 4, got 5");
+  REQUIRE_THROWS_WITH(gather_rows(tape, Var(x), {-1}), "gather_rows: expected rows 0 … 4, got -1");
+}
+
 TEST_CASE("linear with rows as classes has its gradients", "[autograd]") {
   Fixture f;
   ParameterSet more;
