@@ -73,11 +73,8 @@ void check(const WikihopSampleOptions& options) {
   }
 }
 
-// Every word the records can hold, behind BERT's special tokens at BERT's places (task-wikihop, appendix B).
-std::string vocabulary() {
-  std::vector<std::string> words = {"[PAD]"};
-  for (int i = 0; i < 99; ++i) words.push_back("[unused" + std::to_string(i) + "]");
-  for (const char* special : {"[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "_"}) words.emplace_back(special);
+// Every word the records can hold.
+std::set<std::string> all_words() {
   std::set<std::string> plain{"the", "there", "is", "very"};
   const auto add_words = [&](const std::string& text) {
     std::string word;
@@ -95,10 +92,7 @@ std::string vocabulary() {
   for (const char* thing : kThings) plain.insert(thing);
   for (const char* trait : kTraits) plain.insert(trait);
   for (const std::string& name : names(0, kAllNames)) plain.insert(name);
-  words.insert(words.end(), plain.begin(), plain.end());
-  std::string text;
-  for (const std::string& word : words) text += word + "\n";
-  return text;
+  return plain;
 }
 
 std::string json_array(const WikihopSampleOptions& options, const std::string& file, std::int64_t records) {
@@ -152,7 +146,7 @@ void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesy
   std::error_code problem;
   std::filesystem::create_directories(folder, problem);
   if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
-  write_file_atomically(folder / "vocab.txt", vocabulary());
+  write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
   write_file_atomically(folder / "train.json", json_array(options, "train", options.records));
   write_file_atomically(folder / "dev.json",
                         json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));

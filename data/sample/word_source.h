@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +47,15 @@ inline std::vector<std::string> names(std::size_t first, std::size_t count) {
   std::vector<std::string> list;
   for (std::size_t i = first; i < first + count; ++i) list.push_back(std::string(kHeads[i % 12]) + kTails[i / 12 % 12]);
   return list;
+}
+
+// A WordPiece vocabulary of these words behind BERT's special tokens at BERT's places (task-wikihop, appendix B).
+inline std::string bert_vocabulary(const std::set<std::string>& words) {
+  std::string text = "[PAD]\n";
+  for (int i = 0; i < 99; ++i) text += "[unused" + std::to_string(i) + "]\n";
+  for (const char* special : {"[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", "_"}) text += std::string(special) + "\n";
+  for (const std::string& word : words) text += word + "\n";
+  return text;
 }
 
 inline std::string capitalized(std::string word) {

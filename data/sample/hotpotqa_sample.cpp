@@ -1,0 +1,165 @@
+#include "data/sample/hotpotqa_sample.h"
+
+#include <set>
+
+#include "data/sample/word_source.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+
+namespace etc::data {
+
+namespace {
+
+constexpr std::int64_t kMaxSubjects = 10;
+
+// Names of one kind: few, and more of them the more subjects there are. A model has to compare names, which it learns
+// the sooner the fewer there are; what it learns is the same.
+struct Names {
+  std::size_t first;        // in the list of names(); kinds do not share any
+  std::size_t per_subject;  // how many times the number of subjects
+};
+constexpr Names kSubjects{0, 2}, kRegions{40, 2}, kAnswers{80, 3};
+constexpr std::size_t kAllNames = 140;
+
+struct Relation {
+  const char* noun;        // "Who is the <noun> of A?"
+  const char* participle;  // "A is <participle> by X."
+};
+constexpr Relation kRelations[] = {{"ruler", "ruled"}, {"founder", "founded"}, {"painter", "painted"}};
+
+// Sentences that say nothing, to make paragraphs longer; each is six words and a period.
+constexpr const char* kThings[] = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
+constexpr const char* kTraits[] = {"old", "quiet", "narrow", "famous", "green", "busy", "stony", "bright"};
+constexpr std::int64_t kFillerTokens = 7;
+constexpr std::int64_t kFactTokens = 6;
+constexpr std::int64_t kTitleTokens = 1;
+constexpr std::int64_t kQuestionTokens = 8;  // and CLS
+
+std::vector<std::string> some_of(const Names& kind, std::int64_t subjects, Choices& choices) {
+  const auto count = static_cast<std::size_t>(subjects);
+  std::vector<std::string> words = names(kind.first, kind.per_subject * count);
+  choices.shuffle(words);
+  words.resize(count);
+  for (std::string& word : words) word = capitalized(word);
+  return words;
+}
+
+std::int64_t paragraphs_of(const HotpotqaSampleOptions& options) {
+  return options.subjects * options.hops;
+}
+
+std::int64_t fillers_of(const HotpotqaSampleOptions& options) {
+  const std::int64_t paragraph = (options.long_tokens - kQuestionTokens) / paragraphs_of(options);
+  return std::max<std::int64_t>(0, (paragraph - kTitleTokens - kFactTokens) / kFillerTokens);
+}
+
+// A paragraph under construction; returns the number of the sentence that holds the fact.
+std::int64_t add_paragraph(HotpotqaSampleRecord& record, const std::string& title, const std::string& fact,
+                           std::int64_t fillers, Choices& choices) {
+  const std::int64_t place = choices.below(fillers + 1);
+  std::vector<std::string> sentences;
+  for (std::int64_t s = 0; s <= fillers; ++s) {
+    const std::string blank = s == 0 ? "" : " ";  // as in the data set
+    const std::string thing = kThings[choices.below(8)], trait = kTraits[choices.below(8)];
+    sentences.push_back(blank + (s == place ? fact : "The " + thing + " there is very " + trait + "."));
+  }
+  record.context.emplace_back(title, std::move(sentences));
+  return place;
+}
+
+void check(const HotpotqaSampleOptions& options) {
+  const char* where = "etc sample";
+  if (options.records < 1) fail_usage(where, "--records: expected at least 1, got {}", options.records);
+  if (options.hops != 1 && options.hops != 2) fail_usage(where, "--hops: expected 1 or 2, got {}", options.hops);
+  if (options.subjects < 2 || options.subjects > kMaxSubjects) {
+    fail_usage(where, "--subjects: expected 2 to {}, got {}", kMaxSubjects, options.subjects);
+  }
+  if (options.yes_no < 0 || options.yes_no > 10) {
+    fail_usage(where, "--yes-no: expected 0 to 10, got {}", options.yes_no);
+  }
+  const std::int64_t least = kQuestionTokens + paragraphs_of(options) * (kTitleTokens + kFactTokens);
+  if (options.long_tokens < least) {
+    fail_usage(where, "--long-tokens: expected at least {} for {} subjects and {} hops, got {}", least,
+               options.subjects, options.hops, options.long_tokens);
+  }
+}
+
+// Every word the records can hold.
+std::set<std::string> all_words() {
+  std::set<std::string> words{"the", "there", "is", "very", "who", "of", "by", "belongs", "to", "?"};
+  for (const Relation& relation : kRelations) {
+    words.insert(relation.noun);
+    words.insert(relation.participle);
+  }
+  for (const char* thing : kThings) words.insert(thing);
+  for (const char* trait : kTraits) words.insert(trait);
+  for (const std::string& name : names(0, kAllNames)) words.insert(name);
+  return words;
+}
+
+std::string json_array(const HotpotqaSampleOptions& options, const std::string& file, std::int64_t records) {
+  std::string text = "[";
+  for (std::int64_t i = 0; i < records; ++i) {
+    const HotpotqaSampleRecord record = hotpotqa_sample_record(options, file, i);
+    Json context = Json::array(), facts = Json::array();
+    for (const auto& [title, sentences] : record.context) context.push_back({title, sentences});
+    for (const auto& [title, sentence] : record.supporting_facts) facts.push_back({title, sentence});
+    text += (i == 0 ? "" : ", ") +
+            Json{{"_id", record.id}, {"question", record.question}, {"answer", record.answer}, {"type", record.type},
+                 {"level", "hard"},  {"supporting_facts", facts},   {"context", context}}
+                .dump();
+  }
+  return text + "]\n";
+}
+
+}  // namespace
+
+HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options, const std::string& file,
+                                            std::int64_t index) {
+  Choices choices(options.seed, "hotpotqa " + file, static_cast<std::uint64_t>(index));
+  const std::vector<std::string> subjects = some_of(kSubjects, options.subjects, choices);
+  const std::vector<std::string> answers = some_of(kAnswers, options.subjects, choices);
+  const std::vector<std::string> regions = some_of(kRegions, options.subjects, choices);
+  const Relation& relation = kRelations[choices.below(3)];
+  const bool asks_yes_no = choices.below(10) < options.yes_no;
+  const bool is_yes = choices.below(2) == 0;
+  const std::int64_t fillers = fillers_of(options);
+
+  HotpotqaSampleRecord record;
+  record.id = "hotpot_" + file + "_" + std::to_string(index);
+  // The first subject is the one that is asked for; the shuffle below hides it.
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    const std::string& holder = options.hops == 1 ? subjects[i] : regions[i];
+    const std::string fact = holder + " is " + relation.participle + " by " + answers[i] + ".";
+    const std::int64_t place = add_paragraph(record, holder, fact, fillers, choices);
+    if (i == 0) record.supporting_facts.emplace_back(holder, place);
+    if (options.hops == 1) continue;
+    const std::string bridge = subjects[i] + " belongs to " + regions[i] + ".";
+    const std::int64_t bridge_place = add_paragraph(record, subjects[i], bridge, fillers, choices);
+    if (i == 0) record.supporting_facts.emplace_back(subjects[i], bridge_place);
+  }
+  choices.shuffle(record.context);
+  record.type = asks_yes_no ? "comparison" : "bridge";
+  if (asks_yes_no) {
+    record.question = "Is " + subjects[0] + " " + relation.participle + " by " + answers[is_yes ? 0 : 1] + "?";
+    record.answer = is_yes ? "yes" : "no";
+  } else {
+    record.question = "Who is the " + std::string(relation.noun) + " of " + subjects[0] + "?";
+    record.answer = answers[0];
+  }
+  return record;
+}
+
+void write_hotpotqa_sample(const HotpotqaSampleOptions& options, const std::filesystem::path& folder) {
+  check(options);
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
+  write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
+  write_file_atomically(folder / "train.json", json_array(options, "train", options.records));
+  write_file_atomically(folder / "dev.json",
+                        json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+}
+
+}  // namespace etc::data

@@ -1,0 +1,44 @@
+// Generated HotpotQA records in the data set's original JSON format: for tests and for trying the task out, so that
+// nothing needs downloading.
+//
+// What makes them worth learning: question and paragraphs are segments of their own, which local attention never
+// crosses, and every paragraph says the same of another subject. So which paragraph is meant, what it answers and which
+// sentences support it reaches the long tokens through global tokens only. Paragraphs and sentences come in random
+// order.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace etc::data {
+
+struct HotpotqaSampleOptions {
+  std::int64_t records = 2000;  // of the training file; the dev file has a fifth of it, at least one
+  std::uint64_t seed = 1;
+  std::int64_t hops = 1;          // 1: one paragraph answers; 2: it names the paragraph that does
+  std::int64_t subjects = 4;      // 2 … 10 that could be meant, one paragraph each, two with two hops
+  std::int64_t long_tokens = 64;  // an example's long input at most; paragraphs are filled up to about this
+  std::int64_t yes_no = 0;        // of 10 questions so many are answered by yes or no
+};
+
+struct HotpotqaSampleRecord {
+  std::string id, question, answer, type;
+  std::vector<std::pair<std::string, std::vector<std::string>>> context;  // title, sentences
+  std::vector<std::pair<std::string, std::int64_t>> supporting_facts;     // title, number of the sentence
+};
+
+// Record number `index` of a file ("train" or "dev"): a function of the options, the file and the number alone.
+//   one hop   "Who is the ruler of A?"      A: "A is ruled by X."      B: "B is ruled by Y."  …
+//   two hops  the same                      A: "A belongs to K."       K: "K is ruled by X."  …
+//   yes or no "Is A ruled by X?"            the same paragraphs; where the answer is no, X stands in another one
+HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options, const std::string& file,
+                                            std::int64_t index);
+
+// Writes DIR/train.json, DIR/dev.json and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
+// temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
+void write_hotpotqa_sample(const HotpotqaSampleOptions& options, const std::filesystem::path& folder);
+
+}  // namespace etc::data
