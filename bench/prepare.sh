@@ -5,18 +5,27 @@
 #   bench/prepare.sh                             4,000 generated records of about 1,750 long tokens (33 MB)
 #   bench/prepare.sh RECORDS                     as many of them: 40000 are 330 MB, the size of WikiHop's training file
 #   bench/prepare.sh FILE.json VOCAB [SPLITTER]  other records
+#   TASK=hotpotqa bench/prepare.sh …             records of another task
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/cpu
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
+task="${TASK:-wikihop}"
+settings=()
 if [ $# -ge 2 ]; then
-  input="$1" vocab="$2" splitter="${3:-icu}"
+  input="$1" vocab="$2"
+  [ "$task" != wikihop ] || settings=(--splitter "${3:-icu}")
 else
-  "$build/etc" sample --task wikihop --records "${1:-4000}" --seed 1 --candidates 20 --long-tokens 1750 \
+  case "$task" in
+    wikihop) choices=(--candidates 20) settings=(--splitter icu) ;;
+    hotpotqa) choices=(--subjects 10) ;;
+    *) echo "bench: no generated records of task '$task' here: give a file and a vocabulary" >&2; exit 2 ;;
+  esac
+  "$build/etc" sample --task "$task" --records "${1:-4000}" --seed 1 "${choices[@]}" --long-tokens 1750 \
     --output "$work/sample" 2>/dev/null
-  input="$work/sample/train.json" vocab="$work/sample/vocab.txt" splitter=icu
+  input="$work/sample/train.json" vocab="$work/sample/vocab.txt"
 fi
 bytes=$(stat -c %s "$input")
 usage=()  # a command that notes processor seconds of its child and the most memory it held
@@ -25,8 +34,8 @@ usage=()  # a command that notes processor seconds of its child and the most mem
 prepare() {  # prepare THREADS: adds a line "milliseconds user-seconds system-seconds kilobytes"
   local begin end
   begin=$(date +%s%N)
-  "${usage[@]}" "$build/etc" prepare --task wikihop --split train --input "$input" --vocab "$vocab" \
-    --splitter "$splitter" --threads "$1" --max-rejects 1000000 --output "$work/out.h5" >"$work/summary" 2>/dev/null
+  "${usage[@]}" "$build/etc" prepare --task "$task" --split train --input "$input" --vocab "$vocab" \
+    "${settings[@]}" --threads "$1" --max-rejects 1000000 --output "$work/out.h5" >"$work/summary" 2>/dev/null
   end=$(date +%s%N)
   echo "$(((end - begin) / 1000000)) $([ ! -e "$work/usage" ] || tail -n 1 "$work/usage")" >>"$work/runs.$1"
 }
