@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/loader/loader.h"
+#include "data/text/tokenizer.h"
 #include "etc_core/autograd/tape.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/etc_config.h"
@@ -42,10 +43,21 @@ class Predictions {
   virtual void finish() = 0;
 };
 
+// What one pass over examples is to leave behind.
+struct PredictionRequest {
+  std::filesystem::path output;         // the prediction file; empty: metrics only; "-": standard output
+  std::filesystem::path n_best_output;  // several answers of each example, JSON lines (n_best_file.h); empty: none
+  std::int64_t n_best = 0;              // so many
+};
+
 class Task {
  public:
   virtual ~Task() = default;
   virtual const data::Schema& schema() const = 0;
+
+  // Whether answers are written with the data's vocabulary. If so it is given once, before predictions are started.
+  virtual bool needs_vocabulary() const { return false; }
+  virtual void use_vocabulary(std::shared_ptr<const data::Tokenizer>) {}
 
   // Encoder input of the examples; label tensors are built here. Throws Error naming `where` (the file), the example's
   // id, the feature and the position when the features contradict each other or the model.
@@ -67,8 +79,7 @@ class Task {
   virtual double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
                       std::span<const double> counts) const = 0;
 
-  // output: the prediction file; empty: metrics only; "-": standard output.
-  virtual std::unique_ptr<Predictions> start_predictions(const std::filesystem::path& output) const = 0;
+  virtual std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const = 0;
 
   // For people: one example's question, what the model thinks of the choices, and the answer in the raw record's text.
   // Input and logits are those of this example alone.
@@ -80,18 +91,26 @@ struct TaskKey {
   std::string key;
   Json default_value;
   std::string help;
+  bool decoding = false;  // does not touch the weights: also an option of `etc eval` and `etc predict`
 };
 
 // One entry of the list of tasks.
 struct TaskKind {
   std::string name;
   std::vector<TaskKey> keys;
-  std::unique_ptr<Task> (*make)(const Json& section, const EtcConfig& model);  // validates the section: UsageError
-  // Scores a prediction file against raw data with answers.
-  Metrics (*score)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
+  // Validates the section: UsageError. Null: the task can be scored, but not yet trained.
+  std::unique_ptr<Task> (*make)(const Json& section, const EtcConfig& model);
+  // Scores a prediction file of the task's official form by raw files with answers: an object with "metrics"
+  // (name → number), counts (integers), and tables as the task's evaluate() describes them. Throws Error naming file,
+  // place and id on bad files.
+  Json (*score)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
 };
 
 const std::vector<TaskKind>& task_kinds();
+std::vector<std::string> task_names();
 const TaskKind& task_kind(const std::string& name);  // throws UsageError with a suggestion
+
+// The task that a complete section `task` describes, by its name. Throws UsageError on one that cannot be trained.
+std::unique_ptr<Task> make_task(const Json& section, const EtcConfig& model);
 
 }  // namespace etc

@@ -86,7 +86,8 @@ EtcConfig read_etc_config(const std::filesystem::path& folder) {
   return result;
 }
 
-void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters) {
+void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
+                 const MoreFiles& more) {
   TensorFileWriter file;
   for (const auto& parameter : parameters.all()) {
     if (!parameter->value) fail("checkpoint", "{} has no value to save", parameter->name);
@@ -94,12 +95,14 @@ void write_model(const std::filesystem::path& folder, const Json& config, const 
   }
   file.set_metadata("format", "pt");  // what other readers of safetensors expect; numbers are plain row-major
   file.write(folder / "model.safetensors");
+  for (const auto& [name, bytes] : more) write_file_atomically(folder / name, bytes);
   write_file_atomically(folder / "config.json", json_text(config));
 }
 
-void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters) {
+void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
+                const MoreFiles& more) {
   AtomicFolder update(folder);
-  write_model(update.path(), config, parameters);
+  write_model(update.path(), config, parameters, more);
   update.commit();
 }
 

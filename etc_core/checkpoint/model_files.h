@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -30,12 +31,17 @@ bool is_encoder_tensor(std::string_view name);
 // Throws Error "<where>: <name> <shape>: expected finite weights, …" with the first element that is nan or infinite.
 void require_finite(const std::string& where, const Parameter& parameter);
 
-// Writes config.json and model.safetensors into an existing folder (of an AtomicFolder, say). `config` is the whole
-// document with its section "model". Parameters without a value are an Error.
-void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters);
+// Files that belong to a model beside its weights, such as its vocabulary: name → bytes.
+using MoreFiles = std::map<std::string, std::string>;
+
+// Writes config.json, model.safetensors and `more` into an existing folder (of an AtomicFolder, say). `config` is the
+// whole document with its section "model". Parameters without a value are an Error.
+void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
+                 const MoreFiles& more = {});
 
 // Replaces or makes the model directory in one step.
-void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters);
+void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
+                const MoreFiles& more = {});
 
 // Fills the parameters from a file of tensors (F32, F16, BF16). The position tables are found with and without the
 // model prefix (etc-core 12.2).

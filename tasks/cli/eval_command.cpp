@@ -1,8 +1,11 @@
 // etc eval: the task's metrics, of a model over prepared data or of a prediction file over gold answers.
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
 
@@ -14,20 +17,22 @@ struct EvalOptions {
   std::string model;
   std::vector<std::string> data;
   std::string output;
+  std::string vocab;
   std::string predictions;
   std::vector<std::string> gold;
-  std::string task = task_kinds().front().name;
+  std::string task;
   std::string compute = kDefaultCompute;
   int threads = 0;
+  GivenOptions given;  // decoding keys of section task
 };
 
 Metrics evaluate_model(const EvalOptions& options) {
   register_cpu_backend();
-  const LoadedModel loaded = load_model(options.model);
+  const LoadedModel loaded = load_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   model.encoder->release_kernels(chosen_compute(options.compute));
   const auto reader = open_dataset(options.data, model.task->schema(), loaded.data.vocab_sha256);
-  const auto predictions = model.task->start_predictions(options.output);
+  const auto predictions = model.task->start_predictions({options.output, {}, 0});
   const StopSignal listening;
   if (!predict_dataset(model, reader, files_text(options.data), "evaluate", *predictions)) {
     throw Interrupted("etc eval: stopped before the end; no result");
@@ -38,15 +43,34 @@ Metrics evaluate_model(const EvalOptions& options) {
   return metrics;
 }
 
-Metrics evaluate(const EvalOptions& options) {
+std::string number_text(const Json& value) {
+  return value.is_number_integer() ? value.dump() : fmt::format("{:.6g}", value.get<double>());
+}
+
+// The official scores of a prediction file: the metrics, then what was counted; tables only in the output file.
+void score_file(const EvalOptions& options) {
+  if (options.task.empty()) fail_usage("etc eval", "--predictions needs --task, the task of the prediction file");
+  Json scores = task_kind(options.task).score(options.predictions, {options.gold.begin(), options.gold.end()});
+  scores["task"] = options.task;
+  if (!options.output.empty()) write_file_atomically(options.output, json_text(scores));
+  for (const auto& [name, value] : scores.at("metrics").items()) {
+    std::printf("%s %s\n", name.c_str(), number_text(value).c_str());
+  }
+  for (const auto& [name, value] : scores.items()) {
+    if (value.is_number()) std::printf("%s %s\n", name.c_str(), number_text(value).c_str());
+  }
+}
+
+void evaluate(const EvalOptions& options) {
   const bool from_model = !options.model.empty() && !options.data.empty();
   const bool from_file = !options.predictions.empty() && !options.gold.empty();
   if (from_model == from_file || options.model.empty() != options.data.empty() ||
       options.predictions.empty() != options.gold.empty()) {
     fail_usage("etc eval", "expected --model and --data, or --predictions and --gold");
   }
-  if (from_model) return evaluate_model(options);
-  return task_kind(options.task).score(options.predictions, {options.gold.begin(), options.gold.end()});
+  if (from_file) return score_file(options);
+  if (!options.task.empty()) fail_usage("etc eval", "--task goes with --predictions: a model knows its task");
+  for (const auto& [name, value] : evaluate_model(options)) std::printf("%s %.6g\n", name.c_str(), value);
 }
 
 }  // namespace
@@ -56,20 +80,26 @@ void add_eval_command(CLI::App& program) {
   auto options = std::make_shared<EvalOptions>();
   command->add_option("--model", options->model, "checkpoint folder of a trained model");
   command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command->add_option("--output", options->output, "also write the predictions to this file");
+  command->add_option("--output", options->output,
+                      "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
+  command->add_option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
   command->add_option("--predictions", options->predictions, "score this prediction file instead of a model");
   command->add_option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
-  command->add_option("--task", options->task, "task of the prediction file [" + options->task + "]");
+  command->add_option("--task", options->task,
+                      fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
   add_compute_option(*command, options->compute);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
+  options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
   command->footer(
       "Examples:\n"
       "  etc eval --model run/best --data dev.h5\n"
-      "  etc eval --predictions predictions.json --gold dev.json");
+      "  etc eval --task hotpotqa --predictions predictions.json --gold dev.json\n"
+      "  etc eval --task nq --predictions predictions.json --gold dev-00.jsonl.gz dev-01.jsonl.gz --output "
+      "scores.json");
   command->callback([options] {
     if (options->threads > 0) set_thread_count(options->threads);
-    for (const auto& [name, value] : evaluate(*options)) std::printf("%s %.6g\n", name.c_str(), value);
+    evaluate(*options);
   });
 }
 

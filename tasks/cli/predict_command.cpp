@@ -6,6 +6,7 @@
 #include "etc_core/base/progress.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/train/evaluate.h"
@@ -26,9 +27,12 @@ struct PredictOptions {
   std::string vocab;
   std::string splitter;
   std::string output;
+  std::string n_best_output;
+  std::int64_t n_best = 10;
   std::int64_t show = 0;
   std::string compute = kDefaultCompute;
   int threads = 0;
+  GivenOptions given;  // decoding keys of section task
 };
 
 [[noreturn]] void stopped() {
@@ -42,13 +46,15 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& opt
   for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
   settings = with_overrides(kind, std::move(settings), loaded.data.preprocess_config, options.model);
   if (!options.splitter.empty()) settings["splitter"] = options.splitter;
-  auto preparation = kind.make(settings, options.vocab, false);
+  if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
+  auto preparation = kind.make(settings, loaded.vocab, false);
   if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {
-    fail(options.vocab, "another vocabulary than the model's: expected SHA-256 {}, got {}", loaded.data.vocab_sha256,
-         preparation->vocab_sha256());
+    fail(loaded.vocab.string(), "another vocabulary than the model's: expected SHA-256 {}, got {}",
+         loaded.data.vocab_sha256, preparation->vocab_sha256());
   }
   const Json prepared = preparation->preprocess_config();
   for (const auto& [key, value] : prepared.items()) {
+    if (key == "is_training") continue;
     const Json expected = loaded.data.preprocess_config.value(key, Json());
     if (value != expected) {
       fail(kWhere, "{}: the model's data were prepared with {}, got {}", key, expected.dump(), value.dump());
@@ -152,23 +158,25 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
 void run_predict(const PredictOptions& options) {
   if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
   const bool raw = !options.input.empty();
-  if (raw && options.vocab.empty())
-    fail_usage(kWhere, "--input needs --vocab, the vocabulary the model was trained with");
   if (!raw && options.show > 0) fail_usage(kWhere, "--show needs --input: prepared data hold no text");
   if (options.show > 0 && options.input == "-") fail_usage(kWhere, "--show needs a file, not standard input");
-  if (options.show == 0 && options.output.empty()) fail_usage(kWhere, "expected --output FILE (- for standard output)");
+  const bool writes = !options.output.empty() || !options.n_best_output.empty();
+  if (options.show == 0 && !writes) fail_usage(kWhere, "expected --output FILE (- for standard output)");
 
   if (options.threads > 0) set_thread_count(options.threads);
   register_cpu_backend();
-  const LoadedModel loaded = load_model(options.model);
+  const LoadedModel loaded = load_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   std::unique_ptr<prepare::Preparation> preparation;
+  if (raw && loaded.vocab.empty()) {
+    fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
+  }
   if (raw) preparation = make_preparation(options, loaded);
   model.encoder->release_kernels(chosen_compute(options.compute));
   const StopSignal listening;
   std::size_t refused = 0;
-  if (!options.output.empty()) {
-    const auto predictions = model.task->start_predictions(options.output);
+  if (writes) {
+    const auto predictions = model.task->start_predictions({options.output, options.n_best_output, options.n_best});
     if (raw) {
       refused = predict_raw(options, model, *preparation, *predictions);
     } else {
@@ -193,17 +201,23 @@ void add_predict_command(CLI::App& program) {
   command->add_option("--model", options->model, "checkpoint folder of a trained model")->required();
   command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
   command->add_option("--input", options->input, "raw data instead: a JSON file, or - for standard input");
-  command->add_option("--vocab", options->vocab, "for raw data: the vocabulary the model was trained with");
+  command->add_option("--vocab", options->vocab,
+                      "the vocabulary of the model's data, where its folder does not hold it");
   command->add_option("--splitter", options->splitter, "for raw data: punkt:DIR when the model's data used Punkt");
   command->add_option("--output", options->output, "prediction file to write; -: standard output");
+  command->add_option("--n-best-output", options->n_best_output,
+                      "also write several answers of each example, JSON lines");
+  command->add_option("--n-best", options->n_best, "so many [10]")->check(CLI::PositiveNumber);
   command->add_option("--show", options->show, "print the predictions of the first records in their documents")
       ->check(CLI::NonNegativeNumber);
   add_compute_option(*command, options->compute);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
+  options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
   command->footer(
       "Examples:\n"
       "  etc predict --model run/best --data dev.h5 --output predictions.json\n"
+      "  etc predict --model run/best --data dev.h5 --n-best 5 --n-best-output answers.jsonl\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --output predictions.json\n"
       "  gunzip -c dev.json.gz | etc predict --model run/best --input - --vocab vocab.txt --output -\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --show 3");

@@ -1,6 +1,7 @@
 #include "tasks/prepare/preparation.h"
 
 #include "etc_core/base/error.h"
+#include "tasks/hotpotqa/prepare.h"
 #include "tasks/wikihop/prepare.h"
 
 namespace etc::prepare {
@@ -53,6 +54,7 @@ std::string quoted(std::string_view text) {
 const std::vector<PreparationKind>& preparation_kinds() {
   static const std::vector<PreparationKind> kKinds{
       {"wikihop", wikihop::prepare_settings(), wikihop::make_preparation},
+      {"hotpotqa", hotpotqa::prepare_settings(), hotpotqa::make_preparation},
   };
   return kKinds;
 }

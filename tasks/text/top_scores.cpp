@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "etc_core/base/error.h"
+
 namespace etc::text {
 
 std::vector<std::int64_t> largest(std::span<const float> values, std::int64_t count) {
@@ -31,6 +33,12 @@ std::vector<float> softmax(std::span<const float> logits) {
   probabilities.reserve(logits.size());
   for (const float z : logits) probabilities.push_back(static_cast<float>(std::exp(z - largest_logit) / sum));
   return probabilities;
+}
+
+void require_finite(std::span<const float> logits, const std::string& example_id) {
+  for (const float z : logits) {
+    if (!std::isfinite(z)) fail("predict", "example {}: a logit is {} (are the weights sound?)", example_id, z);
+  }
 }
 
 }  // namespace etc::text

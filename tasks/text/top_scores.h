@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace etc::text {
@@ -16,5 +17,8 @@ std::int64_t first_largest(std::span<const float> values);
 
 // exp(z_i − max)/Σ, computed in double.
 std::vector<float> softmax(std::span<const float> logits);
+
+// Throws Error naming the example when a logit is nan or infinite.
+void require_finite(std::span<const float> logits, const std::string& example_id);
 
 }  // namespace etc::text

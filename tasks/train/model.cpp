@@ -18,7 +18,7 @@ const fs::path kTensorFile = "model.safetensors";
 
 DataIdentity identity_of(const Json& config) {
   const Json data = config.value("data", Json::object());
-  return {data.value("vocab_sha256", ""), data.value("preprocess_config", Json())};
+  return {data.value("vocab_sha256", ""), data.value("preprocess_config", Json()), data.value("vocab_file", "")};
 }
 
 // Whether the file's tensors are exactly the model's, by name: the same task with the same kind of head.
@@ -34,7 +34,7 @@ bool same_tensors(const fs::path& file, const ParameterSet& parameters) {
 TaskModel::TaskModel(const EtcConfig& model_config, const Json& section)
     : config(model_config),
       task_section(section),
-      task(task_kind(section.at("name").get<std::string>()).make(section, model_config)),
+      task(make_task(section, model_config)),
       encoder(std::make_unique<EtcEncoder>(model_config, parameters)) {
   task->add_parameters(parameters);
 }
@@ -45,18 +45,31 @@ HeadOutput TaskModel::forward(Tape& tape, const EtcInput& input, const ForwardOp
 }
 
 DataIdentity DataIdentity::of(const data::DatasetInfo& info) {
-  return {info.vocab_sha256, info.preprocess_config};
+  return {info.vocab_sha256, info.preprocess_config, ""};
 }
 
 Json DataIdentity::to_json() const {
-  return {{"vocab_sha256", vocab_sha256}, {"preprocess_config", preprocess_config}};
+  Json json = {{"vocab_sha256", vocab_sha256}, {"preprocess_config", preprocess_config}};
+  if (!vocab_file.empty()) json["vocab_file"] = vocab_file;
+  return json;
+}
+
+Vocabulary::Vocabulary(const fs::path& file, const std::string& expected_sha256)
+    : path(file), tokenizer(data::load_tokenizer(file)) {
+  if (tokenizer->vocab_sha256() == expected_sha256) return;
+  fail(path.string(), "another vocabulary than that of the data: expected SHA-256 {}, got {}", expected_sha256,
+       tokenizer->vocab_sha256());
+}
+
+std::string Vocabulary::name_in_checkpoint() const {
+  return tokenizer->kind() == std::string_view("sentencepiece") ? "vocab.model" : "vocab.txt";
 }
 
 Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {
   return {{"model", model.config.to_json()}, {"task", model.task_section}, {"data", data.to_json()}};
 }
 
-LoadedModel load_model(const fs::path& folder) {
+LoadedModel load_model(const fs::path& folder, const ModelUse& use) {
   const Json config = read_model_config(folder);
   if (!config.contains("task") || !config["task"].contains("name")) {
     fail(folder.string(),
@@ -66,7 +79,15 @@ LoadedModel load_model(const fs::path& folder) {
   // The section is completed with defaults, so that a checkpoint of before a key was added still loads.
   Json complete = default_config(config["task"]["name"].get<std::string>());
   overlay_config(complete, Json{{"task", config["task"]}}, folder.string());
-  LoadedModel loaded{std::make_unique<TaskModel>(read_etc_config(folder), complete["task"]), identity_of(config)};
+  overlay_config(complete, Json{{"task", use.task}}, "options");
+  LoadedModel loaded{std::make_unique<TaskModel>(read_etc_config(folder), complete["task"]), identity_of(config),
+                     use.vocab};
+  Task& task = *loaded.model->task;
+  if (loaded.vocab.empty() && !loaded.data.vocab_file.empty()) loaded.vocab = folder / loaded.data.vocab_file;
+  if (loaded.vocab.empty() && task.needs_vocabulary()) {
+    fail_usage(folder.string(), "the model was trained without --vocab: give the vocabulary of its data with --vocab");
+  }
+  if (!loaded.vocab.empty()) task.use_vocabulary(Vocabulary(loaded.vocab, loaded.data.vocab_sha256).tokenizer);
   load_parameters(folder / kTensorFile, loaded.model->parameters);
   return loaded;
 }

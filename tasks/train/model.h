@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "data/text/tokenizer.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/nn/parameters.h"
@@ -33,9 +34,19 @@ struct TaskModel {
 struct DataIdentity {
   std::string vocab_sha256;
   Json preprocess_config;
+  std::string vocab_file;  // the vocabulary's name in the checkpoint folder; empty: not kept
 
   static DataIdentity of(const data::DatasetInfo& info);
   Json to_json() const;
+};
+
+// The vocabulary file of a data set. Throws Error when its SHA-256 is not that of the data.
+struct Vocabulary {
+  std::filesystem::path path;
+  std::shared_ptr<const data::Tokenizer> tokenizer;
+
+  Vocabulary(const std::filesystem::path& path, const std::string& expected_sha256);
+  std::string name_in_checkpoint() const;  // vocab.txt or vocab.model
 };
 
 // config.json of a checkpoint.
@@ -46,8 +57,15 @@ Json checkpoint_config(const TaskModel& model, const DataIdentity& data);
 struct LoadedModel {
   std::unique_ptr<TaskModel> model;
   DataIdentity data;
+  std::filesystem::path vocab;  // given or kept in the folder; empty: neither
 };
-LoadedModel load_model(const std::filesystem::path& folder);
+
+// How a model is used, beside what it was trained with.
+struct ModelUse {
+  std::filesystem::path vocab;  // instead of the one kept in the folder; empty: that one
+  Json task = Json::object();   // keys of section task in the place of the checkpoint's
+};
+LoadedModel load_model(const std::filesystem::path& folder, const ModelUse& use = {});
 
 // Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's; what is not taken
 // keeps its fresh values. Says so in the log, and how the residual scores of both compare. Throws Error when the

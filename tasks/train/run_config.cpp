@@ -8,7 +8,7 @@
 
 namespace etc {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataConfig, train, eval)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataConfig, train, eval, vocab)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingConfig, batch_size, micro_batch_tokens, epochs, steps, optimizer,
                                    learning_rate, warmup_proportion, weight_decay, clip_norm, eval_every, save_every,
                                    log_every, early_stopping, seed, threads, init_from)
@@ -50,6 +50,8 @@ const std::map<std::string, std::string>& help_texts() {
       {"model.residual_attention_types", "attention types that carry scores: l2l l2g g2g g2l"},
       {"data.train", "prepared data to train on, HDF5; several files are shards of one data set"},
       {"data.eval", "prepared data to evaluate on while training"},
+      {"data.vocab",
+       "the vocabulary of the data; kept with the model. Needed by hotpotqa, which writes answers with it"},
       {"training.batch_size", "examples per optimiser step"},
       {"training.micro_batch_tokens", "long and global tokens in memory at once; 0: the whole batch"},
       {"training.epochs", "passes over the training data"},
@@ -127,12 +129,13 @@ void append_section(std::vector<ConfigKey>& keys, const std::string& section, co
 std::vector<ConfigKey> make_config_keys() {
   std::vector<ConfigKey> keys;
   append_section(keys, "model", EtcConfig{}.to_json());
-  keys.push_back({"task", "name", Kind::text, "", "the task: " + task_kinds().front().name});
+  keys.push_back({"task", "name", Kind::text, "", fmt::format("the task: {}", fmt::join(task_names(), ", "))});
   for (const TaskKind& kind : task_kinds()) {
     for (const TaskKey& key : kind.keys) {
       const bool known = std::any_of(keys.begin(), keys.end(),
                                      [&](const ConfigKey& k) { return k.section == "task" && k.key == key.key; });
-      if (!known) keys.push_back({"task", key.key, kind_of(key.default_value), key.default_value, key.help});
+      if (!known)
+        keys.push_back({"task", key.key, kind_of(key.default_value), key.default_value, key.help, key.decoding});
     }
   }
   append_section(keys, "data", DataConfig{});
@@ -162,7 +165,7 @@ void check_positive(const char* key, double value, bool zero_is_legal) {
 
 std::string ConfigKey::option_name() const {
   if (section == "task" && key == "name") return "--task";
-  if (section == "data") return key == "train" ? "--data" : "--eval-data";
+  if (section == "data" && key != "vocab") return key == "train" ? "--data" : "--eval-data";
   std::string name = "--" + key;
   std::replace(name.begin(), name.end(), '_', '-');
   return name;

@@ -20,6 +20,7 @@ namespace etc {
 struct DataConfig {
   std::vector<std::string> train;  // HDF5 files, shards of one data set
   std::vector<std::string> eval;   // none: no evaluation; `best` is then the last checkpoint
+  std::string vocab;               // the data's vocabulary, kept with the model; may be empty
 };
 
 struct TrainingConfig {
@@ -58,9 +59,11 @@ struct ConfigKey {
   Kind kind = Kind::text;
   Json default_value;
   std::string help;
+  bool decoding = false;  // of section task, TaskKey::decoding
 
   std::string path() const { return section + "." + key; }
-  std::string option_name() const;  // "--learning-rate"; files of section data are --data and --eval-data
+  std::string option_name() const;  // "--learning-rate"; those of section data are --data,
+  // --eval-data and --vocab
 };
 
 // All keys of all sections; section task holds those of every task there is.

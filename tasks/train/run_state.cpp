@@ -4,7 +4,6 @@
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/atomic_folder.h"
-#include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
 namespace etc {
@@ -87,10 +86,10 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
   }
 }
 
-void save_run(const fs::path& folder, const Json& config, const ParameterSet& parameters, const Optimizer& optimizer,
-              const RunProgress& progress, const Json& identity) {
+void save_run(const fs::path& folder, const Json& config, const ParameterSet& parameters, const MoreFiles& more,
+              const Optimizer& optimizer, const RunProgress& progress, const Json& identity) {
   AtomicFolder fresh(folder);
-  write_model(fresh.path(), config, parameters);
+  write_model(fresh.path(), config, parameters, more);
   TensorFileWriter state;
   for (const auto& [name, moment] : optimizer.moments()) state.add(name, moment);
   state.set_metadata(kProgressKey, to_json(progress).dump());

@@ -11,6 +11,7 @@
 
 #include "data/loader/loader.h"
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/parameters.h"
 #include "etc_core/optim/optimizer.h"
 #include "tasks/task.h"
@@ -38,9 +39,9 @@ Json run_identity(const RunConfig& config);
 // Throws Error "<where>: cannot be resumed: <what>: the run was started with …, now it is …" at the first difference.
 void require_same_run(const Json& stored, const Json& now, const std::string& where);
 
-// Replaces checkpoint `folder` with weights, moments, progress and identity, in one step.
+// Replaces checkpoint `folder` with weights, more files, moments, progress and identity, in one step.
 void save_run(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
-              const Optimizer& optimizer, const RunProgress& progress, const Json& identity);
+              const MoreFiles& more, const Optimizer& optimizer, const RunProgress& progress, const Json& identity);
 
 // Fills weights and moments; returns the progress. Throws Error when the run is another one or a file is damaged.
 RunProgress load_run(const std::filesystem::path& folder, ParameterSet& parameters, Optimizer& optimizer,

@@ -87,6 +87,7 @@ class Trainer {
   TrainReport run();
 
  private:
+  DataIdentity take_vocabulary();
   void start_or_resume();
   void step(const data::LoadedBatch& batch);
   double forward_backward(Examples examples, std::span<const double> counts, bool checked);
@@ -103,6 +104,7 @@ class Trainer {
   TaskModel model_;
   std::shared_ptr<const data::DatasetReader> train_data_, eval_data_;  // eval_data_ null: none
   Plan plan_;
+  MoreFiles model_files_;  // of every checkpoint: the vocabulary
   Json checkpoint_config_, identity_;
   Optimizer optimizer_;
   GradientAccumulator accumulator_;
@@ -126,7 +128,7 @@ Trainer::Trainer(const RunConfig& config, const fs::path& output)
                      ? nullptr
                      : open_labelled(config_.data.eval, *model_.task, train_data_->info().vocab_sha256)),
       plan_(make_plan(config_, train_data_->size())),
-      checkpoint_config_(checkpoint_config(model_, DataIdentity::of(train_data_->info()))),
+      checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_)),
       optimizer_(optimizer_options(training_)),
       run_(output) {}
@@ -162,7 +164,7 @@ TrainReport Trainer::run() {
   bar.finish();
   save();
   if (saved_step_ != progress_.step) fail("train", "the last checkpoint could not be saved (see the warnings above)");
-  if (!eval_data_) save_model(run_ / "best", checkpoint_config_, model_.parameters);
+  if (!eval_data_) save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
   log::info("finished at step {}; checkpoints: {} and {}", progress_.step, (run_ / "best").string(),
             (run_ / "last").string());
   return {progress_.step, progress_.best};
@@ -237,6 +239,24 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
 
 // ---- Around the steps. ----
 
+// The vocabulary, if there is one, goes to the task and into every checkpoint: the model can then be used without
+// asking where it is.
+DataIdentity Trainer::take_vocabulary() {
+  DataIdentity identity = DataIdentity::of(train_data_->info());
+  if (config_.data.vocab.empty()) {
+    if (model_.task->needs_vocabulary()) {
+      fail_usage("train", "task {} writes its answers with the vocabulary of the data: expected --vocab FILE",
+                 config_.task.at("name").get<std::string>());
+    }
+    return identity;
+  }
+  const Vocabulary vocabulary(config_.data.vocab, identity.vocab_sha256);
+  model_.task->use_vocabulary(vocabulary.tokenizer);
+  identity.vocab_file = vocabulary.name_in_checkpoint();
+  model_files_[identity.vocab_file] = read_file(vocabulary.path);
+  return identity;
+}
+
 void Trainer::start_or_resume() {
   if (fs::exists(run_ / "last")) {
     progress_ = load_run(run_ / "last", model_.parameters, optimizer_, identity_);
@@ -300,7 +320,7 @@ void Trainer::evaluate() {
   progress_.best_step = progress_.step;
   progress_.stale_evaluations = 0;
   try {
-    save_model(run_ / "best", checkpoint_config_, model_.parameters);
+    save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
   } catch (const Error& error) {
     log::warn("checkpoint `best` not saved, the one before stays: {}", error.what());
   }
@@ -310,7 +330,7 @@ void Trainer::evaluate() {
 void Trainer::save() {
   if (saved_step_ == progress_.step) return;
   try {
-    save_run(run_ / "last", checkpoint_config_, model_.parameters, optimizer_, progress_, identity_);
+    save_run(run_ / "last", checkpoint_config_, model_.parameters, model_files_, optimizer_, progress_, identity_);
     saved_step_ = progress_.step;
   } catch (const Error& error) {
     log::warn(

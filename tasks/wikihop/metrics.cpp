@@ -1,8 +1,7 @@
 #include "tasks/wikihop/metrics.h"
 
-#include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/json.h"
+#include "tasks/text/raw_records.h"
 #include "tasks/wikihop/decode.h"
 #include "tasks/wikihop/head.h"
 
@@ -25,9 +24,9 @@ Metrics Accuracy::metrics() const {
           {"examples", n}};
 }
 
-Metrics score_predictions(const std::map<std::string, std::string>& predictions,
-                          const std::map<std::string, std::string>& gold) {
-  if (gold.empty()) fail("eval", "the gold file has no answers to compare with");
+Json score_predictions(const std::map<std::string, std::string>& predictions,
+                       const std::map<std::string, std::string>& gold) {
+  if (gold.empty()) fail("eval", "the gold files have no answers to compare with");
   std::int64_t right = 0, missing = 0;
   for (const auto& [id, answer] : gold) {
     const auto found = predictions.find(id);
@@ -37,32 +36,25 @@ Metrics score_predictions(const std::map<std::string, std::string>& predictions,
       ++right;
     }
   }
-  const auto n = static_cast<double>(gold.size());
-  return {
-      {"string_accuracy", static_cast<double>(right) / n}, {"missing", static_cast<double>(missing)}, {"examples", n}};
+  return {{"metrics", {{"string_accuracy", static_cast<double>(right) / static_cast<double>(gold.size())}}},
+          {"missing", missing},
+          {"records", gold.size()}};
 }
 
-Metrics score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold) {
+Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold) {
   const Json json = read_json_file(predictions);
-  if (!json.is_object()) fail(predictions.string(), "expected a JSON object id → answer, got {}", json.type_name());
+  const text::JsonField file(json, predictions.string());
+  file.require_object();
   std::map<std::string, std::string> answers;
-  for (const auto& [id, answer] : json.items()) {
-    if (!answer.is_string()) fail(predictions.string(), "{}: expected a string, got {}", id, answer.dump());
-    answers[id] = answer;
-  }
+  for (const auto& [id, value] : json.items()) answers[id] = file.member(id).string();
   std::map<std::string, std::string> gold_answers;
+  text::IdPlaces ids;
   for (const auto& path : gold) {
-    data::ByteStream stream(path);
-    data::RecordSlicer slicer(stream, data::RecordLayout::array);
-    for (data::RecordSlice slice; slicer.next(slice);) {
-      const Json record = data::parse_record(slice).value;
-      const auto text = [&](const char* key) {
-        const bool there = record.is_object() && record.contains(key) && record[key].is_string();
-        if (!there) fail(path.string(), "record {}: expected a string {}", slice.index, key);
-        return record[key].get<std::string>();
-      };
-      gold_answers[text("id")] = text("answer");
-    }
+    text::for_each_record(path, data::RecordLayout::array, [&](const text::JsonField& record) {
+      const std::string& id = record.member("id").string();
+      ids.add(id, record);
+      gold_answers[id] = record.member("answer").string();
+    });
   }
   return score_predictions(answers, gold_answers);
 }

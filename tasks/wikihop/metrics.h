@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/json.h"
 #include "tasks/task.h"
 
 namespace etc::wikihop {
@@ -26,11 +27,12 @@ class Accuracy {
 };
 
 // String accuracy of a prediction file over gold answers, both id → answer: a missing prediction counts as wrong,
-// the denominator is the number of gold records. Throws Error when there are none.
-Metrics score_predictions(const std::map<std::string, std::string>& predictions,
-                          const std::map<std::string, std::string>& gold);
+// the denominator is the number of gold records. {"metrics": {"string_accuracy"}, "missing", "records"}. Throws Error
+// without gold records.
+Json score_predictions(const std::map<std::string, std::string>& predictions,
+                       const std::map<std::string, std::string>& gold);
 
 // The same from files: a JSON object id → answer, and raw WikiHop files. Throws Error naming file and key or record.
-Metrics score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
+Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
 
 }  // namespace etc::wikihop

@@ -1,9 +1,10 @@
 #include "tasks/wikihop/wikihop_task.h"
 
-#include <cmath>
 #include <optional>
 
 #include "etc_core/base/error.h"
+#include "tasks/n_best_file.h"
+#include "tasks/text/top_scores.h"
 #include "tasks/wikihop/decode.h"
 #include "tasks/wikihop/feed.h"
 #include "tasks/wikihop/head.h"
@@ -34,8 +35,9 @@ std::vector<double> losses_of(const Targets& targets, const EtcInput& input, con
 
 class WikihopPredictions final : public Predictions {
  public:
-  WikihopPredictions(const std::filesystem::path& output, double label_smoothing) : smoothing_(label_smoothing) {
-    if (!output.empty()) file_.emplace(output);
+  WikihopPredictions(const PredictionRequest& request, double label_smoothing)
+      : smoothing_(label_smoothing), n_best_(request) {
+    if (!request.output.empty()) file_.emplace(request.output);
   }
 
   void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override {
@@ -46,12 +48,11 @@ class WikihopPredictions final : public Predictions {
       const auto& id = std::get<std::string>(example.at("id"));
       const auto& candidates = std::get<std::vector<std::string>>(example.at("candidates"));
       const std::span<const float> scores(z.data() + input.global_offsets[b], candidates.size());  // [C]
-      for (const float score : scores) {
-        if (!std::isfinite(score)) fail("predict", "example {}: a logit is {} (are the weights sound?)", id, score);
-      }
+      text::require_finite(scores, id);
       const std::int64_t chosen = best_candidate(scores);
       const std::string answer = normalised_answer(candidates[static_cast<std::size_t>(chosen)]);
       if (file_) file_->add(id, answer);
+      if (n_best_.count() > 0) n_best_.add(id, best_answers(scores, candidates));
       const std::int64_t label = label_id(example);
       if (label >= 0) accuracy_.add(chosen, label, answer, std::get<std::string>(example.at("answer")), losses[b]);
     }
@@ -60,11 +61,23 @@ class WikihopPredictions final : public Predictions {
   Metrics metrics() const override { return accuracy_.metrics(); }
   void finish() override {
     if (file_) file_->finish();
+    n_best_.finish();
   }
 
  private:
+  Json best_answers(std::span<const float> scores, const std::vector<std::string>& candidates) const {
+    const std::vector<float> probabilities = text::softmax(scores);
+    Json answers = Json::array();
+    for (const std::int64_t c : text::largest(scores, n_best_.count())) {
+      const auto at = static_cast<std::size_t>(c);
+      answers.push_back({{"text", normalised_answer(candidates[at])}, {"score", probabilities[at]}});
+    }
+    return answers;
+  }
+
   double smoothing_;
   std::optional<PredictionFile> file_;
+  NBestFile n_best_;
   Accuracy accuracy_;
 };
 
@@ -112,8 +125,8 @@ class WikihopTask final : public Task {
     return sum / denominator;
   }
 
-  std::unique_ptr<Predictions> start_predictions(const std::filesystem::path& output) const override {
-    return std::make_unique<WikihopPredictions>(output, label_smoothing_);
+  std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
+    return std::make_unique<WikihopPredictions>(request, label_smoothing_);
   }
 
   std::string show(const Json& raw_record, const data::Example& example, const HeadOutput& logits) const override {

@@ -6,8 +6,7 @@
 #include "tasks/hotpotqa/features.h"
 #include "tasks/hotpotqa/schema.h"
 #include "tests/support/catch.h"
-#include "tests/support/folders.h"
-#include "tests/tasks/raw_records.h"
+#include "tests/tasks/hotpotqa/examples.h"
 
 using namespace etc;
 using namespace etc::hotpotqa;
@@ -16,28 +15,6 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 using Words = std::vector<std::string>;
-
-// Single letters with a digit are words of one piece; ids begin at 110, behind the special ones.
-std::unique_ptr<data::Tokenizer> vocabulary() {
-  const test::TemporaryFolder folder;
-  std::string lines;
-  for (int i = 0; i < 110; ++i) lines += i == 100 ? "[UNK]\n" : "[unused" + std::to_string(i) + "]\n";
-  for (const char* word :
-       {"q0", "q1", "q2", "a0", "b0", "b1", "x0", "x1", "x2", "y0", "y1", "z0", "z1", "known", "no"}) {
-    lines += std::string(word) + "\n";
-  }
-  write_file_atomically(folder / "vocab.txt", lines);
-  return data::load_tokenizer(folder / "vocab.txt");
-}
-
-PrepareConfig config(Parity parity, std::int64_t L = 64, std::int64_t G = 32) {
-  PrepareConfig c;
-  c.long_seq_len = L;
-  c.global_seq_len = G;
-  c.parity = parity;
-  c.special_ids = published_special_ids(false);
-  return c;
-}
 
 // The record of task-hotpotqa 2.8 with this answer.
 std::string worked_record(const std::string& answer) {
@@ -49,7 +26,8 @@ std::string worked_record(const std::string& answer) {
 // The worked record, its titles tokenized as in the example: A → a0, B → b0 b1.
 Record worked(const std::string& answer) {
   prepare::FaultList faults;
-  Record record = read_record(test::raw_record(worked_record(answer)), config(Parity::reference), faults);
+  Record record =
+      read_record(test::raw_record(worked_record(answer)), test::hotpotqa_config(Parity::reference), faults);
   CHECK(test::fault_words(faults).empty());
   record.context[0].title = "a0";
   record.context[1].title = "b0 b1";
@@ -59,7 +37,7 @@ Record worked(const std::string& answer) {
 }
 
 prepare::Converted converted(const std::string& text, const PrepareConfig& c) {
-  return HotpotqaPreparation(c, vocabulary()).convert(test::raw_record(text));
+  return HotpotqaPreparation(c, test::hotpotqa_tokenizer()).convert(test::raw_record(text));
 }
 
 std::int64_t number(const data::Example& example, const char* name) {
@@ -69,8 +47,8 @@ std::int64_t number(const data::Example& example, const char* name) {
 }  // namespace
 
 TEST_CASE("the worked record gives the worked sequences", "[tasks][hotpotqa]") {
-  const auto tokenizer = vocabulary();
-  const Features f = lay_out(worked("z1"), *tokenizer, config(Parity::reference));
+  const auto tokenizer = test::hotpotqa_tokenizer();
+  const Features f = lay_out(worked("z1"), *tokenizer, test::hotpotqa_config(Parity::reference));
   CHECK(f.global_token_ids == Numbers{101, 3, 3, 3, 5, 1, 1, 1, 5, 1, 1});
   CHECK(f.global_paragraph_breakpoints == Numbers{1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1});
   CHECK(f.global_paragraph_ids == Numbers{-1, -1, -1, -1, 0, 0, 0, 0, 1, 1, 1});
@@ -82,12 +60,12 @@ TEST_CASE("the worked record gives the worked sequences", "[tasks][hotpotqa]") {
   CHECK(f.long_paragraph_breakpoints == Numbers{1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1});
   CHECK(f.long_tokens_to_unigrams == Numbers{-1, -1, -1, -1, 0, 0, 1, 2, 0, 1, 0, 1, 0, 1});
   CHECK(f.global_text == Words{"", "", "", "", "", "a0", "x0 x1 x2", " y0 y1", "", "b0 b1", "z0 z1"});
-  const Label label = choose_label(worked("z1"), f, config(Parity::reference));
+  const Label label = choose_label(worked("z1"), f, test::hotpotqa_config(Parity::reference));
   CHECK(label.fault == Label::Fault::none);
   CHECK(label.type == AnswerType::span);
   CHECK(label.span == text::TokenSpan{13, 13});
   CHECK(bio_labels(f.answer_spans, 14) == Numbers{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0});
-  const Features two = lay_out(worked("z0 z1"), *tokenizer, config(Parity::reference));
+  const Features two = lay_out(worked("z0 z1"), *tokenizer, test::hotpotqa_config(Parity::reference));
   CHECK(bio_labels(two.answer_spans, 14) == Numbers{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0, 1});
   CHECK(bio_labels(two.answer_spans, 13) == Numbers(13, 2));
 }
@@ -96,9 +74,9 @@ TEST_CASE("behind a skipped sentence the reference's sentence numbers are too lo
           "[tasks][hotpotqa]") {
   const std::string text = R"({"_id": "s", "question": "q0 q1 q2", "answer": "z0", "supporting_facts": [["a0", 2]],
       "context": [["a0", ["x0 x1 x2", "y0 y1 y0 y1 y0 y1", "z0 z1"]]]})";
-  const auto tokenizer = vocabulary();
+  const auto tokenizer = test::hotpotqa_tokenizer();
   for (const Parity parity : {Parity::reference, Parity::repaired}) {
-    const data::Example example = converted(text, config(parity, 12)).examples.at(0);
+    const data::Example example = converted(text, test::hotpotqa_config(parity, 12)).examples.at(0);
     const std::int64_t written = parity == Parity::reference ? 1 : 2;
     CHECK(std::get<Numbers>(example.at("global_sentence_ids")) == Numbers{-1, -1, -1, -1, -1, -1, 0, written});
     CHECK(std::get<Numbers>(example.at("global_true_sentence_ids")) == Numbers{-1, -1, -1, -1, -1, -1, 0, 2});
@@ -112,16 +90,16 @@ TEST_CASE("the letters of yes and no in the text are a label in the reference on
   const std::string text =
       R"({"_id": "n", "question": "q0", "answer": "no", "type": "other", "supporting_facts": [["a0", 0]],
       "context": [["a0", ["x0 known x1"]]]})";
-  const data::Example reference = converted(text, config(Parity::reference)).examples.at(0);
+  const data::Example reference = converted(text, test::hotpotqa_config(Parity::reference)).examples.at(0);
   CHECK(number(reference, "answer_types") == 2);
   CHECK(number(reference, "answer_begins") == 4);
   CHECK(number(reference, "flags") == kYesNoSubstringHit);
-  const data::Example repaired = converted(text, config(Parity::repaired)).examples.at(0);
+  const data::Example repaired = converted(text, test::hotpotqa_config(Parity::repaired)).examples.at(0);
   CHECK(number(repaired, "answer_types") == 2);
   CHECK(number(repaired, "answer_begins") == 0);
   CHECK(number(repaired, "answer_ends") == 0);
   CHECK(number(repaired, "flags") == 0);
-  CHECK(converted(text, config(Parity::repaired)).faults.counted() ==
+  CHECK(converted(text, test::hotpotqa_config(Parity::repaired)).faults.counted() ==
         Words{"unknown_value type", "answer_inside_word"});
 }
 
@@ -129,15 +107,16 @@ TEST_CASE("an answer in skipped text is a label in the reference, a drop when re
   // The second sentence does not fit; behind it stands z1.
   const std::string text = R"({"_id": "c", "question": "q0", "answer": "y1", "supporting_facts": [["a0", 1]],
       "context": [["a0", ["x0", "y0 y1 y0 y1 y0 y0", "z0 z1"]]]})";
-  const auto reference = converted(text, config(Parity::reference, 8));
+  const auto reference = converted(text, test::hotpotqa_config(Parity::reference, 8));
   REQUIRE(reference.examples.size() == 1);
   CHECK(number(reference.examples[0], "answer_begins") == 5);
   CHECK((number(reference.examples[0], "flags") & (kAnswerInCutText | kFactCutAway)) ==
         (kAnswerInCutText | kFactCutAway));
   CHECK(std::get<Numbers>(reference.examples[0].at("span_begins")) == Numbers{5, 7});
   CHECK(test::has_fault(reference.faults, "warn", "answer_in_cut_text"));
-  CHECK(test::has_fault(converted(text, config(Parity::repaired, 8)).faults, "drop", "answer_in_cut_text"));
-  PrepareConfig predict = config(Parity::repaired, 8);
+  CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::repaired, 8)).faults, "drop",
+                        "answer_in_cut_text"));
+  PrepareConfig predict = test::hotpotqa_config(Parity::repaired, 8);
   predict.is_training = false;
   const auto kept = converted(text, predict);
   REQUIRE(kept.examples.size() == 1);
@@ -149,9 +128,9 @@ TEST_CASE("an answer in skipped text is a label in the reference, a drop when re
 TEST_CASE("unlabelled records are rejected where labels are required and flagged where not", "[tasks][hotpotqa]") {
   const std::string text =
       R"({"_id": "u", "question": "q0", "context": [["a0", ["x0"]]], "type": "bridge", "level": "hard"})";
-  CHECK(test::fault_words(converted(text, config(Parity::repaired)).faults) ==
+  CHECK(test::fault_words(converted(text, test::hotpotqa_config(Parity::repaired)).faults) ==
         Words{"reject label_missing answer", "reject label_missing supporting_facts"});
-  PrepareConfig c = config(Parity::repaired);
+  PrepareConfig c = test::hotpotqa_config(Parity::repaired);
   c.labels_required = c.is_training = false;
   const auto result = converted(text, c);
   CHECK(test::fault_words(result.faults).empty());
@@ -160,7 +139,7 @@ TEST_CASE("unlabelled records are rejected where labels are required and flagged
 }
 
 TEST_CASE("malformed records give the rows of the specification", "[tasks][hotpotqa]") {
-  const PrepareConfig c = config(Parity::repaired);
+  const PrepareConfig c = test::hotpotqa_config(Parity::repaired);
   const auto words = [&](const std::string& text) { return test::fault_words(converted(text, c).faults); };
   CHECK(words(R"({"_id": "b1", "question": "q?", "answer": "x", "supporting_facts": [["T", 5], ["U", 0]],
                   "context": [["T", ["only x."]]]})") == Words{"warn sf_sentence_range supporting_facts[0][1]",
@@ -190,11 +169,11 @@ TEST_CASE("labels that cannot be trained on drop the record, for prediction they
     return R"({"_id": "d", "question": "q0", "answer": ")" + answer + R"(", "supporting_facts": [[")" + title +
            R"(", 0]], "context": [["a0", ["x0 x1"]]], "type": "bridge", "level": "hard"})";
   };
-  PrepareConfig predict = config(Parity::repaired);
+  PrepareConfig predict = test::hotpotqa_config(Parity::repaired);
   predict.is_training = false;
   const auto check = [&](const std::string& text, const std::string& code) {
     INFO(code);
-    CHECK(test::has_fault(converted(text, config(Parity::repaired)).faults, "drop", code));
+    CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::repaired)).faults, "drop", code));
     const auto kept = converted(text, predict);
     CHECK(test::has_fault(kept.faults, "warn", code));
     CHECK((number(kept.examples.at(0), "flags") & kLabelUnusable) != 0);
@@ -203,18 +182,20 @@ TEST_CASE("labels that cannot be trained on drop the record, for prediction they
   check(record("", "a0"), "answer_empty");
   check(record(" ", "a0"), "answer_empty");
   check(record("z0", "a0"), "answer_not_found");
-  CHECK(test::fault_words(converted(record("yes", "a0"), config(Parity::repaired)).faults).empty());
+  CHECK(test::fault_words(converted(record("yes", "a0"), test::hotpotqa_config(Parity::repaired)).faults).empty());
   const auto far = R"({"_id": "f", "question": "q0", "answer": "y0", "supporting_facts": [["a0", 1]],
                        "context": [["a0", ["x0 x1", "y1 y1 y1 y0"]]]})";
-  CHECK(test::has_fault(converted(far, config(Parity::reference, 6)).faults, "drop", "answer_beyond_limit"));
+  CHECK(test::has_fault(converted(far, test::hotpotqa_config(Parity::reference, 6)).faults, "drop",
+                        "answer_beyond_limit"));
 }
 
 TEST_CASE("an answer that begins at the text's start with a space is rejected in the reference's reading only",
           "[tasks][hotpotqa]") {
   const std::string text = R"({"_id": "e", "question": "q0", "answer": " x0", "supporting_facts": [["a0", 0]],
       "context": [["a0", [" x0 x1 and x2"]]]})";
-  CHECK(test::has_fault(converted(text, config(Parity::reference)).faults, "reject", "answer_span_inverted"));
-  const data::Example example = converted(text, config(Parity::repaired)).examples.at(0);
+  CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::reference)).faults, "reject",
+                        "answer_span_inverted"));
+  const data::Example example = converted(text, test::hotpotqa_config(Parity::repaired)).examples.at(0);
   CHECK(number(example, "answer_begins") == 3);
   CHECK(number(example, "answer_ends") == 3);
 }
@@ -222,13 +203,13 @@ TEST_CASE("an answer that begins at the text's start with a space is rejected in
 TEST_CASE("an empty question and skipped text are warned about", "[tasks][hotpotqa]") {
   const auto result = converted(R"({"_id": "q", "question": "", "answer": "x0", "supporting_facts": [["a0", 0]],
       "type": "bridge", "level": "hard", "context": [["a0", ["x0", "y0"]]]})",
-                                config(Parity::repaired, 3));
+                                test::hotpotqa_config(Parity::repaired, 3));
   CHECK(test::fault_words(result.faults) == Words{"warn question_empty question", "warn text_skipped context"});
   CHECK(result.examples.at(0).size() == hotpotqa::schema().features.size());
 }
 
 TEST_CASE("settings that cannot be meant are usage errors", "[tasks][hotpotqa]") {
-  const auto tokenizer = vocabulary();
+  const auto tokenizer = test::hotpotqa_tokenizer();
   Json settings = Json::object();
   for (const auto& setting : prepare_settings()) settings[setting.key] = setting.default_value;
   const auto message = [&](const char* key, const Json& value) {
@@ -249,5 +230,5 @@ TEST_CASE("settings that cannot be meant are usage errors", "[tasks][hotpotqa]")
   CHECK(message("is_training", 1) == "etc prepare: is_training: expected true or false, got 1");
   CHECK(message("special_ids", {{"queston", 3}}) ==
         "etc prepare: special_ids: unknown key queston (did you mean question?)");
-  CHECK(message("special_ids", {{"question", 5000}}).find("below the vocabulary's 125") != std::string::npos);
+  CHECK(message("special_ids", {{"question", 5000}}).find("below the vocabulary's 126") != std::string::npos);
 }

@@ -3,7 +3,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
-#include "tasks/score_predictions.h"
+#include "tasks/task.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
@@ -87,7 +87,7 @@ TEST_CASE("predictions and gold must have the same ids, unannotated documents as
   const auto score = [&](const std::string& predictions, const std::string& gold) {
     write_file_atomically(folder / "p.json", predictions);
     write_file_atomically(folder / "g.jsonl", gold);
-    return evaluate_predictions("nq", folder / "p.json", {folder / "g.jsonl"});
+    return task_kind("nq").score(folder / "p.json", {folder / "g.jsonl"});
   };
   const auto entry = [](int id) { return R"({"example_id": )" + std::to_string(id) + kScores + "}"; };
   const std::string annotated =
@@ -97,7 +97,6 @@ TEST_CASE("predictions and gold must have the same ids, unannotated documents as
   const Json result = score(both, gold);
   CHECK(result.at("documents") == 1);
   CHECK(result.at("unannotated") == 1);
-  CHECK(result.at("task") == "nq");
   CHECK(result.at("thresholds").at("long").size() == 1);
   CHECK(message_of([&] {
           score(R"({"predictions": []})", gold);
@@ -116,5 +115,4 @@ TEST_CASE("predictions and gold must have the same ids, unannotated documents as
         }).ends_with("g.jsonl: line 1: id 1: annotations[0].short_answers[0]: expected an object, got 3"));
   CHECK(message_of([&] { score(R"({"predictions": []})", R"({"example_id": 2})"); }).find("no annotated document") !=
         std::string::npos);
-  CHECK_THROWS_AS(evaluate_predictions("nqq", "p", {"g"}), UsageError);
 }

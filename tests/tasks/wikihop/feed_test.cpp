@@ -6,32 +6,22 @@
 #include "etc_core/base/error.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
-#include "tests/support/golden_h5.h"
+#include "tests/tasks/golden_inputs.h"
 #include "tests/tasks/wikihop/examples.h"
 
 namespace {
 
 using etc::data::LoadedExample;
 using etc::sparse::kMasked;
-using etc::test::GoldenArray;
+using etc::test::differences;
 using etc::test::GoldenFile;
-using Bytes = GoldenArray<std::uint8_t>;
 using Numbers = std::vector<std::int64_t>;
-
-// A view of a stored matrix [rows, cols], padding included.
-struct Matrix {
-  Bytes array;
-  std::uint8_t at(std::int64_t row, std::int64_t col) const {
-    return array.values[static_cast<std::size_t>(row * array.shape[1] + col)];
-  }
-};
 
 // One record of one configuration with the model inputs the reference made of it.
 struct Case {
   LoadedExample example;
   etc::EtcConfig model;
-  std::map<std::string, Matrix> derived;
-  std::int64_t L = 0, G = 0, W = 0;
+  etc::test::GoldenInputs derived;
   std::string name;
 };
 
@@ -40,45 +30,22 @@ Case read_case(const GoldenFile& file, const std::string& group, const std::stri
   c.name = file.path().filename().string() + ":" + group + "/derived/" + index;
   const auto i = static_cast<std::size_t>(std::stoll(index));
   const auto extra = [&](const char* name) { return file.read<std::int64_t>(group + "/extra/" + name).values[i]; };
-  c.L = extra("long_length");
-  c.G = extra("global_length");
+  c.derived = etc::test::GoldenInputs(file, group, index);
   auto& features = c.example.features;
   for (const std::string& name : file.groups(group + "/features")) {
     if (name == "label_id" || name == "is_real_example") continue;
     if (name == "example_id" || name == "query" || name == "ground_truth_answer" || name == "candidates") continue;
     Numbers row = file.read_ragged<std::int64_t>(group + "/features/" + name)[i];
-    row.resize(static_cast<std::size_t>(name.starts_with("global") ? c.G : c.L));  // padding is not ours to keep
+    row.resize(static_cast<std::size_t>(name.starts_with("global") ? c.derived.G
+                                                                   : c.derived.L));  // padding is not ours to keep
     features[name] = row;
   }
   features["id"] = file.read_strings(group + "/id")[i];
   features["candidates"] = file.read_ragged_strings(group + "/features/candidates")[i];
   features["num_candidates"] = extra("num_candidates");
   features["label_id"] = static_cast<std::int64_t>(file.read_ragged<double>(group + "/features/label_id")[i][0]);
-  c.model.vocab_size = 1 << 20;
-  c.model.local_radius = file.int_attribute(group + "/derived", "local_radius");
-  c.model.relative_pos_max_distance = file.int_attribute(group + "/derived", "relative_pos_max_distance");
-  c.model.relative_vocab_size = 2 * c.model.relative_pos_max_distance + 4;
-  c.W = 2 * c.model.local_radius + 1;
-  const std::string folder = group + "/derived/" + index;
-  for (const std::string& name : file.data_sets(folder)) {
-    c.derived[name] = {file.read<std::uint8_t>(folder + "/" + name)};
-  }
+  c.model = etc::test::golden_label_model(file, group);
   return c;
-}
-
-// Number of pairs where the label is not (mask ? id : kMasked).
-std::int64_t differences(const etc::Buffer<std::uint8_t>& labels, std::int64_t rows, std::int64_t cols,
-                         const Matrix& mask, bool mask_transposed, const Matrix& ids, bool ids_transposed) {
-  REQUIRE(labels.size() == rows * cols);
-  std::int64_t different = 0;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < cols; ++c) {
-      const bool visible = (mask_transposed ? mask.at(c, r) : mask.at(r, c)) == 1;
-      const std::uint8_t id = ids_transposed ? ids.at(c, r) : ids.at(r, c);
-      if (labels[r * cols + c] != (visible ? id : kMasked)) ++different;
-    }
-  }
-  return different;
 }
 
 std::string message_of(const etc::data::Example& example, const etc::EtcConfig& model) {
@@ -112,24 +79,24 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
           return etc::wikihop::feed(examples, c.model, options, c.name);
         };
         const etc::EtcInput soft = build(false, false, true, true);
-        CHECK(differences(soft.labels.l2l, c.L, c.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"),
+        CHECK(differences(soft.labels.l2l, d.L, d.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"),
                           false) == 0);
-        CHECK(differences(soft.labels.g2g, c.G, c.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"),
+        CHECK(differences(soft.labels.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"),
                           false) == 0);
-        CHECK(differences(soft.labels.l2g, c.L, c.G, d.at("l2g_att_mask"), false, d.at("l2g_relative_att_ids"),
+        CHECK(differences(soft.labels.l2g, d.L, d.G, d.at("l2g_att_mask"), false, d.at("l2g_relative_att_ids"),
                           false) == 0);
-        CHECK(differences(soft.labels.g2l, c.G, c.L, d.at("l2g_att_mask"), true, d.at("l2g_relative_att_ids"), true) ==
+        CHECK(differences(soft.labels.g2l, d.G, d.L, d.at("l2g_att_mask"), true, d.at("l2g_relative_att_ids"), true) ==
               0);
         const etc::EtcInput hard = build(true, true, true, false);
-        CHECK(differences(hard.labels.l2g, c.L, c.G, d.at("l2g_att_mask_hard"), false,
+        CHECK(differences(hard.labels.l2g, d.L, d.G, d.at("l2g_att_mask_hard"), false,
                           d.at("l2g_relative_att_ids_unlinked"), false) == 0);
-        CHECK(differences(hard.labels.g2l, c.G, c.L, d.at("g2l_att_mask_hard"), false,
+        CHECK(differences(hard.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard"), false,
                           d.at("l2g_relative_att_ids_unlinked"), true) == 0);
         const etc::EtcInput nobody = build(true, false, false, true);
-        CHECK(differences(nobody.labels.g2l, c.G, c.L, d.at("g2l_att_mask_hard_no_exempt"), false,
+        CHECK(differences(nobody.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard_no_exempt"), false,
                           d.at("l2g_relative_att_ids"), true) == 0);
-        CHECK(soft.token_ids.size() == static_cast<std::size_t>(c.L));
-        CHECK(soft.global_offsets == Numbers{0, c.G});
+        CHECK(soft.token_ids.size() == static_cast<std::size_t>(d.L));
+        CHECK(soft.global_offsets == Numbers{0, d.G});
       }
     }
   }
@@ -166,8 +133,8 @@ TEST_CASE("examples that contradict themselves or the model are refused by file,
     return message_of(example, model);
   };
   CHECK(damaged("long_sentence_ids", 4, 9) ==
-        "feed: dev.h5: example worked_0: long_sentence_ids: expected -1 … 8 at position 4, got 9 (the file is damaged "
-        "or not WikiHop; run `etc prepare` again)");
+        "feed: dev.h5: example worked_0: long_sentence_ids: expected -1 … 8 at position 4, got 9 (the file is damaged; "
+        "run `etc prepare` again)");
   CHECK(damaged("long_paragraph_ids", 13, -2).find("long_paragraph_ids: expected -1") != std::string::npos);
   CHECK(damaged("long_token_ids", 0, model.vocab_size).find("long_token_ids: expected 0") != std::string::npos);
   CHECK(damaged("global_token_ids", 8, -1).find("global_token_ids") != std::string::npos);

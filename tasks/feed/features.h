@@ -1,0 +1,49 @@
+// Features of prepared examples as a task's feed() reads them: taken out by name, checked, put side by side.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace etc::feed {
+
+using Numbers = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
+
+// A feature by name. Throw Error when there is none or it is of another kind: the schema promises it.
+const Numbers& numbers(const data::Example& example, const char* feature);
+std::int64_t number(const data::Example& example, const char* feature);
+const std::string& text(const data::Example& example, const char* feature);
+const Texts& texts(const data::Example& example, const char* feature);
+
+std::vector<std::int32_t> narrowed(const Numbers& numbers);
+void append(std::vector<std::int32_t>& all, const Numbers& numbers);
+
+// One example under examination. Example and where (its file) must outlive it. All failures: Error
+// "feed: <where>: example <id>: <feature>: … (the file is damaged; run `etc prepare` again)".
+class Examination {
+ public:
+  Examination(const data::Example& example, const std::string& where) : example_(example), where_(where) {}
+
+  template <typename... Args>
+  [[noreturn]] void reject(const char* feature, fmt::format_string<Args...> format, Args&&... args) const {
+    reject_text(feature, fmt::format(format, std::forward<Args>(args)...));
+  }
+  std::int64_t length(const char* feature) const;  // at least 1
+  void same_length(const char* feature, std::int64_t expected) const;
+  void in_range(const char* feature, std::int64_t least, std::int64_t limit) const;         // least <= every < limit
+  void number_in_range(const char* feature, std::int64_t least, std::int64_t limit) const;  // the same of a scalar
+  void ends_with_one(const char* feature) const;                                            // breakpoints
+
+ private:
+  [[noreturn]] void reject_text(const char* feature, const std::string& text) const;
+
+  const data::Example& example_;
+  const std::string& where_;
+};
+
+}  // namespace etc::feed

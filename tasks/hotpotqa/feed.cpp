@@ -1,0 +1,72 @@
+#include "tasks/hotpotqa/feed.h"
+
+#include <limits>
+
+#include "tasks/feed/multihop.h"
+
+namespace etc::hotpotqa {
+
+namespace {
+
+using feed::numbers;
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+sparse::AttentionStructure structure_of(const data::Example& example, bool flat_sequence) {
+  std::vector<std::int32_t> exempt;  // [G]
+  const feed::Numbers& ids = numbers(example, "global_token_ids");
+  for (const std::int64_t id : ids) exempt.push_back(id == ids[0] ? 1 : 0);  // the CLS token's id
+  return feed::multihop_structure(example, {exempt, {}, flat_sequence});
+}
+
+}  // namespace
+
+void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+  const feed::Examination examination(example, where);
+  const feed::Sizes sizes = feed::check_multihop(example, examination, model);
+  const std::int64_t long_cls = numbers(example, "long_token_ids")[0];
+  const std::int64_t global_cls = numbers(example, "global_token_ids")[0];
+  if (long_cls != global_cls) {
+    examination.reject("global_token_ids", "expected the CLS token {} like the long side's first, got {}", long_cls,
+                       global_cls);
+  }
+  examination.same_length("long_tokens_to_unigrams", sizes.length);
+  examination.in_range("long_tokens_to_unigrams", -1, kNoLimit);
+  for (const char* feature :
+       {"global_paragraph_ids", "global_sentence_ids", "global_true_sentence_ids", "supporting_facts"}) {
+    examination.same_length(feature, sizes.globals);
+  }
+  examination.in_range("global_paragraph_ids", -1, std::ssize(feed::texts(example, "paragraph_titles")));
+  examination.in_range("global_sentence_ids", -1, kNoLimit);
+  examination.in_range("supporting_facts", 0, 2);
+  const std::int64_t texts = std::ssize(feed::texts(example, "global_text"));
+  if (texts != sizes.globals) examination.reject("global_text", "expected G={} strings, got {}", sizes.globals, texts);
+  examination.number_in_range("answer_types", -1, 3);
+  // Labels beyond the sequence are the reference's behaviour (quirks H2, H3) and have no loss.
+  examination.number_in_range("answer_begins", -1, kNoLimit);
+  examination.number_in_range("answer_ends", -1, kNoLimit);
+  examination.same_length("span_ends", std::ssize(numbers(example, "span_begins")));
+  examination.in_range("span_begins", 0, kNoLimit);
+  const feed::Numbers& begins = numbers(example, "span_begins");
+  const feed::Numbers& ends = numbers(example, "span_ends");
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    if (ends[i] < begins[i]) {
+      examination.reject("span_ends", "expected at least {} at position {}, got {}", begins[i], i, ends[i]);
+    }
+  }
+  examination.same_length("gold_sf_sentences", std::ssize(feed::texts(example, "gold_sf_titles")));
+}
+
+EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where) {
+  EtcInput input;
+  std::vector<sparse::AttentionStructure> structures;
+  for (const data::LoadedExample& loaded : examples) {
+    check_example(loaded.features, model, where);
+    feed::append_example(input, loaded);
+    structures.push_back(structure_of(loaded.features, options.flat_sequence));
+  }
+  input.labels = feed::labels_of(std::move(structures), model, options.global_attention);
+  return input;
+}
+
+}  // namespace etc::hotpotqa

@@ -1,0 +1,162 @@
+#include "tasks/hotpotqa/hotpotqa_task.h"
+
+#include <numeric>
+#include <optional>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "tasks/feed/features.h"
+#include "tasks/hotpotqa/feed.h"
+#include "tasks/hotpotqa/head.h"
+#include "tasks/hotpotqa/prediction_file.h"
+#include "tasks/hotpotqa/predictions.h"
+#include "tasks/hotpotqa/schema.h"
+#include "tasks/hotpotqa/show.h"
+#include "tasks/span/loss.h"
+
+namespace etc::hotpotqa {
+
+namespace {
+
+AnswerEncoding encoding_of(const Json& section) {
+  const std::string word = section.at("answer_encoding");
+  if (word == "span") return AnswerEncoding::span;
+  if (word == "bio") return AnswerEncoding::bio;
+  fail_usage("config", "task.answer_encoding: expected span or bio, got {}{}", word, suggestion(word, {"span", "bio"}));
+}
+
+std::int64_t positive(const Json& section, const char* key) {
+  const std::int64_t value = section.at(key);
+  if (value < 1) fail_usage("config", "task.{}: expected at least 1, got {}", key, value);
+  return value;
+}
+
+DecodeOptions decode_options(const Json& section) {
+  DecodeOptions options;
+  options.encoding = encoding_of(section);
+  options.sf_threshold = section.at("sf_threshold");
+  if (!(options.sf_threshold >= 0 && options.sf_threshold <= 1)) {
+    fail_usage("config", "task.sf_threshold: expected 0 … 1, got {}", options.sf_threshold);
+  }
+  options.max_answer_length = positive(section, "max_answer_length");
+  options.top_positions = positive(section, "top_positions");
+  return options;
+}
+
+class HotpotqaTask final : public Task {
+ public:
+  HotpotqaTask(const Json& section, const EtcConfig& model)
+      : model_(model),
+        feed_options_{section.at("flat_sequence"), section.at("global_attention")},
+        decode_options_(decode_options(section)) {}
+
+  const data::Schema& schema() const override { return hotpotqa::schema(); }
+
+  EtcInput feed(Examples examples, const std::string& where) const override {
+    return hotpotqa::feed(examples, model_, feed_options_, where);
+  }
+
+  void add_parameters(ParameterSet& parameters) override {
+    head_.emplace(model_, decode_options_.encoding, parameters);
+  }
+
+  HeadOutput head(Tape& tape, const EtcOutput& states, const EtcInput& input, const ForwardOptions&) const override {
+    return head_->logits(tape, states, input);
+  }
+
+  std::vector<std::string> loss_terms() const override { return hotpotqa::loss_terms(decode_options_.encoding); }
+
+  // Every term is a sum over labelled examples, divided by their number.
+  void count(const data::LoadedExample& example, std::span<double> counts) const override {
+    if (feed::number(example.features, "answer_types") == span::kNoLabel) return;
+    for (double& count : counts) count += 1;
+  }
+
+  double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
+              std::span<const double> counts) const override {
+    const Labels labels = labels_of(examples, decode_options_.encoding);
+    const auto terms = static_cast<double>(counts.size());
+    std::vector<double> scales;  // [terms]; a batch without labels has no loss
+    for (const double count : counts) scales.push_back(count > 0 ? 1 / (terms * count) : 0);
+    LossArguments args;
+    args.encoding = decode_options_.encoding;
+    args.long_offsets = input.long_offsets;
+    args.global_offsets = input.global_offsets;
+    args.labels = &labels;
+    args.scales = scales;
+    for (std::size_t k = 0; k < logits.size(); ++k) {
+      args.logits[k] = logits[k].value().data();
+      if (tape.recording()) args.dlogits[k] = logits[k].grad().data();
+    }
+    const auto values = losses(args);
+    double sum = 0;
+    for (std::size_t t = 0; t < values.size(); ++t) {
+      sum += scales[t] * std::accumulate(values[t].begin(), values[t].end(), 0.0);
+    }
+    return sum;
+  }
+
+  bool needs_vocabulary() const override { return true; }
+  void use_vocabulary(std::shared_ptr<const data::Tokenizer> vocabulary) override {
+    vocabulary_ = std::move(vocabulary);
+  }
+
+  std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
+    return std::make_unique<HotpotqaPredictions>(request, decode_options_, vocabulary_);
+  }
+
+  std::string show(const Json&, const data::Example& example, const HeadOutput& logits) const override {
+    EtcInput alone;
+    alone.long_offsets = {0, std::ssize(feed::numbers(example, "long_token_ids"))};
+    alone.global_offsets = {0, std::ssize(feed::numbers(example, "global_token_ids"))};
+    const ExampleLogits own = logits_of(logits, alone, 0, decode_options_.encoding);
+    return shown_prediction(example, own.views, *vocabulary_, decode_options_);
+  }
+
+ private:
+  EtcConfig model_;
+  FeedOptions feed_options_;
+  DecodeOptions decode_options_;
+  std::optional<Head> head_;
+  std::shared_ptr<const data::Tokenizer> vocabulary_;
+};
+
+// Ids that one of the two sides lacks: counted as the scores do, and named.
+void warn_about(const Json& ids, const std::string& what, const std::string& where) {
+  constexpr std::size_t kShown = 10;
+  if (ids.empty()) return;
+  std::string text;
+  for (std::size_t i = 0; i < ids.size() && i < kShown; ++i) text += (i > 0 ? ", " : "") + ids[i].get<std::string>();
+  if (ids.size() > kShown) text += fmt::format(" and {} more", ids.size() - kShown);
+  log::warn("{}: {} {}: {}", where, ids.size(), what, text);
+}
+
+Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold) {
+  const PredictionSet predicted = read_predictions(predictions);  // first: the smaller file, the likelier mistake
+  Json result = evaluate(predicted, read_gold(gold));
+  const std::string where = predictions.string();
+  warn_about(result.at("missing_answers"), "gold records without an answer, scored 0", where);
+  warn_about(result.at("missing_supporting_facts"), "gold records without supporting facts, scored 0", where);
+  warn_about(result.at("unknown_ids"), "predictions for records that are not in gold, ignored", where);
+  return result;
+}
+
+}  // namespace
+
+const TaskKind& task_kind() {
+  static const TaskKind kKind{
+      "hotpotqa",
+      {{"answer_encoding", "span", "span: begin and end of the answer; bio: every token begins, goes on or is outside"},
+       {"flat_sequence", false, "no paragraph structure: one sequence"},
+       {"global_attention", true, "false: ablation; nothing travels through global tokens, they only feed the head"},
+       {"sf_threshold", 0.5, "probability from which a sentence is a supporting fact", true},
+       {"max_answer_length", 30, "most long tokens of an answer", true},
+       {"top_positions", 50, "best begins and ends that are paired to answers", true}},
+      [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+        return std::make_unique<HotpotqaTask>(section, model);
+      },
+      score_files};
+  return kKind;
+}
+
+}  // namespace etc::hotpotqa

@@ -1,0 +1,10 @@
+// HotpotQA as one entry of the list of tasks.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace etc::hotpotqa {
+
+const TaskKind& task_kind();
+
+}  // namespace etc::hotpotqa

@@ -1,0 +1,52 @@
+// One pass of a HotpotQA model over examples: answers and facts into files, official scores of the labelled ones.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+
+#include "data/text/tokenizer.h"
+#include "tasks/hotpotqa/decode.h"
+#include "tasks/hotpotqa/metrics.h"
+#include "tasks/n_best_file.h"
+#include "tasks/task.h"
+
+namespace etc::hotpotqa {
+
+// Logits of example b of a batch at its positions. `ends` is the memory of begin and end, which the head writes side by
+// side.
+struct ExampleLogits {
+  std::array<std::vector<float>, 2> ends;
+  Logits views;
+};
+ExampleLogits logits_of(const HeadOutput& logits, const EtcInput& input, std::size_t b, AnswerEncoding encoding);
+
+class HotpotqaPredictions final : public Predictions {
+ public:
+  HotpotqaPredictions(const PredictionRequest& request, const DecodeOptions& options,
+                      std::shared_ptr<const data::Tokenizer> tokenizer);
+
+  void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override;
+
+  // The twelve official numbers, joint_f1 first; the same joint_f1 at the threshold for supporting facts that is best
+  // for these very examples (tuned on them, so not to be compared), that threshold; the mean loss; how many examples
+  // were scored.
+  Metrics metrics() const override;
+  void finish() override;
+
+ private:
+  static constexpr int kThresholds = 11;  // 0, 0.1, …, 1
+
+  void score(const data::Example& example, const Logits& logits, const Decoded& decoded);
+
+  DecodeOptions options_;
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
+  std::optional<PredictionFile> file_;
+  NBestFile n_best_;
+  ScoreSum scores_;
+  std::array<ScoreSum, kThresholds> by_threshold_;
+  double loss_ = 0;
+  std::int64_t losses_ = 0;
+};
+
+}  // namespace etc::hotpotqa

@@ -1,0 +1,10 @@
+// OpenKP as one entry of the list of tasks.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace etc::openkp {
+
+const TaskKind& task_kind();
+
+}  // namespace etc::openkp

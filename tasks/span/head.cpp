@@ -1,0 +1,21 @@
+#include "tasks/span/head.h"
+
+namespace etc::span {
+
+OutputLayer::OutputLayer(ParameterSet& parameters, const std::string& name, std::int64_t outputs, std::int64_t hidden,
+                         float spread) {
+  using Kind = Initializer::Kind;
+  dense_.parts = {{&parameters.add(name + "_output_weights", {outputs, hidden}, {Kind::truncated_normal, spread}),
+                   &parameters.add(name + "_output_bias", {outputs}, {Kind::zeros, 0})}};
+  dense_.layout = ops::WeightLayout::out_in;
+}
+
+Var OutputLayer::logits(Tape& tape, const Var& x) const {
+  return linear(tape, x, dense_);
+}
+
+Var first_rows(Tape& tape, const Var& x, const std::vector<std::int64_t>& offsets) {
+  return gather_rows(tape, x, {offsets.begin(), offsets.end() - 1});
+}
+
+}  // namespace etc::span

@@ -1,0 +1,155 @@
+// Generated records: reproducible, without fault, and answered by nothing but the paragraph that is asked for.
+#include "data/sample/hotpotqa_sample.h"
+
+#include <set>
+
+#include "etc_core/base/error.h"
+#include "tests/support/catch.h"
+#include "tests/tasks/hotpotqa/examples.h"
+
+using namespace etc;
+using data::HotpotqaSampleOptions;
+using data::HotpotqaSampleRecord;
+
+namespace {
+
+HotpotqaSampleOptions options(std::int64_t hops, std::int64_t yes_no = 0) {
+  HotpotqaSampleOptions o;
+  o.records = 20;
+  o.hops = hops;
+  o.yes_no = yes_no;
+  o.long_tokens = 128;
+  return o;
+}
+
+const std::vector<std::string>& sentences_of(const HotpotqaSampleRecord& record, const std::string& title) {
+  for (const auto& [name, sentences] : record.context) {
+    if (name == title) return sentences;
+  }
+  FAIL("no paragraph " << title);
+  return record.context[0].second;
+}
+
+// The last word of a question: "Who is the ruler of A?" or "Is A ruled by X?".
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (c == ' ') {
+      words.emplace_back();
+    } else if (c != '?' && c != '.') {
+      words.back() += c;
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("equal seeds give equal HotpotQA sample files, other seeds others", "[hotpotqa][sample]") {
+  const test::TemporaryFolder folder;
+  HotpotqaSampleOptions o = options(2);
+  write_hotpotqa_sample(o, folder / "a");
+  write_hotpotqa_sample(o, folder / "b");
+  o.seed = 2;
+  write_hotpotqa_sample(o, folder / "c");
+  for (const char* file : {"train.json", "dev.json", "vocab.txt"}) {
+    CHECK(read_file(folder / "a" / file) == read_file(folder / "b" / file));
+  }
+  CHECK(read_file(folder / "a" / "train.json") != read_file(folder / "c" / "train.json"));
+  CHECK(read_json_file(folder / "a" / "train.json").size() == 20);
+  CHECK(read_json_file(folder / "a" / "dev.json").size() == 4);
+  CHECK(read_json_file(folder / "a" / "train.json")[0].at("question") !=
+        read_json_file(folder / "a" / "dev.json")[0].at("question"));
+}
+
+TEST_CASE("HotpotQA samples are prepared without a fault, within their length, with known words",
+          "[hotpotqa][sample]") {
+  for (const std::int64_t hops : {1, 2}) {
+    const test::TemporaryFolder folder;
+    write_hotpotqa_sample(options(hops, 5), folder.path());
+    hotpotqa::PrepareConfig config = test::hotpotqa_config(hotpotqa::Parity::repaired, 128, 64);
+    const hotpotqa::HotpotqaPreparation preparation(config, data::load_tokenizer(folder / "vocab.txt"));
+    std::set<std::int64_t> types;
+    for (const auto& raw : test::read_raw_records(folder / "train.json", data::RecordLayout::array)) {
+      const auto converted = preparation.convert(raw);
+      CHECK(test::fault_words(converted.faults).empty());
+      REQUIRE(converted.examples.size() == 1);
+      const data::Example& example = converted.examples[0];
+      const auto& ids = std::get<std::vector<std::int64_t>>(example.at("long_token_ids"));
+      CHECK(std::find(ids.begin(), ids.end(), 100) == ids.end());  // [UNK]
+      CHECK(ids.size() > 60);
+      types.insert(std::get<std::int64_t>(example.at("answer_types")));
+      const auto& facts = std::get<std::vector<std::int64_t>>(example.at("supporting_facts"));
+      // Each supported paragraph has three positive globals: itself, its title, its sentence.
+      CHECK(std::count(facts.begin(), facts.end(), 1) == 3 * hops);
+    }
+    CHECK(types == std::set<std::int64_t>{0, 1, 2});
+  }
+}
+
+TEST_CASE("the paragraph of the subject, or the one it names, answers", "[hotpotqa][sample]") {
+  for (const std::int64_t hops : {1, 2}) {
+    for (std::int64_t i = 0; i < 50; ++i) {
+      const HotpotqaSampleRecord record = hotpotqa_sample_record(options(hops), "train", i);
+      CAPTURE(hops, i, record.question);
+      REQUIRE(record.context.size() == static_cast<std::size_t>(4 * hops));
+      REQUIRE(record.supporting_facts.size() == static_cast<std::size_t>(hops));
+      const std::string subject = words_of(record.question).back();
+      std::string holder = subject;
+      if (hops == 2) {
+        const auto& [title, sentence] = record.supporting_facts[1];
+        REQUIRE(title == subject);
+        holder = words_of(sentences_of(record, title)[static_cast<std::size_t>(sentence)]).back();
+      }
+      const auto& [title, sentence] = record.supporting_facts[0];
+      CHECK(title == holder);
+      CHECK(words_of(sentences_of(record, title)[static_cast<std::size_t>(sentence)]).back() == record.answer);
+      // Every paragraph says as much: nothing but the name tells them apart.
+      for (const auto& [name, sentences] : record.context) {
+        CHECK(sentences.size() == record.context[0].second.size());
+        CHECK(sentences[0][0] != ' ');
+      }
+    }
+  }
+}
+
+TEST_CASE("half of the yes-no questions are answered by no, with a name that is there", "[hotpotqa][sample]") {
+  std::int64_t yes = 0, no = 0;
+  for (std::int64_t i = 0; i < 200; ++i) {
+    const HotpotqaSampleRecord record = hotpotqa_sample_record(options(1, 10), "dev", i);
+    const auto words = words_of(record.question);
+    REQUIRE((record.answer == "yes" || record.answer == "no"));
+    const auto& [title, sentence] = record.supporting_facts[0];
+    CHECK(words[1] == title);
+    const bool says = words_of(sentences_of(record, title)[static_cast<std::size_t>(sentence)]).back() == words.back();
+    CHECK(says == (record.answer == "yes"));
+    bool there = false;
+    for (const auto& [name, sentences] : record.context) {
+      for (const std::string& text : sentences) there = there || words_of(text).back() == words.back();
+    }
+    CHECK(there);
+    (says ? yes : no) += 1;
+  }
+  CHECK(yes > 70);
+  CHECK(no > 70);
+}
+
+TEST_CASE("HotpotQA sample options that cannot be meant are refused", "[hotpotqa][sample]") {
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const HotpotqaSampleOptions& o) {
+    CHECK_THROWS_AS(write_hotpotqa_sample(o, folder / "out"), UsageError);
+    CHECK(!std::filesystem::exists(folder / "out"));
+  };
+  HotpotqaSampleOptions o = options(1);
+  o.records = 0;
+  refused(o);
+  refused(options(3));
+  refused(options(1, 11));
+  o = options(1);
+  o.subjects = 1;
+  refused(o);
+  o = options(2);
+  o.long_tokens = 63;  // 8 + 8 paragraphs of 7
+  refused(o);
+  CHECK_THROWS_AS(write_hotpotqa_sample(options(1), "/proc/none"), Error);
+}
