@@ -54,14 +54,15 @@ void AttentionChecks::table_gradients(const RelativeTable& table, const Relative
   if (table.biases != nullptr) pointer("drel_bias", gradients.biases, table.labels * heads);
 }
 
-void AttentionChecks::forward_compute(ComputeType compute, const DropoutArgs& args) const {
+void AttentionChecks::forward_compute(Device device, ComputeType compute, const DropoutArgs& args) const {
   if (compute == ComputeType::int8) fail(op, "compute: expected fp32 or bf16, got int8");
-  if (compute == ComputeType::bf16 && args.rate > 0.0f) {
+  if (device == Device::cpu && compute == ComputeType::bf16 && args.rate > 0.0f) {
     fail(op, "compute: bf16 is for inference: expected no dropout, got a rate of {}", args.rate);
   }
 }
 
-void AttentionChecks::backward_compute(ComputeType compute) const {
+void AttentionChecks::backward_compute(Device device, ComputeType compute) const {
+  if (device == Device::cuda && compute == ComputeType::bf16) return;
   if (compute != ComputeType::fp32) fail(op, "compute: backward expects fp32, got {}", compute_type_name(compute));
 }
 
@@ -91,6 +92,14 @@ void AttentionChecks::scores(const TypeTiles& tiles, const TypeScoreGradients& s
   }
   alignment(tiles, scores.running);
   alignment(tiles, scores.gradient);
+}
+
+void fail_scores_out_of_range(const TypeTiles& tiles, const TypeScores& scores) {
+  const bool is_long = tiles.type == AttentionType::l2l || tiles.type == AttentionType::l2g;
+  fail(is_long ? "long_attention" : "global_attention",
+       "scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got a "
+       "larger one or one that is not a number (the model diverges; see its learning rate)",
+       attention_type_name(tiles.type), scores.layer, kScoreLimit);
 }
 
 }  // namespace etc::sparse

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/device.h"
 #include "sparse/attention_types.h"
 #include "sparse/visible_tiles.h"
 
@@ -25,11 +26,15 @@ struct AttentionChecks {
   void table(const RelativeTable& table, const TypeTiles& first, const TypeTiles& second) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
-  void forward_compute(ComputeType compute, const DropoutArgs& dropout) const;
-  void backward_compute(ComputeType compute) const;
+  // The cpu multiplies in bf16 only where nothing is trained; cuda does both.
+  void forward_compute(Device device, ComputeType compute, const DropoutArgs& dropout) const;
+  void backward_compute(Device device, ComputeType compute) const;
   void alignment(const TypeTiles& tiles, const void* pointer) const;
   void scores(const TypeTiles& tiles, const TypeScores& scores) const;
   void scores(const TypeTiles& tiles, const TypeScoreGradients& scores) const;
 };
+
+// A visible pair's score or running sum, made by a call with these scores, left the range of C or is not a number.
+[[noreturn]] void fail_scores_out_of_range(const TypeTiles& tiles, const TypeScores& scores);
 
 }  // namespace etc::sparse

@@ -40,7 +40,7 @@ void check_scratch_inputs(const GlobalAttentionInputs& in) {
 
 void global_attention_forward(Device device, const GlobalAttentionForward& args) {
   const AttentionChecks checks = check_inputs(args.inputs);
-  checks.forward_compute(args.inputs.compute, args.inputs.dropout);
+  checks.forward_compute(device, args.inputs.compute, args.inputs.dropout);
   const std::int64_t globals = args.inputs.q.rows;
   checks.rows("out", args.out, "U", globals);
   checks.pointer("lse", args.lse, args.inputs.heads * globals);
@@ -52,7 +52,7 @@ void global_attention_forward(Device device, const GlobalAttentionForward& args)
 
 void global_attention_backward(Device device, const GlobalAttentionBackward& args) {
   const AttentionChecks checks = check_inputs(args.inputs);
-  checks.backward_compute(args.inputs.compute);
+  checks.backward_compute(device, args.inputs.compute);
   const std::int64_t globals = args.inputs.q.rows, longs = args.inputs.lk.rows;
   checks.rows("out", args.out, "U", globals);
   checks.pointer("lse", args.lse, args.inputs.heads * globals);

@@ -20,7 +20,7 @@ struct GlobalAttentionInputs {
   RelativeTable relative;
   const GlobalTiles* tiles = nullptr;
   DropoutArgs dropout;
-  ComputeType compute = ComputeType::fp32;  // bf16: q, k, v, rel and p are rounded; forward without dropout only
+  ComputeType compute = ComputeType::fp32;  // bf16: products of rounded numbers (cpu: inference only)
 };
 
 struct GlobalAttentionForward {

@@ -37,7 +37,7 @@ void check_scratch_inputs(const LongAttentionInputs& in) {
 
 void long_attention_forward(Device device, const LongAttentionForward& args) {
   const AttentionChecks checks = check_inputs(args.inputs);
-  checks.forward_compute(args.inputs.compute, args.inputs.dropout);
+  checks.forward_compute(device, args.inputs.compute, args.inputs.dropout);
   const std::int64_t longs = args.inputs.q.rows;
   checks.rows("out", args.out, "T", longs);
   checks.pointer("lse", args.lse, args.inputs.heads * longs);
@@ -49,7 +49,7 @@ void long_attention_forward(Device device, const LongAttentionForward& args) {
 
 void long_attention_backward(Device device, const LongAttentionBackward& args) {
   const AttentionChecks checks = check_inputs(args.inputs);
-  checks.backward_compute(args.inputs.compute);
+  checks.backward_compute(device, args.inputs.compute);
   const std::int64_t longs = args.inputs.q.rows, globals = args.inputs.gk.rows;
   checks.rows("out", args.out, "T", longs);
   checks.pointer("lse", args.lse, args.inputs.heads * longs);

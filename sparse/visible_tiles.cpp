@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -182,8 +183,10 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
 
 TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vector<std::int64_t>& query_offsets,
                      const std::vector<std::int64_t>& key_offsets, const std::uint8_t* labels) {
+  static std::atomic<std::uint64_t> next_serial{1};
   TypeTiles tiles;
   tiles.type = type;
+  tiles.serial = next_serial++;
   tiles.radius = in.radius;
   tiles.query_offsets = query_offsets;
   tiles.key_offsets = key_offsets;

@@ -13,23 +13,14 @@
 
 #include "etc_core/base/buffer.h"
 #include "sparse/attention_types.h"
+#include "sparse/tile_run.h"
 
 namespace etc::sparse {
-
-inline constexpr int kGroup = 16;      // queries of a group: one AVX-512 vector, two of AVX2
-inline constexpr int kRunStep = 8;     // runs are whole steps; keys a step has beyond the last one are masked
-inline constexpr int kKeySplit = 512;  // runs of g2g and g2l never cross a multiple of this: the unit of splitting keys
-inline constexpr std::uint32_t kFirstMixed = 256;
-
-struct TileRun {
-  std::int64_t column = 0;     // of the first key, within the type
-  std::int32_t first_key = 0;  // counted from the example's first key
-  std::int32_t keys = 0;       // a multiple of kRunStep; may reach past the example's last key (masked there)
-};
 
 // One attention type of a batch.
 struct TypeTiles {
   AttentionType type = AttentionType::l2l;
+  std::uint64_t serial = 0;                 // no other tiles of this process have it: backends keep copies by it
   std::int64_t radius = 0;                  // l2l only
   std::vector<std::int64_t> query_offsets;  // [B+1]
   std::vector<std::int64_t> key_offsets;    // [B+1]

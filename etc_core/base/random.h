@@ -2,8 +2,8 @@
 // 1, 2, 3", SC 2011).
 //
 // A number is a pure function of a key and a counter: nothing is drawn "next", so recomputation, any thread count, any
-// batch neighbour and a resumed run see the same numbers. Header-only and C++17, because kernels of every backend use
-// it.
+// batch neighbour and a resumed run see the same numbers. Header-only, C++17 and constexpr, because kernels of every
+// backend use it.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace etc {
 using Philox4 = std::array<std::uint32_t, 4>;
 
 // Ten rounds on (counter, key).
-inline Philox4 philox(Philox4 counter, std::uint64_t key) {
+constexpr Philox4 philox(Philox4 counter, std::uint64_t key) {
   std::uint32_t k0 = static_cast<std::uint32_t>(key);
   std::uint32_t k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
@@ -29,12 +29,12 @@ inline Philox4 philox(Philox4 counter, std::uint64_t key) {
 }
 
 // [0, 1) on a grid of 2^-24.
-inline float uniform_from_bits(std::uint32_t bits) {
+constexpr float uniform_from_bits(std::uint32_t bits) {
   return static_cast<float>(bits >> 8) * 0x1p-24f;
 }
 
 // Mixes two words into a key (SplitMix64's finaliser), for deriving sub-streams.
-inline std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) {
+constexpr std::uint64_t mix_key(std::uint64_t a, std::uint64_t b) {
   std::uint64_t z = a + 0x9E3779B97F4A7C15ull * (b + 1);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
@@ -56,8 +56,8 @@ enum class DropoutSite : std::uint32_t {
 
 // Key of one dropout stream: (run seed, ordinal of the sample in the run, layer, site). Element numbers go into the
 // counter, see dropout_bits.
-inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t sample_ordinal, std::uint32_t layer,
-                                 DropoutSite site) {
+constexpr std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t sample_ordinal, std::uint32_t layer,
+                                    DropoutSite site) {
   return mix_key(mix_key(seed, sample_ordinal), (std::uint64_t{layer} << 32) | static_cast<std::uint32_t>(site));
 }
 
@@ -65,12 +65,12 @@ inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t sample_ordina
 // c mod 4 of the block with counter (c/4, b, a, 0). Attention: a = head, b = query, c = key, both counted within the
 // example (global_attention: keys [0, G) are g2g, keys [G, G+L) are g2l; long_attention: keys [0, L) are l2l, keys
 // [L, L+G) are l2g). Hidden states: a = 0, b = token within the example, c = column.
-inline Philox4 dropout_block(std::uint64_t key, std::uint32_t a, std::uint32_t b, std::uint32_t c_div_4) {
+constexpr Philox4 dropout_block(std::uint64_t key, std::uint32_t a, std::uint32_t b, std::uint32_t c_div_4) {
   return philox({c_div_4, b, a, 0}, key);
 }
 
 // An element is kept iff its bits are >= this threshold; kept values are multiplied by 1/(1-rate).
-inline std::uint32_t dropout_threshold(float rate) {
+constexpr std::uint32_t dropout_threshold(float rate) {
   const double t = static_cast<double>(rate) * 4294967296.0;
   return t >= 4294967295.0 ? 4294967295u : static_cast<std::uint32_t>(t);
 }

@@ -6,10 +6,9 @@
 
 #include "etc_core/base/device.h"
 #include "etc_core/base/kernel_slot.h"
+#include "etc_core/ops/activation_kind.h"
 
 namespace etc::ops {
-
-enum class Activation : int { linear, relu, tanh, gelu };
 
 // "gelu", "relu", "tanh", "linear" or "" in any case of letters; anything else is a UsageError naming the four.
 Activation activation_from_name(const std::string& name);

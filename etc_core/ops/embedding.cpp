@@ -1,5 +1,7 @@
 #include "etc_core/ops/embedding.h"
 
+#include <algorithm>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
 
@@ -7,6 +9,26 @@ namespace etc::ops {
 
 constinit KernelSlot<void(const EmbeddingForward&)> embedding_kernel{"embedding"};
 constinit KernelSlot<void(const EmbeddingBackward&)> embedding_backward_kernel{"embedding_backward"};
+
+namespace {
+
+// Names the first id outside the table. Whoever packs examples sees example and position, not the row of the batch.
+void check_ids(const EmbeddingForward& args, const EmbeddingTerm& term) {
+  if (term.table == nullptr) return;
+  const auto limit = static_cast<std::uint64_t>(term.limit);
+  for (std::int64_t row = 0; row < args.rows; ++row) {
+    if (static_cast<std::uint64_t>(static_cast<std::int64_t>(term.ids[row])) < limit) continue;
+    std::int64_t example = 0, first = 0;
+    if (args.offsets != nullptr) {
+      example = std::upper_bound(args.offsets, args.offsets + args.examples + 1, row) - args.offsets - 1;
+      first = args.offsets[example];
+    }
+    fail("embedding", "{}: example {}, position {}: expected an id from 0 to {}, got {}", term.name, example,
+         row - first, term.limit - 1, term.ids[row]);
+  }
+}
+
+}  // namespace
 
 void embedding(Device device, const EmbeddingForward& args) {
   constexpr const char* kWhere = "embedding";
@@ -21,6 +43,8 @@ void embedding(Device device, const EmbeddingForward& args) {
   if (args.offsets != nullptr && args.offsets[args.examples] != args.rows) {
     fail(kWhere, "offsets: expected the last to be M={}, got {}", args.rows, args.offsets[args.examples]);
   }
+  check_ids(args, args.tokens);
+  check_ids(args, args.positions);
   embedding_kernel(device, args);
 }
 

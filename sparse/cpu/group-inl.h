@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "sparse/attention_checks.h"
 #include "sparse/cpu/bf16_group-inl.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
@@ -167,7 +168,7 @@ HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const Ty
       logits_of_part<ScoreMode::read>(head, part, scores, scratch.table, s, max, bad);
       break;
   }
-  if (!hn::AllFalse(d, bad)) fail_out_of_range(part, scores);
+  if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(*part.tiles, scores);
 }
 
 // Dropout bits of a part's pairs.

@@ -267,14 +267,6 @@ inline TypeScoreGradients of_head(TypeScoreGradients scores, const TypeTiles& ti
   return scores;
 }
 
-[[noreturn]] inline void fail_out_of_range(const Part& part, const TypeScores& scores) {
-  const bool is_long = part.tiles->type == AttentionType::l2l || part.tiles->type == AttentionType::l2g;
-  fail(is_long ? "long_attention" : "global_attention",
-       "scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got a "
-       "larger one or one that is not a number (the model diverges; see its learning rate)",
-       attention_type_name(part.tiles->type), scores.layer, kScoreLimit);
-}
-
 // drel[r, head] += one slot's sums, drel_bias likewise.   vectors [labels, stride], biases [labels]
 inline void add_table_gradients(const float* vectors, const float* biases, std::int64_t stride, std::int64_t heads,
                                 std::int64_t head, std::int64_t head_size, std::int64_t labels,

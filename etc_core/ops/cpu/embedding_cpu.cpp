@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
@@ -15,22 +14,6 @@ constexpr std::int64_t kRows = 32;      // of a forward task
 constexpr std::int64_t kColumns = 256;  // of a backward task
 constexpr std::int64_t kSumBlock = 64;  // tokens summed before they are added to the total: keeps long sums accurate
 
-// Names the first id outside the table. Whoever packs examples sees example and position, not the row of the batch.
-void check_ids(const EmbeddingForward& args, const EmbeddingTerm& term) {
-  if (term.table == nullptr) return;
-  const auto limit = static_cast<std::uint64_t>(term.limit);
-  for (std::int64_t row = 0; row < args.rows; ++row) {
-    if (static_cast<std::uint64_t>(static_cast<std::int64_t>(term.ids[row])) < limit) continue;
-    std::int64_t example = 0, first = 0;
-    if (args.offsets != nullptr) {
-      example = std::upper_bound(args.offsets, args.offsets + args.examples + 1, row) - args.offsets - 1;
-      first = args.offsets[example];
-    }
-    fail("embedding", "{}: example {}, position {}: expected an id from 0 to {}, got {}", term.name, example,
-         row - first, term.limit - 1, term.ids[row]);
-  }
-}
-
 // Row of the term for `row`, or null when it contributes nothing.
 const float* term_row(const EmbeddingTerm& term, std::int64_t row, std::int64_t cols) {
   if (term.table == nullptr) return nullptr;
@@ -41,8 +24,6 @@ const float* term_row(const EmbeddingTerm& term, std::int64_t row, std::int64_t 
 }  // namespace
 
 void embedding(const EmbeddingForward& args) {
-  check_ids(args, args.tokens);
-  check_ids(args, args.positions);
   const std::int64_t cols = args.cols;
   parallel_for((args.rows + kRows - 1) / kRows, [&](std::int64_t task) {
     const std::int64_t end = std::min(args.rows, (task + 1) * kRows);
