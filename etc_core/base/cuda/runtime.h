@@ -1,0 +1,27 @@
+// The few things the CUDA backend asks of the runtime: memory on the device, copies, errors. Everything else in */cuda/
+// goes through this header, so the emulator can stand in for a device as a whole (tests/support/simt/runtime_simt.cpp).
+//
+// C++17: device code reads this header.
+#pragma once
+
+#include <cstdint>
+
+namespace etc::simt {
+
+// Throws Error with the runtime's words unless `status` is success: `where` is a kernel or what was being done.
+void check_cuda(const char* where, int status);
+
+// The stream everything is put on, as the runtime's handle.
+void* stream();
+
+// Device memory, aligned to 256 bytes, uninitialised. Throws Error with the ledger's table when there is none left.
+void* allocate(std::int64_t bytes);
+void release(void* memory);
+
+// In stream order; from pageable host memory, which may be reused when the call returns.
+void copy_to_device(void* to, const void* from, std::int64_t bytes);
+// Waits for everything on the stream before it.
+void copy_to_host(void* to, const void* from, std::int64_t bytes);
+void fill_zero(void* memory, std::int64_t bytes);
+
+}  // namespace etc::simt

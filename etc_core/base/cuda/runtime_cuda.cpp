@@ -1,0 +1,95 @@
+// runtime.h on CUDA. One device, one stream; memory from the driver's stream-ordered pool, which keeps what is given
+// back for the next call. Has not run on a device yet.
+#include <cuda_runtime.h>
+
+#include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/memory_ledger.h"
+
+namespace etc::simt {
+
+namespace {
+
+// The first use of the device: makes sure it is there and can do what the kernels need.
+cudaStream_t open_stream() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver) {
+    fail("cuda", "the driver is older than this build's toolkit (CUDA {}.{}): update it, or use --device cpu",
+         CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  }
+  if (status != cudaSuccess || count == 0) {
+    fail("cuda", "no device found ({}); use --device cpu", cudaGetErrorString(status));
+  }
+  cudaDeviceProp device{};
+  check_cuda("cuda: properties of device 0", cudaGetDeviceProperties(&device, 0));
+  if (device.major < 8) {
+    fail("cuda", "{} has compute capability {}.{}: expected at least 8.0, which has bf16 products (use --device cpu)",
+         device.name, device.major, device.minor);
+  }
+  cudaStream_t stream = nullptr;
+  check_cuda("cuda: stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  // Keep freed memory in the pool: giving it back to the driver waits for the device.
+  cudaMemPool_t pool = nullptr;
+  check_cuda("cuda: memory pool", cudaDeviceGetDefaultMemPool(&pool, 0));
+  std::uint64_t all = ~std::uint64_t{0};
+  check_cuda("cuda: memory pool", cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
+  return stream;
+}
+
+cudaStream_t opened() {
+  static const cudaStream_t stream = open_stream();
+  return stream;
+}
+
+}  // namespace
+
+void check_cuda(const char* where, int status) {
+  const auto error = static_cast<cudaError_t>(status);
+  if (error == cudaSuccess) return;
+  fail(where, "{} ({})", cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+void* stream() {
+  return opened();
+}
+
+void* allocate(std::int64_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMallocAsync(&memory, static_cast<std::size_t>(bytes), opened());
+  if (status == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());  // the device is fine
+    fail("memory",
+         "{} bytes of device memory are not to be had; in use:\n{}(shorter inputs or smaller batches need less)", bytes,
+         memory_ledger::table());
+  }
+  check_cuda("memory", status);
+  return memory;
+}
+
+void release(void* memory) {
+  // Not an error in a destructor: a lost device has already been reported by the call that lost it.
+  static_cast<void>(cudaFreeAsync(memory, opened()));
+}
+
+void copy_to_device(void* to, const void* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  check_cuda("copy to the device",
+             cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, opened()));
+  // From pageable memory the runtime has staged the source when it returns.
+}
+
+void copy_to_host(void* to, const void* from, std::int64_t bytes) {
+  if (bytes > 0) {
+    check_cuda("copy to the host",
+               cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, opened()));
+  }
+  check_cuda("waiting for the device", cudaStreamSynchronize(opened()));
+}
+
+void fill_zero(void* memory, std::int64_t bytes) {
+  if (bytes == 0) return;
+  check_cuda("fill", cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), opened()));
+}
+
+}  // namespace etc::simt

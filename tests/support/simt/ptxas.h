@@ -1,0 +1,28 @@
+// The compile-time gate: what ptxas says about kernels, read from `nvcc -Xptxas -v`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace etc::test {
+
+// One kernel on one architecture.
+struct KernelReport {
+  std::string name;  // mangled
+  std::string architecture;
+  int registers = 0;  // of a thread
+  int stack_bytes = 0, spill_stores = 0, spill_loads = 0, shared_bytes = 0;
+};
+
+// Reports in ptxas's output. Throws Error when a kernel's block is cut short.
+std::vector<KernelReport> parse_ptxas(const std::string& output);
+
+// nvcc's path: ETC_NVCC, else `nvcc` on the PATH; empty without one.
+std::string nvcc_path();
+
+// Compiles a source of the checkout for the architectures (such as "80") and throws away the code. Throws Error with
+// nvcc's output when it does not compile.
+std::vector<KernelReport> compile_with_nvcc(const std::string& source, const std::vector<std::string>& architectures);
+
+}  // namespace etc::test
