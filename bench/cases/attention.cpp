@@ -224,12 +224,12 @@ void* AttentionProblem::scratch(std::int64_t bytes) {
 void AttentionProblem::forward(const sparse::TypeScores& first, const sparse::TypeScores& second) {
   if (side == Side::long_side) {
     const auto inputs = long_inputs();
-    void* block = scratch(sparse::long_attention_forward_scratch_bytes(Device::cpu, inputs));
-    sparse::long_attention_forward(Device::cpu, {inputs, first, second, out.mutable_rows(), lse.data(), block});
+    void* block = scratch(sparse::long_attention_forward_scratch_bytes(device, inputs));
+    sparse::long_attention_forward(device, {inputs, first, second, out.mutable_rows(), lse.data(), block});
   } else {
     const auto inputs = global_inputs();
-    void* block = scratch(sparse::global_attention_forward_scratch_bytes(Device::cpu, inputs));
-    sparse::global_attention_forward(Device::cpu, {inputs, first, second, out.mutable_rows(), lse.data(), block});
+    void* block = scratch(sparse::global_attention_forward_scratch_bytes(device, inputs));
+    sparse::global_attention_forward(device, {inputs, first, second, out.mutable_rows(), lse.data(), block});
   }
 }
 
@@ -237,16 +237,16 @@ void AttentionProblem::backward(const sparse::TypeScoreGradients& first, const s
   const sparse::RelativeTableGradients tables{drel.data(), drel_bias.data()};
   if (side == Side::long_side) {
     const auto inputs = long_inputs();
-    void* block = scratch(sparse::long_attention_backward_scratch_bytes(Device::cpu, inputs));
-    sparse::long_attention_backward(Device::cpu, {inputs, first, second, out.rows(), lse.data(), dout.rows(),
-                                                  dq.mutable_rows(), dk[0].mutable_rows(), dv[0].mutable_rows(),
-                                                  dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
+    void* block = scratch(sparse::long_attention_backward_scratch_bytes(device, inputs));
+    sparse::long_attention_backward(
+        device, {inputs, first, second, out.rows(), lse.data(), dout.rows(), dq.mutable_rows(), dk[0].mutable_rows(),
+                 dv[0].mutable_rows(), dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
   } else {
     const auto inputs = global_inputs();
-    void* block = scratch(sparse::global_attention_backward_scratch_bytes(Device::cpu, inputs));
-    sparse::global_attention_backward(Device::cpu, {inputs, first, second, out.rows(), lse.data(), dout.rows(),
-                                                    dq.mutable_rows(), dk[0].mutable_rows(), dv[0].mutable_rows(),
-                                                    dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
+    void* block = scratch(sparse::global_attention_backward_scratch_bytes(device, inputs));
+    sparse::global_attention_backward(
+        device, {inputs, first, second, out.rows(), lse.data(), dout.rows(), dq.mutable_rows(), dk[0].mutable_rows(),
+                 dv[0].mutable_rows(), dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
   }
 }
 

@@ -92,6 +92,7 @@ class AttentionProblem {
   std::shared_ptr<const Structure> structure;
   Side side;
   std::uint32_t layer;
+  Device device = Device::cpu;         // where the operators run
   std::vector<std::int64_t> ordinals;  // [B]
   RowBuffer q, k[2], v[2], dout;
   RowBuffer out, dq, dk[2], dv[2];

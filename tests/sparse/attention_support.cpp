@@ -103,6 +103,42 @@ void drop_masked(const reference::Attention& a, int t, std::int64_t heads, refer
 
 }  // namespace
 
+// {name, lengths, globals, radius, N, D, R, labels, magnitude, dropout, padding, seed}
+const std::vector<AttentionCase>& attention_cases() {
+  static const std::vector<AttentionCase> all = {
+      {"one token, no globals", {1}, {0}, 3, 2, 8, 0, Labels::none},
+      {"one token each", {1}, {1}, 5, 1, 4, 6, Labels::document},
+      {"one-token examples", {1, 1, 1}, {1, 2, 0}, 2, 2, 6, 8, Labels::document, 1.0f, 0.0f, 3},
+      {"shorter than the radius", {5}, {3}, 9, 2, 10, 9, Labels::document},
+      {"no globals", {70}, {0}, 7, 2, 16, 12, Labels::document},
+      {"no long tokens", {0}, {20}, 4, 2, 16, 12, Labels::document},
+      {"an example without anything", {9, 0, 5}, {4, 0, 3}, 3, 2, 8, 8, Labels::document},
+      {"window covers the input", {40}, {6}, 64, 2, 16, 32, Labels::document},
+      {"no labels", {90}, {10}, 12, 2, 32, 0, Labels::none},
+      {"labels only mask", {60}, {12}, 9, 2, 16, 0, Labels::scattered},
+      {"document, D = 64", {130}, {23}, 20, 2, 64, 32, Labels::document},
+      {"hard g2l", {200}, {20}, 12, 1, 16, 12, Labels::hard},
+      {"scattered masks and labels", {75, 33}, {17, 40}, 11, 2, 16, 32, Labels::scattered, 1.0f, 0.0f, 7},
+      {"three examples of very different length", {150, 3, 40}, {9, 33, 1}, 8, 2, 24, 14, Labels::scattered},
+      {"D = 1", {37}, {5}, 4, 2, 1, 7, Labels::scattered},
+      {"D = 2", {37}, {5}, 4, 2, 2, 7, Labels::scattered},
+      {"D = 6", {37}, {5}, 4, 3, 6, 9, Labels::scattered, 1.0f, 0.0f, 1},
+      {"D = 10", {37}, {5}, 4, 2, 10, 9, Labels::scattered},
+      {"D = 80", {50}, {7}, 6, 1, 80, 9, Labels::document},
+      {"R odd and large", {60}, {20}, 30, 1, 16, 57, Labels::scattered},
+      {"R of 255", {40}, {9}, 12, 1, 8, 255, Labels::scattered},
+      {"radius 0", {30}, {4}, 0, 1, 8, 5, Labels::document},
+      {"several segments", {1200}, {5}, 9, 1, 4, 8, Labels::document},
+      {"radius beyond a segment", {1100}, {2}, 600, 1, 2, 8, Labels::document},
+      {"several key splits", {1100}, {18}, 2, 1, 4, 8, Labels::hard},
+      {"scores near 88", {64}, {8}, 10, 1, 16, 8, Labels::scattered, 5.0f},
+      {"tiny scores", {64}, {8}, 10, 1, 16, 8, Labels::scattered, 1e-3f},
+      {"dropout", {60, 21}, {13, 6}, 7, 2, 16, 9, Labels::scattered, 1.0f, 0.3f},
+      {"dropout without labels", {45}, {10}, 5, 2, 8, 0, Labels::none, 1.0f, 0.1f},
+  };
+  return all;
+}
+
 std::string describe(const AttentionCase& c, Side side) {
   return fmt::format("{} ({})", c.name, side == Side::long_side ? "long_attention" : "global_attention");
 }
@@ -186,6 +222,23 @@ void backward_layer(sparse::ScoreState& state, AttentionProblem& problem) {
   }
 }
 
+// Products in bf16, of inputs that are rounded before: they are exact, and the reference sees the same numbers.
+void multiply_in_bf16(AttentionProblem& problem) {
+  problem.setup.compute = ComputeType::bf16;
+  for (bench::RowBuffer* rows :
+       {&problem.q, &problem.k[0], &problem.k[1], &problem.v[0], &problem.v[1], &problem.dout}) {
+    for (std::int64_t r = 0; r < rows->count; ++r) {
+      for (std::int64_t c = 0; c < rows->width; ++c) {
+        float& value = rows->values[r * rows->stride + c];
+        std::uint32_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        bits = (bits + 0x8000u) & 0xffff0000u;
+        std::memcpy(&value, &bits, sizeof bits);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 StackResult run_stack(const Stack& stack) {
@@ -195,6 +248,8 @@ StackResult run_stack(const Stack& stack) {
   for (std::int64_t l = 0; l < stack.layers; ++l) {
     result.layers.push_back(std::make_unique<AttentionProblem>(stack.attention_case, result.structure, stack.side,
                                                                static_cast<std::uint32_t>(l)));
+    result.layers.back()->device = stack.device;
+    if (stack.bf16) multiply_in_bf16(*result.layers.back());
     forward_layer(state, *result.layers.back(), false);
     result.running.emplace_back();
     for (int t = 0; t < 2; ++t) {
@@ -226,6 +281,8 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
   std::vector<reference::Attention> attentions;
   std::vector<reference::Result> forwards;
   double error = 0.0;  // of a score or running sum, after each layer
+  // Probabilities (and gradients of scores) are rounded to bf16 before they are multiplied.
+  const double rounding = stack.bf16 ? 0x1p-8 : 0.0;
   std::vector<double> errors;
   Comparison comparison{describe(stack.attention_case, stack.side), ""};
   for (std::size_t l = 0; l < result.layers.size(); ++l) {
@@ -248,7 +305,7 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
     const double p_error = 2.0 * error + (columns + 8.0) * kUnit;
     const double values = std::max(largest(a.types[0].v), largest(a.types[1].v)) / (1.0 - stack.attention_case.dropout);
     comparison.where = fmt::format("{}, layer {}", describe(stack.attention_case, stack.side), l);
-    comparison.check("out", doubles(problem.out), expected.out, p_error * values);
+    comparison.check("out", doubles(problem.out), expected.out, (p_error + rounding) * values);
     comparison.check("lse", doubles(problem.lse), expected.lse, p_error + 4.0 * kUnit * 100.0);
     for (int t = 0; t < 2; ++t) {
       if (!a.types[t].carries) continue;
@@ -270,7 +327,7 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
     // their number of terms; dC carries the errors of the layers above.
     const double terms = static_cast<double>(problem.q.count + problem.k[1].count + 3 * problem.setup.head_size);
     const double relative =
-        4.0 * errors.back() * static_cast<double>(result.layers.size() - l) + (terms + 32.0) * kUnit;
+        4.0 * errors.back() * static_cast<double>(result.layers.size() - l) + (terms + 32.0) * kUnit + 2.0 * rounding;
     comparison.where = fmt::format("{}, layer {}", describe(stack.attention_case, stack.side), l);
     comparison.check("dq", doubles(problem.dq), g.dq, relative * largest(g.dq_mass));
     for (int t = 0; t < 2; ++t) {

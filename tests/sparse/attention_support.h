@@ -19,6 +19,9 @@ using bench::Labels;
 using bench::Side;
 using bench::Structure;
 
+// Shapes and structures that break careless kernels; every backend runs them.
+const std::vector<AttentionCase>& attention_cases();
+
 std::string describe(const AttentionCase& attention_case, Side side);
 
 // The problem's inputs in double. Dropout bits come from etc_core/base/random.h, whose promise kernels must keep.
@@ -32,6 +35,8 @@ struct Stack {
   std::array<bool, sparse::kAttentionTypes> types{};
   bool running_mean = false;
   bool recompute = false;  // run every layer's forward again, in mode read, right before its backward
+  Device device = Device::cpu;
+  bool bf16 = false;  // products are of bf16: inputs are rounded to it, tolerances allow for rounded probabilities
 };
 
 // What the operators gave, layer by layer.

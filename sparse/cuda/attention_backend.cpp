@@ -1,0 +1,95 @@
+#include "sparse/cuda/attention_backend.h"
+
+#include "sparse/attention_checks.h"
+#include "sparse/cuda/attention_plan.h"
+#include "sparse/cuda/backend_support.h"
+#include "sparse/cuda/launch.h"
+
+namespace etc::sparse::cuda {
+
+namespace {
+
+// What a forward call keeps in scratch.
+struct ForwardScratch {
+  CommonScratch common;
+  Span<float> slots;
+
+  ForwardScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan) : common(carver, in, plan) {
+    slots = carver.take<float>(plan.query_slots * in.heads * kBlockQueries * (in.head_size + 2));
+  }
+};
+
+template <typename Element>
+void forward_with(const Forward& args, const DevicePlan& plan, const ForwardScratch& scratch) {
+  ForwardParams<Element> params;
+  params.sizes = sizes_of(args.inputs);
+  params.work = work_of(args.inputs, plan);
+  params.q = operand<Element>(args.inputs, args.inputs.q, scratch.common.q);
+  for (int t = 0; t < 2; ++t) {
+    params.k[t] = operand<Element>(args.inputs, args.inputs.k[t], scratch.common.k[t]);
+    params.v[t] = operand<Element>(args.inputs, args.inputs.v[t], scratch.common.v[t]);
+  }
+  params.table = simt::read_only(scratch.common.table);
+  params.dropout = dropout_view(args.inputs, scratch.common);
+  for (int t = 0; t < 2; ++t) {
+    params.scores[t].mode = args.scores[t].mode;
+    params.scores[t].logit_scale = args.scores[t].logit_scale;
+    params.scores[t].running = {args.scores[t].running, args.inputs.heads * plan.work.types[t].columns * kGroup};
+  }
+  params.out = output_of(args.out, args.inputs);
+  params.lse = {args.lse, args.inputs.heads * args.inputs.q.rows};
+  params.slots = scratch.slots;
+  params.range = scratch.common.range;
+  launch_forward(params, simt::stream());
+}
+
+// Scores out of the range of C are an error of the call that made them.
+void check_range(const Forward& args, const CommonScratch& scratch) {
+  const auto makes = [&](int t) {
+    const ScoreMode mode = args.scores[t].mode;
+    return mode != ScoreMode::none && mode != ScoreMode::read;
+  };
+  if (!makes(0) && !makes(1)) return;
+  std::int32_t out_of_range[2];
+  simt::copy_to_host(out_of_range, scratch.range.data, sizeof out_of_range);
+  for (int t = 0; t < 2; ++t) {
+    if (out_of_range[t] != 0) fail_scores_out_of_range(*args.inputs.tiles[t], args.scores[t]);
+  }
+}
+
+}  // namespace
+
+void forward(const Forward& args) {
+  const Inputs& in = args.inputs;
+  check_head_size(in);
+  if (in.q.rows == 0) return;
+  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+  simt::Carver carver(args.scratch);
+  const ForwardScratch scratch(carver, in, *plan);
+  prepare(in, *plan, scratch.common);
+  if (uses_bf16(in)) {
+    forward_with<std::uint32_t>(args, *plan, scratch);
+  } else {
+    forward_with<float>(args, *plan, scratch);
+  }
+  if (plan->query_slots > 0) {
+    const float kept_scale = dropout_view(in, scratch.common).kept_scale;
+    launch_combine({sizes_of(in),
+                    plan->work.split_queries,
+                    simt::read_only(scratch.slots),
+                    kept_scale,
+                    output_of(args.out, in),
+                    {args.lse, in.heads * in.q.rows}},
+                   simt::stream());
+  }
+  check_range(args, scratch.common);
+}
+
+std::int64_t forward_scratch_bytes(const Inputs& in) {
+  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+  simt::Carver counter(nullptr);
+  const ForwardScratch scratch(counter, in, *plan);
+  return counter.used();
+}
+
+}  // namespace etc::sparse::cuda

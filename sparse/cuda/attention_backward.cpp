@@ -1,0 +1,124 @@
+// Backward of both operators: scratch, and the order of the kernels.
+#include "sparse/cuda/attention_backend.h"
+#include "sparse/cuda/attention_plan.h"
+#include "sparse/cuda/backend_support.h"
+#include "sparse/cuda/launch.h"
+
+namespace etc::sparse::cuda {
+
+namespace {
+
+// What a backward call keeps in scratch.
+struct BackwardScratch {
+  CommonScratch common;
+  Span<std::uint32_t> dout;  // bf16
+  Span<float> delta;         // [N, queries]
+  Span<float> dtable;        // [N, queries, R]
+  Span<float> partial;       // of the tables
+  Span<float> query_slots, key_slots;
+
+  BackwardScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan) : common(carver, in, plan) {
+    const std::int64_t queries = in.tiles[0]->queries(), size = in.head_size;
+    const std::int64_t labels = in.relative.vectors == nullptr ? 0 : in.relative.labels;
+    dout = carver.take<std::uint32_t>(converted_words(queries, in));
+    delta = carver.take<float>(in.heads * queries);
+    dtable = carver.take<float>(in.heads * queries * labels);
+    partial = carver.take<float>(relative_parts(queries) * in.heads * labels * (size + 1));
+    query_slots = carver.take<float>(plan.query_slots * in.heads * kBlockQueries * (size + labels));
+    key_slots = carver.take<float>(plan.key_slots * in.heads * kTileKeys * 2 * size);
+  }
+};
+
+template <typename Element>
+void gradients_with(const Backward& args, const DevicePlan& plan, const BackwardScratch& scratch) {
+  const Inputs& in = args.inputs;
+  BackwardParams<Element> params;
+  params.sizes = sizes_of(in);
+  params.work = work_of(in, plan);
+  params.q = operand<Element>(in, in.q, scratch.common.q);
+  params.dout = operand<Element>(in, args.dout, scratch.dout);
+  for (int t = 0; t < 2; ++t) {
+    params.k[t] = operand<Element>(in, in.k[t], scratch.common.k[t]);
+    params.v[t] = operand<Element>(in, in.v[t], scratch.common.v[t]);
+    params.dk[t] = output_of(args.dk[t], in);
+    params.dv[t] = output_of(args.dv[t], in);
+    const TypeScoreGradients& scores = args.scores[t];
+    const std::int64_t elements = in.heads * plan.work.types[t].columns * kGroup;
+    params.scores[t].gradient_mode = scores.mode;
+    params.scores[t].rewind = scores.mode != ScoreGradientMode::none && scores.rewind;
+    params.scores[t].logit_scale = scores.logit_scale;
+    params.scores[t].running = {scores.running, elements};
+    params.scores[t].gradient = {scores.gradient, elements};
+  }
+  params.table = simt::read_only(scratch.common.table);
+  params.dropout = dropout_view(in, scratch.common);
+  params.lse = {args.lse, in.heads * in.q.rows};
+  params.delta = simt::read_only(scratch.delta);
+  params.dq = output_of(args.dq, in);
+  params.dtable = scratch.dtable;
+  params.query_slots = scratch.query_slots;
+  params.key_slots = scratch.key_slots;
+  launch_backward(params, simt::stream());
+}
+
+// From dtable to dq and the tables.
+void relative_gradients(const Backward& args, const BackwardScratch& scratch) {
+  const Inputs& in = args.inputs;
+  const AttentionSizes sizes = sizes_of(in);
+  const std::int64_t width = in.relative.labels * in.heads;
+  launch_relative({sizes,
+                   operand_of(in.q, in),
+                   {in.relative.vectors, width * in.head_size},
+                   simt::read_only(scratch.dtable),
+                   output_of(args.dq, in),
+                   scratch.partial},
+                  simt::stream());
+  launch_table_sum({sizes,
+                    simt::read_only(scratch.partial),
+                    relative_parts(sizes.queries),
+                    {args.drelative.vectors, width * in.head_size},
+                    {args.drelative.biases, args.drelative.biases == nullptr ? 0 : width}},
+                   simt::stream());
+}
+
+}  // namespace
+
+void backward(const Backward& args) {
+  const Inputs& in = args.inputs;
+  check_head_size(in);
+  if (in.q.rows == 0 && in.k[1].rows == 0) return;
+  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+  simt::Carver carver(args.scratch);
+  const BackwardScratch scratch(carver, in, *plan);
+  prepare(in, *plan, scratch.common);
+  launch_delta({sizes_of(in), operand_of(args.out, in), operand_of(args.dout, in), scratch.delta}, simt::stream());
+  if (uses_bf16(in)) {
+    convert(args.dout, in, scratch.dout);
+    gradients_with<std::uint32_t>(args, *plan, scratch);
+  } else {
+    gradients_with<float>(args, *plan, scratch);
+  }
+  if (plan->key_slots > 0) {
+    launch_sum_keys({sizes_of(in),
+                     plan->work.split_keys,
+                     simt::read_only(scratch.key_slots),
+                     {output_of(args.dk[0], in), output_of(args.dk[1], in)},
+                     {output_of(args.dv[0], in), output_of(args.dv[1], in)}},
+                    simt::stream());
+  }
+  if (plan->query_slots > 0) {
+    launch_sum_queries({sizes_of(in), plan->work.split_queries, simt::read_only(scratch.query_slots),
+                        output_of(args.dq, in), scratch.dtable},
+                       simt::stream());
+  }
+  if (in.relative.vectors != nullptr && in.q.rows > 0) relative_gradients(args, scratch);
+}
+
+std::int64_t backward_scratch_bytes(const Inputs& in) {
+  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+  simt::Carver counter(nullptr);
+  const BackwardScratch scratch(counter, in, *plan);
+  return counter.used();
+}
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,233 @@
+// What the attention kernels are given: views of a batch's tiles on the device, the work list, operands.
+//
+// One set of kernels serves both operators. Type 0 is l2l or g2g, type 1 is l2g or g2l; what differs (which keys a
+// query sees, whether its keys are split) is in the work list the host makes (attention_plan.h).
+//
+// C++17: host and device read this header.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/cuda/span.h"
+#include "sparse/attention_types.h"
+#include "sparse/tile_run.h"
+
+namespace etc::sparse::cuda {
+
+using simt::Span;
+
+inline constexpr int kWarpsPerBlock = 4;  // one group of queries each
+inline constexpr int kBlockThreads = 32 * kWarpsPerBlock;
+inline constexpr int kBlockQueries = kGroup * kWarpsPerBlock;
+inline constexpr int kTileKeys = 64;                      // steps that start within are of one key tile
+inline constexpr int kTileRows = kTileKeys + kRunStep;    // the last step may start at the last key
+inline constexpr int kTileSteps = kTileKeys / kRunStep;   // of one group, at most
+inline constexpr int kSplitTiles = 8;                     // key tiles of one split of a global query's keys
+inline constexpr int kSplitEntries = 8 * kWarpsPerBlock;  // groups of queries of one split of a key tile
+inline constexpr int kTableStride = 20;                   // floats per label in shared memory: no bank twice
+inline constexpr int kRelativeRows = 128;                 // queries of one partial sum of the tables' gradients
+
+// One attention type of the batch, on the device (TypeTiles of visible_tiles.h).
+struct TypeView {
+  Span<const std::int64_t> run_offsets;
+  Span<const TileRun> runs;
+  Span<const std::uint16_t> visible;
+  Span<const std::uint32_t> label;  // empty: no relative term
+  Span<const std::uint8_t> mixed;
+  std::int64_t columns = 0;
+};
+
+// A place in a group's runs: run (absolute) and key within it.
+struct Cursor {
+  std::int32_t run = 0, key = 0;
+};
+
+// Keys [first_key, first_key + kTileKeys) of one type, as far as steps start there.
+struct KeyTile {
+  std::int32_t type = 0, first_key = 0;
+};
+
+// The work of one block: up to kWarpsPerBlock groups of one example over some of the key tiles they see.
+struct QueryItem {
+  std::int64_t query_row = 0;        // of the first query
+  std::int64_t key_row[2] = {0, 0};  // of the example's first key, per type
+  std::int32_t keys[2] = {0, 0};     // of the example
+  std::int32_t example = 0, first_query = 0, queries = 0, first_group = 0, groups = 0;
+  std::int32_t tile_begin = 0, tile_end = 0;
+  std::int32_t slot = -1;  // where the partial result goes; -1: this item has all its queries see
+};
+
+// The items of the same queries, to be combined in order.
+struct SplitQueries {
+  std::int64_t query_row = 0;
+  std::int32_t queries = 0, first_slot = 0, slots = 0, unused = 0;
+};
+
+// Backward: the work of one block on kTileKeys keys of one type, seen by some groups.
+struct KeyItem {
+  std::int64_t key_row = 0;                                     // of the first key
+  std::int64_t query_row = 0;                                   // of the example's first query
+  std::int32_t type = 0, example = 0, first_key = 0, keys = 0;  // keys: valid ones
+  std::int32_t first_group = 0, queries = 0;                    // of the example
+  std::int32_t example_keys[2] = {0, 0};
+  std::int32_t entry_begin = 0, entry_end = 0;
+  std::int32_t slot = -1, unused = 0;
+};
+
+struct KeyEntry {
+  std::int32_t group = 0;  // absolute
+  Cursor cursor;
+};
+
+struct SplitKeys {
+  std::int64_t key_row = 0;
+  std::int32_t type = 0, keys = 0, first_slot = 0, slots = 0;
+};
+
+// The rows of one tensor, whatever their layout: head h of row t begins at h*head_stride + t*row_stride.
+// Element: float, or two bf16 in a word.
+template <typename Element>
+struct Operand {
+  Span<const Element> values;
+  std::int64_t head_stride = 0, row_stride = 0;
+};
+
+struct Output {
+  Span<float> values;
+  std::int64_t row_stride = 0;
+};
+
+// Running scores of one type, forward and backward in one.
+struct ScoreView {
+  ScoreMode mode = ScoreMode::none;                           // forward
+  ScoreGradientMode gradient_mode = ScoreGradientMode::none;  // backward
+  bool rewind = false;
+  float logit_scale = 1.0f;
+  Span<std::int32_t> running;
+  Span<float> gradient;
+};
+
+struct DropoutView {
+  Span<const std::uint64_t> keys;  // [B] streams; empty: no dropout
+  std::uint32_t threshold = 0;
+  float kept_scale = 1.0f;
+};
+
+// What all attention kernels are given.
+struct AttentionSizes {
+  std::int64_t heads = 0, queries = 0;  // N, rows of q
+  int head_size = 0;                    // D
+  int labels = 0;                       // R; 0: no relative term
+  float scale = 1.0f;                   // 1/sqrt(D)
+  // What fits into a block's shared memory, decided at launch.
+  int shared_labels = 0;  // R, or 0: relative terms (and their gradients) stay in global memory
+  int buffers = 2;        // key tiles in shared memory: 2, or 1 without copying ahead
+};
+
+struct WorkList {
+  TypeView types[2];
+  Span<const QueryItem> items;
+  Span<const KeyTile> tiles;
+  Span<const Cursor> cursors;  // [tiles, kWarpsPerBlock]: where each warp's group begins
+  Span<const SplitQueries> split_queries;
+  Span<const KeyItem> key_items;
+  Span<const KeyEntry> key_entries;
+  Span<const SplitKeys> split_keys;
+};
+
+template <typename Element>
+struct ForwardParams {
+  AttentionSizes sizes;
+  WorkList work;
+  Operand<Element> q, k[2], v[2];
+  Span<const float> table;  // [N, groups, R, kGroup]: relative terms, scaled
+  ScoreView scores[2];
+  DropoutView dropout;
+  Output out;
+  Span<float> lse;           // [N, queries]
+  Span<float> slots;         // [slots, N, kBlockQueries, D + 2]: partial outputs, maximum, sum
+  Span<std::int32_t> range;  // [2]: 1 + layer… raised to 1 where a type's score leaves the range of C
+};
+
+// Rows as bf16, padded with zeros: [N, rows, width] from [rows, N, D].
+struct ConvertParams {
+  Operand<float> from;
+  Span<std::uint32_t> to;
+  std::int64_t heads = 0, rows = 0;
+  int head_size = 0, width = 0;
+};
+
+// table[n][g][r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)
+struct TableParams {
+  AttentionSizes sizes;
+  Operand<float> q;
+  Span<const float> rel, rel_bias;      // [R, N, D], [R, N]; rel_bias may be empty
+  Span<const std::int64_t> group_rows;  // [groups + 1]: first query of each group; the last may be short
+  Span<const std::int32_t> group_sizes;
+  Span<float> table;
+};
+
+struct CombineParams {
+  AttentionSizes sizes;
+  Span<const SplitQueries> split_queries;
+  Span<const float> slots;
+  float kept_scale = 1.0f;
+  Output out;
+  Span<float> lse;
+};
+
+template <typename Element>
+struct BackwardParams {
+  AttentionSizes sizes;
+  WorkList work;
+  Operand<Element> q, dout, k[2], v[2];
+  Span<const float> table;  // [N, groups, R, kGroup]
+  ScoreView scores[2];
+  DropoutView dropout;
+  Span<const float> lse, delta;  // [N, queries]
+  Output dq, dk[2], dv[2];
+  Span<float> dtable;       // [N, queries, R] =: sums of dC/sqrt(D) over the keys with each label
+  Span<float> query_slots;  // [slots, N, kBlockQueries, D + R]: partial dq and dtable
+  Span<float> key_slots;    // [slots, N, kTileKeys, 2 D]: partial dk and dv
+};
+
+// delta[n][t] = dout_t·out_t of head n
+struct DeltaParams {
+  AttentionSizes sizes;
+  Operand<float> out, dout;
+  Span<float> delta;
+};
+
+struct SumQueriesParams {
+  AttentionSizes sizes;
+  Span<const SplitQueries> split_queries;
+  Span<const float> slots;
+  Output dq;
+  Span<float> dtable;
+};
+
+struct SumKeysParams {
+  AttentionSizes sizes;
+  Span<const SplitKeys> split_keys;
+  Span<const float> slots;
+  Output dk[2], dv[2];
+};
+
+// What the relative terms give back to queries and tables.
+struct RelativeParams {
+  AttentionSizes sizes;
+  Operand<float> q;
+  Span<const float> rel;     // [R, N, D]
+  Span<const float> dtable;  // [N, queries, R]
+  Output dq;                 // += dtable·rel
+  Span<float> partial;       // [parts, N, R, D + 1] =: sums over kRelativeRows queries of dtable·q, and of dtable
+};
+
+struct TableSumParams {
+  AttentionSizes sizes;
+  Span<const float> partial;
+  std::int64_t parts = 0;
+  Span<float> drel, drel_bias;  // += [R, N, D], [R, N]; drel_bias may be empty
+};
+
+}  // namespace etc::sparse::cuda

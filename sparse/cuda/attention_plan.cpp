@@ -1,0 +1,225 @@
+#include "sparse/cuda/attention_plan.h"
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+namespace etc::sparse::cuda {
+
+namespace {
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+std::int32_t narrow(std::int64_t i) {
+  return static_cast<std::int32_t>(i);
+}
+
+constexpr std::int32_t kNoKey = std::numeric_limits<std::int32_t>::max();
+
+// Walks the steps of one group.
+class StepWalk {
+ public:
+  StepWalk(const TypeTiles& tiles, std::int64_t group)
+      : tiles_(&tiles), end_(tiles.run_offsets[group + 1]), cursor_{narrow(tiles.run_offsets[group]), 0} {}
+  // First key of the step, kNoKey at the end.
+  std::int32_t key() const { return cursor_.run < end_ ? tiles_->runs[cursor_.run].first_key + cursor_.key : kNoKey; }
+  Cursor cursor() const { return cursor_; }
+  void next() {
+    cursor_.key += kRunStep;
+    if (cursor_.key >= tiles_->runs[cursor_.run].keys) cursor_ = {cursor_.run + 1, 0};
+  }
+
+ private:
+  const TypeTiles* tiles_;
+  std::int64_t end_;
+  Cursor cursor_;
+};
+
+// Appends the key tiles of one type that groups [first, first + count) see: each begins at the first key not yet
+// covered, so stretches nobody sees cost nothing.
+void add_tiles(const TypeTiles& tiles, int type, std::int64_t first, std::int64_t count, HostPlan& plan) {
+  std::vector<StepWalk> walks;
+  for (std::int64_t w = 0; w < count; ++w) walks.emplace_back(tiles, first + w);
+  while (true) {
+    KeyTile tile;
+    tile.type = type;
+    tile.first_key = kNoKey;
+    for (const StepWalk& walk : walks) tile.first_key = std::min(tile.first_key, walk.key());
+    if (tile.first_key == kNoKey) return;
+    for (StepWalk& walk : walks) {
+      plan.cursors.push_back(walk.cursor());
+      while (walk.key() != kNoKey && walk.key() < tile.first_key + kTileKeys) walk.next();
+    }
+    plan.tiles.push_back(tile);
+    plan.cursors.resize(plan.tiles.size() * kWarpsPerBlock);
+  }
+}
+
+void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool split_keys, HostPlan& plan) {
+  const std::int64_t first_row = types[0]->query_offsets[at(b)];
+  const std::int64_t queries = types[0]->query_offsets[at(b + 1)] - first_row;
+  const std::int64_t first_group = types[0]->group_offsets[at(b)];
+  for (std::int64_t q = 0; q < queries; q += kBlockQueries) {
+    QueryItem item;
+    item.query_row = first_row + q;
+    item.example = narrow(b);
+    item.first_query = narrow(q);
+    item.queries = narrow(std::min<std::int64_t>(kBlockQueries, queries - q));
+    item.first_group = narrow(first_group + q / kGroup);
+    item.groups = (item.queries + kGroup - 1) / kGroup;
+    const std::int64_t tile_begin = static_cast<std::int64_t>(plan.tiles.size());
+    for (int t = 0; t < 2; ++t) {
+      item.key_row[t] = types[t]->key_offsets[at(b)];
+      item.keys[t] = narrow(types[t]->key_offsets[at(b + 1)] - item.key_row[t]);
+      add_tiles(*types[t], t, item.first_group, item.groups, plan);
+    }
+    const std::int64_t tile_end = static_cast<std::int64_t>(plan.tiles.size());
+    const bool split = split_keys && tile_end - tile_begin > kSplitTiles;
+    if (!split) {
+      item.tile_begin = narrow(tile_begin);
+      item.tile_end = narrow(tile_end);
+      plan.items.push_back(item);
+      continue;
+    }
+    SplitQueries whole{item.query_row, item.queries, narrow(plan.query_slots), 0, 0};
+    for (std::int64_t n = tile_begin; n < tile_end; n += kSplitTiles, ++whole.slots) {
+      item.tile_begin = narrow(n);
+      item.tile_end = narrow(std::min<std::int64_t>(tile_end, n + kSplitTiles));
+      item.slot = narrow(plan.query_slots++);
+      plan.items.push_back(item);
+    }
+    plan.split_queries.push_back(whole);
+  }
+}
+
+void add_key_items(const TypeTiles* const (&types)[2], int t, std::int64_t b, HostPlan& plan) {
+  const TypeTiles& tiles = *types[t];
+  const std::int64_t keys = tiles.key_offsets[at(b + 1)] - tiles.key_offsets[at(b)];
+  std::vector<std::vector<KeyEntry>> entries(at((keys + kTileKeys - 1) / kTileKeys));
+  for (std::int64_t group = tiles.group_offsets[at(b)]; group < tiles.group_offsets[at(b + 1)]; ++group) {
+    for (StepWalk walk(tiles, group); walk.key() != kNoKey; walk.next()) {
+      // A step may reach into the next tile, but not past the last key.
+      const std::int64_t last = std::min<std::int64_t>(walk.key() + kRunStep, keys) - 1;
+      for (std::int64_t n = walk.key() / kTileKeys; n <= last / kTileKeys; ++n) {
+        auto& list = entries[at(n)];
+        if (list.empty() || list.back().group != group) list.push_back({narrow(group), walk.cursor()});
+      }
+    }
+  }
+  KeyItem item;
+  item.type = t;
+  item.example = narrow(b);
+  item.query_row = tiles.query_offsets[at(b)];
+  item.queries = narrow(tiles.query_offsets[at(b + 1)] - item.query_row);
+  item.first_group = narrow(tiles.group_offsets[at(b)]);
+  for (int other = 0; other < 2; ++other) {
+    item.example_keys[other] = narrow(types[other]->key_offsets[at(b + 1)] - types[other]->key_offsets[at(b)]);
+  }
+  for (std::size_t n = 0; n < entries.size(); ++n) {
+    item.first_key = narrow(static_cast<std::int64_t>(n) * kTileKeys);
+    item.key_row = tiles.key_offsets[at(b)] + item.first_key;
+    item.keys = narrow(std::min<std::int64_t>(kTileKeys, keys - item.first_key));
+    const std::int64_t begin = static_cast<std::int64_t>(plan.key_entries.size());
+    const auto count = static_cast<std::int64_t>(entries[n].size());
+    plan.key_entries.insert(plan.key_entries.end(), entries[n].begin(), entries[n].end());
+    item.slot = -1;
+    SplitKeys whole{item.key_row, t, item.keys, narrow(plan.key_slots), 0};
+    // At least one item: keys nobody sees have gradients of zero, and they must be written.
+    for (std::int64_t first = 0; first == 0 || first < count; first += kSplitEntries, ++whole.slots) {
+      item.entry_begin = narrow(begin + first);
+      item.entry_end = narrow(begin + std::min<std::int64_t>(count, first + kSplitEntries));
+      if (count > kSplitEntries) item.slot = narrow(plan.key_slots++);
+      plan.key_items.push_back(item);
+    }
+    if (whole.slots > 1) plan.split_keys.push_back(whole);
+  }
+}
+
+// Takes a place for an array and notes what to copy there.
+class Upload {
+ public:
+  explicit Upload(simt::Carver& carver) : carver_(carver) {}
+  template <typename T>
+  Span<const T> add(const T* data, std::int64_t count) {
+    const Span<T> place = carver_.take<T>(count);
+    if (place.data != nullptr) simt::copy_to_device(place.data, data, count * static_cast<std::int64_t>(sizeof(T)));
+    return {place.data, count};
+  }
+  template <typename T>
+  Span<const T> add(const std::vector<T>& values) {
+    return add(values.data(), static_cast<std::int64_t>(values.size()));
+  }
+
+ private:
+  simt::Carver& carver_;
+};
+
+void lay_out(const HostPlan& host, const TypeTiles* const (&types)[2], simt::Carver& carver, DevicePlan& plan) {
+  Upload upload(carver);
+  for (int t = 0; t < 2; ++t) {
+    const TypeTiles& tiles = *types[t];
+    // Buffers are whole 64-byte lines: their sizes are not the arrays'.
+    const std::int64_t groups = tiles.group_offsets.back(), runs = tiles.run_offsets[groups];
+    TypeView& view = plan.work.types[t];
+    view.columns = tiles.columns;
+    view.run_offsets = upload.add(tiles.run_offsets.data(), groups + 1);
+    view.runs = upload.add(tiles.runs.data(), runs);
+    view.visible = upload.add(tiles.visible.data(), tiles.columns);
+    view.label = upload.add(tiles.label.data(), tiles.relative ? tiles.columns : 0);
+    view.mixed = upload.add(tiles.mixed.data(), tiles.mixed.size());
+  }
+  plan.work.items = upload.add(host.items);
+  plan.work.tiles = upload.add(host.tiles);
+  plan.work.cursors = upload.add(host.cursors);
+  plan.work.split_queries = upload.add(host.split_queries);
+  plan.work.key_items = upload.add(host.key_items);
+  plan.work.key_entries = upload.add(host.key_entries);
+  plan.work.split_keys = upload.add(host.split_keys);
+  plan.group_rows = upload.add(host.group_rows);
+  plan.group_sizes = upload.add(host.group_sizes);
+}
+
+}  // namespace
+
+HostPlan make_plan(const TypeTiles& first, const TypeTiles& second, bool split_keys) {
+  const TypeTiles* const types[2] = {&first, &second};
+  HostPlan plan;
+  for (std::int64_t b = 0; b < first.examples(); ++b) {
+    const std::int64_t row = first.query_offsets[at(b)], queries = first.query_offsets[at(b + 1)] - row;
+    for (std::int64_t q = 0; q < queries; q += kGroup) {
+      plan.group_rows.push_back(row + q);
+      plan.group_sizes.push_back(narrow(std::min<std::int64_t>(kGroup, queries - q)));
+    }
+    add_query_items(types, b, split_keys, plan);
+    for (int t = 0; t < 2; ++t) add_key_items(types, t, b, plan);
+  }
+  return plan;
+}
+
+std::shared_ptr<const DevicePlan> plan_of(const TypeTiles& first, const TypeTiles& second, bool split_keys) {
+  struct Kept {
+    std::uint64_t first, second;
+    std::shared_ptr<const DevicePlan> plan;
+  };
+  static std::deque<Kept> kept;
+  constexpr std::size_t kMostKept = 8;  // two operators, and a few micro-batches whose backward is yet to come
+  for (const Kept& k : kept) {
+    if (k.first == first.serial && k.second == second.serial) return k.plan;
+  }
+  const HostPlan host = make_plan(first, second, split_keys);
+  const TypeTiles* const types[2] = {&first, &second};
+  auto plan = std::make_shared<DevicePlan>();
+  simt::Carver counter(nullptr);
+  lay_out(host, types, counter, *plan);
+  plan->memory = simt::DeviceBlock(counter.used(), Purpose::labels);
+  simt::Carver carver(plan->memory.data());
+  lay_out(host, types, carver, *plan);
+  plan->query_slots = host.query_slots;
+  plan->key_slots = host.key_slots;
+  kept.push_back({first.serial, second.serial, plan});
+  if (kept.size() > kMostKept) kept.pop_front();
+  return plan;
+}
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,47 @@
+// The work lists of an operator's batch: which blocks a launch has and what each of them sees. Made once per batch from
+// its tiles, on the host, and kept on the device.
+//
+// Every list is a function of one example's own tiles, counted from its first token: neighbours in the batch do not
+// change what is summed in which order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "etc_core/base/cuda/device_array.h"
+#include "sparse/cuda/attention_params.h"
+#include "sparse/visible_tiles.h"
+
+namespace etc::sparse::cuda {
+
+// The lists, still on the host.
+struct HostPlan {
+  std::vector<QueryItem> items;
+  std::vector<KeyTile> tiles;
+  std::vector<Cursor> cursors;
+  std::vector<SplitQueries> split_queries;
+  std::vector<KeyItem> key_items;
+  std::vector<KeyEntry> key_entries;
+  std::vector<SplitKeys> split_keys;
+  std::vector<std::int64_t> group_rows;   // [groups]
+  std::vector<std::int32_t> group_sizes;  // [groups]
+  std::int64_t query_slots = 0, key_slots = 0;
+};
+
+// split_keys: whether a query's keys are shared among blocks (global queries are few and see much).
+HostPlan make_plan(const TypeTiles& first, const TypeTiles& second, bool split_keys);
+
+// The same on the device, with the tiles.
+struct DevicePlan {
+  WorkList work;
+  simt::Span<const std::int64_t> group_rows;
+  simt::Span<const std::int32_t> group_sizes;
+  std::int64_t query_slots = 0, key_slots = 0;
+  simt::DeviceBlock memory;
+};
+
+// The plan of these tiles; made when first asked for, kept until a few other batches have come by.
+std::shared_ptr<const DevicePlan> plan_of(const TypeTiles& first, const TypeTiles& second, bool split_keys);
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,55 @@
+// What forward and backward calls have in common: scratch, operands, what runs before the kernels.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "sparse/cuda/attention_backend.h"
+#include "sparse/cuda/attention_plan.h"
+#include "sparse/cuda/launch.h"
+
+namespace etc::sparse::cuda {
+
+// Whether this call multiplies in bf16.
+inline bool uses_bf16(const Inputs& in) {
+  return in.compute == ComputeType::bf16;
+}
+void check_head_size(const Inputs& in);
+
+// Device memory both directions need.
+struct CommonScratch {
+  Span<std::uint32_t> q, k[2], v[2];  // bf16; empty in fp32
+  Span<float> table;                  // [N, groups, R, kGroup]
+  Span<std::uint64_t> dropout_keys;   // [B]
+  Span<std::int32_t> range;           // [2]
+
+  CommonScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan);
+};
+
+AttentionSizes sizes_of(const Inputs& in);
+DropoutView dropout_view(const Inputs& in, const CommonScratch& scratch);
+Output output_of(const MutableRows& rows, const Inputs& in);
+// Rows as they are.
+Operand<float> operand_of(const Rows& rows, const Inputs& in);
+// Rows in bf16: `converted` of the same rows, made by convert().
+Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const Inputs& in);
+void convert(const Rows& from, const Inputs& in, const Span<std::uint32_t>& to);
+std::int64_t converted_words(std::int64_t rows, const Inputs& in);
+
+// The plan's lists; without a table labels only mask, and kernels get none.
+WorkList work_of(const Inputs& in, const DevicePlan& plan);
+
+// Converts operands, computes the relative terms, puts dropout's streams on the device.
+void prepare(const Inputs& in, const DevicePlan& plan, const CommonScratch& scratch);
+
+// The rows as kernels of this precision read them.
+template <typename Element>
+Operand<Element> operand(const Inputs& in, const Rows& rows, const Span<std::uint32_t>& converted) {
+  if constexpr (std::is_same_v<Element, float>) {
+    return operand_of(rows, in);
+  } else {
+    return operand_of(converted, rows.rows, in);
+  }
+}
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,68 @@
+// Launches of the backward kernels.
+#include "sparse/cuda/key_gradients.h"
+#include "sparse/cuda/launch.h"
+#include "sparse/cuda/query_gradients.h"
+#include "sparse/cuda/reduce_kernels.h"
+
+namespace etc::sparse::cuda {
+
+namespace {
+
+template <typename Products>
+void launch_with(BackwardParams<typename Products::Element> params, void* stream) {
+  // The keys' kernel first: it reads C and dC as the layer above left them.
+  std::int64_t shared = fit_shared<KeyGradientTiles<Products>, Products>(params.sizes);
+  simt::launch<KeyGradientKernel<Products>>({params.work.key_items.size, params.sizes.heads, 1, shared}, params,
+                                            stream);
+  shared = fit_shared<QueryGradientTiles<Products>, Products>(params.sizes);
+  simt::launch<QueryGradientKernel<Products>>({params.work.items.size, params.sizes.heads, 1, shared}, params, stream);
+}
+
+}  // namespace
+
+void launch_delta(const DeltaParams& params, void* stream) {
+  simt::launch<DeltaKernel>({DeltaKernel::blocks(params.sizes.queries), params.sizes.heads, 1, 0}, params, stream);
+}
+
+void launch_backward(const BackwardParams<float>& params, void* stream) {
+  if (params.sizes.head_size <= 64) {
+    launch_with<Fp32Products<8>>(params, stream);
+  } else {
+    launch_with<Fp32Products<16>>(params, stream);
+  }
+}
+
+void launch_backward(const BackwardParams<std::uint32_t>& params, void* stream) {
+  switch (bf16_width(params.sizes.head_size)) {
+    case 16:
+      return launch_with<Bf16Products<1>>(params, stream);
+    case 32:
+      return launch_with<Bf16Products<2>>(params, stream);
+    case 64:
+      return launch_with<Bf16Products<4>>(params, stream);
+    default:
+      return launch_with<Bf16Products<8>>(params, stream);
+  }
+}
+
+void launch_sum_queries(const SumQueriesParams& params, void* stream) {
+  simt::launch<SumQueriesKernel>({params.split_queries.size, params.sizes.heads, 1, 0}, params, stream);
+}
+
+void launch_sum_keys(const SumKeysParams& params, void* stream) {
+  simt::launch<SumKeysKernel>({params.split_keys.size, params.sizes.heads, 1, 0}, params, stream);
+}
+
+std::int64_t relative_parts(std::int64_t queries) {
+  return RelativeKernel::parts(queries);
+}
+
+void launch_relative(const RelativeParams& params, void* stream) {
+  simt::launch<RelativeKernel>({RelativeKernel::parts(params.sizes.queries), params.sizes.heads, 1, 0}, params, stream);
+}
+
+void launch_table_sum(const TableSumParams& params, void* stream) {
+  simt::launch<TableSumKernel>({TableSumKernel::blocks(params.sizes), params.sizes.heads, 1, 0}, params, stream);
+}
+
+}  // namespace etc::sparse::cuda

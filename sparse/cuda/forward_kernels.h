@@ -1,0 +1,295 @@
+// Attention forward. Launch geometry: block x is a work item (up to 4 groups of 16 queries of one example and the key
+// tiles they see), block y a head, a warp a group. Key tiles are copied two deep: while one is used the next is on its
+// way.
+//
+//   1. per key tile: scores of the group's steps, relative terms, running scores, mask
+//   2. running maximum and sum (online softmax, in powers of two), outputs rescaled
+//   3. dropout, weighted sum of values
+// An item that has all its queries see writes outputs, others leave (output, maximum, sum) in a slot for
+// CombineKernel.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/cuda/pair_terms.h"
+#include "sparse/cuda/tile_pipe.h"
+
+namespace etc::sparse::cuda {
+
+// The largest (the sum) of the four lanes that share a row.
+ETC_DEVICE float row_max(float x) {
+  float other = simt::shuffle_xor(x, 1);
+  x = x > other ? x : other;
+  other = simt::shuffle_xor(x, 2);
+  return x > other ? x : other;
+}
+ETC_DEVICE float row_sum(float x) {
+  x += simt::shuffle_xor(x, 1);
+  return x + simt::shuffle_xor(x, 2);
+}
+
+// Shared memory of the forward kernel.
+template <typename Products>
+struct ForwardTiles {
+  TilePipe<Products> pipe;
+  typename Products::Tile q;  // [kBlockQueries, stride]; staged only
+  SharedTile<float> stage;    // [kWarpsPerBlock, kTileKeys, kTableStride]; staged only
+  SharedTile<float> table;    // [kWarpsPerBlock, R, kTableStride]
+
+  static ETC_DEVICE ForwardTiles take(const AttentionSizes& sizes) {
+    SharedArena arena;
+    ForwardTiles tiles;
+    tiles.pipe = TilePipe<Products>::take(arena, sizes);
+    if (Products::kStaged) {
+      tiles.q = arena.take<typename Products::Value>(kBlockQueries * Products::stride(sizes.head_size));
+      tiles.stage = arena.take<float>(kWarpsPerBlock * kTileKeys * kTableStride);
+    }
+    tiles.table = arena.take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
+    return tiles;
+  }
+  static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride) {
+    constexpr int kValue = static_cast<int>(sizeof(typename Products::Value));
+    const std::int64_t staged = tile_bytes(std::int64_t{kBlockQueries} * stride, kValue) +
+                                tile_bytes(std::int64_t{kWarpsPerBlock} * kTileKeys * kTableStride, 4);
+    return TilePipe<Products>::bytes(sizes, stride, kValue) + (Products::kStaged ? staged : 0) +
+           tile_bytes(std::int64_t{kWarpsPerBlock} * sizes.shared_labels * kTableStride, 4);
+  }
+};
+
+template <typename Products>
+struct ForwardKernel {
+  using Params = ForwardParams<typename Products::Element>;
+  static constexpr int kThreads = kBlockThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = kMaxTileBytes;
+  static const char* name() { return "attention forward"; }
+
+  // Logits, in base 2, of one step in place of its products; masked ones kHidden. Brings C forward.
+  static ETC_DEVICE bool logits(const Params& p, int type_index, std::int64_t head, std::int64_t column,
+                                const LabelTable& table, float (&c)[4]) {
+    const TypeView& type = p.work.types[type_index];
+    const ScoreView& scores = p.scores[type_index];
+    const unsigned visible = visible_pairs(type, column);
+    float term[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (scores.mode != ScoreMode::read) relative_terms(type, column, table, term);
+    bool good = true;
+    ETC_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      const bool seen = (visible >> e & 1u) != 0;
+      float logit;
+      if (scores.mode == ScoreMode::none) {
+        logit = simt::fma(c[e], p.sizes.scale, term[e]) * kLog2E;
+      } else {
+        const std::int64_t place = score_place(type, head, column, e);
+        std::int32_t sum;
+        float own = 0.0f;
+        if (scores.mode == ScoreMode::read) {
+          sum = simt::load(scores.running, place);
+        } else {
+          own = simt::fma(c[e], p.sizes.scale, term[e]);
+          sum = simt::nearest(own * kScoreStepsPerUnit);
+          if (scores.mode != ScoreMode::write) sum = wrapping_add(sum, simt::load(scores.running, place));
+          if (scores.mode != ScoreMode::add_unkept) simt::store(scores.running, place, sum);
+        }
+        const float value = running_value(sum);
+        good = good && (!seen || (in_range(own) && in_range(value)));
+        logit = value * (kLog2E * scores.logit_scale);
+      }
+      c[e] = seen ? logit : kHidden;
+    }
+    return good;
+  }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const QueryItem item = simt::load(p.work.items, simt::block_x());
+    const std::int64_t head = simt::block_y();
+    const int warp = simt::warp_index(), thread = simt::thread_index();
+    const int head_size = p.sizes.head_size;
+    const bool working = warp < item.groups;
+    const std::int64_t group = item.first_group + warp;
+    auto shared = ForwardTiles<Products>::take(p.sizes);
+    SharedTile<float> stage;
+    if (Products::kStaged) stage = shared.stage.part(warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
+
+    // Queries, the first tile, relative terms.
+    if (Products::kStaged) {
+      Products::copy_rows(shared.q, p.q, head, item.query_row, 0, item.queries, kBlockQueries, head_size, thread,
+                          kThreads);
+    }
+    shared.pipe.begin(p, item, head);
+    LabelTable table;
+    if (working) {
+      table = label_table(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
+    }
+    typename Products::Query query;
+    Products::load_query(query, shared.q, p.q, head, item.query_row + kGroup * warp, kGroup * warp,
+                         item.queries - kGroup * warp, head_size);
+    std::uint64_t stream = 0;
+    if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
+
+    float out[Products::kTiles][4];
+    ETC_UNROLL
+    for (int t = 0; t < Products::kTiles; ++t) {
+      ETC_UNROLL
+      for (int e = 0; e < 4; ++e) out[t][e] = 0.0f;
+    }
+    float max[2] = {kHidden, kHidden}, sum[2] = {0.0f, 0.0f};  // rows lane/4, lane/4 + 8
+    bool good[2] = {true, true};
+
+    for (int n = item.tile_begin; n < item.tile_end; ++n) {
+      shared.pipe.arrive(p, item, head, n);
+      if (working) {
+        const KeyTile tile = simt::load(p.work.tiles, n);
+        const TypeView& type = p.work.types[tile.type];
+        const Cursor cursor = simt::load(p.work.cursors, n * kWarpsPerBlock + warp);
+        const Chunk chunk = chunk_of(type, cursor, group, tile.first_key);
+        bool fine = true;
+
+        // Pass 1: logits and their maximum.
+        float c[kTileSteps][4] = {};
+        float largest[2] = {max[0], max[1]};
+        ETC_UNROLL
+        for (int s = 0; s < kTileSteps; ++s) {
+          if (s >= chunk.count) break;
+          ETC_UNROLL
+          for (int e = 0; e < 4; ++e) c[s][e] = 0.0f;
+          if (p.scores[tile.type].mode != ScoreMode::read) {
+            Products::scores(query, shared.pipe.keys(), chunk.row[s], head_size, c[s]);
+          }
+          fine = logits(p, tile.type, head, chunk.column[s], table, c[s]) && fine;
+          ETC_UNROLL
+          for (int e = 0; e < 4; ++e) largest[e / 2] = largest[e / 2] >= c[s][e] ? largest[e / 2] : c[s][e];
+        }
+
+        good[0] = good[0] && (fine || tile.type != 0);
+        good[1] = good[1] && (fine || tile.type != 1);
+
+        // Pass 2: powers and their sum, relative to the new maximum. A row that has seen nothing yet has the maximum
+        // kHidden and must not take its hidden pairs for weights of 1.
+        ETC_UNROLL
+        for (int half = 0; half < 2; ++half) {
+          const float now = row_max(largest[half]);
+          const float shrink = max[half] == kHidden ? 0.0f : simt::exp2(max[half] - now);
+          max[half] = now;
+          sum[half] *= shrink;
+          ETC_UNROLL
+          for (int t = 0; t < Products::kTiles; ++t) {
+            out[t][2 * half] *= shrink;
+            out[t][2 * half + 1] *= shrink;
+          }
+        }
+        float added[2] = {0.0f, 0.0f};
+        ETC_UNROLL
+        for (int s = 0; s < kTileSteps; ++s) {
+          if (s >= chunk.count) break;
+          ETC_UNROLL
+          for (int e = 0; e < 4; ++e) {
+            const float power = c[s][e] == kHidden ? 0.0f : simt::exp2(c[s][e] - max[e / 2]);  // nan stays nan
+            added[e / 2] += power;
+            c[s][e] = power;
+          }
+          // Pass 3: dropout, after the sum: it is not renormalised.
+          if (p.dropout.keys.size > 0) {
+            const int key = tile.first_key + chunk.row[s] + (tile.type == 0 ? 0 : item.keys[0]);
+            const unsigned kept = kept_pairs(stream, p.dropout.threshold, head, item.first_query + kGroup * warp, key);
+            ETC_UNROLL
+            for (int e = 0; e < 4; ++e) c[s][e] = (kept >> e & 1u) != 0 ? c[s][e] : 0.0f;
+          }
+        }
+        sum[0] += row_sum(added[0]);
+        sum[1] += row_sum(added[1]);
+        if (Products::kStaged) {
+          stage_chunk(stage, c, chunk);
+          simt::sync_warp();
+        }
+        Products::weighted_sum(c, chunk, shared.pipe.values(), head_size, stage, out);
+      }
+      shared.pipe.leave(p, item, head, n);
+    }
+    simt::copy_async_wait<0>();
+    if (!good[0]) simt::raise(p.range, 0, 1);
+    if (!good[1]) simt::raise(p.range, 1, 1);
+    if (working) finish(p, item, head, warp, max, sum, out);
+  }
+
+  // out = accumulated / sum, lse = max ln2 + log(sum); rows without a visible key: 0 and -inf.
+  static ETC_DEVICE void finish(const Params& p, const QueryItem& item, std::int64_t head, int warp,
+                                const float (&max)[2], const float (&sum)[2], const float (&out)[Products::kTiles][4]) {
+    const int lane = simt::lane_index(), head_size = p.sizes.head_size;
+    ETC_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      const int query = kGroup * warp + lane / 4 + 8 * half;
+      if (query >= item.queries) continue;
+      const bool whole = item.slot < 0;
+      const std::int64_t slot =
+          ((static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries + query) * (head_size + 2);
+      const std::int64_t row = item.query_row + query;
+      const float factor = !whole ? 1.0f : sum[half] == 0.0f ? 0.0f : p.dropout.kept_scale / sum[half];
+      ETC_UNROLL
+      for (int t = 0; t < Products::kTiles; ++t) {
+        ETC_UNROLL
+        for (int e = 0; e < 2; ++e) {
+          const int d = 8 * t + lane % 4 * 2 + e;
+          if (d >= head_size) continue;
+          const float value = out[t][2 * half + e] * factor;
+          if (whole) {
+            simt::store(p.out.values, row * p.out.row_stride + head * head_size + d, value);
+          } else {
+            simt::store(p.slots, slot + d, value);
+          }
+        }
+      }
+      if (lane % 4 != 0) continue;
+      if (whole) {
+        const float lse = simt::fma(max[half], kLn2, simt::log(sum[half]));
+        simt::store(p.lse, head * p.sizes.queries + row, sum[half] == 0.0f ? -simt::infinity() : lse);
+      } else {
+        simt::store(p.slots, slot + head_size, max[half]);
+        simt::store(p.slots, slot + head_size + 1, sum[half]);
+      }
+    }
+  }
+};
+
+// Combines the partial results of split keys, in order of the splits: block x is a set of queries, block y a head,
+// threads share its rows.
+struct CombineKernel {
+  using Params = CombineParams;
+  static constexpr int kThreads = 128;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "attention combine"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const SplitQueries split = simt::load(p.split_queries, simt::block_x());
+    const std::int64_t head = simt::block_y();
+    const int head_size = p.sizes.head_size;
+    const std::int64_t part = p.sizes.heads * kBlockQueries * (head_size + 2);  // from slot to slot
+    for (int i = simt::thread_index(); i < split.queries * head_size; i += kThreads) {
+      const int query = i / head_size, d = i % head_size;
+      const std::int64_t first = ((split.first_slot * p.sizes.heads + head) * kBlockQueries + query) * (head_size + 2);
+      float max = kHidden;
+      for (int n = 0; n < split.slots; ++n) {
+        const float other = simt::load(p.slots, first + n * part + head_size);
+        max = max > other ? max : other;
+      }
+      float sum = 0.0f, total = 0.0f;
+      for (int n = 0; n < split.slots; ++n) {
+        const float own = simt::load(p.slots, first + n * part + head_size);
+        const float weight = own == kHidden ? 0.0f : simt::exp2(own - max);
+        sum = simt::fma(weight, simt::load(p.slots, first + n * part + head_size + 1), sum);
+        total = simt::fma(weight, simt::load(p.slots, first + n * part + d), total);
+      }
+      const std::int64_t row = split.query_row + query;
+      const bool seen = sum != 0.0f;
+      simt::store(p.out.values, row * p.out.row_stride + head * head_size + d,
+                  seen ? total * (p.kept_scale / sum) : 0.0f);
+      if (d == 0) {
+        simt::store(p.lse, head * p.sizes.queries + row,
+                    seen ? simt::fma(max, kLn2, simt::log(sum)) : -simt::infinity());
+      }
+    }
+  }
+};
+
+}  // namespace etc::sparse::cuda

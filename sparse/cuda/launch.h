@@ -1,0 +1,32 @@
+// The kernels' launches, as plain functions: host code (C++20) calls them, device code (C++17) defines them.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/cuda/attention_params.h"
+
+namespace etc::sparse::cuda {
+
+// Head sizes the kernels take; operands in bf16 are padded to the next width.
+inline constexpr int kMaxBf16Head = 128;
+inline constexpr int kMaxFp32Head = 112;  // what fits into shared memory
+constexpr int bf16_width(int head_size) {
+  return head_size <= 16 ? 16 : head_size <= 32 ? 32 : head_size <= 64 ? 64 : 128;
+}
+
+void launch_convert(const ConvertParams& params, void* stream);
+void launch_table(const TableParams& params, void* stream);
+void launch_forward(const ForwardParams<float>& params, void* stream);
+void launch_forward(const ForwardParams<std::uint32_t>& params, void* stream);  // bf16
+void launch_combine(const CombineParams& params, void* stream);
+
+void launch_delta(const DeltaParams& params, void* stream);
+void launch_backward(const BackwardParams<float>& params, void* stream);
+void launch_backward(const BackwardParams<std::uint32_t>& params, void* stream);
+void launch_sum_queries(const SumQueriesParams& params, void* stream);
+void launch_sum_keys(const SumKeysParams& params, void* stream);
+std::int64_t relative_parts(std::int64_t queries);  // partial sums of the tables' gradients
+void launch_relative(const RelativeParams& params, void* stream);
+void launch_table_sum(const TableSumParams& params, void* stream);
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,234 @@
+// The matrix products of the attention kernels, in two precisions behind one interface. A warp works on one group of
+// 16 queries against steps of 8 keys; accumulators lie as mma.m16n8k16 leaves them, in either precision:
+//
+//             keys (or components) 2(lane%4), +1
+//   query lane/4        c[0] c[1]
+//   query lane/4 + 8    c[2] c[3]
+//
+// so softmax, masks, scores and dropout are written once. Bf16Products are tensor-core tiles, fp32 accumulated;
+// Fp32Products do the same sums with multiply-adds, for any head size.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/cuda/simt.h"
+#include "sparse/cuda/attention_params.h"
+
+namespace etc::sparse::cuda {
+
+using simt::SharedArena;
+using simt::SharedTile;
+
+// Steps of a chunk: what one warp's group sees within one key tile.
+struct Chunk {
+  int count = 0;
+  int row[kTileSteps] = {};              // of the step's first key within the tile
+  std::int64_t column[kTileSteps] = {};  // within the type
+};
+
+// kSteps products of depth 16: head sizes up to 16 kSteps, operands padded with zeros.
+template <int kSteps>
+struct Bf16Products {
+  using Element = std::uint32_t;  // in global memory: pairs, [N, rows, kWidth / 2]
+  using Value = simt::Bf16;       // in shared memory
+  using Tile = SharedTile<Value>;
+  static constexpr int kWidth = 16 * kSteps;
+  static constexpr int kTiles = 2 * kSteps;          // accumulators of a row of components
+  static constexpr int kStride = kWidth + 8;         // 16 bytes more: the 8 rows of a matrix lie in different banks
+  static constexpr int kPairStride = kTileKeys + 8;  // of a tile of pairs, likewise
+  static constexpr bool kStaged = false;             // probabilities go from accumulators to operands in registers
+
+  struct Query {
+    std::uint32_t a[kSteps][4];
+  };
+
+  static constexpr int stride(int) { return kStride; }  // host and device
+  static ETC_DEVICE Value value(float x) { return simt::to_bf16(x); }
+
+  // Starts copying rows [0, rows) of one head into a tile; those from `valid` on become zeros.
+  static ETC_DEVICE void copy_rows(const Tile& tile, const Operand<Element>& from, std::int64_t head,
+                                   std::int64_t first_row, int first_valid, int valid, int rows, int, int thread,
+                                   int threads) {
+    constexpr int kPieces = kWidth / 8;  // of 16 bytes
+    for (int i = thread; i < rows * kPieces; i += threads) {
+      const int row = i / kPieces, piece = i % kPieces;
+      const std::int64_t at = head * from.head_stride + (first_row + row) * from.row_stride + 4 * piece;
+      simt::copy_async<16>(tile, row * kStride + 8 * piece, from.values, at, row >= first_valid && row < valid);
+    }
+  }
+
+  static ETC_DEVICE void load_query(Query& query, const Tile&, const Operand<Element>& from, std::int64_t head,
+                                    std::int64_t first_row, int, int rows, int) {
+    const int lane = simt::lane_index(), row = lane / 4;
+    const std::int64_t base = head * from.head_stride + (first_row + row) * from.row_stride + lane % 4;
+    ETC_UNROLL
+    for (int k = 0; k < kSteps; ++k) {
+      ETC_UNROLL
+      for (int part = 0; part < 4; ++part) {
+        const bool there = row + part % 2 * 8 < rows;
+        const std::int64_t at = base + part % 2 * 8 * from.row_stride + 8 * k + part / 2 * 4;
+        query.a[k][part] = there ? simt::load(from.values, at) : 0u;
+      }
+    }
+  }
+
+  // c += q · rows [row, row + 8) of the tile
+  static ETC_DEVICE void scores(const Query& query, const Tile& tile, int row, int, float (&c)[4]) {
+    const int lane = simt::lane_index();
+    ETC_UNROLL
+    for (int k = 0; k < kSteps; k += 2) {
+      // Four matrices of 8 keys by 8 components; at the end of an odd width the last two are the first two again.
+      const int piece = k + 1 < kSteps ? lane / 8 : lane / 8 % 2;
+      std::uint32_t b[4];
+      simt::load_matrix(tile, (row + lane % 8) * kStride + 16 * k + 8 * piece, b);
+      simt::mma(c, query.a[k], b[0], b[1]);
+      if (k + 1 < kSteps) simt::mma(c, query.a[k + 1 < kSteps ? k + 1 : k], b[2], b[3]);
+    }
+  }
+
+  // o += a · tile, where a's first 8 columns stand for rows [first, first + 8) and the others for [second, second + 8)
+  static ETC_DEVICE void accumulate(const std::uint32_t (&a)[4], const Tile& tile, int first, int second,
+                                    float (&o)[kTiles][4]) {
+    const int lane = simt::lane_index();
+    const int row = (lane / 8 % 2 == 0 ? first : second) + lane % 8;
+    ETC_UNROLL
+    for (int t = 0; t < kTiles; t += 2) {
+      std::uint32_t b[4];
+      simt::load_matrix_transposed(tile, row * kStride + 8 * (t + lane / 16), b);
+      simt::mma(o[t], a, b[0], b[1]);
+      simt::mma(o[t + 1], a, b[2], b[3]);
+    }
+  }
+
+  // o += p · tile over the steps of a chunk
+  static ETC_DEVICE void weighted_sum(const float (&p)[kTileSteps][4], const Chunk& chunk, const Tile& tile, int,
+                                      const SharedTile<float>&, float (&o)[kTiles][4]) {
+    ETC_UNROLL
+    for (int s = 0; s < kTileSteps; s += 2) {
+      if (s >= chunk.count) break;
+      // An absent second step has weight zero; the first one's rows stand in for its own.
+      const bool both = s + 1 < chunk.count;
+      const std::uint32_t a[4] = {simt::pack_bf16(p[s][0], p[s][1]), simt::pack_bf16(p[s][2], p[s][3]),
+                                  both ? simt::pack_bf16(p[s + 1][0], p[s + 1][1]) : 0u,
+                                  both ? simt::pack_bf16(p[s + 1][2], p[s + 1][3]) : 0u};
+      accumulate(a, tile, chunk.row[s], both ? chunk.row[s + 1] : chunk.row[s], o);
+    }
+  }
+
+  // o += columns [first_key, first_key + 16) of w, transposed, times the block's queries.  w [kBlockQueries, w_stride]
+  static ETC_DEVICE void transposed_sum(const Tile& w, int w_stride, int first_key, const Tile& queries, int,
+                                        float (&o)[kTiles][4]) {
+    const int lane = simt::lane_index();
+    ETC_UNROLL
+    for (int k = 0; k < kBlockQueries; k += 16) {
+      std::uint32_t a[4];
+      simt::load_matrix_transposed(w, (k + lane / 16 * 8 + lane % 8) * w_stride + first_key + lane / 8 % 2 * 8, a);
+      accumulate(a, queries, k, k + 8, o);
+    }
+  }
+};
+
+// Head sizes up to 8 kMaxTiles.
+template <int kMaxTiles>
+struct Fp32Products {
+  using Element = float;
+  using Value = float;
+  using Tile = SharedTile<Value>;
+  static constexpr int kTiles = kMaxTiles;
+  static constexpr int kPairStride = kTileKeys + 1;
+  static constexpr bool kStaged = true;  // probabilities go through shared memory
+
+  struct Query {
+    Tile rows;
+    int first = 0;
+  };
+
+  // Host and device. Odd strides: rows lie in different banks.
+  static constexpr int tiles(int head_size) { return (head_size + 7) / 8; }
+  static constexpr int width(int head_size) { return 8 * tiles(head_size); }
+  static constexpr int stride(int head_size) { return width(head_size) + 1; }
+  static ETC_DEVICE Value value(float x) { return x; }
+
+  static ETC_DEVICE void copy_rows(const Tile& tile, const Operand<Element>& from, std::int64_t head,
+                                   std::int64_t first_row, int first_valid, int valid, int rows, int head_size,
+                                   int thread, int threads) {
+    const int wide = width(head_size), row_stride = stride(head_size);
+    for (int i = thread; i < rows * wide; i += threads) {
+      const int row = i / wide, d = i % wide;
+      const std::int64_t at = head * from.head_stride + (first_row + row) * from.row_stride + d;
+      simt::copy_async<4>(tile, row * row_stride + d, from.values, at,
+                          row >= first_valid && row < valid && d < head_size);
+    }
+  }
+
+  // The query's rows are a tile's already: rows [first, first + 16).
+  static ETC_DEVICE void load_query(Query& query, const Tile& tile, const Operand<Element>&, std::int64_t, std::int64_t,
+                                    int first, int, int) {
+    query.rows = tile;
+    query.first = first;
+  }
+
+  static ETC_DEVICE void scores(const Query& query, const Tile& tile, int row, int head_size, float (&c)[4]) {
+    const int lane = simt::lane_index(), row_stride = stride(head_size);
+    const int q = (query.first + lane / 4) * row_stride, k = (row + lane % 4 * 2) * row_stride;
+    for (int d = 0; d < head_size; ++d) {
+      const float q0 = query.rows.load(q + d), q1 = query.rows.load(q + 8 * row_stride + d);
+      const float k0 = tile.load(k + d), k1 = tile.load(k + row_stride + d);
+      c[0] = simt::fma(q0, k0, c[0]);
+      c[1] = simt::fma(q0, k1, c[1]);
+      c[2] = simt::fma(q1, k0, c[2]);
+      c[3] = simt::fma(q1, k1, c[3]);
+    }
+  }
+
+  // o[.] += (w0, w1) x tile[row]: one row's share of a product
+  static ETC_DEVICE void add_row(float w0, float w1, const Tile& tile, int row, int head_size, float (&o)[kTiles][4]) {
+    const int used = tiles(head_size), at = row * stride(head_size) + simt::lane_index() % 4 * 2;
+    ETC_UNROLL
+    for (int t = 0; t < kTiles; ++t) {
+      if (t >= used) break;
+      const float v0 = tile.load(at + 8 * t), v1 = tile.load(at + 8 * t + 1);
+      o[t][0] = simt::fma(w0, v0, o[t][0]);
+      o[t][1] = simt::fma(w0, v1, o[t][1]);
+      o[t][2] = simt::fma(w1, v0, o[t][2]);
+      o[t][3] = simt::fma(w1, v1, o[t][3]);
+    }
+  }
+
+  static ETC_DEVICE void weighted_sum(const float (&)[kTileSteps][4], const Chunk& chunk, const Tile& tile,
+                                      int head_size, const SharedTile<float>& stage, float (&o)[kTiles][4]) {
+    const int query = simt::lane_index() / 4;
+    ETC_UNROLL
+    for (int s = 0; s < kTileSteps; ++s) {
+      if (s >= chunk.count) break;
+      ETC_KEEP_LOOP
+      for (int j = 0; j < kRunStep; ++j) {
+        const int at = (kRunStep * s + j) * kTableStride + query;
+        add_row(stage.load(at), stage.load(at + 8), tile, chunk.row[s] + j, head_size, o);
+      }
+    }
+  }
+
+  static ETC_DEVICE void transposed_sum(const Tile& w, int w_stride, int first_key, const Tile& queries, int head_size,
+                                        float (&o)[kTiles][4]) {
+    const int key = first_key + simt::lane_index() / 4;
+    for (int i = 0; i < kBlockQueries; ++i) {
+      add_row(w.load(i * w_stride + key), w.load(i * w_stride + key + 8), queries, i, head_size, o);
+    }
+  }
+};
+
+// Puts a chunk's accumulators into a warp's stage: [kTileKeys, kTableStride], queries side by side.
+ETC_DEVICE void stage_chunk(const SharedTile<float>& stage, const float (&p)[kTileSteps][4], const Chunk& chunk) {
+  const int lane = simt::lane_index();
+  ETC_UNROLL
+  for (int s = 0; s < kTileSteps; ++s) {
+    if (s >= chunk.count) break;
+    ETC_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      stage.store((kRunStep * s + lane % 4 * 2 + e % 2) * kTableStride + lane / 4 + e / 2 * 8, p[s][e]);
+    }
+  }
+}
+
+}  // namespace etc::sparse::cuda

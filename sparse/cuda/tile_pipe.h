@@ -1,0 +1,103 @@
+// Key tiles on their way through shared memory: two buffers, one in use while the other is filled, or one if two do not
+// fit.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/cuda/products.h"
+
+namespace etc::sparse::cuda {
+
+// Bytes of shared memory a tile takes.
+constexpr std::int64_t tile_bytes(std::int64_t elements, std::int64_t element_bytes) {
+  return (elements * element_bytes + 15) / 16 * 16;
+}
+
+template <typename Products>
+class TilePipe {
+ public:
+  using Tile = typename Products::Tile;
+
+  static ETC_DEVICE TilePipe take(SharedArena& arena, const AttentionSizes& sizes) {
+    const int size = kTileRows * Products::stride(sizes.head_size);
+    TilePipe pipe;
+    pipe.ahead_ = sizes.buffers == 2;
+    pipe.k0_ = pipe.k1_ = arena.take<typename Products::Value>(size);
+    pipe.v0_ = pipe.v1_ = arena.take<typename Products::Value>(size);
+    if (!pipe.ahead_) return pipe;
+    pipe.k1_ = arena.take<typename Products::Value>(size);
+    pipe.v1_ = arena.take<typename Products::Value>(size);
+    return pipe;
+  }
+  static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride, int value_bytes) {
+    return 2 * sizes.buffers * tile_bytes(std::int64_t{kTileRows} * stride, value_bytes);
+  }
+
+  // Starts the item's first tile. Copies begun before are waited for together with it.
+  template <typename Params>
+  ETC_DEVICE void begin(const Params& p, const QueryItem& item, std::int64_t head) {
+    if (item.tile_begin < item.tile_end) copy(p, item, head, item.tile_begin);
+    simt::copy_async_commit();
+  }
+  // Tile n is there for the whole block when this returns; the next one is on its way if there is room.
+  template <typename Params>
+  ETC_DEVICE void arrive(const Params& p, const QueryItem& item, std::int64_t head, int n) {
+    if (ahead_) {
+      if (n + 1 < item.tile_end) copy(p, item, head, n + 1);
+      simt::copy_async_commit();
+      simt::copy_async_wait<1>();
+    } else {
+      simt::copy_async_wait<0>();
+    }
+    simt::sync_block();
+    odd_ = ahead_ && (n - item.tile_begin) % 2 == 1;
+  }
+  // The whole block is done with tile n.
+  template <typename Params>
+  ETC_DEVICE void leave(const Params& p, const QueryItem& item, std::int64_t head, int n) {
+    simt::sync_block();
+    if (ahead_ || n + 1 >= item.tile_end) return;
+    copy(p, item, head, n + 1);
+    simt::copy_async_commit();
+  }
+  ETC_DEVICE Tile keys() const { return odd_ ? k1_ : k0_; }
+  ETC_DEVICE Tile values() const { return odd_ ? v1_ : v0_; }
+
+ private:
+  template <typename Params>
+  ETC_DEVICE void copy(const Params& p, const QueryItem& item, std::int64_t head, int n) {
+    const KeyTile tile = simt::load(p.work.tiles, n);
+    const int type = tile.type, thread = simt::thread_index();
+    // Chosen, not indexed: an index would put the item into memory.
+    const int valid = (type == 0 ? item.keys[0] : item.keys[1]) - tile.first_key;
+    const std::int64_t row = (type == 0 ? item.key_row[0] : item.key_row[1]) + tile.first_key;
+    const bool odd = (n - item.tile_begin) % 2 == 1;
+    Products::copy_rows(odd ? k1_ : k0_, p.k[type], head, row, 0, valid, kTileRows, p.sizes.head_size, thread,
+                        kBlockThreads);
+    Products::copy_rows(odd ? v1_ : v0_, p.v[type], head, row, 0, valid, kTileRows, p.sizes.head_size, thread,
+                        kBlockThreads);
+  }
+
+  Tile k0_, k1_, v0_, v1_;
+  bool ahead_ = true, odd_ = false;
+};
+
+// Bytes a block's tiles take, and with them what is left to global memory: first the relative terms, then copying
+// ahead. Any head the kernels take fits in the end.
+inline constexpr std::int64_t kMaxTileBytes = 160 * 1024;  // sm_80 has 163 KB for a block
+template <typename Tiles, typename Products>
+std::int64_t fit_shared(AttentionSizes& sizes) {
+  const int stride = Products::stride(sizes.head_size);
+  std::int64_t bytes = 0;
+  for (int buffers : {2, 1}) {
+    for (int labels : {sizes.labels, 0}) {
+      sizes.buffers = buffers;
+      sizes.shared_labels = labels;
+      bytes = Tiles::bytes(sizes, stride);
+      if (bytes <= kMaxTileBytes) return bytes;
+    }
+  }
+  return bytes;  // refused by the launch
+}
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,135 @@
+#include "tests/sparse/cuda/mirrored_device.h"
+
+#include <vector>
+
+#include "etc_core/base/cuda/device_array.h"
+#include "sparse/cuda/attention_backend.h"
+#include "sparse/scores.h"
+
+namespace etc::test {
+
+namespace {
+
+using sparse::cuda::Inputs;
+
+// Host arrays and their copies on the device.
+class Mirror {
+ public:
+  template <typename T>
+  T* map(T* host, std::int64_t count) {
+    if (host == nullptr || count <= 0) return host;
+    const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+    copies_.push_back(
+        {const_cast<std::remove_const_t<T>*>(host), bytes, simt::DeviceBlock(bytes, Purpose::activations)});
+    simt::copy_to_device(copies_.back().device.data(), host, bytes);
+    return static_cast<T*>(copies_.back().device.data());
+  }
+  template <typename R>
+  R rows(R host) {
+    host.data = map(host.data, host.rows * host.stride);  // with the guards between rows
+    return host;
+  }
+  Inputs inputs(Inputs in) {
+    const std::int64_t table = in.relative.labels * in.heads;
+    in.q = rows(in.q);
+    for (int t = 0; t < 2; ++t) {
+      in.k[t] = rows(in.k[t]);
+      in.v[t] = rows(in.v[t]);
+    }
+    in.relative.vectors = map(in.relative.vectors, table * in.head_size);
+    in.relative.biases = map(in.relative.biases, table);
+    return in;
+  }
+  void* scratch(std::int64_t bytes) {
+    scratch_ = simt::DeviceBlock(bytes, Purpose::scratch);
+    return scratch_.data();
+  }
+  // Everything back, inputs included: a kernel that writes to one would be seen.
+  void back() {
+    for (const Copy& copy : copies_) simt::copy_to_host(copy.host, copy.device.data(), copy.bytes);
+  }
+
+ private:
+  struct Copy {
+    void* host;
+    std::int64_t bytes;
+    simt::DeviceBlock device;
+  };
+  std::vector<Copy> copies_;
+  simt::DeviceBlock scratch_;
+};
+
+void forward(sparse::cuda::Forward call) {
+  Mirror mirror;
+  for (int t = 0; t < 2; ++t) {
+    const std::int64_t elements = sparse::score_elements(*call.inputs.tiles[t], call.inputs.heads);
+    call.scores[t].running = mirror.map(call.scores[t].running, elements);
+  }
+  call.lse = mirror.map(call.lse, call.inputs.heads * call.inputs.q.rows);
+  call.out = mirror.rows(call.out);
+  call.scratch = mirror.scratch(forward_scratch_bytes(call.inputs));
+  call.inputs = mirror.inputs(call.inputs);
+  sparse::cuda::forward(call);
+  mirror.back();
+}
+
+void backward(sparse::cuda::Backward call) {
+  Mirror mirror;
+  for (int t = 0; t < 2; ++t) {
+    const std::int64_t elements = sparse::score_elements(*call.inputs.tiles[t], call.inputs.heads);
+    call.scores[t].running = mirror.map(call.scores[t].running, elements);
+    call.scores[t].gradient = mirror.map(call.scores[t].gradient, elements);
+    call.dk[t] = mirror.rows(call.dk[t]);
+    call.dv[t] = mirror.rows(call.dv[t]);
+  }
+  const std::int64_t table = call.inputs.relative.labels * call.inputs.heads;
+  call.drelative.vectors = mirror.map(call.drelative.vectors, table * call.inputs.head_size);
+  call.drelative.biases = mirror.map(call.drelative.biases, table);
+  call.lse = mirror.map(call.lse, call.inputs.heads * call.inputs.q.rows);
+  call.out = mirror.rows(call.out);
+  call.dout = mirror.rows(call.dout);
+  call.dq = mirror.rows(call.dq);
+  call.scratch = mirror.scratch(backward_scratch_bytes(call.inputs));
+  call.inputs = mirror.inputs(call.inputs);
+  sparse::cuda::backward(call);
+  mirror.back();
+}
+
+}  // namespace
+
+void register_mirrored_cuda_kernels() {
+  sparse::register_cuda_kernels();  // for the sizes of scratch
+  using sparse::cuda::inputs_of;
+  sparse::long_attention_forward_slot.fill(Device::cuda, [](const sparse::LongAttentionForward& a) {
+    forward({inputs_of(a.inputs), {a.l2l, a.l2g}, a.out, a.lse, nullptr});
+  });
+  sparse::long_attention_backward_slot.fill(Device::cuda, [](const sparse::LongAttentionBackward& a) {
+    backward({inputs_of(a.inputs),
+              {a.l2l, a.l2g},
+              a.out,
+              a.lse,
+              a.dout,
+              a.dq,
+              {a.dk, a.dgk},
+              {a.dv, a.dgv},
+              a.drelative,
+              nullptr});
+  });
+  sparse::global_attention_forward_slot.fill(Device::cuda, [](const sparse::GlobalAttentionForward& a) {
+    forward({inputs_of(a.inputs), {a.g2g, a.g2l}, a.out, a.lse, nullptr});
+  });
+  sparse::global_attention_backward_slot.fill(Device::cuda, [](const sparse::GlobalAttentionBackward& a) {
+    backward({inputs_of(a.inputs),
+              {a.g2g, a.g2l},
+              a.out,
+              a.lse,
+              a.dout,
+              a.dq,
+              {a.dk, a.dlk},
+              {a.dv, a.dlv},
+              a.drelative,
+              nullptr});
+  });
+}
+
+}  // namespace etc::test
