@@ -1,0 +1,92 @@
+// Softmax cross-entropy, one group a block, in double as on the CPU. Targets were checked on the host.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/ops/cuda/row_sums.h"
+
+namespace etc::ops::cuda {
+
+struct CrossEntropyKernel {
+  using Params = CrossEntropyParams;
+  static constexpr int kThreads = 128;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
+  static const char* name() { return "cross-entropy"; }
+
+  static ETC_DEVICE bool counts(const Params& p, std::int64_t i) {
+    return p.counted.size == 0 || simt::load(p.counted, i) != 0;
+  }
+  static ETC_DEVICE double logit(const Params& p, std::int64_t i) {
+    return static_cast<double>(simt::load(p.logits, i * p.stride));
+  }
+
+  // The largest over the block; nan survives, as on the CPU.
+  static ETC_DEVICE double block_max(double x, const simt::SharedTile<double>& shared) {
+    const int thread = simt::thread_index();
+    shared.store(thread, x);
+    simt::sync_block();
+    for (int half = kThreads / 2; half > 0; half /= 2) {
+      if (thread < half) {
+        const double own = shared.load(thread), other = shared.load(thread + half);
+        if (!(other <= own)) shared.store(thread, own == own ? other : own);
+      }
+      simt::sync_block();
+    }
+    const double max = shared.load(0);
+    simt::sync_block();
+    return max;
+  }
+
+  static ETC_DEVICE void run(const Params& p) {
+    simt::SharedArena arena;
+    const auto shared = arena.take<double>(kThreads);
+    const std::int64_t group = simt::block_x();
+    const std::int64_t begin = simt::load(p.offsets, group), end = simt::load(p.offsets, group + 1);
+    const std::int64_t first = begin + simt::thread_index();
+    const std::int32_t index = p.target_index.size == 0 ? 0 : simt::load(p.target_index, group);
+
+    // Pass 1: how many count, the largest, the targets' sum.
+    double counted = 0, largest = -static_cast<double>(simt::infinity()), targets = 0;
+    for (std::int64_t i = first; i < end; i += kThreads) {
+      if (!counts(p, i)) continue;
+      counted += 1;
+      const double z = logit(p, i);
+      if (!(z <= largest)) largest = z;
+      if (p.target.size > 0) targets += static_cast<double>(simt::load(p.target, i));
+    }
+    counted = block_sum<kThreads>(counted, shared);
+    largest = block_max(largest, shared);
+    targets = p.target.size > 0 ? block_sum<kThreads>(targets, shared) : 1;
+    const bool idle = index == -1 || counted == 0;
+
+    // Pass 2: log-sum-exp.
+    double sum = 0;
+    for (std::int64_t i = first; i < end && !idle; i += kThreads) {
+      if (counts(p, i)) sum += simt::exp(logit(p, i) - largest);
+    }
+    sum = block_sum<kThreads>(sum, shared);
+    const double lse = idle ? 0 : largest + simt::log(sum);
+
+    // Pass 3: loss = sum t (lse - z), dz = scale (p sum t - t). A logit is read before its gradient may replace it.
+    const double spread = idle ? 0 : p.label_smoothing / counted;
+    double loss = 0;
+    for (std::int64_t i = first; i < end; i += kThreads) {
+      double gradient = 0;
+      if (!idle && counts(p, i)) {
+        const double hit = p.target.size > 0    ? static_cast<double>(simt::load(p.target, i))
+                           : i == begin + index ? 1.0 - p.label_smoothing
+                                                : 0.0;
+        const double t = hit + spread, z = logit(p, i);
+        if (t != 0) loss += t * (lse - z);
+        gradient = p.scale * (simt::exp(z - lse) * targets - t);
+      }
+      if (p.dlogits.size > 0) simt::store(p.dlogits, i * p.stride, static_cast<float>(gradient));
+    }
+    loss = block_sum<kThreads>(loss, shared);
+    if (simt::thread_index() == 0) simt::store(p.losses, group, loss);
+  }
+};
+
+}  // namespace etc::ops::cuda

@@ -1,0 +1,119 @@
+// Kernels whose elements know nothing of each other, and the sum of squares. A thread takes one element; sums are of
+// fixed blocks of elements, in a fixed order.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/ops/cuda/row_sums.h"
+
+namespace etc::ops::cuda {
+
+inline constexpr int kElementThreads = 256;
+inline constexpr std::int64_t kSumElements = 1 << 14;  // of one block's sum
+
+constexpr std::int64_t blocks_of(std::int64_t elements, std::int64_t per_block) {
+  return (elements + per_block - 1) / per_block;
+}
+
+struct ElementwiseKernel {
+  using Params = ElementwiseParams;
+  static constexpr int kThreads = kElementThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "elementwise"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t i = simt::block_x() * kThreads + simt::thread_index();
+    if (i >= p.y.size) return;
+    const float a = simt::load(p.a, i);
+    switch (p.kind) {
+      case Binary::add:
+        return simt::store(p.y, i, a + simt::load(p.b, i));
+      case Binary::axpy:
+        return simt::store(p.y, i, simt::add(a, simt::multiply(p.s, simt::load(p.b, i))));
+      case Binary::scale:
+        return simt::store(p.y, i, a * p.s);
+    }
+  }
+};
+
+// act(x), or dy act'(x).
+struct ActivationKernel {
+  using Params = ActivationParams;
+  static constexpr int kThreads = kElementThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "activation"; }
+
+  // gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x³)
+  static ETC_DEVICE float forward(Activation activation, float x) {
+    constexpr float kRoot = 0.7978845608f, kCube = 0.044715f;
+    if (activation == Activation::relu) return x < 0.0f ? 0.0f : x;
+    if (activation == Activation::tanh) return simt::tanh(x);
+    if (activation == Activation::gelu) return 0.5f * x * (1.0f + simt::tanh(kRoot * (x + kCube * x * x * x)));
+    return x;
+  }
+
+  static ETC_DEVICE float slope(Activation activation, float x) {
+    constexpr float kRoot = 0.7978845608f, kCube = 0.044715f;
+    if (activation == Activation::relu) return x <= 0.0f ? 0.0f : x == x ? 1.0f : x;
+    if (activation == Activation::linear) return 1.0f;
+    if (activation == Activation::tanh) {
+      const float t = simt::tanh(x);
+      return 1.0f - t * t;
+    }
+    const float t = simt::tanh(kRoot * (x + kCube * x * x * x));
+    return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * kRoot * (1.0f + 3.0f * kCube * x * x);
+  }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t i = simt::block_x() * kThreads + simt::thread_index();
+    if (i >= p.out.size) return;
+    const float x = simt::load(p.x, i);
+    simt::store(p.out, i, p.dy.size == 0 ? forward(p.activation, x) : simt::load(p.dy, i) * slope(p.activation, x));
+  }
+};
+
+struct SumOfSquaresKernel {
+  using Params = SumOfSquaresParams;
+  static constexpr int kThreads = kElementThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
+  static const char* name() { return "sum of squares"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    simt::SharedArena arena;
+    const auto shared = arena.take<double>(kThreads);
+    const std::int64_t first = simt::block_x() * kSumElements;
+    const std::int64_t end = first + kSumElements < p.x.size ? first + kSumElements : p.x.size;
+    double sum = 0;
+    for (std::int64_t i = first + simt::thread_index(); i < end; i += kThreads) {
+      const double x = simt::load(p.x, i);
+      sum += x * x;
+    }
+    sum = block_sum<kThreads>(sum, shared);
+    if (simt::thread_index() == 0) simt::store(p.sums, simt::block_x(), sum);
+  }
+};
+
+// y = base + dropout(a): a block takes one row.
+struct DropoutAddKernel {
+  using Params = DropoutAddParams;
+  static constexpr int kThreads = 128;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "dropout and sum"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t row = simt::block_x();
+    const RowStream stream = row_stream(p.dropout, row);
+    for (std::int64_t column = simt::thread_index(); column < p.cols; column += kThreads) {
+      const std::int64_t i = row * p.cols + column;
+      const float value = dropped(p.dropout, stream, column, simt::load(p.a, i));
+      simt::store(p.y, i, p.base.size == 0 ? value : simt::load(p.base, i) + value);
+    }
+  }
+};
+
+}  // namespace etc::ops::cuda

@@ -1,0 +1,34 @@
+// What operators' host code needs to hand arrays to kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/cuda/device_array.h"
+
+namespace etc::ops::cuda {
+
+using simt::Span;
+
+// A copy of a host array on the device, for the time of one call; null gives an empty span.
+template <typename T>
+class OnDevice {
+ public:
+  OnDevice(const T* values, std::int64_t count)
+      : block_(values == nullptr ? 0 : count * static_cast<std::int64_t>(sizeof(T)), Purpose::scratch),
+        count_(values ? count : 0) {
+    if (count_ > 0) simt::copy_to_device(block_.data(), values, count_ * static_cast<std::int64_t>(sizeof(T)));
+  }
+  Span<const T> span() const { return {static_cast<const T*>(block_.data()), count_}; }
+
+ private:
+  simt::DeviceBlock block_;
+  std::int64_t count_;
+};
+
+// Empty where the pointer is null.
+template <typename T>
+Span<T> span(T* data, std::int64_t size) {
+  return {data, data == nullptr ? 0 : size};
+}
+
+}  // namespace etc::ops::cuda

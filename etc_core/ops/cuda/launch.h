@@ -1,0 +1,24 @@
+// The launches of the point-wise kernels: host code (C++20) calls them, device code (C++17) defines them.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/ops/cuda/params.h"
+
+namespace etc::ops::cuda {
+
+void launch(const ElementwiseParams& params, void* stream);
+void launch(const ActivationParams& params, void* stream);
+void launch(const SumOfSquaresParams& params, void* stream);
+void launch(const DropoutAddParams& params, void* stream);
+void launch(const LayerNormParams& params, void* stream);
+void launch(const LayerNormBackwardParams& params, void* stream);
+void launch(const LayerNormTablesParams& params, void* stream);
+void launch(const CrossEntropyParams& params, void* stream);
+void launch(const EmbeddingParams& params, void* stream);
+void launch(const EmbeddingBackwardParams& params, void* stream);
+
+std::int64_t sum_blocks(std::int64_t size);   // of launch(SumOfSquaresParams)
+std::int64_t norm_blocks(std::int64_t rows);  // partial sums of launch(LayerNormTablesParams)
+
+}  // namespace etc::ops::cuda

@@ -1,0 +1,144 @@
+// Layer normalisation with the residual sum and dropout before it, one row a block, so what a row's result is depends
+// on that row alone.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/ops/cuda/row_sums.h"
+
+namespace etc::ops::cuda {
+
+inline constexpr int kNormThreads = 128;
+inline constexpr std::int64_t kNormShared = kNormThreads / 32 * static_cast<std::int64_t>(sizeof(float));
+inline constexpr int kNormRows = 64;           // rows of one partial sum of dgamma, dbeta
+inline constexpr float kNormEpsilon = 1e-12f;  // kLayerNormEpsilon, of a header device code cannot read
+
+struct LayerNormKernel {
+  using Params = LayerNormParams;
+  static constexpr int kThreads = kNormThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "layer norm"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    simt::SharedArena arena;
+    const auto shared = arena.take<float>(kThreads / simt::kWarp);
+    const std::int64_t row = simt::block_x(), base = row * p.cols;
+    const float cols = static_cast<float>(p.cols);
+
+    // Pass 1: the residual sum, kept in `sum` or, until it is overwritten, in y; its mean. A thread reads back only
+    // what it wrote itself.
+    const Span<float>& kept = p.sum.size == 0 ? p.y : p.sum;
+    const bool summed = p.branch.size > 0;
+    const RowStream stream = row_stream(p.dropout, row);
+    float total = 0.0f;
+    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+      float value = simt::load(p.x, base + c);
+      if (summed) {
+        value += dropped(p.dropout, stream, c, simt::load(p.branch, base + c));
+        simt::store(kept, base + c, value);
+      }
+      total += value;
+    }
+    const float mean = block_sum<kThreads>(total, shared) / cols;
+
+    // Pass 2: the variance of the centred values.
+    float squares = 0.0f;
+    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+      const float centred = (summed ? simt::load(kept, base + c) : simt::load(p.x, base + c)) - mean;
+      squares = simt::fma(centred, centred, squares);
+    }
+    const float rstd = 1.0f / simt::sqrt(block_sum<kThreads>(squares, shared) / cols + kNormEpsilon);
+
+    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+      const float value = summed ? simt::load(kept, base + c) : simt::load(p.x, base + c);
+      simt::store(p.y, base + c, simt::fma((value - mean) * rstd, simt::load(p.gamma, c), simt::load(p.beta, c)));
+    }
+    if (simt::thread_index() == 0 && p.mean.size > 0) {
+      simt::store(p.mean, row, mean);
+      simt::store(p.rstd, row, rstd);
+    }
+  }
+};
+
+// ds = rstd (g - mean(g) - xhat mean(g xhat)), g = dy gamma; to dx, and through dropout to dbranch.
+struct LayerNormBackwardKernel {
+  using Params = LayerNormBackwardParams;
+  static constexpr int kThreads = kNormThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "layer norm backward"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    simt::SharedArena arena;
+    const auto shared = arena.take<float>(kThreads / simt::kWarp);
+    const std::int64_t row = simt::block_x(), base = row * p.cols;
+    const float cols = static_cast<float>(p.cols);
+    const float mean = simt::load(p.mean, row), rstd = simt::load(p.rstd, row);
+    float g_total = 0.0f, gx_total = 0.0f;
+    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+      const float xhat = (simt::load(p.sum, base + c) - mean) * rstd;
+      const float g = simt::load(p.dy, base + c) * simt::load(p.gamma, c);
+      g_total += g;
+      gx_total = simt::fma(g, xhat, gx_total);
+    }
+    const float g_mean = block_sum<kThreads>(g_total, shared) / cols;
+    const float gx_mean = block_sum<kThreads>(gx_total, shared) / cols;
+    const RowStream stream = p.dbranch.size > 0 ? row_stream(p.dropout, row) : RowStream{};
+    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+      const float xhat = (simt::load(p.sum, base + c) - mean) * rstd;
+      const float g = simt::load(p.dy, base + c) * simt::load(p.gamma, c);
+      const float ds = rstd * simt::fma(-xhat, gx_mean, g - g_mean);
+      if (p.dx.size > 0) simt::store(p.dx, base + c, p.add_to_dx ? simt::load(p.dx, base + c) + ds : ds);
+      if (p.dbranch.size > 0) simt::store(p.dbranch, base + c, dropped(p.dropout, stream, c, ds));
+    }
+  }
+};
+
+// Partial sums of dgamma and dbeta: block x is kNormRows rows, block y a panel of columns, a thread a column.
+struct LayerNormPartialKernel {
+  using Params = LayerNormTablesParams;
+  static constexpr int kThreads = kNormThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "layer norm partial sums"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_y() * kThreads + simt::thread_index();
+    if (column >= p.cols) return;
+    const std::int64_t first = simt::block_x() * kNormRows;
+    const std::int64_t end = first + kNormRows < p.rows ? first + kNormRows : p.rows;
+    float dgamma = 0.0f, dbeta = 0.0f;
+    for (std::int64_t row = first; row < end; ++row) {
+      const float dy = simt::load(p.dy, row * p.cols + column);
+      const float xhat = (simt::load(p.sum, row * p.cols + column) - simt::load(p.mean, row)) * simt::load(p.rstd, row);
+      dgamma = simt::fma(dy, xhat, dgamma);
+      dbeta += dy;
+    }
+    simt::store(p.partial, simt::block_x() * 2 * p.cols + column, dgamma);
+    simt::store(p.partial, simt::block_x() * 2 * p.cols + p.cols + column, dbeta);
+  }
+};
+
+// dgamma, dbeta += the partial sums, in order.
+struct LayerNormTablesKernel {
+  using Params = LayerNormTablesParams;
+  static constexpr int kThreads = kNormThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "layer norm sums"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_x() * kThreads + simt::thread_index();
+    if (column >= p.cols) return;
+    float dgamma = simt::load(p.dgamma, column), dbeta = simt::load(p.dbeta, column);
+    for (std::int64_t at = column; at < p.partial.size; at += 2 * p.cols) {
+      dgamma += simt::load(p.partial, at);
+      dbeta += simt::load(p.partial, at + p.cols);
+    }
+    simt::store(p.dgamma, column, dgamma);
+    simt::store(p.dbeta, column, dbeta);
+  }
+};
+
+}  // namespace etc::ops::cuda

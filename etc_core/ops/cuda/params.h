@@ -1,0 +1,108 @@
+// What the point-wise kernels are given. Contracts are with the operators (etc_core/ops/*.h).
+//
+// C++17: host and device read this header.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/cuda/span.h"
+#include "etc_core/ops/activation_kind.h"
+
+namespace etc::ops::cuda {
+
+using simt::Span;
+
+// HiddenDropout on the device: the structure of the batch, and one stream per example.
+struct DropoutRows {
+  Span<const std::int64_t> offsets;  // [B+1]; empty: no dropout
+  Span<const std::uint64_t> keys;    // [B]
+  std::uint32_t threshold = 0;
+  float kept_scale = 1.0f;
+};
+
+enum class Binary : int { add, axpy, scale };
+
+struct ElementwiseParams {
+  Binary kind = Binary::add;
+  float s = 1.0f;
+  Span<const float> a, b;
+  Span<float> y;
+};
+
+struct ActivationParams {
+  Activation activation = Activation::linear;
+  Span<const float> x, dy;  // dy empty: forward
+  Span<float> out;
+};
+
+struct SumOfSquaresParams {
+  Span<const float> x;
+  Span<double> sums;  // [blocks]
+};
+
+struct DropoutAddParams {
+  std::int64_t rows = 0, cols = 0;
+  Span<const float> a, base;  // base may be empty
+  Span<float> y;
+  DropoutRows dropout;
+};
+
+struct LayerNormParams {
+  std::int64_t rows = 0, cols = 0;
+  Span<const float> x, branch, gamma, beta;
+  Span<float> y, sum, mean, rstd;  // sum, mean, rstd may be empty
+  DropoutRows dropout;
+};
+
+struct LayerNormBackwardParams {
+  std::int64_t rows = 0, cols = 0;
+  Span<const float> dy, sum, mean, rstd, gamma;
+  Span<float> dx, dbranch;  // may be empty
+  bool add_to_dx = false;
+  DropoutRows dropout;
+};
+
+// Sums over fixed blocks of rows of dy·xhat and of dy, and their sum in order.
+struct LayerNormTablesParams {
+  std::int64_t rows = 0, cols = 0;
+  Span<const float> dy, sum, mean, rstd;
+  Span<float> partial;        // [blocks, 2, H]
+  Span<float> dgamma, dbeta;  // [H] +=
+};
+
+struct CrossEntropyParams {
+  std::int64_t groups = 0, stride = 1;
+  Span<const std::int64_t> offsets;
+  Span<const float> logits;
+  Span<const std::uint8_t> counted;       // may be empty
+  Span<const std::int32_t> target_index;  // or empty and:
+  Span<const float> target;
+  double label_smoothing = 0, scale = 1;
+  Span<double> losses;
+  Span<float> dlogits;  // may be empty
+};
+
+struct EmbeddingTable {
+  Span<const float> table;       // [limit, H]; empty: absent
+  Span<const std::int32_t> ids;  // [M]
+  std::int64_t limit = 0;
+};
+
+struct EmbeddingParams {
+  std::int64_t rows = 0, cols = 0;
+  Span<const float> base, adder;  // may be empty
+  EmbeddingTable tokens, segments, positions;
+  Span<float> e;
+};
+
+// Tokens sorted by id, and where each distinct id begins.
+struct EmbeddingBackwardParams {
+  std::int64_t cols = 0;
+  std::int64_t distinct = 0;
+  Span<const float> de;
+  Span<const std::int32_t> ids, tokens;  // [kept]
+  Span<const std::int32_t> first;        // [distinct + 1]
+  Span<float> dtable;
+};
+
+}  // namespace etc::ops::cuda

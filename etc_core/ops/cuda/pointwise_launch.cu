@@ -1,0 +1,61 @@
+// Launches of the point-wise kernels.
+#include "etc_core/ops/cuda/cross_entropy_kernels.h"
+#include "etc_core/ops/cuda/elementwise_kernels.h"
+#include "etc_core/ops/cuda/embedding_kernels.h"
+#include "etc_core/ops/cuda/launch.h"
+#include "etc_core/ops/cuda/layer_norm_kernels.h"
+
+namespace etc::ops::cuda {
+
+void launch(const ElementwiseParams& params, void* stream) {
+  simt::launch<ElementwiseKernel>({blocks_of(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
+}
+
+void launch(const ActivationParams& params, void* stream) {
+  simt::launch<ActivationKernel>({blocks_of(params.out.size, kElementThreads), 1, 1, 0}, params, stream);
+}
+
+std::int64_t sum_blocks(std::int64_t size) {
+  return blocks_of(size, kSumElements);
+}
+
+void launch(const SumOfSquaresParams& params, void* stream) {
+  simt::launch<SumOfSquaresKernel>({sum_blocks(params.x.size), 1, 1, SumOfSquaresKernel::kShared}, params, stream);
+}
+
+void launch(const DropoutAddParams& params, void* stream) {
+  simt::launch<DropoutAddKernel>({params.rows, 1, 1, 0}, params, stream);
+}
+
+void launch(const LayerNormParams& params, void* stream) {
+  simt::launch<LayerNormKernel>({params.rows, 1, 1, kNormShared}, params, stream);
+}
+
+void launch(const LayerNormBackwardParams& params, void* stream) {
+  simt::launch<LayerNormBackwardKernel>({params.rows, 1, 1, kNormShared}, params, stream);
+}
+
+std::int64_t norm_blocks(std::int64_t rows) {
+  return blocks_of(rows, kNormRows);
+}
+
+void launch(const LayerNormTablesParams& params, void* stream) {
+  const std::int64_t panels = blocks_of(params.cols, kNormThreads);
+  simt::launch<LayerNormPartialKernel>({norm_blocks(params.rows), panels, 1, 0}, params, stream);
+  simt::launch<LayerNormTablesKernel>({panels, 1, 1, 0}, params, stream);
+}
+
+void launch(const CrossEntropyParams& params, void* stream) {
+  simt::launch<CrossEntropyKernel>({params.groups, 1, 1, CrossEntropyKernel::kShared}, params, stream);
+}
+
+void launch(const EmbeddingParams& params, void* stream) {
+  simt::launch<EmbeddingKernel>({params.rows, 1, 1, 0}, params, stream);
+}
+
+void launch(const EmbeddingBackwardParams& params, void* stream) {
+  simt::launch<EmbeddingBackwardKernel>({params.distinct, blocks_of(params.cols, kEmbeddingThreads), 1, 0}, params,
+                                        stream);
+}
+
+}  // namespace etc::ops::cuda

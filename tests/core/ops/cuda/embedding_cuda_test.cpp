@@ -1,0 +1,102 @@
+// Embeddings: Thrust's sort on its OpenMP system, the kernels on the emulator, against the CPU's.
+#include "etc_core/ops/embedding.h"
+
+#include <algorithm>
+
+#include "etc_core/ops/cuda/id_runs.h"
+#include "etc_core/ops/register.h"
+#include "etc_core/ops/register_cuda.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using namespace etc::test;
+
+namespace {
+
+std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std::uint64_t seed) {
+  std::vector<std::int32_t> ids;
+  for (const float v : random_floats(count, seed)) {
+    ids.push_back(static_cast<std::int32_t>((v + 1) / 2 * static_cast<float>(limit)));
+  }
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("Thrust sorts tokens by id, in token order within an id", "[ops][thrust]") {
+  for (const std::int64_t count : {1, 2, 70, 5000}) {
+    auto ids = random_ids(count, 40, 3);
+    if (count > 2) {
+      ids[1] = -5;
+      ids[2] = 40;
+    }
+    const auto before = ids;
+    std::vector<std::int32_t> tokens(ids.size()), first(ids.size() + 1, -1);
+    const std::int64_t distinct =
+        ops::cuda::sort_ids({ids.data(), count}, 40, {tokens.data(), count}, {first.data(), count + 1}, nullptr);
+    std::vector<std::pair<std::int32_t, std::int32_t>> expected;  // id, token
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const bool inside = before[i] >= 0 && before[i] < 40;
+      expected.emplace_back(inside ? before[i] : 40, static_cast<std::int32_t>(i));
+    }
+    std::sort(expected.begin(), expected.end());
+    std::vector<std::int32_t> starts;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK(ids[i] == expected[i].first);
+      CHECK(tokens[i] == expected[i].second);
+      if (expected[i].first < 40 && (i == 0 || expected[i].first != expected[i - 1].first)) {
+        starts.push_back(static_cast<std::int32_t>(i));
+      }
+    }
+    REQUIRE(distinct == static_cast<std::int64_t>(starts.size()));
+    starts.push_back(static_cast<std::int32_t>(
+        std::count_if(expected.begin(), expected.end(), [](const auto& pair) { return pair.first < 40; })));
+    CHECK(std::vector<std::int32_t>(first.begin(), first.begin() + distinct + 1) == starts);
+  }
+}
+
+TEST_CASE("emulated embeddings have the CPU's bits, forward and backward", "[ops][cuda][thrust]") {
+  ops::register_cpu_ops();
+  ops::register_cuda_embedding();
+  const std::int64_t rows = 300;
+  for (const std::int64_t cols : {1, 24, 200}) {
+    const auto tokens = random_floats(50 * cols, 1), segments = random_floats(4 * cols, 2);
+    const auto positions = random_floats(rows * cols, 3), base = random_floats(rows * cols, 4);
+    const auto adder = random_floats(rows * cols, 5), de = random_floats(rows * cols, 9);
+    const auto token_ids = random_ids(rows, 50, 6), position_ids = random_ids(rows, 300, 7);
+    auto segment_ids = random_ids(rows, 3, 8);  // three ids of about a hundred tokens: several sums of 64
+    segment_ids[3] = -1;
+    segment_ids[69] = 4;
+    for (int given = 0; given < 32; ++given) {
+      const auto run = [&](Device device) {
+        ops::EmbeddingForward a;
+        Guarded e(rows * cols, 99.0f);
+        a.rows = rows;
+        a.cols = cols;
+        if (given & 1) a.base = base.data();
+        if (given & 2) a.tokens = {tokens.data(), 50, token_ids.data(), "token_ids"};
+        if (given & 4) a.segments = {segments.data(), 4, segment_ids.data(), "segment_ids"};
+        if (given & 8) a.positions = {positions.data(), 300, position_ids.data(), "position_ids"};
+        if (given & 16) a.adder = adder.data();
+        a.e = e.data();
+        ops::embedding(device, a);
+        CHECK(e.guards_intact());
+        return e.values();
+      };
+      CHECK(same_bits(run(Device::cpu), run(Device::cuda)));
+    }
+    const auto gradient = [&](Device device) {
+      Guarded of_tokens(50 * cols, 0.5f), of_segments(4 * cols, -1.0f);
+      ops::embedding_backward(device, {rows, cols, 50, de.data(), token_ids.data(), of_tokens.data()});
+      ops::embedding_backward(device, {rows, cols, 4, de.data(), segment_ids.data(), of_segments.data()});
+      CHECK(of_tokens.guards_intact());
+      CHECK(of_segments.guards_intact());
+      auto all = of_tokens.values();
+      const auto more = of_segments.values();
+      all.insert(all.end(), more.begin(), more.end());
+      return all;
+    };
+    CHECK(same_bits(gradient(Device::cpu), gradient(Device::cuda)));
+  }
+}

@@ -1,0 +1,230 @@
+// The point-wise CUDA kernels on the emulator against the CPU's, which have references of their own.
+#include <cmath>
+
+#include "etc_core/ops/activation.h"
+#include "etc_core/ops/cross_entropy.h"
+#include "etc_core/ops/dropout.h"
+#include "etc_core/ops/elementwise.h"
+#include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/register.h"
+#include "etc_core/ops/register_cuda.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+#include "tests/support/simt/emulator.h"
+
+using namespace etc;
+using namespace etc::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::vector<double> doubles(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+// Results of `run` on both devices.
+template <typename Run>
+auto on_both(const Run& run) {
+  ops::register_cpu_ops();
+  ops::register_cuda_ops();
+  const std::int64_t before = simt::emulator_counts().launches;
+  const auto cuda = run(Device::cuda);
+  REQUIRE(simt::emulator_counts().launches > before);
+  return std::pair(run(Device::cpu), cuda);
+}
+
+const std::vector<std::int64_t> kOffsets = {0, 5, 5, 70};
+const std::vector<std::uint64_t> kOrdinals = {7, 1000, 123456789012ull};
+
+ops::HiddenDropout dropout(float rate) {
+  ops::HiddenDropout d;
+  d.rate = rate;
+  d.seed = 42;
+  d.layer = 3;
+  d.site = DropoutSite::global_feed_forward;
+  d.examples = 3;
+  d.offsets = kOffsets.data();
+  d.sample_ordinals = kOrdinals.data();
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("emulated element-wise kernels have the CPU's bits", "[ops][cuda]") {
+  for (const std::int64_t size : {1, 255, 256, 257, 1000}) {
+    const auto a = random_floats(size, 1), b = random_floats(size, 2);
+    const auto [cpu, cuda] = on_both([&](Device device) {
+      Guarded sum(size), scaled(a), moved(a);
+      ops::add(device, a.data(), b.data(), sum.data(), size);
+      ops::scale(device, 0.3f, scaled.data(), size);
+      ops::axpy(device, -1.7f, b.data(), moved.data(), size);
+      CHECK(sum.guards_intact());
+      CHECK(scaled.guards_intact());
+      CHECK(moved.guards_intact());
+      auto all = sum.values();
+      for (const auto& more : {scaled.values(), moved.values()}) all.insert(all.end(), more.begin(), more.end());
+      return all;
+    });
+    CHECK(same_bits(cpu, cuda));
+  }
+}
+
+TEST_CASE("the emulated sum of squares crosses blocks", "[ops][cuda]") {
+  for (const std::int64_t size : {1, 300, 16384, 40000}) {
+    const auto x = random_floats(size, 3);
+    const auto [cpu, cuda] = on_both([&](Device device) { return ops::sum_of_squares(device, x.data(), size); });
+    CHECK(cuda == Approx(cpu).epsilon(1e-13));  // sums in double, in another order
+  }
+}
+
+TEST_CASE("emulated activations and their slopes equal the CPU's", "[ops][cuda]") {
+  auto x = random_floats(700, 4, 6.0f);
+  x[0] = 0.0f;
+  x[1] = NAN;
+  x[2] = 30.0f;
+  x[3] = -30.0f;
+  const auto dy = random_floats(700, 5);
+  for (auto activation :
+       {ops::Activation::linear, ops::Activation::relu, ops::Activation::tanh, ops::Activation::gelu}) {
+    CAPTURE(ops::activation_name(activation));
+    const auto [cpu, cuda] = on_both([&](Device device) {
+      Guarded y(700), dx(dy);
+      ops::activation_forward(device, activation, x.data(), y.data(), 700);
+      ops::activation_backward(device, activation, x.data(), dx.data(), dx.data(), 700);  // in place
+      CHECK(y.guards_intact());
+      CHECK(dx.guards_intact());
+      return std::pair(y.values(), dx.values());
+    });
+    // tanh is good to a few units in the last place on either side; x·tanh of up to 6 magnifies them.
+    CHECK(near_all("y", cuda.first, doubles(cpu.first), 2e-6, 1e-6));
+    CHECK(near_all("dx", cuda.second, doubles(cpu.second), 2e-6, 1e-6));
+  }
+}
+
+TEST_CASE("emulated dropout draws the CPU's bits", "[ops][cuda]") {
+  for (const std::int64_t cols : {1, 6, 67, 200}) {
+    for (const float rate : {0.0f, 0.4f}) {
+      const auto a = random_floats(70 * cols, 6), base = random_floats(70 * cols, 7);
+      const auto [cpu, cuda] = on_both([&](Device device) {
+        Guarded alone(70 * cols), sum(base);
+        ops::dropout_add(device, {70, cols, a.data(), nullptr, alone.data(), dropout(rate)});
+        ops::dropout_add(device, {70, cols, a.data(), sum.data(), sum.data(), dropout(rate)});
+        CHECK(alone.guards_intact());
+        CHECK(sum.guards_intact());
+        auto all = alone.values();
+        const auto more = sum.values();
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+      });
+      CHECK(same_bits(cpu, cuda));
+    }
+  }
+}
+
+TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward", "[ops][cuda]") {
+  constexpr std::int64_t kRows = 70;  // two blocks of rows in the tables' sums
+  for (const std::int64_t cols : {1, 7, 24, 128, 300}) {
+    for (const bool with_branch : {false, true}) {
+      CAPTURE(cols, with_branch);
+      const auto x = random_floats(kRows * cols, 1), branch = random_floats(kRows * cols, 2);
+      const auto gamma = random_floats(cols, 3), beta = random_floats(cols, 4), dy = random_floats(kRows * cols, 5);
+      const auto [cpu, cuda] = on_both([&](Device device) {
+        Guarded y(kRows * cols), sum(kRows * cols), mean(kRows), rstd(kRows);
+        ops::LayerNormForward f;
+        f.rows = kRows;
+        f.cols = cols;
+        f.x = x.data();
+        f.branch = with_branch ? branch.data() : nullptr;
+        f.dropout = dropout(with_branch ? 0.2f : 0.0f);
+        f.gamma = gamma.data();
+        f.beta = beta.data();
+        f.y = y.data();
+        f.sum = with_branch ? sum.data() : nullptr;
+        f.mean = mean.data();
+        f.rstd = rstd.data();
+        ops::layer_norm(device, f);
+        Guarded dx(kRows * cols, 0.5f), dbranch(dy), dgamma(cols, 1.0f), dbeta(cols, -1.0f);
+        ops::LayerNormBackward b;
+        b.rows = kRows;
+        b.cols = cols;
+        b.dy = with_branch ? dbranch.data() : dy.data();  // dbranch in dy's place
+        b.sum = with_branch ? sum.data() : x.data();
+        b.mean = mean.data();
+        b.rstd = rstd.data();
+        b.gamma = gamma.data();
+        b.dx = dx.data();
+        b.add_to_dx = true;
+        b.dbranch = with_branch ? dbranch.data() : nullptr;
+        b.dropout = f.dropout;
+        b.dgamma = dgamma.data();
+        b.dbeta = dbeta.data();
+        ops::layer_norm_backward(device, b);
+        std::vector<std::vector<float>> results;
+        for (const Guarded* one : {&y, &mean, &rstd, &dx, &dbranch, &dgamma, &dbeta}) {
+          CHECK(one->guards_intact());
+          results.push_back(one->values());
+        }
+        return results;
+      });
+      for (std::size_t i = 0; i < cpu.size(); ++i) {
+        CAPTURE(i);
+        // Sums of up to 300 numbers in another order; a row of one number has rstd = 1e6, and so have its differences.
+        const double absolute = cols == 1 ? 1e-1 : cols == 7 ? 5e-5 : 1e-5;
+        CHECK(near_all("layer norm", cuda[i], doubles(cpu[i]), absolute, 1e-5));
+      }
+    }
+  }
+}
+
+TEST_CASE("emulated cross-entropy equals the CPU's", "[ops][cuda]") {
+  const std::vector<std::int64_t> offsets = {0, 3, 3, 10, 210, 215};
+  const std::int64_t size = offsets.back(), stride = 2;
+  const auto logits = random_floats(size * stride, 1, 8.0f);
+  auto target = random_floats(size, 2);
+  for (float& t : target) t = std::fabs(t);
+  std::vector<std::uint8_t> counted(static_cast<std::size_t>(size), 1);
+  counted[1] = counted[20] = 0;
+  for (std::size_t i = 210; i < 215; ++i) counted[i] = 0;  // a group without counted logits
+  const std::vector<std::int32_t> index = {2, -1, 0, 150, -1};
+  for (const bool distribution : {false, true}) {
+    for (const float smoothing : {0.0f, 0.1f}) {
+      if (distribution && smoothing > 0) continue;
+      const auto run = [&](Device device) {
+        std::vector<double> losses(5, 99.0);
+        Guarded dlogits(size * stride);
+        ops::CrossEntropy a;
+        a.groups = 5;
+        a.offsets = offsets.data();
+        a.logits = logits.data();
+        a.stride = stride;
+        a.counted = counted.data();
+        a.target_index = distribution ? nullptr : index.data();
+        a.target = distribution ? target.data() : nullptr;
+        a.label_smoothing = smoothing;
+        a.scale = 0.25;
+        a.losses = losses.data();
+        a.dlogits = dlogits.data();
+        if (distribution) {
+          for (std::size_t i = 210; i < 215; ++i) target[i] = 0.0f;
+        }
+        ops::cross_entropy(device, a);
+        CHECK(dlogits.guards_intact());
+        return std::pair(losses, dlogits.values());
+      };
+      const auto [cpu, cuda] = on_both(run);
+      for (std::size_t k = 0; k < 5; ++k) CHECK(cuda.first[k] == Approx(cpu.first[k]).epsilon(1e-12).margin(1e-12));
+      CHECK(near_all("dlogits", cuda.second, doubles(cpu.second), 1e-7, 1e-6));
+    }
+  }
+  ops::CrossEntropy bad;
+  bad.groups = 1;
+  const std::int64_t two[] = {0, 2};
+  const std::int32_t outside[] = {2};
+  double loss = 0;
+  bad.offsets = two;
+  bad.logits = logits.data();
+  bad.target_index = outside;
+  bad.losses = &loss;
+  CHECK_THROWS_WITH(ops::cross_entropy(Device::cuda, bad),
+                    Contains("group 0: target index: expected -1 (none) or 0 to 1"));
+}
