@@ -20,10 +20,12 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::string what, std::int64_t total, std::string unit)
+Progress::Progress(std::string what, std::int64_t total, std::string unit, std::int64_t before)
     : what_(std::move(what)),
       unit_(std::move(unit)),
       total_(total),
+      before_(before),
+      done_(before),
       terminal_(isatty(STDERR_FILENO) != 0),
       start_(Clock::now()),
       last_draw_(start_) {}
@@ -33,7 +35,7 @@ Progress::~Progress() {
 }
 
 void Progress::update(std::int64_t done, const std::string& note) {
-  if (first_done_ < 0) first_done_ = std::max<std::int64_t>(0, done - 1);  // resumed work does not count as speed
+  updated_ = true;
   done_ = done;
   note_ = note;
   const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
@@ -46,12 +48,12 @@ void Progress::update(std::int64_t done, const std::string& note) {
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;
-  if (first_done_ >= 0) draw(true);
+  if (updated_) draw(true);
 }
 
 void Progress::draw(bool last) {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double rate = seconds > 0 ? static_cast<double>(done_ - first_done_) / seconds : 0;
+  const double rate = seconds > 0 ? static_cast<double>(done_ - before_) / seconds : 0;
   std::string line = what_ + " ";
   if (total_ > 0) {
     const double share = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0);

@@ -9,8 +9,9 @@ namespace etc {
 
 class Progress {
  public:
-  // total <= 0: unknown, no remaining time. unit: "records", "steps", "MB".
-  Progress(std::string what, std::int64_t total, std::string unit);
+  // total <= 0: unknown, no remaining time. unit: "records", "steps", "MB". before: done by an earlier process; it does
+  // not count as speed.
+  Progress(std::string what, std::int64_t total, std::string unit, std::int64_t before = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -24,8 +25,8 @@ class Progress {
   void draw(bool last);
   using Clock = std::chrono::steady_clock;
   std::string what_, unit_, note_;
-  std::int64_t total_, done_ = 0, first_done_ = -1;
-  bool terminal_, finished_ = false;
+  std::int64_t total_, before_, done_;
+  bool terminal_, updated_ = false, finished_ = false;
   Clock::time_point start_, last_draw_;
 };
 
