@@ -6,6 +6,10 @@ namespace etc::sparse {
 // Fills the cpu entry of every slot of long_attention.h and global_attention.h. Call once, before the operators.
 void register_cpu_kernels();
 
+// Fills the slots of forward and backward with kernels that compute nothing, to count memory (base/counting.h); those
+// of the scratch sizes stay. register_cpu_kernels() takes them out again.
+void register_counting_kernels();
+
 // Whether vector kernels of the whole process stay below AVX-512 from now on, for tests and comparisons on machines
 // that have it. Bits differ between instruction sets.
 void restrict_to_avx2(bool restricted);

@@ -1,23 +1,77 @@
 #include "etc_core/base/buffer.h"
 
-#include <cstdlib>
+#include <sys/mman.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 
 namespace etc {
 
 namespace {
+
 constexpr std::int64_t kAlignment = 64;
+
+// Smaller buffers are not worth a mapping of their own.
+constexpr std::int64_t kReservedFrom = std::int64_t{1} << 20;
+
+std::atomic<bool> g_counting{false};
+std::atomic<int> g_reserved_count{0};
+std::mutex g_reserved_mutex;
+std::map<void*, std::size_t> g_reserved;  // address → bytes; some outlive counting (working memory that is kept)
 
 std::int64_t rounded(std::int64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
+
+void* allocate(std::int64_t size, Purpose purpose) {
+  const auto bytes = static_cast<std::size_t>(rounded(size));
+  if (!counting() || size < kReservedFrom || purpose == Purpose::labels || purpose == Purpose::data) {
+    return std::aligned_alloc(kAlignment, bytes);
+  }
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED) return nullptr;
+  const std::scoped_lock lock(g_reserved_mutex);
+  g_reserved[data] = bytes;
+  ++g_reserved_count;
+  return data;
+}
+
+void release(void* data) {
+  if (g_reserved_count > 0) {
+    const std::scoped_lock lock(g_reserved_mutex);
+    if (const auto found = g_reserved.find(data); found != g_reserved.end()) {
+      ::munmap(data, found->second);
+      g_reserved.erase(found);
+      --g_reserved_count;
+      return;
+    }
+  }
+  std::free(data);
+}
+
 }  // namespace
+
+bool counting() {
+  return g_counting.load(std::memory_order_relaxed);
+}
+
+CountingMode::CountingMode() {
+  if (g_counting.exchange(true)) fail("memory", "counting mode is on already: expected one at a time");
+}
+
+CountingMode::~CountingMode() {
+  g_counting.store(false);
+}
 
 Bytes::Bytes(std::int64_t size, Purpose purpose) : size_(size), purpose_(purpose) {
   if (size < 0) fail("buffer", "size must not be negative, got {}", size);
   if (size == 0) return;
-  data_ = std::aligned_alloc(kAlignment, static_cast<std::size_t>(rounded(size)));
+  data_ = allocate(size, purpose);
   if (data_ == nullptr) {
     size_ = 0;
     fail("memory", "{} bytes for {} are not to be had; in use:\n{}(shorter inputs or smaller batches need less)", size,
@@ -28,7 +82,7 @@ Bytes::Bytes(std::int64_t size, Purpose purpose) : size_(size), purpose_(purpose
 
 Bytes::~Bytes() {
   if (data_ == nullptr) return;
-  std::free(data_);
+  release(data_);
   memory_ledger::charge(purpose_, -rounded(size_));
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
 
@@ -53,7 +54,7 @@ std::int64_t Tensor::rows() const {
 }
 
 void Tensor::zero() const {
-  if (storage_ != nullptr) storage_->zero();
+  if (storage_ != nullptr && !counting()) storage_->zero();
 }
 
 Tensor Tensor::clone(Purpose purpose) const {

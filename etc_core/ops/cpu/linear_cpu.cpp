@@ -124,12 +124,17 @@ void product_tiles(const Product& p, std::int64_t first_panel, std::int64_t pane
   });
 }
 
+// Panels that are packed before they are used.
+std::int64_t panel_group(std::int64_t k, std::int64_t n) {
+  return std::clamp<std::int64_t>(kPackedFloats / (k * kPanelCols), 1, blocks(n, kPanelCols));
+}
+
 // Packs a group of panels of W ([k, n], or [n, k]) into scratch, multiplies, goes on to the next group.
 void product_packing(const Product& p, const float* weight, WeightLayout layout) {
   const std::int64_t panels = blocks(p.n, kPanelCols);
-  const std::int64_t group = std::clamp<std::int64_t>(kPackedFloats / (p.k * kPanelCols), 1, panels);
+  const std::int64_t group = panel_group(p.k, p.n);
   Scratch scratch;
-  auto* packed = scratch.take<float>(std::min(group * kPanelCols, p.n) * p.k);
+  auto* packed = scratch.take<float>(packing_floats(p.k, p.n));
   for (std::int64_t first = 0; first < panels; first += group) {
     const std::int64_t count = std::min(group, panels - first);
     parallel_for(count, [&](std::int64_t i) {
@@ -190,14 +195,23 @@ void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::i
 
 }  // namespace
 
+std::int64_t packed_bytes(const PackedWeights& packed) {
+  if (packed.compute != ComputeType::fp32) return reduced_bytes(packed);
+  return packed.in * packed.out * static_cast<std::int64_t>(sizeof(float));
+}
+
 void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
   if (packed.compute != ComputeType::fp32) return pack_reduced(weight, layout, purpose, packed);
-  packed.bytes = Bytes(packed.in * packed.out * static_cast<std::int64_t>(sizeof(float)), purpose);
+  packed.bytes = Bytes(packed_bytes(packed), purpose);
   auto* panels = static_cast<float*>(packed.bytes.data());
   parallel_for(blocks(packed.out, kPanelCols), [&](std::int64_t panel) {
     pack_panel(weight, layout, packed.in, packed.out, panel * kPanelCols, panel_width(packed.out, panel),
                panels + panel * kPanelCols * packed.in);
   });
+}
+
+std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
+  return std::min(panel_group(k, n) * kPanelCols, n) * k;
 }
 
 void linear(const LinearForward& a) {

@@ -5,10 +5,12 @@
 
 namespace etc::ops::cpu {
 
-// packed.compute is bf16 or int8; allocates packed.bytes.
+// What follows: packed.compute is bf16 or int8.
+std::int64_t reduced_bytes(const PackedWeights& packed);
+
+// Allocates packed.bytes.
 void pack_reduced(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed);
 
-// args.packed->compute is bf16 or int8.
 void linear_reduced(const LinearForward& args);
 
 }  // namespace etc::ops::cpu

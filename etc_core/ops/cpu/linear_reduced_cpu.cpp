@@ -138,6 +138,10 @@ void block_of_rows(const LinearForward& a, const Layout& layout, std::int64_t fi
 
 }  // namespace
 
+std::int64_t reduced_bytes(const PackedWeights& packed) {
+  return Layout(packed).bytes();
+}
+
 void pack_reduced(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
   if (!cpu_offers(packed.compute)) {
     fail("pack_weights", "this processor has no {} products: expected AMX, or AVX-512 with {} (use --compute fp32)",
