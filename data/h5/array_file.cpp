@@ -108,7 +108,42 @@ std::map<std::string, NumericArray> read_group(const std::filesystem::path& path
   return arrays;
 }
 
+// Appends the arrays below `group`, whose own path is `prefix` ("" or "outputs/").
+void list_group(hid_t group, const std::string& prefix, int depth, std::uint64_t file_bytes, const std::string& where,
+                std::vector<ArrayShape>& arrays) {
+  constexpr int kDeepest = 16;  // hard links can make a group its own member
+  if (depth > kDeepest) fail(where, "groups are nested deeper than {} ({})", kDeepest, h5::kDamaged);
+  for (const std::string& name : names_in(group, where)) {
+    const std::string place = where + "/" + name;
+    h5::require_hard_link(group, name, place);
+    H5O_info_t info;
+    require(H5Oget_info_by_name(group, name.c_str(), &info, H5P_DEFAULT), place, "look up", h5::kDamaged);
+    if (info.type == H5O_TYPE_GROUP) {
+      const Handle child = h5::open_group(group, name, place);
+      list_group(child.id(), prefix + name + "/", depth + 1, file_bytes, place, arrays);
+    } else if (info.type == H5O_TYPE_DATASET) {
+      const Handle data_set = h5::open_data_set(group, name, place);
+      const Handle type(H5Dget_type(data_set.id()), H5Tclose, place, "read the type", h5::kDamaged);
+      const auto size = static_cast<int>(std::clamp<std::size_t>(H5Tget_size(type.id()), 1, 1 << 20));
+      arrays.push_back({prefix + name, h5::check_storage(data_set, size, file_bytes, place).shape});
+    }
+  }
+}
+
+std::vector<ArrayShape> list_file(const std::filesystem::path& path) {
+  const Handle file = h5::open_file(path);
+  std::vector<ArrayShape> arrays;
+  list_group(file.id(), "", 0, std::filesystem::file_size(path), h5::where_of(path) + ":", arrays);
+  return arrays;
+}
+
 }  // namespace
+
+std::vector<ArrayShape> list_arrays(const std::filesystem::path& path) {
+  const h5::Lock lock;
+  run_probe("HDF5 file", path, [&] { list_file(path); });
+  return list_file(path);
+}
 
 std::map<std::string, NumericArray> read_arrays(const std::filesystem::path& path, const std::string& group,
                                                 const std::vector<ArrayRequest>& requests) {

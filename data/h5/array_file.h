@@ -31,6 +31,15 @@ struct NumericArray {
 std::map<std::string, NumericArray> read_arrays(const std::filesystem::path& path, const std::string& group,
                                                 const std::vector<ArrayRequest>& requests);
 
+struct ArrayShape {
+  std::string path;  // "outputs/long"
+  std::vector<std::int64_t> shape;
+};
+
+// Every array of a file and its shape, sorted by path; nothing is read but names and sizes. Probed as above.
+// Throws Error on damage, links that lead out of the file, and groups nested deeper than 16.
+std::vector<ArrayShape> list_arrays(const std::filesystem::path& path);
+
 // Writes float arrays under a temporary name and renames the file into place in finish(); without finish() nothing
 // stays. Equal calls give byte-equal files.
 class ArrayFileWriter {

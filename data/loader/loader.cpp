@@ -21,20 +21,6 @@ void require_at_least(const char* name, std::int64_t lowest, std::int64_t value)
   if (value < lowest) fail("loader", "{}: expected {} or more, got {}", name, lowest, value);
 }
 
-// Long plus global tokens of every example; a task without one of the classes counts 0 for it.
-std::vector<std::int64_t> token_counts(const DatasetReader& reader) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(reader.size()));
-  const Schema& schema = reader.schema();
-  for (const std::string& align : {schema.long_align, schema.global_align}) {
-    bool known = false;
-    for (const FeatureSpec& spec : schema.features) known = known || spec.align == align;
-    if (!known) continue;
-    const auto lengths = reader.lengths(align);
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += lengths[i];
-  }
-  return counts;
-}
-
 }  // namespace
 
 // The reader's side (produce) runs on one thread only; the queue between is guarded by `mutex`.

@@ -21,6 +21,16 @@ std::uint64_t below(std::uint64_t bound, std::uint64_t draw, std::uint64_t key) 
   return static_cast<std::uint64_t>((Wide{bits} * bound) >> 64);
 }
 
+// Lengths of an align class, all 0 when no feature belongs to it.
+std::vector<std::int64_t> lengths_of(const DatasetReader& reader, const std::string& align) {
+  const auto& features = reader.schema().features;
+  const bool known =
+      std::any_of(features.begin(), features.end(), [&](const FeatureSpec& spec) { return spec.align == align; });
+  if (!known) return std::vector<std::int64_t>(static_cast<std::size_t>(reader.size()), 0);
+  const auto lengths = reader.lengths(align);
+  return {lengths.begin(), lengths.end()};
+}
+
 }  // namespace
 
 std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, std::uint64_t seed, bool shuffle) {
@@ -57,6 +67,59 @@ std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens
     held += count;
   }
   return sizes;
+}
+
+std::vector<std::int64_t> token_counts(const DatasetReader& reader) {
+  std::vector<std::int64_t> counts = lengths_of(reader, reader.schema().long_align);
+  const std::vector<std::int64_t> globals = lengths_of(reader, reader.schema().global_align);
+  for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += globals[i];
+  return counts;
+}
+
+HeaviestMicroBatches heaviest_micro_batches(const DatasetReader& reader, const LoaderOptions& options,
+                                            std::int64_t samples) {
+  const std::int64_t n = reader.size();
+  const std::vector<std::int64_t> tokens = token_counts(reader);
+  const std::vector<std::int64_t> globals = lengths_of(reader, reader.schema().global_align);
+  HeaviestMicroBatches heaviest;
+  std::vector<std::int64_t> longest, densest;
+  std::int64_t most_tokens = -1, most_pairs = -1, epoch = -1;
+  std::vector<std::int64_t> order, batch, sizes_in_tokens;
+  for (std::int64_t start = 0; start < samples;) {
+    const auto range = batch_at(start, n, options);
+    if (!range) break;
+    batch.clear();
+    sizes_in_tokens.clear();
+    for (std::int64_t s = range->begin; s < range->end; ++s) {
+      if (s / n != epoch) order = epoch_order(n, epoch = s / n, options.seed, options.shuffle);
+      batch.push_back(order[static_cast<std::size_t>(s % n)]);
+      sizes_in_tokens.push_back(tokens[static_cast<std::size_t>(batch.back())]);
+    }
+    const std::vector<std::int64_t> sizes = cut_micro_batches(sizes_in_tokens, options.micro_batch_tokens);
+    heaviest.most_of_a_batch = std::max(heaviest.most_of_a_batch, static_cast<std::int64_t>(sizes.size()));
+    auto first = batch.begin();
+    for (const std::int64_t size : sizes) {
+      std::int64_t all = 0, pairs = 0;
+      for (auto at = first; at != first + size; ++at) {
+        const auto i = static_cast<std::size_t>(*at);
+        all += tokens[i];
+        pairs += (tokens[i] - globals[i]) * globals[i];
+      }
+      if (all > most_tokens) {
+        most_tokens = all;
+        longest.assign(first, first + size);
+      }
+      if (pairs > most_pairs) {
+        most_pairs = pairs;
+        densest.assign(first, first + size);
+      }
+      first += size;
+    }
+    start = range->end;
+  }
+  heaviest.examples.push_back(longest);
+  if (densest != longest) heaviest.examples.push_back(densest);
+  return heaviest;
 }
 
 }  // namespace etc::data

@@ -31,4 +31,19 @@ std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const Lo
 // tokens: of each example. Returns the sizes (in examples) of the micro-batches; limit 0: one for all.
 std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit);
 
+// Long plus global tokens of every example; a task without one of the classes counts 0 for it.
+std::vector<std::int64_t> token_counts(const DatasetReader& reader);
+
+// The micro-batches of a run that take the most memory, found from lengths alone.
+struct HeaviestMicroBatches {
+  // Indices of examples in the data set: the one with the most tokens and, if it is another, the one with the most
+  // pairs of a long and a global token of one example.
+  std::vector<std::vector<std::int64_t>> examples;
+  std::int64_t most_of_a_batch = 0;  // micro-batches of one batch, at most
+};
+
+// Of the first `samples` samples of a run. Time: about 30 ns per sample. Rules: ranks is 1, samples at least one batch.
+HeaviestMicroBatches heaviest_micro_batches(const DatasetReader& reader, const LoaderOptions& options,
+                                            std::int64_t samples);
+
 }  // namespace etc::data

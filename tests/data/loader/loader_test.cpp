@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "data/loader/order.h"
 #include "tests/data/store/samples.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -287,4 +288,39 @@ TEST_CASE("loaders over one reader and over readers of one file work side by sid
   for (std::int64_t i = 0; i < 30; ++i) CHECK(other.read(i) == samples.rows[static_cast<std::size_t>(i)]);
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == std::vector<int>(3, 0));
+}
+
+TEST_CASE("the heaviest micro-batches of a run are found from lengths alone", "[data][loader]") {
+  const Samples samples(40);
+  LoaderOptions options;
+  options.batch_examples = 9;
+  options.micro_batch_tokens = 60;
+  options.seed = 4;
+  constexpr std::int64_t kSamples = 9 * 13;
+  const HeaviestMicroBatches heaviest = heaviest_micro_batches(*samples.reader, options, kSamples);
+  std::int64_t most_tokens = 0, most_pairs = 0;
+  std::size_t most_of_a_batch = 0;
+  const auto tokens_of = [&](const Ids& indices) {
+    std::int64_t sum = 0;
+    for (const std::int64_t i : indices) sum += samples.tokens(i);
+    return sum;
+  };
+  const auto pairs_of = [&](const Ids& indices) {
+    std::int64_t sum = 0;
+    for (const std::int64_t i : indices) {
+      const auto at = static_cast<std::size_t>(i);
+      sum += samples.reader->lengths("long")[at] * samples.reader->lengths("global")[at];
+    }
+    return sum;
+  };
+  for (const Seen& seen : run(samples, options, 0, 13)) {
+    most_of_a_batch = std::max(most_of_a_batch, seen.indices.size());
+    for (const Ids& indices : seen.indices) {
+      most_tokens = std::max(most_tokens, tokens_of(indices));
+      most_pairs = std::max(most_pairs, pairs_of(indices));
+    }
+  }
+  CHECK(heaviest.most_of_a_batch == static_cast<std::int64_t>(most_of_a_batch));
+  CHECK(tokens_of(heaviest.examples.front()) == most_tokens);
+  CHECK(pairs_of(heaviest.examples.back()) == most_pairs);
 }

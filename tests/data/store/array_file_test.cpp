@@ -6,6 +6,7 @@
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 #include "tests/support/h5_edit.h"
+#include "tests/support/mutate.h"
 #include "tests/support/python.h"
 
 using namespace etc;
@@ -87,6 +88,64 @@ TEST_CASE("integers of every width are read, and those beyond 32 bits refused", 
   REQUIRE_THAT(message("none", "x"), Contains("a.h5:/none: is missing"));
   write_file_atomically(folder / "b.h5", "not HDF5");
   REQUIRE_THROWS_WITH(read_arrays(folder / "b.h5", "in", {}), Contains("b.h5: cannot open"));
+}
+
+TEST_CASE("the arrays of a file are listed with their shapes", "[store]") {
+  const test::TemporaryFolder folder;
+  write_example(folder / "a.h5");
+  const auto arrays = list_arrays(folder / "a.h5");
+  REQUIRE(arrays.size() == 3);
+  CHECK(arrays[0].path == "outputs/layer_0/scores");
+  CHECK(arrays[0].shape == std::vector<std::int64_t>{2, 1, 2});
+  CHECK(arrays[1].path == "outputs/long");
+  CHECK(arrays[2].path == "outputs/nothing");
+  CHECK(arrays[2].shape == std::vector<std::int64_t>{2, 0, 4});
+  const auto message = [&](const std::string& name) -> std::string {
+    try {
+      list_arrays(folder / name);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  { test::H5Edit(folder / "link.h5").put_external_link("/x/y", folder / "a.h5", "/outputs"); }
+  CHECK_THAT(message("link.h5"), Contains("link.h5:/x/y: expected an object of this file, got an external link"));
+  { test::H5Edit(folder / "deep.h5").put_integers("/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/x", {1}); }
+  CHECK_THAT(message("deep.h5"), Contains("groups are nested deeper than 16"));
+  { test::H5Edit(folder / "large.h5").put_unwritten("/x", 1 << 30, 4096); }
+  CHECK_THAT(message("large.h5"), Contains("large.h5:/x: expected at most 0 elements"));
+  write_file_atomically(folder / "b.h5", "not HDF5");
+  CHECK_THAT(message("b.h5"), Contains("b.h5: cannot open"));
+}
+
+namespace {
+
+// An Error or a list, nothing else.
+void list_mutants(std::uint64_t first_seed, std::uint64_t count) {
+  const test::TemporaryFolder folder;
+  write_example(folder / "good.h5");
+  const std::string bytes = read_file(folder / "good.h5");
+  std::uint64_t refused = 0;
+  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
+    CAPTURE(seed);
+    write_file_atomically(folder / "bad.h5", test::mutate(bytes, seed));
+    try {
+      list_arrays(folder / "bad.h5");
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > count / 4);  // the mutator does damage files
+}
+
+}  // namespace
+
+TEST_CASE("damaged array files are listed or refused", "[store]") {
+  list_mutants(0, 200);
+}
+
+TEST_CASE("many damaged array files are listed or refused", "[store][slow]") {
+  list_mutants(1000, 5000);
 }
 
 TEST_CASE("h5py reads the arrays we write", "[store]") {
