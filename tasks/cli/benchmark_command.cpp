@@ -25,6 +25,7 @@ struct BenchmarkOptions {
   std::int64_t tokens_per_global = 16;
   std::int64_t repeats = 3;
   int threads = 0;
+  bool forecast = false;
 };
 
 SweepOptions sweep_options(const BenchmarkOptions& options) {
@@ -48,10 +49,14 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   }
   sweep.tokens_per_global = options.tokens_per_global;
   sweep.repeats = options.repeats;
+  sweep.forecast_only = options.forecast;
   return sweep;
 }
 
 void run_benchmark(const BenchmarkOptions& options) {
+  if (options.forecast && !options.output.empty()) {
+    fail_usage("etc benchmark", "--forecast measures nothing that could be drawn: leave --output out");
+  }
   const SweepOptions sweep = sweep_options(options);
   if (options.threads > 0) set_thread_count(options.threads);
   register_cpu_backend();
@@ -94,12 +99,14 @@ void add_benchmark_command(CLI::App& program) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
+  command->add_flag("--forecast", options->forecast, "only say how much memory the calls would take");
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->footer(
       "Examples:\n"
       "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"
-      "  etc benchmark --preset small --mode train --output lengths");
+      "  etc benchmark --preset small --mode train --output lengths\n"
+      "  etc benchmark --preset large --lengths 65536 --mode train --forecast");
   command->callback([options] { run_benchmark(*options); });
 }
 

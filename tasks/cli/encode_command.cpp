@@ -1,8 +1,10 @@
-// etc encode: hidden states of a model for given inputs, so that its numbers can be checked from outside.
+// etc encode: hidden states of a model, for prepared data or for given inputs (so that its numbers can be checked from
+// outside).
 #include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "data/h5/array_file.h"
 #include "etc_core/base/error.h"
@@ -12,7 +14,9 @@
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
+#include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
+#include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
 
@@ -21,13 +25,21 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   etc encode --inputs inputs.h5 --model run/best --output states.h5
   etc encode --inputs inputs.h5 --model run/best --output states.h5 --all-layers
+  etc encode --data dev.h5 --model run/best --output states.h5
 
-The file of inputs has a group "inputs" with integer arrays token_ids [B, L] and global_token_ids [B, G] and, if wanted,
+--data takes prepared data and writes their layout: /examples/<name>/values and offsets, with the names id,
+long_token_ids, global_token_ids, long and global; values of long from offsets[i] to offsets[i+1] are the states [L, H] of
+example i. With --all-layers also embedding_{long,global}, layer_<i>_{long,global} and
+layer_<i>_scores_{l2l,l2g,g2g,g2l}.
+
+The file of --inputs has a group "inputs" with integer arrays token_ids [B, L] and global_token_ids [B, G] and, if wanted,
 segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
 {l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder.)";
 
 struct EncodeOptions {
-  std::string inputs, model, output;
+  std::string inputs;
+  std::vector<std::string> data;
+  std::string model, output;
   bool all_layers = false;
   std::string compute = kDefaultCompute;
   int threads = 0;
@@ -63,21 +75,16 @@ class StatesFile {
   std::set<std::string> made_;
 };
 
-void run_encode(const EncodeOptions& options) {
-  if (options.threads > 0) set_thread_count(options.threads);
-  register_cpu_backend();
-  const std::filesystem::path folder = options.model;
-  const EtcConfig config = read_etc_config(folder);
-  ParameterSet parameters;
-  EtcEncoder encoder(config, parameters);
-  load_parameters(folder / "model.safetensors", parameters, Match::encoder);
-  encoder.release_kernels(chosen_compute(options.compute));
+// Padded examples, one after the other.
+void encode_inputs(const EncodeOptions& options, const EtcConfig& config, EtcEncoder& encoder) {
   const EncodeInputs inputs(options.inputs, config);
   if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
 
   StatesFile file(options.output, inputs);
   Progress progress("encode", inputs.batch(), "examples");
+  const StopSignal listening;
   for (std::int64_t b = 0; b < inputs.batch(); ++b) {
+    if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
     ForwardOptions forward;
     if (options.all_layers) {
       forward.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
@@ -105,6 +112,23 @@ void run_encode(const EncodeOptions& options) {
   }
   progress.finish();
   file.finish();
+}
+
+void run_encode(const EncodeOptions& options) {
+  if (options.inputs.empty() == options.data.empty()) fail_usage("etc encode", "expected either --inputs or --data");
+  if (options.threads > 0) set_thread_count(options.threads);
+  register_cpu_backend();
+  const std::filesystem::path folder = options.model;
+  const EtcConfig config = read_etc_config(folder);
+  ParameterSet parameters;
+  EtcEncoder encoder(config, parameters);
+  load_parameters(folder / "model.safetensors", parameters, Match::encoder);
+  encoder.release_kernels(chosen_compute(options.compute));
+  if (options.data.empty()) {
+    encode_inputs(options, config, encoder);
+  } else {
+    encode_dataset(options.data, read_model_config(folder), config, encoder, options.output, options.all_layers);
+  }
   std::printf("output: %s\n", options.output.c_str());
 }
 
@@ -112,16 +136,17 @@ void run_encode(const EncodeOptions& options) {
 
 void add_encode_command(CLI::App& app) {
   auto options = std::make_shared<EncodeOptions>();
-  CLI::App* command = app.add_subcommand("encode", "write a model's hidden states for given inputs");
+  CLI::App* command = app.add_subcommand("encode", "write a model's hidden states for prepared data or given inputs");
   command->footer(kExamples);
-  command->add_option("--inputs", options->inputs, "HDF5 file with padded input arrays")->required();
+  command->add_option("--inputs", options->inputs, "HDF5 file with padded input arrays");
+  command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
   command->add_option("--model", options->model, "model directory: config.json and model.safetensors")->required();
-  command->add_option("--output", options->output, "HDF5 file to write: outputs/long, outputs/global")->required();
+  command->add_option("--output", options->output, "HDF5 file to write")->required();
   command->add_flag("--all-layers", options->all_layers,
-                    "also outputs/embedding_*, outputs/layer_<i>/* and, with residual attention, the scores carried "
-                    "after each layer");
+                    "also the states after the embedding stage and every layer, and with residual attention the scores "
+                    "carried after each layer");
   add_compute_option(*command, options->compute);
-  command->add_option("--threads", options->threads, "threads (default: one per processor)")
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->callback([options] { run_encode(*options); });
 }

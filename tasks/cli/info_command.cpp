@@ -1,4 +1,5 @@
-// etc info: what a configuration, a model directory, a file of tensors or a prepared data set holds.
+// etc info: what a run, a model directory or any file that the program writes holds.
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/h5/array_file.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/shape.h"
@@ -14,29 +16,26 @@
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/info_text.h"
+#include "tasks/cli/length_sweep.h"
+#include "tasks/train/run_directory.h"
+#include "tasks/train/run_state.h"
 
 namespace etc::cli {
 
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
+  etc info run
   etc info run/best
   etc info etc_config.json
   etc info train.h5
-  etc info run/best/model.safetensors)";
+  etc info run/best/model.safetensors
+  etc info tasks/configs/wikihop_base.json --forecast
 
-// 1234567 as 1,234,567.
-std::string grouped(std::int64_t number) {
-  std::string text = std::to_string(number);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) {
-    text.insert(static_cast<std::size_t>(at), ",");
-  }
-  return text;
-}
-
-void print(const std::string& key, const std::string& value) {
-  std::printf("%-34s %s\n", key.c_str(), value.c_str());
-}
+Known are the folders of runs and models, configurations, prediction files and other JSON (*.json), metrics and reports
+(*.jsonl), weights and the state of a run (*.safetensors), prepared data, hidden states and other arrays (*.h5), tables
+(*.csv) and TensorBoard events.)";
 
 // Which part of the model a tensor belongs to, by its name of etc-core 12.
 const char* group_of(const std::string& name) {
@@ -57,16 +56,16 @@ void print_groups(const std::vector<std::pair<std::string, std::int64_t>>& tenso
     sizes[group_of(name)] += size;
     total += size;
   }
-  print("parameters", grouped(total) + " in " + grouped(static_cast<std::int64_t>(tensors.size())) + " tensors");
+  print_entry("parameters", grouped(total) + " in " + grouped(static_cast<std::int64_t>(tensors.size())) + " tensors");
   for (const char* group :
        {"embeddings", "attention projections", "relative tables", "feed-forward", "layer norms", "heads and others"}) {
-    if (sizes.count(group) != 0) print(std::string("  ") + group, grouped(sizes[group]));
+    if (sizes.count(group) != 0) print_entry(std::string("  ") + group, grouped(sizes[group]));
   }
 }
 
 void print_config(const EtcConfig& config) {
   const Json fields = config.to_json();
-  for (const auto& [key, value] : fields.items()) print(key, value.dump());
+  for (const auto& [key, value] : fields.items()) print_entry(key, value.dump());
 }
 
 void print_encoder_groups(const EtcConfig& config) {
@@ -77,14 +76,29 @@ void print_encoder_groups(const EtcConfig& config) {
   print_groups(tensors);
 }
 
+// Whether a JSON document is a configuration: ours has sections, a foreign etc_config.json the model's keys.
+bool is_configuration(const Json& json) {
+  if (!json.is_object()) return false;
+  const Json fields = EtcConfig{}.to_json();
+  for (const auto& [key, value] : json.items()) {
+    if (key == "model" || fields.contains(key)) return true;
+  }
+  return false;
+}
+
 // Our own config.json has a section "model"; anything else is taken for a foreign etc_config.json.
-void describe_config(const std::filesystem::path& path) {
+EtcConfig read_config(const std::filesystem::path& path) {
   const Json json = read_json_file(path);
   const bool own = json.is_object() && json.contains("model");
-  const EtcConfig config =
+  EtcConfig config =
       etc_config_from_json(own ? json.at("model") : json, "config: " + path.string() + (own ? ": model" : ""), own);
   config.validate();
-  print("configuration", path.string());
+  return config;
+}
+
+void describe_config(const std::filesystem::path& path) {
+  const EtcConfig config = read_config(path);
+  print_entry("configuration", path.string());
   print_config(config);
   print_encoder_groups(config);
 }
@@ -95,30 +109,62 @@ std::vector<std::pair<std::string, std::int64_t>> sizes_in(const TensorFileReade
   return tensors;
 }
 
+// How far a run was when it wrote this checkpoint.
+void print_progress(const std::filesystem::path& checkpoint) {
+  const RunProgress progress = read_run_progress(checkpoint);
+  print_entry("step", grouped(progress.step));
+  print_entry("loss of the last step", fmt::format("{:.6g}", progress.last_loss));
+  if (progress.best_step == 0) return;
+  std::string text = fmt::format("step {}", progress.best_step);
+  for (const auto& [name, value] : progress.best) text += fmt::format(", {} {:.6g}", name, value);
+  print_entry("best evaluation", text);
+}
+
+void describe_run(const std::filesystem::path& folder) {
+  print_entry("run", folder.string());
+  if (const std::string holder = run_holder(folder); !holder.empty()) print_entry("in use by process", holder);
+  const std::filesystem::path last = folder / "last", metrics = folder / "metrics.jsonl";
+  if (std::filesystem::exists(last)) {
+    print_progress(last);
+  } else {
+    print_entry("step", "no checkpoint yet");
+  }
+  for (const char* name : {"last", "best"}) {
+    if (std::filesystem::exists(folder / name)) print_entry("checkpoint", (folder / name).string());
+  }
+  if (std::filesystem::exists(metrics)) describe_json_lines(metrics);
+  if (!std::filesystem::exists(folder / "config.json")) return;  // killed before its first step
+  const Json config = read_json_file(folder / "config.json");
+  if (!config.is_object()) fail((folder / "config.json").string(), "expected an object of sections");
+  for (const auto& [section, content] : config.items()) print_entry("section " + section, content.dump());
+}
+
 void describe_folder(const std::filesystem::path& folder) {
+  if (is_run_folder(folder)) return describe_run(folder);
   const Json document = read_model_config(folder);
   const EtcConfig config = read_etc_config(folder);
-  print("model directory", folder.string());
+  print_entry("model directory", folder.string());
+  if (std::filesystem::exists(folder / "state.safetensors")) print_progress(folder);
   for (const auto& [section, content] : document.items()) {
-    if (section != "model") print("section " + section, content.dump());
+    if (section != "model") print_entry("section " + section, content.dump());
   }
   print_config(config);
   const std::filesystem::path weights = folder / "model.safetensors";
   if (!std::filesystem::exists(weights)) {
-    print("weights", "none here; the encoder would have");
+    print_entry("weights", "none here; the encoder would have");
     print_encoder_groups(config);
     return;
   }
   const TensorFileReader file(weights);
-  print("weights",
-        weights.string() + ", " + grouped(static_cast<std::int64_t>(std::filesystem::file_size(weights))) + " bytes");
+  print_entry("weights", weights.string() + ", " +
+                             grouped(static_cast<std::int64_t>(std::filesystem::file_size(weights))) + " bytes");
   print_groups(sizes_in(file));
 }
 
 void describe_tensors(const std::filesystem::path& path) {
   const TensorFileReader file(path);
-  print("tensor file", path.string());
-  for (const auto& [key, text] : file.metadata()) print("metadata " + key, text);
+  print_entry("tensor file", path.string());
+  for (const auto& [key, text] : file.metadata()) print_entry("metadata " + key, text);
   for (const auto& [name, entry] : file.entries()) {
     std::printf("%-5s %-18s %s\n", stored_dtype_name(entry.dtype), shape_text(entry.shape).c_str(), name.c_str());
   }
@@ -127,40 +173,80 @@ void describe_tensors(const std::filesystem::path& path) {
 
 void describe_dataset(const std::filesystem::path& path) {
   const data::DatasetInfo info = data::read_dataset_info(path);
-  print("data set", path.string());
-  print("task", info.task);
-  print("split", info.split + (info.labelled ? ", labelled" : ", without labels"));
-  print("examples", grouped(info.examples));
-  print("records", fmt::format("{} read, {} rejected, {} dropped", grouped(info.input_records), grouped(info.rejected),
-                               grouped(info.dropped)));
-  print("longest example", fmt::format("{} long, {} global tokens", info.max_long_len, info.max_global_len));
-  print("vocabulary (SHA-256)", info.vocab_sha256);
-  print("content (SHA-256)", info.content_sha256);
-  print("Unicode", info.unicode_version);
+  print_entry("data set", path.string());
+  print_entry("task", info.task);
+  print_entry("split", info.split + (info.labelled ? ", labelled" : ", without labels"));
+  print_entry("examples", grouped(info.examples));
+  print_entry("records", fmt::format("{} read, {} rejected, {} dropped", grouped(info.input_records),
+                                     grouped(info.rejected), grouped(info.dropped)));
+  print_entry("longest example", fmt::format("{} long, {} global tokens", info.max_long_len, info.max_global_len));
+  print_entry("vocabulary (SHA-256)", info.vocab_sha256);
+  print_entry("content (SHA-256)", info.content_sha256);
+  print_entry("Unicode", info.unicode_version);
   for (const data::SourceFile& source : info.source_files) {
-    print("source " + source.name, fmt::format("{} bytes, SHA-256 {}", grouped(source.bytes), source.sha256));
+    print_entry("source " + source.name, fmt::format("{} bytes, SHA-256 {}", grouped(source.bytes), source.sha256));
   }
-  print("preparation", info.preprocess_config.dump());
+  print_entry("preparation", info.preprocess_config.dump());
 }
 
-void run_info(const std::filesystem::path& path) {
+// Prepared data and hidden states have our layout; any other HDF5 file is a list of arrays.
+void describe_h5(const std::filesystem::path& path) {
+  const auto arrays = data::list_arrays(path);
+  const bool data_set = std::any_of(arrays.begin(), arrays.end(),
+                                    [](const data::ArrayShape& array) { return array.path.starts_with("examples/"); });
+  if (data_set) {
+    describe_dataset(path);
+  } else {
+    print_entry("arrays", path.string());
+  }
+  for (const auto& [name, shape] : arrays) {
+    if (!data_set || name.ends_with("/values")) print_entry("  " + name, shape_text(shape));
+  }
+}
+
+// Peak memory of one call against the length, with residual scores as the configuration has them.
+void print_forecast(const std::filesystem::path& path) {
+  SweepOptions sweep;
+  sweep.model = read_config(std::filesystem::is_directory(path) ? path / "config.json" : path);
+  sweep.lengths = {512, 1024, 2048, 4096, 8192, 16384};
+  const std::int64_t positions = sweep.model.max_absolute_position_embeddings;  // 0: any length will do
+  std::erase_if(sweep.lengths, [&](std::int64_t length) { return positions > 0 && length > positions; });
+  sweep.residual = {!sweep.model.use_residual_attention ? "off" : sweep.model.use_running_mean ? "mean" : "sum"};
+  sweep.forecast_only = true;
+  for (const SweepMode mode : {SweepMode::infer, SweepMode::train}) {
+    sweep.mode = mode;
+    std::printf("%s of one example:\n%s", mode == SweepMode::infer ? "inference" : "training step",
+                sweep_table(sweep_lengths(sweep)).c_str());
+  }
+}
+
+void run_info(const std::filesystem::path& path, bool forecast) {
   if (!std::filesystem::exists(path)) fail_usage("etc info", "no such file or folder: {}", path.string());
+  if (forecast) return print_forecast(path);
   if (std::filesystem::is_directory(path)) return describe_folder(path);
-  const std::string extension = path.extension().string();
-  if (extension == ".json") return describe_config(path);
+  const std::string name = path.filename().string(), extension = path.extension().string();
+  if (name.find(".tfevents.") != std::string::npos) return describe_events(path);
+  if (extension == ".json") return is_configuration(read_json_file(path)) ? describe_config(path) : describe_json(path);
+  if (extension == ".jsonl") return describe_json_lines(path);
   if (extension == ".safetensors") return describe_tensors(path);
-  if (extension == ".h5" || extension == ".hdf5") return describe_dataset(path);
-  fail_usage("etc info", "expected a model directory or a file *.json, *.safetensors or *.h5, got {}", path.string());
+  if (extension == ".h5" || extension == ".hdf5") return describe_h5(path);
+  if (extension == ".csv") return describe_csv(path);
+  fail_usage("etc info",
+             "expected a folder of a run or a model, or a file *.json, *.jsonl, *.safetensors, *.h5, *.csv or "
+             "*.tfevents.*, got {}",
+             path.string());
 }
 
 }  // namespace
 
 void add_info_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("info", "describe a configuration, a model, a tensor file or a data set");
+  auto forecast = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("info", "describe a run, a model, or any file the program writes");
   command->footer(kExamples);
-  command->add_option("path", *path, "model directory, config.json, *.safetensors or prepared *.h5")->required();
-  command->callback([path] { run_info(*path); });
+  command->add_option("path", *path, "folder of a run or a model, or a file")->required();
+  command->add_flag("--forecast", *forecast, "how much memory a model or configuration takes at which length");
+  command->callback([path, forecast] { run_info(*path, *forecast); });
 }
 
 }  // namespace etc::cli

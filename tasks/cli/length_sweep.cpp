@@ -5,13 +5,16 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/base/random.h"
+#include "etc_core/nn/count_memory.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/optim/optimizer.h"
 #include "sparse/labels/builders.h"
+#include "tasks/train/forecast.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -39,13 +42,38 @@ EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t 
 
 class Call {
  public:
+  // Parameters have no values yet.
   Call(const EtcConfig& model, SweepMode mode, ComputeType compute)
-      : mode_(mode), encoder_(model, parameters_), optimizer_({}) {
+      : mode_(mode), compute_(compute), encoder_(model, parameters_), optimizer_({}) {}
+
+  // Before run() initialize(); before count(), which is for counting memory, allocate().
+  void initialize() {
     parameters_.initialize(1);
-    if (mode == SweepMode::infer) encoder_.release_kernels(compute);
+    if (mode_ == SweepMode::infer) encoder_.release_kernels(compute_);
+  }
+  void allocate() {
+    for (const auto& parameter : parameters_.all()) parameter->allocate();
+    if (mode_ == SweepMode::infer) encoder_.release_kernels(compute_);
   }
 
   void run(const EtcInput& input) {
+    forward_backward(input);
+    if (mode_ == SweepMode::infer) return;
+    const auto parameters = param_refs(parameters_);
+    optimizer_.step(parameters, 1e-6, clip_scale(global_norm(parameters), 1.0));
+    parameters_.drop_gradients();
+  }
+
+  void count(const EtcInput& input) {
+    forward_backward(input);
+    const std::vector<Tensor> moments = moments_without_values(parameters_);
+    parameters_.drop_gradients();
+    memory_ledger::reset_peak();
+    forward_backward(input);
+  }
+
+ private:
+  void forward_backward(const EtcInput& input) {
     Tape tape(mode_ == SweepMode::train);
     ForwardOptions options;
     options.training = mode_ == SweepMode::train;
@@ -53,17 +81,14 @@ class Call {
     if (mode_ == SweepMode::infer) return;
     // Any gradient will do; its size has no influence on the time.
     for (Var* var : {&states.long_states, &states.global_states}) {
-      std::fill_n(var->grad().data(), var->grad().size(), 1e-3f);
+      std::fill_n(var->grad().data(), counting() ? 0 : var->grad().size(), 1e-3f);
     }
     states = {};
     tape.backward();
-    const auto parameters = param_refs(parameters_);
-    optimizer_.step(parameters, 1e-6, clip_scale(global_norm(parameters), 1.0));
-    parameters_.drop_gradients();
   }
 
- private:
   SweepMode mode_;
+  ComputeType compute_;
   ParameterSet parameters_;
   EtcEncoder encoder_;
   Optimizer optimizer_;
@@ -85,7 +110,19 @@ SweepRow measure(const SweepOptions& options, const std::string& residual, Compu
   model.use_residual_attention = residual != "off";
   model.use_running_mean = residual == "mean";
   const EtcInput input = random_input(model, length, options.tokens_per_global);
+  SweepRow row;
+  row.residual = residual;
+  row.compute = compute;
+  row.length = length;
+  row.globals = input.global_tokens();
+  row.forecast = count_memory([&] {
+    Call call(model, options.mode, compute);
+    call.allocate();
+    call.count(input);
+  });
+  if (options.forecast_only) return row;
   Call call(model, options.mode, compute);
+  call.initialize();
   call.run(input);  // warms caches and makes what is made once: packed weights, moments
   memory_ledger::reset_peak();
   std::vector<double> seconds, cpu_seconds;
@@ -96,22 +133,30 @@ SweepRow measure(const SweepOptions& options, const std::string& residual, Compu
     cpu_seconds.push_back(processor_seconds() - cpu_start);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  SweepRow row{residual,
-               compute,
-               length,
-               input.global_tokens(),
-               median(seconds),
-               median(cpu_seconds),
-               0,
-               memory_ledger::report()};
+  row.seconds = median(seconds);
+  row.cpu_seconds = median(cpu_seconds);
+  row.memory = memory_ledger::report();
   row.tokens_per_second = static_cast<double>(length) / row.seconds;
   return row;
+}
+
+bool measured(const SweepRow& row) {
+  return row.seconds > 0;
+}
+
+double megabytes(std::int64_t bytes) {
+  return static_cast<double>(bytes) / kMegabyte;
+}
+
+// Bytes by purpose as the table splits them.
+const std::array<std::int64_t, kPurposeCount>& split_of(const SweepRow& row) {
+  return measured(row) ? row.memory.at_peak : row.forecast.at_peak;
 }
 
 std::vector<int> used_purposes(const std::vector<SweepRow>& rows) {
   std::vector<int> used;
   for (int p = 0; p < kPurposeCount; ++p) {
-    if (std::any_of(rows.begin(), rows.end(), [p](const SweepRow& row) { return row.memory.at_peak[p] > 0; })) {
+    if (std::any_of(rows.begin(), rows.end(), [p](const SweepRow& row) { return split_of(row)[p] > 0; })) {
       used.push_back(p);
     }
   }
@@ -170,30 +215,35 @@ std::vector<SweepRow> sweep_lengths(const SweepOptions& options) {
 
 std::string sweep_table(const std::vector<SweepRow>& rows) {
   const std::vector<int> purposes = used_purposes(rows);
-  std::string text = fmt::format("{:>8} {:>7} {:>7} {:>6} {:>10} {:>10} {:>10} {:>9}", "residual", "compute", "L", "G",
-                                 "seconds", "CPU s", "tokens/s", "peak MB");
+  const bool timed = std::any_of(rows.begin(), rows.end(), measured);
+  std::string text = fmt::format("{:>8} {:>7} {:>7} {:>6}", "residual", "compute", "L", "G");
+  if (timed) text += fmt::format(" {:>10} {:>10} {:>10} {:>9}", "seconds", "CPU s", "tokens/s", "peak MB");
+  text += fmt::format(" {:>11}", "forecast MB");
   for (const int p : purposes) text += fmt::format(" {:>11}", purpose_name(static_cast<Purpose>(p)));
   text += "\n";
   for (const SweepRow& row : rows) {
-    text += fmt::format("{:>8} {:>7} {:>7} {:>6} {:>10.4f} {:>10.4f} {:>10.0f} {:>9.1f}", row.residual,
-                        compute_type_name(row.compute), row.length, row.globals, row.seconds, row.cpu_seconds,
-                        row.tokens_per_second, static_cast<double>(row.memory.peak) / kMegabyte);
-    for (const int p : purposes)
-      text += fmt::format(" {:>11.1f}", static_cast<double>(row.memory.at_peak[p]) / kMegabyte);
+    text +=
+        fmt::format("{:>8} {:>7} {:>7} {:>6}", row.residual, compute_type_name(row.compute), row.length, row.globals);
+    if (timed) {
+      text += fmt::format(" {:>10.4f} {:>10.4f} {:>10.0f} {:>9.1f}", row.seconds, row.cpu_seconds,
+                          row.tokens_per_second, megabytes(row.memory.peak));
+    }
+    text += fmt::format(" {:>11.1f}", megabytes(row.forecast.peak));
+    for (const int p : purposes) text += fmt::format(" {:>11.1f}", megabytes(split_of(row)[p]));
     text += "\n";
   }
   return text;
 }
 
 std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  std::string text = "kind,long_tokens,global_tokens,seconds,cpu_seconds,tokens_per_second,peak_mb";
+  std::string text = "kind,long_tokens,global_tokens,seconds,cpu_seconds,tokens_per_second,peak_mb,forecast_mb";
   for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{}_mb", purpose_name(static_cast<Purpose>(p)));
   text += "\n";
   for (const SweepRow& row : rows) {
-    text += fmt::format("{},{},{},{:.6f},{:.6f},{:.1f},{:.3f}", row_kind(row), row.length, row.globals, row.seconds,
-                        row.cpu_seconds, row.tokens_per_second, static_cast<double>(row.memory.peak) / kMegabyte);
-    for (int p = 0; p < kPurposeCount; ++p)
-      text += fmt::format(",{:.3f}", static_cast<double>(row.memory.at_peak[p]) / kMegabyte);
+    text +=
+        fmt::format("{},{},{},{:.6f},{:.6f},{:.1f},{:.3f},{:.3f}", row_kind(row), row.length, row.globals, row.seconds,
+                    row.cpu_seconds, row.tokens_per_second, megabytes(row.memory.peak), megabytes(row.forecast.peak));
+    for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{:.3f}", megabytes(split_of(row)[p]));
     text += "\n";
   }
   return text;

@@ -1,4 +1,4 @@
-// Time and memory of one encoder call against the sequence length: what `etc benchmark` measures.
+// Time and memory of one encoder call against the sequence length: what `etc benchmark` measures and forecasts.
 #pragma once
 
 #include <cstdint>
@@ -22,24 +22,27 @@ struct SweepOptions {
   std::vector<ComputeType> compute = {ComputeType::fp32};  // of inference; training is fp32
   std::int64_t tokens_per_global = 16;                     // G = L / this, rounded up
   std::int64_t repeats = 3;                                // timed, after one call that is not
+  bool forecast_only = false;                              // memory alone, and nothing is computed
 };
 
-// One measured point.
+// One point.
 struct SweepRow {
   std::string residual;
   ComputeType compute = ComputeType::fp32;
   std::int64_t length = 0;       // L
   std::int64_t globals = 0;      // G
-  double seconds = 0;            // median of the repeats
+  MemoryReport forecast;         // expected peak of one call, weights included (nn/count_memory.h)
+  double seconds = 0;            // median of the repeats; 0: not measured
   double cpu_seconds = 0;        // of all threads; median of the repeats
   double tokens_per_second = 0;  // long tokens
-  MemoryReport memory;           // peak of one call, weights included
+  MemoryReport memory;           // measured peak
 };
 
 // infer: a forward pass. train: forward, backward, one AdamW update. Random tokens in blocks of tokens_per_global, each
 // with its global token; weights freshly drawn.
 std::vector<SweepRow> sweep_lengths(const SweepOptions& options);
 
+// Purposes are split as measured, or as forecast where nothing was measured.
 std::string sweep_table(const std::vector<SweepRow>& rows);
 std::string sweep_csv(const std::vector<SweepRow>& rows);
 

@@ -120,7 +120,8 @@ class RawPredictor {
 std::size_t predict_raw(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation,
                         Predictions& predictions) {
   const bool from_stdin = options.input == "-";
-  RawPredictor predictor(model, predictions, from_stdin ? "standard input" : options.input);
+  const std::string where = from_stdin ? "standard input" : options.input;
+  RawPredictor predictor(model, predictions, where);
   Progress progress("predict", 0, "examples");
   prepare::PassCallbacks callbacks;
   callbacks.record = [&](prepare::PassRecord&& record) { predictor.take(std::move(record)); };
@@ -129,7 +130,7 @@ std::size_t predict_raw(const PredictOptions& options, TaskModel& model, const p
     progress.update(static_cast<std::int64_t>(predictor.done()));
   };
   const prepare::PassEnd end = pass_over_file(preparation, from_stdin ? "/dev/stdin" : options.input, callbacks);
-  if (end.fault) fail(options.input, "{}: {}", end.fault->code(), end.fault->what());
+  if (end.fault) fail(where, "{}: {}", end.fault->code(), end.fault->what());
   predictor.flush();
   return predictor.refused();
 }

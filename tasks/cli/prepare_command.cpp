@@ -107,7 +107,7 @@ void add_prepare_command(CLI::App& app) {
                       "file for faults, one JSON object per line (default: "
                       "the output's name with .rejects.jsonl)");
   command->add_option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
-  command->add_option("--threads", options->threads, "threads (default: one per processor)")
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->add_option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
       ->capture_default_str()

@@ -5,6 +5,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
+#include "tasks/train/forecast.h"
 #include "tasks/train/trainer.h"
 
 namespace etc::cli {
@@ -17,12 +18,13 @@ struct TrainOptions {
   std::string config;
   std::string output;
   std::string resume;
+  bool forecast = false;
   GivenOptions given;
 };
 
 // Where the run writes and what it runs with. A resumed run starts from its own resolved configuration.
 RunConfig resolve(const TrainOptions& options, fs::path& output) {
-  if (options.resume.empty() == options.output.empty()) {
+  if (options.resume.empty() == options.output.empty() && !options.forecast) {
     fail_usage("etc train", "expected either --output RUN (a new run or one to go on with) or --resume RUN");
   }
   if (!options.resume.empty() && !options.config.empty()) {
@@ -46,7 +48,9 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
   std::string source = init_from(*options.given);
   if (source.empty() && file) source = init_from(read_json_file(*file));
   if (!source.empty() && options.resume.empty()) model = read_etc_config(source).to_json();
-  return resolve_config(file, *options.given, model);
+  RunConfig config = resolve_config(file, *options.given, model);
+  if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
+  return config;
 }
 
 }  // namespace
@@ -58,15 +62,21 @@ void add_train_command(CLI::App& program) {
                       "configuration file, JSON with sections model, task, data, training");
   command->add_option("--output", options->output, "the run's folder; the same command again goes on with the run");
   command->add_option("--resume", options->resume, "go on with this run, with its own configuration");
+  command->add_flag("--forecast", options->forecast, "only say how much memory the run would take");
   options->given = add_config_options(*command, [](const ConfigKey&) { return true; });
   command->footer(
       "Examples:\n"
       "  etc train --config tasks/configs/wikihop_tiny.json --data train.h5 --eval-data dev.h5 --output run\n"
       "  etc train --resume run\n"
+      "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --forecast\n"
       "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2");
   command->callback([options] {
     fs::path output;
     const RunConfig config = resolve(*options, output);
+    if (options->forecast) {
+      std::printf("expected peak memory %s\n", memory_text(forecast_memory(config)).c_str());
+      return;
+    }
     const TrainReport report = train(config, output);
     std::printf("steps %lld\n", static_cast<long long>(report.step));
     for (const auto& [name, value] : report.best) std::printf("%s %.6g\n", name.c_str(), value);

@@ -7,6 +7,16 @@
 
 namespace etc {
 
+data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens) {
+  data::LoaderOptions options;
+  options.batch_examples = 64;  // read at once; the micro-batches decide about memory
+  options.micro_batch_tokens = micro_batch_tokens;
+  options.shuffle = false;
+  options.epochs = 1;
+  options.carry_partial = false;
+  return options;
+}
+
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions) {
   const EtcInput input = model.task->feed(examples, where);
   Tape tape(false);
@@ -17,13 +27,7 @@ void predict_examples(TaskModel& model, Examples examples, const std::string& wh
 bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
                      const std::string& where, const std::string& what, Predictions& predictions,
                      std::int64_t micro_batch_tokens) {
-  data::LoaderOptions options;
-  options.batch_examples = 64;  // read at once; the micro-batches decide about memory
-  options.micro_batch_tokens = micro_batch_tokens;
-  options.shuffle = false;
-  options.epochs = 1;
-  options.carry_partial = false;
-  data::Loader loader(reader, options);
+  data::Loader loader(reader, evaluation_order(micro_batch_tokens));
   Progress progress(what, reader->size(), "examples");
   std::int64_t done = 0;
   for (data::LoadedBatch batch; loader.next(batch);) {

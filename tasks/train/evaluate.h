@@ -14,6 +14,9 @@ namespace etc {
 // Long and global tokens in memory at once while evaluating; results do not depend on it.
 inline constexpr std::int64_t kEvaluationTokens = 16384;
 
+// How an evaluation reads its data: every example once, in source order.
+data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens);
+
 // Decodes one micro-batch into `predictions`; `where` names its source in messages.
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions);
 

@@ -16,11 +16,6 @@ namespace {
 
 const fs::path kTensorFile = "model.safetensors";
 
-DataIdentity identity_of(const Json& config) {
-  const Json data = config.value("data", Json::object());
-  return {data.value("vocab_sha256", ""), data.value("preprocess_config", Json()), data.value("vocab_file", "")};
-}
-
 // Whether the file's tensors are exactly the model's, by name: the same task with the same kind of head.
 bool same_tensors(const fs::path& file, const ParameterSet& parameters) {
   const TensorFileReader reader(file);
@@ -46,6 +41,11 @@ HeadOutput TaskModel::forward(Tape& tape, const EtcInput& input, const ForwardOp
 
 DataIdentity DataIdentity::of(const data::DatasetInfo& info) {
   return {info.vocab_sha256, info.preprocess_config, ""};
+}
+
+DataIdentity DataIdentity::of(const Json& document) {
+  const Json data = document.value("data", Json::object());
+  return {data.value("vocab_sha256", ""), data.value("preprocess_config", Json()), data.value("vocab_file", "")};
 }
 
 Json DataIdentity::to_json() const {
@@ -80,7 +80,7 @@ LoadedModel load_model(const fs::path& folder, const ModelUse& use) {
   Json complete = default_config(config["task"]["name"].get<std::string>());
   overlay_config(complete, Json{{"task", config["task"]}}, folder.string());
   overlay_config(complete, Json{{"task", use.task}}, "options");
-  LoadedModel loaded{std::make_unique<TaskModel>(read_etc_config(folder), complete["task"]), identity_of(config),
+  LoadedModel loaded{std::make_unique<TaskModel>(read_etc_config(folder), complete["task"]), DataIdentity::of(config),
                      use.vocab};
   Task& task = *loaded.model->task;
   if (loaded.vocab.empty() && !loaded.data.vocab_file.empty()) loaded.vocab = folder / loaded.data.vocab_file;
@@ -95,7 +95,7 @@ LoadedModel load_model(const fs::path& folder, const ModelUse& use) {
 void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataIdentity& data) {
   const Json config = read_model_config(folder);
   const EtcConfig source = read_etc_config(folder);
-  const DataIdentity source_data = identity_of(config);
+  const DataIdentity source_data = DataIdentity::of(config);
   if (!source_data.vocab_sha256.empty() && source_data.vocab_sha256 != data.vocab_sha256) {
     fail("train", "--init-from {}: made with another vocabulary: expected {} as in the training data, got {}",
          folder.string(), data.vocab_sha256, source_data.vocab_sha256);

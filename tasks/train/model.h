@@ -37,6 +37,7 @@ struct DataIdentity {
   std::string vocab_file;  // the vocabulary's name in the checkpoint folder; empty: not kept
 
   static DataIdentity of(const data::DatasetInfo& info);
+  static DataIdentity of(const Json& document);  // a checkpoint's config.json; empty when it says nothing
   Json to_json() const;
 };
 

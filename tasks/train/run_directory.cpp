@@ -37,6 +37,12 @@ void clean_up(const fs::path& folder) {
   for (const fs::path& path : leftovers) fs::remove_all(path, ignored);
 }
 
+// The process number in a lock's file.
+std::string noted_process(int lock) {
+  char text[32] = {};
+  return ::pread(lock, text, sizeof text - 1, 0) > 0 ? text : "?";
+}
+
 }  // namespace
 
 RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
@@ -49,13 +55,12 @@ RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
   const fs::path lock = folder_ / kLockName;
   lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (lock_ < 0) fail(lock.string(), "cannot open: {}", std::strerror(errno));
-  char text[32] = {};
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    const ssize_t got = ::read(lock_, text, sizeof text - 1);
+    const std::string holder = noted_process(lock_);
     ::close(lock_);
-    fail(folder_.string(), "in use by another run (process {}): expected a folder of its own for each run",
-         got > 0 ? text : "?");
+    fail(folder_.string(), "in use by another run (process {}): expected a folder of its own for each run", holder);
   }
+  char text[32] = {};
   // The number is for people; the lock itself ends with the process, however it ends.
   const int length = std::snprintf(text, sizeof text, "%d", static_cast<int>(::getpid()));
   if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text, static_cast<std::size_t>(length), 0) != length) {
@@ -66,6 +71,19 @@ RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
 
 RunDirectory::~RunDirectory() {
   if (lock_ >= 0) ::close(lock_);
+}
+
+bool is_run_folder(const fs::path& folder) {
+  return fs::exists(folder / kLockName);
+}
+
+std::string run_holder(const fs::path& folder) {
+  const int lock = ::open((folder / kLockName).c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return "";
+  // Shared: two that only look do not see each other.
+  const std::string holder = ::flock(lock, LOCK_SH | LOCK_NB) != 0 ? noted_process(lock) : "";
+  ::close(lock);
+  return holder;
 }
 
 }  // namespace etc

@@ -29,4 +29,8 @@ class RunDirectory {
   int lock_ = -1;
 };
 
+// Whether a folder is a run's (it has a lock), and the number of the process that works in it, "" when none does.
+bool is_run_folder(const std::filesystem::path& folder);
+std::string run_holder(const std::filesystem::path& folder);
+
 }  // namespace etc

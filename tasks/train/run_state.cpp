@@ -49,6 +49,15 @@ std::string metadata_of(const TensorFileReader& reader, const char* key) {
   return found->second;
 }
 
+RunProgress stored_progress(const TensorFileReader& state) {
+  const std::string where = state.path().string();
+  try {
+    return progress_from_json(parse_json(metadata_of(state, kProgressKey), where));
+  } catch (const Json::exception& error) {
+    fail(where, "metadata {}: {} (the file is damaged)", kProgressKey, error.what());
+  }
+}
+
 }  // namespace
 
 Json run_identity(const RunConfig& config) {
@@ -100,17 +109,16 @@ void save_run(const fs::path& folder, const Json& config, const ParameterSet& pa
 
 RunProgress load_run(const fs::path& folder, ParameterSet& parameters, Optimizer& optimizer, const Json& identity) {
   const TensorFileReader state(folder / kStateFile);
-  const std::string where = state.path().string();
-  require_same_run(parse_json(metadata_of(state, kIdentityKey), where), identity, folder.string());
+  require_same_run(parse_json(metadata_of(state, kIdentityKey), state.path().string()), identity, folder.string());
   load_parameters(folder / "model.safetensors", parameters);
   std::map<std::string, Tensor> moments;
   for (const auto& [name, entry] : state.entries()) moments[name] = state.read_tensor(name, Purpose::moments);
   optimizer.set_moments(moments, param_refs(parameters));
-  try {
-    return progress_from_json(parse_json(metadata_of(state, kProgressKey), where));
-  } catch (const Json::exception& error) {
-    fail(where, "metadata {}: {} (the file is damaged)", kProgressKey, error.what());
-  }
+  return stored_progress(state);
+}
+
+RunProgress read_run_progress(const fs::path& folder) {
+  return stored_progress(TensorFileReader(folder / kStateFile));
 }
 
 }  // namespace etc

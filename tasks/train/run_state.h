@@ -47,4 +47,7 @@ void save_run(const std::filesystem::path& folder, const Json& config, const Par
 RunProgress load_run(const std::filesystem::path& folder, ParameterSet& parameters, Optimizer& optimizer,
                      const Json& identity);
 
+// How far the run of a checkpoint is, without its weights. Throws Error as load_run.
+RunProgress read_run_progress(const std::filesystem::path& folder);
+
 }  // namespace etc

@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 
 namespace etc {
 
@@ -102,6 +103,32 @@ void TensorBoardWriter::record(const std::string& event) {
   std::string footer;
   append_little_endian(footer, masked_crc(event));
   file_ << header << event << footer;
+}
+
+TensorBoardSummary read_tensorboard(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path);
+  const auto number = [&](std::size_t at, std::size_t width) {
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < width; ++i) {
+      value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+    }
+    return value;
+  };
+  constexpr std::size_t kHeader = 12, kFooter = 4;
+  TensorBoardSummary summary;
+  std::size_t at = 0;
+  while (bytes.size() - at >= kHeader + kFooter) {
+    const std::uint64_t length = number(at, 8);
+    if (length > bytes.size() - at - kHeader - kFooter) break;
+    const std::string_view header = std::string_view(bytes).substr(at, 8);
+    const std::string_view event = std::string_view(bytes).substr(at + kHeader, length);
+    if (number(at + 8, 4) != masked_crc(header) || number(at + kHeader + length, 4) != masked_crc(event)) break;
+    ++summary.records;
+    at += kHeader + length + kFooter;
+  }
+  if (summary.records == 0) fail(path.string(), "expected TensorBoard events, got no whole record");
+  summary.trailing_bytes = static_cast<std::int64_t>(bytes.size() - at);
+  return summary;
 }
 
 }  // namespace etc

@@ -31,4 +31,13 @@ class TensorBoardWriter {
   std::ofstream file_;
 };
 
+// How much of an events file is whole: records whose lengths and checksums hold, and the bytes behind them.
+struct TensorBoardSummary {
+  std::int64_t records = 0;
+  std::int64_t trailing_bytes = 0;
+};
+
+// Throws Error when the file does not begin with a whole record.
+TensorBoardSummary read_tensorboard(const std::filesystem::path& path);
+
 }  // namespace etc

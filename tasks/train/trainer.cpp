@@ -21,7 +21,8 @@
 #include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
-#include "tasks/train/evaluate.h"     // the model and its evaluation
+#include "tasks/train/evaluate.h"  // the model and its evaluation
+#include "tasks/train/forecast.h"
 #include "tasks/train/metrics_log.h"  // what a run leaves on disk
 #include "tasks/train/model.h"
 #include "tasks/train/run_directory.h"
@@ -81,6 +82,12 @@ Plan make_plan(const RunConfig& config, std::int64_t examples) {
   return plan;
 }
 
+// Threads and kernels, before anything is computed.
+void prepare_machine(const TrainingConfig& training) {
+  if (training.threads > 0) set_thread_count(static_cast<int>(training.threads));
+  register_cpu_backend();
+}
+
 class Trainer {
  public:
   Trainer(const RunConfig& config, const fs::path& output);
@@ -88,6 +95,7 @@ class Trainer {
 
  private:
   DataIdentity take_vocabulary();
+  void log_forecast() const;
   void start_or_resume();
   void step(const data::LoadedBatch& batch);
   double forward_backward(Examples examples, std::span<const double> counts, bool checked);
@@ -135,6 +143,7 @@ Trainer::Trainer(const RunConfig& config, const fs::path& output)
 
 TrainReport Trainer::run() {
   log::also_to_file(run_ / "log.txt");
+  log_forecast();
   start_or_resume();
   metrics_ = std::make_unique<MetricsLog>(run_.path(), progress_.step);
   const StopSignal listening;
@@ -145,7 +154,7 @@ TrainReport Trainer::run() {
   order.seed = training_.seed;
   data::Loader loader(train_data_, order, progress_.loader);
 
-  Progress bar("train", plan_.total_steps, "steps");
+  Progress bar("train", plan_.total_steps, "steps", progress_.step);
   data::LoadedBatch batch;
   while (true) {
     const bool last = finished();
@@ -165,6 +174,7 @@ TrainReport Trainer::run() {
   save();
   if (saved_step_ != progress_.step) fail("train", "the last checkpoint could not be saved (see the warnings above)");
   if (!eval_data_) save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
+  log::info("peak memory {}", memory_text(memory_ledger::report()));
   log::info("finished at step {}; checkpoints: {} and {}", progress_.step, (run_ / "best").string(),
             (run_ / "last").string());
   return {progress_.step, progress_.best};
@@ -255,6 +265,18 @@ DataIdentity Trainer::take_vocabulary() {
   identity.vocab_file = vocabulary.name_in_checkpoint();
   model_files_[identity.vocab_file] = read_file(vocabulary.path);
   return identity;
+}
+
+void Trainer::log_forecast() const {
+  const MemoryReport expected = forecast_training(config_, *train_data_, eval_data_.get(), plan_.total_steps);
+  log::info("expected peak memory {}", memory_text(expected));
+  const std::int64_t machine = machine_memory_bytes();
+  if (machine > 0 && expected.peak > machine) {
+    log::warn(
+        "this is more than the machine's {:.1f} GB (a smaller --micro-batch-tokens or "
+        "--grad-checkpointing-period 1 needs less)",
+        static_cast<double>(machine) / 1e9);
+  }
 }
 
 void Trainer::start_or_resume() {
@@ -353,9 +375,19 @@ void Trainer::stop_on_signal() {
 }  // namespace
 
 TrainReport train(const RunConfig& config, const fs::path& output) {
-  if (config.training.threads > 0) set_thread_count(static_cast<int>(config.training.threads));
-  register_cpu_backend();
+  prepare_machine(config.training);
   return Trainer(config, output).run();
+}
+
+MemoryReport forecast_memory(const RunConfig& config) {
+  prepare_machine(config.training);
+  const auto task = task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model);
+  const auto train_data = open_labelled(config.data.train, *task, "");
+  std::shared_ptr<const data::DatasetReader> eval_data;
+  if (!config.data.eval.empty()) {
+    eval_data = open_labelled(config.data.eval, *task, train_data->info().vocab_sha256);
+  }
+  return forecast_training(config, *train_data, eval_data.get(), make_plan(config, train_data->size()).total_steps);
 }
 
 }  // namespace etc

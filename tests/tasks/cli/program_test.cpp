@@ -20,8 +20,8 @@ TEST_CASE("the program refuses a processor without AVX2 with a clear message", "
 TEST_CASE("help goes to standard output with exit code 0", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::TemporaryFolder folder;
-  const std::vector<std::string> commands = {"sample",  "prepare", "train", "eval",
-                                             "predict", "encode",  "info",  "benchmark"};
+  const std::vector<std::string> commands = {"sample", "prepare", "train",     "eval",   "predict",
+                                             "encode", "info",    "benchmark", "convert"};
   for (const std::string& command : commands) {
     const test::Result result = test::run_program({command, "--help"}, folder.path());
     INFO(command);

@@ -88,6 +88,24 @@ TEST_CASE("accumulating micro-batches equals one big batch", "[tasks]") {
   }
 }
 
+TEST_CASE("a gradient longer than the clip norm is shortened to it", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  const auto first_moments = [&](const char* run, double clip_norm) {
+    etc::train(config_for(folder / "train.h5", training({{"steps", 1}, {"clip_norm", clip_norm}})), folder / run);
+    return moments_of(folder / run);
+  };
+  const auto norm_of = [](const std::vector<float>& moments) {
+    double squares = 0;
+    for (const float m : moments) squares += static_cast<double>(m) * m;
+    return std::sqrt(squares) / 0.1;  // of the gradient that was applied
+  };
+  const std::vector<float> whole = first_moments("whole", 0);
+  const double norm = norm_of(whole);
+  CHECK(norm_of(first_moments("clipped", norm / 3)) == Approx(norm / 3).epsilon(1e-5));
+  CHECK(first_moments("short_enough", norm * 1.01) == whole);
+}
+
 TEST_CASE("training gives the same bits for any thread count", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 20);

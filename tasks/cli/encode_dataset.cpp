@@ -1,0 +1,165 @@
+#include "tasks/cli/encode_dataset.h"
+
+#include <memory>
+
+#include "data/loader/loader.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/progress.h"
+#include "tasks/task.h"
+#include "tasks/train/evaluate.h"
+#include "tasks/train/model.h"
+#include "tasks/train/run_config.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc::cli {
+
+namespace {
+
+using data::FeatureKind;
+using data::StoredType;
+
+constexpr const char* kTask = "hidden_states";
+constexpr const char* kSides[] = {"long", "global"};
+
+// Elements first … end-1 of a tensor as a feature.
+std::vector<float> part_of(const Tensor& values, std::int64_t first, std::int64_t end) {
+  return {values.data() + first, values.data() + end};
+}
+
+// The features of one micro-batch while it is encoded.
+class Encoded {
+ public:
+  Encoded(Examples examples, const EtcInput& input) : input_(input), rows_(examples.size()) {
+    for (std::size_t b = 0; b < rows_.size(); ++b) {
+      rows_[b]["id"] = examples[b].features.find("id")->second;
+      rows_[b]["long_token_ids"] = ids(input.token_ids, input.long_offsets, b);
+      rows_[b]["global_token_ids"] = ids(input.global_token_ids, input.global_offsets, b);
+    }
+  }
+
+  // States of both sides, [T, H] and [U, H], as <prefix>long and <prefix>global.
+  void put_states(const std::string& prefix, const Tensor& of_long, const Tensor& of_global) {
+    for (std::size_t b = 0; b < rows_.size(); ++b) {
+      rows_[b][prefix + kSides[0]] = rows_of(of_long, input_.long_offsets, b);
+      rows_[b][prefix + kSides[1]] = rows_of(of_global, input_.global_offsets, b);
+    }
+  }
+
+  // Scores of the only example; types without are undefined.
+  void put_scores(const std::string& prefix, const ExternalScores& scores) {
+    const auto put = [&](const char* type, const Tensor& values) {
+      if (values) rows_.front()[prefix + type] = part_of(values, 0, values.size());
+    };
+    put("l2l", scores.l2l);
+    put("l2g", scores.l2g);
+    put("g2g", scores.g2g);
+    put("g2l", scores.g2l);
+  }
+
+  const std::vector<data::Example>& rows() const { return rows_; }
+
+ private:
+  static std::vector<float> rows_of(const Tensor& states, const std::vector<std::int64_t>& offsets, std::size_t b) {
+    return part_of(states, offsets[b] * states.cols(), offsets[b + 1] * states.cols());
+  }
+  static std::vector<std::int64_t> ids(const std::vector<std::int32_t>& all, const std::vector<std::int64_t>& offsets,
+                                       std::size_t b) {
+    return {all.begin() + offsets[b], all.begin() + offsets[b + 1]};
+  }
+
+  const EtcInput& input_;
+  std::vector<data::Example> rows_;
+};
+
+std::string layer_prefix(std::int64_t layer) {
+  return layer < 0 ? "embedding_" : fmt::format("layer_{}_", layer);
+}
+
+// What feeds these data: the model's own task, or the data's task at its defaults when the model is an encoder alone.
+std::unique_ptr<Task> feeding_task(const Json& document, const EtcConfig& model, const std::string& task_of_data,
+                                   const std::string& where) {
+  Json complete = default_config(task_of_data);
+  if (const auto section = document.find("task"); section != document.end()) {
+    const std::string name = section->value("name", "");
+    if (name != task_of_data) {
+      fail(where, "task: the model was trained for {}, the data were prepared for {}", name, task_of_data);
+    }
+    overlay_config(complete, Json{{"task", *section}}, "the model's config.json");
+  }
+  return task_kind(task_of_data).make(complete["task"], model);
+}
+
+data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& model) {
+  data::DatasetInfo info;
+  info.task = kTask;
+  info.split = source.split;
+  info.vocab_sha256 = source.vocab_sha256;
+  info.preprocess_config = {{"model", model.to_json()},
+                            {"data",
+                             {{"task", source.task},
+                              {"content_sha256", source.content_sha256},
+                              {"preprocess_config", source.preprocess_config}}}};
+  info.labelled = source.labelled;
+  info.unicode_version = source.unicode_version;
+  return info;
+}
+
+}  // namespace
+
+data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
+  data::Schema schema;
+  schema.task = kTask;
+  schema.features = {{"id", FeatureKind::string, StoredType::u8, "", {}, {}},
+                     {"long_token_ids", FeatureKind::ragged, StoredType::i32, schema.long_align, {}, {}},
+                     {"global_token_ids", FeatureKind::ragged, StoredType::i32, schema.global_align, {}, {}}};
+  const auto add = [&](const std::string& name) {
+    schema.features.push_back({name, FeatureKind::ragged, StoredType::f32, "", {}, {}});
+  };
+  for (const char* side : kSides) add(side);
+  if (!all_layers) return schema;
+  for (std::int64_t layer = -1; layer < model.num_hidden_layers; ++layer) {
+    for (const char* side : kSides) add(layer_prefix(layer) + side);
+    if (layer < 0 || !model.use_residual_attention) continue;
+    for (const std::string& type : model.residual_attention_types) add(layer_prefix(layer) + "scores_" + type);
+  }
+  return schema;
+}
+
+void encode_dataset(const std::vector<std::string>& files, const Json& document, const EtcConfig& model,
+                    EtcEncoder& encoder, const std::filesystem::path& output, bool all_layers) {
+  const std::string where = files_text(files);
+  const auto task = feeding_task(document, model, data::read_dataset_info(files.front()).task, where);
+  const auto reader = open_dataset(files, task->schema(), DataIdentity::of(document).vocab_sha256);
+  data::DatasetWriter writer(output, encoded_schema(model, all_layers), output_info(reader->info(), model));
+
+  // Scores are taken from one example at a time.
+  data::Loader loader(reader, evaluation_order(all_layers ? 1 : kEvaluationTokens));
+  const StopSignal listening;
+  Progress progress("encode", reader->size(), "examples");
+  std::int64_t done = 0;
+  for (data::LoadedBatch batch; loader.next(batch);) {
+    for (const auto& micro_batch : batch.micro_batches) {
+      if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
+      const EtcInput input = task->feed(micro_batch, where);
+      Encoded encoded(micro_batch, input);
+      ForwardOptions options;
+      if (all_layers) {
+        options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
+                            const ExternalScores& scores) {
+          encoded.put_states(layer_prefix(layer), of_long, of_global);
+          encoded.put_scores(layer_prefix(layer) + "scores_", scores);
+        };
+      }
+      Tape tape(false);
+      const EtcOutput states = encoder.forward(tape, input, options);
+      encoded.put_states("", states.long_states.value(), states.global_states.value());
+      for (const data::Example& row : encoded.rows()) writer.append(row);
+      done += static_cast<std::int64_t>(micro_batch.size());
+      progress.update(done);
+    }
+  }
+  progress.finish();
+  writer.finish(reader->info().source_files, done, 0, 0);
+}
+
+}  // namespace etc::cli

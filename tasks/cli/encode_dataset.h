@@ -1,0 +1,35 @@
+// The output of `etc encode --data`: hidden states of prepared examples, in the layout of prepared data themselves.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "etc_core/base/json.h"
+#include "etc_core/nn/etc_encoder.h"
+
+namespace etc::cli {
+
+// The features of one encoded example (data/dataset.h; all of them but the token ids are flat lists of floats):
+//   id                                             of the prepared example
+//   long_token_ids [L], global_token_ids [G]       which token a row belongs to
+//   long [L, H], global [G, H]                     the last layer's states
+// and with all_layers
+//   embedding_long, embedding_global               the embedding stage's
+//   layer_<i>_long, layer_<i>_global               those after layer i
+//   layer_<i>_scores_{l2l,l2g,g2g,g2l}             [N, L, W], [N, L, G], [N, G, G], [N, G, L]: the scores carried after
+//                                                  layer i, for the types that carry any
+// The root attribute preprocess_config holds the model's configuration, and the task, configuration and content of the
+// data it came from.
+data::Schema encoded_schema(const EtcConfig& model, bool all_layers);
+
+// Encodes the examples of `files` in their order into `output`, a micro-batch at a time; an example's bits do not
+// depend on its neighbours. document: the model directory's config.json; its section task says how the data are fed,
+// without one the task's defaults do. Throws Error as the reader, the task and the encoder do, and when the data are
+// another task's, of another vocabulary, or empty; Interrupted after a stop signal. Without an output file on any
+// error.
+void encode_dataset(const std::vector<std::string>& files, const Json& document, const EtcConfig& model,
+                    EtcEncoder& encoder, const std::filesystem::path& output, bool all_layers);
+
+}  // namespace etc::cli

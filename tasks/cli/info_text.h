@@ -1,0 +1,27 @@
+// What `etc info` says of the files that are text or logs: metrics, reports, predictions, tables, TensorBoard events.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace etc::cli {
+
+// One line of a description: key, then value in a column of its own.
+void print_entry(const std::string& key, const std::string& value);
+
+std::string grouped(std::int64_t number);  // 1234567 as 1,234,567
+
+// metrics.jsonl of a run, or the report of a preparation; told apart by their first line. Lines that are no JSON object
+// are counted and named. Throws Error when no line is one of either kind.
+void describe_json_lines(const std::filesystem::path& path);
+
+// A prediction file, or any other JSON document: how many entries, and the first.
+void describe_json(const std::filesystem::path& path);
+
+void describe_csv(const std::filesystem::path& path);
+
+// Frames and checksums of an events file. Throws Error when it does not begin with a whole record.
+void describe_events(const std::filesystem::path& path);
+
+}  // namespace etc::cli

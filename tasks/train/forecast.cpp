@@ -1,0 +1,123 @@
+#include "tasks/train/forecast.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "data/loader/order.h"
+#include "etc_core/base/error.h"
+#include "etc_core/nn/count_memory.h"
+#include "tasks/train/evaluate.h"
+#include "tasks/train/model.h"
+
+namespace etc {
+
+namespace {
+
+using MicroBatch = std::vector<data::LoadedExample>;
+
+std::vector<MicroBatch> read_examples(const data::DatasetReader& reader, const data::HeaviestMicroBatches& heaviest) {
+  std::vector<MicroBatch> micro_batches;
+  for (const std::vector<std::int64_t>& indices : heaviest.examples) {
+    MicroBatch& examples = micro_batches.emplace_back();
+    for (const std::int64_t index : indices) {
+      examples.push_back({index, static_cast<std::int64_t>(examples.size()), reader.read(index)});
+    }
+  }
+  return micro_batches;
+}
+
+// Sets of gradients that wait in the accumulator while the micro-batches of a batch run: before number i there are as
+// many as i has binary ones (optim/accumulator.h).
+std::int64_t waiting_sets(std::int64_t micro_batches) {
+  int most = 0;
+  for (std::int64_t i = 0; i < micro_batches; ++i) most = std::max(most, std::popcount(static_cast<std::uint64_t>(i)));
+  return most;
+}
+
+void train_on(TaskModel& model, const MicroBatch& examples, const std::string& where) {
+  const EtcInput input = model.task->feed(examples, where);
+  Tape tape(true);
+  ForwardOptions options;
+  options.training = true;
+  HeadOutput logits = model.forward(tape, input, options);
+  const std::vector<double> counts(model.task->loss_terms().size(), 1);
+  model.task->loss(tape, examples, input, logits, counts);
+  tape.backward();
+}
+
+}  // namespace
+
+std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
+  std::vector<Tensor> moments;
+  for (const auto& parameter : parameters.all()) {
+    for (int i = 0; i < 2 && parameter->grad; ++i) moments.push_back(Tensor::empty(parameter->shape, Purpose::moments));
+  }
+  return moments;
+}
+
+MemoryReport forecast_training(const RunConfig& config, const data::DatasetReader& train,
+                               const data::DatasetReader* eval, std::int64_t steps) {
+  data::LoaderOptions order;
+  order.batch_examples = config.training.batch_size;
+  order.micro_batch_tokens = config.training.micro_batch_tokens;
+  order.seed = config.training.seed;
+  constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
+  const std::int64_t samples = std::min(steps, kSamples / order.batch_examples + 1) * order.batch_examples;
+  const auto heaviest = data::heaviest_micro_batches(train, order, samples);
+  const std::vector<MicroBatch> training = read_examples(train, heaviest);
+  std::vector<MicroBatch> evaluation;
+  if (eval != nullptr) {
+    evaluation =
+        read_examples(*eval, data::heaviest_micro_batches(*eval, evaluation_order(kEvaluationTokens), eval->size()));
+  }
+  return count_memory([&] {
+    TaskModel model(config.model, config.task);
+    for (const auto& parameter : model.parameters.all()) parameter->allocate();
+    train_on(model, training.front(), files_text(config.data.train));  // which parameters have gradients shows here
+    const std::vector<Tensor> moments = moments_without_values(model.parameters);
+    {
+      std::vector<Tensor> waiting;
+      for (std::int64_t set = 0; set < waiting_sets(heaviest.most_of_a_batch); ++set) {
+        for (const auto& parameter : model.parameters.all()) {
+          if (parameter->grad) waiting.push_back(Tensor::empty(parameter->shape, Purpose::gradients));
+        }
+      }
+      for (const MicroBatch& examples : training) {
+        model.parameters.drop_gradients();
+        train_on(model, examples, files_text(config.data.train));
+      }
+    }
+    model.parameters.drop_gradients();
+    for (const MicroBatch& examples : evaluation) {
+      const EtcInput input = model.task->feed(examples, files_text(config.data.eval));
+      Tape tape(false);
+      model.forward(tape, input, ForwardOptions{});
+    }
+  });
+}
+
+std::int64_t machine_memory_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
+}
+
+std::string memory_text(const MemoryReport& peak) {
+  constexpr double kGigabyte = 1e9, kMegabyte = 1e6;
+  const bool large = peak.peak >= 1000 * static_cast<std::int64_t>(kMegabyte);
+  const auto number = [&](std::int64_t bytes) {
+    return fmt::format("{:.{}f}", static_cast<double>(bytes) / (large ? kGigabyte : kMegabyte), large ? 2 : 1);
+  };
+  std::string text = fmt::format("{} {}", number(peak.peak), large ? "GB" : "MB");
+  const char* separator = ": ";
+  for (int p = 0; p < kPurposeCount; ++p) {
+    if (peak.at_peak[static_cast<std::size_t>(p)] == 0) continue;
+    text += fmt::format("{}{} {}", separator, purpose_name(static_cast<Purpose>(p)),
+                        number(peak.at_peak[static_cast<std::size_t>(p)]));
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace etc

@@ -1,0 +1,157 @@
+// etc info tells what every file is that the program writes, and refuses the rest.
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "tests/tasks/train/place.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::test::has;
+using etc::test::Result;
+using etc::test::Words;
+
+// The beginning of a line of a description.
+std::string entry(const std::string& key, const std::string& value) {
+  return fmt::format("{:<34} {}", key, value);
+}
+
+// Every command once, all results in one folder.
+struct Scene {
+  etc::test::TemporaryFolder folder;
+
+  Scene() {
+    must({"sample", "--task", "wikihop", "--records", "20", "--output", folder / "sample"});
+    // One record without candidates, so that the report has a line.
+    etc::Json records = etc::read_json_file(folder / "sample/dev.json");
+    records[0].erase("candidates");
+    etc::write_file_atomically(folder / "bad.json", records.dump());
+    const Words vocabulary = {"--vocab", folder / "sample/vocab.txt", "--splitter", "icu"};
+    must(joined({"prepare", "--task", "wikihop", "--split", "train", "--input", folder / "sample/train.json",
+                 "--output", folder / "train.h5"},
+                vocabulary));
+    must(joined({"prepare", "--task", "wikihop", "--split", "dev", "--input", folder / "bad.json", "--output",
+                 folder / "dev.h5", "--max-rejects", "1"},
+                vocabulary));
+    must({"train",
+          "--task",
+          "wikihop",
+          "--data",
+          folder / "train.h5",
+          "--eval-data",
+          folder / "dev.h5",
+          "--output",
+          folder / "run",
+          "--vocab-size",
+          "2000",
+          "--hidden-size",
+          "16",
+          "--num-hidden-layers",
+          "1",
+          "--num-attention-heads",
+          "2",
+          "--intermediate-size",
+          "32",
+          "--local-radius",
+          "4",
+          "--batch-size",
+          "4",
+          "--steps",
+          "3",
+          "--log-every",
+          "1",
+          "--threads",
+          "1"});
+    const fs::path model = folder / "run/best";
+    must({"predict", "--model", model, "--data", folder / "dev.h5", "--output", folder / "predictions.json"});
+    must({"encode", "--model", model, "--data", folder / "dev.h5", "--output", folder / "states.h5"});
+    must({"benchmark", "--preset", "tiny", "--lengths", "32", "--repeats", "1", "--output", folder / "lengths"});
+  }
+
+  static Words joined(Words words, const Words& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  Result run(const Words& words) const { return etc::test::run_program(words, folder.path()); }
+  void must(const Words& words) const {
+    const Result result = run(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+  }
+  fs::path events() const {
+    for (const auto& entry : fs::directory_iterator(folder / "run")) {
+      if (has(entry.path().filename().string(), "tfevents")) return entry.path();
+    }
+    return {};
+  }
+};
+
+TEST_CASE("info tells what each file is that the program writes", "[cli]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const auto told = [&](const fs::path& path, const Words& parts) {
+    const Result result = scene.run({"info", path});
+    INFO(path << "\n" << result.out << result.err);
+    CHECK(result.code == 0);
+    for (const std::string& part : parts) {
+      CAPTURE(part);
+      CHECK(has(result.out, part));
+    }
+  };
+  const fs::path& folder = scene.folder.path();
+  told(folder / "train.h5", {"data set", "wikihop", "20 read, 0 rejected", "examples/long_token_ids/values"});
+  told(folder / "dev.h5", {"4 read, 1 rejected"});
+  told(folder / "dev.h5.rejects.jsonl", {"report of a preparation", "faults", "reject "});
+  told(folder / "train.h5.rejects.jsonl", {"report of a preparation"});
+  told(folder / "run", {"run ", entry("step", "3"), "best evaluation", "accuracy", "checkpoint",
+                        entry("train", "3 lines, steps 1 to 3"), "section training"});
+  told(folder / "run/config.json", {"configuration", "hidden_size", "parameters"});
+  told(folder / "run/metrics.jsonl", {"metrics of a run", "learning_rate", "eval"});
+  told(folder / "run/best", {"model directory", "section task", "parameters"});
+  told(folder / "run/last", {"model directory", entry("step", "3"), "loss of the last step"});
+  told(folder / "run/best/config.json", {"configuration"});
+  told(folder / "run/best/model.safetensors", {"tensor file", "output_weights"});
+  told(folder / "run/last/state.safetensors", {"metadata progress", "metadata identity", "output_weights/adam_m"});
+  told(scene.events(), {"TensorBoard events", entry("records", "5")});  // version, 3 steps, 1 evaluation
+  told(folder / "predictions.json", {"predictions", entry("entries", "3"), "first"});
+  told(folder / "states.h5", {"hidden_states", "examples/long/values", "longest example"});
+  told(folder / "sample/train.json", {"JSON array", entry("elements", "20")});
+  told(folder / "lengths/benchmark.csv", {"table", entry("rows", "2"), "columns"});
+
+  const Result forecast = scene.run({"info", folder / "run/best", "--forecast"});
+  INFO(forecast.err);
+  CHECK(forecast.code == 0);
+  CHECK(has(forecast.out, "inference of one example:"));
+  CHECK(has(forecast.out, "training step of one example:"));
+  CHECK(has(forecast.out, "moments"));
+  CHECK(scene.run({"info", folder / "train.h5", "--forecast"}).code != 0);
+  const Result unknown = scene.run({"info", folder / "sample/vocab.txt"});
+  CHECK(unknown.code == 2);
+  CHECK(has(unknown.err, "expected a folder of a run or a model, or a file *.json"));
+}
+
+TEST_CASE("info refuses damaged files with a message", "[cli]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const auto failed = [&](const char* name, const std::string& bytes, const std::string& part) {
+    etc::write_file_atomically(scene.folder / name, bytes);
+    const Result result = scene.run({"info", scene.folder / name});
+    INFO(result.err);
+    CHECK((result.code == 1 || result.code == 2));
+    CHECK(has(result.err, part));
+  };
+  failed("a.jsonl", "no JSON\n", "a.jsonl: line 1: expected a line of metrics");
+  failed("a.json", "{", "a.json");
+  failed("b.json", "7", "expected a JSON object or array, got number");
+  failed("a.h5", "text", "a.h5");
+  failed("a.safetensors", "text", "a.safetensors");
+  failed("a.tfevents.1", "text", "got no whole record");
+  // Half a line at the end is a run that was killed: told, not refused.
+  const std::string metrics = etc::read_file(scene.folder / "run/metrics.jsonl");
+  etc::write_file_atomically(scene.folder / "run/metrics.jsonl", metrics + "{\"step\": 9, \"ki");
+  const Result half = scene.run({"info", scene.folder / "run/metrics.jsonl"});
+  CHECK(half.code == 0);
+  CHECK(has(half.out, "other lines"));
+}
+
+}  // namespace

@@ -1,0 +1,317 @@
+// train, eval, predict and benchmark as a user meets them: results, messages and exit codes of the program.
+#include <algorithm>
+
+#include "data/dataset.h"
+#include "data/text/sha256.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "tasks/wikihop/schema.h"
+#include "tests/tasks/train/place.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::test::has;
+using etc::test::Place;
+using etc::test::Result;
+using etc::test::Words;
+
+TEST_CASE("train, eval and predict go from prepared data to a scored prediction file", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  place.train();
+  const fs::path data = place.folder / "train.h5", model = place.folder / "run/best";
+  const Result eval = place.run({"eval", "--model", model, "--data", data});
+  INFO(eval.err);
+  CHECK(eval.code == 0);
+  CHECK(eval.out.starts_with("accuracy 0."));
+  CHECK(has(eval.out, "string_accuracy 0."));
+  CHECK(has(eval.out, "examples 20\n"));
+
+  const fs::path predictions = place.folder / "p.json";
+  CHECK(place.run({"predict", "--model", model, "--data", data, "--output", predictions}).code == 0);
+  CHECK(etc::read_json_file(predictions).size() == 20);
+  const Result streamed = place.run({"predict", "--model", model, "--data", data, "--output", "-"});
+  CHECK(streamed.out == etc::read_file(predictions));
+
+  // The same file scored against gold answers in the raw format gives the accuracy of the model.
+  etc::Json gold = etc::Json::array();
+  for (int i = 0; i < 20; ++i) {
+    const auto features = etc::test::readable_example(i).features;
+    gold.push_back(
+        {{"id", std::get<std::string>(features.at("id"))}, {"answer", std::get<std::string>(features.at("answer"))}});
+  }
+  etc::write_file_atomically(place.folder / "gold.json", gold.dump());
+  const Result scored = place.run({"eval", "--predictions", predictions, "--gold", place.folder / "gold.json"});
+  INFO(scored.err);
+  CHECK(scored.code == 0);
+  const std::string line = eval.out.substr(eval.out.find("string_accuracy"));
+  CHECK(has(scored.out, line.substr(0, line.find('\n') + 1)));
+}
+
+TEST_CASE("the same training command twice is one run", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  place.train();
+  const std::string weights = etc::read_file(place.folder / "run/last/model.safetensors");
+  place.train();
+  CHECK(etc::read_file(place.folder / "run/last/model.safetensors") == weights);
+  const Result other = place.run(place.training({"--seed", "9"}));
+  CHECK(other.code == 1);
+  CHECK(has(other.err, "cannot be resumed: training.seed: the run was started with 1, now it is 9"));
+}
+
+TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const auto refused = [&](const Words& words, const std::string& part) {
+    const Result result = place.run(words);
+    INFO(result.err);
+    CHECK(result.code == 2);
+    CHECK(has(result.err, part));
+    CHECK(!fs::exists(place.folder / "run"));
+  };
+  const fs::path missing = place.folder / "missing.json";
+  refused(place.training({"--lerning-rate", "1"}), "unknown option --lerning-rate (did you mean --learning-rate?)");
+  refused(place.training({"--batch-size", "many"}), "--batch-size: expected an integer, got \"many\"");
+  refused(place.training({"--resume", place.folder / "run"}), "either --output RUN");
+  refused({"train", "--data", place.folder / "train.h5"}, "either --output RUN");
+  refused({"train", "--task", "wikihop", "--output", place.folder / "run", "--vocab-size", "9"}, "--data");
+  etc::write_file_atomically(place.folder / "c.json", R"({"training": {"lerning_rate": 1}})");
+  refused(place.training({"--config", place.folder / "c.json"}),
+          "unknown key training.lerning_rate (did you mean training.learning_rate?)");
+  refused({"eval", "--model", "x"}, "expected --model and --data, or --predictions and --gold");
+  refused({"predict", "--model", "x", "--input", "y", "--output", "z"}, "--input needs --vocab");
+  refused({"predict", "--model", "x", "--output", "z"}, "expected either --data or --input");
+  refused({"predict", "--model", "x", "--data", "y"}, "expected --output FILE");
+  refused({"benchmark", "--lengths", "0"}, "--lengths");
+  refused({"benchmark", "--preset", "bse"}, "(did you mean base?)");
+  refused({"benchmark", "--forecast", "--output", "x"}, "--forecast measures nothing");
+  refused({"encode", "--model", "x", "--output", "y"}, "expected either --inputs or --data");
+  refused({"info", missing}, "no such file or folder");
+}
+
+TEST_CASE("models and data that do not belong together give exit code 1 and write nothing", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  place.train();
+  const fs::path model = place.folder / "run/best", output = place.folder / "p.json";
+  const auto failed = [&](const Words& words, const std::string& part) {
+    const Result result = place.run(words);
+    INFO(result.err);
+    CHECK(result.code == 1);
+    CHECK(has(result.err, part));
+    CHECK(!fs::exists(output));
+  };
+  failed({"predict", "--model", model, "--data", place.folder / "other.h5", "--output", output}, "vocab");
+  failed({"predict", "--model", model, "--data", place.folder / "empty.h5", "--output", output}, "no examples");
+  failed({"predict", "--model", model, "--data", place.folder / "missing.h5", "--output", output}, "missing.h5");
+  failed({"eval", "--model", place.folder / "nothing", "--data", place.folder / "train.h5"}, "nothing");
+
+  // A folder that holds an encoder without a head.
+  etc::Json config = etc::read_json_file(model / "config.json");
+  fs::copy(model, place.folder / "bare", fs::copy_options::recursive);
+  config.erase("task");
+  etc::write_file_atomically(place.folder / "bare/config.json", config.dump());
+  failed({"predict", "--model", place.folder / "bare", "--data", place.folder / "train.h5", "--output", output},
+         "the model has no task");
+  // Weights of another head than the configuration says.
+  config = etc::read_json_file(model / "config.json");
+  config["task"]["add_final_layer"] = false;
+  etc::write_file_atomically(place.folder / "bare/config.json", config.dump());
+  failed({"predict", "--model", place.folder / "bare", "--data", place.folder / "train.h5", "--output", output},
+         "global_output_layer/transform");
+}
+
+TEST_CASE("data that cannot be trained on give exit code 1 and no run", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const auto failed = [&](const Words& words, const std::string& part) {
+    const Result result = place.run(words);
+    INFO(result.err);
+    CHECK(result.code == 1);
+    CHECK(has(result.err, part));
+    CHECK(!fs::exists(place.folder / "run"));
+  };
+  failed(place.training({"--batch-size", "21"}), "20 examples are less than one batch: expected at least 21");
+  failed(place.training({}, "empty.h5"), "empty.h5: the data set has no examples");
+  failed(place.training({}, "missing.h5"), "missing.h5");
+  failed(place.training({"--eval-data", place.folder / "other.h5"}), "vocab_sha256");
+  failed(place.training({"--init-from", place.folder / "nothing"}), "nothing");
+  etc::write_file_atomically(place.folder / "text.h5", "not HDF5");
+  failed(place.training({}, "text.h5"), "text.h5");
+
+  // Without answers there is nothing to learn; with them, more candidates than global tokens that could stand for them.
+  const auto write = [&](const char* name, bool labelled, std::int64_t candidates) {
+    etc::data::DatasetInfo info;
+    info.task = "wikihop";
+    info.split = "train";
+    info.vocab_sha256 = etc::data::sha256_hex("v1");
+    info.preprocess_config = etc::Json::object();
+    info.labelled = labelled;
+    info.unicode_version = "15.0";
+    etc::data::DatasetWriter writer(place.folder / name, etc::wikihop::schema(), info);
+    for (std::int64_t i = 0; i < 4; ++i) {
+      etc::data::Example example = etc::test::readable_example(i).features;
+      example["num_candidates"] = candidates;
+      writer.append(example);
+    }
+    writer.finish({}, 4, 0, 0);
+  };
+  write("unlabelled.h5", false, 4);
+  failed(place.training({}, "unlabelled.h5"), "the data set has no labels");
+  write("many.h5", true, 40);
+  const Result many = place.run(place.training({}, "many.h5"));
+  INFO(many.err);
+  CHECK(many.code == 1);
+  CHECK(has(many.err, "many.h5: example readable_"));
+  CHECK(has(many.err, "num_candidates: expected 1 … G=7 candidates, the first global tokens, got 40"));
+  CHECK(!fs::exists(place.folder / "run/last"));
+}
+
+TEST_CASE("places that cannot be written to give exit code 1 and say which", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  place.train();
+  const fs::path model = place.folder / "run/best", data = place.folder / "train.h5";
+  const auto failed = [&](const Words& words) {
+    const Result result = place.run(words);
+    INFO(result.err);
+    CHECK(result.code == 1);
+    CHECK(has(result.err, "/proc/etc"));  // nobody, not even root, makes files there
+  };
+  Words words = place.training();
+  words[6] = "/proc/etc/run";
+  failed(words);
+  failed({"predict", "--model", model, "--data", data, "--output", "/proc/etc.json"});
+  failed({"encode", "--model", model, "--data", data, "--output", "/proc/etc.h5"});
+}
+
+TEST_CASE("a run's folder that is in use is refused and left alone", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  Words command = {etc::test::program().value()};
+  const Words words = place.training({}, "train.h5", "1000000");
+  command.insert(command.end(), words.begin(), words.end());
+  etc::test::Child first(command, place.folder / "first");
+  while (first.running() && !fs::exists(place.folder / "run" / "metrics.jsonl")) {
+  }
+  REQUIRE(first.running());
+  const Result second = place.run(place.training());
+  INFO(second.err);
+  CHECK(second.code == 1);
+  CHECK(has(second.err, "in use by another run (process "));
+  const Result info = place.run({"info", place.folder / "run"});
+  CHECK(has(info.out, "in use by process"));
+  CHECK(first.running());
+}
+
+TEST_CASE("what a run says shows loss, speed, memory and residual scores", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const Result first = place.run(place.training());
+  INFO(first.err);
+  CHECK(has(first.err, "expected peak memory "));
+  CHECK(has(first.err, "residual scores: off"));
+  CHECK(has(first.err, "train 2/2 steps, "));
+  CHECK(has(first.err, "steps/s, "));
+  CHECK(has(first.err, ", loss "));
+  CHECK(has(first.out, "steps 2\n"));
+
+  // Fine-tuning says how its residual scores compare with what the checkpoint was trained with.
+  fs::rename(place.folder / "run", place.folder / "source");
+  const Words from = {"--init-from", place.folder / "source/best"};
+  const Result same = place.run(place.training(from));
+  INFO(same.err);
+  CHECK(same.code == 0);
+  CHECK(has(same.err, "residual scores: off, as the checkpoint was trained with"));
+  fs::remove_all(place.folder / "run");
+  const Result other = place.run(
+      place.training({"--init-from", place.folder / "source/best", "--use-residual-attention", "--use-running-mean"}));
+  INFO(other.err);
+  CHECK(other.code == 0);
+  CHECK(has(other.err, "residual scores: running mean, but the checkpoint was trained with: off"));
+}
+
+TEST_CASE("trained weights have the names of the published checkpoints", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  place.train({"--relative-pos-max-distance", "4", "--relative-vocab-size", "12", "--embedding-size", "8",
+               "--max-absolute-position-embeddings", "64", "--share-qkv-projections", "false", "--share-kv-projections",
+               "false", "--share-feed-forward-params", "false", "--share-att-output-projection", "false"});
+  // etc-core 12.2 with nothing shared, task-wikihop 4; in the order of the specification.
+  const std::string document = "etc_document_bert/", layers = document + "global_local_transformer_layers/";
+  const std::string block = layers + "fused_att_layer_0/", fused = block + "fused_global_local_att/";
+  std::vector<std::string> expected = {document + "token_emb_lookup/embedding_table",
+                                       document + "token_emb_lookup/projection/kernel",
+                                       document + "token_emb_lookup/projection/bias",
+                                       document + "segment_emb_lookup/embedding_table",
+                                       "position_emb_lookup_long/embedding_table",
+                                       "position_emb_lookup_global/embedding_table",
+                                       "output_weights",
+                                       "output_bias"};
+  const auto add = [&](const std::string& prefix, std::initializer_list<const char*> names) {
+    for (const char* name : names) expected.push_back(prefix + name);
+  };
+  for (const char* norm : {"long_emb_layer_norm/", "global_emb_layer_norm/"}) add(document + norm, {"gamma", "beta"});
+  for (const char* norm : {"layer_norm_0/", "layer_norm_1/"}) add(block + norm, {"gamma", "beta"});
+  for (const char* name : {"long_query", "global_query", "l2l_key", "l2l_value", "l2g_key", "l2g_value", "g2g_key",
+                           "g2g_value", "g2l_key", "g2l_value"}) {
+    add(fused + name + "_projection/linear/", {"kernel", "bias"});
+  }
+  for (const char* side : {"long", "global"}) add(fused + side + "_output_projection/", {"kernel", "bias"});
+  for (const char* table : {"long_qkv_attention/qkv_relative_attention/", "global_qkv_attention/"}) {
+    add(fused + table, {"relative_emb_table", "relative_bias_table"});
+  }
+  for (const std::string& block_name : {layers + "long_feed_forward_layer_0/", layers + "global_feed_forward_layer_0/",
+                                        std::string("global_output_layer/transform/")}) {
+    add(block_name, {"dense_layers/layer_0/kernel", "dense_layers/layer_0/bias", "dense_layers/layer_1/kernel",
+                     "dense_layers/layer_1/bias", "layer_norm/gamma", "layer_norm/beta"});
+  }
+  std::sort(expected.begin(), expected.end());
+  for (const char* checkpoint : {"run/best", "run/last"}) {
+    const etc::TensorFileReader file(place.folder / checkpoint / "model.safetensors");
+    std::vector<std::string> names;
+    for (const auto& [name, entry] : file.entries()) names.push_back(name);
+    CHECK(names == expected);
+  }
+}
+
+TEST_CASE("the benchmark gives a table, a CSV file and how to plot it", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  for (const std::string mode : {"infer", "train"}) {
+    const fs::path folder = place.folder / mode;
+    const Result result =
+        place.run({"benchmark", "--preset", "tiny", "--lengths", "32,64", "--residual", "off,sum,mean", "--mode", mode,
+                   "--repeats", "1", "--threads", "1", "--output", folder});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    CHECK(has(result.out, "tokens/s"));
+    CHECK(has(result.out, "forecast MB"));
+    CHECK(has(result.out, "weights"));
+    const std::string csv = etc::read_file(folder / "benchmark.csv");
+    CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
+    CHECK(has(csv, "\nsum,64,4,"));
+    CHECK(fs::exists(folder / "benchmark.gnuplot"));
+    if (has(result.out, "time.svg")) CHECK(has(etc::read_file(folder / "memory.svg"), "<svg"));
+  }
+  const Result forecast = place.run({"benchmark", "--preset", "tiny", "--lengths", "64", "--forecast"});
+  CHECK(forecast.code == 0);
+  CHECK(has(forecast.out, "forecast MB"));
+  CHECK(!has(forecast.out, "seconds"));
+}
+
+TEST_CASE("a forecast says what a run would take and writes nothing", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const Result result = place.run(place.training({"--forecast"}));
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(has(result.out, "expected peak memory "));
+  CHECK(has(result.out, "moments"));
+  CHECK(!fs::exists(place.folder / "run"));
+}
+
+}  // namespace

@@ -1,0 +1,73 @@
+// Expected memory of a run against what its ledger then measures.
+#include "tasks/train/forecast.h"
+
+#include <cstdio>
+
+#include "etc_core/base/parallel.h"
+#include "tasks/train/trainer.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/wikihop/examples.h"
+
+namespace {
+
+using etc::Json;
+
+// Micro-batches of a few examples, so that activations are a good part; trained on 40 examples, evaluated on 30.
+etc::RunConfig config_for(const std::filesystem::path& folder, bool residual, std::int64_t period) {
+  Json config = etc::default_config("wikihop");
+  etc::EtcConfig model = etc::test::tiny_model();
+  model.hidden_size = 96;
+  model.intermediate_size = 384;
+  model.num_hidden_layers = 3;
+  model.use_residual_attention = residual;
+  model.grad_checkpointing_period = period;
+  model.hidden_dropout_prob = 0.1;
+  config["model"] = model.to_json();
+  etc::overlay_config(
+      config,
+      {{"data", {{"train", {(folder / "train.h5").string()}}, {"eval", {(folder / "dev.h5").string()}}}},
+       {"training",
+        {{"batch_size", 40}, {"micro_batch_tokens", 300}, {"steps", 2}, {"save_every", 100}, {"threads", 2}}}},
+      "test");
+  return etc::run_config_from_json(config, "test");
+}
+
+TEST_CASE("a run takes the memory that was forecast for it", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
+  etc::test::write_readable_dataset(folder / "dev.h5", 500, 30);
+  int run = 0;
+  for (const bool residual : {false, true}) {
+    for (const std::int64_t period : {0, 1}) {
+      CAPTURE(residual, period);
+      const etc::RunConfig config = config_for(folder.path(), residual, period);
+      const etc::MemoryReport expected = etc::forecast_memory(config);
+      etc::train(config, folder / ("run" + std::to_string(run++)));
+      const etc::MemoryReport measured = etc::memory_ledger::report();
+      std::printf("forecast %s\nmeasured %s\n", etc::memory_text(expected).c_str(), etc::memory_text(measured).c_str());
+      // The heaviest micro-batch may run while fewer sets of gradients wait than at most do: never more than forecast
+      // but for the workers' scratch, and not much less.
+      const double share = static_cast<double>(measured.peak) / static_cast<double>(expected.peak);
+      CHECK(share > 0.93);
+      CHECK(share < 1.05);
+      for (const etc::Purpose purpose : {etc::Purpose::weights, etc::Purpose::moments}) {
+        CHECK(measured.at_peak[static_cast<int>(purpose)] == expected.at_peak[static_cast<int>(purpose)]);
+      }
+    }
+  }
+}
+
+TEST_CASE("memory is told in one line", "[tasks]") {
+  etc::MemoryReport report;
+  report.peak = 2'500'000'000;
+  report.at_peak[static_cast<int>(etc::Purpose::weights)] = 1'500'000'000;
+  report.at_peak[static_cast<int>(etc::Purpose::scores)] = 1'000'000'000;
+  CHECK(etc::memory_text(report) == "2.50 GB: weights 1.50, scores 1.00");
+  report.peak = 2'500'000;
+  report.at_peak = {};
+  report.at_peak[static_cast<int>(etc::Purpose::labels)] = 2'500'000;
+  CHECK(etc::memory_text(report) == "2.5 MB: labels 2.5");
+}
+
+}  // namespace

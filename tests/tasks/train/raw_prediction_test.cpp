@@ -1,0 +1,133 @@
+// etc predict on raw records: from a file or standard input, as they come, with the same result as prepared data.
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "tests/tasks/train/place.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::test::has;
+using etc::test::Result;
+using etc::test::Words;
+
+// Generated records, prepared, and a tiny model trained on them.
+struct Scene {
+  etc::test::TemporaryFolder folder;
+  fs::path sample = folder / "sample", vocab = sample / "vocab.txt", raw = sample / "dev.json";
+  fs::path prepared = folder / "dev.h5", model = folder / "run/best", output = folder / "out.json";
+
+  Scene() {
+    must({"sample", "--task", "wikihop", "--records", "20", "--seed", "3", "--output", sample});
+    must({"prepare", "--task", "wikihop", "--split", "dev", "--input", raw, "--vocab", vocab, "--splitter", "icu",
+          "--output", prepared});
+    must({"train",
+          "--task",
+          "wikihop",
+          "--data",
+          prepared,
+          "--output",
+          folder / "run",
+          "--vocab-size",
+          "2000",
+          "--hidden-size",
+          "16",
+          "--num-hidden-layers",
+          "1",
+          "--num-attention-heads",
+          "2",
+          "--intermediate-size",
+          "32",
+          "--local-radius",
+          "4",
+          "--batch-size",
+          "4",
+          "--steps",
+          "2",
+          "--threads",
+          "1"});
+  }
+
+  Result run(const Words& words, const std::string& input = "") const {
+    return etc::test::run_program(words, folder.path(), input);
+  }
+  void must(const Words& words) const {
+    const Result result = run(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+  }
+  Words predict(const std::string& input, const std::string& output_name) const {
+    return {"predict", "--model", model, "--input", input, "--vocab", vocab, "--output", output_name};
+  }
+};
+
+TEST_CASE("raw records are predicted as prepared ones, from a file and from standard input", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  scene.must({"predict", "--model", scene.model, "--data", scene.prepared, "--output", scene.output});
+  const std::string expected = etc::read_file(scene.output);
+  REQUIRE(etc::read_json_file(scene.output).size() == 4);
+
+  const fs::path from_file = scene.folder / "file.json", from_stdin = scene.folder / "stdin.json";
+  scene.must(scene.predict(scene.raw, from_file));
+  CHECK(etc::read_file(from_file) == expected);
+  const std::string records = etc::read_file(scene.raw);
+  CHECK(scene.run(scene.predict("-", from_stdin), records).code == 0);
+  CHECK(etc::read_file(from_stdin) == expected);
+  CHECK(scene.run(scene.predict("-", "-"), records).out == expected);
+
+  const Result shown =
+      scene.run({"predict", "--model", scene.model, "--input", scene.raw, "--vocab", scene.vocab, "--show", "1"});
+  INFO(shown.err);
+  CHECK(shown.code == 0);
+  CHECK(has(shown.out, "<- chosen"));
+}
+
+TEST_CASE("predictions appear as records come, not at the end of the input", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  // A large input cut off in the middle: what came before the cut was predicted, though no file is left.
+  std::string records = "[";
+  const etc::Json all = etc::read_json_file(scene.raw);
+  for (int i = 0; i < 3000; ++i) {
+    etc::Json record = all[static_cast<std::size_t>(i) % all.size()];
+    record["id"] = "record_" + std::to_string(i);
+    records += (i == 0 ? "" : ",") + record.dump();
+  }
+  const Result cut = scene.run(scene.predict("-", "-"), records);
+  INFO(cut.err);
+  CHECK(cut.code == 1);
+  CHECK(has(cut.out, "\"record_0\": "));
+  CHECK(has(cut.err, "standard input: "));
+  CHECK(scene.run(scene.predict("-", scene.output), records).code == 1);
+  CHECK(!fs::exists(scene.output));
+}
+
+TEST_CASE("raw records that cannot be predicted are named, and the others are predicted", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  etc::Json records = etc::read_json_file(scene.raw);
+  records[1].erase("candidates");
+  etc::write_file_atomically(scene.folder / "bad.json", records.dump());
+  const Result result = scene.run(scene.predict(scene.folder / "bad.json", scene.output));
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK(has(result.err, "record 1 "));
+  CHECK(has(result.err, "1 records have no prediction"));
+  CHECK(etc::read_json_file(scene.output).size() == 3);
+  fs::remove(scene.output);
+
+  const auto failed = [&](const Words& words, const std::string& part) {
+    const Result wrong = scene.run(words);
+    INFO(wrong.err);
+    CHECK(wrong.code == 1);
+    CHECK(has(wrong.err, part));
+    CHECK(!fs::exists(scene.output));
+  };
+  Words words = scene.predict(scene.raw, scene.output);
+  etc::write_file_atomically(scene.folder / "vocab.txt", etc::read_file(scene.vocab) + "another\n");
+  words[6] = scene.folder / "vocab.txt";
+  failed(words, "another vocabulary than the model's");
+  failed(scene.predict(scene.folder / "missing.json", scene.output), "missing.json");
+}
+
+}  // namespace
