@@ -28,12 +28,12 @@ constexpr const char* kExamples = R"(Examples:
   etc encode --data dev.h5 --model run/best --output states.h5
 
 --data takes prepared data and writes their layout: /examples/<name>/values and offsets, with the names id,
-long_token_ids, global_token_ids, long and global; values of long from offsets[i] to offsets[i+1] are the states [L, H] of
-example i. With --all-layers also embedding_{long,global}, layer_<i>_{long,global} and
+long_token_ids, global_token_ids, long and global; values of long from offsets[i] to offsets[i+1] are the states
+[L, H] of example i. With --all-layers also embedding_{long,global}, layer_<i>_{long,global} and
 layer_<i>_scores_{l2l,l2g,g2g,g2l}.
 
-The file of --inputs has a group "inputs" with integer arrays token_ids [B, L] and global_token_ids [B, G] and, if wanted,
-segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
+The file of --inputs has a group "inputs" with integer arrays token_ids [B, L] and global_token_ids [B, G] and, if
+wanted, segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
 {l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder.)";
 
 struct EncodeOptions {
