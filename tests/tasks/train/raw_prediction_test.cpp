@@ -126,8 +126,13 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   Words words = scene.predict(scene.raw, scene.output);
   etc::write_file_atomically(scene.folder / "vocab.txt", etc::read_file(scene.vocab) + "another\n");
   words[6] = scene.folder / "vocab.txt";
-  failed(words, "another vocabulary than the model's");
+  failed(words, "another vocabulary than that of the data");
   failed(scene.predict(scene.folder / "missing.json", scene.output), "missing.json");
+  // Trained without --vocab, the model's folder holds none.
+  const Result none = scene.run({"predict", "--model", scene.model, "--input", scene.raw, "--output", scene.output});
+  INFO(none.err);
+  CHECK(none.code == 2);
+  CHECK(has(none.err, "--input needs --vocab"));
 }
 
 }  // namespace

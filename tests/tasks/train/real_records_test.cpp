@@ -86,7 +86,7 @@ TEST_CASE("real WikiHop records are prepared, learnt, evaluated and predicted", 
     const auto candidates = record["candidates"].get<std::set<std::string>>();
     CHECK(candidates.count(predictions.value(id, "")) == 1);
   }
-  const std::string official = run({"eval", "--predictions", folder / "raw.json", "--gold", raw});
+  const std::string official = run({"eval", "--task", "wikihop", "--predictions", folder / "raw.json", "--gold", raw});
   const auto accuracy = [](const std::string& text) {
     const std::size_t at = text.find("string_accuracy ");
     return text.substr(at, text.find('\n', at) - at);
