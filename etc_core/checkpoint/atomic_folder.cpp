@@ -5,24 +5,46 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 
 namespace etc {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+bool is_model_directory(const fs::path& folder) {
+  const bool flat =
+      std::all_of(fs::directory_iterator(folder), {}, [](const auto& entry) { return !entry.is_directory(); });
+  if (!flat || !fs::exists(folder / "config.json") || !fs::exists(folder / "model.safetensors")) return false;
+  try {
+    const Json config = read_json_file(folder / "config.json");
+    return config.is_object() && config.contains("model");
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void require_replaceable(const fs::path& target) {
+  if (!fs::exists(target)) return;
+  if (!fs::is_directory(target)) fail(target.string(), "expected a folder, got a file");
+  if (fs::is_empty(target) || is_model_directory(target)) return;
+  fail(target.string(),
+       "refusing to replace a folder that is not a model directory: expected config.json with a section \"model\", "
+       "model.safetensors and no folders (give another folder)");
+}
+
 AtomicFolder::AtomicFolder(fs::path target) : target_(target.lexically_normal()) {
   if (!target_.has_filename()) target_ = target_.parent_path();  // "run/best/"
-  if (fs::exists(target_)) {
-    if (!fs::is_directory(target_)) fail(target_.string(), "expected a folder, got a file");
-    if (!fs::is_empty(target_) && !fs::exists(target_ / "config.json")) {
-      fail(target_.string(), "refusing to replace a folder that is not a model directory (it has no config.json)");
-    }
-  }
+  require_replaceable(target_);
   std::error_code code;
   if (target_.has_parent_path()) fs::create_directories(target_.parent_path(), code);
   std::string pattern = target_.string() + ".tmp.XXXXXX";

@@ -165,7 +165,8 @@ TEST_CASE("parameters without a value cannot be saved", "[checkpoint]") {
 TEST_CASE("a model directory is replaced as a whole or not at all", "[checkpoint]") {
   const test::TemporaryFolder folder;
   const auto write = [](const std::filesystem::path& path, const std::string& text) {
-    write_file_atomically(path / "config.json", text);
+    write_file_atomically(path / "config.json", R"({"model": {}})");
+    write_file_atomically(path / "model.safetensors", text);
     write_file_atomically(path / (text + ".bin"), text);
   };
   {
@@ -177,13 +178,13 @@ TEST_CASE("a model directory is replaced as a whole or not at all", "[checkpoint
     AtomicFolder update(folder / "best");
     write(update.path(), "half");
   }
-  REQUIRE(read_file(folder / "best/config.json") == "one");
+  REQUIRE(read_file(folder / "best/model.safetensors") == "one");
   {
     AtomicFolder update(folder / "best");
     write(update.path(), "two");
     update.commit();
   }
-  REQUIRE(read_file(folder / "best/config.json") == "two");
+  REQUIRE(read_file(folder / "best/model.safetensors") == "two");
   REQUIRE(!std::filesystem::exists(folder / "best/one.bin"));
   REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
@@ -194,4 +195,25 @@ TEST_CASE("a folder that is no model directory is never replaced", "[checkpoint]
   REQUIRE_THROWS_WITH(AtomicFolder(folder.path()), Contains("refusing to replace a folder"));
   REQUIRE_THROWS_WITH(AtomicFolder(folder / "thesis.txt"), Contains("expected a folder, got a file"));
   REQUIRE(read_file(folder / "thesis.txt") == "years of work");
+  REQUIRE_NOTHROW(require_replaceable(folder / "none"));
+
+  // Somebody else's model: config.json and weights, but no section "model". A run: all of ours, and folders below.
+  const auto model = folder / "model";
+  const auto refuses = [&] {
+    REQUIRE_THROWS_WITH(require_replaceable(model), Contains("model: refusing to replace a folder"));
+  };
+  std::filesystem::create_directories(model);
+  write_file_atomically(model / "model.safetensors", "numbers");
+  refuses();
+  for (const char* config : {R"({"model_type": "bert"})", R"(["model"])", "{"}) {
+    write_file_atomically(model / "config.json", config);
+    refuses();
+  }
+  write_file_atomically(model / "config.json", R"({"model": {}})");
+  REQUIRE_NOTHROW(require_replaceable(model));
+  std::filesystem::create_directory(model / "best");
+  refuses();
+  std::filesystem::remove(model / "best");
+  std::filesystem::remove(model / "model.safetensors");
+  refuses();
 }
