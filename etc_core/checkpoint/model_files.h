@@ -2,7 +2,9 @@
 // and model.safetensors (parameters under their names of etc-core 12).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -31,20 +33,23 @@ bool is_encoder_tensor(std::string_view name);
 // Throws Error "<where>: <name> <shape>: expected finite weights, …" with the first element that is nan or infinite.
 void require_finite(const std::string& where, const Parameter& parameter);
 
+// The parameter's value, made if need be, for numbers that are about to fill all of it.
+float* memory_to_fill(Parameter& parameter);
+
 // Files that belong to a model beside its weights, such as its vocabulary: name → bytes.
 using MoreFiles = std::map<std::string, std::string>;
 
 // Writes config.json, model.safetensors and `more` into an existing folder (of an AtomicFolder, say). `config` is the
-// whole document with its section "model". Parameters without a value are an Error.
+// whole document with its section "model". Parameters without a value are an Error. `written`: TensorFileWriter::write.
 void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
-                 const MoreFiles& more = {});
+                 const MoreFiles& more = {}, const std::function<void(std::int64_t tensors)>& written = {});
 
 // Replaces or makes the model directory in one step.
 void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                 const MoreFiles& more = {});
 
-// Fills the parameters from a file of tensors (F32, F16, BF16). The position tables are found with and without the
-// model prefix (etc-core 12.2).
+// Fills the parameters from a file of tensors (F32, F16, BF16), several at once. The position tables are found with and
+// without the model prefix (etc-core 12.2).
 // Errors: tensors that do not correspond (all of them listed by name and shape), other shapes, nan or inf (naming
 //   tensor and element). On an error some parameters may have been filled already.
 void load_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact);

@@ -21,7 +21,9 @@ static_assert(std::endian::native == std::endian::little, "tensor files are read
 
 namespace {
 
-constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
+// Room for a hundred thousand tensors. The format allows 100 MB, but a header can be written so that parsing it takes
+// twenty times its size in memory.
+constexpr std::uint64_t kMaxHeaderBytes = 16 << 20;
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct DtypeInfo {
@@ -304,7 +306,8 @@ void TensorFileWriter::set_metadata(const std::string& key, const std::string& t
   metadata_[key] = text;
 }
 
-void TensorFileWriter::write(const std::filesystem::path& path) const {
+void TensorFileWriter::write(const std::filesystem::path& path,
+                             const std::function<void(std::int64_t)>& written) const {
   Json header = Json::object();
   if (!metadata_.empty()) header[kMetadataKey] = metadata_;
   std::uint64_t offset = 0;
@@ -326,8 +329,10 @@ void TensorFileWriter::write(const std::filesystem::path& path) const {
   AtomicFile file(path);
   file.write({reinterpret_cast<const char*>(&header_bytes), sizeof header_bytes});
   file.write(text);
+  std::int64_t done = 0;
   for (const Item& item : items_) {
     if (item.bytes > 0) file.write({static_cast<const char*>(item.data), item.bytes});
+    if (written) written(++done);
   }
   file.commit();
 }

@@ -1,12 +1,13 @@
 // Files of named tensors in the safetensors format: eight bytes with the header's length, a JSON header (name → dtype,
 // shape, byte range; "__metadata__" → strings), then the bytes of all tensors, little-endian and without gaps.
 //
-// The reader trusts nothing: header at most 100 MB, every range inside the file, ranges neither overlap nor leave
+// The reader trusts nothing: header at most 16 MB, every range inside the file, ranges neither overlap nor leave
 // holes, sizes agree with dtype and shape, no name twice, nothing unknown in an entry.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,7 +36,7 @@ struct TensorEntry {
   std::int64_t size() const;  // product of the shape
 };
 
-// Every failure throws Error naming the file and the tensor.
+// Every failure throws Error naming the file and the tensor. Reading is safe for several threads at once.
 class TensorFileReader {
  public:
   explicit TensorFileReader(const std::filesystem::path& path);  // reads the header only
@@ -81,8 +82,9 @@ class TensorFileWriter {
   void add_u64(const std::string& name, std::vector<std::uint64_t> values);
   void set_metadata(const std::string& key, const std::string& text);
 
-  // Writes under a temporary name and renames into place. Equal contents give byte-equal files.
-  void write(const std::filesystem::path& path) const;
+  // Writes under a temporary name and renames into place. Equal contents give byte-equal files. `written` is called
+  // after each tensor with how many there are by now; what it throws stops the writing.
+  void write(const std::filesystem::path& path, const std::function<void(std::int64_t tensors)>& written = {}) const;
 
  private:
   struct Item {

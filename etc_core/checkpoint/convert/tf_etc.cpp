@@ -147,7 +147,7 @@ ConversionReport read_tf_etc(const TensorSource& source, const EtcConfig& config
   }
   parallel_for(static_cast<std::int64_t>(parameters.all().size()), [&](std::int64_t i) {
     Parameter& parameter = *parameters.all()[static_cast<std::size_t>(i)];
-    source.read_floats(from.at(parameter.name), parameter.allocate().data());
+    source.read_floats(from.at(parameter.name), memory_to_fill(parameter));
     require_finite(source.where(), parameter);
   });
   for (const auto& parameter : parameters.all()) {

@@ -134,6 +134,11 @@ TEST_CASE("a damaged tensor file is refused with the reason", "[checkpoint]") {
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains("at least 8 bytes, got 7"));
   write_file_atomically(folder / "a", std::string("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10));
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains("header: expected at most 2 bytes"));
+  // A header of 2 GB in a file that has them (holes: nothing is stored).
+  write_file_atomically(folder / "a", std::string("\0\0\0\x80\0\0\0\0{", 9));
+  std::filesystem::resize_file(folder / "a", (std::uint64_t{1} << 31) + 100);
+  REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"),
+                      Contains("header: expected at most 16777216 bytes, got 2147483648"));
   REQUIRE_THROWS_WITH(TensorFileReader(folder / "none"), Contains("none: cannot open"));
   REQUIRE_THROWS_WITH(TensorFileReader(folder.path()), Contains("expected a regular file"));
 }

@@ -27,7 +27,8 @@ void TfBundleWriter::add_i64(const std::string& name, std::int64_t value) {
   items_.push_back({name, {}, StoredDtype::i64, Tensor(), nullptr, value});
 }
 
-void TfBundleWriter::write(const std::filesystem::path& prefix) const {
+void TfBundleWriter::write(const std::filesystem::path& prefix,
+                           const std::function<void(std::int64_t)>& written) const {
   std::vector<const Item*> in_order;
   for (const Item& item : items_) in_order.push_back(&item);
   std::sort(in_order.begin(), in_order.end(), [](const Item* a, const Item* b) { return a->name < b->name; });
@@ -35,6 +36,7 @@ void TfBundleWriter::write(const std::filesystem::path& prefix) const {
   TableWriter index(block_bytes_);
   index.add("", bundle_header_message({shards_}));
   const auto count = static_cast<std::int64_t>(in_order.size());
+  std::int64_t done = 0;
   for (std::int64_t shard = 0; shard < shards_; ++shard) {
     AtomicFile file(shard_path(prefix, shard, shards_));
     std::uint64_t offset = 0;
@@ -52,6 +54,7 @@ void TfBundleWriter::write(const std::filesystem::path& prefix) const {
       if (entry.size > 0) file.write({bytes, entry.size});
       index.add(item.name, bundle_entry_message(entry));
       offset += entry.size;
+      if (written) written(++done);
     }
     file.commit();
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ class TfBundleWriter {
   void add(const std::string& name, std::vector<std::int64_t> shape, const float* values);
   void add_i64(const std::string& name, std::int64_t value);  // a scalar, such as global_step
 
-  // PREFIX.index and the shards, each in one step, the index last. Equal contents give byte-equal files.
-  void write(const std::filesystem::path& prefix) const;
+  // PREFIX.index and the shards, each in one step, the index last. Equal contents give byte-equal files. `written` is
+  // called after each tensor with how many there are by now; what it throws stops the writing.
+  void write(const std::filesystem::path& prefix, const std::function<void(std::int64_t tensors)>& written = {}) const;
 
  private:
   struct Item {
