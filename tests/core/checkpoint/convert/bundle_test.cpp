@@ -170,6 +170,10 @@ TEST_CASE("a damaged bundle is refused, naming file and tensor", "[convert]") {
   };
   REQUIRE_THROWS_WITH(TfBundle(folder / "none"), Contains("none.index: cannot open"));
 
+  write_plain(prefix.string() + ".index", "x");
+  fs::resize_file(prefix.string() + ".index", std::uint64_t{1} << 31);  // holes: nothing is stored
+  REQUIRE_THROWS_WITH(TfBundle(prefix), Contains("m.index: ") && Contains("16777216"));
+
   refuses({{"a", message({2}, 0, 4)}}, "a: F32 [2] has 4 bytes, which do not agree with type and shape");
   refuses({{"a", message({std::int64_t{1} << 40, std::int64_t{1} << 40, 0}, 0, 0)}}, "do not agree");
   refuses({{"a", message({1}, 0, 4)}, {"b", message({1}, 3, 4)}}, "a and b overlap in shard 0");

@@ -11,6 +11,7 @@
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/checkpoint/convert/bert_model.h"
 #include "tests/core/checkpoint/convert/samples.h"
+#include "tests/core/checkpoint/convert/small_checkpoints.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/numbers.h"
@@ -18,21 +19,11 @@
 using namespace etc;
 using namespace etc::convert;
 using Catch::Contains;
+using test::HubBert;
+using test::small_bert;
 namespace fs = std::filesystem;
 
 namespace {
-
-BertConfig small_bert() {
-  BertConfig config;
-  config.vocab_size = 12;
-  config.hidden_size = 8;
-  config.num_hidden_layers = 2;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 10;
-  config.max_position_embeddings = 7;
-  config.type_vocab_size = 2;
-  return config;
-}
 
 EtcConfig small_etc(const BertConfig& bert, bool exact = false) {
   EtcConfig config = etc_config_for(bert, BertKind::bert, exact);
@@ -40,49 +31,10 @@ EtcConfig small_etc(const BertConfig& bert, bool exact = false) {
   return config;
 }
 
-// The variables of a BERT by their PyTorch names with random numbers; `change` may drop, add or rename.
-struct Hub {
-  std::map<std::string, Tensor> tensors;
-
-  explicit Hub(const BertConfig& c, const std::string& prefix = "bert.") {
-    const std::int64_t H = c.hidden_size, F = c.intermediate_size;
-    const auto add = [&](const std::string& name, std::vector<std::int64_t> shape) {
-      std::int64_t count = 1;
-      for (const std::int64_t size : shape) count *= size;
-      const std::uint64_t seed = std::hash<std::string>{}(name);
-      tensors[name] = Tensor::from(test::random_floats(count, seed, 0.5f), std::move(shape), Purpose::weights);
-    };
-    const auto dense = [&](const std::string& name, std::int64_t out, std::int64_t in) {
-      add(name + ".weight", {out, in});
-      add(name + ".bias", {out});
-    };
-    const auto norm = [&](const std::string& name) {
-      add(name + ".weight", {H});
-      add(name + ".bias", {H});
-    };
-    add(prefix + "embeddings.word_embeddings.weight", {c.vocab_size, H});
-    add(prefix + "embeddings.token_type_embeddings.weight", {c.type_vocab_size, H});
-    add(prefix + "embeddings.position_embeddings.weight", {c.max_position_embeddings, H});
-    norm(prefix + "embeddings.LayerNorm");
-    for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-      const std::string layer = fmt::format("{}encoder.layer.{}.", prefix, i);
-      for (const char* name : {"query", "key", "value"}) dense(layer + "attention.self." + name, H, H);
-      dense(layer + "attention.output.dense", H, H);
-      norm(layer + "attention.output.LayerNorm");
-      dense(layer + "intermediate.dense", F, H);
-      dense(layer + "output.dense", H, F);
-      norm(layer + "output.LayerNorm");
-    }
-    dense(prefix + "pooler.dense", H, H);
-  }
-  std::unique_ptr<TensorSource> source(const test::TemporaryFolder& folder) const {
-    TensorFileWriter writer;
-    for (const auto& [name, values] : tensors) writer.add(name, values);
-    writer.write(folder / "model.safetensors");
-    return open_tensors(folder / "model.safetensors");
-  }
-  float at(const std::string& name, std::int64_t i) const { return tensors.at(name).data()[i]; }
-};
+std::unique_ptr<TensorSource> source_of(const HubBert& hub, const test::TemporaryFolder& folder) {
+  hub.write(folder / "model.safetensors");
+  return open_tensors(folder / "model.safetensors");
+}
 
 bool equal(const Tensor& a, const Tensor& b) {
   return a.size() == b.size() && std::equal(a.data(), a.data() + a.size(), b.data());
@@ -126,9 +78,9 @@ TEST_CASE("PyTorch names of BERT and RoBERTa mean the TensorFlow variables", "[c
 TEST_CASE("a lifted model takes every tensor from where the specification says", "[convert]") {
   const test::TemporaryFolder folder;
   const BertConfig bert = small_bert();
-  Hub hub(bert);
+  HubBert hub(bert);
   hub.tensors["classifier.weight"] = Tensor::from({1, 2}, {1, 2}, Purpose::weights);
-  const auto source = hub.source(folder);
+  const auto source = source_of(hub, folder);
   for (int flags = 0; flags < 16; ++flags) {
     CAPTURE(flags);
     EtcConfig config = small_etc(bert);
@@ -209,7 +161,7 @@ TEST_CASE("a lifted model takes every tensor from where the specification says",
 TEST_CASE("lifting twice gives the same bits, also of what is initialised", "[convert]") {
   const test::TemporaryFolder folder;
   const BertConfig bert = small_bert();
-  const auto source = Hub(bert).source(folder);
+  const auto source = source_of(HubBert(bert), folder);
   LiftOptions options;
   options.normal_relative_tables = true;
   ParameterSet a, b, c;
@@ -227,8 +179,8 @@ TEST_CASE("lifting twice gives the same bits, also of what is initialised", "[co
 TEST_CASE("the mean position goes into every segment row on request", "[convert]") {
   const test::TemporaryFolder folder;
   const BertConfig bert = small_bert();
-  const Hub hub(bert);
-  const auto source = hub.source(folder);
+  const HubBert hub(bert);
+  const auto source = source_of(hub, folder);
   for (const BertKind kind : {BertKind::bert, BertKind::roberta}) {
     LiftOptions options;
     options.kind = kind;
@@ -255,9 +207,9 @@ TEST_CASE("a lifted model computes BERT without positions, whatever its globals"
   const test::TemporaryFolder folder;
   BertConfig bert = small_bert();
   bert.type_vocab_size = 1;
-  Hub hub(bert);
+  HubBert hub(bert);
   hub.tensors.at("bert.embeddings.position_embeddings.weight").zero();
-  const auto source = hub.source(folder);
+  const auto source = source_of(hub, folder);
   for (const int mode : {0, 1, 2}) {
     CAPTURE(mode);
     bert.use_residual_attention = mode > 0;
@@ -312,12 +264,13 @@ TEST_CASE("a lifted model computes BERT without positions, whatever its globals"
 TEST_CASE("a checkpoint or configuration that does not fit is refused, naming both sides", "[convert]") {
   const test::TemporaryFolder folder;
   const BertConfig bert = small_bert();
-  const auto refuses = [&](const Hub& hub, const EtcConfig& config, const std::string& message,
+  const auto refuses = [&](const HubBert& hub, const EtcConfig& config, const std::string& message,
                            LiftOptions options = {}) {
     ParameterSet parameters;
-    REQUIRE_THROWS_WITH(lift_bert(*hub.source(folder), bert, config, nullptr, options, parameters), Contains(message));
+    REQUIRE_THROWS_WITH(lift_bert(*source_of(hub, folder), bert, config, nullptr, options, parameters),
+                        Contains(message));
   };
-  const Hub good(bert);
+  const HubBert good(bert);
   const auto changed = [&](auto&& change) {
     EtcConfig config = small_etc(bert);
     change(config);
@@ -336,24 +289,24 @@ TEST_CASE("a checkpoint or configuration that does not fit is refused, naming bo
   exact.exact = true;
   refuses(good, small_etc(bert), "max_absolute_position_embeddings: expected 7 as in the checkpoint, got 0", exact);
 
-  Hub hub(bert);
+  HubBert hub(bert);
   hub.tensors.erase("bert.encoder.layer.1.output.dense.weight");
   hub.tensors["bert.encoder.layer.0.output.dense.bias"] = Tensor::from({1, 2}, {2}, Purpose::weights);
   refuses(hub, small_etc(bert),
           "2 unmatched: bert.encoder.layer.0.output.dense.bias: expected [8], got F32 [2]; "
           "bert/encoder/layer_1/output/dense/kernel [10, 8] absent");
-  hub = Hub(bert);
+  hub = HubBert(bert);
   hub.tensors["bert.embeddings.LayerNorm.gamma"] = hub.tensors.at("bert.embeddings.LayerNorm.weight");
   refuses(hub, small_etc(bert), "bert.embeddings.LayerNorm.gamma and bert.embeddings.LayerNorm.weight are the same");
-  hub = Hub(bert);
+  hub = HubBert(bert);
   hub.tensors["bert.pooler.dense.weight"] = Tensor::from({1, 2}, {2}, Purpose::weights);
   refuses(hub, small_etc(bert), "bert.pooler.dense.weight: expected a matrix, got F32 [2]");
-  hub = Hub(bert);
+  hub = HubBert(bert);
   hub.tensors.erase("bert.embeddings.position_embeddings.weight");
   LiftOptions mean;
   mean.position_mean = true;
   refuses(hub, small_etc(bert), "bert/embeddings/position_embeddings [7, 8] absent", mean);
-  hub = Hub(bert);
+  hub = HubBert(bert);
   hub.tensors.at("bert.embeddings.LayerNorm.weight").data()[3] = INFINITY;
   refuses(hub, small_etc(bert), "expected finite weights, got inf at element [3]");
 }
@@ -392,10 +345,10 @@ TEST_CASE("configurations of BERT are read, and those that are none refused", "[
 TEST_CASE("RoBERTa's rows and its output bias follow the spelling of their pieces", "[convert]") {
   const test::TemporaryFolder folder;
   const BertConfig bert = small_bert();
-  Hub hub(bert, "roberta.");
+  HubBert hub(bert, "roberta.");
   hub.tensors["lm_head.bias"] = Tensor::from(test::random_floats(12, 3), {12}, Purpose::weights);
   hub.tensors["lm_head.dense.weight"] = Tensor::from(test::random_floats(64, 4), {8, 8}, Purpose::weights);
-  const auto source = hub.source(folder);
+  const auto source = source_of(hub, folder);
   // Twelve pieces, U+0120 written as its bytes; their rows are their places.
   const std::vector<std::string> pieces = {"<s>",
                                            "<pad>",

@@ -10,48 +10,18 @@
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "tests/core/checkpoint/convert/small_checkpoints.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
 using namespace etc;
 using namespace etc::convert;
 using Catch::Contains;
+using test::small_etc_config;
+using test::TfCheckpoint;
 namespace fs = std::filesystem;
 
 namespace {
-
-EtcConfig small_config() {
-  EtcConfig config = etc_config_preset("tiny");
-  config.vocab_size = 11;
-  config.hidden_size = 8;
-  config.num_attention_heads = 2;
-  config.num_hidden_layers = 2;
-  config.intermediate_size = 12;
-  config.relative_vocab_size = 28;
-  return config;
-}
-
-// A checkpoint as TensorFlow would have written it for this configuration.
-struct Checkpoint {
-  ParameterSet parameters;
-  TfBundleWriter writer{2};
-
-  explicit Checkpoint(const EtcConfig& config) {
-    const EtcEncoder encoder(config, parameters);
-    parameters.initialize(5);
-  }
-  // Adds the model's variables; `rename` gives the name of each, empty: left out.
-  template <typename Rename>
-  void add(Rename&& rename) {
-    for (const auto& parameter : parameters.all()) {
-      const std::string name = rename(parameter->name);
-      if (!name.empty()) writer.add(name, parameter->value);
-    }
-  }
-  void add() {
-    add([](const std::string& name) { return name; });
-  }
-};
 
 ConversionReport read(const fs::path& prefix, const EtcConfig& config, ParameterSet& parameters,
                       const TfEtcOptions& options = {}, TfEtcExtras* extras = nullptr) {
@@ -71,7 +41,7 @@ const std::string kFused =
 TEST_CASE("every variable arrives bit by bit under every sharing flag", "[convert]") {
   const test::TemporaryFolder folder;
   for (int flags = 0; flags < 64; ++flags) {
-    EtcConfig config = small_config();
+    EtcConfig config = small_etc_config();
     config.share_feed_forward_params = (flags & 1) != 0;
     config.share_kv_projections = (flags & 2) != 0;
     config.share_qkv_projections = (flags & 4) != 0;
@@ -86,7 +56,7 @@ TEST_CASE("every variable arrives bit by bit under every sharing flag", "[conver
       config.max_absolute_position_embeddings = 5;
     }
     CAPTURE(flags);
-    Checkpoint checkpoint(config);
+    TfCheckpoint checkpoint(config);
     // The position tables in one spelling or the other.
     checkpoint.add([&](const std::string& name) {
       const bool prefixed = flags % 3 == 0 && name.starts_with("position_emb_lookup_");
@@ -108,7 +78,7 @@ TEST_CASE("every variable arrives bit by bit under every sharing flag", "[conver
 TEST_CASE("a configuration that contradicts the variables is refused, naming field and variable", "[convert]") {
   const test::TemporaryFolder folder;
   const auto refuses = [&](const EtcConfig& stored, const EtcConfig& configured, const std::string& message) {
-    Checkpoint checkpoint(stored);
+    TfCheckpoint checkpoint(stored);
     checkpoint.add();
     checkpoint.writer.write(folder / "m.ckpt");
     ParameterSet parameters;
@@ -116,11 +86,11 @@ TEST_CASE("a configuration that contradicts the variables is refused, naming fie
                         Contains("m.ckpt: the configuration is not that of the checkpoint:") && Contains(message));
   };
   const auto changed = [](auto&& change) {
-    EtcConfig config = small_config();
+    EtcConfig config = small_etc_config();
     change(config);
     return config;
   };
-  const EtcConfig base = small_config();
+  const EtcConfig base = small_etc_config();
   const EtcConfig shares_qkv = changed([](EtcConfig& c) { c.share_qkv_projections = true; });
   refuses(base, shares_qkv,
           "share_qkv_projections: the configuration says true, the checkpoint false: it has " + kFused +
@@ -162,7 +132,7 @@ TEST_CASE("a configuration that contradicts the variables is refused, naming fie
 
 TEST_CASE("variables that do not correspond are all listed", "[convert]") {
   const test::TemporaryFolder folder;
-  Checkpoint checkpoint(small_config());
+  TfCheckpoint checkpoint(small_etc_config());
   const std::string gamma = "etc_document_bert/long_emb_layer_norm/beta";
   const std::string kernel = kFused + "g2l_key_projection/linear/kernel";
   checkpoint.add([&](const std::string& name) -> std::string {
@@ -171,13 +141,13 @@ TEST_CASE("variables that do not correspond are all listed", "[convert]") {
   });
   checkpoint.writer.write(folder / "m.ckpt");
   ParameterSet parameters;
-  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_config(), parameters),
+  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_etc_config(), parameters),
                       Contains("3 tensors unmatched: ") && Contains(gamma + " [8] absent in file; ") &&
                           Contains(kernel + " [8, 8] absent in file; ") &&
                           Contains(kernel + "_renamed F32 [8, 8] unused"));
 
-  Checkpoint twice([] {
-    EtcConfig config = small_config();
+  TfCheckpoint twice([] {
+    EtcConfig config = small_etc_config();
     config.max_absolute_position_embeddings = 5;
     return config;
   }());
@@ -186,33 +156,33 @@ TEST_CASE("variables that do not correspond are all listed", "[convert]") {
   twice.writer.add("etc_document_bert/" + table, twice.parameters.at(table).value);
   twice.writer.write(folder / "m.ckpt");
   ParameterSet others;
-  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_config(), others),
+  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_etc_config(), others),
                       Contains(table + " is there with and without the model's prefix"));
 
   TfBundleWriter bert;
   bert.add_i64("bert/pooler/dense/bias", 1);
   bert.write(folder / "m.ckpt");
-  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_config(), others), Contains("not an ETC checkpoint"));
+  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_etc_config(), others), Contains("not an ETC checkpoint"));
 }
 
 TEST_CASE("weights that are not finite are refused, naming tensor and element", "[convert]") {
   const test::TemporaryFolder folder;
-  Checkpoint checkpoint(small_config());
+  TfCheckpoint checkpoint(small_etc_config());
   checkpoint.parameters.at("etc_document_bert/segment_emb_lookup/embedding_table").value.data()[8 * 3 + 5] = NAN;
   checkpoint.add();
   checkpoint.writer.write(folder / "m.ckpt");
   ParameterSet parameters;
-  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_config(), parameters),
+  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_etc_config(), parameters),
                       Contains("segment_emb_lookup/embedding_table [16, 8]: expected finite weights, got nan at "
                                "element [3, 5]"));
 }
 
 TEST_CASE("a shard that is cut off or missing is found before room is made for its numbers", "[convert]") {
   const test::TemporaryFolder folder;
-  EtcConfig config = small_config();
+  EtcConfig config = small_etc_config();
   config.vocab_size = 500'000;
   {
-    Checkpoint checkpoint(config);
+    TfCheckpoint checkpoint(config);
     checkpoint.add();
     checkpoint.writer.write(folder / "m.ckpt");
   }
@@ -230,8 +200,8 @@ TEST_CASE("a shard that is cut off or missing is found before room is made for i
 
 TEST_CASE("heads, optimiser slots and strangers are listed or taken, as asked", "[convert]") {
   const test::TemporaryFolder folder;
-  const EtcConfig config = small_config();
-  Checkpoint checkpoint(config);
+  const EtcConfig config = small_etc_config();
+  TfCheckpoint checkpoint(config);
   checkpoint.add();
   const Tensor head = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8}, {1, 8}, Purpose::weights);
   const std::string kernel = kFused + "long_output_projection/kernel";
@@ -281,12 +251,12 @@ TEST_CASE("heads, optimiser slots and strangers are listed or taken, as asked", 
 
 TEST_CASE("an optimiser slot of another shape than its variable is refused", "[convert]") {
   const test::TemporaryFolder folder;
-  Checkpoint checkpoint(small_config());
+  TfCheckpoint checkpoint(small_etc_config());
   checkpoint.add();
   const std::string gamma = "etc_document_bert/long_emb_layer_norm/gamma";
   checkpoint.writer.add(gamma + "/adam_m", Tensor::from({1}, {1}, Purpose::weights));
   checkpoint.writer.write(folder / "m.ckpt");
   ParameterSet parameters;
-  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_config(), parameters, {false, true}),
+  REQUIRE_THROWS_WITH(read(folder / "m.ckpt", small_etc_config(), parameters, {false, true}),
                       Contains(gamma + "/adam_m: expected [8] as its variable, got F32 [1]"));
 }

@@ -1,6 +1,7 @@
 #include "etc_core/checkpoint/convert/pickle/torch_file.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -216,6 +217,59 @@ TEST_CASE("a damaged zip file is refused with the reason", "[convert]") {
   bad = good;
   bad.replace(bad.size() - 12, 2, "\xff\xff");
   refuses(bad, "the directory is damaged at entry ");
+  bad = good;
+  bad.replace(entry + 20, 8, "\xff\xff\xff\x7f\xff\xff\xff\x7f", 8);  // 2 GB, stored
+  refuses(bad, "data.pkl: lies outside the file (cut off?)");
+  bad = good;
+  bad.replace(entry + 20, 8, 8, '\xff');  // sizes that are in a ZIP64 field, which is not there
+  refuses(bad, "data.pkl: lies outside the file (cut off?)");
+
+  // ZIP64: a locator before the end, and the record that it points to.
+  const std::size_t end = good.size() - 22;
+  const auto locator = [](std::uint64_t record_at) {
+    return std::string("PK\x06\x07\0\0\0\0", 8) + test::bytes_of<std::uint64_t>({record_at}) +
+           std::string("\1\0\0\0", 4);
+  };
+  refuses(good.substr(0, end) + locator(0) + good.substr(end), "the ZIP64 record is damaged");
+  refuses(good.substr(0, end) + locator(~std::uint64_t{0}) + good.substr(end), "the ZIP64 record is damaged");
+  const auto record = [](std::uint64_t count, std::uint64_t size, std::uint64_t offset) {
+    return std::string("PK\x06\x06", 4) + std::string(28, '\0') + test::bytes_of<std::uint64_t>({count, size, offset});
+  };
+  const std::uint64_t size = end - entry;
+  refuses(good.substr(0, end) + record(1 << 20, size, entry) + locator(end) + good.substr(end),
+          "expected at most 100000 members, got 1048576");
+  refuses(good.substr(0, end) + record(9, std::uint64_t{1} << 40, entry) + locator(end) + good.substr(end),
+          "expected at most 100000 members, got 9 in 1099511627776 bytes");
+  refuses(good.substr(0, end) + record(9, size, ~std::uint64_t{0}) + locator(end) + good.substr(end),
+          "the directory lies outside the file");
+}
+
+TEST_CASE("a zip file with ZIP64 fields is read, and refused where they are damaged", "[convert]") {
+  const TemporaryFolder folder;
+  // The directory's entry of data.pkl once more, with its sizes in a ZIP64 field.
+  const std::string good = torch_zip(example_tensors());
+  const std::size_t entry = good.find("PK\x01\x02"), name = std::string("archive/data.pkl").size();
+  const std::string sizes = good.substr(entry + 20, 8);
+  const auto with_field = [&](const std::string& field) {
+    std::string file = good;
+    file.insert(entry + 46 + name, field);
+    file.replace(entry + 20, 8, 8, '\xff');
+    file[entry + 30] = static_cast<char>(field.size());
+    const std::size_t end = file.size() - 22;
+    std::uint32_t size;
+    std::memcpy(&size, file.data() + end + 12, 4);
+    size += static_cast<std::uint32_t>(field.size());
+    file.replace(end + 12, 4, bytes_of<std::uint32_t>({size}));
+    write_plain(folder / "a.bin", file);
+    return folder / "a.bin";
+  };
+  const auto wide = [](const std::string& word) { return word + std::string(4, '\0'); };
+  const std::string both = wide(sizes.substr(4)) + wide(sizes.substr(0, 4));  // its own size first, then the stored one
+  check_example(TorchFile(with_field(std::string("\1\0\x10\0", 4) + both)));
+  check_example(TorchFile(with_field(std::string("\7\0\2\0ab\1\0\x10\0", 10) + both)));  // behind another field
+  REQUIRE_THROWS_WITH(TorchFile(with_field(std::string("\1\0\x08\0", 4) + both.substr(0, 8))),
+                      Contains("archive/data.pkl: the ZIP64 field is too short"));
+  REQUIRE_THROWS_WITH(TorchFile(with_field(std::string("\1\0\xff\xff", 4) + both)), Contains("lies outside the file"));
 }
 
 TEST_CASE("a zip bomb is refused before it is unpacked", "[convert]") {
@@ -231,6 +285,15 @@ TEST_CASE("a zip bomb is refused before it is unpacked", "[convert]") {
     liar.replace(at, 4, std::string("\x10\0\0\0", 4));
   write_plain(folder / "a.bin", liar);
   REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("inflates to more than the 16 bytes it is said to have"));
+  // One that says it is large and ends early, and one that is no deflated data.
+  std::string boaster = zip_file({{"a/data.pkl", "abc", true}});
+  boaster.replace(boaster.find("PK\x01\x02") + 24, 4, std::string("\0\0\x10\0", 4));
+  write_plain(folder / "a.bin", boaster);
+  REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("inflates to 3 bytes: expected 1048576"));
+  std::string noise = zip_file({{"a/data.pkl", "abc", true}});
+  noise[noise.find("data.pkl") + 8] = '\x07';  // a block of a kind that is not
+  write_plain(folder / "a.bin", noise);
+  REQUIRE_THROWS_WITH(TorchFile(folder / "a.bin"), Contains("not valid deflated data"));
 }
 
 TEST_CASE("a damaged stream of pickles is refused with the reason", "[convert]") {
