@@ -16,7 +16,14 @@ namespace {
 
 const fs::path kTensorFile = "model.safetensors";
 
-// Whether the file's tensors are exactly the model's, by name: the same task with the same kind of head.
+// Whether a checkpoint may be one of this task. A converted one does not say; tensors named alike mean different things
+// in different tasks ("output_weights" in WikiHop and OpenKP), so one that says another task is not.
+bool may_be_same_task(const Json& config, const Json& task_section) {
+  const Json task = config.value("task", Json::object());
+  return !task.contains("name") || task["name"] == task_section["name"];
+}
+
+// Whether the file's tensors are exactly the model's, by name: the same kind of head.
 bool same_tensors(const fs::path& file, const ParameterSet& parameters) {
   const TensorFileReader reader(file);
   return reader.entries().size() == parameters.all().size() &&
@@ -100,7 +107,8 @@ void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataId
     fail("train", "--init-from {}: made with another vocabulary: expected {} as in the training data, got {}",
          folder.string(), data.vocab_sha256, source_data.vocab_sha256);
   }
-  const bool whole = same_tensors(folder / kTensorFile, model.parameters);
+  const bool whole =
+      may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
   load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder);
   log::info("weights of {}: {}", folder.string(),
             whole ? "encoder and head" : "the encoder; this task's head starts fresh");
