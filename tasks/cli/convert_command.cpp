@@ -2,20 +2,26 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/text/tokenizer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/export.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "tasks/cli/commands.h"
+#include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
 
@@ -48,6 +54,54 @@ struct ConvertOptions {
   int threads = 0;
 };
 
+// Progress of reading and writing on stderr; the first SIGINT or SIGTERM ends the conversion at the next tensor, and
+// what was written under a temporary name is taken away.
+class Watch {
+ public:
+  // For TensorFileWriter::write and the like.
+  std::function<void(std::int64_t)> writing(std::int64_t total) {
+    progress_ = std::make_unique<Progress>("convert: written", total, "tensors");
+    return [this](std::int64_t done) { update(done); };
+  }
+  void start_reading() { progress_ = std::make_unique<Progress>("convert: read", 0, "tensors"); }
+  void read_one() {
+    const std::lock_guard lock(mutex_);  // tensors are read by several threads
+    update(++read_);
+  }
+
+ private:
+  void update(std::int64_t done) {
+    if (StopSignal::requested())
+      throw Interrupted(fmt::format("etc convert: {}: nothing was written", StopSignal::name()));
+    progress_->update(done);
+  }
+
+  StopSignal stop_signal_;
+  std::mutex mutex_;
+  std::int64_t read_ = 0;
+  std::unique_ptr<Progress> progress_;
+};
+
+// A checkpoint whose reading is watched.
+class WatchedSource : public convert::TensorSource {
+ public:
+  WatchedSource(std::unique_ptr<convert::TensorSource> source, Watch& watch)
+      : source_(std::move(source)), watch_(watch) {
+    watch_.start_reading();
+  }
+  const convert::SourceTensors& tensors() const override { return source_->tensors(); }
+  const std::string& where() const override { return source_->where(); }
+  void require_numbers() const override { source_->require_numbers(); }
+  void read_raw(std::string_view name, void* out) const override {
+    source_->read_raw(name, out);
+    watch_.read_one();
+  }
+
+ private:
+  std::unique_ptr<convert::TensorSource> source_;
+  Watch& watch_;
+};
+
 // The file given, or the first of these beside the checkpoint.
 fs::path file_beside(const fs::path& given, const fs::path& input, const std::vector<std::string>& names,
                      const std::string& option) {
@@ -72,9 +126,10 @@ std::unique_ptr<data::Tokenizer> tokenizer_of(const ConvertOptions& options) {
 }
 
 void finish(const ConvertOptions& options, const EtcConfig& config, const data::Tokenizer* tokenizer,
-            const ParameterSet& parameters, const convert::ConversionReport& report,
+            const ParameterSet& parameters, const convert::ConversionReport& report, Watch& watch,
             const convert::TfEtcExtras& extras = {}) {
-  convert::save_converted_model(options.output, document(config, tokenizer), parameters, report, extras);
+  convert::save_converted_model(options.output, document(config, tokenizer), parameters, report, extras,
+                                watch.writing(static_cast<std::int64_t>(parameters.all().size())));
   std::printf("%soutput: %s\n", report.text().c_str(), options.output.c_str());
 }
 
@@ -87,12 +142,13 @@ void convert_tf(const ConvertOptions& options) {
     fail_usage("etc convert", "--vocab {}: expected at most vocab_size={} pieces, got {}", options.vocab.string(),
                config.vocab_size, tokenizer->vocab_size());
   }
-  const auto source = convert::open_tensors(options.input);
+  Watch watch;
+  const WatchedSource source(convert::open_tensors(options.input), watch);
   ParameterSet parameters;
   convert::TfEtcExtras extras;
   const convert::ConversionReport report =
-      convert::read_tf_etc(*source, config, {options.keep_heads, options.with_optimizer_slots}, parameters, extras);
-  finish(options, config, tokenizer.get(), parameters, report, extras);
+      convert::read_tf_etc(source, config, {options.keep_heads, options.with_optimizer_slots}, parameters, extras);
+  finish(options, config, tokenizer.get(), parameters, report, watch, extras);
 }
 
 convert::VocabularyMatch match(const ConvertOptions& options, const convert::BertConfig& bert, convert::BertKind kind,
@@ -131,7 +187,8 @@ void convert_bert(const ConvertOptions& options) {
         "--from roberta: expected --vocab, the SentencePiece model that data is prepared with (RoBERTa's rows are "
         "put into its order)");
   }
-  const auto source = convert::open_tensors(options.input);
+  Watch watch;
+  const WatchedSource source(convert::open_tensors(options.input), watch);
   const fs::path file =
       file_beside(options.source_config, options.input, {"config.json", "bert_config.json"}, "--source-config");
   const convert::BertConfig bert = convert::bert_config_from_json(read_json_file(file), "config: " + file.string());
@@ -149,8 +206,8 @@ void convert_bert(const ConvertOptions& options) {
   config.validate();
   ParameterSet parameters;
   const convert::ConversionReport report =
-      convert::lift_bert(*source, bert, config, vocabulary ? &*vocabulary : nullptr, lift, parameters);
-  finish(options, config, tokenizer.get(), parameters, report);
+      convert::lift_bert(source, bert, config, vocabulary ? &*vocabulary : nullptr, lift, parameters);
+  finish(options, config, tokenizer.get(), parameters, report, watch);
 }
 
 // Options that say nothing in this kind of conversion are mistakes.
@@ -166,10 +223,12 @@ void refuse_others(const CLI::App& command, const std::string& kind, const std::
 void run_convert(const CLI::App& command, const ConvertOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   if (options.from.empty() == options.to.empty()) fail_usage("etc convert", "expected one of --from and --to");
+  require_replaceable(options.output);  // before the work rather than after it
   if (!options.to.empty()) {
     refuse_others(command, "--to", {"--to", "--output", "--threads"});
     const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
-    std::printf("output: %s\n", convert::export_model(options.input, format, options.output).c_str());
+    Watch watch;
+    std::printf("output: %s\n", convert::export_model(options.input, format, options.output, watch.writing(0)).c_str());
   } else if (options.from == "tf") {
     refuse_others(command, "--from tf",
                   {"--from", "--output", "--threads", "--config", "--vocab", "--keep-heads", "--with-optimizer-slots"});

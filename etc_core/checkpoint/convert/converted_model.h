@@ -1,7 +1,9 @@
 // Where a conversion ends: a model directory with the report beside the weights.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/report.h"
@@ -12,8 +14,9 @@ namespace etc::convert {
 
 // Replaces or makes the model directory in one step: config.json (`config`, with its section "model"),
 // model.safetensors, conversion.json (the report) and, if there are extras, optimizer_slots.safetensors with
-// <name>/adam_m, <name>/adam_v and global_step.
+// <name>/adam_m, <name>/adam_v and global_step. `written`: TensorFileWriter::write, for the parameters.
 void save_converted_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
-                          const ConversionReport& report, const TfEtcExtras& extras = {});
+                          const ConversionReport& report, const TfEtcExtras& extras = {},
+                          const std::function<void(std::int64_t tensors)>& written = {});
 
 }  // namespace etc::convert

@@ -24,38 +24,50 @@ Json published_config(const EtcConfig& config) {
   return json;
 }
 
+constexpr const char* kGlobalStep = "global_step";
+
+// Every tensor but the number of steps; one that cannot be had as numbers is an error, not left out.
 template <typename Writer>
-void add_all(const TensorFileReader& file, Writer& writer) {
+std::int64_t add_all(const TensorFileReader& file, Writer& writer) {
+  std::int64_t added = 0;
   for (const auto& [name, entry] : file.entries()) {
-    if (is_readable_float(entry.dtype)) writer.add(name, file.read_tensor(name, Purpose::weights));
+    if (name == kGlobalStep) continue;
+    writer.add(name, file.read_tensor(name, Purpose::weights));
+    ++added;
   }
+  return added;
 }
 
 }  // namespace
 
-std::string export_model(const fs::path& model, ExportFormat format, const fs::path& output) {
+std::string export_model(const fs::path& model, ExportFormat format, const fs::path& output,
+                         const std::function<void(std::int64_t)>& written) {
   const EtcConfig config = read_etc_config(model);
+  if (fs::exists(output) && fs::equivalent(model, output)) {
+    fail_usage(output.string(), "expected another folder than the model's own, which would be replaced");
+  }
   const TensorFileReader weights(model / "model.safetensors");
   AtomicFolder update(output);
   write_file_atomically(update.path() / "etc_config.json", json_text(published_config(config)));
+  std::string text;
   if (format == ExportFormat::safetensors) {
     TensorFileWriter writer;
-    add_all(weights, writer);
+    const std::int64_t tensors = add_all(weights, writer);
     writer.set_metadata("format", "pt");
-    writer.write(update.path() / "model.safetensors");
+    writer.write(update.path() / "model.safetensors", written);
+    text = fmt::format("{}: {} tensors", (output / "model.safetensors").string(), tensors);
   } else {
     TfBundleWriter writer;
-    add_all(weights, writer);
+    text = fmt::format("{}: {} tensors", (output / "model.ckpt").string(), add_all(weights, writer));
     if (fs::exists(model / "optimizer_slots.safetensors")) {
       const TensorFileReader slots(model / "optimizer_slots.safetensors");
-      add_all(slots, writer);
-      if (slots.has("global_step")) writer.add_i64("global_step", slots.read_i64("global_step").at(0));
+      text += fmt::format(", {} optimiser slots", add_all(slots, writer));
+      if (slots.has(kGlobalStep)) writer.add_i64(kGlobalStep, slots.read_i64(kGlobalStep).at(0));
     }
-    writer.write(update.path() / "model.ckpt");
+    writer.write(update.path() / "model.ckpt", written);
   }
   update.commit();
-  const char* what = format == ExportFormat::safetensors ? "model.safetensors" : "model.ckpt";
-  return fmt::format("{}: {} tensors and etc_config.json", (output / what).string(), weights.entries().size());
+  return text + "; etc_config.json";
 }
 
 }  // namespace etc::convert
