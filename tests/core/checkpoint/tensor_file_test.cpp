@@ -152,7 +152,8 @@ void read_mutants(int count) {
   const std::string good = read_file(folder / "good");
   int refused = 0;
   for (int seed = 0; seed < count; ++seed) {
-    // Not atomically: thousands of disk syncs would take longer than all the rest.
+    // Not atomically, and as a new file: thousands of disk syncs would take longer than all the rest.
+    std::filesystem::remove(folder / "bad");
     std::ofstream(folder / "bad", std::ios::binary) << test::mutate(good, static_cast<std::uint64_t>(seed));
     try {
       const TensorFileReader file(folder / "bad");

@@ -36,13 +36,20 @@ std::vector<std::string> read_lines(const std::filesystem::path& file) {
 std::vector<std::string> read_json_rows(const std::filesystem::path& file, std::int64_t rows) {
   const Json json = read_json_file(file);
   if (!json.is_object()) fail(file.string(), "expected an object of pieces and rows");
-  std::vector<std::string> pieces(static_cast<std::size_t>(rows));
-  std::vector<bool> taken(pieces.size());
+  std::vector<std::string> pieces;
+  std::vector<bool> taken;
+  // Rows without a piece are few; a number far beyond the pieces would ask for memory that the file does not back.
+  const std::size_t most = 2 * json.size() + 1000;
   for (const auto& [piece, row] : json.items()) {
     if (!row.is_number_integer() || row < 0 || row >= rows) {
       fail(file.string(), "{}: expected a row below {}, got {}", piece, rows, row.dump());
     }
     const auto at = row.get<std::size_t>();
+    if (at >= most) fail(file.string(), "{}: row {} in a vocabulary of {} pieces", piece, at, json.size());
+    if (at >= pieces.size()) {
+      pieces.resize(at + 1);
+      taken.resize(at + 1);
+    }
     if (taken[at]) fail(file.string(), "{} and {} have the same row {}", pieces[at], piece, at);
     taken[at] = true;
     pieces[at] = piece;

@@ -14,6 +14,7 @@
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/mutate.h"
 #include "tests/support/numbers.h"
 
 using namespace etc;
@@ -427,7 +428,9 @@ TEST_CASE("vocabularies that do not name each row once are refused", "[convert]"
   const test::TemporaryFolder folder;
   const fs::path json = folder / "vocab.json", text = folder / "vocab.txt";
   test::write_plain(json, R"({"a": 1, "b": 0})");
-  REQUIRE(read_source_vocabulary(json, 3) == std::vector<std::string>{"b", "a", ""});
+  REQUIRE(read_source_vocabulary(json, 3) == std::vector<std::string>{"b", "a"});
+  test::write_plain(json, R"({"a": 2, "b": 0})");
+  REQUIRE(read_source_vocabulary(json, 9) == std::vector<std::string>{"b", "", "a"});
   test::write_plain(text, "a\r\nb\nc");
   REQUIRE(read_source_vocabulary(text, 3) == std::vector<std::string>{"a", "b", "c"});
   REQUIRE_THROWS_WITH(read_source_vocabulary(text, 2), Contains("vocab.txt: 3 pieces: expected at most 2"));
@@ -437,8 +440,50 @@ TEST_CASE("vocabularies that do not name each row once are refused", "[convert]"
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("a and b have the same row 1"));
   test::write_plain(json, R"({"a": 3})");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("a: expected a row below 3, got 3"));
+  test::write_plain(json, R"({"a": 16777215})");
+  REQUIRE_THROWS_WITH(read_source_vocabulary(json, 1 << 24),
+                      Contains("vocab.json: a: row 16777215 in a vocabulary of 1 pieces"));
   test::write_plain(json, R"({"a": "x"})");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("expected a row below 3"));
   test::write_plain(json, "[]");
   REQUIRE_THROWS_WITH(read_source_vocabulary(json, 3), Contains("expected an object"));
+}
+
+namespace {
+
+// Mutants of what lies beside a BERT checkpoint: its configuration and vocabularies.
+void read_mutants(int count) {
+  const test::TemporaryFolder folder;
+  const fs::path json = folder / "vocab.json", text = folder / "vocab.txt";
+  const std::string config = json_text(test::small_bert_json());
+  int refused = 0;
+  const auto attempt = [&](auto&& read) {
+    try {
+      read();
+    } catch (const Error&) {
+      ++refused;
+    }
+  };
+  for (int seed = 0; seed < count; ++seed) {
+    const auto number = static_cast<std::uint64_t>(seed);
+    attempt([&] {
+      const BertConfig bert = bert_config_from_json(parse_json(test::mutate(config, number), "c"), "c");
+      etc_config_for(bert, BertKind::bert, number % 2 == 0).validate();
+    });
+    test::write_plain(json, test::mutate(R"({"<s>": 0, "\u0120the": 4, "a": 1, "b\\": 2, "\"": 3})", number));
+    attempt([&] { REQUIRE(read_source_vocabulary(json, 5).size() <= 5); });
+    test::write_plain(text, test::mutate("[PAD]\n[UNK]\r\nthe\n##s\n\xC3\xA4\n", number));
+    attempt([&] { REQUIRE(read_source_vocabulary(text, 9).size() <= 9); });
+  }
+  CHECK(refused > count / 2);
+}
+
+}  // namespace
+
+TEST_CASE("mutants of a BERT's configuration and vocabulary are read or refused, never crash", "[convert]") {
+  read_mutants(200);
+}
+
+TEST_CASE("many mutants of a BERT's configuration and vocabulary are read or refused, never crash", "[convert][slow]") {
+  read_mutants(5000);
 }
