@@ -12,6 +12,7 @@ loader() {
   "$build/bench_loader"
   "$build/bench_loader" 10000
 }
+checkpoint() { "$build/bench_checkpoint"; }
 text() {  # generated records as text: the vocabulary is theirs, too
   "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --output "$work/sample" 2>/dev/null
   "$build/bench_text" --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json" --repeat 5
@@ -24,11 +25,11 @@ prepare() { bench/prepare.sh; }
 
 if [ $# -gt 0 ]; then
   for name in "$@"; do
-    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text wordpiece prepare loader" >&2; exit 2; }
+    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text wordpiece prepare loader checkpoint" >&2; exit 2; }
     "$name"
   done
 else
-  for name in attention matmul text wordpiece prepare loader; do
+  for name in attention matmul text wordpiece prepare loader checkpoint; do
     printf '\n== %s\n' "$name"
     "$name"
   done
