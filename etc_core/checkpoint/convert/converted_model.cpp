@@ -11,7 +11,7 @@ void save_converted_model(const std::filesystem::path& folder, const Json& confi
                           const ConversionReport& report, const TfEtcExtras& extras,
                           const std::function<void(std::int64_t)>& written) {
   AtomicFolder update(folder);
-  write_model(update.path(), config, parameters, written);
+  write_model(update.path(), config, parameters, {}, written);
   write_file_atomically(update.path() / "conversion.json", json_text(report.to_json()));
   if (!extras.slots.empty() || extras.global_step) {
     TensorFileWriter slots;
