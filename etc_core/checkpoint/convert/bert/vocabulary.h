@@ -16,7 +16,7 @@ namespace etc::convert {
 // Piece of every row of the source's token table.
 //   vocab.txt    BERT: one piece per line
 //   vocab.json   RoBERTa: {piece: row}, in the byte-level alphabet
-// Rows behind the last piece are left out. Throws Error naming the file: not UTF-8, a piece or a row twice, a row
+// Rows behind the last piece are left out. Throws Error naming the file: not valid JSON, a piece or a row twice, a row
 // beyond `rows` or far beyond the number of pieces.
 std::vector<std::string> read_source_vocabulary(const std::filesystem::path& file, std::int64_t rows);
 
