@@ -1,0 +1,83 @@
+// Damaged files: raw records give faults or examples the feed takes, prediction and gold files an error or scores.
+#include "etc_core/base/error.h"
+#include "tasks/hotpotqa/feed.h"
+#include "tasks/hotpotqa/prediction_file.h"
+#include "tests/tasks/hotpotqa/examples.h"
+#include "tests/tasks/raw_mutants.h"
+
+using namespace etc;
+using namespace etc::hotpotqa;
+
+namespace {
+
+// Three records with everything a file may hold: unknown keys, escapes, white space, repeated titles.
+std::string base_text() {
+  Json odd = test::worked_hotpotqa_record("yes", "o");
+  odd["annotations"] = {{"follows", "single"}};
+  odd["question"] = "q0 \u00a0 q1\u2026 \u0301 [CLS] ##q2";
+  odd["context"].push_back(Json::parse(R"json(["a0", ["", " no known", "\u201cy0\u201d y1. (z0/z0)"]])json"));
+  odd["supporting_facts"].push_back(Json::parse(R"(["a0", 2])"));
+  const Json records = {test::worked_hotpotqa_record("z1", "1"), odd, test::worked_hotpotqa_record("y0 y1", "3")};
+  return records.dump(2);
+}
+
+void run_raw_mutants(std::uint64_t count) {
+  std::vector<std::unique_ptr<prepare::Preparation>> preparations;
+  for (const bool labels : {true, false}) {
+    for (const auto parity : {Parity::reference, Parity::repaired}) {
+      PrepareConfig config = test::hotpotqa_config(parity, 20, 12);
+      config.labels_required = config.is_training = labels;
+      preparations.push_back(std::make_unique<HotpotqaPreparation>(config, test::hotpotqa_tokenizer()));
+    }
+  }
+  const EtcConfig model = test::tiny_hotpotqa_model();
+  test::RawMutants mutants(std::move(preparations),
+                           [&](const data::Example& example) { check_example(example, model, "mutant"); });
+  mutants.run(base_text(), count);
+}
+
+void run_prediction_mutants(std::uint64_t count) {
+  const test::TemporaryFolder folder;
+  const std::string predictions =
+      R"({"answer": {"1": "z1", "o": "yes", "3": ""}, "sp": {"1": [["a0", 1], ["b0 b1", 0]], "o": [], "3": [["a0", 2]]}})";
+  const std::string gold = base_text();
+  write_file_atomically(folder / "whole.json", gold);
+  std::int64_t scored = 0, refused = 0;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    CAPTURE(seed);
+    const bool damages_gold = seed % 2 == 0;
+    write_file_atomically(folder / "p.json", damages_gold ? predictions : test::mutate(predictions, seed));
+    write_file_atomically(folder / "g.json", damages_gold ? test::mutate(gold, seed) : gold);
+    try {
+      const Json scores = evaluate(read_predictions(folder / "p.json"), read_gold({folder / "g.json"}));
+      for (const auto& [name, value] : scores.at("metrics").items()) {
+        CAPTURE(name);
+        CHECK((value.get<double>() >= 0 && value.get<double>() <= 1));
+      }
+      ++scored;
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).size() > 10);
+      ++refused;
+    }
+  }
+  CHECK(scored > 0);
+  CHECK(refused > 0);
+}
+
+}  // namespace
+
+TEST_CASE("damaged HotpotQA files give faults or valid examples", "[hotpotqa]") {
+  run_raw_mutants(200);
+}
+
+TEST_CASE("damaged prediction and gold files give an error or scores", "[hotpotqa]") {
+  run_prediction_mutants(200);
+}
+
+TEST_CASE("many more damaged HotpotQA files give faults or valid examples", "[hotpotqa][slow]") {
+  run_raw_mutants(5000);
+}
+
+TEST_CASE("many more damaged prediction and gold files give an error or scores", "[hotpotqa][slow]") {
+  run_prediction_mutants(5000);
+}

@@ -1,0 +1,137 @@
+// Damaged raw files through a task's preparation: a fault with a place and a message, or examples a data set takes.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/random.h"
+#include "tasks/prepare/file_pass.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/gzip.h"
+#include "tests/support/mutate.h"
+
+namespace etc::test {
+
+// One value anywhere in an array of records replaced by something else.
+inline std::string with_odd_value(const std::string& text, std::uint64_t seed) {
+  Json records = Json::parse(text);
+  const Philox4 dice = philox({0, 0, 0, 0}, mix_key(seed, 0x6f6464));
+  const Json flat = records.flatten();
+  auto place = flat.begin();
+  std::advance(place, dice[0] % flat.size());
+  Json::json_pointer pointer(place.key());
+  for (std::uint32_t up = dice[1] % 3; up > 0 && pointer.parent_pointer() != Json::json_pointer(); --up) {
+    pointer = pointer.parent_pointer();
+  }
+  const std::vector<Json> values = {nullptr,
+                                    true,
+                                    -1,
+                                    1e300,
+                                    std::numeric_limits<std::uint64_t>::max(),
+                                    "",
+                                    " \t\u00a0",
+                                    std::string("\0", 1),
+                                    "\u200b",
+                                    "\ufffd",
+                                    std::string(3000, 'x'),
+                                    std::string(500, '.'),
+                                    Json::array(),
+                                    Json::object(),
+                                    {"a", "a"},
+                                    {"a", 0},
+                                    {{"id", {{"id", 5}}}},
+                                    std::vector<std::string>(300, "a b"),
+                                    std::vector<std::string>(300, "")};
+  records[pointer] = values[dice[2] % values.size()];
+  return records.dump();
+}
+
+// Feeds mutants to several preparations of one task and keeps what they make of them.
+class RawMutants {
+ public:
+  // check: what must hold of an example beyond what the writer checks.
+  RawMutants(std::vector<std::unique_ptr<prepare::Preparation>> preparations,
+             std::function<void(const data::Example&)> check)
+      : preparations_(std::move(preparations)),
+        check_(std::move(check)),
+        writer_(folder_ / "out.h5", preparations_[0]->schema(), info(preparations_[0]->schema().task)) {}
+
+  // text: an array of records without fault.
+  void run(const std::string& text, std::uint64_t count) {
+    const std::string packed = gzip(text);
+    for (std::uint64_t seed = 0; seed < count; ++seed) {
+      CAPTURE(seed);
+      if (seed % 8 == 0) {
+        pass(mutate(packed, seed), seed / 8);
+      } else if (seed % 2 == 0) {
+        pass(with_odd_value(text, seed), seed / 2);
+      } else {
+        pass(mutate(text, seed), seed / 2);
+      }
+    }
+    finish();
+  }
+
+ private:
+  void pass(const std::string& bytes, std::uint64_t seed) {
+    const auto path = folder_ / "mutant.json";
+    write_file_atomically(path, bytes);
+    std::int64_t next = 0;
+    prepare::PassCallbacks callbacks;
+    callbacks.progress = [](std::int64_t) {};
+    callbacks.record = [&](prepare::PassRecord&& record) {
+      CHECK(record.index == next++);
+      for (const data::Fault& row : record.converted.faults.rows()) {
+        CHECK((!row.code.empty() && !row.message.empty()));
+      }
+      if (record.converted.faults.rejected() || record.converted.faults.dropped()) return;
+      for (const data::Example& example : record.converted.examples) {
+        check_(example);
+        writer_.append(example);
+        ++examples_;
+      }
+    };
+    const prepare::PassEnd end = pass_over_file(*preparations_[seed % preparations_.size()], path, callbacks);
+    records_ += next;
+    if (!end.fault) return;
+    ++faults_;
+    CHECK(end.fault_record == next);
+    CHECK(end.fault->where().byte_offset >= 0);
+    CHECK(std::string(end.fault->what()).starts_with("byte "));
+  }
+
+  // Everything taken can be read back.
+  void finish() {
+    writer_.finish({}, examples_, 0, 0);
+    const data::DatasetReader reader({folder_ / "out.h5"}, preparations_[0]->schema());
+    CHECK(reader.size() == examples_);
+    CHECK(examples_ > 0);
+    CHECK(faults_ > 0);
+    CHECK(records_ > examples_);
+  }
+
+  static data::DatasetInfo info(const std::string& task) {
+    data::DatasetInfo result;
+    result.task = task;
+    result.split = "train";
+    result.vocab_sha256 = std::string(64, '0');
+    result.preprocess_config = Json::object();
+    result.unicode_version = "0";
+    return result;
+  }
+
+  TemporaryFolder folder_;
+  std::vector<std::unique_ptr<prepare::Preparation>> preparations_;
+  std::function<void(const data::Example&)> check_;
+  data::DatasetWriter writer_;
+  std::int64_t records_ = 0, examples_ = 0, faults_ = 0;
+};
+
+}  // namespace etc::test
