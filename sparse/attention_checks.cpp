@@ -54,6 +54,11 @@ void AttentionChecks::table_gradients(const RelativeTable& table, const Relative
   if (table.biases != nullptr) pointer("drel_bias", gradients.biases, table.labels * heads);
 }
 
+profiler::Work AttentionChecks::work(const TypeTiles& first, const TypeTiles& second, int products) const {
+  const auto pairs = static_cast<double>((first.visible_pairs + second.visible_pairs) * heads);
+  return {2.0 * products * pairs * static_cast<double>(head_size), 0};
+}
+
 void AttentionChecks::forward_compute(Device device, ComputeType compute, const DropoutArgs& args) const {
   if (compute == ComputeType::int8) fail(op, "compute: expected fp32 or bf16, got int8");
   if (device == Device::cpu && compute == ComputeType::bf16 && args.rate > 0.0f) {

@@ -5,6 +5,7 @@
 
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
+#include "etc_core/base/profiler.h"
 #include "sparse/attention_types.h"
 #include "sparse/visible_tiles.h"
 
@@ -29,6 +30,9 @@ struct AttentionChecks {
   // The cpu multiplies in bf16 only where nothing is trained; cuda does both.
   void forward_compute(Device device, ComputeType compute, const DropoutArgs& dropout) const;
   void backward_compute(Device device, ComputeType compute) const;
+
+  // Useful operations of `products` products over the visible pairs of both types: 2·D per pair and product.
+  profiler::Work work(const TypeTiles& first, const TypeTiles& second, int products) const;
   void alignment(const TypeTiles& tiles, const void* pointer) const;
   void scores(const TypeTiles& tiles, const TypeScores& scores) const;
   void scores(const TypeTiles& tiles, const TypeScoreGradients& scores) const;

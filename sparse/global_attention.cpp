@@ -1,6 +1,7 @@
 #include "sparse/global_attention.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/profiler.h"
 #include "sparse/attention_checks.h"
 #include "sparse/visible_tiles.h"
 
@@ -47,6 +48,9 @@ void global_attention_forward(Device device, const GlobalAttentionForward& args)
   checks.scores(args.inputs.tiles->g2g, args.g2g);
   checks.scores(args.inputs.tiles->g2l, args.g2l);
   checks.pointer("scratch", args.scratch, globals);
+  const bool bf16 = args.inputs.compute == ComputeType::bf16;
+  const profiler::Scope profiled(bf16 ? "global_attention bf16" : "global_attention",
+                                 checks.work(args.inputs.tiles->g2g, args.inputs.tiles->g2l, 2));
   global_attention_forward_slot(device, args);
 }
 
@@ -66,6 +70,8 @@ void global_attention_backward(Device device, const GlobalAttentionBackward& arg
   checks.scores(args.inputs.tiles->g2g, args.g2g);
   checks.scores(args.inputs.tiles->g2l, args.g2l);
   checks.pointer("scratch", args.scratch, globals + longs);
+  const profiler::Scope profiled("global_attention_backward",
+                                 checks.work(args.inputs.tiles->g2g, args.inputs.tiles->g2l, 5));
   global_attention_backward_slot(device, args);
 }
 

@@ -1,6 +1,7 @@
 #include "sparse/long_attention.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/profiler.h"
 #include "sparse/attention_checks.h"
 #include "sparse/visible_tiles.h"
 
@@ -44,6 +45,9 @@ void long_attention_forward(Device device, const LongAttentionForward& args) {
   checks.scores(args.inputs.tiles->l2l, args.l2l);
   checks.scores(args.inputs.tiles->l2g, args.l2g);
   checks.pointer("scratch", args.scratch, longs);
+  const bool bf16 = args.inputs.compute == ComputeType::bf16;
+  const profiler::Scope profiled(bf16 ? "long_attention bf16" : "long_attention",
+                                 checks.work(args.inputs.tiles->l2l, args.inputs.tiles->l2g, 2));
   long_attention_forward_slot(device, args);
 }
 
@@ -63,6 +67,8 @@ void long_attention_backward(Device device, const LongAttentionBackward& args) {
   checks.scores(args.inputs.tiles->l2l, args.l2l);
   checks.scores(args.inputs.tiles->l2g, args.l2g);
   checks.pointer("scratch", args.scratch, longs);
+  const profiler::Scope profiled("long_attention_backward",
+                                 checks.work(args.inputs.tiles->l2l, args.inputs.tiles->l2g, 5));
   long_attention_backward_slot(device, args);
 }
 

@@ -8,6 +8,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/profiler.h"
 
 namespace etc::sparse {
 
@@ -233,6 +234,7 @@ Offsets check(const char* op, const LabelTensors& in) {
 }  // namespace
 
 LongTiles build_long_tiles(const LabelTensors& in) {
+  const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("long_attention", in);
   if (in.radius < 0) fail("long_attention", "radius: expected at least 0, got {}", in.radius);
   return {build_type(AttentionType::l2l, in, offsets.longs, offsets.longs, in.l2l),
@@ -240,6 +242,7 @@ LongTiles build_long_tiles(const LabelTensors& in) {
 }
 
 GlobalTiles build_global_tiles(const LabelTensors& in) {
+  const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("global_attention", in);
   return {build_type(AttentionType::g2g, in, offsets.globals, offsets.globals, in.g2g),
           build_type(AttentionType::g2l, in, offsets.globals, offsets.longs, in.g2l)};

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/profiler.h"
 
 namespace etc::ops {
 
@@ -37,11 +38,13 @@ const char* activation_name(Activation activation) {
 }
 
 void activation_forward(Device device, Activation activation, const float* x, float* y, std::int64_t size) {
+  const profiler::Scope profiled("activation", {0, 8.0 * static_cast<double>(size)});
   activation_forward_kernel(device, activation, x, y, size);
 }
 
 void activation_backward(Device device, Activation activation, const float* x, const float* dy, float* dx,
                          std::int64_t size) {
+  const profiler::Scope profiled("activation_backward", {0, 12.0 * static_cast<double>(size)});
   activation_backward_kernel(device, activation, x, dy, dx, size);
 }
 

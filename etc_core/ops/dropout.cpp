@@ -1,6 +1,7 @@
 #include "etc_core/ops/dropout.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
 
 namespace etc::ops {
@@ -36,6 +37,8 @@ void dropout_add(Device device, const DropoutAdd& args) {
   check_dropout(kWhere, args.dropout, args.rows);
   if (args.rows == 0) return;
   if (args.a == nullptr || args.y == nullptr) fail(kWhere, "{} is missing (null)", args.a == nullptr ? "a" : "y");
+  const profiler::Scope profiled(kWhere,
+                                 {0, (args.base == nullptr ? 8.0 : 12.0) * static_cast<double>(args.rows * args.cols)});
   dropout_add_kernel(device, args);
 }
 

@@ -1,5 +1,7 @@
 #include "etc_core/ops/elementwise.h"
 
+#include "etc_core/base/profiler.h"
+
 namespace etc::ops {
 
 constinit KernelSlot<void(const float*, const float*, float*, std::int64_t)> add_kernel{"add"};
@@ -8,18 +10,22 @@ constinit KernelSlot<void(float, float*, std::int64_t)> scale_kernel{"scale"};
 constinit KernelSlot<double(const float*, std::int64_t)> sum_of_squares_kernel{"sum_of_squares"};
 
 void add(Device device, const float* a, const float* b, float* y, std::int64_t size) {
+  const profiler::Scope profiled("add", {0, 12.0 * static_cast<double>(size)});
   add_kernel(device, a, b, y, size);
 }
 
 void axpy(Device device, float s, const float* b, float* a, std::int64_t size) {
+  const profiler::Scope profiled("axpy", {0, 12.0 * static_cast<double>(size)});
   axpy_kernel(device, s, b, a, size);
 }
 
 void scale(Device device, float s, float* a, std::int64_t size) {
+  const profiler::Scope profiled("scale", {0, 8.0 * static_cast<double>(size)});
   scale_kernel(device, s, a, size);
 }
 
 double sum_of_squares(Device device, const float* x, std::int64_t size) {
+  const profiler::Scope profiled("sum_of_squares", {0, 4.0 * static_cast<double>(size)});
   return sum_of_squares_kernel(device, x, size);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
 
 namespace etc::ops {
@@ -45,6 +46,9 @@ void embedding(Device device, const EmbeddingForward& args) {
   }
   check_ids(args, args.tokens);
   check_ids(args, args.positions);
+  const int tables = (args.tokens.table != nullptr) + (args.segments.table != nullptr) +
+                     (args.positions.table != nullptr) + (args.base != nullptr) + (args.adder != nullptr);
+  const profiler::Scope profiled(kWhere, {0, 4.0 * (1 + tables) * static_cast<double>(args.rows * args.cols)});
   embedding_kernel(device, args);
 }
 
@@ -58,6 +62,7 @@ void embedding_backward(Device device, const EmbeddingBackward& args) {
   if (args.de == nullptr || args.ids == nullptr || args.dtable == nullptr) {
     fail(kWhere, "{} missing (null)", args.de == nullptr ? "de is" : (args.ids == nullptr ? "ids are" : "dtable is"));
   }
+  const profiler::Scope profiled(kWhere, {0, 12.0 * static_cast<double>(args.rows * args.cols)});
   embedding_backward_kernel(device, args);
 }
 

@@ -1,6 +1,7 @@
 #include "etc_core/ops/layer_norm.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
 
 namespace etc::ops {
@@ -14,6 +15,10 @@ void check_sizes(const char* where, std::int64_t rows, std::int64_t cols) {
   if (rows < 0 || cols < 1) {
     fail(where, "sizes: expected M >= 0, H >= 1, got {}", shape_text({{"M", rows}, {"H", cols}}));
   }
+}
+
+double bytes_of(std::int64_t rows, std::int64_t cols, int arrays) {
+  return 4.0 * arrays * static_cast<double>(rows * cols);
 }
 
 void check_given(const char* where, const char* name, const float* data) {
@@ -38,6 +43,8 @@ void layer_norm(Device device, const LayerNormForward& args) {
   check_given(kWhere, "gamma", args.gamma);
   check_given(kWhere, "beta", args.beta);
   check_given(kWhere, "y", args.y);
+  const int arrays = 2 + (args.branch != nullptr) + (args.sum != nullptr);
+  const profiler::Scope profiled(kWhere, {0, bytes_of(args.rows, args.cols, arrays)});
   layer_norm_kernel(device, args);
 }
 
@@ -56,6 +63,8 @@ void layer_norm_backward(Device device, const LayerNormBackward& args) {
   check_given(kWhere, "mean", args.mean);
   check_given(kWhere, "rstd", args.rstd);
   check_given(kWhere, "gamma", args.gamma);
+  const int arrays = 2 + (args.dx != nullptr) + (args.dbranch != nullptr);
+  const profiler::Scope profiled(kWhere, {0, bytes_of(args.rows, args.cols, arrays)});
   layer_norm_backward_kernel(device, args);
 }
 

@@ -1,6 +1,7 @@
 #include "etc_core/ops/linear.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
 
 namespace etc::ops {
@@ -16,6 +17,13 @@ void check_sizes(const char* where, std::int64_t rows, std::int64_t in, std::int
     fail(where, "sizes: expected M >= 0, in >= 1, out >= 1, got {}",
          shape_text({{"M", rows}, {"in", in}, {"out", out}}));
   }
+}
+
+// Of `products` products of M, in and out; read and written are, at least, x, y and the weights.
+template <typename Args>
+profiler::Work work_of(const Args& args, int products) {
+  const auto m = static_cast<double>(args.rows), in = static_cast<double>(args.in), out = static_cast<double>(args.out);
+  return {2.0 * products * m * in * out, 4.0 * products * (m * in + m * out + in * out)};
 }
 
 // A row may be longer than its used columns, never shorter.
@@ -59,6 +67,9 @@ void linear(Device device, const LinearForward& args) {
   if (args.rows == 0) return;
   check_rows(kWhere, "x", args.x, args.x_stride, args.in);
   check_rows(kWhere, "y", args.y, args.y_stride, args.out);
+  const ComputeType compute = args.packed == nullptr ? ComputeType::fp32 : args.packed->compute;
+  constexpr const char* kNames[kComputeTypes] = {"linear", "linear bf16", "linear int8"};
+  const profiler::Scope profiled(kNames[static_cast<int>(compute)], work_of(args, 1));
   linear_kernel(device, args);
 }
 
@@ -72,6 +83,7 @@ void linear_backward(Device device, const LinearBackward& args) {
     if (args.weight == nullptr) fail(kWhere, "dx needs weight, which is missing (null)");
   }
   if (args.dweight != nullptr) check_rows(kWhere, "x", args.x, args.x_stride, args.in);
+  const profiler::Scope profiled(kWhere, work_of(args, (args.dx != nullptr) + (args.dweight != nullptr)));
   linear_backward_kernel(device, args);
 }
 

@@ -6,6 +6,7 @@
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/length_sweep.h"
+#include "tasks/cli/profile_option.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -26,6 +27,7 @@ struct BenchmarkOptions {
   std::int64_t repeats = 3;
   int threads = 0;
   bool forecast = false;
+  ProfileOption profile;
 };
 
 SweepOptions sweep_options(const BenchmarkOptions& options) {
@@ -61,7 +63,9 @@ void run_benchmark(const BenchmarkOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   register_cpu_backend();
   const StopSignal listening;
+  Profile profile(options.profile);
   const std::vector<SweepRow> rows = sweep_lengths(sweep);
+  profile.finish();
   std::printf("%s", sweep_table(rows).c_str());
   if (options.output.empty()) return;
   const bool drawn = write_sweep(rows, options.output);
@@ -100,6 +104,7 @@ void add_benchmark_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
   command->add_flag("--forecast", options->forecast, "only say how much memory the calls would take");
+  add_profile_option(*command, options->profile);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->footer(
