@@ -61,7 +61,7 @@ EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& opti
     feed::append_example(input, loaded);
     structures.push_back(structure_of(loaded.features, options));
   }
-  input.labels = feed::labels_of(std::move(structures), model);
+  input.labels = feed::labels_of(std::move(structures), model, options.global_attention);
   return input;
 }
 

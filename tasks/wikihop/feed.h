@@ -17,6 +17,10 @@ struct FeedOptions {
   bool query_ignore_hard_g2l = true;
   bool enable_l2g_linking = true;  // mentions get the "belongs" label with their candidate
   bool flat_sequence = false;      // no paragraphs, links or exemptions: one sequence
+  // false: an ablation. What remains is local attention and its read-out: no long token sees a global one (l2g), a
+  // global token sees itself alone (g2g) and the long tokens that belong to it (g2l; for a candidate, the head's only
+  // input, its own tokens in front of the query). So nothing travels farther than radius tokens a layer.
+  bool global_attention = true;
 };
 
 // Throws Error "feed: <where>: example <id>: <feature>: …" when the features of one example contradict each other or

@@ -86,7 +86,7 @@ class WikihopTask final : public Task {
   WikihopTask(const Json& section, const EtcConfig& model)
       : model_(model),
         feed_options_{section.at("candidate_ignore_hard_g2l"), section.at("query_ignore_hard_g2l"),
-                      section.at("enable_l2g_linking"), section.at("flat_sequence")},
+                      section.at("enable_l2g_linking"), section.at("flat_sequence"), section.at("global_attention")},
         add_final_layer_(section.at("add_final_layer")),
         label_smoothing_(section.at("label_smoothing")) {
     if (!(label_smoothing_ >= 0 && label_smoothing_ < 1)) {
@@ -152,7 +152,8 @@ const TaskKind& task_kind() {
        {"candidate_ignore_hard_g2l", true, "candidate globals see every long token even with hard g2l"},
        {"query_ignore_hard_g2l", true, "query globals see every long token even with hard g2l"},
        {"enable_l2g_linking", true, "mentions of a candidate are labelled as belonging to it"},
-       {"flat_sequence", false, "no paragraph structure: one sequence"}},
+       {"flat_sequence", false, "no paragraph structure: one sequence"},
+       {"global_attention", true, "false: ablation; nothing travels through global tokens, they only feed the head"}},
       [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
         return std::make_unique<WikihopTask>(section, model);
       },

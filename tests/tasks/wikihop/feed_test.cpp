@@ -1,6 +1,7 @@
 // Features → encoder input: labels against the reference's masks and ids, and what is refused.
 #include "tasks/wikihop/feed.h"
 
+#include <algorithm>
 #include <map>
 
 #include "etc_core/base/error.h"
@@ -121,6 +122,38 @@ TEST_CASE("the worked layout gives the visible pairs and labels of its table", "
   CHECK(row(input.labels.g2l, 1, 14) == std::vector<int>{5, 6, 6, 5, 5, 5, 5, 5, 5, 5, 5, 5, 6, 6});
   CHECK(row(input.labels.g2l, 4, 14) == std::vector<int>{m, m, m, m, m, 6, 6, 6, 6, 6, m, m, m, m});
   CHECK(row(input.labels.g2l, 8, 14) == std::vector<int>{m, m, m, m, m, m, m, m, m, m, 6, 6, 6, 6});
+}
+
+TEST_CASE("without global attention a global token reads its own tokens and nothing reads it", "[tasks]") {
+  etc::EtcConfig model = etc::test::tiny_model();
+  model.relative_pos_max_distance = 2;
+  const std::vector<LoadedExample> examples = {etc::test::worked_example(0)};
+  const int m = kMasked;
+  const std::vector<int> own[9] = {
+      {0}, {1, 2}, {3}, {4}, {5, 6, 7, 8, 9}, {5, 6, 7}, {8, 9}, {10, 11, 12, 13}, {10, 11, 12, 13}};
+  for (const bool hard_g2l : {false, true}) {  // nobody is exempt, whatever the model and the task say
+    for (const bool flat : {false, true}) {
+      CAPTURE(hard_g2l, flat);
+      model.use_hard_g2l_mask = hard_g2l;
+      etc::wikihop::FeedOptions options;
+      options.flat_sequence = flat;
+      const etc::EtcInput with = etc::wikihop::feed(examples, model, options, "here");
+      options.global_attention = false;
+      const etc::EtcInput without = etc::wikihop::feed(examples, model, options, "here");
+      CHECK(std::equal(with.labels.l2l.begin(), with.labels.l2l.end(), without.labels.l2l.begin()));
+      CHECK(std::all_of(without.labels.l2g.begin(), without.labels.l2g.end(), [&](int label) { return label == m; }));
+      for (int g = 0; g < 9; ++g) {
+        for (int h = 0; h < 9; ++h) CHECK(int{without.labels.g2g[9 * g + h]} == (g == h ? 0 : m));
+        // In one sequence there are no documents: their two global tokens own nothing.
+        const bool document = g == 4 || g == 7;
+        for (int i = 0; i < 14; ++i) {
+          const bool owns = std::count(own[g].begin(), own[g].end(), i) > 0 && !(flat && document);
+          CAPTURE(g, i);
+          CHECK(int{without.labels.g2l[14 * g + i]} == (owns ? 6 : m));
+        }
+      }
+    }
+  }
 }
 
 TEST_CASE("examples that contradict themselves or the model are refused by file, example and feature", "[tasks]") {
