@@ -12,14 +12,16 @@ namespace etc::data {
 namespace {
 
 constexpr std::int64_t kMaxCandidates = 20;
+constexpr const char* kTrainFile = "train";
 
 // Names of one kind: few, and more of them the more candidates there are. A model has to compare names, which it learns
-// the sooner the fewer there are; what it learns is the same.
+// the sooner the fewer there are; what it learns is the same. Pairs hold the values for one hop and for two.
 struct Names {
-  std::size_t first;          // in the list of names(); kinds do not share any
-  std::size_t per_candidate;  // how many times the number of candidates
+  std::size_t first;             // in the list of names(); kinds do not share any
+  std::size_t per_candidate[2];  // how many times the number of candidates
+  std::int64_t top_rank[2];      // training records ask for name j = 0, 1, … with weight 1/(j + top_rank)
 };
-constexpr Names kSubjects{0, 2}, kRegions{40, 2}, kAnswers{80, 3};
+constexpr Names kSubjects{0, {2, 1}, {1, 3}}, kRegions{40, {2, 1}, {1, 1}}, kAnswers{80, {3, 3}, {1, 1}};
 constexpr std::size_t kAllNames = 140;
 
 struct Relation {
@@ -51,10 +53,27 @@ std::string document(const std::string& fact, std::int64_t fillers, Choices& cho
   return text;
 }
 
-std::vector<std::string> some_of(const Names& kind, std::int64_t candidates, Choices& choices) {
-  const auto count = static_cast<std::size_t>(candidates);
-  std::vector<std::string> words = names(kind.first, kind.per_candidate * count);
+// Which of `count` names a training record asks for (Zipf: a few names are on everybody's lips).
+std::size_t popular_index(std::size_t count, std::int64_t top_rank, Choices& choices) {
+  std::vector<std::int64_t> up_to;  // sums of the weights, times 840: exact for the first ranks
+  for (std::size_t j = 0; j < count; ++j) {
+    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + top_rank));
+  }
+  const std::int64_t drawn = choices.below(up_to.back());
+  return static_cast<std::size_t>(std::upper_bound(up_to.begin(), up_to.end(), drawn) - up_to.begin());
+}
+
+// As many names of a kind as there are candidates, in random order; the first one is that of the question.
+std::vector<std::string> some_of(const Names& kind, const WikihopSampleOptions& options, bool popular,
+                                 Choices& choices) {
+  const auto count = static_cast<std::size_t>(options.candidates);
+  const std::int64_t hop = options.hops - 1;
+  std::vector<std::string> words = names(kind.first, kind.per_candidate[hop] * count);
+  const std::string first = words[popular ? popular_index(words.size(), kind.top_rank[hop], choices)
+                                          : static_cast<std::size_t>(choices.below(std::ssize(words)))];
+  std::erase(words, first);
   choices.shuffle(words);
+  words.insert(words.begin(), first);
   words.resize(count);
   return words;
 }
@@ -115,23 +134,27 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
                                           std::int64_t index) {
   Choices choices(options.seed, file, static_cast<std::uint64_t>(index));
   const std::int64_t n = options.candidates;
-  const std::vector<std::string> subjects = some_of(kSubjects, n, choices);
-  const std::vector<std::string> answers = some_of(kAnswers, n, choices);
-  const std::vector<std::string> regions = some_of(kRegions, n, choices);
+  const bool training = file == kTrainFile;
+  const std::vector<std::string> subjects = some_of(kSubjects, options, training, choices);
+  const std::vector<std::string> answers = some_of(kAnswers, options, false, choices);
+  const std::vector<std::string> regions = some_of(kRegions, options, training, choices);
   const Relation& relation = kRelations[choices.below(3)];
   const std::int64_t budget = (options.long_tokens - n - 4) / (n * options.hops);
   const std::int64_t fillers = std::max<std::int64_t>(0, (budget - kFactTokens) / kFillerTokens);
 
   WikihopSampleRecord record;
   record.id = "WH_" + file + "_" + std::to_string(index);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-    const std::string holder = options.hops == 1 ? subjects[i] : regions[i];
+  const auto some = [&] { return training ? 1 + choices.below(n) : n; };
+  const std::int64_t facts = some(), bridges = options.hops == 2 ? some() : 0;  // documents of each kind
+  const auto add_document = [&](const std::string& holder, const char* verb, const std::string& held) {
     record.supports.push_back(
-        document(capitalized(holder) + " " + relation.verb + " " + capitalized(answers[i]) + ".", fillers, choices));
-    if (options.hops == 2) {
-      record.supports.push_back(
-          document(capitalized(subjects[i]) + " " + kBridge + " " + capitalized(regions[i]) + ".", fillers, choices));
+        document(capitalized(holder) + " " + verb + " " + capitalized(held) + ".", fillers, choices));
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+    if (static_cast<std::int64_t>(i) < facts) {
+      add_document(options.hops == 1 ? subjects[i] : regions[i], relation.verb, answers[i]);
     }
+    if (static_cast<std::int64_t>(i) < bridges) add_document(subjects[i], kBridge, regions[i]);
   }
   choices.shuffle(record.supports);
   record.query = std::string(relation.query) + " " + subjects[0];  // which of them is asked for is a matter of naming
@@ -147,7 +170,7 @@ void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesy
   std::filesystem::create_directories(folder, problem);
   if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
-  write_file_atomically(folder / "train.json", json_array(options, "train", options.records));
+  write_file_atomically(folder / "train.json", json_array(options, kTrainFile, options.records));
   write_file_atomically(folder / "dev.json",
                         json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
 }

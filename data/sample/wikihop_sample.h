@@ -5,6 +5,15 @@
 // of its own, and local attention never crosses segments. So nothing the query says reaches a document, or the other
 // way round, except through global tokens; every candidate is mentioned once, in one document, so counting does not
 // help either.
+//
+// The training file is easier, so that a tiny model learns in hundreds of steps. To choose by comparing the subject of
+// a mention's document with the query is an interaction of two things, neither of which tells anything alone: no
+// gradient points there until both reach the candidate. So in training records
+//   - documents speak of 1 … C candidates in equal shares, always of the answer (two hops: each kind of document by
+//     itself, always those of the answer's chain): that mentions matter shows first;
+//   - some names are asked for far more often (the j-th with weight 1/j; of subjects in two hops 1/(j+2)): that the
+//     subject matters shows next.
+// The dev file has all documents, and asks for every name equally often.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +28,7 @@ struct WikihopSampleOptions {
   std::uint64_t seed = 1;
   std::int64_t hops = 1;          // 1: the query's document names the answer; 2: it names the document that does
   std::int64_t candidates = 4;    // 2 … 20
-  std::int64_t long_tokens = 48;  // an example's long input at most; documents are filled up to about this
+  std::int64_t long_tokens = 56;  // an example's long input at most; documents are filled up to about this
 };
 
 struct WikihopSampleRecord {

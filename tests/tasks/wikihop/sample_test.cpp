@@ -2,6 +2,7 @@
 #include "data/sample/wikihop_sample.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "data/text/unicode.h"
@@ -136,7 +137,7 @@ TEST_CASE("the answer is one of different candidates, all mentioned equally ofte
     std::set<std::size_t> places;
     for (std::int64_t i = 0; i < 50; ++i) {
       CAPTURE(hops, i);
-      const auto record = data::wikihop_sample_record(options(hops), "train", i);
+      const auto record = data::wikihop_sample_record(options(hops), "dev", i);
       const auto at = std::find(record.candidates.begin(), record.candidates.end(), record.answer);
       REQUIRE(at != record.candidates.end());
       places.insert(static_cast<std::size_t>(at - record.candidates.begin()));
@@ -205,6 +206,60 @@ TEST_CASE("local attention of any radius and depth carries nothing from the quer
       CHECK(answers == 30);    // the answer is mentioned once in every example
       CHECK(local_pairs > 0);  // the query's tokens do see each other
     }
+  }
+}
+
+TEST_CASE("training records have one to all documents of each kind, the answer's always", "[wikihop][sample]") {
+  for (const std::int64_t hops : {1, 2}) {
+    std::map<std::int64_t, std::int64_t> with_facts, with_bridges;  // records by number of documents of a kind
+    for (std::int64_t i = 0; i < 400; ++i) {
+      CAPTURE(hops, i);
+      const auto record = data::wikihop_sample_record(options(hops), "train", i);
+      REQUIRE(record.candidates.size() == 4);
+      const std::string subject = words(record.query).back();
+      std::int64_t facts = 0, bridges = 0;
+      bool answer = false, asked = false;
+      for (const std::string& document : record.supports) {
+        const auto all = word_set(document);
+        const bool is_fact = std::any_of(record.candidates.begin(), record.candidates.end(),
+                                         [&](const std::string& candidate) { return all.contains(candidate); });
+        ++(is_fact ? facts : bridges);
+        answer = answer || all.contains(record.answer);
+        asked = asked || all.contains(subject);
+      }
+      CHECK(answer);
+      CHECK(asked);
+      ++with_facts[facts];
+      ++with_bridges[bridges];
+    }
+    // 100 each are expected, with a standard deviation of 8.7.
+    if (hops == 1) {
+      CHECK(with_bridges == std::map<std::int64_t, std::int64_t>{{0, 400}});
+      with_bridges = with_facts;
+    }
+    for (const auto& records_with : {with_facts, with_bridges}) {
+      REQUIRE(records_with.size() == 4);
+      for (std::int64_t count = 1; count <= 4; ++count) CHECK(std::abs(records_with.at(count) - 100) < 40);
+    }
+  }
+}
+
+TEST_CASE("training records ask for some names far more often than for others, held-out ones do not",
+          "[wikihop][sample]") {
+  for (const std::string file : {"train", "dev"}) {
+    std::map<std::string, std::int64_t> asked;
+    for (std::int64_t i = 0; i < 800; ++i) {
+      ++asked[words(data::wikihop_sample_record(options(1), file, i).query).back()];
+    }
+    CAPTURE(file);
+    REQUIRE(asked.size() == 8);
+    std::vector<std::int64_t> counts;
+    for (const auto& [name, count] : asked) counts.push_back(count);
+    std::sort(counts.rbegin(), counts.rend());
+    // Shares of the ranks 1 … 8: 1/rank over their sum 2.718 (0.368, 0.184, …, 0.046), or 1/8 each; four standard
+    // deviations are at most 0.069.
+    CHECK(std::abs(static_cast<double>(counts[0]) / 800 - (file == "train" ? 0.368 : 0.125)) < 0.069);
+    CHECK(std::abs(static_cast<double>(counts[7]) / 800 - (file == "train" ? 0.046 : 0.125)) < 0.069);
   }
 }
 
