@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "etc_core/base/counting.h"
+#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/optim/optimizer.h"
