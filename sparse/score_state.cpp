@@ -67,7 +67,9 @@ void ScoreState::forward(std::int64_t layer, Operator op, TypeScores& first, Typ
   }
   ScoreMode mode = layer == 0 ? ScoreMode::write : ScoreMode::add;
   const bool kept = options_.training || options_.keep_last || layer + 1 < options_.layers;
-  if (!kept) mode = layer == 0 ? ScoreMode::none : ScoreMode::add_unkept;  // nothing will read C
+  // Nothing will read C. A model of one layer writes it all the same: unwritten scores are not rounded to C's step, and
+  // inference must have the bits of training.
+  if (!kept && layer > 0) mode = ScoreMode::add_unkept;
   const AttentionType types[2] = {op == kLong ? AttentionType::l2l : AttentionType::g2g,
                                   op == kLong ? AttentionType::l2g : AttentionType::g2l};
   first = scores_of(types[0], layer, mode);

@@ -70,7 +70,7 @@ struct Quantized {
 
 }  // namespace
 
-TEST_CASE("a bf16 dense layer is the product of rounded operands", "[linear]") {
+TEST_CASE("a bf16 dense layer is the product of rounded operands", "[reduced]") {
   ops::register_cpu_ops();
   if (!offered(ComputeType::bf16)) return;
   for (const Sizes& s : kSizes) {
@@ -91,7 +91,7 @@ TEST_CASE("a bf16 dense layer is the product of rounded operands", "[linear]") {
   }
 }
 
-TEST_CASE("an int8 dense layer is the product of quantized operands", "[linear]") {
+TEST_CASE("an int8 dense layer is the product of quantized operands", "[reduced]") {
   ops::register_cpu_ops();
   if (!offered(ComputeType::int8)) return;
   for (const Sizes& s : kSizes) {
@@ -121,7 +121,7 @@ TEST_CASE("an int8 dense layer is the product of quantized operands", "[linear]"
   }
 }
 
-TEST_CASE("reduced dense layers do not know a row's position or neighbours, nor the number of threads", "[linear]") {
+TEST_CASE("reduced dense layers do not know a row's position or neighbours, nor the number of threads", "[reduced]") {
   ops::register_cpu_ops();
   for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
     if (!offered(compute)) continue;
@@ -138,7 +138,7 @@ TEST_CASE("reduced dense layers do not know a row's position or neighbours, nor 
   }
 }
 
-TEST_CASE("reduced dense layers take weights in either layout", "[linear]") {
+TEST_CASE("reduced dense layers take weights in either layout", "[reduced]") {
   ops::register_cpu_ops();
   for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
     if (!offered(compute)) continue;
@@ -155,7 +155,7 @@ TEST_CASE("reduced dense layers take weights in either layout", "[linear]") {
   }
 }
 
-TEST_CASE("the fastest number type is one this processor offers, never int8, and stays the same", "[linear]") {
+TEST_CASE("the fastest number type is one this processor offers, never int8, and stays the same", "[reduced]") {
   ops::register_cpu_ops();
   const ComputeType fastest = ops::fastest_compute(Device::cpu);
   CHECK(cpu_offers(fastest));
@@ -163,7 +163,7 @@ TEST_CASE("the fastest number type is one this processor offers, never int8, and
   CHECK(ops::fastest_compute(Device::cpu) == fastest);
 }
 
-TEST_CASE("reduced dense layers keep rows of zeros and pass on numbers that are none", "[linear]") {
+TEST_CASE("reduced dense layers keep rows of zeros and pass on numbers that are none", "[reduced]") {
   ops::register_cpu_ops();
   for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
     if (!offered(compute)) continue;

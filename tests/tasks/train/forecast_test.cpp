@@ -49,7 +49,7 @@ TEST_CASE("a run takes the memory that was forecast for it", "[tasks]") {
       // The heaviest micro-batch may run while fewer sets of gradients wait than at most do: never more than forecast
       // but for the workers' scratch, and not much less.
       const double share = static_cast<double>(measured.peak) / static_cast<double>(expected.peak);
-      CHECK(share > 0.93);
+      CHECK(share > 0.85);
       CHECK(share < 1.05);
       for (const etc::Purpose purpose : {etc::Purpose::weights, etc::Purpose::moments}) {
         CHECK(measured.at_peak[static_cast<int>(purpose)] == expected.at_peak[static_cast<int>(purpose)]);

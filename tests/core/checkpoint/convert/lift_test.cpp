@@ -452,6 +452,11 @@ TEST_CASE("vocabularies that do not name each row once are refused", "[convert]"
 namespace {
 
 // Mutants of what lies beside a BERT checkpoint: its configuration and vocabularies.
+// A function of its own: an assertion takes exceptions of its expression for failures.
+void check_rows(std::size_t rows, std::size_t most) {
+  REQUIRE(rows <= most);
+}
+
 void read_mutants(int count) {
   const test::TemporaryFolder folder;
   const fs::path json = folder / "vocab.json", text = folder / "vocab.txt";
@@ -471,9 +476,9 @@ void read_mutants(int count) {
       etc_config_for(bert, BertKind::bert, number % 2 == 0).validate();
     });
     test::write_plain(json, test::mutate(R"({"<s>": 0, "\u0120the": 4, "a": 1, "b\\": 2, "\"": 3})", number));
-    attempt([&] { REQUIRE(read_source_vocabulary(json, 5).size() <= 5); });
+    attempt([&] { check_rows(read_source_vocabulary(json, 5).size(), 5); });
     test::write_plain(text, test::mutate("[PAD]\n[UNK]\r\nthe\n##s\n\xC3\xA4\n", number));
-    attempt([&] { REQUIRE(read_source_vocabulary(text, 9).size() <= 9); });
+    attempt([&] { check_rows(read_source_vocabulary(text, 9).size(), 9); });
   }
   CHECK(refused > count / 2);
 }
