@@ -30,7 +30,9 @@ struct FeatureSpec {
   StoredType type = StoredType::i32;          // strings are u8
   std::string align;                          // length class ("long", "global", …) or empty
   std::optional<std::int64_t> missing_value;  // labels: a value that is illegal as data
-  std::optional<std::int64_t> pad_value;      // what a padded reference has behind the end; information only
+  // What a padded reference has behind the end: nothing, a number, or a word of the task's specification ("last").
+  // Information only.
+  std::variant<std::monostate, std::int64_t, std::string> pad_value;
 };
 
 struct Schema {
@@ -39,6 +41,7 @@ struct Schema {
   // Align classes whose longest members are max_long_len and max_global_len (OpenKP counts its "vdom" as global).
   std::string long_align = "long";
   std::string global_align = "global";
+  std::vector<FeatureSpec> gold = {};  // of one more table, /gold: a row per accepted record; empty: no such table
 
   const FeatureSpec& feature(std::string_view name) const;  // throws Error when absent
 };
@@ -97,9 +100,11 @@ class DatasetWriter {
   // Throws Error naming feature and example when a feature is missing, unknown, of another kind, out of its stored
   // type's range, or unequal in length to another of its align class.
   void append(const Example& example);
-  void add_fault(const Fault& fault);  // severity reject or drop; rows keep the order of the calls
+  void append_gold(const Example& row);  // of a schema with gold features; else an Error
+  void add_fault(const Fault& fault);    // severity reject or drop; rows keep the order of the calls
 
-  // input_records, rejected, dropped count records, as DatasetInfo does.
+  // input_records, rejected, dropped count records, as DatasetInfo does. Throws Error when there is not one row of gold
+  // for each accepted record.
   void finish(const std::vector<SourceFile>& source_files, std::int64_t input_records, std::int64_t rejected,
               std::int64_t dropped);
 
@@ -134,6 +139,10 @@ class DatasetReader {
   // no feature of the schema belongs to the class.
   std::span<const std::int64_t> lengths(std::string_view align) const;
   std::vector<Fault> faults() const;
+
+  // Rows of /gold over all shards; none when the schema has no gold features.
+  std::int64_t gold_size() const;
+  Example read_gold(std::int64_t index) const;
 
  private:
   struct Impl;

@@ -41,13 +41,21 @@ struct Shard {
       fail(where, "task: expected {}, got {} (the file was prepared for another task)", schema.task, info.task);
     examples.emplace(file.id(), "examples", schema.features, info.examples, bytes, where);
     rejects.emplace(file.id(), "rejects", h5::fault_features(), std::nullopt, bytes, where);
+    if (schema.gold.empty()) return;
+    gold.emplace(file.id(), "gold", schema.gold, info.input_records - info.rejected - info.dropped, bytes, where);
+  }
+
+  void scan() const {
+    examples->scan();
+    rejects->scan();
+    if (gold) gold->scan();
   }
 
   std::filesystem::path path;
   std::string where;
   h5::Handle file;
   DatasetInfo info;
-  std::optional<h5::TableReader> examples, rejects;
+  std::optional<h5::TableReader> examples, rejects, gold;  // gold: where the schema has it
 };
 
 [[noreturn]] void fail_shard(const Shard& shard, const Shard& first, const std::string& what,
@@ -91,12 +99,12 @@ struct DatasetReader::Impl {
       // The child inherits the Lock this thread holds, so it enters the library as it found it.
       run_probe(kProbed, path, [&] {
         const Shard shard(path, schema);
-        shard.examples->scan();
-        shard.rejects->scan();
+        shard.scan();
       });
       shards.emplace_back(path, schema);
       require_alike(shards.back(), shards.front());
       starts.push_back(starts.back() + shards.back().examples->rows());
+      gold_starts.push_back(gold_starts.back() + (shards.back().gold ? shards.back().gold->rows() : 0));
     }
     info = joined_info(shards);
     for (const FeatureSpec& spec : schema.features) {
@@ -114,9 +122,20 @@ struct DatasetReader::Impl {
     return result;
   }
 
+  // Shard and row in it of an index over all shards.
+  std::pair<std::size_t, std::int64_t> locate(const std::vector<std::int64_t>& begins, std::int64_t index,
+                                              const char* what) const {
+    if (index < 0 || index >= begins.back())
+      fail(shards.front().where, "expected {} index below {}, got {}", what, begins.back(), index);
+    const auto after = std::upper_bound(begins.begin(), begins.end(), index);
+    const std::size_t shard = static_cast<std::size_t>(after - begins.begin()) - 1;
+    return {shard, index - begins[shard]};
+  }
+
   Schema schema;
   std::vector<Shard> shards;
-  std::vector<std::int64_t> starts{0};  // [shards+1] first example of each shard
+  std::vector<std::int64_t> starts{0};       // [shards+1] first example of each shard
+  std::vector<std::int64_t> gold_starts{0};  // [shards+1] first row of gold of each shard
   DatasetInfo info;
   std::map<std::string, Buffer<std::int64_t>, std::less<>> lengths;  // align class → [examples]
   mutable h5::BlockCache cache{cache_bytes()};
@@ -145,12 +164,17 @@ const DatasetInfo& DatasetReader::info() const {
 }
 
 Example DatasetReader::read(std::int64_t index) const {
-  const auto& starts = impl_->starts;
-  if (index < 0 || index >= starts.back())
-    fail(impl_->shards.front().where, "expected an example index below {}, got {}", starts.back(), index);
-  const auto after = std::upper_bound(starts.begin(), starts.end(), index);
-  const std::size_t shard = static_cast<std::size_t>(after - starts.begin()) - 1;
-  return impl_->shards[shard].examples->read(index - starts[shard], impl_->cache);
+  const auto [shard, row] = impl_->locate(impl_->starts, index, "an example");
+  return impl_->shards[shard].examples->read(row, impl_->cache);
+}
+
+std::int64_t DatasetReader::gold_size() const {
+  return impl_->gold_starts.back();
+}
+
+Example DatasetReader::read_gold(std::int64_t index) const {
+  const auto [shard, row] = impl_->locate(impl_->gold_starts, index, "a gold");
+  return impl_->shards[shard].gold->read(row, impl_->cache);
 }
 
 void DatasetReader::require_vocabulary(std::string_view vocab_sha256) const {

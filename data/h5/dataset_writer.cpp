@@ -45,14 +45,22 @@ struct DatasetWriter::Impl {
         target(path),
         file(target.temporary_path(), where),
         examples(std::in_place, file.id(), "examples", schema.features, where),
-        rejects(std::in_place, file.id(), "rejects", h5::fault_features(), where) {}
+        rejects(std::in_place, file.id(), "rejects", h5::fault_features(), where) {
+    if (!schema.gold.empty()) gold.emplace(file.id(), "gold", schema.gold, where);
+  }
+
+  std::vector<h5::TableWriter*> tables() {
+    std::vector<h5::TableWriter*> all{&*examples, &*rejects};
+    if (gold) all.push_back(&*gold);
+    return all;
+  }
 
   std::string where;
   Schema schema;
   DatasetInfo info;
   AtomicFile target;
   h5::OutputFile file;
-  std::optional<h5::TableWriter> examples, rejects;  // none after finish()
+  std::optional<h5::TableWriter> examples, rejects, gold;  // none after finish(); gold: where the schema has it
 };
 
 DatasetWriter::DatasetWriter(const std::filesystem::path& path, const Schema& schema, const DatasetInfo& info) {
@@ -74,6 +82,13 @@ void DatasetWriter::append(const Example& example) {
   impl_->file.check();
 }
 
+void DatasetWriter::append_gold(const Example& row) {
+  if (!impl_->gold) fail(impl_->where + ":/gold", "the file is finished, or the schema has no gold features");
+  const h5::Lock lock;
+  impl_->gold->append(row);
+  impl_->file.check();
+}
+
 void DatasetWriter::add_fault(const Fault& fault) {
   if (!impl_->rejects) fail(impl_->where, "the file is finished: nothing can be appended");
   if (fault.severity != "reject" && fault.severity != "drop")
@@ -90,13 +105,16 @@ void DatasetWriter::finish(const std::vector<SourceFile>& source_files, std::int
   if (rejected < 0 || dropped < 0 || input_records < rejected + dropped)
     fail(impl.where, "expected n_input_records of at least n_rejected + n_dropped, got {} with {} and {}",
          input_records, rejected, dropped);
+  if (impl.gold && impl.gold->rows() != input_records - rejected - dropped)
+    fail(impl.where + ":/gold", "expected a row for each of {} accepted records, got {}",
+         input_records - rejected - dropped, impl.gold->rows());
   const h5::Lock lock;
-  impl.examples->flush();
-  impl.rejects->flush();
+  std::vector<std::string> paths;
+  for (h5::TableWriter* table : impl.tables()) {
+    table->flush();
+    paths.insert(paths.end(), table->data_sets().begin(), table->data_sets().end());
+  }
   impl.file.check();
-
-  std::vector<std::string> paths = impl.examples->data_sets();
-  paths.insert(paths.end(), impl.rejects->data_sets().begin(), impl.rejects->data_sets().end());
   impl.info.source_files = source_files;
   impl.info.input_records = input_records;
   impl.info.rejected = rejected;
@@ -109,6 +127,7 @@ void DatasetWriter::finish(const std::vector<SourceFile>& source_files, std::int
 
   impl.examples.reset();
   impl.rejects.reset();
+  impl.gold.reset();
   impl.file.close();
   impl.target.commit();
 }

@@ -87,7 +87,11 @@ void TableWriter::create(hid_t table, const FeatureSpec& spec, const std::string
   const Handle group = create_group(table, spec.name, where);
   if (!spec.align.empty()) write_text(group.id(), "align", spec.align, where);
   if (spec.missing_value) write_integer(group.id(), "missing_value", *spec.missing_value, kOffsetType, where);
-  if (spec.pad_value) write_integer(group.id(), "pad_value", *spec.pad_value, kOffsetType, where);
+  if (const auto* number = std::get_if<std::int64_t>(&spec.pad_value)) {
+    write_integer(group.id(), "pad_value", *number, kOffsetType, where);
+  } else if (const auto* word = std::get_if<std::string>(&spec.pad_value)) {
+    write_text(group.id(), "pad_value", *word, where);
+  }
 
   const auto column = [&](const char* name, NumberType type) {
     data_sets_.push_back(table_path + "/" + spec.name + "/" + name);

@@ -98,17 +98,27 @@ struct GrammarCheck : nlohmann::json_sax<Json> {
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
   bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool number_float(number_float_t, const string_t& text) override {
+    // simdjson refuses an integer beyond 64 bits; here it is a float without a point.
+    if (text.find_first_of(".eE") == string_t::npos) out_of_range = member;
+    return true;
+  }
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
-  bool start_object(std::size_t) override { return true; }
-  bool key(string_t&) override { return true; }
-  bool end_object() override { return true; }
-  bool start_array(std::size_t) override { return true; }
-  bool end_array() override { return true; }
+  bool start_object(std::size_t) override { return ++level > 0; }
+  bool key(string_t& name) override {
+    if (level == 1) member = name;
+    return true;
+  }
+  bool end_object() override { return level-- > 0; }
+  bool start_array(std::size_t) override { return ++level > 0; }
+  bool end_array() override { return level-- > 0; }
   bool parse_error(std::size_t read, const std::string&, const nlohmann::detail::exception& error) override {
     constexpr int kOutOfRange = 406;
-    if (error.id == kOutOfRange) return false;  // a number too large for a double is JSON nevertheless
+    if (error.id == kOutOfRange) {  // a number too large for a double is JSON nevertheless
+      out_of_range = member;
+      return false;
+    }
     offset = read > 0 ? read - 1 : 0;
     // "…: syntax error while parsing value - <what>; last read: '<token>'; expected <token>"; the token may be long.
     std::string what = error.what();
@@ -118,7 +128,10 @@ struct GrammarCheck : nlohmann::json_sax<Json> {
     return false;
   }
   std::size_t offset = 0;
-  std::string message;  // empty: no fault
+  std::string message;       // empty: no fault
+  std::int64_t level = 0;    // of objects and arrays
+  std::string member;        // of the record, the last one seen
+  std::string out_of_range;  // the member that holds a number beyond 64 bits
 };
 
 // Replaces every escape of half a surrogate pair by \ufffX in place (same length); returns how many there were.
@@ -210,7 +223,7 @@ JsonRecord parse_record(RecordSlice& slice) {
   const bool at_the_end = check.message.empty() || check.offset >= slice.text.size();
   if (!at_the_end && slice.text[check.offset] == '\0') check.message = "unexpected zero byte";
   if (whole && check.message.empty()) {
-    record.notes.push_back({JsonNote::Kind::number_out_of_range, ""});
+    record.notes.push_back({JsonNote::Kind::number_out_of_range, check.out_of_range});
     return record;
   }
   where.advance(slice.text.data(), at_the_end ? slice.text.size() : check.offset);

@@ -14,7 +14,8 @@ struct JsonNote {
   enum class Kind {
     duplicate_key,       // the last value was taken
     unpaired_surrogate,  // an escape like \ud800 alone; the text holds U+FFFD in its place
-    number_out_of_range  // a number beyond 64 bits or a double's range; the record's value is then null
+    // A number beyond 64 bits or a double's range; the record's value is then null, the field its member that holds it.
+    number_out_of_range
   };
   Kind kind;
   std::string field;  // "supports[2]", "annotations[0].kind"; empty: the record itself

@@ -105,7 +105,7 @@ struct RecordSlicer::Impl {
   std::vector<char> block = std::vector<char>(kBlockBytes);
   std::size_t begin = 0, end = 0;  // what of the block is not used yet
   TextPosition position;           // of block[begin]
-  std::int64_t next_index = 0;
+  std::int64_t next_index = 0, empty_lines = 0;
   bool started = false, finished = false, byte_order_mark = false;
 
   // Makes at least `count` bytes available if the stream still has them; returns how many there are.
@@ -171,8 +171,8 @@ struct RecordSlicer::Impl {
 
   // Moves to the first byte of the next record; false when there is none.
   bool seek_record() {
+    if (layout == RecordLayout::lines) return seek_line();
     skip_blanks();
-    if (layout == RecordLayout::lines) return available(1) > 0;
     if (next_index == 0) {
       if (available(1) > 0 && block[begin] == ']') return close_array();
     } else {
@@ -183,6 +183,21 @@ struct RecordSlicer::Impl {
     }
     if (available(1) == 0 || block[begin] == ',' || block[begin] == ']' || block[begin] == '}') fail_here("a record");
     return true;
+  }
+
+  bool seek_line() {
+    const std::int64_t line_before = position.line;
+    skip_blanks();
+    // The first line end behind a record is the record's own.
+    empty_lines += std::max<std::int64_t>(position.line - line_before - (next_index > 0 ? 1 : 0), 0);
+    if (available(1) > 0) return true;
+    if (!stream.fault().empty()) fail_truncated(position);
+    return false;
+  }
+
+  [[noreturn]] void fail_truncated(const TextPosition& where) {
+    finished = true;
+    throw InputFault("gzip_truncated", where, stream.fault());
   }
 
   bool close_array() {
@@ -211,8 +226,14 @@ struct RecordSlicer::Impl {
       skip(count);
     }
     slice.depth = brackets.deepest;
-    if (layout == RecordLayout::lines) finish_line(slice);
-    if (done || (layout == RecordLayout::lines && available(1) == 0 && stream.fault().empty())) return;
+    if (layout == RecordLayout::lines) {
+      finish_line(slice);
+      if (!done && available(1) == 0) {
+        if (!stream.fault().empty()) fail_truncated(slice.begin);
+        return;
+      }
+    }
+    if (done) return;
     finished = true;
     if (slice.text.size() >= max_record_bytes) {
       slice.cut_short =
@@ -238,6 +259,10 @@ RecordSlicer::~RecordSlicer() = default;
 
 bool RecordSlicer::byte_order_mark() const {
   return impl_->byte_order_mark;
+}
+
+std::int64_t RecordSlicer::empty_lines() const {
+  return impl_->empty_lines;
 }
 
 bool RecordSlicer::next(RecordSlice& slice) {

@@ -33,11 +33,13 @@ struct RecordSlice {
   std::string cut_short;   // why the text ends before the record does; empty: it is whole
 };
 
-// The file cannot be read further (severity fatal of task-wikihop 9). what() is "byte …, line …, column …: message".
+// A text that cannot be read: of a file whose records are lines this one line, else the file from here on (severity
+// fatal of task-wikihop 9). what() is "byte …, line …, column …: message".
 class InputFault : public Error {
  public:
   InputFault(std::string code, TextPosition where, const std::string& message);
-  const std::string& code() const { return code_; }  // "json_syntax" | "utf8_invalid" | "top_level_not_array"
+  // "json_syntax" | "utf8_invalid" | "top_level_not_array" | "gzip_truncated" (lines)
+  const std::string& code() const { return code_; }
   const TextPosition& where() const { return where_; }
 
  private:
@@ -57,10 +59,12 @@ class RecordSlicer {
 
   // The next record's text, without white space around it; false after the last. A record that the file's end (or the
   // size limit) cuts is delivered with cut_short set, and is the last. Throws InputFault at what cannot stand between
-  // records: text before or after the array, missing or superfluous commas. Cost: one pass over the bytes.
+  // records: text before or after the array, missing or superfluous commas. Of lines in damaged gzip data the whole
+  // ones are delivered, then InputFault is thrown. Cost: one pass over the bytes.
   bool next(RecordSlice& slice);
 
-  bool byte_order_mark() const;  // the file starts with one; known after the first next()
+  bool byte_order_mark() const;      // the file starts with one; known after the first next()
+  std::int64_t empty_lines() const;  // passed over so far, where records are lines
 
  private:
   struct Impl;

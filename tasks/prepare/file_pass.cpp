@@ -40,10 +40,10 @@ Window read_window(data::RecordSlicer& slicer) {
 }
 
 // Faults of any task's records that leave nothing to convert; true if there is one.
-bool unreadable(const data::JsonRecord& record, FaultList& faults) {
+bool unreadable(const Preparation& preparation, const data::JsonRecord& record, FaultList& faults) {
   for (const data::JsonNote& note : record.notes) {
     if (note.kind != data::JsonNote::Kind::number_out_of_range) continue;
-    faults.reject("", "wrong_type", "the record holds a number beyond the range of 64 bits");
+    faults.reject(note.field, preparation.out_of_range_code(note.field), "a number beyond the range of 64 bits");
     return true;
   }
   if (record.value.is_object()) return false;
@@ -57,9 +57,16 @@ void convert(const Preparation& preparation, WindowRecord& record) {
   try {
     const data::JsonRecord parsed = data::parse_record(record.slice);
     std::string().swap(record.slice.text);  // a large record is not kept twice while it is converted
-    if (!unreadable(parsed, record.result.converted.faults)) record.result.converted = preparation.convert(parsed);
+    FaultList& faults = record.result.converted.faults;
+    if (!unreadable(preparation, parsed, faults)) record.result.converted = preparation.convert(parsed);
   } catch (const data::InputFault& fault) {
-    record.fault = fault;
+    // A line stands for itself: the next one begins at the next line end, whatever this one holds.
+    const bool alone = preparation.layout() == data::RecordLayout::lines && record.slice.cut_short.empty();
+    if (alone) {
+      record.result.converted.faults.reject("", fault.code(), fault.what());
+    } else {
+      record.fault = fault;
+    }
   }
   std::string().swap(record.slice.text);
 }
@@ -103,6 +110,7 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
   }
   deliver(done);
   end.byte_order_mark = slicer.byte_order_mark();
+  end.empty_lines = slicer.empty_lines();
   return end;
 }
 

@@ -28,8 +28,10 @@ struct PassEnd {
   std::optional<data::InputFault> fault;  // why the file could not be read to its end
   std::int64_t fault_record = 0;          // index of the record it lies in or before
   bool byte_order_mark = false;
+  std::int64_t empty_lines = 0;  // where records are lines
 };
 
+// Where records are lines, one that is no JSON is a rejected record; in an array it ends the pass.
 // Memory: two windows of records (a few MB, or one record where that is larger), whatever the file's size. What is in a
 // window depends on the file alone, so the callbacks see the same for any number of threads.
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,

@@ -2,6 +2,7 @@
 
 #include "etc_core/base/error.h"
 #include "tasks/hotpotqa/prepare.h"
+#include "tasks/nq/prepare.h"
 #include "tasks/wikihop/prepare.h"
 
 namespace etc::prepare {
@@ -55,6 +56,7 @@ const std::vector<PreparationKind>& preparation_kinds() {
   static const std::vector<PreparationKind> kKinds{
       {"wikihop", wikihop::prepare_settings(), wikihop::make_preparation},
       {"hotpotqa", hotpotqa::prepare_settings(), hotpotqa::make_preparation},
+      {"nq", nq::prepare_settings(), nq::make_preparation},
   };
   return kKinds;
 }

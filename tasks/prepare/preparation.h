@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,10 @@ class FaultList {
 std::string quoted(std::string_view text);
 
 struct Converted {
-  std::string id;                       // empty when unreadable
-  std::vector<data::Example> examples;  // ignored when a fault rejects or drops the record
+  std::string id;  // empty when unreadable
+  // Ignored when a fault rejects or drops the record:
+  std::vector<data::Example> examples;
+  std::optional<data::Example> gold;  // where the schema has gold features
   FaultList faults;
 };
 
@@ -54,6 +57,9 @@ class Preparation {
   virtual data::RecordLayout layout() const = 0;
   virtual const std::string& vocab_sha256() const = 0;
   virtual Json preprocess_config() const = 0;  // all settings that the examples depend on (task-wikihop 8.4)
+
+  // The code of the fault that a number of this member of a record is beyond 64 bits.
+  virtual const char* out_of_range_code(const std::string& /*field*/) const { return "wrong_type"; }
 
   // record.value is an object. Bad input is a fault, never an exception. Thread-safe.
   virtual Converted convert(const data::JsonRecord& record) const = 0;

@@ -160,6 +160,7 @@ class Run {
       stop_if_asked();
       writer.append(reader.read(e));
     }
+    for (std::int64_t row = 0; row < reader.gold_size(); ++row) writer.append_gold(reader.read_gold(row));
     for (const data::Fault& fault : reader.faults()) writer.add_fault(fault);
     report.append(read_file(files.report));
     counts_.add(part_counts_[i]);
@@ -181,13 +182,16 @@ class Run {
       stop_if_asked();
     };
     const PassEnd end = pass_over_file(preparation_, options_.inputs[i], callbacks);
-    if (end.byte_order_mark) {
+    const auto warn = [&](const char* code, const std::string& message) {
       data::Fault fault;
-      fault.code = "json_syntax";  // JSON text begins with a value (RFC 8259, section 8.1)
+      fault.code = code;
       fault.severity = "warn";
-      fault.message = "the file starts with a byte-order mark";
+      fault.message = message;
       add_row(std::move(fault), true);
-    }
+    };
+    // JSON text begins with a value (RFC 8259, section 8.1).
+    if (end.byte_order_mark) warn("json_syntax", "the file starts with a byte-order mark");
+    if (end.empty_lines > 0) warn("empty_line", fmt::format("the file holds {} empty lines", end.empty_lines));
     if (end.fault) {
       counts.fatal = true;
       data::Fault fault;
@@ -236,6 +240,7 @@ class Run {
     if (faults.warned()) ++counts.warned;
     counts.examples += static_cast<std::int64_t>(converted.examples.size());
     for (const data::Example& example : converted.examples) sink.writer.append(example);
+    if (converted.gold) sink.writer.append_gold(*converted.gold);
   }
 
   [[noreturn]] void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults) const {

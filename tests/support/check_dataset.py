@@ -4,7 +4,8 @@
   check_dataset.py write FILE DESCRIPTION   writes it in the layout, as another program might
 
 DESCRIPTION is JSON: {"features": [{name, kind, type, align, missing_value, pad_value}], "attributes": {...},
-"examples": [{...}], "faults": [{...}], "lengths": {"max_long_len": …, "max_global_len": …}}.
+"examples": [{...}], "faults": [{...}], "lengths": {"max_long_len": …, "max_global_len": …}}; where the data set has a
+table /gold, also "gold_features" and "gold".
 """
 import hashlib
 import json
@@ -49,6 +50,8 @@ def columns(feature, rows):
 def tables(description):
     yield "examples", description["features"], description["examples"]
     yield "rejects", reject_features(), description["faults"]
+    if "gold" in description:
+        yield "gold", description["gold_features"], description["gold"]
 
 
 def expect(what, got, wanted):
@@ -96,7 +99,7 @@ def check(path, description):
         expect("superblock version", raw.read(9)[8], 3)
     contents = {}
     with h5py.File(path, "r") as file:
-        expect("groups", sorted(file), ["examples", "rejects"])
+        expect("groups", sorted(file), sorted(table for table, _, _ in tables(description)))
         expect("time of the root", h5py.h5o.get_info(file.id).mtime, 0)
         for table, features, rows in tables(description):
             expect(f"{table}: time", h5py.h5o.get_info(file[table].id).mtime, 0)
@@ -117,7 +120,10 @@ def check(path, description):
                     address = h5py.h5o.get_info(group["offsets"].id).addr
                     expect(f"{group.name}: shared offsets", owners.setdefault(feature["align"], address), address)
                 for note in notes - {"align"}:
-                    check_integer(group, note, feature[note], "<i8")
+                    if isinstance(feature[note], str):
+                        check_text(group, note, feature[note])
+                    else:
+                        check_integer(group, note, feature[note], "<i8")
         digest = hashlib.sha256(b"".join(contents[name] for name in sorted(contents))).hexdigest()
         wanted = dict(description["attributes"], **description["lengths"])
         expect("attributes", set(file.attrs), set(wanted) | {"content_sha256"})

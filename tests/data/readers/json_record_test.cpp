@@ -77,12 +77,14 @@ TEST_CASE("half surrogate pairs are noted with their field and read as U+FFFD", 
 }
 
 TEST_CASE("a number out of range makes the record unreadable, not the file", "[readers]") {
-  for (const char* text : {R"({"a": 123456789012345678901234567890})", R"({"a": -1e999})"}) {
+  for (const char* text : {R"({"a": 123456789012345678901234567890})", R"({"b": [{"c": 1}], "a": [-1e999], "d": 1})",
+                           R"({"b": 1.5, "a": {"b": 9223372036854775807, "c": -9223372036854775809}, "d": 1})"}) {
     CAPTURE(text);
     const JsonRecord record = parse(text);
     REQUIRE(record.value.is_null());
     REQUIRE(record.notes.size() == 1);
     REQUIRE(record.notes[0].kind == JsonNote::Kind::number_out_of_range);
+    REQUIRE(record.notes[0].field == "a");
   }
 }
 

@@ -16,6 +16,7 @@ struct Outcome {
   std::vector<RecordSlice> slices;
   std::optional<InputFault> fault;
   bool byte_order_mark = false;
+  std::int64_t empty_lines = 0;
 
   std::vector<std::string> texts() const {
     std::vector<std::string> result;
@@ -38,6 +39,7 @@ Outcome slice_all(const std::string& bytes, RecordLayout layout = RecordLayout::
     outcome.fault = fault;
   }
   outcome.byte_order_mark = slicer.byte_order_mark();
+  outcome.empty_lines = slicer.empty_lines();
   return outcome;
 }
 
@@ -64,7 +66,25 @@ TEST_CASE("lines are records, blank ones are none", "[readers]") {
   REQUIRE(outcome.texts() == Texts{"{\"a\": 1}", "[2]", "3"});
   REQUIRE(outcome.slices[2].begin.line == 4);
   REQUIRE(outcome.slices[2].cut_short.empty());
+  REQUIRE(outcome.empty_lines == 1);
   REQUIRE(slice_all("", RecordLayout::lines).slices.empty());
+  REQUIRE(slice_all("1\n2\n", RecordLayout::lines).empty_lines == 0);
+  REQUIRE(slice_all("\n1\n\n \n2\n\n", RecordLayout::lines).empty_lines == 4);
+}
+
+TEST_CASE("of lines in cut gzip data the whole ones are delivered", "[readers]") {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += "{\"a\": " + std::to_string(i * 7919 % 10007) + "}\n";
+  const std::string packed = test::gzip(text);
+  const Outcome outcome = slice_all(packed.substr(0, packed.size() / 2), RecordLayout::lines);
+  REQUIRE(outcome.fault);
+  REQUIRE(outcome.fault->code() == "gzip_truncated");
+  REQUIRE_THAT(outcome.fault->what(), Catch::Contains("gzip data ends early"));
+  REQUIRE(outcome.slices.size() > 100);
+  REQUIRE(outcome.slices.size() < 2000);
+  for (const RecordSlice& slice : outcome.slices) {
+    REQUIRE(slice.text == "{\"a\": " + std::to_string(slice.index * 7919 % 10007) + "}");
+  }
 }
 
 TEST_CASE("records longer than the reader's block come whole, plain and packed", "[readers]") {

@@ -36,20 +36,31 @@ const char* type_name(StoredType type) {
   return kNames[static_cast<int>(type)];
 }
 
-// What the script wants to know (its head says how).
-Json description(const std::vector<Example>& examples, const std::vector<Fault>& faults) {
-  Json features = Json::array(), rows = Json::array(), rejects = Json::array();
-  for (const FeatureSpec& spec : sample_schema().features) {
+Json description(const std::vector<FeatureSpec>& specs) {
+  Json features = Json::array();
+  for (const FeatureSpec& spec : specs) {
     Json feature{{"name", spec.name}, {"kind", kind_name(spec.kind)}, {"type", type_name(spec.type)}};
     feature["align"] = spec.align;
     if (spec.missing_value) feature["missing_value"] = *spec.missing_value;
-    if (spec.pad_value) feature["pad_value"] = *spec.pad_value;
+    if (const auto* number = std::get_if<std::int64_t>(&spec.pad_value)) feature["pad_value"] = *number;
+    if (const auto* word = std::get_if<std::string>(&spec.pad_value)) feature["pad_value"] = *word;
     features.push_back(feature);
   }
+  return features;
+}
+
+Json description(const Example& example) {
+  Json row = Json::object();
+  for (const auto& [name, value] : example) std::visit([&](const auto& held) { row[name] = held; }, value);
+  return row;
+}
+
+// What the script wants to know (its head says how).
+Json description(const std::vector<Example>& examples, const std::vector<Fault>& faults) {
+  Json rows = Json::array(), rejects = Json::array();
   std::size_t longest_long = 0, longest_global = 0;
   for (const Example& example : examples) {
-    Json row = Json::object();
-    for (const auto& [name, value] : example) std::visit([&](const auto& held) { row[name] = held; }, value);
+    const Json row = description(example);
     longest_long = std::max(longest_long, row["long_token_ids"].size());
     longest_global = std::max(longest_global, row["global_token_ids"].size());
     rows.push_back(row);
@@ -78,7 +89,7 @@ Json description(const std::vector<Example>& examples, const std::vector<Fault>&
       {"source_files", R"([{"bytes":12345,"name":"train.json","sha256":")" + std::string(64, 'b') + R"("}])"},
       {"labelled", 1},
       {"unicode_version", info.unicode_version}};
-  return {{"features", features},
+  return {{"features", description(sample_schema().features)},
           {"attributes", attributes},
           {"examples", rows},
           {"faults", rejects},
@@ -107,6 +118,62 @@ TEST_CASE("a trusted reader finds every detail of the layout in a written file",
   // The script can fail.
   write_file_atomically(folder / "description.json", description(mixed_examples(), mixed_faults()).dump());
   CHECK(run_script(*python, "check", folder, " 2>/dev/null") != 0);
+}
+
+namespace {
+
+// Two documents with three and no annotations.
+const std::vector<FeatureSpec> kGoldFeatures{
+    {"example_id", FeatureKind::scalar, StoredType::i64, "", {}, {}},
+    {"long_start", FeatureKind::ragged, StoredType::i64, "annotation", -1, "last"},
+    {"yes_no", FeatureKind::ragged, StoredType::u8, "annotation", {}, {}}};
+const std::vector<Example> kGold{{{"example_id", INT64_MIN},
+                                  {"long_start", std::vector<std::int64_t>{3, -1, 1LL << 40}},
+                                  {"yes_no", std::vector<std::int64_t>{0, 1, 2}}},
+                                 {{"example_id", std::int64_t{7}},
+                                  {"long_start", std::vector<std::int64_t>{}},
+                                  {"yes_no", std::vector<std::int64_t>{}}}};
+
+Schema schema_with_gold() {
+  Schema schema = sample_schema();
+  schema.gold = kGoldFeatures;
+  return schema;
+}
+
+void write_with_gold(const std::filesystem::path& path, std::int64_t gold_rows) {
+  DatasetWriter writer(path, schema_with_gold(), sample_info());
+  writer.append(worked_example());
+  for (std::int64_t i = 0; i < gold_rows; ++i) writer.append_gold(kGold[static_cast<std::size_t>(i) % 2]);
+  writer.finish({{"train.json", 12345, std::string(64, 'b')}}, 2, 0, 0);
+}
+
+}  // namespace
+
+TEST_CASE("a table of gold stands beside the examples, a row per accepted record", "[data][store]") {
+  const TemporaryFolder folder;
+  CHECK_THAT(error_of([&] { write_with_gold(folder / "bad.h5", 1); }),
+             Catch::Contains("/gold: expected a row for each of 2 accepted records, got 1"));
+  write_with_gold(folder / "a.h5", 2);
+  const DatasetReader reader({folder / "a.h5", folder / "a.h5"}, schema_with_gold());
+  CHECK(reader.size() == 2);
+  REQUIRE(reader.gold_size() == 4);
+  for (std::int64_t i = 0; i < 4; ++i) CHECK(reader.read_gold(i) == kGold[static_cast<std::size_t>(i) % 2]);
+  CHECK_THAT(error_of([&] { reader.read_gold(4); }), Catch::Contains("expected a gold index below 4, got 4"));
+  // Who does not ask for it does not see it; who asks for it must find it.
+  CHECK(DatasetReader({folder / "a.h5"}, sample_schema()).gold_size() == 0);
+  write_examples(folder / "none.h5", {worked_example()});
+  CHECK_THAT(error_of([&] { DatasetReader({folder / "none.h5"}, schema_with_gold()); }), Catch::Contains("gold"));
+  DatasetWriter plain(folder / "plain.h5", sample_schema(), sample_info());
+  CHECK_THAT(error_of([&] { plain.append_gold(kGold[0]); }), Catch::Contains("no gold features"));
+
+  const auto python = python_with("h5py, numpy");
+  if (!python) return skip("no python3 with h5py");
+  Json described = description({worked_example()}, {});
+  described["attributes"]["n_input_records"] = 2;
+  described["gold_features"] = description(kGoldFeatures);
+  described["gold"] = {description(kGold[0]), description(kGold[1])};
+  write_file_atomically(folder / "description.json", described.dump());
+  CHECK(run_script(*python, "check", folder) == 0);
 }
 
 TEST_CASE("a file by a trusted writer is read as it was meant", "[data][store]") {

@@ -1,0 +1,105 @@
+// Logits of a document's windows → one long and one short answer (task-nq 5).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tasks/nq/metrics.h"
+
+namespace etc::nq {
+
+enum class SpanSelection { joint, disjoint, joint_exhaustive };
+// The reference divides a logit by that of position 0 in its window; where the latter is negative, that turns the order
+// of the window round. The difference has neither quirk nor parity.
+enum class ScoreKind { quotient, difference };
+// Whose answer type counts: of the window read last, as in the reference, or of the one with the best long answer.
+enum class TypeWindow { last, best_long };
+
+struct DecodeOptions {
+  SpanSelection selection = SpanSelection::joint;
+  ScoreKind score = ScoreKind::quotient;
+  TypeWindow type_window = TypeWindow::last;
+  bool consider_answer_type = true;
+  std::int64_t max_short_answer_len = 32;  // document tokens
+  std::int64_t n_best = 0;                 // spans listed beside the chosen ones
+};
+
+// The four choices of a position, in the order of the head's columns.
+enum PositionColumn : std::size_t { kShortStart = 0, kShortEnd = 1, kLongStart = 2, kLongEnd = 3 };
+inline constexpr std::size_t kPositionColumns = 4;
+inline constexpr std::size_t kAnswerTypes = 5;
+
+// One window: logit c of position i is position_logits[i·position_stride + c·column_stride]; every position counts.
+struct WindowLogits {
+  std::span<const std::int64_t> token_pos;  // [L] document token, -1: none
+  const float* position_logits = nullptr;
+  std::int64_t position_stride = 4, column_stride = 1;
+  const float* type_logits = nullptr;  // [5]
+};
+
+// A span of document tokens [start, end) with the sum of its two scores.
+struct ScoredSpan {
+  std::int64_t start = 0, end = 0;
+  double score = 0;
+};
+
+struct DecodedDocument {
+  Prediction prediction;
+  bool long_type = false;  // the answer type says LONG
+  // False: the selection asks for an entry where there is none (no text in any window); the reference stops there, here
+  // the prediction is "no answer" with scores 0.
+  bool found = true;
+  std::vector<ScoredSpan> long_best, short_best;  // at most n_best each, best first
+};
+
+// Collects the windows of one document in reading order.
+class DocumentDecoder {
+ public:
+  DocumentDecoder(std::int64_t example_id, const DecodeOptions& options) : options_(options), id_(example_id) {}
+
+  // Throws Error naming document and window when a score is not finite (a logit of position 0 that is 0).
+  void add(const WindowLogits& window);
+  DecodedDocument decode() const;
+  std::int64_t example_id() const { return id_; }
+
+ private:
+  // An entry of the 50 largest of a window.
+  struct Entry {
+    double score = 0;
+    std::int64_t token = 0;
+  };
+  using Entries = std::vector<Entry>;
+  struct Choice {
+    Entry start, end;
+  };
+
+  static Entry best(const Entries& entries);
+  // The first entry with the largest score of those for which `wanted`; nullopt: none.
+  template <typename Wanted>
+  static std::optional<Entry> first_best(const Entries& entries, const Wanted& wanted);
+  // The pair with the largest sum of those for which `wanted`, the first of equals; nullopt: none.
+  template <typename Wanted>
+  static std::optional<Choice> best_pair(const Entries& starts, const Entries& ends, const Wanted& wanted);
+
+  Choice joint_long() const;
+  Choice joint_short() const;
+  std::vector<ScoredSpan> best_spans(const Entries& starts, const Entries& ends, std::int64_t longest) const;
+  void apply_answer_type(DecodedDocument& document) const;
+
+  DecodeOptions options_;
+  std::int64_t id_;
+  std::int64_t windows_ = 0;
+  std::array<Entries, kPositionColumns> entries_;
+  std::array<float, kAnswerTypes> type_logits_{};
+  double type_score_ = 0;  // of the window type_logits_ are from
+};
+
+// One entry of the official prediction file, on one line, with the reference's misspelt extra member for LONG, and
+// "n_best" {"long", "short"} where wanted.
+std::string prediction_line(const DecodedDocument& document, const DecodeOptions& options);
+
+}  // namespace etc::nq

@@ -1,0 +1,92 @@
+#include "tasks/nq/prepare.h"
+
+#include "etc_core/base/error.h"
+#include "tasks/nq/record.h"
+#include "tasks/nq/schema.h"
+#include "tasks/nq/windows.h"
+
+namespace etc::nq {
+
+namespace {
+
+// Faults that only the tokenizer can see.
+void check_document(const Record& record, const Document& document, const PrepareConfig& config,
+                    prepare::FaultList& faults) {
+  const std::int64_t question = std::ssize(document.question_ids);
+  if (question == 0) {
+    faults.warn("question_text", "question_empty",
+                record.question.empty() ? "the question is empty" : "the question has no token");
+  } else if (question > config.question_len) {
+    faults.warn_quietly("question_text", "question_truncated",
+                        fmt::format("{} of {} word pieces are kept", config.question_len, question));
+  }
+  if (document.too_long) {
+    faults.reject("long_answer_candidates", "document_too_long",
+                  fmt::format("the text of the top-level candidates has more than {} word pieces", kMostPieces));
+  }
+}
+
+void check_windows(const Windows& windows, prepare::FaultList& faults) {
+  if (windows.global_full) {
+    faults.warn_quietly("long_answer_candidates", "global_overflow",
+                        "more candidates than global tokens; the last ones share one");
+  }
+  if (windows.label_missing) {
+    faults.warn_quietly("annotations[0]", "label_unmapped",
+                        "the answer's first or last token has no word piece in a top-level candidate");
+  }
+}
+
+}  // namespace
+
+const data::Schema& NqPreparation::schema() const {
+  return nq::schema(config_.fixed_blocks);
+}
+
+Json NqPreparation::preprocess_config() const {
+  const GlobalTypes& types = config_.global_types;
+  return {{"seq_len", config_.seq_len},
+          {"global_seq_len", config_.global_seq_len},
+          {"stride", config_.stride},
+          {"question_len", config_.question_len},
+          {"tokenizer", tokenizer_->kind()},
+          {"do_lower_case", tokenizer_->lower_case()},
+          {"predict_la_when_no_sa", config_.predict_la_when_no_sa},
+          {"include_unknown_rate", config_.include_unknown_rate},
+          {"include_unknown_rate_for_unanswerable", config_.include_unknown_rate_for_unanswerable},
+          {"sample_seed", config_.sample_seed},
+          {"is_train", config_.is_train},
+          {"fixed_blocks", config_.fixed_blocks},
+          {"fixed_block_size", config_.fixed_block_size},
+          {"global_token_types", {types.sentence, types.cls, types.question}},
+          {"special_ids", json_of(config_.special_ids)},
+          {"input_form", config_.input_form == InputForm::original ? "original" : "simplified"},
+          {"parity", text::parity_name(config_.parity)}};
+}
+
+prepare::Converted NqPreparation::convert(const data::JsonRecord& raw) const {
+  prepare::Converted result;
+  prepare::FaultList& faults = result.faults;
+  const Record record = read_record(raw, config_, faults);
+  result.id = record.id;
+  if (faults.rejected()) return result;
+  const Document document = tokenize(record, *tokenizer_, config_);
+  check_document(record, document, config_, faults);
+  if (faults.rejected()) return result;
+  Windows windows = cut_windows(record, document, label_of(record, config_), config_);
+  check_windows(windows, faults);
+  result.examples = std::move(windows.examples);
+  for (data::Example& example : result.examples) example["record_index"] = raw.index;
+  result.gold = gold_row(record);
+  return result;
+}
+
+std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
+                                                       bool labels_required) {
+  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case")});
+  text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
+  const PrepareConfig config = read_prepare_config(settings, *tokenizer, labels_required);
+  return std::make_unique<NqPreparation>(config, std::move(tokenizer));
+}
+
+}  // namespace etc::nq

@@ -1,0 +1,36 @@
+// Natural Questions for `etc prepare`: record → windows and gold, or the faults that prevent it (task-nq 2, 8.3, 9).
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "data/text/tokenizer.h"
+#include "tasks/nq/prepare_config.h"
+#include "tasks/prepare/preparation.h"
+
+namespace etc::nq {
+
+class NqPreparation : public prepare::Preparation {
+ public:
+  NqPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
+      : config_(config), tokenizer_(std::move(tokenizer)) {}
+
+  const data::Schema& schema() const override;
+  data::RecordLayout layout() const override { return data::RecordLayout::lines; }
+  const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
+  Json preprocess_config() const override;
+  prepare::Converted convert(const data::JsonRecord& record) const override;
+  const char* out_of_range_code(const std::string& field) const override {
+    return field == "example_id" ? "id_range" : "wrong_type";
+  }
+
+ private:
+  PrepareConfig config_;
+  std::unique_ptr<data::Tokenizer> tokenizer_;
+};
+
+// Loads the vocabulary as the settings say; see PreparationKind::make.
+std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
+                                                       bool labels_required);
+
+}  // namespace etc::nq

@@ -1,0 +1,66 @@
+// The settings of the Natural Questions preparation (task-nq 2, 8.3 list them).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/text/tokenizer.h"
+#include "tasks/prepare/preparation.h"
+#include "tasks/text/settings.h"
+
+namespace etc::nq {
+
+using text::Parity;
+
+// Vocabulary ids of the tokens that stand for no text (task-nq 2.1).
+struct SpecialIds {
+  std::int32_t pad = 0;
+  std::int32_t cls = 0;
+  std::int32_t sep = 0;
+  std::int32_t html_open = 0;
+  std::int32_t html_close = 0;
+  std::int32_t sentence = 1;
+  std::int32_t question = 35;
+};
+
+// Numbers stored in `global_type_id`; the model does not read them.
+struct GlobalTypes {
+  std::int64_t sentence = 0;
+  std::int64_t cls = 1;
+  std::int64_t question = 2;
+};
+
+enum class InputForm { original, simplified };
+
+struct PrepareConfig {
+  std::int64_t seq_len = 4096;        // L, long tokens of a window
+  std::int64_t global_seq_len = 230;  // G
+  std::int64_t stride = 2048;         // pieces from one window's start to the next
+  std::int64_t question_len = 32;     // question pieces kept
+  bool predict_la_when_no_sa = false;
+  bool is_train = true;
+  // Share of the windows without an answer that is kept for training: of documents with an answer, and without.
+  double include_unknown_rate = 1;
+  double include_unknown_rate_for_unanswerable = 4;
+  std::int64_t sample_seed = 0;
+  bool fixed_blocks = false;
+  std::int64_t fixed_block_size = 27;
+  GlobalTypes global_types;
+  SpecialIds special_ids;
+  InputForm input_form = InputForm::original;
+  Parity parity = Parity::repaired;
+  bool labels_required = true;
+
+  // Without required labels nobody trains: every window is wanted.
+  bool leaves_windows_out() const { return is_train && labels_required; }
+};
+
+const std::vector<prepare::Setting>& prepare_settings();
+
+// settings: every key of prepare_settings(). Throws UsageError naming key and value; Error naming a special piece that
+// the vocabulary lacks.
+PrepareConfig read_prepare_config(const Json& settings, const data::Tokenizer& tokenizer, bool labels_required);
+
+Json json_of(const SpecialIds& ids);
+
+}  // namespace etc::nq

@@ -1,0 +1,263 @@
+// Decoding against the published one's predictions and the worked examples.
+#include "tasks/nq/decode.h"
+
+#include <algorithm>
+#include <map>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "tasks/nq/prediction_file.h"
+#include "tasks/text/top_scores.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/tasks/golden_named.h"
+
+using namespace etc;
+using namespace etc::nq;
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+// "joint|answer_type=1|max_short=32"
+DecodeOptions options_of(const std::string& key) {
+  const std::string method = key.substr(0, key.find('|'));
+  DecodeOptions options;
+  options.selection = method == "joint"      ? SpanSelection::joint
+                      : method == "disjoint" ? SpanSelection::disjoint
+                                             : SpanSelection::joint_exhaustive;
+  options.consider_answer_type = key.find("answer_type=1") != std::string::npos;
+  options.max_short_answer_len = std::stoll(key.substr(key.rfind('=') + 1));
+  return options;
+}
+
+// Decoders in order of their documents' first appearance.
+class Documents {
+ public:
+  explicit Documents(const DecodeOptions& options) : options_(options) {}
+  void add(std::int64_t id, const WindowLogits& window) {
+    const auto [place, fresh] = index_.try_emplace(id, decoders_.size());
+    if (fresh) decoders_.emplace_back(id, options_);
+    decoders_[place->second].add(window);
+  }
+  const std::vector<DocumentDecoder>& decoders() const { return decoders_; }
+
+ private:
+  DecodeOptions options_;
+  std::map<std::int64_t, std::size_t> index_;
+  std::vector<DocumentDecoder> decoders_;
+};
+
+// A window whose columns have logits at some tokens each. The decoder takes one list of tokens for all four columns, so
+// the positions of the others get logits too low for a column's 50 largest, which 60 positions without token fill.
+struct SparseWindow {
+  struct Column {
+    std::vector<std::pair<float, std::int64_t>> entries;  // logit, token
+    float zero = 1;                                       // logit of position 0
+  };
+  Numbers token_pos{-1};
+  std::vector<float> logits;  // [L, 4]
+  std::vector<float> types = {0, 0, 0, 0, 1};
+
+  explicit SparseWindow(const std::array<Column, 4>& columns) {
+    for (const Column& column : columns) logits.push_back(column.zero);
+    for (std::size_t c = 0; c < 4; ++c) {
+      for (const auto& [logit, token] : columns[c].entries) {
+        token_pos.push_back(token);
+        logits.insert(logits.end(), 4, -1e6f);
+        logits[logits.size() - 4 + c] = logit;
+      }
+    }
+    token_pos.resize(token_pos.size() + 60, -1);
+    logits.resize(token_pos.size() * 4, -5);
+  }
+
+  void give(DocumentDecoder& decoder) const { decoder.add({token_pos, logits.data(), 4, 1, types.data()}); }
+};
+
+using Column = SparseWindow::Column;
+const Column kShortStarts{{{9, 11}, {6, 14}}, 2};
+const Column kShortEnds{{{8, 14}, {7, 11}}, 2};
+const Column kLongStarts{{{8, 9}, {4, 3}}, 4};
+const Column kLongEnds{{{6, 8}, {5, 16}}, 2};
+
+Prediction decoded(const std::array<Column, 4>& columns, SpanSelection selection = SpanSelection::joint) {
+  DecodeOptions options;
+  options.selection = selection;
+  DocumentDecoder decoder(7, options);
+  SparseWindow(columns).give(decoder);
+  return decoder.decode().prediction;
+}
+
+// start, end of the short and of the long span
+Numbers tokens(const Prediction& p) {
+  REQUIRE(p.short_answers.size() == 1);
+  return {p.short_answers[0].start_token, p.short_answers[0].end_token, p.long_answer.start_token,
+          p.long_answer.end_token};
+}
+
+}  // namespace
+
+TEST_CASE("decoded predictions equal the published decoder's, in every setting", "[tasks][nq][golden]") {
+  const auto files = test::golden_named("nq_decode", ".h5");
+  if (files.empty()) return test::skip("no golden Natural Questions decodes");
+  for (const auto& path : files) {
+    CAPTURE(path);
+    std::string features_name = path.filename().string();
+    features_name.replace(features_name.find("nq_decode"), 9, "nq_features");
+    const test::GoldenFile file(path), features(path.parent_path() / features_name);
+    for (const std::string& name : file.groups()) {
+      if (!file.has(name + "/predictions_json")) continue;
+      CAPTURE(name);
+      const std::string config = file.string_attribute(name, "config");
+      const auto token_pos = features.read_ragged<std::int64_t>(config + "/token_pos");
+      const auto ids = features.read_ragged<std::int64_t>(config + "/unique_ids");
+      const auto rows = file.read<std::int64_t>(name + "/window_row").values;
+      const auto logits = file.read<float>(name + "/logits");  // [n, 4, L]
+      const auto types = file.read<float>(name + "/answer_type_logits").values;
+      const auto top = file.read<std::int64_t>(name + "/topk_index").values;  // [n, 4, 50]
+      const std::int64_t L = logits.shape[2];
+      for (std::size_t column = 0; column < rows.size() * 4; ++column) {
+        const auto order = text::largest(
+            {logits.values.data() + static_cast<std::int64_t>(column) * L, static_cast<std::size_t>(L)}, 50);
+        REQUIRE(std::equal(order.begin(), order.end(), top.begin() + static_cast<std::int64_t>(column) * 50));
+      }
+      const Json golden = Json::parse(file.read_strings(name + "/predictions_json")[0]);
+      std::size_t documents_compared = 0, stops = 0;
+      for (const auto& [key, expected] : golden.items()) {
+        CAPTURE(key);
+        const DecodeOptions options = options_of(key);
+        Documents documents(options);
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          const auto row = static_cast<std::size_t>(rows[i]);
+          documents.add(ids[row][0], {token_pos[row], logits.values.data() + static_cast<std::int64_t>(i) * 4 * L, 1, L,
+                                      types.data() + i * kAnswerTypes});
+        }
+        if (!expected.contains("predictions")) {
+          REQUIRE(expected.at("error") == "empty list");
+          const auto& all = documents.decoders();
+          REQUIRE(std::any_of(all.begin(), all.end(), [](const auto& d) { return !d.decode().found; }));
+          ++stops;
+          continue;
+        }
+        const Json& predictions = expected.at("predictions");
+        REQUIRE(predictions.size() == documents.decoders().size());
+        for (std::size_t d = 0; d < predictions.size(); ++d) {
+          const DecodedDocument document = documents.decoders()[d].decode();
+          REQUIRE(document.found);
+          REQUIRE(Json::parse(prediction_line(document, options)) == predictions[d]);
+          ++documents_compared;
+        }
+      }
+      std::printf("%s %s: %zu settings, %zu documents equal, %zu settings stop\n", path.filename().c_str(),
+                  name.c_str(), golden.size(), documents_compared, stops);
+    }
+  }
+}
+
+TEST_CASE("the worked decodes", "[tasks][nq]") {
+  Prediction p = decoded({kShortStarts, kShortEnds, kLongStarts, kLongEnds});
+  CHECK(tokens(p) == Numbers{11, 15, 9, 17});
+  CHECK(p.short_score == 8.5);
+  CHECK(p.long_score == 4.5);
+  p = decoded({kShortStarts, kShortEnds, kLongStarts, kLongEnds}, SpanSelection::disjoint);
+  CHECK(tokens(p) == Numbers{11, 15, 8, 10});
+  CHECK(p.long_score == 5.0);
+  p = decoded({kShortStarts, kShortEnds, kLongStarts, kLongEnds}, SpanSelection::joint_exhaustive);
+  CHECK(tokens(p) == Numbers{11, 15, 9, 17});
+  CHECK((p.short_score == 8.5 && p.long_score == 4.5));
+  // A negative logit at position 0 turns the order round.
+  p = decoded({Column{{{9, 11}, {6, 14}, {-1, 12}}, -2}, kShortEnds, kLongStarts, kLongEnds});
+  CHECK(tokens(p) == Numbers{12, 15, 9, 17});
+  CHECK(p.short_score == 4.5);
+  // No long end behind the start: the best one, in order.
+  p = decoded({kShortStarts, kShortEnds, kLongStarts, Column{{{3, 4}, {2, 8}}, 1}});
+  CHECK(tokens(p) == Numbers{11, 15, 4, 10});
+  CHECK(p.long_score == 5.0);
+  // Short ends farther than 31 tokens do not count.
+  p = decoded({Column{{{2, 10}}, 1}, Column{{{5, 50}, {4, 41}, {6, 9}}, 1}, kLongStarts, kLongEnds});
+  CHECK(tokens(p) == Numbers{10, 42, 9, 17});
+  CHECK(p.short_score == 6.0);
+  // Of equal starts the later token, of equal ends the one listed first.
+  p = decoded({Column{{{2, 10}, {2, 12}}, 1}, Column{{{1, 13}, {1, 15}}, 1}, kLongStarts, kLongEnds});
+  CHECK(tokens(p) == Numbers{12, 14, 9, 17});
+  CHECK(p.short_score == 3.0);
+}
+
+TEST_CASE("a document without text gets the empty decode", "[tasks][nq]") {
+  const Numbers token_pos(6, -1);
+  const std::vector<float> logits(24, 1), types = {0, 0, 0, 1, 0};
+  for (const SpanSelection selection :
+       {SpanSelection::joint, SpanSelection::disjoint, SpanSelection::joint_exhaustive}) {
+    DecodeOptions options;
+    options.selection = selection;
+    DocumentDecoder decoder(3, options);
+    decoder.add({token_pos, logits.data(), 4, 1, types.data()});
+    const DecodedDocument document = decoder.decode();
+    CHECK(document.found == (selection == SpanSelection::joint));
+    if (document.found) CHECK(tokens(document.prediction) == Numbers{0, 1, 0, 1});
+    const Json file = {{"predictions", {Json::parse(prediction_line(document, options))}}};
+    const auto read = parse_predictions({file, "p.json"});
+    CHECK(read.at(3).long_answer.null() == !document.found);
+  }
+}
+
+TEST_CASE("answer types, windows and n-best lists", "[tasks][nq]") {
+  DecodeOptions options;
+  options.n_best = 3;
+  const auto run = [&](std::size_t first_type, std::size_t second_type) {
+    DocumentDecoder decoder(7, options);
+    for (const auto& [type, factor] : {std::pair(first_type, 2.0f), std::pair(second_type, 1.0f)}) {
+      Column longs = kLongStarts;
+      for (auto& [logit, token] : longs.entries) logit *= factor;
+      SparseWindow window({kShortStarts, kShortEnds, longs, kLongEnds});
+      window.types.assign(5, 0);
+      window.types[type] = 1;
+      window.give(decoder);
+    }
+    return decoder.decode();
+  };
+  CHECK(run(4, 1).prediction.yes_no == YesNo::yes);  // the last window's type
+  CHECK(run(4, 1).prediction.short_answers.empty());
+  CHECK(run(4, 2).prediction.yes_no == YesNo::no);
+  CHECK(run(4, 3).long_type);
+  CHECK(run(4, 3).prediction.short_answers.size() == 1);
+  options.type_window = TypeWindow::best_long;
+  CHECK(run(2, 1).prediction.yes_no == YesNo::no);
+  options.consider_answer_type = false;
+  CHECK(run(2, 1).prediction.yes_no == YesNo::none);
+
+  const DecodedDocument document = run(4, 4);
+  REQUIRE(document.long_best.size() == 3);
+  CHECK(document.long_best[0].start == 9);
+  CHECK(document.long_best[0].end == 17);
+  CHECK(document.long_best[0].score == 6.5);
+  for (std::size_t i = 1; i < 3; ++i) CHECK(document.long_best[i].score <= document.long_best[i - 1].score);
+  const Json line = Json::parse(prediction_line(document, options));
+  CHECK(line["n_best"]["long"][0] == Json{{"start_token", 9}, {"end_token", 17}, {"score", 6.5}});
+  CHECK(line["n_best"]["short"].size() == 3);
+  options.n_best = 0;
+  CHECK_FALSE(Json::parse(prediction_line(document, options)).contains("n_best"));
+}
+
+TEST_CASE("a score that is not finite is an error naming document and window", "[tasks][nq]") {
+  const Numbers token_pos = {-1, 5};
+  std::vector<float> logits = {0, 1, 1, 1, 2, 2, 2, 2};
+  const std::vector<float> types(5, 0);
+  const auto message = [&](ScoreKind kind) -> std::string {
+    DecodeOptions options;
+    options.score = kind;
+    DocumentDecoder decoder(-12, options);
+    try {
+      decoder.add({token_pos, logits.data(), 4, 1, types.data()});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK_THAT(message(ScoreKind::quotient), Catch::Contains("score_not_finite: document -12, window 0"));
+  CHECK(message(ScoreKind::difference).empty());
+  logits[4] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THAT(message(ScoreKind::difference), Catch::Contains("a logit is nan"));
+}

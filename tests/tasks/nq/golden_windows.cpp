@@ -1,0 +1,72 @@
+#include "tests/tasks/nq/golden_windows.h"
+
+#include "tests/support/folders.h"
+#include "tests/tasks/golden_named.h"
+#include "tests/tasks/raw_records.h"
+
+namespace etc::test {
+
+namespace fs = std::filesystem;
+
+GoldenNqConfig::GoldenNqConfig(const GoldenFile& file, const std::string& name)
+    : name_(name), folder_(file.path().parent_path()) {
+  const Json config = parse_json(file.string_attribute(name, "config"), name);
+  vocab_ = resolve(config.at("vocab"));
+  lower_case_ = config.at("do_lower_case");
+  tokenizer_ = load_tokenizer();
+  Json settings = Json::object();
+  for (const prepare::Setting& setting : nq::prepare_settings()) {
+    settings[setting.key] = setting.default_value;
+    const auto given = config.find(setting.key);
+    if (given != config.end() && !given->is_null()) settings[setting.key] = *given;
+  }
+  settings["parity"] = "reference";
+  settings["special_ids"] = Json::object();
+  config_ = nq::read_prepare_config(settings, *tokenizer_, true);
+  // What we look up by piece must be what the reference used.
+  if (nq::json_of(config_.special_ids) != config.at("special_ids")) throw std::runtime_error(name + ": special ids");
+  records_ = parse_json(file.string_attribute(name, "records_read"), name);
+}
+
+std::unique_ptr<data::Tokenizer> GoldenNqConfig::load_tokenizer() const {
+  return data::load_tokenizer(vocab_, {.do_lower_case = lower_case_});
+}
+
+fs::path GoldenNqConfig::resolve(const std::string& file) const {
+  constexpr std::string_view kGolden = "golden/", kData = "data/";
+  if (file.starts_with(kGolden)) return folder_ / file.substr(kGolden.size());
+  return real_data_folder().value() / file.substr(kData.size());
+}
+
+GoldenNqConfig::Source GoldenNqConfig::load(const std::string& file, std::size_t index) const {
+  static std::map<fs::path, std::vector<data::JsonRecord>> cache;
+  const fs::path path = resolve(file);
+  auto& records = cache[path];
+  if (records.empty()) records = read_raw_records(path, data::RecordLayout::lines);
+  const data::JsonRecord& raw = records.at(index);
+  return {file, raw, raw.value.contains("document_text")};
+}
+
+nq::PrepareConfig GoldenNqConfig::config_for(const Source& source) const {
+  nq::PrepareConfig config = config_;
+  config.input_form = source.simplified ? nq::InputForm::simplified : nq::InputForm::original;
+  return config;
+}
+
+std::vector<data::Example> GoldenNqConfig::windows() const {
+  std::vector<data::Example> all;
+  for_each_record([&](const Source& source) {
+    const nq::PrepareConfig config = config_for(source);
+    prepare::FaultList faults;
+    const nq::Record record = read_record(source.raw, config, faults);
+    nq::Windows windows = cut_windows(record, tokenize(record, *tokenizer_, config), label_of(record, config), config);
+    for (data::Example& example : windows.examples) all.push_back(std::move(example));
+  });
+  return all;
+}
+
+std::vector<fs::path> golden_nq_feature_files() {
+  return real_data_folder() ? golden_named("nq_features", ".h5") : std::vector<fs::path>();
+}
+
+}  // namespace etc::test

@@ -1,0 +1,145 @@
+// Windows of real and of invented records against those of the published preparation.
+#include "tasks/nq/prepare.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/nq/golden_windows.h"
+#include "tests/tasks/padded.h"
+#include "tests/tasks/raw_records.h"
+
+using namespace etc;
+using namespace etc::nq;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+// Golden features of one configuration; read once, compared window by window.
+class GoldenWindows {
+ public:
+  GoldenWindows(const test::GoldenFile& file, const test::GoldenNqConfig& config) : config_(config.config()) {
+    for (const std::string& feature : file.groups(config.name())) {
+      if (feature == "derived" || feature == "window") continue;
+      features_[feature] = file.read_ragged<std::int64_t>(config.name() + "/" + feature);
+    }
+    const std::string window = config.name() + "/window/";
+    for (const char* name : {"record_index", "example_id", "window_index", "window_start"}) {
+      places_[name] = file.read<std::int64_t>(window + name).values;
+    }
+    sources_ = file.read_strings(window + "source_file");
+  }
+
+  std::size_t size() const { return sources_.size(); }
+  std::size_t compared() const { return compared_; }
+
+  void require_equal(std::size_t row, const test::GoldenNqConfig::Source& source, const data::Example& ours) {
+    REQUIRE(row < size());
+    REQUIRE(sources_[row] == source.file);
+    REQUIRE(places_["record_index"][row] == source.raw.index);
+    for (const char* name : {"window_index", "window_start"}) {
+      CAPTURE(name);
+      REQUIRE(places_[name][row] == std::get<std::int64_t>(ours.at(name)));
+    }
+    REQUIRE(places_["example_id"][row] == std::get<std::int64_t>(ours.at("unique_ids")));
+    for (const auto& [name, golden] : features_) {
+      CAPTURE(name);
+      if (name == "long_breakpoints") {
+        require_breakpoints(golden[row], list(ours, "token_ids"));
+      } else if (name == "global_breakpoints") {
+        require_breakpoints(golden[row], list(ours, "global_token_ids"));
+      } else if (config_.fixed_blocks && name == "global_type_id") {
+        continue;  // the reference's has another length; nobody reads it
+      } else if (const auto* scalar = std::get_if<std::int64_t>(&ours.at(name))) {
+        REQUIRE(golden[row] == Numbers{*scalar});
+      } else {
+        test::require_padded(golden[row], with_first_padding(name, golden[row].size(), list(ours, name)),
+                             padding(name, list(ours, name)));
+      }
+      ++compared_;
+    }
+  }
+
+ private:
+  static const Numbers& list(const data::Example& example, const std::string& name) {
+    return std::get<Numbers>(example.at(name));
+  }
+
+  static void require_breakpoints(const Numbers& golden, const Numbers& real) {
+    Numbers ours(real.size(), 0);
+    ours.back() = 1;
+    test::require_padded(golden, ours, std::int64_t{0});
+  }
+
+  // Fixed blocks number the first padding position, too (task-nq 2.7).
+  Numbers with_first_padding(const std::string& name, std::size_t length, Numbers ours) const {
+    if (config_.fixed_blocks && name == "sentence_ids" && ours.size() < length) {
+      ours.push_back(std::ssize(ours) / config_.fixed_block_size);
+    }
+    return ours;
+  }
+
+  std::int64_t padding(const std::string& name, const Numbers& ours) const {
+    if (name == "token_ids") return config_.special_ids.pad;
+    if (name == "sentence_ids") return config_.fixed_blocks ? 0 : ours.back();
+    return name == "candidate_ids" || name == "token_pos" || name == "global_candidate_ids" ? -1 : 0;
+  }
+
+  const PrepareConfig& config_;
+  std::map<std::string, std::vector<Numbers>> features_;
+  std::map<std::string, Numbers> places_;
+  std::vector<std::string> sources_;
+  std::size_t compared_ = 0;
+};
+
+// Of a record that the reference converts we refuse candidates without a token.
+bool stricter_than_reference(const prepare::FaultList& faults, const Record& record) {
+  const bool empty = std::any_of(record.candidates.begin(), record.candidates.end(),
+                                 [](const Candidate& c) { return c.start == c.end; });
+  return empty && std::all_of(faults.rows().begin(), faults.rows().end(), [](const data::Fault& row) {
+           return row.severity == "warn" || row.code == "candidate_range";
+         });
+}
+
+}  // namespace
+
+TEST_CASE("windows equal the published preparation's, feature by feature, in every configuration",
+          "[tasks][nq][golden]") {
+  const auto files = test::golden_nq_feature_files();
+  if (files.empty()) return test::skip("no golden Natural Questions features");
+  for (const fs::path& path : files) {
+    CAPTURE(path);
+    const test::GoldenFile file(path);
+    for (const std::string& name : file.groups()) {
+      CAPTURE(name);
+      const test::GoldenNqConfig group(file, name);
+      GoldenWindows golden(file, group);
+      const NqPreparation original(group.config_for({"", {}, false}), group.load_tokenizer());
+      const NqPreparation simplified(group.config_for({"", {}, true}), group.load_tokenizer());
+      std::size_t row = 0;
+      group.for_each_record([&](const test::GoldenNqConfig::Source& source) {
+        CAPTURE(source.file, source.raw.index);
+        const PrepareConfig config = group.config_for(source);
+        prepare::FaultList faults;
+        const Record record = read_record(source.raw, config, faults);
+        const Document document = tokenize(record, group.tokenizer(), config);
+        const Windows windows = cut_windows(record, document, label_of(record, config), config);
+        for (const data::Example& window : windows.examples) {
+          CAPTURE(row);
+          golden.require_equal(row++, source, window);
+        }
+        // The whole conversion says the same.
+        const prepare::Converted converted = (source.simplified ? simplified : original).convert(source.raw);
+        CAPTURE(test::fault_words(converted.faults));
+        if (converted.faults.rejected()) {
+          REQUIRE(stricter_than_reference(converted.faults, record));
+        } else {
+          REQUIRE(converted.examples.size() == windows.examples.size());
+          REQUIRE(converted.gold);
+        }
+      });
+      REQUIRE(row == golden.size());
+      std::printf("%s %s: %zu windows, %zu features equal\n", path.filename().c_str(), name.c_str(), row,
+                  golden.compared());
+    }
+  }
+}
