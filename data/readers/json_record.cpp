@@ -19,7 +19,7 @@ constexpr std::size_t kParserBytesToKeep = 16u << 20;
 // simdjson's value → ours, noting duplicate keys on the way.
 class ValueBuilder {
  public:
-  explicit ValueBuilder(std::vector<JsonNote>& notes) : notes_(notes) {}
+  ValueBuilder(std::vector<JsonNote>& notes, const UnreadMembers& unread) : notes_(notes), unread_(unread) {}
 
   Json build(dom::element element, int level = 0) {
     switch (element.type()) {
@@ -47,35 +47,65 @@ class ValueBuilder {
   Json build_object(dom::object object, int level) {
     Json result = Json::object();
     auto& members = result.get_ref<Json::object_t&>();
-    const std::size_t length = path_.size();
     for (const auto field : object) {
-      if (!path_.empty()) path_ += '.';
-      path_ += field.key;
-      const auto [member, fresh] = members.try_emplace(std::string(field.key));
-      if (!fresh) notes_.push_back({JsonNote::Kind::duplicate_key, path_});
-      member->second = build(field.value, level + 1);
-      path_.resize(length);
+      place_.push_back({field.key, 0});
+      if (!is_unread()) {
+        const auto [member, fresh] = members.try_emplace(std::string(field.key));
+        if (!fresh) notes_.push_back({JsonNote::Kind::duplicate_key, place_text()});
+        member->second = build(field.value, level + 1);
+      }
+      place_.pop_back();
     }
     return result;
   }
 
   Json build_array(dom::array array, int level) {
     Json result = Json::array();
-    const std::size_t length = path_.size();
+    auto& elements = result.get_ref<Json::array_t&>();
+    elements.reserve(array.size());
     for (const dom::element element : array) {
-      path_ += fmt::format("[{}]", result.size());
-      result.push_back(build(element, level + 1));
-      path_.resize(length);
+      place_.push_back({{}, elements.size()});
+      elements.push_back(build(element, level + 1));
+      place_.pop_back();
     }
     return result;
   }
 
+  // A member of the record, or of the objects of a list that is one.
+  bool is_unread() const {
+    const auto named = [&](const UnreadMembers::value_type& name) {
+      if (place_.size() == 1) return name.second.empty() && name.first == place_[0].key;
+      return place_.size() == 3 && name.second == place_[2].key && name.first == place_[0].key &&
+             place_[1].key.data() == nullptr;
+    };
+    return std::any_of(unread_.begin(), unread_.end(), named);
+  }
+
+  // "supports[2]", "annotations[0].kind"
+  std::string place_text() const {
+    std::string text;
+    for (const Step& step : place_) {
+      if (step.key.data() == nullptr) {
+        text += fmt::format("[{}]", step.index);
+      } else {
+        text += (text.empty() ? "" : ".") + std::string(step.key);
+      }
+    }
+    return text;
+  }
+
+  struct Step {
+    std::string_view key;   // without data: an element of an array
+    std::size_t index = 0;  // of the element
+  };
+
   std::vector<JsonNote>& notes_;
-  std::string path_;
+  const UnreadMembers& unread_;
+  std::vector<Step> place_;  // of the value being built
 };
 
 // Parses into `record`; false when simdjson refuses the text.
-bool parse(std::string& text, std::int64_t depth, JsonRecord& record) {
+bool parse(std::string& text, std::int64_t depth, const UnreadMembers& unread, JsonRecord& record) {
   static thread_local std::unique_ptr<dom::parser> parser;
   if (parser == nullptr) parser = std::make_unique<dom::parser>();
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
@@ -86,7 +116,7 @@ bool parse(std::string& text, std::int64_t depth, JsonRecord& record) {
   valid = valid && !parser->parse(text.data(), text.size(), false).get(root);
   if (valid) {
     record.notes.clear();
-    record.value = ValueBuilder(record.notes).build(root);
+    record.value = ValueBuilder(record.notes, unread).build(root);
   }
   if (parser->capacity() > kParserBytesToKeep) parser.reset();
   return valid;
@@ -189,24 +219,25 @@ void note_differences(const Json& a, const Json& b, const std::string& path, std
 
 // simdjson takes an unpaired surrogate for a broken string. Such a text is parsed twice, with two different characters
 // in place of each: where the two values differ, the surrogates were.
-bool parse_with_unpaired_surrogates(std::string& text, std::int64_t depth, JsonRecord& record) {
+bool parse_with_unpaired_surrogates(std::string& text, std::int64_t depth, const UnreadMembers& unread,
+                                    JsonRecord& record) {
   std::string other_text = text;
   if (replace_unpaired_surrogates(text, 'd') == 0) return false;
   replace_unpaired_surrogates(other_text, 'c');
   JsonRecord other;
-  if (!parse(text, depth, record) || !parse(other_text, depth, other)) return false;
+  if (!parse(text, depth, unread, record) || !parse(other_text, depth, unread, other)) return false;
   note_differences(record.value, other.value, "", record.notes);
   return true;
 }
 
 }  // namespace
 
-JsonRecord parse_record(RecordSlice& slice) {
+JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread) {
   JsonRecord record;
   record.index = slice.index;
   record.begin = slice.begin;
   const bool whole = slice.cut_short.empty();
-  if (whole && parse(slice.text, slice.depth, record)) return record;
+  if (whole && parse(slice.text, slice.depth, unread, record)) return record;
 
   TextPosition where = slice.begin;
   if (const auto offset = invalid_utf8(slice.text)) {
@@ -216,7 +247,7 @@ JsonRecord parse_record(RecordSlice& slice) {
       throw InputFault("utf8_invalid", where, "not well-formed UTF-8");
     }
   }
-  if (whole && parse_with_unpaired_surrogates(slice.text, slice.depth, record)) return record;
+  if (whole && parse_with_unpaired_surrogates(slice.text, slice.depth, unread, record)) return record;
 
   GrammarCheck check;
   Json::sax_parse(slice.text, &check);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/readers/record_slicer.h"
@@ -30,9 +31,13 @@ struct JsonRecord {
 
 inline constexpr int kMaxDepth = 64;
 
-// Parses a slice; every key of every object (down to kMaxDepth) is visited. Throws InputFault with the place of the
-// fault when the text is not UTF-8 or not JSON; NaN and Infinity are not JSON. Thread-safe.
-// Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
-JsonRecord parse_record(RecordSlice& slice);
+// Members that a task never reads, so that they need not be built: of the record ("document_html", ""), or of the
+// objects of a list that is a member of the record ("document_tokens", "start_byte").
+using UnreadMembers = std::vector<std::pair<std::string, std::string>>;
+
+// Parses a slice; every key of every object (down to kMaxDepth) is visited. The value has no unread members. Throws
+// InputFault with the place of the fault when the text is not UTF-8 or not JSON; NaN and Infinity are not JSON.
+// Thread-safe. Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
+JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread = {});
 
 }  // namespace etc::data

@@ -43,6 +43,14 @@ const data::Schema& NqPreparation::schema() const {
   return nq::schema(config_.fixed_blocks);
 }
 
+// Most of a record's bytes.
+data::UnreadMembers NqPreparation::unread_members() const {
+  return {{"document_html", ""},
+          {"question_tokens", ""},
+          {"document_tokens", "start_byte"},
+          {"document_tokens", "end_byte"}};
+}
+
 Json NqPreparation::preprocess_config() const {
   const GlobalTypes& types = config_.global_types;
   return {{"seq_len", config_.seq_len},

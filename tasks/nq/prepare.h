@@ -20,6 +20,7 @@ class NqPreparation : public prepare::Preparation {
   const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
+  data::UnreadMembers unread_members() const override;
   const char* out_of_range_code(const std::string& field) const override {
     return field == "example_id" ? "id_range" : "wrong_type";
   }

@@ -51,11 +51,11 @@ bool unreadable(const Preparation& preparation, const data::JsonRecord& record, 
   return true;
 }
 
-void convert(const Preparation& preparation, WindowRecord& record) {
+void convert(const Preparation& preparation, const data::UnreadMembers& unread, WindowRecord& record) {
   record.result.index = record.slice.index;
   record.result.begin = record.slice.begin;
   try {
-    const data::JsonRecord parsed = data::parse_record(record.slice);
+    const data::JsonRecord parsed = data::parse_record(record.slice, unread);
     std::string().swap(record.slice.text);  // a large record is not kept twice while it is converted
     FaultList& faults = record.result.converted.faults;
     if (!unreadable(preparation, parsed, faults)) record.result.converted = preparation.convert(parsed);
@@ -77,6 +77,7 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
                        const PassCallbacks& callbacks) {
   data::ByteStream stream(path);
   data::RecordSlicer slicer(stream, preparation.layout());
+  const data::UnreadMembers unread = preparation.unread_members();
   PassEnd end;
   const auto deliver = [&](Window& window) {
     for (WindowRecord& record : window.records) {
@@ -99,7 +100,7 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
     // Task 0 delivers the window before and reads the one behind while the others convert this one.
     const auto tasks = static_cast<std::int64_t>(current.records.size()) + 1;
     parallel_for(tasks, [&](std::int64_t task) {
-      if (task > 0) return convert(preparation, current.records[static_cast<std::size_t>(task - 1)]);
+      if (task > 0) return convert(preparation, unread, current.records[static_cast<std::size_t>(task - 1)]);
       deliver(done);
       if (!end.fault && !current.end_fault) next = read_window(slicer);
     });

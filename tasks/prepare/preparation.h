@@ -58,6 +58,9 @@ class Preparation {
   virtual const std::string& vocab_sha256() const = 0;
   virtual Json preprocess_config() const = 0;  // all settings that the examples depend on (task-wikihop 8.4)
 
+  // Members of a record that convert() does not look at.
+  virtual data::UnreadMembers unread_members() const { return {}; }
+
   // The code of the fault that a number of this member of a record is beyond 64 bits.
   virtual const char* out_of_range_code(const std::string& /*field*/) const { return "wrong_type"; }
 

@@ -76,6 +76,14 @@ TEST_CASE("half surrogate pairs are noted with their field and read as U+FFFD", 
   REQUIRE(fields == std::vector<std::string>{"a", "b[0]", "d\uFFFD"});
 }
 
+TEST_CASE("members that nobody reads are not built", "[readers]") {
+  RecordSlice slice;
+  slice.text = R"({"a": 1, "b": [{"a": 2, "c": 3}, {"c": 4}], "c": {"c": [5]}, "a": 6, "d": [["c"], {"c": 7}]})";
+  const JsonRecord record = parse_record(slice, {{"a", ""}, {"b", "c"}, {"d", "e"}});
+  REQUIRE(record.value == Json::parse(R"({"b": [{"a": 2}, {}], "c": {"c": [5]}, "d": [["c"], {"c": 7}]})"));
+  REQUIRE(record.notes.empty());
+}
+
 TEST_CASE("a number out of range makes the record unreadable, not the file", "[readers]") {
   for (const char* text : {R"({"a": 123456789012345678901234567890})", R"({"b": [{"c": 1}], "a": [-1e999], "d": 1})",
                            R"({"b": 1.5, "a": {"b": 9223372036854775807, "c": -9223372036854775809}, "d": 1})"}) {
