@@ -231,7 +231,7 @@ TEST_CASE("duplicate keys, halves of surrogate pairs and numbers out of range ar
   const auto pair = converted(R"({"id": "WH_dev_1", "query": "country \ud83d\ude00 oslo", )" + rest);
   CHECK(test::fault_words(pair.faults).empty());
   const Prepared large(test::array_of({R"({"id": "WH_dev_1", "n": 1e999, "query": "country oslo", )" + rest}));
-  CHECK(large.rows() == Words{"0  reject wrong_type "});
+  CHECK(large.rows() == Words{"0  reject wrong_type n"});
 }
 
 TEST_CASE("unknown keys and unusual ids are counted, not reported", "[wikihop]") {
