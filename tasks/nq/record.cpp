@@ -53,6 +53,8 @@ class RecordReader {
     } else {
       read_tokens();
     }
+    // Candidates and answers are numbers of tokens: without all tokens nothing can be said of them.
+    if (!tokens_read_) return std::move(record_);
     read_candidates();
     read_annotations();
     return std::move(record_);
@@ -177,6 +179,7 @@ class RecordReader {
   }
 
   void check_token_count() {
+    tokens_read_ = true;
     if (std::ssize(record_.tokens) <= kMostTokens) return;
     faults_.reject(simplified() ? "document_text" : "document_tokens", "document_too_long",
                    fmt::format("more than {} tokens", kMostTokens));
@@ -356,6 +359,7 @@ class RecordReader {
   text::RecordFields fields_;
   const PrepareConfig& config_;
   prepare::FaultList& faults_;
+  bool tokens_read_ = false;
   std::size_t inconsistent_ = 0;  // spans that contradict themselves so far
   Record record_;
 };

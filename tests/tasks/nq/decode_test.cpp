@@ -134,24 +134,22 @@ TEST_CASE("decoded predictions equal the published decoder's, in every setting",
           documents.add(ids[row][0], {token_pos[row], logits.values.data() + static_cast<std::int64_t>(i) * 4 * L, 1, L,
                                       types.data() + i * kAnswerTypes});
         }
-        if (!expected.contains("predictions")) {
-          REQUIRE(expected.at("error") == "empty list");
-          const auto& all = documents.decoders();
-          REQUIRE(std::any_of(all.begin(), all.end(), [](const auto& d) { return !d.decode().found; }));
-          ++stops;
-          continue;
-        }
         const Json& predictions = expected.at("predictions");
         REQUIRE(predictions.size() == documents.decoders().size());
         for (std::size_t d = 0; d < predictions.size(); ++d) {
           const DecodedDocument document = documents.decoders()[d].decode();
+          if (predictions[d].contains("error")) {  // the reference stops on this document
+            REQUIRE_FALSE(document.found);
+            ++stops;
+            continue;
+          }
           REQUIRE(document.found);
           REQUIRE(Json::parse(prediction_line(document, options)) == predictions[d]);
           ++documents_compared;
         }
       }
-      std::printf("%s %s: %zu settings, %zu documents equal, %zu settings stop\n", path.filename().c_str(),
-                  name.c_str(), golden.size(), documents_compared, stops);
+      std::printf("%s %s: %zu settings, %zu documents equal, %zu without a list to choose from\n",
+                  path.filename().c_str(), name.c_str(), golden.size(), documents_compared, stops);
     }
   }
 }
