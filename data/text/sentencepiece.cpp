@@ -2,8 +2,11 @@
 
 #include <sentencepiece_processor.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "data/probe.h"
 #include "data/text/sentencepiece_check.h"
@@ -35,8 +38,8 @@ bool ends_in_digit_comma(std::string_view piece) {
 
 class SentencePiece : public Tokenizer {
  public:
-  SentencePiece(std::string_view bytes, std::string where, bool strip_comma_prefix)
-      : where_(std::move(where)), strip_comma_prefix_(strip_comma_prefix) {
+  SentencePiece(std::string_view bytes, std::string where, const TokenizerOptions& options)
+      : where_(std::move(where)), strip_comma_prefix_(options.strip_comma_prefix) {
     const auto status = model_.LoadFromSerializedProto(bytes);
     if (!status.ok()) fail(where_, "not a usable SentencePiece model: {}", status.error_message());
     unknown_ = model_.unk_id();
@@ -50,6 +53,7 @@ class SentencePiece : public Tokenizer {
              model_.GetScore(id));
       }
     }
+    if (options.whole_user_pieces) choose_placeholders(user_defined_pieces(bytes, where_));
     vocab_sha256_ = sha256_hex(bytes);
   }
 
@@ -81,17 +85,96 @@ class SentencePiece : public Tokenizer {
   bool lower_case() const override { return false; }
 
  private:
+  // A user-defined piece and the character that stands for it while the library encodes.
+  struct Hidden {
+    std::string piece, placeholder;
+  };
+  static constexpr char32_t kFirstPlaceholder = U'\U00100000';  // supplementary private use area B
+
+  // User-defined pieces are never cut nor joined with their neighbours. Releases of the library differ in that: 0.1.97
+  // makes "▁[ C LS ]" of a text's "[CLS]", 0.2.3 "▁ [CLS]". So each is hidden behind a character that no model knows
+  // (private use), which every release leaves alone.
+  void choose_placeholders(std::vector<std::string> pieces) {
+    for (std::int32_t id = 0; id < vocab_size(); ++id) {
+      if (model_.IsByte(id)) return;  // such a model spells unknown characters as bytes
+    }
+    constexpr std::size_t kMost = 4096;
+    if (pieces.size() > kMost) return;
+    for (std::string& piece : pieces) {
+      std::string placeholder;
+      append_utf8(placeholder, kFirstPlaceholder + static_cast<char32_t>(hidden_.size()));
+      may_begin_[static_cast<unsigned char>(piece.front())] = true;
+      hidden_.push_back({std::move(piece), std::move(placeholder)});
+    }
+    // The longest match first.
+    std::stable_sort(hidden_.begin(), hidden_.end(),
+                     [](const Hidden& a, const Hidden& b) { return a.piece.size() > b.piece.size(); });
+  }
+
+  static bool is_placeholder(char32_t c) { return c >= kFirstPlaceholder && c <= U'\U0010FFFF'; }
+
+  // The longest user-defined piece that `text` begins with, or null.
+  const Hidden* hidden_at(std::string_view text) const {
+    if (!may_begin_[static_cast<unsigned char>(text.front())]) return nullptr;
+    const auto found = std::find_if(hidden_.begin(), hidden_.end(),
+                                    [&](const Hidden& hidden) { return text.starts_with(hidden.piece); });
+    return found == hidden_.end() ? nullptr : &*found;
+  }
+
+  // The text with placeholders for user-defined pieces; unchanged when there are none, or when it holds characters of
+  // their range itself.
+  std::string hide_pieces(std::string_view utf8) const {
+    std::string text;
+    for (std::size_t at = 0; at < utf8.size();) {
+      if (const Hidden* found = hidden_at(utf8.substr(at))) {
+        text += found->placeholder;
+        at += found->piece.size();
+        continue;
+      }
+      const std::size_t begin = at;
+      if (is_placeholder(next_code_point(utf8, at))) return std::string(utf8);
+      text += utf8.substr(begin, at - begin);
+    }
+    return text;
+  }
+
+  // Calls emit(piece, id) for a piece the library does not know: its placeholders, and what stands between them.
+  template <typename Emit>
+  void for_each_hidden(std::string_view piece, Emit&& emit) const {
+    std::size_t begin = 0;
+    const auto rest = [&](std::size_t end) {
+      const std::string_view text = piece.substr(begin, end - begin);
+      if (!text.empty()) emit(text, model_.PieceToId(text));
+    };
+    for (std::size_t at = 0; at < piece.size();) {
+      const std::size_t character = at;
+      if (!is_placeholder(next_code_point(piece, at))) continue;
+      const auto hidden = std::find_if(hidden_.begin(), hidden_.end(), [&](const Hidden& h) {
+        return h.placeholder == piece.substr(character, at - character);
+      });
+      if (hidden == hidden_.end()) continue;
+      rest(character);
+      emit(std::string_view(hidden->piece), model_.PieceToId(hidden->piece));
+      begin = at;
+    }
+    rest(piece.size());
+  }
+
   // Calls emit(piece, id) for the model's own pieces of a text.
   template <typename Emit>
   void for_each_model_piece(std::string_view utf8, Emit&& emit) const {
     sentencepiece::ImmutableSentencePieceText encoded;
-    const auto status = model_.Encode(utf8, encoded.mutable_proto());
+    const auto status = model_.Encode(hidden_.empty() ? std::string(utf8) : hide_pieces(utf8), encoded.mutable_proto());
     if (!status.ok()) fail(where_, "the SentencePiece library cannot encode a text: {}", status.error_message());
     for (int i = 0; i < static_cast<int>(encoded.pieces_size()); ++i) {
       const auto piece = encoded.pieces(i);
       // Like the reference, which looks every piece up again: unknown text that spells a reserved piece gets its id.
       const auto id = static_cast<std::int32_t>(piece.id());
-      emit(std::string_view(piece.piece()), id == unknown_ ? model_.PieceToId(piece.piece()) : id);
+      if (id == unknown_) {
+        for_each_hidden(piece.piece(), emit);
+      } else {
+        emit(std::string_view(piece.piece()), id);
+      }
     }
   }
 
@@ -120,6 +203,8 @@ class SentencePiece : public Tokenizer {
     });
   }
 
+  std::vector<Hidden> hidden_;
+  std::array<bool, 256> may_begin_{};  // first bytes of user-defined pieces
   std::string where_;
   bool strip_comma_prefix_;
   std::int32_t unknown_ = 0;
@@ -128,17 +213,16 @@ class SentencePiece : public Tokenizer {
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& path, bool strip_comma_prefix) {
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& path, const TokenizerOptions& options) {
   const std::string bytes = read_file(path, kLargestModel);
   const std::string where = path.string();
   if (bytes.empty()) fail(where, "the SentencePiece model is empty");
   check_sentencepiece_bytes(bytes, where);
   run_probe("SentencePiece model", path, [&] {
     // A few kinds of text, so that a model that loads but cannot encode is found here.
-    SentencePiece(bytes, where, strip_comma_prefix)
-        .encode("The model’s first words, in 2018, 1,000 \u4e2d\u00b2, \u2581 <s>");
+    SentencePiece(bytes, where, options).encode("The model’s first words, in 2018, 1,000 \u4e2d\u00b2, \u2581 <s>");
   });
-  return std::make_unique<SentencePiece>(bytes, where, strip_comma_prefix);
+  return std::make_unique<SentencePiece>(bytes, where, options);
 }
 
 DetokenizedText detokenize(const std::vector<std::string>& pieces) {

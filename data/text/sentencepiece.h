@@ -12,7 +12,7 @@ namespace etc::data {
 
 // Errors, all naming the file: missing, empty, no SentencePiece model, damaged in a way that makes the library fail,
 // crash or hang (it is opened by a probe first, data/probe.h), a piece that is not UTF-8.
-std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& model, bool strip_comma_prefix);
+std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& model, const TokenizerOptions& options);
 
 // The text that pieces stand for, and which piece each of its characters comes from (task-hotpotqa 2.3).
 struct DetokenizedText {

@@ -21,14 +21,17 @@ class Fields {
  public:
   Fields(std::string_view bytes, const std::string& where) : rest_(bytes), where_(where) {}
 
-  // Calls visit(number, bytes) for every length-delimited field.
-  void for_each(const std::function<void(std::uint64_t, std::string_view)>& visit) {
+  // Calls visit(number, bytes) for every length-delimited field, and number(number, value) for every varint.
+  void for_each(const std::function<void(std::uint64_t, std::string_view)>& visit,
+                const std::function<void(std::uint64_t, std::uint64_t)>& number = {}) {
     while (!rest_.empty()) {
       const std::uint64_t key = take_varint();
       switch (key & 7) {
-        case 0:
-          take_varint();
+        case 0: {
+          const std::uint64_t value = take_varint();
+          if (number) number(key >> 3, value);
           break;
+        }
         case 1:
           take(8);
           break;
@@ -148,6 +151,26 @@ void check_sentencepiece_bytes(std::string_view model, const std::string& where)
       if (inner == kCharacterMap && !map.empty()) CharacterMap(map, where).check();
     });
   });
+}
+
+std::vector<std::string> user_defined_pieces(std::string_view model, const std::string& where) {
+  constexpr std::uint64_t kPieces = 1, kPiece = 1, kType = 3, kUserDefined = 4;
+  std::vector<std::string> pieces;
+  Fields(model, where).for_each([&](std::uint64_t number, std::string_view message) {
+    if (number != kPieces) return;
+    std::string_view text;
+    std::uint64_t type = 0;
+    Fields(message, where)
+        .for_each(
+            [&](std::uint64_t inner, std::string_view bytes) {
+              if (inner == kPiece) text = bytes;
+            },
+            [&](std::uint64_t inner, std::uint64_t value) {
+              if (inner == kType) type = value;
+            });
+    if (type == kUserDefined && !text.empty()) pieces.emplace_back(text);
+  });
+  return pieces;
 }
 
 }  // namespace etc::data

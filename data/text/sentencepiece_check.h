@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace etc::data {
 
@@ -14,5 +15,8 @@ namespace etc::data {
 // lies outside the map, a replacement is not UTF-8 or longer than 1 KiB, or more than 32 rules are prefixes of each
 // other (the library's fixed array). Cost: one pass over the reachable nodes, milliseconds.
 void check_sentencepiece_bytes(std::string_view model, const std::string& where);
+
+// The pieces of type USER_DEFINED ("[CLS]", say), in the file's order. Throws Error as above.
+std::vector<std::string> user_defined_pieces(std::string_view model, const std::string& where);
 
 }  // namespace etc::data

@@ -50,6 +50,9 @@ class Tokenizer {
 struct TokenizerOptions {
   bool do_lower_case = true;        // WordPiece only
   bool strip_comma_prefix = false;  // SentencePiece: drop the spurious "▁" of the digit-comma rule (etc-core 11.2)
+  // SentencePiece: text that spells a user-defined piece ("[CLS]") is that piece, as the library does it since 0.2.3;
+  // false leaves it to the library, and older releases cut it up.
+  bool whole_user_pieces = false;
 };
 
 // Loads a vocabulary by its name: "*.model" is SentencePiece, anything else WordPiece (one token per line). Throws

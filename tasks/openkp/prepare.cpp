@@ -183,7 +183,8 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
 
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
-  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case")});
+  auto tokenizer = data::load_tokenizer(
+      vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case"), .whole_user_pieces = true});
   text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
   return std::make_unique<OpenkpPreparation>(read_prepare_config(settings, labels_required), std::move(tokenizer));
 }

@@ -163,3 +163,26 @@ TEST_CASE("one SentencePiece tokenizer serves several threads", "[data][text]") 
   for (auto& thread : threads) thread.join();
   REQUIRE(wrong == std::vector<int>(4, 0));
 }
+
+TEST_CASE("user-defined pieces stay whole on request, wherever they stand", "[text]") {
+  const std::string model = test::sentencepiece_model({{"<unk>", 0, PieceType::unknown},
+                                                       {"\u2581", -1},
+                                                       {"a", -2},
+                                                       {"b", -2},
+                                                       {"[", -1},
+                                                       {"]", -1},
+                                                       {"\u2581[", -1},
+                                                       {"[a]", 0, PieceType::user_defined},
+                                                       {"[a]]", 0, PieceType::user_defined}});
+  const auto whole = load(model, {.whole_user_pieces = true});
+  const auto pieces = [&](const std::string& text) { return whole->encode(text).pieces; };
+  CHECK(pieces("b [a] b") == Words{"\u2581", "b", "\u2581", "[a]", "\u2581", "b"});
+  CHECK(pieces("b[a]b") == Words{"\u2581", "b", "[a]", "b"});
+  CHECK(pieces("[a]") == Words{"\u2581", "[a]"});
+  CHECK(pieces("[a][a]]b") == Words{"\u2581", "[a]", "[a]]", "b"});
+  CHECK(pieces("\u4e2d[a]\u4e2d\u6587") == Words{"\u2581", "\u4e2d", "[a]", "\u4e2d\u6587"});
+  CHECK(whole->encode("[a]b").ids == std::vector<std::int32_t>{1, 7, 3});
+  CHECK(whole->encode_ids("[a][a]]") == std::vector<std::int32_t>{1, 7, 8});
+  // A text with characters of the placeholders' range is left to the library.
+  CHECK(!pieces("[a] \U00100005").empty());
+}

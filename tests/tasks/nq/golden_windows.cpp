@@ -29,7 +29,7 @@ GoldenNqConfig::GoldenNqConfig(const GoldenFile& file, const std::string& name)
 }
 
 std::unique_ptr<data::Tokenizer> GoldenNqConfig::load_tokenizer() const {
-  return data::load_tokenizer(vocab_, {.do_lower_case = lower_case_});
+  return data::load_tokenizer(vocab_, {.do_lower_case = lower_case_, .whole_user_pieces = true});
 }
 
 fs::path GoldenNqConfig::resolve(const std::string& file) const {
