@@ -201,8 +201,7 @@ bool is_shared_key_bias(const std::string& name, bool share_kv, bool share_qkv) 
 }
 
 void GradientDifference::compare(const std::map<std::string, std::vector<double>>& expected,
-                                 const std::map<std::string, std::vector<float>>& actual, const std::string& place,
-                                 bool share_kv, bool share_qkv) {
+                                 const std::map<std::string, std::vector<float>>& actual, const std::string& place) {
   double largest = 0;
   for (const auto& [name, values] : expected) {
     for (const double x : values) largest = std::max(largest, std::abs(x));
@@ -216,7 +215,6 @@ void GradientDifference::compare(const std::map<std::string, std::vector<double>
     REQUIRE(actual.count(name) == 1);
     double own = 0.01 * largest;
     for (const double x : values) own = std::max(own, std::abs(x));
-    Worst& worst = is_shared_key_bias(name, share_kv, share_qkv) ? shared_key_biases : ordinary;
     worst.compare(place + name, values, actual.at(name).data(), own);
   }
 }
