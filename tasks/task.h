@@ -1,7 +1,7 @@
 // What a task is to the trainer, the evaluator and the predictor: features in, labels, head, loss, metrics, decoding.
 //
-// The walk of one micro-batch: examples → feed() → encoder → head() → loss() while training, Predictions::add() while
-// evaluating. The trainer knows nothing else of a task. tasks/README.md shows how to add one.
+// The walk of one micro-batch: examples → feed() → add_to_embeddings() → encoder → head() → loss() while training,
+// Predictions::add() while evaluating. The trainer knows nothing else of a task. tasks/README.md shows how to add one.
 #pragma once
 
 #include <filesystem>
@@ -66,7 +66,10 @@ class Task {
   // Adds the head's parameters under their checkpoint names; call once, before head().
   virtual void add_parameters(ParameterSet& parameters) = 0;
 
-  virtual HeadOutput head(Tape& tape, const EtcOutput& states, const EtcInput& input,
+  // Puts what the task adds to the token embeddings, functions of its own parameters, into the input.
+  virtual void add_to_embeddings(Tape& /*tape*/, Examples /*examples*/, EtcInput& /*input*/) const {}
+
+  virtual HeadOutput head(Tape& tape, Examples examples, const EtcOutput& states, const EtcInput& input,
                           const ForwardOptions& options) const = 0;
 
   // The losses' terms, and how much one example adds to the denominator of each. The trainer sums the counts over the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/autograd/recording.h"
 #include "etc_core/base/error.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/embedding.h"
@@ -10,50 +11,22 @@
 
 namespace etc {
 
-namespace {
+using namespace recording;
 
-using Slot = std::shared_ptr<Gradient>;
+namespace {
 
 // Rows of a feed-forward layer computed at a time in inference: the [rows, F] block between its two products stays in
 // the caches, and rows do not depend on one another.
 constexpr std::int64_t kFeedForwardRows = 512;
 
-// Wraps an operator's result, checked on a checked tape.
-Var made(const Tape& tape, const std::string& name, Tensor y) {
-  if (tape.checked()) check_finite(name, "output", y);
-  return Var(std::move(y), tape.recording());
-}
-
-// Records a closure that runs only if a gradient reached y, with that gradient.
-void record(Tape& tape, const std::string& name, const Var& y, std::function<void(Tensor dy)> backward) {
-  const bool checked = tape.checked();
-  tape.record([slot = y.gradient(), checked, name = checked ? name : std::string(), backward = std::move(backward)] {
-    if (!slot->defined()) return;
-    Tensor dy = slot->take();
-    if (checked) check_finite(name, "gradient of output", dy);
-    backward(std::move(dy));
-  });
-}
-
 std::string dense_name(const Dense& dense) {
   return "linear " + dense.parts.front().kernel->name;
-}
-
-const float* data_of(const Parameter* parameter) {
-  if (parameter == nullptr) return nullptr;
-  if (!parameter->value) fail("autograd", "{} has no value yet (initialize or load the parameters)", parameter->name);
-  return parameter->value.data();
 }
 
 // The kernel's two sizes as (in, out), whatever its layout.
 std::pair<std::int64_t, std::int64_t> in_out(const Dense::Part& part, ops::WeightLayout layout) {
   const std::vector<std::int64_t>& shape = part.kernel->shape;
   return layout == ops::WeightLayout::in_out ? std::pair(shape[0], shape[1]) : std::pair(shape[1], shape[0]);
-}
-
-void check_matrix(const char* where, const Var& x, std::int64_t cols) {
-  if (x.value().rank() == 2 && x.value().cols() == cols) return;
-  fail(where, "x: expected [M, {}], got {}", cols, x.value().shape_text());
 }
 
 void check_equal_shapes(const char* where, const Var& x, const Var& branch) {
@@ -115,14 +88,6 @@ void run_dense_backward(const Dense& dense, const float* x, std::int64_t rows, D
     add_to_dx = true;
   }
 }
-
-// Where an operator writes or adds its input's gradient; null when nobody needs it.
-struct InputGradient {
-  explicit InputGradient(const Slot& slot)
-      : add(slot->needed() && slot->defined()), data(slot->needed() ? slot->storage().data() : nullptr) {}
-  bool add;
-  float* data;
-};
 
 }  // namespace
 
@@ -391,7 +356,7 @@ Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows) {
 }
 
 Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
-              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Tensor& adder) {
+              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Var& adder) {
   const std::int64_t count = rows->offsets.back();
   Tensor e = tape.empty({count, width});
   ops::EmbeddingForward args;
@@ -401,7 +366,7 @@ Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::in
   args.tokens = term(tokens, count, width);
   args.segments = term(segments, count, width);
   args.positions = term(positions, count, width);
-  args.adder = adder.data();
+  args.adder = adder.defined() ? adder.value().data() : nullptr;
   args.e = e.data();
   args.examples = static_cast<std::int64_t>(rows->offsets.size()) - 1;
   args.offsets = rows->offsets.data();
@@ -409,7 +374,8 @@ Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::in
   Var result = made(tape, "embedding", std::move(e));
   if (!tape.recording()) return result;
   record(tape, "embedding", result,
-         [tokens, segments, positions, base_slot = base.defined() ? base.gradient() : nullptr](Tensor de) {
+         [tokens, segments, positions, base_slot = base.defined() ? base.gradient() : nullptr,
+          adder_slot = adder.defined() ? adder.gradient() : nullptr](Tensor de) {
            for (const Lookup* lookup : {&tokens, &segments, &positions}) {
              if (lookup->table == nullptr) continue;
              ops::EmbeddingBackward back;
@@ -421,7 +387,10 @@ Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::in
              back.dtable = lookup->table->gradient().data();
              ops::embedding_backward(de.device(), back);
            }
-           if (base_slot != nullptr && base_slot->needed()) base_slot->add(de);
+           const bool to_base = base_slot != nullptr && base_slot->needed();
+           // A gradient handed over may be changed in place, so two variables never get the same memory.
+           if (adder_slot != nullptr && adder_slot->needed()) adder_slot->add(to_base ? de.clone() : de);
+           if (to_base) base_slot->add(de);
          });
   return result;
 }

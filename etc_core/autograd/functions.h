@@ -91,10 +91,10 @@ struct Lookup {
 };
 
 // e = base + tokens + segments + positions + adder (etc-core 3; rules for ids out of range: ops/embedding.h).
-//   base   [M, H] variable, undefined: absent;   adder   [M, H] tensor without gradient, undefined: absent
+//   base, adder   [M, H], undefined: absent
 // Saves the ids.
 Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
-              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Tensor& adder);
+              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Var& adder);
 
 // Which run of a checkpointed stretch a function is called for.
 enum class Pass { forward, recompute };

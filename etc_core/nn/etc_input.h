@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "etc_core/tensor/tensor.h"
+#include "etc_core/autograd/tape.h"
 #include "sparse/labels/labels.h"
 
 namespace etc {
@@ -20,8 +20,8 @@ struct EtcInput {
   std::vector<std::int32_t> global_segment_ids;   // [U]; empty: all 0
   std::vector<std::int32_t> position_ids;         // [T]; empty: 0 … L-1 of each example
   std::vector<std::int32_t> global_position_ids;  // [U]; empty: 0 … G-1 of each example
-  Tensor long_embedding_adder;                    // [T, H]; undefined: none
-  Tensor global_embedding_adder;                  // [U, H]; undefined: none
+  Var long_embedding_adder;                       // [T, H]; undefined: none
+  Var global_embedding_adder;                     // [U, H]; undefined: none
 
   sparse::AttentionLabels labels;
 

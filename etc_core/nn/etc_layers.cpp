@@ -90,12 +90,12 @@ Var EtcEmbedding::side(Tape& tape, const EtcInput& input, const ForwardContext& 
     positions.ids = std::make_shared<const std::vector<std::int32_t>>(given.empty() ? counted(rows->offsets) : given);
     positions.name = global ? "global_position_ids" : "position_ids";
   }
-  const Tensor& adder = global ? input.global_embedding_adder : input.long_embedding_adder;
+  const Var& adder = global ? input.global_embedding_adder : input.long_embedding_adder;
   Var e;
   if (projection_.parts.empty()) {
     e = embedding(tape, rows, hidden_, Var(), tokens, segments, positions, adder);
   } else {
-    const Var narrow = embedding(tape, rows, tokens_->shape[1], Var(), tokens, Lookup(), Lookup(), Tensor());
+    const Var narrow = embedding(tape, rows, tokens_->shape[1], Var(), tokens, Lookup(), Lookup(), Var());
     const Var base = linear(tape, narrow, context.dense(projection_));
     e = embedding(tape, rows, hidden_, base, Lookup(), segments, positions, adder);
   }

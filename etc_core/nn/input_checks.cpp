@@ -28,9 +28,11 @@ void check_count(const char* name, std::size_t got, std::int64_t expected, const
   fail(kWhere, "{}: expected [{}={}], got [{}]", name, letter, expected, got);
 }
 
-void check_adder(const char* name, const Tensor& adder, const char* letter, std::int64_t rows, std::int64_t hidden) {
-  if (!adder || (adder.rank() == 2 && adder.dim(0) == rows && adder.dim(1) == hidden)) return;
-  fail(kWhere, "{}: expected {}, got {}", name, shape_text({{letter, rows}, {"H", hidden}}), adder.shape_text());
+void check_adder(const char* name, const Var& adder, const char* letter, std::int64_t rows, std::int64_t hidden) {
+  if (!adder.defined()) return;
+  const Tensor& value = adder.value();
+  if (value.rank() == 2 && value.dim(0) == rows && value.dim(1) == hidden) return;
+  fail(kWhere, "{}: expected {}, got {}", name, shape_text({{letter, rows}, {"H", hidden}}), value.shape_text());
 }
 
 void check_lengths(const char* side, const std::vector<std::int64_t>& offsets, std::int64_t limit) {

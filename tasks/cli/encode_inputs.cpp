@@ -95,12 +95,12 @@ EtcInput EncodeInputs::example(std::int64_t b) const {
   input.global_segment_ids = integers("global_segment_ids");
   input.position_ids = integers("position_ids");
   input.global_position_ids = integers("global_position_ids");
-  const auto adder = [&](const char* name, std::int64_t rows) -> Tensor {
+  const auto adder = [&](const char* name, std::int64_t rows) -> Var {
     const data::NumericArray* array = find(name);
     if (array == nullptr) return {};
     const std::int64_t size = rows * config_.hidden_size;
-    return Tensor::from({array->floats.begin() + b * size, array->floats.begin() + (b + 1) * size},
-                        {rows, config_.hidden_size}, Purpose::activations);
+    return Var(Tensor::from({array->floats.begin() + b * size, array->floats.begin() + (b + 1) * size},
+                            {rows, config_.hidden_size}, Purpose::activations));
   };
   input.long_embedding_adder = adder("long_embedding_adder", length_);
   input.global_embedding_adder = adder("global_embedding_adder", globals_);

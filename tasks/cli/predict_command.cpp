@@ -147,9 +147,9 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
     if (converted.faults.rejected() || converted.faults.dropped()) continue;
     for (data::Example& example : converted.examples) {
       const std::vector<data::LoadedExample> alone = {{record.index, 0, std::move(example)}};
-      const EtcInput input = model.task->feed(alone, options.input);
+      EtcInput input = model.task->feed(alone, options.input);
       Tape tape(false);
-      const HeadOutput logits = model.forward(tape, input, ForwardOptions{});
+      const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
       std::printf("%s\n", model.task->show(record.value, alone[0].features, logits).c_str());
     }
     ++shown;

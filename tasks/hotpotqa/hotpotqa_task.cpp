@@ -60,7 +60,8 @@ class HotpotqaTask final : public Task {
     head_.emplace(model_, decode_options_.encoding, parameters);
   }
 
-  HeadOutput head(Tape& tape, const EtcOutput& states, const EtcInput& input, const ForwardOptions&) const override {
+  HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
+                  const ForwardOptions&) const override {
     return head_->logits(tape, states, input);
   }
 

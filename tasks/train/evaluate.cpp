@@ -18,9 +18,9 @@ data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens) {
 }
 
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions) {
-  const EtcInput input = model.task->feed(examples, where);
+  EtcInput input = model.task->feed(examples, where);
   Tape tape(false);
-  const HeadOutput logits = model.forward(tape, input, ForwardOptions{});
+  const HeadOutput logits = model.forward(tape, examples, input, ForwardOptions{});
   predictions.add(examples, input, logits);
 }
 

@@ -37,11 +37,11 @@ std::int64_t waiting_sets(std::int64_t micro_batches) {
 }
 
 void train_on(TaskModel& model, const MicroBatch& examples, const std::string& where) {
-  const EtcInput input = model.task->feed(examples, where);
+  EtcInput input = model.task->feed(examples, where);
   Tape tape(true);
   ForwardOptions options;
   options.training = true;
-  HeadOutput logits = model.forward(tape, input, options);
+  HeadOutput logits = model.forward(tape, examples, input, options);
   const std::vector<double> counts(model.task->loss_terms().size(), 1);
   model.task->loss(tape, examples, input, logits, counts);
   tape.backward();
@@ -91,9 +91,9 @@ MemoryReport forecast_training(const RunConfig& config, const data::DatasetReade
     }
     model.parameters.drop_gradients();
     for (const MicroBatch& examples : evaluation) {
-      const EtcInput input = model.task->feed(examples, files_text(config.data.eval));
+      EtcInput input = model.task->feed(examples, files_text(config.data.eval));
       Tape tape(false);
-      model.forward(tape, input, ForwardOptions{});
+      model.forward(tape, examples, input, ForwardOptions{});
     }
   });
 }

@@ -41,9 +41,10 @@ TaskModel::TaskModel(const EtcConfig& model_config, const Json& section)
   task->add_parameters(parameters);
 }
 
-HeadOutput TaskModel::forward(Tape& tape, const EtcInput& input, const ForwardOptions& options) {
+HeadOutput TaskModel::forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options) {
+  task->add_to_embeddings(tape, examples, input);
   const EtcOutput states = encoder->forward(tape, input, options);
-  return task->head(tape, states, input, options);
+  return task->head(tape, examples, states, input, options);
 }
 
 DataIdentity DataIdentity::of(const data::DatasetInfo& info) {

@@ -26,8 +26,8 @@ struct TaskModel {
   TaskModel(const TaskModel&) = delete;
   TaskModel& operator=(const TaskModel&) = delete;
 
-  // Logits of a micro-batch: encoder, then head.
-  HeadOutput forward(Tape& tape, const EtcInput& input, const ForwardOptions& options);
+  // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head.
+  HeadOutput forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options);
 };
 
 // What a checkpoint's config.json says beside the model: which data it was made from.

@@ -215,13 +215,13 @@ void Trainer::step(const data::LoadedBatch& batch) {
 
 // Loss of one micro-batch; adds nothing to older gradients, there are none.
 double Trainer::forward_backward(Examples examples, std::span<const double> counts, bool checked) {
-  const EtcInput input = model_.task->feed(examples, files_text(config_.data.train));
+  EtcInput input = model_.task->feed(examples, files_text(config_.data.train));
   speed_tokens_ += input.long_tokens() + input.global_tokens();
   Tape tape(true, checked);
   ForwardOptions options;
   options.training = true;
   options.seed = training_.seed;
-  HeadOutput logits = model_.forward(tape, input, options);
+  HeadOutput logits = model_.forward(tape, examples, input, options);
   const double loss = model_.task->loss(tape, examples, input, logits, counts);
   if (checked && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
   tape.backward();

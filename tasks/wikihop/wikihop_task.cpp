@@ -102,7 +102,7 @@ class WikihopTask final : public Task {
 
   void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, add_final_layer_, parameters); }
 
-  HeadOutput head(Tape& tape, const EtcOutput& states, const EtcInput& input,
+  HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
                   const ForwardOptions& options) const override {
     return {head_->logits(tape, states.global_states, input, options)};
   }

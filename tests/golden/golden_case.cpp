@@ -147,11 +147,11 @@ EtcInput GoldenCase::input(std::optional<std::int64_t> only) const {
   input.global_segment_ids = ids("global_segment_ids");
   input.position_ids = ids("position_ids");
   input.global_position_ids = ids("global_position_ids");
-  const auto adder = [&](const char* name, std::int64_t rows) -> Tensor {
+  const auto adder = [&](const char* name, std::int64_t rows) -> Var {
     if (!file.has(std::string("inputs/") + name)) return {};
     GoldenArray<float> all = file.read<float>(std::string("inputs/") + name);
     if (only) all.values = part(all.values, *only, batch);
-    return tensor_of(all, {count * rows, config.hidden_size});
+    return Var(tensor_of(all, {count * rows, config.hidden_size}));
   };
   input.long_embedding_adder = adder("long_embedding_adder", length);
   input.global_embedding_adder = adder("global_embedding_adder", globals);

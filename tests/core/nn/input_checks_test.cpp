@@ -38,7 +38,7 @@ TEST_CASE("impossible inputs are refused, naming tensor, place and limit", "[nn]
   check_refused(config, "encoder: sample_ordinals: expected [B=2], got [1]",
                 [](EtcInput& input) { input.sample_ordinals = {1}; });
   check_refused(config, "encoder: long_embedding_adder: expected [T=10, H=12], got [9, 12]", [](EtcInput& input) {
-    input.long_embedding_adder = Tensor::zeros({9, 12}, Purpose::activations);
+    input.long_embedding_adder = Var(Tensor::zeros({9, 12}, Purpose::activations));
   });
   check_refused(config, "position_ids: given, but max_absolute_position_embeddings is 0",
                 [](EtcInput& input) { input.position_ids.assign(10, 0); });

@@ -151,7 +151,7 @@ TEST_CASE("gradients of HotpotQA's losses equal central differences", "[tasks][h
       EtcOutput states;
       states.long_states = z;
       states.global_states = x;
-      HeadOutput logits = task->head(tape, states, input, ForwardOptions{});
+      HeadOutput logits = task->head(tape, examples, states, input, ForwardOptions{});
       return task->loss(tape, examples, input, logits, counts);
     };
     const Var z(long_states, true), x(global_states, true);
@@ -193,7 +193,7 @@ TEST_CASE("two micro-batches give the loss of one batch", "[tasks][hotpotqa]") {
     states.long_states = Var(z);
     states.global_states = Var(x);
     Tape tape(false);
-    HeadOutput logits = task->head(tape, states, input, ForwardOptions{});
+    HeadOutput logits = task->head(tape, part, states, input, ForwardOptions{});
     return task->loss(tape, part, input, logits, counts);
   };
   const Examples all(examples);

@@ -85,13 +85,13 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
     etc::data::LoadedBatch batch;
     REQUIRE(loader.next(batch));
     const etc::Examples examples = batch.micro_batches.at(0);
-    const etc::EtcInput input = model.task->feed(examples, "train.h5");
+    etc::EtcInput input = model.task->feed(examples, "train.h5");
     const std::vector<double> counts = {0.1};  // a large loss: its rounding matters less
     const auto loss = [&](bool with_gradients) {
       etc::Tape tape(true);
       etc::ForwardOptions options;
       options.training = true;
-      etc::HeadOutput logits = model.forward(tape, input, options);
+      etc::HeadOutput logits = model.forward(tape, examples, input, options);
       const double value = model.task->loss(tape, examples, input, logits, counts);
       if (with_gradients) tape.backward();
       return value;
