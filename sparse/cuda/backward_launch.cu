@@ -8,14 +8,16 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-template <typename Products>
-void launch_with(BackwardParams<typename Products::Element> params, void* stream) {
+// KeyProducts, QueryProducts: how the kernels of keys and of queries multiply.
+template <typename KeyProducts, typename QueryProducts = KeyProducts>
+void launch_with(BackwardParams<typename KeyProducts::Element> params, void* stream) {
   // The keys' kernel first: it reads C and dC as the layer above left them.
-  std::int64_t shared = fit_shared<KeyGradientTiles<Products>, Products>(params.sizes);
-  simt::launch<KeyGradientKernel<Products>>({params.work.key_items.size, params.sizes.heads, 1, shared}, params,
-                                            stream);
-  shared = fit_shared<QueryGradientTiles<Products>, Products>(params.sizes);
-  simt::launch<QueryGradientKernel<Products>>({params.work.items.size, params.sizes.heads, 1, shared}, params, stream);
+  std::int64_t shared = fit_shared<KeyGradientTiles<KeyProducts>, KeyProducts>(params.sizes);
+  simt::launch<KeyGradientKernel<KeyProducts>>({params.work.key_items.size, params.sizes.heads, 1, shared}, params,
+                                               stream);
+  shared = fit_shared<QueryGradientTiles<QueryProducts>, QueryProducts>(params.sizes);
+  simt::launch<QueryGradientKernel<QueryProducts>>({params.work.items.size, params.sizes.heads, 1, shared}, params,
+                                                   stream);
 }
 
 }  // namespace
@@ -41,7 +43,7 @@ void launch_backward(const BackwardParams<std::uint32_t>& params, void* stream) 
     case 64:
       return launch_with<Bf16Products<4>>(params, stream);
     default:
-      return launch_with<Bf16Products<8>>(params, stream);
+      return launch_with<Bf16Products<8>, StagedBf16Products<8>>(params, stream);
   }
 }
 

@@ -40,8 +40,10 @@ struct ForwardTiles {
     SharedArena arena;
     ForwardTiles tiles;
     tiles.pipe = TilePipe<Products>::take(arena, sizes);
-    if (Products::kStaged) {
+    if (Products::kStagedQueries) {
       tiles.q = arena.take<typename Products::Value>(kBlockQueries * Products::stride(sizes.head_size));
+    }
+    if (Products::kStagedWeights) {
       tiles.stage = arena.take<float>(kWarpsPerBlock * kTileKeys * kTableStride);
     }
     tiles.table = arena.take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
@@ -49,9 +51,10 @@ struct ForwardTiles {
   }
   static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride) {
     constexpr int kValue = static_cast<int>(sizeof(typename Products::Value));
-    const std::int64_t staged = tile_bytes(std::int64_t{kBlockQueries} * stride, kValue) +
-                                tile_bytes(std::int64_t{kWarpsPerBlock} * kTileKeys * kTableStride, 4);
-    return TilePipe<Products>::bytes(sizes, stride, kValue) + (Products::kStaged ? staged : 0) +
+    const std::int64_t queries = tile_bytes(std::int64_t{kBlockQueries} * stride, kValue);
+    const std::int64_t weights = tile_bytes(std::int64_t{kWarpsPerBlock} * kTileKeys * kTableStride, 4);
+    return TilePipe<Products>::bytes(sizes, stride, kValue) + (Products::kStagedQueries ? queries : 0) +
+           (Products::kStagedWeights ? weights : 0) +
            tile_bytes(std::int64_t{kWarpsPerBlock} * sizes.shared_labels * kTableStride, 4);
   }
 };
@@ -109,10 +112,10 @@ struct ForwardKernel {
     const std::int64_t group = item.first_group + warp;
     auto shared = ForwardTiles<Products>::take(p.sizes);
     SharedTile<float> stage;
-    if (Products::kStaged) stage = shared.stage.part(warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
+    if (Products::kStagedWeights) stage = shared.stage.part(warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
 
     // Queries, the first tile, relative terms.
-    if (Products::kStaged) {
+    if (Products::kStagedQueries) {
       Products::copy_rows(shared.q, p.q, head, item.query_row, 0, item.queries, kBlockQueries, head_size, thread,
                           kThreads);
     }
@@ -198,7 +201,7 @@ struct ForwardKernel {
         }
         sum[0] += row_sum(added[0]);
         sum[1] += row_sum(added[1]);
-        if (Products::kStaged) {
+        if (Products::kStagedWeights) {
           stage_chunk(stage, c, chunk);
           simt::sync_warp();
         }

@@ -36,7 +36,8 @@ struct Bf16Products {
   static constexpr int kTiles = 2 * kSteps;          // accumulators of a row of components
   static constexpr int kStride = kWidth + 8;         // 16 bytes more: the 8 rows of a matrix lie in different banks
   static constexpr int kPairStride = kTileKeys + 8;  // of a tile of pairs, likewise
-  static constexpr bool kStaged = false;             // probabilities go from accumulators to operands in registers
+  static constexpr bool kStagedQueries = false;      // queries lie in registers
+  static constexpr bool kStagedWeights = false;      // probabilities go from accumulators to operands in registers
 
   struct Query {
     std::uint32_t a[kSteps][4];
@@ -128,6 +129,40 @@ struct Bf16Products {
   }
 };
 
+// The same with queries in shared memory: two operands of wide queries and their gradient are more than a thread's
+// registers hold.
+template <int kSteps>
+struct StagedBf16Products : Bf16Products<kSteps> {
+  using Base = Bf16Products<kSteps>;
+  using typename Base::Element;
+  using typename Base::Tile;
+  static constexpr bool kStagedQueries = true;
+
+  struct Query {
+    Tile rows;
+    int first = 0;
+  };
+
+  // The query's rows are a tile's already: rows [first, first + 16).
+  static ETC_DEVICE void load_query(Query& query, const Tile& tile, const Operand<Element>&, std::int64_t, std::int64_t,
+                                    int first, int, int) {
+    query.rows = tile;
+    query.first = first;
+  }
+
+  static ETC_DEVICE void scores(const Query& query, const Tile& tile, int row, int, float (&c)[4]) {
+    const int lane = simt::lane_index();
+    ETC_UNROLL
+    for (int k = 0; k < kSteps; ++k) {
+      std::uint32_t a[4], b[4];
+      simt::load_matrix(query.rows, (query.first + lane % 16) * Base::kStride + 16 * k + lane / 16 * 8, a);
+      // Two matrices of 8 keys by 8 components, read twice.
+      simt::load_matrix(tile, (row + lane % 8) * Base::kStride + 16 * k + lane / 8 % 2 * 8, b);
+      simt::mma(c, a, b[0], b[1]);
+    }
+  }
+};
+
 // Head sizes up to 8 kMaxTiles.
 template <int kMaxTiles>
 struct Fp32Products {
@@ -136,7 +171,8 @@ struct Fp32Products {
   using Tile = SharedTile<Value>;
   static constexpr int kTiles = kMaxTiles;
   static constexpr int kPairStride = kTileKeys + 1;
-  static constexpr bool kStaged = true;  // probabilities go through shared memory
+  static constexpr bool kStagedQueries = true;  // queries and probabilities go through shared memory
+  static constexpr bool kStagedWeights = true;
 
   struct Query {
     Tile rows;

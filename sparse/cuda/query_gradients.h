@@ -72,7 +72,7 @@ struct QueryGradientTiles {
     SharedArena arena;
     QueryGradientTiles tiles;
     tiles.pipe = TilePipe<Products>::take(arena, sizes);
-    if (Products::kStaged) {
+    if (Products::kStagedQueries) {
       tiles.q = arena.take<typename Products::Value>(kBlockQueries * Products::stride(sizes.head_size));
       tiles.dout = arena.take<typename Products::Value>(kBlockQueries * Products::stride(sizes.head_size));
     }
@@ -84,7 +84,7 @@ struct QueryGradientTiles {
   static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride) {
     constexpr int kValue = static_cast<int>(sizeof(typename Products::Value));
     const std::int64_t staged = 2 * tile_bytes(std::int64_t{kBlockQueries} * stride, kValue);
-    return TilePipe<Products>::bytes(sizes, stride, kValue) + (Products::kStaged ? staged : 0) +
+    return TilePipe<Products>::bytes(sizes, stride, kValue) + (Products::kStagedQueries ? staged : 0) +
            tile_bytes(std::int64_t{kWarpsPerBlock} * kTileKeys * kTableStride, 4) +
            tile_bytes(std::int64_t{kWarpsPerBlock} * sizes.shared_labels * kTableStride, 4) +
            tile_bytes(std::int64_t{kWarpsPerBlock} * sizes.shared_labels * simt::kWarp, 4);
@@ -199,7 +199,7 @@ struct QueryGradientKernel {
     auto shared = QueryGradientTiles<Products>::take(p.sizes);
     const auto stage = shared.stage.part(warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
 
-    if (Products::kStaged) {
+    if (Products::kStagedQueries) {
       Products::copy_rows(shared.q, p.q, head, item.query_row, 0, item.queries, kBlockQueries, head_size, thread,
                           kThreads);
       Products::copy_rows(shared.dout, p.dout, head, item.query_row, 0, item.queries, kBlockQueries, head_size, thread,
@@ -265,7 +265,7 @@ struct QueryGradientKernel {
           step_gradients<true>(p, tile.type, head, chunk.column[s], score, dp, lse, delta, kept, weights, ds[s]);
         }
         const bool labelled = labels > 0 && type.label.size > 0;
-        if (Products::kStaged || labelled) {
+        if (Products::kStagedWeights || labelled) {
           stage_chunk(stage, ds, chunk);
           simt::sync_warp();
         }
