@@ -9,6 +9,7 @@
 
 #include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/large_blocks.h"
 
 namespace etc {
 
@@ -28,11 +29,15 @@ std::int64_t rounded(std::int64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-void* allocate(std::int64_t size, Purpose purpose) {
-  const auto bytes = static_cast<std::size_t>(rounded(size));
-  if (!counting() || size < kReservedFrom || purpose == Purpose::labels || purpose == Purpose::data) {
-    return std::aligned_alloc(kAlignment, bytes);
-  }
+bool is_large(std::int64_t size) {
+#ifdef __SANITIZE_ADDRESS__
+  return size < 0;  // never: the sanitizer knows the ends of malloc's blocks only
+#else
+  return size >= large_blocks::kLeastBytes;
+#endif
+}
+
+void* reserve(std::size_t bytes) {
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return nullptr;
   const std::scoped_lock lock(g_reserved_mutex);
@@ -41,7 +46,15 @@ void* allocate(std::int64_t size, Purpose purpose) {
   return data;
 }
 
-void release(void* data) {
+void* allocate(std::int64_t size, Purpose purpose) {
+  const auto bytes = static_cast<std::size_t>(rounded(size));
+  const bool counted = counting() && size >= kReservedFrom && purpose != Purpose::labels && purpose != Purpose::data;
+  if (counted) return reserve(bytes);
+  if (is_large(size)) return large_blocks::take(size);
+  return std::aligned_alloc(kAlignment, bytes);
+}
+
+void release(void* data, std::int64_t size) {
   if (g_reserved_count > 0) {
     const std::scoped_lock lock(g_reserved_mutex);
     if (const auto found = g_reserved.find(data); found != g_reserved.end()) {
@@ -51,6 +64,7 @@ void release(void* data) {
       return;
     }
   }
+  if (is_large(size)) return large_blocks::give(data, size);
   std::free(data);
 }
 
@@ -82,7 +96,7 @@ Bytes::Bytes(std::int64_t size, Purpose purpose) : size_(size), purpose_(purpose
 
 Bytes::~Bytes() {
   if (data_ == nullptr) return;
-  release(data_);
+  release(data_, size_);
   memory_ledger::charge(purpose_, -rounded(size_));
 }
 

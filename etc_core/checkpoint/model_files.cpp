@@ -1,7 +1,5 @@
 #include "etc_core/checkpoint/model_files.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -44,6 +42,21 @@ std::string element_text(const std::vector<std::int64_t>& shape, std::int64_t in
   return shape_text(position);
 }
 
+// All exponent bits set means nan or infinity. Counting instead of stopping at the first lets the loop be vectors.
+bool are_finite(const float* numbers, std::int64_t count) {
+  std::int64_t bad = 0;
+  constexpr std::int64_t kBlock = 1 << 16;  // 32-bit counters are the wider vectors
+  for (std::int64_t first = 0; first < count && bad == 0; first += kBlock) {
+    const std::int64_t end = std::min(count, first + kBlock);
+    std::uint32_t bad_here = 0;
+    for (std::int64_t i = first; i < end; ++i) {
+      bad_here += (std::bit_cast<std::uint32_t>(numbers[i]) & 0x7f800000u) == 0x7f800000u ? 1 : 0;
+    }
+    bad = bad_here;
+  }
+  return bad == 0;
+}
+
 std::string in_message(const std::filesystem::path& file) {
   return "checkpoint: " + file.string();
 }
@@ -55,36 +68,26 @@ bool is_encoder_tensor(std::string_view name) {
 }
 
 void require_finite(const std::string& where, const Parameter& parameter) {
-  constexpr std::int64_t kBlock = 4096;  // short enough to be in the cache still when it is searched
   const float* values = parameter.value.data();
-  const std::int64_t size = parameter.value.size();
-  for (std::int64_t first = 0; first < size; first += kBlock) {
-    const std::int64_t end = std::min(size, first + kBlock);
-    // All exponent bits set means nan or infinity. Counting instead of stopping at the first lets the loop be vectors.
-    std::uint32_t bad = 0;
-    for (std::int64_t i = first; i < end; ++i) {
-      bad += (std::bit_cast<std::uint32_t>(values[i]) & 0x7f800000u) == 0x7f800000u ? 1 : 0;
-    }
-    if (bad == 0) continue;
-    const float* found = std::find_if(values + first, values + end, [](float x) { return !std::isfinite(x); });
-    fail(where, "{} {}: expected finite weights, got {} at element {}", parameter.name, shape_text(parameter.shape),
-         *found, element_text(parameter.shape, found - values));
-  }
+  const std::int64_t size = parameter.size();
+  if (are_finite(values, size)) return;
+  const float* found = std::find_if(values, values + size, [](float x) { return !std::isfinite(x); });
+  fail(where, "{} {}: expected finite weights, got {} at element {}", parameter.name, shape_text(parameter.shape),
+       *found, element_text(parameter.shape, found - values));
 }
 
-float* memory_to_fill(Parameter& parameter) {
-  float* values = parameter.allocate().data();
-  // Fresh memory costs more than reading a file that is in the page cache: one fault for every 4 KB. Huge pages halve
-  // the whole time of a load. All of each range is asked for, so that the kernel sees neighbours as one.
-  constexpr std::uintptr_t kPage = 4096;
-  constexpr std::int64_t kWorthIt = 1 << 20;
-  const std::int64_t bytes = parameter.size() * static_cast<std::int64_t>(sizeof(float));
-  if (bytes >= kWorthIt) {
-    const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(values) / kPage * kPage;
-    const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(values) + static_cast<std::uintptr_t>(bytes);
-    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a wish: a kernel without them says no
-  }
-  return values;
+void fill_parameters(const std::string& where, std::vector<std::pair<Parameter*, std::string>> sources,
+                     const std::function<void(const std::string&, float*, const NumbersRead&)>& read) {
+  // The largest first, so that no thread is left alone with the token table at the end.
+  std::stable_sort(sources.begin(), sources.end(),
+                   [](const auto& a, const auto& b) { return a.first->size() > b.first->size(); });
+  parallel_for(static_cast<std::int64_t>(sources.size()), [&](std::int64_t i) {
+    const auto& [parameter, name] = sources[static_cast<std::size_t>(i)];
+    bool finite = true;
+    read(name, parameter->allocate().data(),
+         [&finite](const float* numbers, std::int64_t count) { finite = finite && are_finite(numbers, count); });
+    if (!finite) require_finite(where, *parameter);
+  });
 }
 
 Json read_model_config(const std::filesystem::path& folder) {
@@ -154,13 +157,8 @@ void load_parameters(const std::filesystem::path& file_path, ParameterSet& param
     fail(where, "{} tensor{} unmatched: {}", unmatched.size(), unmatched.size() == 1 ? "" : "s",
          fmt::join(unmatched, "; "));
   }
-  // The largest first, so that no thread is left alone with the token table at the end.
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const auto& a, const auto& b) { return a.first->size() > b.first->size(); });
-  parallel_for(static_cast<std::int64_t>(pairs.size()), [&](std::int64_t i) {
-    const auto& [parameter, name] = pairs[static_cast<std::size_t>(i)];
-    file.read_floats(name, memory_to_fill(*parameter));
-    require_finite(where, *parameter);
+  fill_parameters(where, std::move(pairs), [&](const std::string& name, float* out, const NumbersRead& seen) {
+    file.read_floats(name, out, seen);
   });
 }
 

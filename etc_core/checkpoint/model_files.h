@@ -8,8 +8,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/parameters.h"
 
@@ -33,8 +36,11 @@ bool is_encoder_tensor(std::string_view name);
 // Throws Error "<where>: <name> <shape>: expected finite weights, …" with the first element that is nan or infinite.
 void require_finite(const std::string& where, const Parameter& parameter);
 
-// The parameter's value, made if need be, for numbers that are about to fill all of it.
-float* memory_to_fill(Parameter& parameter);
+// Fills each parameter with the numbers that read(name, out, seen) gives for the name beside it: several parameters at
+// once, so on several threads. `read` tells `seen` of the numbers as they come (tensor_file.h): they are searched while
+// the processor's cache holds them. Throws as require_finite.
+void fill_parameters(const std::string& where, std::vector<std::pair<Parameter*, std::string>> sources,
+                     const std::function<void(const std::string& name, float* out, const NumbersRead& seen)>& read);
 
 // Files that belong to a model beside its weights, such as its vocabulary: name → bytes.
 using MoreFiles = std::map<std::string, std::string>;

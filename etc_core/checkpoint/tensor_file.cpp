@@ -185,6 +185,13 @@ TensorFileReader::TensorFileReader(const std::filesystem::path& path) : path_(pa
   }
 }
 
+BytesRead of_floats(const NumbersRead& seen) {
+  if (!seen) return {};
+  return [&seen](const char* bytes, std::uint64_t count) {
+    seen(reinterpret_cast<const float*>(bytes), static_cast<std::int64_t>(count / sizeof(float)));
+  };
+}
+
 TensorFileReader::~TensorFileReader() {
   ::close(descriptor_);
 }
@@ -208,12 +215,9 @@ const TensorEntry& TensorFileReader::entry(std::string_view name) const {
   return found->second;
 }
 
-void TensorFileReader::read_floats(std::string_view name, float* out) const {
+void TensorFileReader::read_floats(std::string_view name, float* out, const NumbersRead& seen) const {
   const TensorEntry& what = entry(name);
-  if (what.dtype == StoredDtype::f32) {
-    read_bytes(data_start_ + what.begin, what.end - what.begin, out);
-    return;
-  }
+  if (what.dtype == StoredDtype::f32) return read_raw(name, out, of_floats(seen));
   if (!is_readable_float(what.dtype)) {
     fail(path_.string(), "{}: expected F32, F16 or BF16, got {}", name, stored_dtype_name(what.dtype));
   }
@@ -223,12 +227,21 @@ void TensorFileReader::read_floats(std::string_view name, float* out) const {
     const auto count = std::min<std::uint64_t>(block.size(), static_cast<std::uint64_t>(size - first));
     read_bytes(data_start_ + what.begin + 2 * static_cast<std::uint64_t>(first), 2 * count, block.data());
     widen_floats(what.dtype, block.data(), static_cast<std::int64_t>(count), out + first);
+    if (seen) seen(out + first, static_cast<std::int64_t>(count));
   }
 }
 
-void TensorFileReader::read_raw(std::string_view name, void* out) const {
+void TensorFileReader::read_raw(std::string_view name, void* out, const BytesRead& seen) const {
   const TensorEntry& what = entry(name);
-  read_bytes(data_start_ + what.begin, what.end - what.begin, out);
+  const std::uint64_t block = seen ? kReadBlock : what.end - what.begin;
+  auto* to = static_cast<char*>(out);
+  for (std::uint64_t at = what.begin; at < what.end;) {
+    const std::uint64_t count = std::min(block, what.end - at);
+    read_bytes(data_start_ + at, count, to);
+    if (seen) seen(to, count);
+    at += count;
+    to += count;
+  }
 }
 
 Tensor TensorFileReader::read_tensor(std::string_view name, Purpose purpose) const {

@@ -28,6 +28,13 @@ bool is_readable_float(StoredDtype dtype);
 // Widens `count` numbers of F16 or BF16.
 void widen_floats(StoredDtype dtype, const std::uint16_t* stored, std::int64_t count, float* out);
 
+// Told of numbers, or of stored bytes, as soon as they have come: blocks in order that the processor's cache still
+// holds.
+using NumbersRead = std::function<void(const float* numbers, std::int64_t count)>;
+using BytesRead = std::function<void(const char* bytes, std::uint64_t count)>;
+inline constexpr std::uint64_t kReadBlock = 256 << 10;  // bytes
+BytesRead of_floats(const NumbersRead& seen);           // where what is read are F32; empty stays empty
+
 struct TensorEntry {
   StoredDtype dtype = StoredDtype::f32;
   std::vector<std::int64_t> shape;
@@ -51,11 +58,11 @@ class TensorFileReader {
   const TensorEntry& entry(std::string_view name) const;  // throws when absent
 
   // F32 as it is, F16 and BF16 widened; another dtype throws. `out` holds entry(name).size() numbers.
-  void read_floats(std::string_view name, float* out) const;
+  void read_floats(std::string_view name, float* out, const NumbersRead& seen = {}) const;
   Tensor read_tensor(std::string_view name, Purpose purpose) const;
 
   // The tensor's bytes as they lie in the file, end - begin of them.
-  void read_raw(std::string_view name, void* out) const;
+  void read_raw(std::string_view name, void* out, const BytesRead& seen = {}) const;
 
   // I64 and I32; U64 and U32.
   std::vector<std::int64_t> read_i64(std::string_view name) const;

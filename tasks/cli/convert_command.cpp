@@ -92,8 +92,8 @@ class WatchedSource : public convert::TensorSource {
   const convert::SourceTensors& tensors() const override { return source_->tensors(); }
   const std::string& where() const override { return source_->where(); }
   void require_numbers() const override { source_->require_numbers(); }
-  void read_raw(std::string_view name, void* out) const override {
-    source_->read_raw(name, out);
+  void read_blocks(std::string_view name, void* out, const BytesRead& seen) const override {
+    source_->read_blocks(name, out, seen);
     watch_.read_one();
   }
 

@@ -23,7 +23,9 @@ class SafetensorsSource : public TensorSource {
   }
   const SourceTensors& tensors() const override { return tensors_; }
   const std::string& where() const override { return where_; }
-  void read_raw(std::string_view name, void* out) const override { file_.read_raw(name, out); }
+  void read_blocks(std::string_view name, void* out, const BytesRead& seen) const override {
+    file_.read_raw(name, out, seen);
+  }
 
  private:
   TensorFileReader file_;
@@ -86,15 +88,16 @@ const SourceTensor& TensorSource::at(std::string_view name) const {
   return found->second;
 }
 
-void TensorSource::read_floats(std::string_view name, float* out) const {
+void TensorSource::read_floats(std::string_view name, float* out, const NumbersRead& seen) const {
   const SourceTensor& tensor = at(name);
   if (!tensor.dtype || !is_readable_float(*tensor.dtype)) {
     fail(where(), "{}: expected F32, F16 or BF16, got {}", name, tensor.text());
   }
-  if (*tensor.dtype == StoredDtype::f32) return read_raw(name, out);
+  if (*tensor.dtype == StoredDtype::f32) return read_blocks(name, out, of_floats(seen));
   std::vector<std::uint16_t> stored(static_cast<std::size_t>(tensor.count()));
   read_raw(name, stored.data());
   widen_floats(*tensor.dtype, stored.data(), tensor.count(), out);
+  if (seen) seen(out, tensor.count());
 }
 
 std::vector<std::int64_t> TensorSource::read_integers(std::string_view name) const {

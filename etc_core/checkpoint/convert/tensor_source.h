@@ -40,7 +40,7 @@ class TensorSource {
   // The numbers as they are stored, row-major, little-endian: `bytes()` bytes. Checks the container's checksum. Throws
   // Error on a tensor without numbers.
   // May be called by several threads at once.
-  virtual void read_raw(std::string_view name, void* out) const = 0;
+  void read_raw(std::string_view name, void* out) const { read_blocks(name, out, {}); }
 
   // Throws Error unless the files hold all the bytes that the directory speaks of. Ask before making room for them.
   virtual void require_numbers() const {}
@@ -48,9 +48,12 @@ class TensorSource {
   const SourceTensor& at(std::string_view name) const;  // throws Error when absent
 
   // F32 as it is, F16 and BF16 widened; throws Error naming the tensor on another type. `out` holds count() numbers.
-  void read_floats(std::string_view name, float* out) const;
+  void read_floats(std::string_view name, float* out, const NumbersRead& seen = {}) const;
   // I64 and I32.
   std::vector<std::int64_t> read_integers(std::string_view name) const;
+
+  // read_raw, telling `seen` (if there is one) of all bytes in order.
+  virtual void read_blocks(std::string_view name, void* out, const BytesRead& seen) const = 0;
 };
 
 // Opens a checkpoint and finds out what it is.

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/checkpoint/convert/config_check.h"
 #include "etc_core/checkpoint/model_files.h"
@@ -145,14 +144,15 @@ ConversionReport read_tf_etc(const TensorSource& source, const EtcConfig& config
       report.left_out.push_back({variable, tensor.text(), "head of task " + head_task(variable)});
     }
   }
-  parallel_for(static_cast<std::int64_t>(parameters.all().size()), [&](std::int64_t i) {
-    Parameter& parameter = *parameters.all()[static_cast<std::size_t>(i)];
-    source.read_floats(from.at(parameter.name), memory_to_fill(parameter));
-    require_finite(source.where(), parameter);
-  });
+  std::vector<std::pair<Parameter*, std::string>> sources;
   for (const auto& parameter : parameters.all()) {
+    sources.emplace_back(parameter.get(), from.at(parameter->name));
     report.copied.push_back({parameter->name, parameter->shape, from.at(parameter->name)});
   }
+  fill_parameters(source.where(), std::move(sources),
+                  [&](const std::string& variable, float* out, const NumbersRead& seen) {
+                    source.read_floats(variable, out, seen);
+                  });
 
   if (options.with_optimizer_slots) {
     read_slots(source, sorted, parameters, extras, report);

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <string>
+#include <tuple>
 
 #include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/profiler.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/optim/optimizer.h"
 #include "sparse/labels/builders.h"
@@ -78,6 +82,18 @@ MemoryReport peak_of(const EtcConfig& config, const EtcInput& input, bool traini
   return memory_ledger::report();
 }
 
+// Calls, useful operations and bytes of each operator.
+using Work = std::map<std::string, std::tuple<std::int64_t, double, double>>;
+
+Work work_of(const EtcConfig& config, const EtcInput& input, bool training) {
+  profiler::start();
+  peak_of(config, input, training);
+  profiler::stop();
+  Work work;
+  for (const profiler::Row& row : profiler::rows()) work[row.name] = {row.calls, row.work.operations, row.work.bytes};
+  return work;
+}
+
 // What the forecast leaves out: tails of products in every worker thread, at most 64 rows of the widest input and of a
 // panel, and the same again where the thread's arena grew in two steps.
 std::int64_t left_out(const EtcConfig& config) {
@@ -112,6 +128,22 @@ TEST_CASE("the forecast of memory is what the ledger then measures", "[nn]") {
     }
   }
   std::printf("\n");
+}
+
+TEST_CASE("the work per operator that is counted is the work that is then done", "[nn]") {
+  register_cpu_backend();
+  for (const bool training : {false, true}) {
+    for (const std::int64_t period : {0, 1}) {
+      if (!training && period > 0) continue;
+      CAPTURE(training, period);
+      const EtcConfig config = small_model(true, period);
+      const EtcInput input = input_for(config);
+      Work expected;
+      count_memory([&] { expected = work_of(config, input, training); });
+      CHECK(expected == work_of(config, input, training));
+      CHECK(expected.contains(training ? "long_attention_backward" : "long_attention"));
+    }
+  }
 }
 
 TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") {

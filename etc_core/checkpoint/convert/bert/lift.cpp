@@ -131,7 +131,7 @@ class Lift {
   void fill(Parameter& parameter, const Step& step) const {
     switch (step.kind) {
       case Step::Kind::copy:
-        copy(step.variable, memory_to_fill(parameter));
+        copy(step.variable, parameter.allocate().data());
         break;
       case Step::Kind::tokens:
       case Step::Kind::mlm_bias:
@@ -214,7 +214,7 @@ class Lift {
 
   // Rows of the token table, or numbers of the output bias, in the order of the target vocabulary.
   void copy_rows(Parameter& parameter, const std::string& variable) const {
-    if (vocabulary_ == nullptr) return copy(variable, memory_to_fill(parameter));
+    if (vocabulary_ == nullptr) return copy(variable, parameter.allocate().data());
     if (vocabulary_->unmatched_targets > 0) initialize_parameter(parameter, options_.seed);
     const std::vector<float> stored = values(variable);
     float* out = parameter.allocate().data();

@@ -208,8 +208,13 @@ void TorchFile::add(const std::string& name, const TensorView& view) {
   tensors_.emplace(name, SourceTensor{view.dtype, view.shape});
 }
 
-void TorchFile::read_raw(std::string_view name, void* out) const {
+void TorchFile::read_blocks(std::string_view name, void* out, const BytesRead& seen) const {
   const std::uint64_t bytes = at(name).bytes();
+  read_view(name, bytes, out);
+  if (seen) seen(static_cast<const char*>(out), bytes);
+}
+
+void TorchFile::read_view(std::string_view name, std::uint64_t bytes, void* out) const {
   const TensorView& view = views_.find(name)->second;
   if (bytes == 0) return;
   const std::uint64_t element = stored_dtype_bytes(view.dtype);

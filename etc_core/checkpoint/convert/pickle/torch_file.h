@@ -30,10 +30,11 @@ class TorchFile : public TensorSource {
 
   const SourceTensors& tensors() const override { return tensors_; }
   const std::string& where() const override { return where_; }
-  void read_raw(std::string_view name, void* out) const override;
+  void read_blocks(std::string_view name, void* out, const BytesRead& seen) const override;
 
  private:
   void add(const std::string& name, const TensorView& view);
+  void read_view(std::string_view name, std::uint64_t bytes, void* out) const;
 
   std::string where_;
   std::unique_ptr<TorchStorages> storages_;

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::uint64_t kMaxIndexBytes = 16 << 20;  // bert-large with 396 variables has 17 KB
 constexpr std::size_t kMaxTensors = 100'000;
-constexpr std::uint64_t kBlockBytes = 256 << 10;  // read and summed while it is in the cache
 
 }  // namespace
 
@@ -90,16 +89,17 @@ void TfBundle::require_numbers() const {
   for (const auto& [name, entry] : entries_) shard_of(name, entry);
 }
 
-void TfBundle::read_raw(std::string_view name, void* out) const {
+void TfBundle::read_blocks(std::string_view name, void* out, const BytesRead& seen) const {
   const BundleEntry& what = entry(name);
   if (!what.dtype) fail(where_, "{}: expected numbers, got {}", name, at(name).text());
   const InputFile& file = shard_of(name, what);
   auto* to = static_cast<char*>(out);
   std::uint32_t crc = 0;
   for (std::uint64_t done = 0; done < what.size;) {
-    const std::uint64_t count = std::min(kBlockBytes, what.size - done);
+    const std::uint64_t count = std::min(kReadBlock, what.size - done);
     file.read(what.offset + done, count, to + done);
     crc = crc32c(crc, to + done, count);
+    if (seen) seen(to + done, count);
     done += count;
   }
   if (masked_crc(crc) != what.masked_crc) {

@@ -23,7 +23,7 @@ class TfBundle : public TensorSource {
 
   const SourceTensors& tensors() const override { return tensors_; }
   const std::string& where() const override { return where_; }
-  void read_raw(std::string_view name, void* out) const override;
+  void read_blocks(std::string_view name, void* out, const BytesRead& seen) const override;
   void require_numbers() const override;
 
   const BundleEntry& entry(std::string_view name) const;  // throws Error when absent

@@ -1,0 +1,28 @@
+#include "etc_core/base/byte_size.h"
+
+#include "etc_core/base/error.h"
+#include "tests/support/catch.h"
+
+using namespace etc;
+
+TEST_CASE("sizes of memory are read as people write them", "[base]") {
+  CHECK(parse_byte_size("8GB", "x") == 8'000'000'000);
+  CHECK(parse_byte_size("1.5 gb", "x") == 1'500'000'000);
+  CHECK(parse_byte_size("500MB", "x") == 500'000'000);
+  CHECK(parse_byte_size("8GiB", "x") == std::int64_t{8} << 30);
+  CHECK(parse_byte_size("64kib", "x") == 65536);
+  CHECK(parse_byte_size("4096", "x") == 4096);
+}
+
+TEST_CASE("what is no size of memory is refused with an example of one", "[base]") {
+  for (const char* text : {"", "GB", "8 apples", "-8GB", "0", "nan", "inf", "8GBs", "1e30TB", "8 B 9"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(parse_byte_size(text, "--memory-limit"),
+                      Catch::Contains("--memory-limit: expected a size such as 8GB"));
+  }
+}
+
+TEST_CASE("sizes of memory are told in the larger of two units", "[base]") {
+  CHECK(byte_size_text(2'500'000'000) == "2.50 GB");
+  CHECK(byte_size_text(16'400'000) == "16.4 MB");
+}
