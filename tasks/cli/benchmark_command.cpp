@@ -1,4 +1,5 @@
 // etc benchmark: time, speed and memory against the sequence length.
+#include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
@@ -27,6 +28,7 @@ struct BenchmarkOptions {
   std::int64_t repeats = 3;
   int threads = 0;
   bool forecast = false;
+  std::string memory_limit;
   ProfileOption profile;
 };
 
@@ -43,15 +45,15 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   sweep.model.validate();
   sweep.lengths = options.lengths;
   sweep.residual = options.residual;
-  sweep.mode = options.mode == "train" ? SweepMode::train : SweepMode::infer;
+  sweep.mode = options.mode == "train" ? CallMode::train : CallMode::infer;
   sweep.compute.clear();
   for (const std::string& name : options.compute) sweep.compute.push_back(*compute_type_from_name(name));
-  if (sweep.mode == SweepMode::train && (sweep.compute.size() != 1 || sweep.compute[0] != ComputeType::fp32)) {
+  if (sweep.mode == CallMode::train && (sweep.compute.size() != 1 || sweep.compute[0] != ComputeType::fp32)) {
     fail_usage("etc benchmark", "--compute: training is fp32");
   }
   sweep.tokens_per_global = options.tokens_per_global;
   sweep.repeats = options.repeats;
-  sweep.forecast_only = options.forecast;
+  if (!options.memory_limit.empty()) sweep.memory_limit = parse_byte_size(options.memory_limit, "--memory-limit");
   return sweep;
 }
 
@@ -63,9 +65,12 @@ void run_benchmark(const BenchmarkOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   register_cpu_backend();
   const StopSignal listening;
-  Profile profile(options.profile);
-  const std::vector<SweepRow> rows = sweep_lengths(sweep);
-  profile.finish();
+  std::vector<SweepRow> rows = forecast_lengths(sweep);
+  if (!options.forecast) {
+    Profile profile(options.profile);
+    measure_lengths(sweep, rows);
+    profile.finish();
+  }
   std::printf("%s", sweep_table(rows).c_str());
   if (options.output.empty()) return;
   const bool drawn = write_sweep(rows, options.output);
@@ -103,7 +108,10 @@ void add_benchmark_command(CLI::App& program) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
-  command->add_flag("--forecast", options->forecast, "only say how much memory the calls would take");
+  command->add_flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
+  command->add_option("--memory-limit", options->memory_limit,
+                      "such as 8GB: checkpoint layers where training needs it to fit, leave out what does not fit and "
+                      "tell the longest input that does");
   add_profile_option(*command, options->profile);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
@@ -111,7 +119,8 @@ void add_benchmark_command(CLI::App& program) {
       "Examples:\n"
       "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"
       "  etc benchmark --preset small --mode train --output lengths\n"
-      "  etc benchmark --preset large --lengths 65536 --mode train --forecast");
+      "  etc benchmark --preset large --lengths 65536 --mode train --forecast\n"
+      "  etc benchmark --mode train --lengths 4096,16384,65536 --forecast --memory-limit 8GB");
   command->callback([options] { run_benchmark(*options); });
 }
 

@@ -16,6 +16,7 @@
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
+#include "tasks/cli/profile_option.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -43,6 +44,7 @@ struct EncodeOptions {
   bool all_layers = false;
   std::string compute = kDefaultCompute;
   int threads = 0;
+  ProfileOption profile;
 };
 
 // Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
@@ -124,11 +126,13 @@ void run_encode(const EncodeOptions& options) {
   EtcEncoder encoder(config, parameters);
   load_parameters(folder / "model.safetensors", parameters, Match::encoder);
   encoder.release_kernels(chosen_compute(options.compute));
+  Profile profile(options.profile);
   if (options.data.empty()) {
     encode_inputs(options, config, encoder);
   } else {
     encode_dataset(options.data, read_model_config(folder), config, encoder, options.output, options.all_layers);
   }
+  profile.finish();
   std::printf("output: %s\n", options.output.c_str());
 }
 
@@ -146,6 +150,7 @@ void add_encode_command(CLI::App& app) {
                     "also the states after the embedding stage and every layer, and with residual attention the scores "
                     "carried after each layer");
   add_compute_option(*command, options->compute);
+  add_profile_option(*command, options->profile);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->callback([options] { run_encode(*options); });

@@ -6,6 +6,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
+#include "tasks/cli/profile_option.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
 
@@ -23,6 +24,7 @@ struct EvalOptions {
   std::string task;
   std::string compute = kDefaultCompute;
   int threads = 0;
+  ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
 
@@ -34,9 +36,11 @@ Metrics evaluate_model(const EvalOptions& options) {
   const auto reader = open_dataset(options.data, model.task->schema(), loaded.data.vocab_sha256);
   const auto predictions = model.task->start_predictions({options.output, {}, 0});
   const StopSignal listening;
+  Profile profile(options.profile);
   if (!predict_dataset(model, reader, files_text(options.data), "evaluate", *predictions)) {
     throw Interrupted("etc eval: stopped before the end; no result");
   }
+  profile.finish();
   predictions->finish();
   const Metrics metrics = predictions->metrics();
   if (metrics.empty()) fail(files_text(options.data), "no example has a label: nothing to compare with");
@@ -68,7 +72,11 @@ void evaluate(const EvalOptions& options) {
       options.predictions.empty() != options.gold.empty()) {
     fail_usage("etc eval", "expected --model and --data, or --predictions and --gold");
   }
-  if (from_file) return score_file(options);
+  if (from_file) {
+    if (options.profile.wanted())
+      fail_usage("etc eval", "--profile and --trace go with --model: a file is only scored");
+    return score_file(options);
+  }
   if (!options.task.empty()) fail_usage("etc eval", "--task goes with --predictions: a model knows its task");
   for (const auto& [name, value] : evaluate_model(options)) std::printf("%s %.6g\n", name.c_str(), value);
 }
@@ -88,6 +96,7 @@ void add_eval_command(CLI::App& program) {
   command->add_option("--task", options->task,
                       fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
   add_compute_option(*command, options->compute);
+  add_profile_option(*command, options->profile);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });

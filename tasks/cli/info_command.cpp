@@ -204,19 +204,19 @@ void describe_h5(const std::filesystem::path& path) {
   }
 }
 
-// Peak memory of one call against the length, with residual scores as the configuration has them.
+// Peak memory and time of one call against the length, with residual scores as the configuration has them.
 void print_forecast(const std::filesystem::path& path) {
+  register_cpu_backend();
   SweepOptions sweep;
   sweep.model = read_config(std::filesystem::is_directory(path) ? path / "config.json" : path);
   sweep.lengths = {512, 1024, 2048, 4096, 8192, 16384};
   const std::int64_t positions = sweep.model.max_absolute_position_embeddings;  // 0: any length will do
   std::erase_if(sweep.lengths, [&](std::int64_t length) { return positions > 0 && length > positions; });
   sweep.residual = {!sweep.model.use_residual_attention ? "off" : sweep.model.use_running_mean ? "mean" : "sum"};
-  sweep.forecast_only = true;
-  for (const SweepMode mode : {SweepMode::infer, SweepMode::train}) {
+  for (const CallMode mode : {CallMode::infer, CallMode::train}) {
     sweep.mode = mode;
-    std::printf("%s of one example:\n%s", mode == SweepMode::infer ? "inference" : "training step",
-                sweep_table(sweep_lengths(sweep)).c_str());
+    std::printf("%s of one example:\n%s", mode == CallMode::infer ? "inference" : "training step",
+                sweep_table(forecast_lengths(sweep)).c_str());
   }
 }
 
@@ -245,7 +245,7 @@ void add_info_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("info", "describe a run, a model, or any file the program writes");
   command->footer(kExamples);
   command->add_option("path", *path, "folder of a run or a model, or a file")->required();
-  command->add_flag("--forecast", *forecast, "how much memory a model or configuration takes at which length");
+  command->add_flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
   command->callback([path, forecast] { run_info(*path, *forecast); });
 }
 

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
+#include <map>
 
-#include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/progress.h"
-#include "etc_core/base/random.h"
 #include "etc_core/nn/count_memory.h"
-#include "etc_core/nn/etc_encoder.h"
-#include "etc_core/optim/optimizer.h"
-#include "sparse/labels/builders.h"
 #include "tasks/train/forecast.h"
 #include "tasks/train/stop_signal.h"
 
@@ -22,108 +17,85 @@ namespace etc::cli {
 namespace {
 
 constexpr double kMegabyte = 1e6;
-
-// One example of random tokens, a global token for every block.
-EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
-  const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
-  const sparse::FixedBlocks blocks = sparse::fixed_block_structure(mask, tokens_per_global);
-  EtcInput input;
-  for (std::int64_t i = 0; i < length; ++i) {
-    const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, 1)[0];
-    input.token_ids.push_back(static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(model.vocab_size)));
-  }
-  input.global_token_ids = blocks.global_token_ids;
-  input.long_offsets.push_back(length);
-  input.global_offsets.push_back(static_cast<std::int64_t>(input.global_token_ids.size()));
-  input.labels = sparse::build_labels({&blocks.structure, 1}, {model.local_radius, model.relative_pos_max_distance,
-                                                               model.use_hard_g2l_mask, model.use_hard_l2g_mask});
-  return input;
-}
-
-class Call {
- public:
-  // Parameters have no values yet.
-  Call(const EtcConfig& model, SweepMode mode, ComputeType compute)
-      : mode_(mode), compute_(compute), encoder_(model, parameters_), optimizer_({}) {}
-
-  // Before run() initialize(); before count(), which is for counting memory, allocate().
-  void initialize() {
-    parameters_.initialize(1);
-    if (mode_ == SweepMode::infer) encoder_.release_kernels(compute_);
-  }
-  void allocate() {
-    for (const auto& parameter : parameters_.all()) parameter->allocate();
-    if (mode_ == SweepMode::infer) encoder_.release_kernels(compute_);
-  }
-
-  void run(const EtcInput& input) {
-    forward_backward(input);
-    if (mode_ == SweepMode::infer) return;
-    const auto parameters = param_refs(parameters_);
-    optimizer_.step(parameters, 1e-6, clip_scale(global_norm(parameters), 1.0));
-    parameters_.drop_gradients();
-  }
-
-  void count(const EtcInput& input) {
-    forward_backward(input);
-    const std::vector<Tensor> moments = moments_without_values(parameters_);
-    parameters_.drop_gradients();
-    memory_ledger::reset_peak();
-    forward_backward(input);
-  }
-
- private:
-  void forward_backward(const EtcInput& input) {
-    Tape tape(mode_ == SweepMode::train);
-    ForwardOptions options;
-    options.training = mode_ == SweepMode::train;
-    EtcOutput states = encoder_.forward(tape, input, options);
-    if (mode_ == SweepMode::infer) return;
-    // Any gradient will do; its size has no influence on the time.
-    for (Var* var : {&states.long_states, &states.global_states}) {
-      std::fill_n(var->grad().data(), counting() ? 0 : var->grad().size(), 1e-3f);
-    }
-    states = {};
-    tape.backward();
-  }
-
-  SweepMode mode_;
-  ComputeType compute_;
-  ParameterSet parameters_;
-  EtcEncoder encoder_;
-  Optimizer optimizer_;
-};
-
-double processor_seconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
+constexpr std::int64_t kWarmUp = 512;  // long tokens
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-SweepRow measure(const SweepOptions& options, const std::string& residual, ComputeType compute, std::int64_t length) {
+EtcConfig model_of(const SweepOptions& options, const std::string& residual) {
   EtcConfig model = options.model;
   model.use_residual_attention = residual != "off";
   model.use_running_mean = residual == "mean";
+  return model;
+}
+
+struct Forecast {
+  MemoryReport memory;
+  std::vector<profiler::Row> work;
+};
+
+Forecast forecast_call(const SweepOptions& options, const EtcConfig& model, ComputeType compute,
+                       const EtcInput& input) {
+  Forecast forecast;
+  forecast.memory = count_memory([&] { forecast.work = EncoderCall(model, options.mode, compute).count(input); });
+  return forecast;
+}
+
+bool fits(const SweepOptions& options, const MemoryReport& forecast) {
+  return options.memory_limit == 0 || forecast.peak + bytes_outside_ledger() <= options.memory_limit;
+}
+
+// The longest input below `length`, which does not fit, that does; by bisection over whole blocks.
+std::int64_t longest_that_fits(const SweepOptions& options, const EtcConfig& model, ComputeType compute,
+                               std::int64_t length) {
+  std::int64_t good = 0, bad = (length + options.tokens_per_global - 1) / options.tokens_per_global;  // blocks
+  while (bad - good > 1) {
+    const std::int64_t middle = (good + bad) / 2;
+    const EtcInput input = random_input(model, middle * options.tokens_per_global, options.tokens_per_global);
+    (fits(options, forecast_call(options, model, compute, input).memory) ? good : bad) = middle;
+  }
+  return good * options.tokens_per_global;
+}
+
+// rates: of slices measured already, by their length.
+SweepRow forecast_row(const SweepOptions& options, const std::string& residual, ComputeType compute,
+                      std::int64_t length, std::map<std::int64_t, OperatorRates>& rates) {
+  EtcConfig model = model_of(options, residual);
+  const std::int64_t slice = OperatorRates::slice_length(length);
+  if (!rates.contains(slice)) {
+    rates.emplace(slice, OperatorRates(model, options.mode, compute, length, options.tokens_per_global));
+  }
   const EtcInput input = random_input(model, length, options.tokens_per_global);
   SweepRow row;
   row.residual = residual;
   row.compute = compute;
   row.length = length;
   row.globals = input.global_tokens();
-  row.forecast = count_memory([&] {
-    Call call(model, options.mode, compute);
-    call.allocate();
-    call.count(input);
-  });
-  if (options.forecast_only) return row;
-  Call call(model, options.mode, compute);
+  Forecast forecast = forecast_call(options, model, compute, input);
+  if (!fits(options, forecast.memory) && options.mode == CallMode::train && model.grad_checkpointing_period != 1) {
+    model.grad_checkpointing_period = 1;
+    forecast = forecast_call(options, model, compute, input);
+  }
+  row.forecast = forecast.memory;
+  row.forecast_seconds = rates.at(slice).of(forecast.work);
+  row.period = model.grad_checkpointing_period;
+  row.fits = fits(options, row.forecast);
+  if (!row.fits) row.longest = longest_that_fits(options, model, compute, length);
+  return row;
+}
+
+void measure_row(const SweepOptions& options, SweepRow& row) {
+  EtcConfig model = model_of(options, row.residual);
+  model.grad_checkpointing_period = row.period;
+  const EtcInput input = random_input(model, row.length, options.tokens_per_global);
+  EncoderCall call(model, options.mode, row.compute);
   call.initialize();
-  call.run(input);  // warms caches and makes what is made once: packed weights, moments
+  // Makes what is made once: packed weights, moments. A median is to know nothing of fresh memory either; for a single
+  // call, which tells the memory of a long input, half the time is worth more.
+  const std::int64_t first = options.repeats > 1 ? row.length : std::min(row.length, kWarmUp);
+  call.run(random_input(model, first, options.tokens_per_global));
   memory_ledger::reset_peak();
   std::vector<double> seconds, cpu_seconds;
   for (std::int64_t i = 0; i < options.repeats; ++i) {
@@ -133,15 +105,13 @@ SweepRow measure(const SweepOptions& options, const std::string& residual, Compu
     cpu_seconds.push_back(processor_seconds() - cpu_start);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  row.seconds = median(seconds);
-  row.cpu_seconds = median(cpu_seconds);
+  row.seconds = {median(seconds), median(cpu_seconds)};
   row.memory = memory_ledger::report();
-  row.tokens_per_second = static_cast<double>(length) / row.seconds;
-  return row;
+  row.tokens_per_second = static_cast<double>(row.length) / row.seconds.wall;
 }
 
 bool measured(const SweepRow& row) {
-  return row.seconds > 0;
+  return row.seconds.wall > 0;
 }
 
 double megabytes(std::int64_t bytes) {
@@ -167,6 +137,14 @@ std::vector<int> used_purposes(const std::vector<SweepRow>& rows) {
 std::string row_kind(const SweepRow& row) {
   if (row.compute == ComputeType::fp32) return row.residual;
   return row.residual + " " + compute_type_name(row.compute);
+}
+
+// What the memory limit did to a row.
+std::string limit_note(const SweepRow& row) {
+  if (!row.fits) {
+    return row.longest > 0 ? fmt::format("  does not fit; L = {} does", row.longest) : "  does not fit at any length";
+  }
+  return row.period > 0 ? fmt::format("  checkpointing period {}", row.period) : "";
 }
 
 // Two pictures from the CSV: one line per kind of residual scores and number type.
@@ -195,22 +173,28 @@ std::string gnuplot_script(const std::vector<SweepRow>& rows) {
 
 }  // namespace
 
-std::vector<SweepRow> sweep_lengths(const SweepOptions& options) {
+std::vector<SweepRow> forecast_lengths(const SweepOptions& options) {
   std::vector<SweepRow> rows;
-  Progress progress(
-      "benchmark", static_cast<std::int64_t>(options.residual.size() * options.compute.size() * options.lengths.size()),
-      "points");
   for (const std::string& residual : options.residual) {
     for (const ComputeType compute : options.compute) {
+      std::map<std::int64_t, OperatorRates> rates;
       for (const std::int64_t length : options.lengths) {
         if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
-        rows.push_back(measure(options, residual, compute, length));
-        progress.update(static_cast<std::int64_t>(rows.size()),
-                        fmt::format("L={} {} {}", length, residual, compute_type_name(compute)));
+        rows.push_back(forecast_row(options, residual, compute, length, rates));
       }
     }
   }
   return rows;
+}
+
+void measure_lengths(const SweepOptions& options, std::vector<SweepRow>& rows) {
+  Progress progress("benchmark", static_cast<std::int64_t>(rows.size()), "points");
+  std::int64_t done = 0;
+  for (SweepRow& row : rows) {
+    if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
+    if (row.fits) measure_row(options, row);
+    progress.update(++done, fmt::format("L={} {} {}", row.length, row.residual, compute_type_name(row.compute)));
+  }
 }
 
 std::string sweep_table(const std::vector<SweepRow>& rows) {
@@ -218,31 +202,38 @@ std::string sweep_table(const std::vector<SweepRow>& rows) {
   const bool timed = std::any_of(rows.begin(), rows.end(), measured);
   std::string text = fmt::format("{:>8} {:>7} {:>7} {:>6}", "residual", "compute", "L", "G");
   if (timed) text += fmt::format(" {:>10} {:>10} {:>10} {:>9}", "seconds", "CPU s", "tokens/s", "peak MB");
-  text += fmt::format(" {:>11}", "forecast MB");
+  text += fmt::format(" {:>11} {:>10} {:>10}", "forecast MB", "forecast s", "CPU s");
   for (const int p : purposes) text += fmt::format(" {:>11}", purpose_name(static_cast<Purpose>(p)));
   text += "\n";
   for (const SweepRow& row : rows) {
     text +=
         fmt::format("{:>8} {:>7} {:>7} {:>6}", row.residual, compute_type_name(row.compute), row.length, row.globals);
-    if (timed) {
-      text += fmt::format(" {:>10.4f} {:>10.4f} {:>10.0f} {:>9.1f}", row.seconds, row.cpu_seconds,
+    if (timed && !measured(row)) {
+      text += fmt::format(" {:>10} {:>10} {:>10} {:>9}", "-", "-", "-", "-");
+    } else if (timed) {
+      text += fmt::format(" {:>10.4f} {:>10.4f} {:>10.0f} {:>9.1f}", row.seconds.wall, row.seconds.processor,
                           row.tokens_per_second, megabytes(row.memory.peak));
     }
-    text += fmt::format(" {:>11.1f}", megabytes(row.forecast.peak));
+    text += fmt::format(" {:>11.1f} {:>10.4f} {:>10.4f}", megabytes(row.forecast.peak), row.forecast_seconds.wall,
+                        row.forecast_seconds.processor);
     for (const int p : purposes) text += fmt::format(" {:>11.1f}", megabytes(split_of(row)[p]));
-    text += "\n";
+    text += limit_note(row) + "\n";
   }
   return text;
 }
 
 std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  std::string text = "kind,long_tokens,global_tokens,seconds,cpu_seconds,tokens_per_second,peak_mb,forecast_mb";
+  std::string text =
+      "kind,long_tokens,global_tokens,seconds,cpu_seconds,tokens_per_second,peak_mb,forecast_mb,forecast_seconds,"
+      "forecast_cpu_seconds";
   for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{}_mb", purpose_name(static_cast<Purpose>(p)));
   text += "\n";
   for (const SweepRow& row : rows) {
+    if (!measured(row)) continue;  // did not fit
     text +=
-        fmt::format("{},{},{},{:.6f},{:.6f},{:.1f},{:.3f},{:.3f}", row_kind(row), row.length, row.globals, row.seconds,
-                    row.cpu_seconds, row.tokens_per_second, megabytes(row.memory.peak), megabytes(row.forecast.peak));
+        fmt::format("{},{},{},{:.6f},{:.6f},{:.1f},{:.3f},{:.3f},{:.6f},{:.6f}", row_kind(row), row.length, row.globals,
+                    row.seconds.wall, row.seconds.processor, row.tokens_per_second, megabytes(row.memory.peak),
+                    megabytes(row.forecast.peak), row.forecast_seconds.wall, row.forecast_seconds.processor);
     for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{:.3f}", megabytes(split_of(row)[p]));
     text += "\n";
   }

@@ -9,20 +9,20 @@
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/etc_config.h"
+#include "tasks/cli/encoder_call.h"
+#include "tasks/cli/time_forecast.h"
 
 namespace etc::cli {
-
-enum class SweepMode { infer, train };
 
 struct SweepOptions {
   EtcConfig model;                    // its residual keys are replaced by `residual`
   std::vector<std::int64_t> lengths;  // L, one example each
   std::vector<std::string> residual;  // "off", "sum", "mean"
-  SweepMode mode = SweepMode::infer;
+  CallMode mode = CallMode::infer;
   std::vector<ComputeType> compute = {ComputeType::fp32};  // of inference; training is fp32
   std::int64_t tokens_per_global = 16;                     // G = L / this, rounded up
   std::int64_t repeats = 3;                                // timed, after one call that is not
-  bool forecast_only = false;                              // memory alone, and nothing is computed
+  std::int64_t memory_limit = 0;                           // bytes of the process; 0: none
 };
 
 // One point.
@@ -31,16 +31,23 @@ struct SweepRow {
   ComputeType compute = ComputeType::fp32;
   std::int64_t length = 0;       // L
   std::int64_t globals = 0;      // G
+  std::int64_t period = 0;       // of gradient checkpointing; 1 where only that fits into the memory limit
+  bool fits = true;              // into the memory limit; else only forecast, and
+  std::int64_t longest = 0;      // the longest L that fits, a multiple of tokens_per_global; 0: none
   MemoryReport forecast;         // expected peak of one call, weights included (nn/count_memory.h)
-  double seconds = 0;            // median of the repeats; 0: not measured
-  double cpu_seconds = 0;        // of all threads; median of the repeats
+  Seconds forecast_seconds;      // expected time of one call (time_forecast.h)
+  Seconds seconds;               // median of the repeats; 0: not measured
   double tokens_per_second = 0;  // long tokens
   MemoryReport memory;           // measured peak
 };
 
-// infer: a forward pass. train: forward, backward, one AdamW update. Random tokens in blocks of tokens_per_global, each
-// with its global token; weights freshly drawn.
-std::vector<SweepRow> sweep_lengths(const SweepOptions& options);
+// One row for each kind of scores, number type and length, with memory and time as forecast. Random tokens in blocks of
+// tokens_per_global, each with its global token; weights freshly drawn. With a memory limit, training turns to
+// checkpointing every layer where nothing else fits. Takes the profiler.
+std::vector<SweepRow> forecast_lengths(const SweepOptions& options);
+
+// The same rows, those that fit, measured.
+void measure_lengths(const SweepOptions& options, std::vector<SweepRow>& rows);
 
 // Purposes are split as measured, or as forecast where nothing was measured.
 std::string sweep_table(const std::vector<SweepRow>& rows);

@@ -7,6 +7,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
+#include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/train/evaluate.h"
@@ -32,6 +33,7 @@ struct PredictOptions {
   std::int64_t show = 0;
   std::string compute = kDefaultCompute;
   int threads = 0;
+  ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
 
@@ -175,6 +177,7 @@ void run_predict(const PredictOptions& options) {
   if (raw) preparation = make_preparation(options, loaded);
   model.encoder->release_kernels(chosen_compute(options.compute));
   const StopSignal listening;
+  Profile profile(options.profile);
   std::size_t refused = 0;
   if (writes) {
     const auto predictions = model.task->start_predictions({options.output, options.n_best_output, options.n_best});
@@ -188,6 +191,7 @@ void run_predict(const PredictOptions& options) {
     for (const auto& [name, value] : predictions->metrics()) log::info("{} {:.6g}", name, value);
   }
   if (options.show > 0) show_records(options, model, *preparation);
+  profile.finish();
   if (refused > 0) {
     log::warn("{}: {} records have no prediction (see above)", kWhere, refused);
     throw CLI::RuntimeError(1);
@@ -212,6 +216,7 @@ void add_predict_command(CLI::App& program) {
   command->add_option("--show", options->show, "print the predictions of the first records in their documents")
       ->check(CLI::NonNegativeNumber);
   add_compute_option(*command, options->compute);
+  add_profile_option(*command, options->profile);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });

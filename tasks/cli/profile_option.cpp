@@ -62,7 +62,7 @@ std::string profile_table() {
 }
 
 Profile::Profile(const ProfileOption& option) : option_(option) {
-  if (option_.table || !option_.trace.empty()) profiler::start();
+  if (option_.wanted()) profiler::start();
 }
 
 void Profile::finish() {

@@ -9,6 +9,8 @@ namespace etc::cli {
 struct ProfileOption {
   bool table = false;
   std::string trace;  // file to write, or empty
+
+  bool wanted() const { return table || !trace.empty(); }
 };
 
 void add_profile_option(CLI::App& command, ProfileOption& profile);

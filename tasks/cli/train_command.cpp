@@ -1,11 +1,14 @@
 // etc train: trains, fine-tunes or resumes a run.
 #include <optional>
 
+#include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
+#include "tasks/cli/profile_option.h"
 #include "tasks/train/forecast.h"
+#include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
 
 namespace etc::cli {
@@ -19,6 +22,8 @@ struct TrainOptions {
   std::string output;
   std::string resume;
   bool forecast = false;
+  std::string memory_limit;
+  ProfileOption profile;
   GivenOptions given;
 };
 
@@ -63,21 +68,32 @@ void add_train_command(CLI::App& program) {
   command->add_option("--output", options->output, "the run's folder; the same command again goes on with the run");
   command->add_option("--resume", options->resume, "go on with this run, with its own configuration");
   command->add_flag("--forecast", options->forecast, "only say how much memory the run would take");
+  command->add_option(
+      "--memory-limit", options->memory_limit,
+      "such as 8GB: choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps "
+      "the choice");
+  add_profile_option(*command, options->profile);
   options->given = add_config_options(*command, [](const ConfigKey&) { return true; });
   command->footer(
       "Examples:\n"
       "  etc train --config tasks/configs/wikihop_tiny.json --data train.h5 --eval-data dev.h5 --output run\n"
       "  etc train --resume run\n"
       "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --forecast\n"
+      "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --output run --memory-limit 8GB\n"
       "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2");
   command->callback([options] {
     fs::path output;
-    const RunConfig config = resolve(*options, output);
+    RunConfig config = resolve(*options, output);
+    if (!options->memory_limit.empty()) {
+      config = fit_memory(config, parse_byte_size(options->memory_limit, "--memory-limit"), output);
+    }
     if (options->forecast) {
       std::printf("expected peak memory %s\n", memory_text(forecast_memory(config)).c_str());
       return;
     }
+    Profile profile(options->profile);
     const TrainReport report = train(config, output);
+    profile.finish();
     std::printf("steps %lld\n", static_cast<long long>(report.step));
     for (const auto& [name, value] : report.best) std::printf("%s %.6g\n", name.c_str(), value);
   });

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <fstream>
 
 #include "data/loader/order.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/large_blocks.h"
 #include "etc_core/nn/count_memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
@@ -17,9 +19,10 @@ namespace {
 
 using MicroBatch = std::vector<data::LoadedExample>;
 
-std::vector<MicroBatch> read_examples(const data::DatasetReader& reader, const data::HeaviestMicroBatches& heaviest) {
+std::vector<MicroBatch> read_examples(const data::DatasetReader& reader,
+                                      const std::vector<std::vector<std::int64_t>>& indices_of_each) {
   std::vector<MicroBatch> micro_batches;
-  for (const std::vector<std::int64_t>& indices : heaviest.examples) {
+  for (const std::vector<std::int64_t>& indices : indices_of_each) {
     MicroBatch& examples = micro_batches.emplace_back();
     for (const std::int64_t index : indices) {
       examples.push_back({index, static_cast<std::int64_t>(examples.size()), reader.read(index)});
@@ -47,30 +50,15 @@ void train_on(TaskModel& model, const MicroBatch& examples, const std::string& w
   tape.backward();
 }
 
-}  // namespace
-
-std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
-  std::vector<Tensor> moments;
-  for (const auto& parameter : parameters.all()) {
-    for (int i = 0; i < 2 && parameter->grad; ++i) moments.push_back(Tensor::empty(parameter->shape, Purpose::moments));
-  }
-  return moments;
-}
-
-MemoryReport forecast_training(const RunConfig& config, const data::DatasetReader& train,
-                               const data::DatasetReader* eval, std::int64_t steps) {
-  data::LoaderOptions order;
-  order.batch_examples = config.training.batch_size;
-  order.micro_batch_tokens = config.training.micro_batch_tokens;
-  order.seed = config.training.seed;
-  constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
-  const std::int64_t samples = std::min(steps, kSamples / order.batch_examples + 1) * order.batch_examples;
-  const auto heaviest = data::heaviest_micro_batches(train, order, samples);
-  const std::vector<MicroBatch> training = read_examples(train, heaviest);
+// training: micro-batches as indices of examples, one of which has the peak; most_of_a_batch: micro-batches of a batch.
+MemoryReport forecast(const RunConfig& config, const RunData& data,
+                      const std::vector<std::vector<std::int64_t>>& training_indices, std::int64_t most_of_a_batch) {
+  const std::vector<MicroBatch> training = read_examples(*data.train, training_indices);
   std::vector<MicroBatch> evaluation;
-  if (eval != nullptr) {
-    evaluation =
-        read_examples(*eval, data::heaviest_micro_batches(*eval, evaluation_order(kEvaluationTokens), eval->size()));
+  if (data.eval != nullptr) {
+    const auto heaviest =
+        data::heaviest_micro_batches(*data.eval, evaluation_order(kEvaluationTokens), data.eval->size());
+    evaluation = read_examples(*data.eval, heaviest.examples);
   }
   return count_memory([&] {
     TaskModel model(config.model, config.task);
@@ -79,7 +67,7 @@ MemoryReport forecast_training(const RunConfig& config, const data::DatasetReade
     const std::vector<Tensor> moments = moments_without_values(model.parameters);
     {
       std::vector<Tensor> waiting;
-      for (std::int64_t set = 0; set < waiting_sets(heaviest.most_of_a_batch); ++set) {
+      for (std::int64_t set = 0; set < waiting_sets(most_of_a_batch); ++set) {
         for (const auto& parameter : model.parameters.all()) {
           if (parameter->grad) waiting.push_back(Tensor::empty(parameter->shape, Purpose::gradients));
         }
@@ -96,6 +84,35 @@ MemoryReport forecast_training(const RunConfig& config, const data::DatasetReade
       model.forward(tape, examples, input, ForwardOptions{});
     }
   });
+}
+
+}  // namespace
+
+std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
+  std::vector<Tensor> moments;
+  for (const auto& parameter : parameters.all()) {
+    for (int i = 0; i < 2 && parameter->grad; ++i) moments.push_back(Tensor::empty(parameter->shape, Purpose::moments));
+  }
+  return moments;
+}
+
+MemoryReport forecast_training(const RunConfig& config, const RunData& data, std::int64_t steps) {
+  data::LoaderOptions order = training_order(config.training);
+  constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
+  const std::int64_t samples = std::min(steps, kSamples / order.batch_examples + 1) * order.batch_examples;
+  const auto heaviest = data::heaviest_micro_batches(*data.train, order, samples);
+  return forecast(config, data, heaviest.examples, heaviest.most_of_a_batch);
+}
+
+MemoryReport forecast_single_examples(const RunConfig& config, const RunData& data, std::int64_t index) {
+  return forecast(config, data, {{index}}, config.training.batch_size);
+}
+
+std::int64_t bytes_outside_ledger() {
+  std::int64_t pages = 0, resident = 0;
+  if (!(std::ifstream("/proc/self/statm") >> pages >> resident)) return 0;
+  const large_blocks::Report large = large_blocks::report();
+  return std::max<std::int64_t>(0, resident * ::sysconf(_SC_PAGESIZE) - large.in_use - large.kept);
 }
 
 std::int64_t machine_memory_bytes() {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/parameters.h"
 #include "etc_core/optim/accumulator.h"
+#include "tasks/train/plan.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
@@ -16,10 +16,15 @@ namespace etc {
 std::vector<Tensor> moments_without_values(const ParameterSet& parameters);
 
 // The ledger's peak of training with these data, and of the evaluations between the steps when there are evaluation
-// data (null: none). Looks at the lengths of every micro-batch of the run and counts (nn/count_memory.h) the heaviest
-// ones with everything that is held beside them. steps: of the whole run.
-MemoryReport forecast_training(const RunConfig& config, const data::DatasetReader& train,
-                               const data::DatasetReader* eval, std::int64_t steps);
+// data. Looks at the lengths of every micro-batch of the run and counts (nn/count_memory.h) the heaviest ones with
+// everything that is held beside them. steps: of the whole run.
+MemoryReport forecast_training(const RunConfig& config, const RunData& data, std::int64_t steps);
+
+// So for batches of micro-batches of one example each, none of which is heavier than example `index`.
+MemoryReport forecast_single_examples(const RunConfig& config, const RunData& data, std::int64_t index);
+
+// What the process holds now beside the ledger's large buffers: program, libraries, stacks, small objects.
+std::int64_t bytes_outside_ledger();
 
 // Memory of this machine; 0: not known.
 std::int64_t machine_memory_bytes();

@@ -25,6 +25,7 @@
 #include "tasks/train/forecast.h"
 #include "tasks/train/metrics_log.h"  // what a run leaves on disk
 #include "tasks/train/model.h"
+#include "tasks/train/plan.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/run_state.h"
 #include "tasks/train/stop_signal.h"
@@ -42,50 +43,6 @@ OptimizerOptions optimizer_options(const TrainingConfig& training) {
   options.kind = optimizer_kind(training.optimizer);
   options.weight_decay = training.weight_decay;
   return options;
-}
-
-std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::string>& files, const Task& task,
-                                                         const std::string& vocab_sha256) {
-  auto reader = open_dataset(files, task.schema(), vocab_sha256);
-  if (!reader->info().labelled) {
-    fail(files_text(files), "the data set has no labels: expected one prepared with its answers");
-  }
-  return reader;
-}
-
-// How many updates there are, with which rate, and when the run looks up from its work.
-struct Plan {
-  std::int64_t total_steps = 0;
-  std::int64_t eval_every = 0;
-  LearningRateSchedule schedule;
-};
-
-Plan make_plan(const RunConfig& config, std::int64_t examples) {
-  const TrainingConfig& training = config.training;
-  if (examples < training.batch_size) {
-    fail(files_text(config.data.train),
-         "{} examples are less than one batch: expected at least {} (or a smaller "
-         "--batch-size)",
-         examples, training.batch_size);
-  }
-  Plan plan;
-  plan.total_steps =
-      training.steps > 0 ? training.steps : total_training_steps(examples, training.batch_size, training.epochs);
-  if (plan.total_steps < 1) {
-    fail("train", "{} examples / batch {} * {} epochs is less than one step", examples, training.batch_size,
-         training.epochs);
-  }
-  plan.eval_every = training.eval_every > 0 ? training.eval_every : examples / training.batch_size;
-  plan.schedule.initial_rate = training.learning_rate;
-  plan.schedule.total_steps = plan.total_steps;
-  plan.schedule.warmup_steps = warmup_training_steps(plan.total_steps, training.warmup_proportion);
-  return plan;
-}
-
-// Threads and kernels, before anything is computed.
-void prepare_machine(const TrainingConfig& training) {
-  if (training.threads > 0) set_thread_count(static_cast<int>(training.threads));
-  register_cpu_backend();
 }
 
 class Trainer {
@@ -110,7 +67,7 @@ class Trainer {
   RunConfig config_;
   const TrainingConfig& training_ = config_.training;
   TaskModel model_;
-  std::shared_ptr<const data::DatasetReader> train_data_, eval_data_;  // eval_data_ null: none
+  RunData data_;
   Plan plan_;
   MoreFiles model_files_;  // of every checkpoint: the vocabulary
   Json checkpoint_config_, identity_;
@@ -131,11 +88,8 @@ class Trainer {
 Trainer::Trainer(const RunConfig& config, const fs::path& output)
     : config_(config),
       model_(config_.model, config_.task),
-      train_data_(open_labelled(config_.data.train, *model_.task, "")),
-      eval_data_(config_.data.eval.empty()
-                     ? nullptr
-                     : open_labelled(config_.data.eval, *model_.task, train_data_->info().vocab_sha256)),
-      plan_(make_plan(config_, train_data_->size())),
+      data_(open_run_data(config_.data, *model_.task)),
+      plan_(make_plan(config_, data_.train->size())),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_)),
       optimizer_(optimizer_options(training_)),
@@ -148,17 +102,13 @@ TrainReport Trainer::run() {
   metrics_ = std::make_unique<MetricsLog>(run_.path(), progress_.step);
   const StopSignal listening;
 
-  data::LoaderOptions order;
-  order.batch_examples = training_.batch_size;
-  order.micro_batch_tokens = training_.micro_batch_tokens;
-  order.seed = training_.seed;
-  data::Loader loader(train_data_, order, progress_.loader);
+  data::Loader loader(data_.train, training_order(training_), progress_.loader);
 
   Progress bar("train", plan_.total_steps, "steps", progress_.step);
   data::LoadedBatch batch;
   while (true) {
     const bool last = finished();
-    if (eval_data_ && progress_.step > progress_.evaluated_step && (progress_.step % plan_.eval_every == 0 || last)) {
+    if (data_.eval && progress_.step > progress_.evaluated_step && (progress_.step % plan_.eval_every == 0 || last)) {
       evaluate();
     }
     if (last || finished()) break;  // the evaluation may have stopped the run early
@@ -173,7 +123,7 @@ TrainReport Trainer::run() {
   bar.finish();
   save();
   if (saved_step_ != progress_.step) fail("train", "the last checkpoint could not be saved (see the warnings above)");
-  if (!eval_data_) save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
+  if (!data_.eval) save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
   log::info("peak memory {}", memory_text(memory_ledger::report()));
   log::info("finished at step {}; checkpoints: {} and {}", progress_.step, (run_ / "best").string(),
             (run_ / "last").string());
@@ -252,7 +202,7 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
 // The vocabulary, if there is one, goes to the task and into every checkpoint: the model can then be used without
 // asking where it is.
 DataIdentity Trainer::take_vocabulary() {
-  DataIdentity identity = DataIdentity::of(train_data_->info());
+  DataIdentity identity = DataIdentity::of(data_.train->info());
   if (config_.data.vocab.empty()) {
     if (model_.task->needs_vocabulary()) {
       fail_usage("train", "task {} writes its answers with the vocabulary of the data: expected --vocab FILE",
@@ -268,13 +218,13 @@ DataIdentity Trainer::take_vocabulary() {
 }
 
 void Trainer::log_forecast() const {
-  const MemoryReport expected = forecast_training(config_, *train_data_, eval_data_.get(), plan_.total_steps);
+  const MemoryReport expected = forecast_training(config_, data_, plan_.total_steps);
   log::info("expected peak memory {}", memory_text(expected));
   const std::int64_t machine = machine_memory_bytes();
   if (machine > 0 && expected.peak > machine) {
     log::warn(
-        "this is more than the machine's {:.1f} GB (a smaller --micro-batch-tokens or "
-        "--grad-checkpointing-period 1 needs less)",
+        "this is more than the machine's {:.1f} GB (--memory-limit chooses --micro-batch-tokens and "
+        "--grad-checkpointing-period that need less)",
         static_cast<double>(machine) / 1e9);
   }
 }
@@ -287,15 +237,15 @@ void Trainer::start_or_resume() {
   } else {
     model_.parameters.initialize(training_.seed);
     if (!training_.init_from.empty()) {
-      init_from_checkpoint(training_.init_from, model_, DataIdentity::of(train_data_->info()));
+      init_from_checkpoint(training_.init_from, model_, DataIdentity::of(data_.train->info()));
     }
   }
   write_file_atomically(run_ / "config.json", json_text(config_.to_json()));
-  log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", train_data_->size(),
+  log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", data_.train->size(),
             plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
             thread_count(), instruction_set());
   log::info("residual scores: {}", residual_text(config_.model));
-  if (!eval_data_) log::info("no --eval-data: checkpoint `best` will be the last one");
+  if (!data_.eval) log::info("no --eval-data: checkpoint `best` will be the last one");
 }
 
 bool Trainer::finished() const {
@@ -310,7 +260,7 @@ void Trainer::log_step(double norm, double rate) {
       {{"loss", progress_.loss_sum / static_cast<double>(progress_.loss_steps)},
        {"gradient_norm", norm},
        {"learning_rate", rate},
-       {"epoch", static_cast<double>(progress_.step * training_.batch_size) / static_cast<double>(train_data_->size())},
+       {"epoch", static_cast<double>(progress_.step * training_.batch_size) / static_cast<double>(data_.train->size())},
        {"examples_per_second", static_cast<double>(speed_examples_) / seconds},
        {"tokens_per_second", static_cast<double>(speed_tokens_) / seconds},
        {"peak_memory_bytes", static_cast<double>(memory_ledger::report().peak)}});
@@ -323,7 +273,7 @@ void Trainer::log_step(double norm, double rate) {
 // The best checkpoint so far is kept by the task's main metric; the first of equal ones stays.
 void Trainer::evaluate() {
   const auto predictions = model_.task->start_predictions({});
-  if (!predict_dataset(model_, eval_data_, files_text(config_.data.eval), "evaluate", *predictions)) {
+  if (!predict_dataset(model_, data_.eval, files_text(config_.data.eval), "evaluate", *predictions)) {
     stop_on_signal();  // the evaluation is made again by the run that goes on
   }
   const Metrics result = predictions->metrics();
@@ -377,17 +327,6 @@ void Trainer::stop_on_signal() {
 TrainReport train(const RunConfig& config, const fs::path& output) {
   prepare_machine(config.training);
   return Trainer(config, output).run();
-}
-
-MemoryReport forecast_memory(const RunConfig& config) {
-  prepare_machine(config.training);
-  const auto task = task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model);
-  const auto train_data = open_labelled(config.data.train, *task, "");
-  std::shared_ptr<const data::DatasetReader> eval_data;
-  if (!config.data.eval.empty()) {
-    eval_data = open_labelled(config.data.eval, *task, train_data->info().vocab_sha256);
-  }
-  return forecast_training(config, *train_data, eval_data.get(), make_plan(config, train_data->size()).total_steps);
 }
 
 }  // namespace etc

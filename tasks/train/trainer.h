@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "etc_core/base/memory_ledger.h"
 #include "tasks/task.h"
 #include "tasks/train/run_config.h"
 
@@ -19,9 +18,5 @@ struct TrainReport {
 // Throws Interrupted after SIGINT or SIGTERM, once everything is saved; Error when the folder is in use, the data do
 // not fit, the run there is another one, the loss is not finite, or nothing could be saved at the end.
 TrainReport train(const RunConfig& config, const std::filesystem::path& output);
-
-// Expected peak memory of that run, by purpose, from configuration and data alone; writes nothing. Throws Error as
-// train() does when the data do not fit.
-MemoryReport forecast_memory(const RunConfig& config);
 
 }  // namespace etc

@@ -290,16 +290,18 @@ TEST_CASE("the benchmark gives a table, a CSV file and how to plot it", "[tasks]
     REQUIRE(result.code == 0);
     CHECK(has(result.out, "tokens/s"));
     CHECK(has(result.out, "forecast MB"));
+    CHECK(has(result.out, "forecast s"));
     CHECK(has(result.out, "weights"));
     const std::string csv = etc::read_file(folder / "benchmark.csv");
     CHECK(std::count(csv.begin(), csv.end(), '\n') == 7);
+    CHECK(has(csv, "forecast_seconds,forecast_cpu_seconds"));
     CHECK(has(csv, "\nsum,64,4,"));
     CHECK(fs::exists(folder / "benchmark.gnuplot"));
     if (has(result.out, "time.svg")) CHECK(has(etc::read_file(folder / "memory.svg"), "<svg"));
   }
   const Result forecast = place.run({"benchmark", "--preset", "tiny", "--lengths", "64", "--forecast"});
   CHECK(forecast.code == 0);
-  CHECK(has(forecast.out, "forecast MB"));
+  CHECK(has(forecast.out, "forecast MB  forecast s"));
   CHECK(!has(forecast.out, "seconds"));
 }
 
@@ -312,6 +314,56 @@ TEST_CASE("a forecast says what a run would take and writes nothing", "[tasks]")
   CHECK(has(result.out, "expected peak memory "));
   CHECK(has(result.out, "moments"));
   CHECK(!fs::exists(place.folder / "run"));
+}
+
+TEST_CASE("a memory limit of the command line is in the run's configuration, or is refused", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const Result low = place.run(place.training({"--memory-limit", "1MB"}));
+  CHECK(low.code == 1);
+  CHECK(has(low.err, "the memory limit of 1.0 MB is too low"));
+  CHECK(place.run(place.training({"--memory-limit", "much"})).code == 2);
+  CHECK(!fs::exists(place.folder / "run"));
+  const Result fits = place.run(place.training({"--memory-limit", "8GB", "--micro-batch-tokens", "50"}));
+  CHECK(fits.code == 0);
+  CHECK(has(fits.err, "memory limit 8.00 GB: --micro-batch-tokens 50 --grad-checkpointing-period 0"));
+  CHECK(etc::read_json_file(place.folder / "run/config.json")["training"]["micro_batch_tokens"] == 50);
+
+  const Words sweep = {"benchmark", "--preset", "tiny", "--lengths", "64,65536", "--mode", "train", "--forecast"};
+  Words limited = sweep;
+  limited.insert(limited.end(), {"--residual", "sum", "--memory-limit", "400MB"});
+  const Result longest = place.run(limited);
+  INFO(longest.out << longest.err);
+  CHECK(longest.code == 0);
+  CHECK(has(longest.out, "does not fit; L = "));
+}
+
+TEST_CASE("the profile of a run names its operators, and the trace is a file of events", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const fs::path trace = place.folder / "trace.json", model = place.folder / "run/best";
+  const auto traced = [&](Words words, const char* name) {
+    words.insert(words.end(), {"--trace", trace});
+    const Result result = place.run(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    const etc::Json events = etc::read_json_file(trace)["traceEvents"];
+    CHECK(std::any_of(events.begin(), events.end(), [&](const etc::Json& event) { return event["name"] == name; }));
+    fs::remove(trace);
+    return result.err;
+  };
+  const std::string table = traced(place.training({"--profile"}), "long_attention_backward");
+  for (const char* part : {"operator", "calls", "GFLOP/s", "GB/s", "optimizer", "limits, 1 threads"}) {
+    CAPTURE(part);
+    CHECK(has(table, part));
+  }
+  const fs::path data = place.folder / "train.h5";
+  traced({"eval", "--model", model, "--data", data}, "long_attention");
+  traced({"predict", "--model", model, "--data", data, "--output", place.folder / "p.json"}, "long_attention");
+  traced({"encode", "--model", model, "--data", data, "--output", place.folder / "s.h5"}, "long_attention");
+  const Result scored = place.run({"eval", "--task", "wikihop", "--predictions", "p", "--gold", "g", "--profile"});
+  CHECK(scored.code == 2);
+  CHECK(has(scored.err, "--profile and --trace go with --model"));
 }
 
 }  // namespace

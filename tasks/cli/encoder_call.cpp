@@ -1,0 +1,101 @@
+#include "tasks/cli/encoder_call.h"
+
+#include <algorithm>
+#include <ctime>
+
+#include "etc_core/base/counting.h"
+#include "etc_core/base/profiler.h"
+#include "etc_core/base/random.h"
+#include "sparse/labels/builders.h"
+#include "tasks/train/forecast.h"
+
+namespace etc::cli {
+
+namespace {
+
+// Names of the update's two parts in the profile.
+constexpr const char *kNorm = "gradient_norm", *kUpdate = "optimizer";
+
+}  // namespace
+
+EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
+  const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
+  const sparse::FixedBlocks blocks = sparse::fixed_block_structure(mask, tokens_per_global);
+  EtcInput input;
+  for (std::int64_t i = 0; i < length; ++i) {
+    const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, 1)[0];
+    input.token_ids.push_back(static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(model.vocab_size)));
+  }
+  input.global_token_ids = blocks.global_token_ids;
+  input.long_offsets.push_back(length);
+  input.global_offsets.push_back(static_cast<std::int64_t>(input.global_token_ids.size()));
+  input.labels = sparse::build_labels({&blocks.structure, 1}, {model.local_radius, model.relative_pos_max_distance,
+                                                               model.use_hard_g2l_mask, model.use_hard_l2g_mask});
+  return input;
+}
+
+void EncoderCall::initialize() {
+  parameters_.initialize(1);
+  if (mode_ == CallMode::infer) encoder_.release_kernels(compute_);
+}
+
+void EncoderCall::run(const EtcInput& input) {
+  forward_backward(input);
+  if (mode_ == CallMode::infer) return;
+  const auto parameters = param_refs(parameters_);
+  double scale = 0;
+  {
+    const profiler::Scope profiled(kNorm, {0, 4 * gradient_numbers()});
+    scale = clip_scale(global_norm(parameters), 1.0);
+  }
+  optimizer_.step(parameters, 1e-6, scale);
+  parameters_.drop_gradients();
+}
+
+std::vector<profiler::Row> EncoderCall::count(const EtcInput& input) {
+  for (const auto& parameter : parameters_.all()) parameter->allocate();
+  if (mode_ == CallMode::infer) encoder_.release_kernels(compute_);
+  forward_backward(input);
+  const std::vector<Tensor> moments = moments_without_values(parameters_);
+  parameters_.drop_gradients();
+  memory_ledger::reset_peak();
+  profiler::start();
+  forward_backward(input);
+  profiler::stop();
+  std::vector<profiler::Row> work = profiler::rows();
+  if (mode_ == CallMode::infer) return work;
+  // The update is not run for it: it would read and write every number.
+  work.push_back({kNorm, 1, 0, {0, 4 * gradient_numbers()}});
+  work.push_back({kUpdate, 1, 0, {0, 28 * gradient_numbers()}});
+  return work;
+}
+
+void EncoderCall::forward_backward(const EtcInput& input) {
+  Tape tape(mode_ == CallMode::train);
+  ForwardOptions options;
+  options.training = mode_ == CallMode::train;
+  EtcOutput states = encoder_.forward(tape, input, options);
+  if (mode_ == CallMode::infer) return;
+  // Any gradient will do; its size has no influence on the time.
+  for (Var* var : {&states.long_states, &states.global_states}) {
+    std::fill_n(var->grad().data(), counting() ? 0 : var->grad().size(), 1e-3f);
+  }
+  states = {};
+  tape.backward();
+}
+
+double EncoderCall::gradient_numbers() const {
+  double numbers = 0;
+  for (const auto& parameter : parameters_.all()) {
+    if (parameter->grad) numbers += static_cast<double>(parameter->size());
+  }
+  return numbers;
+}
+
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+}  // namespace etc::cli

@@ -1,0 +1,48 @@
+// One call of a freshly drawn encoder on random tokens: what `etc benchmark` measures and forecasts.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "etc_core/base/compute_type.h"
+#include "etc_core/base/profiler.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/optim/optimizer.h"
+
+namespace etc::cli {
+
+enum class CallMode { infer, train };
+
+// One example of L random tokens in blocks of tokens_per_global, each with its global token.
+EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global);
+
+// infer: a forward pass. train: forward, backward, one AdamW update.
+class EncoderCall {
+ public:
+  // Parameters have no values yet.
+  EncoderCall(const EtcConfig& model, CallMode mode, ComputeType compute)
+      : mode_(mode), compute_(compute), encoder_(model, parameters_), optimizer_({}) {}
+
+  // Before run().
+  void initialize();
+  void run(const EtcInput& input);
+
+  // Within count_memory() and in the place of initialize(): the ledger's peak is that of one call after a first one,
+  // and so is the work returned, per operator and without times. Takes the profiler.
+  std::vector<profiler::Row> count(const EtcInput& input);
+
+ private:
+  void forward_backward(const EtcInput& input);
+  double gradient_numbers() const;
+
+  CallMode mode_;
+  ComputeType compute_;
+  ParameterSet parameters_;
+  EtcEncoder encoder_;
+  Optimizer optimizer_;
+};
+
+// Of all threads of this process.
+double processor_seconds();
+
+}  // namespace etc::cli

@@ -1,0 +1,56 @@
+#include "tasks/cli/time_forecast.h"
+
+#include <algorithm>
+
+namespace etc::cli {
+
+namespace {
+
+// The first layer writes the running scores, the last one does not, those between add: one of each.
+constexpr std::int64_t kSliceLayers = 3;
+constexpr std::int64_t kShort = 512, kLong = 2048;  // long tokens
+
+// What an operator's time is proportional to.
+double units(const profiler::Row& row) {
+  if (row.work.operations > 0) return row.work.operations;
+  return row.work.bytes > 0 ? row.work.bytes : static_cast<double>(row.calls);
+}
+
+}  // namespace
+
+std::int64_t OperatorRates::slice_length(std::int64_t length) {
+  return std::min(length, length < kLong ? kShort : kLong);
+}
+
+OperatorRates::OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, std::int64_t length,
+                             std::int64_t tokens_per_global) {
+  EtcConfig slice = model;
+  slice.num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
+  const EtcInput input = random_input(slice, slice_length(length), tokens_per_global);
+  EncoderCall call(slice, mode, compute);
+  call.initialize();
+  call.run(input);  // warms caches and makes what is made once
+  const double processor_start = processor_seconds();
+  profiler::start();
+  call.run(input);
+  profiler::stop();
+  processor_ = (processor_seconds() - processor_start) / profiler::elapsed();
+  double inside = 0;
+  for (const profiler::Row& row : profiler::rows()) {
+    seconds_per_unit_[row.name] = row.seconds / units(row);
+    inside += row.seconds;
+  }
+  outside_ = (profiler::elapsed() - inside) / inside;
+}
+
+Seconds OperatorRates::of(const std::vector<profiler::Row>& work) const {
+  double inside = 0;
+  for (const profiler::Row& row : work) {
+    const auto found = seconds_per_unit_.find(row.name);
+    if (found != seconds_per_unit_.end()) inside += units(row) * found->second;
+  }
+  const double wall = inside * (1 + outside_);
+  return {wall, wall * processor_};
+}
+
+}  // namespace etc::cli

@@ -1,0 +1,140 @@
+#include "tasks/train/memory_fit.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "data/loader/order.h"
+#include "etc_core/base/byte_size.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
+#include "tasks/task.h"
+#include "tasks/train/forecast.h"
+#include "tasks/train/plan.h"
+
+namespace etc {
+
+namespace {
+
+// Configuration, data and limit, with what every question about them needs.
+class Fitting {
+ public:
+  Fitting(const RunConfig& config, std::int64_t limit) : config_(config), limit_(limit) {
+    prepare_machine(config.training);
+    data_ = open_run_data(config.data,
+                          *task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model));
+    steps_ = make_plan(config, data_.train->size()).total_steps;
+    tokens_ = data::token_counts(*data_.train);
+    outside_ = bytes_outside_ledger();
+  }
+
+  std::int64_t peak(const RunConfig& config) const { return forecast_training(config, data_, steps_).peak + outside_; }
+
+  RunConfig choose() const {
+    for (const std::int64_t period : periods()) {
+      for (const std::int64_t tokens : micro_batches()) {
+        RunConfig candidate = with(period, tokens);
+        if (peak(candidate) <= limit_) return candidate;
+      }
+    }
+    refuse();
+  }
+
+ private:
+  RunConfig with(std::int64_t period, std::int64_t tokens) const {
+    RunConfig config = config_;
+    config.model.grad_checkpointing_period = period;
+    config.training.micro_batch_tokens = tokens;
+    return config;
+  }
+
+  std::vector<std::int64_t> periods() const {
+    const std::int64_t configured = config_.model.grad_checkpointing_period;
+    return configured == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{configured, 1};
+  }
+
+  // As configured, then halves of the run's largest, last the longest example.
+  std::vector<std::int64_t> micro_batches() const {
+    const auto heaviest =
+        data::heaviest_micro_batches(*data_.train, training_order(config_.training), config_.training.batch_size);
+    std::int64_t largest = 0;
+    for (const std::int64_t index : heaviest.examples.front()) largest += tokens_[static_cast<std::size_t>(index)];
+    const std::int64_t longest = *std::max_element(tokens_.begin(), tokens_.end());
+    std::vector<std::int64_t> limits = {config_.training.micro_batch_tokens};
+    for (std::int64_t half = largest / 2; half > longest; half /= 2) limits.push_back(half);
+    if (largest > longest) limits.push_back(longest);
+    return limits;
+  }
+
+  [[noreturn]] void refuse() const {
+    const RunConfig least = with(1, 1);
+    std::vector<std::int64_t> order(tokens_.size());
+    std::iota(order.begin(), order.end(), std::int64_t{0});
+    const auto tokens_of = [&](std::int64_t index) { return tokens_[static_cast<std::size_t>(index)]; };
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return tokens_of(a) < tokens_of(b); });
+    const auto taken = [&](std::int64_t index) {
+      return forecast_single_examples(least, data_, index).peak + outside_;
+    };
+    const auto longer =
+        std::partition_point(order.begin(), order.end(), [&](std::int64_t index) { return taken(index) <= limit_; });
+    const std::string limit = byte_size_text(limit_);
+    if (longer == order.begin()) {
+      fail("train",
+           "the memory limit of {} is too low for this model: the shortest example, of {} tokens, takes {} with every "
+           "layer checkpointed (a smaller model, a smaller --batch-size)",
+           limit, tokens_of(order.front()), byte_size_text(taken(order.front())));
+    }
+    fail(
+        "train",
+        "the memory limit of {} does not hold the run: one example at a time and every layer checkpointed, the longest "
+        "example that fits has {} tokens; {} of {} examples are longer, up to {} tokens, which take {} (prepare the "
+        "data with shorter inputs, or take a smaller model)",
+        limit, tokens_of(*(longer - 1)), order.end() - longer, order.size(), tokens_of(order.back()),
+        byte_size_text(taken(order.back())));
+  }
+
+  RunConfig config_;
+  std::int64_t limit_;
+  RunData data_;
+  std::int64_t steps_ = 0;
+  std::vector<std::int64_t> tokens_;  // long and global ones of each example
+  std::int64_t outside_ = 0;          // bytes beside the ledger's
+};
+
+std::string choice_text(const RunConfig& config) {
+  return fmt::format("--micro-batch-tokens {} --grad-checkpointing-period {}", config.training.micro_batch_tokens,
+                     config.model.grad_checkpointing_period);
+}
+
+}  // namespace
+
+MemoryReport forecast_memory(const RunConfig& config) {
+  prepare_machine(config.training);
+  const auto task = task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model);
+  const RunData data = open_run_data(config.data, *task);
+  return forecast_training(config, data, make_plan(config, data.train->size()).total_steps);
+}
+
+RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run) {
+  const std::filesystem::path stored = run / "config.json";
+  if (run.empty() || !std::filesystem::exists(stored)) {
+    const RunConfig chosen = Fitting(config, limit).choose();
+    log::info("memory limit {}: {}", byte_size_text(limit), choice_text(chosen));
+    return chosen;
+  }
+  const RunConfig before = run_config_from_json(read_json_file(stored), "config: " + stored.string());
+  RunConfig kept = config;
+  kept.training.micro_batch_tokens = before.training.micro_batch_tokens;
+  kept.model.grad_checkpointing_period = before.model.grad_checkpointing_period;
+  if (const std::int64_t peak = Fitting(kept, limit).peak(kept); peak > limit) {
+    fail(run.string(),
+         "the run goes on with {}, which takes {}: more than the memory limit of {} (another --output "
+         "starts a run of its own)",
+         choice_text(kept), byte_size_text(peak), byte_size_text(limit));
+  }
+  log::info("memory limit {}: as the run began, {}", byte_size_text(limit), choice_text(kept));
+  return kept;
+}
+
+}  // namespace etc

@@ -1,0 +1,23 @@
+// A run in a given amount of memory: which micro-batches, and whether layers are computed again in the backward pass.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "etc_core/base/memory_ledger.h"
+#include "tasks/train/run_config.h"
+
+namespace etc {
+
+// Expected peak memory of a run, by purpose, from configuration and data alone; writes nothing. Throws Error as train()
+// does when the data do not fit.
+MemoryReport forecast_memory(const RunConfig& config);
+
+// The configuration with training.micro_batch_tokens and model.grad_checkpointing_period such that the process is
+// expected to stay below `limit` bytes: as configured if that fits, else with the largest micro-batches that do
+// (halved until every example is alone; a slightly slower step), else so with checkpointing (a third more time). Every
+// choice computes the same gradients up to rounding. Where folder `run` holds a run already, its choice is kept.
+// Throws Error when nothing fits, telling how long an example may be, or when the choice of the run there does not.
+RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run);
+
+}  // namespace etc

@@ -1,0 +1,41 @@
+// What a run is going to do, found out before its folder is touched: its data, its steps, its threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/loader/loader.h"
+#include "etc_core/optim/schedule.h"
+#include "tasks/task.h"
+#include "tasks/train/run_config.h"
+
+namespace etc {
+
+// Threads and kernels, before anything is computed.
+void prepare_machine(const TrainingConfig& training);
+
+struct RunData {
+  std::shared_ptr<const data::DatasetReader> train;
+  std::shared_ptr<const data::DatasetReader> eval;  // null: none
+};
+
+// How the run reads its training data.
+data::LoaderOptions training_order(const TrainingConfig& training);
+
+// Throws Error when a data set is empty, of another task or vocabulary, or has no labels.
+RunData open_run_data(const DataConfig& files, const Task& task);
+
+// How many updates there are, with which rate, and when the run looks up from its work.
+struct Plan {
+  std::int64_t total_steps = 0;
+  std::int64_t eval_every = 0;
+  LearningRateSchedule schedule;
+};
+
+// examples: of the training data. Throws Error when they are less than one batch, or the run less than one step.
+Plan make_plan(const RunConfig& config, std::int64_t examples);
+
+}  // namespace etc

@@ -1,0 +1,79 @@
+// --memory-limit: what is chosen for a limit, that the run keeps it, and what is said when nothing fits.
+#include "tasks/train/memory_fit.h"
+
+#include "etc_core/base/error.h"
+#include "tasks/train/forecast.h"
+#include "tasks/train/trainer.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/wikihop/examples.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Contains;
+
+// One batch of 40 examples of about 30 tokens in a single micro-batch; wide, so that its activations are most of it.
+etc::RunConfig config_for(const fs::path& data) {
+  etc::EtcConfig model = etc::test::tiny_model();
+  model.hidden_size = 192;
+  model.intermediate_size = 1536;
+  model.num_hidden_layers = 6;
+  etc::Json config = etc::default_config("wikihop");
+  config["model"] = model.to_json();
+  etc::overlay_config(config,
+                      {{"data", {{"train", {data.string()}}}},
+                       {"training", {{"batch_size", 40}, {"steps", 1}, {"save_every", 100}, {"threads", 1}}}},
+                      "test");
+  return etc::run_config_from_json(config, "test");
+}
+
+// What the process is expected to take with this choice.
+std::int64_t taken(etc::RunConfig config, std::int64_t tokens, std::int64_t period) {
+  config.training.micro_batch_tokens = tokens;
+  config.model.grad_checkpointing_period = period;
+  const std::int64_t peak = etc::forecast_memory(config).peak;
+  return peak + etc::bytes_outside_ledger();
+}
+
+TEST_CASE("a memory limit chooses smaller micro-batches, then checkpointing, then says how long inputs may be",
+          "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
+  const etc::RunConfig config = config_for(folder / "train.h5");
+  const std::int64_t whole = taken(config, 0, 0), single = taken(config, 1, 0), least = taken(config, 1, 1);
+  CAPTURE(whole, single, least);
+  REQUIRE(whole > single + 8'000'000);
+
+  const etc::RunConfig enough = etc::fit_memory(config, whole + 20'000'000, {});
+  CHECK(enough.training.micro_batch_tokens == 0);
+  CHECK(enough.model.grad_checkpointing_period == 0);
+
+  const std::int64_t limit = (whole + single) / 2;
+  const etc::RunConfig smaller = etc::fit_memory(config, limit, {});
+  CHECK(smaller.training.micro_batch_tokens > 0);
+  CHECK(smaller.model.grad_checkpointing_period == 0);
+  CHECK(taken(smaller, smaller.training.micro_batch_tokens, 0) <= limit);
+
+  CHECK_THROWS_WITH(etc::fit_memory(config, 10'000'000, {}),
+                    Contains("the memory limit of 10.0 MB is too low for this model: the shortest example, of ") &&
+                        Contains("tokens, takes "));
+}
+
+TEST_CASE("a run keeps the choice of its memory limit", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
+  const etc::RunConfig config = config_for(folder / "train.h5");
+  const fs::path run = folder / "run";
+  const std::int64_t limit = (taken(config, 0, 0) + taken(config, 1, 0)) / 2;
+  const etc::RunConfig chosen = etc::fit_memory(config, limit, run);
+  etc::train(chosen, run);
+  // Far more memory now: the run goes on as it began, since other micro-batches are other bits.
+  const etc::RunConfig again = etc::fit_memory(config, 8'000'000'000, run);
+  CHECK(again.training.micro_batch_tokens == chosen.training.micro_batch_tokens);
+  CHECK(etc::train(again, run).step == 1);
+  CHECK_THROWS_WITH(etc::fit_memory(config, 10'000'000, run),
+                    Contains("run: the run goes on with --micro-batch-tokens") && Contains("10.0 MB"));
+}
+
+}  // namespace
