@@ -34,6 +34,10 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 class Predictions {
  public:
   virtual ~Predictions() = default;
+
+  // A row of the data's /gold, where its schema has one: all rows, in order, before the examples.
+  virtual void add_gold(const data::Example& /*row*/) {}
+
   virtual void add(Examples examples, const EtcInput& input, const HeadOutput& logits) = 0;
 
   // Over the labelled examples so far. Empty when there were none.

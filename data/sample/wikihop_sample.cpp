@@ -53,16 +53,6 @@ std::string document(const std::string& fact, std::int64_t fillers, Choices& cho
   return text;
 }
 
-// Which of `count` names a training record asks for (Zipf: a few names are on everybody's lips).
-std::size_t popular_index(std::size_t count, std::int64_t top_rank, Choices& choices) {
-  std::vector<std::int64_t> up_to;  // sums of the weights, times 840: exact for the first ranks
-  for (std::size_t j = 0; j < count; ++j) {
-    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + top_rank));
-  }
-  const std::int64_t drawn = choices.below(up_to.back());
-  return static_cast<std::size_t>(std::upper_bound(up_to.begin(), up_to.end(), drawn) - up_to.begin());
-}
-
 // As many names of a kind as there are candidates, in random order; the first one is that of the question.
 std::vector<std::string> some_of(const Names& kind, const WikihopSampleOptions& options, bool popular,
                                  Choices& choices) {

@@ -89,16 +89,15 @@ class RawPredictor {
 
   // Called outside of parallel loops, so that the model has all threads.
   void flush() {
-    const auto tokens_of = [](const data::LoadedExample& example) {
-      return std::get<std::vector<std::int64_t>>(example.features.at("long_token_ids")).size() +
-             std::get<std::vector<std::int64_t>>(example.features.at("global_token_ids")).size();
-    };
+    const data::Schema& schema = model_.task->schema();
+    const auto tokens_at = [&](std::size_t i) { return tokens_of(waiting_[i].features, schema); };
     std::size_t first = 0;
     while (first < waiting_.size()) {
       if (StopSignal::requested()) stopped();
-      std::size_t end = first, tokens = 0;
-      while (end < waiting_.size() && (end == first || tokens + tokens_of(waiting_[end]) <= kEvaluationTokens)) {
-        tokens += tokens_of(waiting_[end++]);
+      std::size_t end = first;
+      std::int64_t tokens = 0;
+      while (end < waiting_.size() && (end == first || tokens + tokens_at(end) <= kEvaluationTokens)) {
+        tokens += tokens_at(end++);
       }
       predict_examples(model_, Examples(waiting_).subspan(first, end - first), where_, predictions_);
       done_ += end - first;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "data/sample/hotpotqa_sample.h"
+#include "data/sample/nq_sample.h"
 #include "data/sample/wikihop_sample.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
@@ -17,7 +18,8 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   etc sample --task wikihop --records 2000 --seed 1 --output sample
-  etc sample --task wikihop --records 2000 --seed 1 --hops 2 --candidates 6 --long-tokens 256 --output sample)";
+  etc sample --task wikihop --records 2000 --seed 1 --hops 2 --candidates 6 --long-tokens 256 --output sample
+  etc sample --task nq --records 2000 --mixed 5 --output sample)";
 
 // One choice a generator leaves to its user.
 struct SampleKey {
@@ -65,6 +67,16 @@ const std::vector<SampleKind>& sample_kinds() {
          data::write_hotpotqa_sample(
              {v.at("records"), seed_of(v), v.at("hops"), v.at("subjects"), v.at("long_tokens"), v.at("yes_no")},
              folder);
+       }},
+      {"nq",
+       {kRecords,
+        kSeed,
+        {"candidates", 4, "choices per record"},
+        {"long_tokens", 96, "long input of an example at most"},
+        {"mixed", 0, "of 10 questions so many are of other kinds: two answers, long only, none, yes or no"}},
+       [](const SampleValues& v, const std::filesystem::path& folder) {
+         data::write_nq_sample({v.at("records"), seed_of(v), v.at("candidates"), v.at("long_tokens"), v.at("mixed")},
+                               folder);
        }},
   };
   return kKinds;

@@ -62,7 +62,8 @@ void DocumentDecoder::add(const WindowLogits& window) {
       if (token < 0) continue;
       if (!std::isfinite(score)) {
         fail("decode",
-             "score_not_finite: document {}, window {}: logit {} of position {}, {} of position 0 (set task.score to "
+             "score_not_finite: document {}, window {}: logit {} of position {}, {} of position 0 (set "
+             "task.answer_score to "
              "difference, or are the weights unsound?)",
              id_, windows_, logit, i, zero);
       }
@@ -210,7 +211,7 @@ std::vector<ScoredSpan> DocumentDecoder::best_spans(const Entries& all_starts, c
   return best;
 }
 
-std::string prediction_line(const DecodedDocument& document, const DecodeOptions& options) {
+std::string prediction_line(const DecodedDocument& document) {
   const Prediction& prediction = document.prediction;
   Json shorts = Json::array();
   for (const Span& span : prediction.short_answers) shorts.push_back(json_of(span));
@@ -218,9 +219,11 @@ std::string prediction_line(const DecodedDocument& document, const DecodeOptions
                 {"long_answer_score", prediction.long_score},    {"short_answers", shorts},
                 {"short_answers_score", prediction.short_score}, {"yes_no_answer", name_of(prediction.yes_no)}};
   if (document.long_type) entry["short_answer"] = Json::array();
-  if (options.n_best > 0)
-    entry["n_best"] = {{"long", json_of(document.long_best)}, {"short", json_of(document.short_best)}};
   return text::one_line(entry);
+}
+
+Json n_best_of(const DecodedDocument& document) {
+  return {{"long", json_of(document.long_best)}, {"short", json_of(document.short_best)}};
 }
 
 }  // namespace etc::nq

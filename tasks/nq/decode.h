@@ -25,7 +25,7 @@ struct DecodeOptions {
   TypeWindow type_window = TypeWindow::last;
   bool consider_answer_type = true;
   std::int64_t max_short_answer_len = 32;  // document tokens
-  std::int64_t n_best = 0;                 // spans listed beside the chosen ones
+  std::int64_t n_best = 0;                 // spans collected beside the chosen ones
 };
 
 // The four choices of a position, in the order of the head's columns.
@@ -98,8 +98,10 @@ class DocumentDecoder {
   double type_score_ = 0;  // of the window type_logits_ are from
 };
 
-// One entry of the official prediction file, on one line, with the reference's misspelt extra member for LONG, and
-// "n_best" {"long", "short"} where wanted.
-std::string prediction_line(const DecodedDocument& document, const DecodeOptions& options);
+// One entry of the official prediction file, on one line, with the reference's misspelt extra member for LONG.
+std::string prediction_line(const DecodedDocument& document);
+
+// {"long": [{"start_token", "end_token", "score"}, …], "short": […]}, best first.
+Json n_best_of(const DecodedDocument& document);
 
 }  // namespace etc::nq

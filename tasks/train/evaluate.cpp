@@ -17,6 +17,23 @@ data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens) {
   return options;
 }
 
+std::int64_t tokens_of(const data::Example& example, const data::Schema& schema) {
+  const auto length = [&](const std::string& align) -> std::int64_t {
+    for (const data::FeatureSpec& spec : schema.features) {
+      const auto value = example.find(spec.name);
+      if (spec.align != align || value == example.end()) continue;
+      return std::visit(
+          [](const auto& list) -> std::int64_t {
+            if constexpr (requires { list.size(); }) return std::ssize(list);
+            return 1;
+          },
+          value->second);
+    }
+    fail("schema", "task {} has no align class {}", schema.task, align);
+  };
+  return length(schema.long_align) + length(schema.global_align);
+}
+
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions) {
   EtcInput input = model.task->feed(examples, where);
   Tape tape(false);
@@ -27,6 +44,7 @@ void predict_examples(TaskModel& model, Examples examples, const std::string& wh
 bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
                      const std::string& where, const std::string& what, Predictions& predictions,
                      std::int64_t micro_batch_tokens) {
+  for (std::int64_t row = 0; row < reader->gold_size(); ++row) predictions.add_gold(reader->read_gold(row));
   data::Loader loader(reader, evaluation_order(micro_batch_tokens));
   Progress progress(what, reader->size(), "examples");
   std::int64_t done = 0;

@@ -17,6 +17,9 @@ inline constexpr std::int64_t kEvaluationTokens = 16384;
 // How an evaluation reads its data: every example once, in source order.
 data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens);
 
+// Long and global tokens of an example, as `schema` counts them.
+std::int64_t tokens_of(const data::Example& example, const data::Schema& schema);
+
 // Decodes one micro-batch into `predictions`; `where` names its source in messages.
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions);
 

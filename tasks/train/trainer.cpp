@@ -277,6 +277,7 @@ void Trainer::evaluate() {
     stop_on_signal();  // the evaluation is made again by the run that goes on
   }
   const Metrics result = predictions->metrics();
+  if (result.empty()) fail(files_text(config_.data.eval), "no example has a label: expected data with answers");
   progress_.evaluated_step = progress_.step;
   metrics_->add(progress_.step, "eval", result);
   const bool better = progress_.best_step == 0 || result.front().second > progress_.best.front().second;

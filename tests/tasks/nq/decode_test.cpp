@@ -144,7 +144,7 @@ TEST_CASE("decoded predictions equal the published decoder's, in every setting",
             continue;
           }
           REQUIRE(document.found);
-          REQUIRE(Json::parse(prediction_line(document, options)) == predictions[d]);
+          REQUIRE(Json::parse(prediction_line(document)) == predictions[d]);
           ++documents_compared;
         }
       }
@@ -195,7 +195,7 @@ TEST_CASE("a document without text gets the empty decode", "[tasks][nq]") {
     const DecodedDocument document = decoder.decode();
     CHECK(document.found == (selection == SpanSelection::joint));
     if (document.found) CHECK(tokens(document.prediction) == Numbers{0, 1, 0, 1});
-    const Json file = {{"predictions", {Json::parse(prediction_line(document, options))}}};
+    const Json file = {{"predictions", {Json::parse(prediction_line(document))}}};
     const auto read = parse_predictions({file, "p.json"});
     CHECK(read.at(3).long_answer.null() == !document.found);
   }
@@ -232,11 +232,10 @@ TEST_CASE("answer types, windows and n-best lists", "[tasks][nq]") {
   CHECK(document.long_best[0].end == 17);
   CHECK(document.long_best[0].score == 6.5);
   for (std::size_t i = 1; i < 3; ++i) CHECK(document.long_best[i].score <= document.long_best[i - 1].score);
-  const Json line = Json::parse(prediction_line(document, options));
-  CHECK(line["n_best"]["long"][0] == Json{{"start_token", 9}, {"end_token", 17}, {"score", 6.5}});
-  CHECK(line["n_best"]["short"].size() == 3);
-  options.n_best = 0;
-  CHECK_FALSE(Json::parse(prediction_line(document, options)).contains("n_best"));
+  const Json lists = n_best_of(document);
+  CHECK(lists["long"][0] == Json{{"start_token", 9}, {"end_token", 17}, {"score", 6.5}});
+  CHECK(lists["short"].size() == 3);
+  CHECK_FALSE(Json::parse(prediction_line(document)).contains("n_best"));
 }
 
 TEST_CASE("a score that is not finite is an error naming document and window", "[tasks][nq]") {

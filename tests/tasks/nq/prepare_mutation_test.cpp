@@ -1,6 +1,7 @@
 // Damaged raw files and odd values in every place: a fault with a place and a message, or windows a data set takes.
 #include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
+#include "tasks/nq/feed.h"
 #include "tasks/nq/prepare.h"
 #include "tasks/nq/schema.h"
 #include "tasks/prepare/file_pass.h"
@@ -134,11 +135,9 @@ class Mutants {
   }
 
   void take(const data::Example& example) {
-    const auto length = std::ssize(std::get<std::vector<std::int64_t>>(example.at("token_ids")));
-    for (const char* label : {"sa_start", "sa_end", "la_start", "la_end"}) {
-      const auto at = std::get<std::int64_t>(example.at(label));
-      CHECK((at >= 0 && at < length));
-    }
+    EtcConfig model;
+    model.vocab_size = 200;
+    nq::check_example(example, model, "mutant");  // what the feed takes
     writer_.append(example);
     ++examples_;
   }

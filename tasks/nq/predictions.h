@@ -1,0 +1,54 @@
+// The results of one pass over the windows of a data set: merged into documents, written as they are complete, scored.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "tasks/n_best_file.h"
+#include "tasks/nq/decode.h"
+#include "tasks/output.h"
+#include "tasks/task.h"
+
+namespace etc::nq {
+
+// A row of /gold as the scores read it. Throws Error naming document and annotation on one that contradicts itself.
+GoldDocument gold_of(const data::Example& row);
+
+// Windows of a document must come one after the other, as `etc prepare` writes them; so memory is one document,
+// whatever the data set's size, but for the ids and, per document with gold, two outcomes.
+class DocumentPredictions final : public Predictions {
+ public:
+  DocumentPredictions(const PredictionRequest& request, const DecodeOptions& options);
+
+  void add_gold(const data::Example& row) override;
+  void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override;
+
+  // The official scores: f1 (mean of the next two), long_f1, short_f1, their thresholds, the mean loss of the labelled
+  // windows, documents scored. A document with gold and without a window has no answer. Empty without a document that
+  // is annotated.
+  Metrics metrics() const override;
+  void finish() override;
+
+ private:
+  struct Outcomes {
+    Outcome long_answer, short_answer;
+  };
+
+  void close();  // the document under way
+  std::optional<Outcomes> outcomes_of(const DecodedDocument& document) const;
+  void write(std::string_view text);
+
+  DecodeOptions options_;
+  NBestFile n_best_;
+  std::optional<Output> output_;
+  std::optional<DocumentDecoder> document_;
+  std::set<std::int64_t> seen_;  // ids of the documents so far
+  std::map<std::int64_t, GoldDocument> gold_;
+  std::vector<Outcomes> outcomes_;
+  double loss_ = 0;
+  std::int64_t labelled_windows_ = 0;
+};
+
+}  // namespace etc::nq

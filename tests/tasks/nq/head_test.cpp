@@ -1,0 +1,234 @@
+// Head and loss against the published ones' numbers, the worked example and central differences.
+#include "tasks/nq/head.h"
+
+#include "etc_core/ops/register.h"
+#include "tests/core/autograd/gradient_check.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/tasks/golden_named.h"
+
+using namespace etc;
+using namespace etc::nq;
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+// The reference's [B, 4, L] as ours, [B·L, 4], and back.
+std::vector<float> transposed(const std::vector<float>& values, std::int64_t batch, std::int64_t rows,
+                              std::int64_t columns) {
+  std::vector<float> result(values.size());
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        result[static_cast<std::size_t>((b * columns + c) * rows + r)] =
+            values[static_cast<std::size_t>((b * rows + r) * columns + c)];
+      }
+    }
+  }
+  return result;
+}
+
+Numbers equal_offsets(std::int64_t batch, std::int64_t length) {
+  Numbers offsets;
+  for (std::int64_t b = 0; b <= batch; ++b) offsets.push_back(b * length);
+  return offsets;
+}
+
+double sum(const std::vector<double>& values) {
+  double total = 0;
+  for (const double v : values) total += v;
+  return total;
+}
+
+// The tolerance the golden numbers suggest: 1e-5 relative, 1e-6 absolute.
+void require_close(const std::vector<float>& ours, const std::vector<float>& golden, double& worst) {
+  REQUIRE(ours.size() == golden.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const double allowed = 1e-6 + 1e-5 * std::abs(static_cast<double>(golden[i]));
+    const double error = std::abs(static_cast<double>(ours[i]) - golden[i]);
+    worst = std::max(worst, error / allowed);
+    if (error > allowed) {
+      CAPTURE(i, ours[i], golden[i]);
+      REQUIRE(error <= allowed);
+    }
+  }
+}
+
+std::vector<float> values_of(const Tensor& tensor) {
+  return {tensor.data(), tensor.data() + tensor.size()};
+}
+
+Tensor tensor_of(const test::GoldenArray<float>& array, std::vector<std::int64_t> shape) {
+  Tensor tensor = Tensor::empty(std::move(shape), Purpose::activations);
+  std::copy(array.values.begin(), array.values.end(), tensor.data());
+  return tensor;
+}
+
+EtcConfig model_of_width(std::int64_t hidden) {
+  EtcConfig model;
+  model.hidden_size = hidden;
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("losses and their gradients equal the published ones", "[tasks][nq][golden]") {
+  ops::register_cpu_ops();
+  std::int64_t cases = 0;
+  double worst = 0;
+  for (const auto& path : test::golden_named("nq_decode", ".h5")) {
+    const test::GoldenFile file(path);
+    if (!file.has("loss")) continue;
+    for (const std::string& name : file.groups("loss")) {
+      CAPTURE(path, name);
+      const std::string at = "loss/" + name + "/";
+      const auto logits = file.read<float>(at + "position_logits");  // [B, 4, L]
+      const std::int64_t B = logits.shape[0], L = logits.shape[2];
+      const auto positions = transposed(logits.values, B, 4, L);
+      const auto types = file.read<float>(at + "answer_type_logits").values;
+      const auto labels = file.read<std::int64_t>(at + "labels").values;
+      const auto type_labels = file.read<std::int64_t>(at + "answer_type").values;
+      std::vector<float> dpositions(positions.size()), dtypes(types.size());
+      const Numbers offsets = equal_offsets(B, L);
+      const auto losses = window_losses({offsets, positions.data(), types.data(), labels, type_labels,
+                                         static_cast<double>(B), dpositions.data(), dtypes.data()});
+      const double loss = sum(losses) / static_cast<double>(B);
+      CHECK(loss == Approx(file.real_attribute("loss/" + name, "loss")).epsilon(1e-9));
+      require_close(dpositions, transposed(file.read<float>(at + "grad_position_logits").values, B, 4, L), worst);
+      require_close(dtypes, file.read<float>(at + "grad_answer_type_logits").values, worst);
+      ++cases;
+    }
+  }
+  if (cases == 0) return test::skip("no golden Natural Questions losses");
+  std::printf("nq losses: %lld cases, worst gradient at %.3f of the tolerance\n", static_cast<long long>(cases), worst);
+}
+
+TEST_CASE("logits and gradients of the head equal the published ones, with and without mask", "[tasks][nq][golden]") {
+  ops::register_cpu_ops();
+  std::int64_t cases = 0;
+  double worst = 0;
+  for (const auto& path : test::golden_named("nq_decode", ".h5")) {
+    const test::GoldenFile file(path);
+    if (!file.has("head")) continue;
+    const auto hidden = file.read<float>("head/hidden");  // [B, L, H]
+    const std::int64_t B = hidden.shape[0], L = hidden.shape[1], H = hidden.shape[2];
+    const auto token_ids = file.read<std::int32_t>("head/token_ids").values;
+    const auto labels = file.read<std::int64_t>("head/labels").values;
+    const auto type_labels = file.read<std::int64_t>("head/answer_type").values;
+    const PositionMask mask{static_cast<std::int32_t>(file.int_attribute("head", "cls_id")),
+                            static_cast<std::int32_t>(file.int_attribute("head", "sep_id"))};
+    const Numbers offsets = equal_offsets(B, L);
+    for (const char* variant : {"plain", "masked"}) {
+      CAPTURE(path, variant);
+      const bool masked = variant == std::string("masked");
+      const std::string at = std::string("head/") + variant + "/";
+      ParameterSet parameters;
+      const Head head(model_of_width(H), masked ? std::optional(mask) : std::nullopt, parameters);
+      parameters.initialize(1);
+      const std::vector<std::pair<std::string, std::string>> names = {
+          {"cls/nq/long_output_weights", "long_output_weights"},
+          {"cls/nq/long_output_bias", "long_output_bias"},
+          {"answer_type_output_weights", "answer_type_output_weights"},
+          {"answer_type_output_bias", "answer_type_output_bias"}};
+      for (const auto& [ours, theirs] : names) {
+        const auto values = file.read<float>("head/" + theirs).values;
+        Parameter& parameter = parameters.at(ours);
+        REQUIRE(parameter.value.size() == std::ssize(values));
+        std::copy(values.begin(), values.end(), parameter.value.data());
+      }
+      if (masked) {
+        const auto allowed = file.read<std::uint8_t>(at + "allowed").values;
+        for (std::int64_t b = 0; b < B; ++b) {
+          const auto ours = allowed_positions({token_ids.data() + b * L, static_cast<std::size_t>(L)}, mask);
+          REQUIRE(std::equal(ours.begin(), ours.end(), allowed.begin() + b * L));
+        }
+      }
+      Tape tape(true);
+      Var states(tensor_of(hidden, {B * L, H}), true);
+      {
+        HeadOutput logits = head.logits(tape, states, offsets, token_ids);
+        const auto golden = file.read<float>(at + "position_logits");
+        require_close(values_of(logits[kPositionLogits].value()), transposed(golden.values, B, 4, L), worst);
+        require_close(values_of(logits[kTypeLogits].value()), file.read<float>(at + "answer_type_logits").values,
+                      worst);
+        const auto losses = window_losses(
+            {offsets, logits[kPositionLogits].value().data(), logits[kTypeLogits].value().data(), labels, type_labels,
+             static_cast<double>(B), logits[kPositionLogits].grad().data(), logits[kTypeLogits].grad().data()});
+        CHECK(sum(losses) / static_cast<double>(B) ==
+              Approx(file.real_attribute(std::string("head/") + variant, "loss")).epsilon(1e-5));
+      }
+      tape.backward();
+      require_close(values_of(states.grad()), file.read<float>(at + "grad_hidden").values, worst);
+      for (const auto& [ours, theirs] : names) {
+        require_close(values_of(parameters.at(ours).grad), file.read<float>(at + "grad_" + theirs).values, worst);
+      }
+      ++cases;
+    }
+  }
+  if (cases == 0) return test::skip("no golden Natural Questions head");
+  std::printf("nq head: %lld cases, worst number at %.3f of the tolerance\n", static_cast<long long>(cases), worst);
+}
+
+TEST_CASE("the worked loss, and windows without a type label", "[tasks][nq]") {
+  ops::register_cpu_ops();
+  // Columns (1,0,0,0), (1,0,0,0), (0,0,0,0), (0,2,0,0) as [L, 4].
+  const std::vector<float> positions = {1, 1, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0};
+  const std::vector<float> types = {0, 0, 0, 0, 1};
+  const Numbers offsets = {0, 4}, labels = {0, 1, 3, 1};
+  const Numbers short_type = {4}, no_type = {-1};
+  CHECK(window_losses({offsets, positions.data(), types.data(), labels, short_type, 1, nullptr, nullptr})[0] ==
+        Approx(1.023843).epsilon(1e-6));
+  std::vector<float> dtypes(5, 7);
+  std::vector<float> dpositions(16);
+  CHECK(window_losses({offsets, positions.data(), types.data(), labels, no_type, 1, dpositions.data(),
+                       dtypes.data()})[0] == Approx(1.023843 - 0.904832 / 5).epsilon(1e-6));
+  CHECK(dtypes == std::vector<float>(5, 0));
+}
+
+TEST_CASE("the mask keeps CLS and what lies between the first two separators", "[tasks][nq]") {
+  const std::vector<std::int32_t> ids = {101, 3001, 3002, 102, 107, 2001, 102, 0};
+  CHECK(allowed_positions(ids, {101, 102}) == std::vector<std::uint8_t>{1, 0, 0, 0, 1, 1, 0, 0});
+}
+
+TEST_CASE("gradients of head and loss equal central differences", "[tasks][nq]") {
+  ops::register_cpu_ops();
+  for (const bool masked : {false, true}) {
+    CAPTURE(masked);
+    ParameterSet parameters;
+    const Head head(model_of_width(6), masked ? std::optional(PositionMask{9, 8}) : std::nullopt, parameters);
+    parameters.initialize(3);
+    const std::vector<std::int64_t> offsets = {0, 5, 6, 12};  // windows of 5, 1 and 6 tokens
+    const std::vector<std::int32_t> token_ids = {9, 8, 1, 2, 8, 9, 9, 1, 8, 1, 1, 8};
+    const Numbers labels = {2, 3, 2, 0, 0, 0, 0, 0, 3, 4, 3, 4}, types = {4, -1, 1};
+    const auto loss_of = [&](Tape& tape, const std::vector<Var>& inputs) {
+      HeadOutput logits = head.logits(tape, inputs[0], offsets, token_ids);
+      Tensor loss = Tensor::empty({1}, Purpose::activations);
+      const bool recording = tape.recording();
+      Tensor dpositions = Tensor::empty(logits[kPositionLogits].value().shape(), Purpose::gradients);
+      Tensor dtypes = Tensor::empty(logits[kTypeLogits].value().shape(), Purpose::gradients);
+      const auto losses =
+          window_losses({offsets, logits[kPositionLogits].value().data(), logits[kTypeLogits].value().data(), labels,
+                         types, 3, dpositions.data(), dtypes.data()});
+      loss.data()[0] = static_cast<float>(sum(losses) / 3);
+      Var result(loss, recording);
+      if (recording) {
+        tape.record([result, logits, dpositions, dtypes]() mutable {
+          const float upstream = result.grad().data()[0];
+          for (std::int64_t i = 0; i < dpositions.size(); ++i) dpositions.data()[i] *= upstream;
+          for (std::int64_t i = 0; i < dtypes.size(); ++i) dtypes.data()[i] *= upstream;
+          logits[kPositionLogits].gradient()->add(dpositions);
+          logits[kTypeLogits].gradient()->add(dtypes);
+        });
+      }
+      return std::vector<Var>{result};
+    };
+    std::vector<Parameter*> all;
+    for (const char* name : {"cls/nq/long_output_weights", "cls/nq/long_output_bias", "answer_type_output_weights",
+                             "answer_type_output_bias"}) {
+      all.push_back(&parameters.at(name));
+    }
+    test::check_gradients(loss_of, {test::noise({12, 6}, 5)}, all);
+  }
+}

@@ -1,0 +1,64 @@
+// Damaged prediction and gold files: an error with a message, or scores.
+#include "etc_core/base/error.h"
+#include "tasks/task.h"
+#include "tests/support/catch.h"
+#include "tests/support/mutate.h"
+#include "tests/tasks/nq/small_records.h"
+
+using namespace etc;
+
+namespace {
+
+// Two pages of five annotations each, and an answer to either.
+std::string gold_text() {
+  Json spans = test::worked_nq_record(), yes = spans;
+  for (Json* record : {&spans, &yes}) {
+    const Json annotation = (*record)["annotations"][0];
+    (*record)["annotations"] = Json::array({annotation, annotation, annotation, annotation, annotation});
+  }
+  yes["example_id"] = 5;
+  for (Json& annotation : yes["annotations"]) {
+    annotation.update({{"yes_no_answer", "YES"}, {"short_answers", Json::array()}});
+  }
+  return spans.dump() + "\n" + yes.dump() + "\n";
+}
+
+const std::string kPredictions = R"({"predictions": [
+  {"example_id": -4711000000000000123, "yes_no_answer": "NONE", "long_answer_score": 4.5, "short_answers_score": 8.5,
+   "long_answer": {"start_token": 9, "end_token": 17, "start_byte": -1, "end_byte": -1},
+   "short_answers": [{"start_token": 11, "end_token": 15, "start_byte": -1, "end_byte": -1}]},
+  {"example_id": 5, "yes_no_answer": "yes", "long_answer_score": 1e3, "short_answers_score": -2, "short_answers": [],
+   "long_answer": {"start_token": 9, "end_token": 17, "start_byte": 49, "end_byte": 85}}]})";
+
+void run_mutants(std::uint64_t count) {
+  const test::TemporaryFolder folder;
+  const std::string gold = gold_text();
+  std::int64_t scored = 0, refused = 0;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    CAPTURE(seed);
+    const bool damages_gold = seed % 2 == 0;
+    write_file_atomically(folder / "p.json", damages_gold ? kPredictions : test::mutate(kPredictions, seed));
+    write_file_atomically(folder / "g.jsonl", damages_gold ? test::mutate(gold, seed) : gold);
+    try {
+      const Json scores = task_kind("nq").score(folder / "p.json", {folder / "g.jsonl"});
+      const double f1 = scores.at("average_f1");
+      CHECK((f1 >= 0 && f1 <= 1));
+      ++scored;
+    } catch (const Error& error) {
+      CHECK(std::string(error.what()).size() > 10);
+      ++refused;
+    }
+  }
+  CHECK(scored > 0);
+  CHECK(refused > 0);
+}
+
+}  // namespace
+
+TEST_CASE("damaged prediction and gold files give an error or scores", "[tasks][nq]") {
+  run_mutants(200);
+}
+
+TEST_CASE("many more damaged prediction and gold files give an error or scores", "[tasks][nq][slow]") {
+  run_mutants(5000);
+}
