@@ -45,6 +45,8 @@ void register_counting_ops() {
   add_kernel.fill(Device::cpu, [](const float*, const float*, float*, std::int64_t) {});
   axpy_kernel.fill(Device::cpu, [](float, const float*, float*, std::int64_t) {});
   scale_kernel.fill(Device::cpu, [](float, float*, std::int64_t) {});
+  sum_segments_kernel.fill(Device::cpu, [](const Segments&) {});
+  spread_segments_kernel.fill(Device::cpu, [](const Segments&) {});
   sum_of_squares_kernel.fill(Device::cpu, [](const float*, std::int64_t) { return 0.0; });
 }
 

@@ -8,6 +8,7 @@
 #include "etc_core/ops/embedding.h"
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/linear.h"
+#include "etc_core/ops/segments.h"
 
 namespace etc::ops::cpu {
 
@@ -29,6 +30,8 @@ void cross_entropy(const CrossEntropy& args);
 void add(const float* a, const float* b, float* y, std::int64_t size);
 void axpy(float s, const float* b, float* a, std::int64_t size);
 void scale(float s, float* a, std::int64_t size);
+void sum_segments(const Segments& args);
+void spread_segments(const Segments& args);
 double sum_of_squares(const float* x, std::int64_t size);
 
 }  // namespace etc::ops::cpu

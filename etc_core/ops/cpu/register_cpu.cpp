@@ -18,6 +18,8 @@ void register_cpu_ops() {
   add_kernel.fill(Device::cpu, cpu::add);
   axpy_kernel.fill(Device::cpu, cpu::axpy);
   scale_kernel.fill(Device::cpu, cpu::scale);
+  sum_segments_kernel.fill(Device::cpu, cpu::sum_segments);
+  spread_segments_kernel.fill(Device::cpu, cpu::spread_segments);
   sum_of_squares_kernel.fill(Device::cpu, cpu::sum_of_squares);
 }
 

@@ -1,0 +1,53 @@
+// Sums and copies of runs of rows. Plain loops: they wait for memory.
+#include <algorithm>
+#include <cstring>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/kernels.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+constexpr std::int64_t kSegments = 32;  // of a task
+
+// body(segment) for all segments, tasks of kSegments.
+template <typename Body>
+void for_segments(std::int64_t count, Body body) {
+  parallel_for((count + kSegments - 1) / kSegments, [&](std::int64_t task) {
+    const std::int64_t end = std::min(count, (task + 1) * kSegments);
+    for (std::int64_t s = task * kSegments; s < end; ++s) body(s);
+  });
+}
+
+void add_row(const float* from, float* to, std::int64_t cols) {
+  for (std::int64_t c = 0; c < cols; ++c) to[c] += from[c];
+}
+
+}  // namespace
+
+void sum_segments(const Segments& args) {
+  for_segments(args.segments, [&](std::int64_t s) {
+    float* sum = args.of_segments + s * args.cols;
+    if (!args.add) std::fill(sum, sum + args.cols, 0.0f);
+    for (std::int64_t i = args.offsets[s]; i < args.offsets[s + 1]; ++i) {
+      add_row(args.rows + i * args.cols, sum, args.cols);
+    }
+  });
+}
+
+void spread_segments(const Segments& args) {
+  for_segments(args.segments, [&](std::int64_t s) {
+    const float* value = args.of_segments + s * args.cols;
+    for (std::int64_t i = args.offsets[s]; i < args.offsets[s + 1]; ++i) {
+      float* row = args.rows + i * args.cols;
+      if (args.add) {
+        add_row(value, row, args.cols);
+      } else {
+        std::memcpy(row, value, static_cast<std::size_t>(args.cols) * sizeof(float));
+      }
+    }
+  });
+}
+
+}  // namespace etc::ops::cpu

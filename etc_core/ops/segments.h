@@ -1,0 +1,32 @@
+// Rows that belong together in runs: the tokens of a word, the tokens of a page element.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/device.h"
+#include "etc_core/base/kernel_slot.h"
+
+namespace etc::ops {
+
+// Segment s owns rows offsets[s] … offsets[s+1]-1 of the long matrix; it may own none. The two operators are each
+// other's gradient.
+//   sum_segments      of_segments_s (= or +=) sum of rows_i over the rows i of s, in order; none: 0
+//   spread_segments   rows_i (= or +=) of_segments_s for every row i of s
+//   offsets       [S+1]  offsets[0] = 0, never decreasing
+//   rows          [offsets[S], H] without gaps: read by sum_segments, written by spread_segments
+//   of_segments   [S, H] without gaps: the other way round
+// Rules: the bits of a segment depend on its rows alone; same bits for any thread count. Cost: O((S + offsets[S])·H).
+struct Segments {
+  std::int64_t segments = 0, cols = 0;  // S, H
+  const std::int64_t* offsets = nullptr;
+  float* rows = nullptr;
+  float* of_segments = nullptr;
+  bool add = false;  // to what is written
+};
+void sum_segments(Device device, const Segments& args);
+void spread_segments(Device device, const Segments& args);
+
+extern KernelSlot<void(const Segments&)> sum_segments_kernel;
+extern KernelSlot<void(const Segments&)> spread_segments_kernel;
+
+}  // namespace etc::ops
