@@ -21,11 +21,12 @@ else
   case "$task" in
     wikihop) choices=(--candidates 20) settings=(--splitter icu) ;;
     hotpotqa) choices=(--subjects 10) ;;
+    openkp) choices=(--topics 10) ;;
     *) echo "bench: no generated records of task '$task' here: give a file and a vocabulary" >&2; exit 2 ;;
   esac
   "$build/etc" sample --task "$task" --records "${1:-4000}" --seed 1 "${choices[@]}" --long-tokens 1750 \
     --output "$work/sample" 2>/dev/null
-  input="$work/sample/train.json" vocab="$work/sample/vocab.txt"
+  input=$(echo "$work"/sample/train.json*) vocab="$work/sample/vocab.txt"
 fi
 bytes=$(stat -c %s "$input")
 usage=()  # a command that notes processor seconds of its child and the most memory it held

@@ -1,13 +1,16 @@
-// What reading a JSON file costs at least: simdjson alone, the whole file in one call. The yardstick of bench_json.
+// What reading a JSON file costs at least: simdjson alone. The yardstick of bench_json.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 
+#include "data/readers/record_slicer.h"
+
 namespace etc::data {
 
-// Loads the file and parses it as one document, whose memory is a multiple of the file's; returns the elements of its
-// array. Throws Error naming the file when it cannot be read, is not JSON or is no array.
-std::int64_t json_pass(const std::filesystem::path& path);
+// Loads the file and parses it: an array as one document, whose memory is a multiple of the file's; lines one after the
+// other, each of at most 32 MB. Returns the number of records. Throws Error naming the file when it cannot be read, is
+// not JSON or no array.
+std::int64_t json_pass(const std::filesystem::path& path, RecordLayout layout);
 
 }  // namespace etc::data
