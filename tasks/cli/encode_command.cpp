@@ -78,7 +78,13 @@ class StatesFile {
 };
 
 // Padded examples, one after the other.
-void encode_inputs(const EncodeOptions& options, const EtcConfig& config, EtcEncoder& encoder) {
+void encode_inputs(const EncodeOptions& options) {
+  const std::filesystem::path folder = options.model;
+  const EtcConfig config = read_etc_config(folder);
+  ParameterSet parameters;
+  EtcEncoder encoder(config, parameters);
+  load_parameters(folder / "model.safetensors", parameters, Match::encoder);
+  encoder.release_kernels(chosen_compute(options.compute));
   const EncodeInputs inputs(options.inputs, config);
   if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
 
@@ -120,17 +126,11 @@ void run_encode(const EncodeOptions& options) {
   if (options.inputs.empty() == options.data.empty()) fail_usage("etc encode", "expected either --inputs or --data");
   if (options.threads > 0) set_thread_count(options.threads);
   register_cpu_backend();
-  const std::filesystem::path folder = options.model;
-  const EtcConfig config = read_etc_config(folder);
-  ParameterSet parameters;
-  EtcEncoder encoder(config, parameters);
-  load_parameters(folder / "model.safetensors", parameters, Match::encoder);
-  encoder.release_kernels(chosen_compute(options.compute));
   Profile profile(options.profile);
   if (options.data.empty()) {
-    encode_inputs(options, config, encoder);
+    encode_inputs(options);
   } else {
-    encode_dataset(options.data, read_model_config(folder), config, encoder, options.output, options.all_layers);
+    encode_dataset(options.data, options.model, chosen_compute(options.compute), options.output, options.all_layers);
   }
   profile.finish();
   std::printf("output: %s\n", options.output.c_str());

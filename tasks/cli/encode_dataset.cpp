@@ -5,6 +5,7 @@
 #include "data/loader/loader.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/model_files.h"
 #include "tasks/task.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
@@ -75,18 +76,23 @@ std::string layer_prefix(std::int64_t layer) {
   return layer < 0 ? "embedding_" : fmt::format("layer_{}_", layer);
 }
 
+bool has_task(const Json& document) {
+  return document.contains("task") && document["task"].contains("name");
+}
+
 // What feeds these data: the model's own task, or the data's task at its defaults when the model is an encoder alone.
 std::unique_ptr<Task> feeding_task(const Json& document, const EtcConfig& model, const std::string& task_of_data,
                                    const std::string& where) {
   Json complete = default_config(task_of_data);
-  if (const auto section = document.find("task"); section != document.end()) {
-    const std::string name = section->value("name", "");
+  if (has_task(document)) {
+    const Json& section = document.at("task");
+    const std::string name = section.value("name", "");
     if (name != task_of_data) {
       fail(where, "task: the model was trained for {}, the data were prepared for {}", name, task_of_data);
     }
-    overlay_config(complete, Json{{"task", *section}}, "the model's config.json");
+    overlay_config(complete, Json{{"task", section}}, "the model's config.json");
   }
-  return task_kind(task_of_data).make(complete["task"], model);
+  return make_task(complete["task"], model);
 }
 
 data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& model) {
@@ -125,10 +131,17 @@ data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
   return schema;
 }
 
-void encode_dataset(const std::vector<std::string>& files, const Json& document, const EtcConfig& model,
-                    EtcEncoder& encoder, const std::filesystem::path& output, bool all_layers) {
+void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& folder, ComputeType compute,
+                    const std::filesystem::path& output, bool all_layers) {
   const std::string where = files_text(files);
+  const Json document = read_model_config(folder);
+  const EtcConfig model = read_etc_config(folder);
   const auto task = feeding_task(document, model, data::read_dataset_info(files.front()).task, where);
+  ParameterSet parameters;
+  EtcEncoder encoder(model, parameters);
+  if (has_task(document)) task->add_parameters(parameters);
+  load_parameters(folder / "model.safetensors", parameters, has_task(document) ? Match::exact : Match::encoder);
+  encoder.release_kernels(compute);
   const auto reader = open_dataset(files, task->schema(), DataIdentity::of(document).vocab_sha256);
   data::DatasetWriter writer(output, encoded_schema(model, all_layers), output_info(reader->info(), model));
 
@@ -140,7 +153,9 @@ void encode_dataset(const std::vector<std::string>& files, const Json& document,
   for (data::LoadedBatch batch; loader.next(batch);) {
     for (const auto& micro_batch : batch.micro_batches) {
       if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
-      const EtcInput input = task->feed(micro_batch, where);
+      Tape tape(false);
+      EtcInput input = task->feed(micro_batch, where);
+      if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
       Encoded encoded(micro_batch, input);
       ForwardOptions options;
       if (all_layers) {
@@ -150,7 +165,6 @@ void encode_dataset(const std::vector<std::string>& files, const Json& document,
           encoded.put_scores(layer_prefix(layer) + "scores_", scores);
         };
       }
-      Tape tape(false);
       const EtcOutput states = encoder.forward(tape, input, options);
       encoded.put_states("", states.long_states.value(), states.global_states.value());
       for (const data::Example& row : encoded.rows()) writer.append(row);

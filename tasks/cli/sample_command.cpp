@@ -6,6 +6,7 @@
 
 #include "data/sample/hotpotqa_sample.h"
 #include "data/sample/nq_sample.h"
+#include "data/sample/openkp_sample.h"
 #include "data/sample/wikihop_sample.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
@@ -19,7 +20,8 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   etc sample --task wikihop --records 2000 --seed 1 --output sample
   etc sample --task wikihop --records 2000 --seed 1 --hops 2 --candidates 6 --long-tokens 256 --output sample
-  etc sample --task nq --records 2000 --mixed 5 --output sample)";
+  etc sample --task nq --records 2000 --mixed 5 --output sample
+  etc sample --task openkp --records 8000 --seed 1 --output sample)";
 
 // One choice a generator leaves to its user.
 struct SampleKey {
@@ -77,6 +79,14 @@ const std::vector<SampleKind>& sample_kinds() {
        [](const SampleValues& v, const std::filesystem::path& folder) {
          data::write_nq_sample({v.at("records"), seed_of(v), v.at("candidates"), v.at("long_tokens"), v.at("mixed")},
                                folder);
+       }},
+      {"openkp",
+       {kRecords,
+        kSeed,
+        {"topics", 4, "topics per page that could be meant"},
+        {"long_tokens", 84, "long input of an example at most"}},
+       [](const SampleValues& v, const std::filesystem::path& folder) {
+         data::write_openkp_sample({v.at("records"), seed_of(v), v.at("topics"), v.at("long_tokens")}, folder);
        }},
   };
   return kKinds;

@@ -1,5 +1,7 @@
 #include "tasks/feed/features.h"
 
+#include <cmath>
+
 #include "etc_core/base/error.h"
 
 namespace etc::feed {
@@ -23,6 +25,10 @@ const Numbers& numbers(const data::Example& example, const char* feature) {
 
 std::int64_t number(const data::Example& example, const char* feature) {
   return get<std::int64_t>(example, feature);
+}
+
+const Reals& reals(const data::Example& example, const char* feature) {
+  return get<Reals>(example, feature);
 }
 
 const std::string& text(const data::Example& example, const char* feature) {
@@ -64,6 +70,23 @@ void Examination::in_range(const char* feature, std::int64_t least, std::int64_t
 void Examination::number_in_range(const char* feature, std::int64_t least, std::int64_t limit) const {
   const std::int64_t got = number(example_, feature);
   if (got < least || got >= limit) reject(feature, "expected {} … {}, got {}", least, limit - 1, got);
+}
+
+void Examination::never_decreases(const char* feature) const {
+  const Numbers& all = numbers(example_, feature);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (all[i] < all[i - 1]) {
+      reject(feature, "expected non-decreasing, got {} after {} at position {}", all[i], all[i - 1], i);
+    }
+  }
+}
+
+void Examination::finite(const char* feature, std::int64_t expected) const {
+  const Reals& all = reals(example_, feature);
+  if (std::ssize(all) != expected) reject(feature, "expected {} numbers, got {}", expected, all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!std::isfinite(all[i])) reject(feature, "expected finite numbers, got {} at position {}", all[i], i);
+  }
 }
 
 void Examination::ends_with_one(const char* feature) const {

@@ -12,11 +12,13 @@
 namespace etc::feed {
 
 using Numbers = std::vector<std::int64_t>;
+using Reals = std::vector<float>;
 using Texts = std::vector<std::string>;
 
 // A feature by name. Throw Error when there is none or it is of another kind: the schema promises it.
 const Numbers& numbers(const data::Example& example, const char* feature);
 std::int64_t number(const data::Example& example, const char* feature);
+const Reals& reals(const data::Example& example, const char* feature);
 const std::string& text(const data::Example& example, const char* feature);
 const Texts& texts(const data::Example& example, const char* feature);
 
@@ -37,7 +39,9 @@ class Examination {
   void same_length(const char* feature, std::int64_t expected) const;
   void in_range(const char* feature, std::int64_t least, std::int64_t limit) const;         // least <= every < limit
   void number_in_range(const char* feature, std::int64_t least, std::int64_t limit) const;  // the same of a scalar
-  void ends_with_one(const char* feature) const;                                            // breakpoints
+  void never_decreases(const char* feature) const;
+  void finite(const char* feature, std::int64_t expected) const;  // so many real numbers
+  void ends_with_one(const char* feature) const;                  // breakpoints
 
  private:
   [[noreturn]] void reject_text(const char* feature, const std::string& text) const;

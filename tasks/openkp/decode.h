@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tasks/openkp/classes.h"
 #include "tasks/output.h"
 
 namespace etc::openkp {
@@ -21,27 +21,24 @@ struct DecodeOptions {
 struct ScoredPhrase {
   std::string text;  // words joined by one space, lower-cased
   float score = 0;
+  std::int64_t first_word = 0, words = 0;  // where it stands; the words that the text has
 };
 
 // The distinct phrases behind the best scores, best first; of equal scores the shorter phrase, then the earlier one.
-//   logits         [K, P] by rows: entry (k−1, j) scores words j … j+k−1
-//   counted_words  entries that reach beyond this many words do not count; P + K: all count, as in the reference, whose
-//                  masked entries then may be chosen: ranges beyond the text are cut, empty phrases left out
-//   text           the page's full text
-std::vector<ScoredPhrase> decode(std::span<const float> logits, std::int64_t positions, std::int64_t counted_words,
-                                 std::string_view text, const DecodeOptions& options);
+//   text    the page's full text: ranges beyond it are cut, empty phrases left out
+std::vector<ScoredPhrase> decode(const PhraseClasses& classes, std::string_view text, const DecodeOptions& options);
 
-// JSON lines {"url": …, "KeyPhrases": [[phrase], …]}, as they come; with_scores: also "Scores": […].
+// JSON lines {"url": …, "KeyPhrases": [[phrase], …]}, as they come.
 class PredictionFile {
  public:
-  PredictionFile(const std::filesystem::path& target, bool with_scores);  // "-": standard output
+  explicit PredictionFile(const std::filesystem::path& target) : output_(target) {}  // "-": standard output
+  bool has(const std::string& url) const { return urls_.contains(url); }
   // Throws Error on a url that was there before.
   void add(const std::string& url, const std::vector<ScoredPhrase>& phrases);
   void finish();
 
  private:
   Output output_;
-  bool with_scores_;
   std::set<std::string> urls_;
 };
 

@@ -49,19 +49,4 @@ std::vector<std::size_t> valid_phrases(const std::vector<Phrase>& phrases, std::
   return valid;
 }
 
-void Deduplication::add(const std::string& url, std::int64_t page, std::int64_t valid) {
-  const auto [best, fresh] = best_.try_emplace(url, Best{page, valid});
-  if (fresh) {
-    order_.push_back(url);
-  } else if (valid > best->second.valid) {
-    best->second = {page, valid};
-  }
-}
-
-std::vector<std::int64_t> Deduplication::kept() const {
-  std::vector<std::int64_t> pages;
-  for (const std::string& url : order_) pages.push_back(chosen(url));
-  return pages;
-}
-
 }  // namespace etc::openkp

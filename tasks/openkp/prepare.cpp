@@ -41,14 +41,30 @@ void check_lengths(const Page& page, const Features& f, const PrepareConfig& con
   for (std::int64_t i = 0; i < f.words_without_tokens; ++i) faults.count("word_without_piece");
 }
 
+// Faults of labels leave a page out of training; a page that is only to be predicted does without them.
+bool needs_labels(const PrepareConfig& config) {
+  return config.labels_required || config.parity == Parity::reference;
+}
+
+void label_fault(const PrepareConfig& config, prepare::FaultList& faults, const std::string& code,
+                 const std::string& message) {
+  if (needs_labels(config)) {
+    faults.reject("KeyPhrases", code, message);
+  } else {
+    faults.warn("KeyPhrases", code, message);
+  }
+}
+
 void check_labels(const Page& page, const Features& f, const std::vector<std::string>& keys,
                   const PrepareConfig& config, prepare::FaultList& faults) {
-  if (f.labels.empty()) {
-    faults.reject("KeyPhrases", "no_label_located", "no key phrase lies within one of the kept elements");
+  // With fixed blocks the reference lets a page with an empty list of key phrases pass.
+  const bool none_expected = config.fixed_block_len > 0 && keys.empty();
+  if (f.labels.empty() && !none_expected) {
+    label_fault(config, faults, "no_label_located", "no key phrase lies within one of the kept elements");
   }
   if (std::ssize(f.labels) > config.max_key_phrases) {
-    faults.reject("KeyPhrases", "key_phrase_excess",
-                  fmt::format("{} key phrases found, at most {} expected", f.labels.size(), config.max_key_phrases));
+    label_fault(config, faults, "key_phrase_excess",
+                fmt::format("{} key phrases found, at most {} expected", f.labels.size(), config.max_key_phrases));
   }
   const auto too_long = [&](const PhraseLabel& label) { return label.length > config.kp_max_length; };
   const auto longer = std::count_if(f.labels.begin(), f.labels.end(), too_long);
@@ -56,7 +72,7 @@ void check_labels(const Page& page, const Features& f, const std::vector<std::st
     const std::string message =
         fmt::format("{} of {} key phrases have more than {} words", longer, f.labels.size(), config.kp_max_length);
     if (longer == std::ssize(f.labels) && config.parity == Parity::repaired) {
-      faults.reject("KeyPhrases", "key_phrase_too_long", message);
+      label_fault(config, faults, "key_phrase_too_long", message);
     } else {
       faults.warn("KeyPhrases", "key_phrase_too_long", message);
     }
@@ -98,7 +114,7 @@ std::vector<Phrase> chosen_phrases(const Page& page, const PrepareConfig& config
       chosen.push_back({text});
     }
   }
-  if (chosen.empty()) faults.reject("KeyPhrases", "key_phrase_none", "no key phrase is in the text");
+  if (chosen.empty()) label_fault(config, faults, "key_phrase_none", "no key phrase is in the text");
   return chosen;
 }
 
@@ -179,6 +195,18 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
   example["text"] = page.text;
   example["key_phrases"] = std::move(keys);
   return result;
+}
+
+std::optional<prepare::Candidate> OpenkpPreparation::candidate(const data::JsonRecord& raw) const {
+  prepare::FaultList faults;
+  const Page page = read_page(raw, config_, faults);
+  std::int64_t valid = 0;
+  if (page.key_phrases) {
+    valid = std::ssize(valid_phrases(*page.key_phrases, page.text));
+    if (valid == 0 && needs_labels(config_)) return std::nullopt;
+  }
+  if (faults.rejected()) return std::nullopt;
+  return prepare::Candidate{page.url, valid};
 }
 
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,

@@ -11,7 +11,6 @@
 
 namespace etc::openkp {
 
-// A page without choosing one per url: that needs all pages (phrases.h).
 class OpenkpPreparation : public prepare::Preparation {
  public:
   OpenkpPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
@@ -22,6 +21,11 @@ class OpenkpPreparation : public prepare::Preparation {
   const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
+
+  // With `dedup` one page per url is kept: the one with most valid key phrases, counted before they are cut to
+  // max_key_phrases, of equals the first.
+  const char* unique_field() const override { return config_.dedup ? "url" : nullptr; }
+  std::optional<prepare::Candidate> candidate(const data::JsonRecord& record) const override;
 
  private:
   PrepareConfig config_;

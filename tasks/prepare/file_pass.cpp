@@ -51,14 +51,15 @@ bool unreadable(const Preparation& preparation, const data::JsonRecord& record, 
   return true;
 }
 
-void convert(const Preparation& preparation, const data::UnreadMembers& unread, WindowRecord& record) {
+void convert(const Preparation& preparation, const Conversion& conversion, const data::UnreadMembers& unread,
+             WindowRecord& record) {
   record.result.index = record.slice.index;
   record.result.begin = record.slice.begin;
   try {
     const data::JsonRecord parsed = data::parse_record(record.slice, unread);
     std::string().swap(record.slice.text);  // a large record is not kept twice while it is converted
     FaultList& faults = record.result.converted.faults;
-    if (!unreadable(preparation, parsed, faults)) record.result.converted = preparation.convert(parsed);
+    if (!unreadable(preparation, parsed, faults)) record.result.converted = conversion(parsed);
   } catch (const data::InputFault& fault) {
     // A line stands for itself: the next one begins at the next line end, whatever this one holds.
     const bool alone = preparation.layout() == data::RecordLayout::lines && record.slice.cut_short.empty();
@@ -74,6 +75,12 @@ void convert(const Preparation& preparation, const data::UnreadMembers& unread, 
 }  // namespace
 
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,
+                       const PassCallbacks& callbacks) {
+  const auto convert = [&](const data::JsonRecord& record) { return preparation.convert(record); };
+  return pass_over_file(preparation, convert, path, callbacks);
+}
+
+PassEnd pass_over_file(const Preparation& preparation, const Conversion& conversion, const std::filesystem::path& path,
                        const PassCallbacks& callbacks) {
   data::ByteStream stream(path);
   data::RecordSlicer slicer(stream, preparation.layout());
@@ -100,7 +107,8 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
     // Task 0 delivers the window before and reads the one behind while the others convert this one.
     const auto tasks = static_cast<std::int64_t>(current.records.size()) + 1;
     parallel_for(tasks, [&](std::int64_t task) {
-      if (task > 0) return convert(preparation, unread, current.records[static_cast<std::size_t>(task - 1)]);
+      if (task > 0)
+        return convert(preparation, conversion, unread, current.records[static_cast<std::size_t>(task - 1)]);
       deliver(done);
       if (!end.fault && !current.end_fault) next = read_window(slicer);
     });

@@ -31,9 +31,16 @@ struct PassEnd {
   std::int64_t empty_lines = 0;  // where records are lines
 };
 
+using Conversion = std::function<Converted(const data::JsonRecord& record)>;  // thread-safe
+
+// `conversion` in the place of the preparation's convert(): what else a task wants to know of its records.
 // Where records are lines, one that is no JSON is a rejected record; in an array it ends the pass.
 // Memory: two windows of records (a few MB, or one record where that is larger), whatever the file's size. What is in a
 // window depends on the file alone, so the callbacks see the same for any number of threads.
+PassEnd pass_over_file(const Preparation& preparation, const Conversion& conversion, const std::filesystem::path& path,
+                       const PassCallbacks& callbacks);
+
+// With the preparation's own convert().
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,
                        const PassCallbacks& callbacks);
 

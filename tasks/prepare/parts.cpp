@@ -12,11 +12,11 @@ constexpr int kFormat = 1;  // of the part files; another number makes older par
 Parts::Parts(const std::filesystem::path& output, const Json& configuration)
     : folder_(output.string() + ".parts"), configuration_(fmt::format("{}\n{}\n", kFormat, configuration.dump())) {}
 
-PartFiles Parts::files_of(const std::vector<data::SourceFile>& inputs_so_far) const {
+PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const {
   Json files = Json::array();
-  for (const data::SourceFile& file : inputs_so_far) files.push_back({file.name, file.sha256});
+  for (const data::SourceFile& file : depends_on) files.push_back({file.name, file.sha256});
   const auto stem = (folder_ / data::sha256_hex(configuration_ + files.dump()).substr(0, 32)).string();
-  return {stem + ".h5", stem + ".rejects.jsonl", stem + ".ids.jsonl", stem + ".json"};
+  return {stem + ".h5", stem + ".rejects.jsonl", stem + ".ids.jsonl", stem + ".json", stem + ".candidates.jsonl"};
 }
 
 void Parts::make_folder() const {

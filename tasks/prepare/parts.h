@@ -2,8 +2,9 @@
 //
 // Beside OUT.h5 a folder OUT.h5.parts holds, per finished input file: a data set of its examples, its report lines, its
 // record ids and, written last, a small state file with its counts. All four are named after a key: a hash of the
-// configuration and of this and all earlier input files. Whatever changes, changes the key, so a part that is there
-// fits.
+// configuration and of this and all earlier input files (all input files where records are chosen among all). Whatever
+// changes, changes the key, so a part that is there fits. What a first pass found out about an input file has a file
+// `candidates` of its own, named after the configuration and that input file.
 #pragma once
 
 #include <filesystem>
@@ -18,7 +19,7 @@
 namespace etc::prepare {
 
 struct PartFiles {
-  std::filesystem::path examples, report, ids, state;
+  std::filesystem::path examples, report, ids, state, candidates;
 };
 
 class Parts {
@@ -26,7 +27,8 @@ class Parts {
   // configuration: everything that decides what is written, other than the input files.
   Parts(const std::filesystem::path& output, const Json& configuration);
 
-  PartFiles files_of(const std::vector<data::SourceFile>& inputs_so_far) const;
+  // depends_on: the input files that decide what is in the part.
+  PartFiles files_of(const std::vector<data::SourceFile>& depends_on) const;
   void make_folder() const;
 
   // The counts of a finished part; nullopt when there is none (or its state file is not readable as such).

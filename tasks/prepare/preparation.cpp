@@ -3,6 +3,7 @@
 #include "etc_core/base/error.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tasks/nq/prepare.h"
+#include "tasks/openkp/prepare.h"
 #include "tasks/wikihop/prepare.h"
 
 namespace etc::prepare {
@@ -57,6 +58,7 @@ const std::vector<PreparationKind>& preparation_kinds() {
       {"wikihop", wikihop::prepare_settings(), wikihop::make_preparation},
       {"hotpotqa", hotpotqa::prepare_settings(), hotpotqa::make_preparation},
       {"nq", nq::prepare_settings(), nq::make_preparation},
+      {"openkp", openkp::prepare_settings(), openkp::make_preparation},
   };
   return kKinds;
 }

@@ -50,6 +50,12 @@ struct Converted {
   FaultList faults;
 };
 
+// What the first pass asks of a record.
+struct Candidate {
+  std::string id;
+  std::int64_t rank = 0;  // the larger the better
+};
+
 class Preparation {
  public:
   virtual ~Preparation() = default;
@@ -66,6 +72,14 @@ class Preparation {
 
   // record.value is an object. Bad input is a fault, never an exception. Thread-safe.
   virtual Converted convert(const data::JsonRecord& record) const = 0;
+
+  // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id. A
+  // first pass then asks every record for its rank; the others of an id are dropped as "duplicate_<field>". Null: there
+  // is no such pass, and every record after the first of an id is rejected.
+  virtual const char* unique_field() const { return nullptr; }
+
+  // nullopt: the record takes no part, because convert() will reject it. record.value is an object. Thread-safe.
+  virtual std::optional<Candidate> candidate(const data::JsonRecord&) const { return std::nullopt; }
 };
 
 // A key of the configuration with its default; each is also an option (long_seq_len: --long-seq-len).

@@ -1,14 +1,15 @@
 #include "tasks/prepare/run.h"
 
+#include <functional>
 #include <optional>
 #include <sstream>
-#include <unordered_map>
 
 #include "data/text/sha256.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
+#include "tasks/prepare/choice.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/prepare/parts.h"
 #include "tasks/train/stop_signal.h"
@@ -18,23 +19,6 @@ namespace etc::prepare {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Where each id was first seen, over all input files.
-class IdTable {
- public:
-  struct Place {
-    std::size_t file;
-    std::int64_t record;
-  };
-  // The place where the id was seen before; nullopt when this is the first.
-  std::optional<Place> add(const std::string& id, Place place) {
-    const auto [seen, fresh] = first_seen_.try_emplace(id, place);
-    return fresh ? std::nullopt : std::optional(seen->second);
-  }
-
- private:
-  std::unordered_map<std::string, Place> first_seen_;
-};
 
 // Where the records of one input file go.
 struct Sink {
@@ -55,6 +39,7 @@ class Run {
           {input.filename().string(), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)});
       total_bytes_ += sources_.back().bytes;
     }
+    if (preparation_.unique_field() != nullptr) choose_records();
     Progress progress("prepare", total_bytes_ / kMegabyte, "MB");
     progress_ = &progress;
     const std::size_t last = options_.inputs.size() - 1;
@@ -118,7 +103,55 @@ class Run {
   }
 
   PartFiles part_files(std::size_t i) const {
-    return parts_.files_of({sources_.begin(), sources_.begin() + static_cast<std::ptrdiff_t>(i) + 1});
+    std::vector<data::SourceFile> inputs(sources_.begin(), sources_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (preparation_.unique_field() != nullptr) inputs.insert(inputs.end(), sources_.begin(), sources_.end());
+    return parts_.files_of(inputs);
+  }
+
+  // The first pass: which record of each id is kept.
+  void choose_records() {
+    Progress progress("first pass", total_bytes_ / kMegabyte, "MB");
+    std::int64_t bytes_before = 0;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      const fs::path path = parts_.files_of({sources_[i]}).candidates;
+      if (!fs::exists(path)) {
+        parts_.make_folder();
+        write_candidates(i, path, [&](std::int64_t bytes) {
+          progress.update((bytes_before + bytes) / kMegabyte);
+          stop_if_asked();
+        });
+      }
+      read_candidates(path, i);
+      bytes_before += sources_[i].bytes;
+    }
+    progress.finish();
+  }
+
+  // One line per record that takes part: [record, id, rank].
+  void write_candidates(std::size_t i, const fs::path& path, const std::function<void(std::int64_t)>& progress) const {
+    AtomicFile file(path);
+    const auto ask = [&](const data::JsonRecord& record) {
+      Converted answer;
+      if (const auto candidate = preparation_.candidate(record)) {
+        answer.id = Json({record.index, candidate->id, candidate->rank}).dump();
+      }
+      return answer;
+    };
+    PassCallbacks callbacks;
+    callbacks.record = [&](PassRecord&& record) {
+      if (!record.converted.id.empty()) file.write(record.converted.id + "\n");
+    };
+    callbacks.progress = progress;
+    pass_over_file(preparation_, ask, options_.inputs[i], callbacks);  // its faults are the second pass's
+    file.commit();
+  }
+
+  void read_candidates(const fs::path& path, std::size_t file) {
+    std::istringstream lines(read_file(path));
+    for (std::string line; std::getline(lines, line);) {
+      const Json candidate = parse_json(line, path.string());
+      records_.add(candidate.at(1), {file, candidate.at(0)}, candidate.at(2));
+    }
   }
 
   // Makes sure that part i is there and its ids are known.
@@ -149,7 +182,7 @@ class Run {
     std::string line;
     for (std::int64_t record = 0; std::getline(lines, line); ++record) {
       const auto id = parse_json(line, path.string()).get<std::string>();
-      if (!id.empty()) ids_.add(id, {file, record});
+      if (!id.empty() && preparation_.unique_field() == nullptr) records_.add(id, {file, record}, 0);
     }
   }
 
@@ -206,18 +239,36 @@ class Run {
     return counts;
   }
 
+  // One record per id: the chosen one, or the first.
+  void reject_repeated(PassRecord& record, std::size_t file) {
+    Converted& converted = record.converted;
+    if (converted.id.empty()) return;
+    const Choice::Place here{file, record.index};
+    const char* field = preparation_.unique_field();
+    if (field == nullptr) records_.add(converted.id, here, 0);
+    const Choice::Place* kept = records_.kept(converted.id);
+    if (kept == nullptr || *kept == here) return;
+    const std::string place = fmt::format("record {}{}", kept->record, in_other_file(kept->file, file));
+    if (field == nullptr) {
+      converted.faults.reject("id", "duplicate_id",
+                              fmt::format("the id was first seen at {}, again at record {}", place, record.index));
+    } else if (!converted.faults.rejected()) {
+      converted.faults = FaultList();  // what else is wrong with a record that is left out does not matter
+      converted.faults.drop(field, std::string("duplicate_") + field,
+                            fmt::format("{} is kept for this {}", place, field));
+    }
+  }
+
+  std::string in_other_file(std::size_t file, std::size_t here) const {
+    return file == here ? "" : " of " + sources_[file].name;
+  }
+
   template <typename AddRow>
   void take_record(PassRecord&& record, std::size_t file, const Sink& sink, Counts& counts, const AddRow& add_row) {
     Converted& converted = record.converted;
     FaultList& faults = converted.faults;
     ++counts.records;
-    if (!converted.id.empty()) {
-      if (const auto first = ids_.add(converted.id, {file, record.index})) {
-        faults.reject("id", "duplicate_id",
-                      fmt::format("the id was first seen at record {}{}, again at record {}", first->record,
-                                  first->file == file ? "" : " of " + sources_[first->file].name, record.index));
-      }
-    }
+    reject_repeated(record, file);
     const auto add_rows = [&](const std::vector<data::Fault>& rows, bool listed) {
       for (data::Fault row : rows) {
         row.record_index = record.index;
@@ -264,7 +315,7 @@ class Run {
   const RunOptions& options_;
   Parts parts_;
   StopSignal stop_signal_;
-  IdTable ids_;
+  Choice records_;  // of each id: the chosen record, or the first
   std::vector<data::SourceFile> sources_;
   std::int64_t total_bytes_ = 0, bytes_before_ = 0;
   std::vector<Counts> part_counts_;

@@ -19,9 +19,16 @@
 
 namespace etc::test {
 
+// Records as the text of a raw file.
+inline std::string raw_text(const Json& records, data::RecordLayout layout) {
+  if (layout == data::RecordLayout::array) return records.dump(2);
+  std::string lines;
+  for (const Json& record : records) lines += record.dump() + "\n";
+  return lines;
+}
+
 // One value anywhere in an array of records replaced by something else.
-inline std::string with_odd_value(const std::string& text, std::uint64_t seed) {
-  Json records = Json::parse(text);
+inline Json with_odd_value(Json records, std::uint64_t seed) {
   const Philox4 dice = philox({0, 0, 0, 0}, mix_key(seed, 0x6f6464));
   const Json flat = records.flatten();
   auto place = flat.begin();
@@ -50,7 +57,7 @@ inline std::string with_odd_value(const std::string& text, std::uint64_t seed) {
                                     std::vector<std::string>(300, "a b"),
                                     std::vector<std::string>(300, "")};
   records[pointer] = values[dice[2] % values.size()];
-  return records.dump();
+  return records;
 }
 
 // Feeds mutants to several preparations of one task and keeps what they make of them.
@@ -63,15 +70,17 @@ class RawMutants {
         check_(std::move(check)),
         writer_(folder_ / "out.h5", preparations_[0]->schema(), info(preparations_[0]->schema().task)) {}
 
-  // text: an array of records without fault.
-  void run(const std::string& text, std::uint64_t count) {
-    const std::string packed = gzip(text);
+  // records: an array of them, without fault.
+  void run(const Json& records, std::uint64_t count) {
+    const data::RecordLayout layout = preparations_[0]->layout();
+    const std::string text = raw_text(records, layout), packed = gzip(text);
     for (std::uint64_t seed = 0; seed < count; ++seed) {
       CAPTURE(seed);
       if (seed % 8 == 0) {
         pass(mutate(packed, seed), seed / 8);
       } else if (seed % 2 == 0) {
-        pass(with_odd_value(text, seed), seed / 2);
+        const Json odd = with_odd_value(records, seed);
+        pass(odd.is_array() ? raw_text(odd, layout) : odd.dump(), seed / 2);
       } else {
         pass(mutate(text, seed), seed / 2);
       }
@@ -91,14 +100,19 @@ class RawMutants {
       for (const data::Fault& row : record.converted.faults.rows()) {
         CHECK((!row.code.empty() && !row.message.empty()));
       }
-      if (record.converted.faults.rejected() || record.converted.faults.dropped()) return;
+      if (record.converted.faults.rejected() || record.converted.faults.dropped()) {
+        reject(record);
+        return;
+      }
       for (const data::Example& example : record.converted.examples) {
         check_(example);
         writer_.append(example);
         ++examples_;
       }
     };
-    const prepare::PassEnd end = pass_over_file(*preparations_[seed % preparations_.size()], path, callbacks);
+    const prepare::Preparation& preparation = *preparations_[seed % preparations_.size()];
+    const prepare::PassEnd end = pass_over_file(preparation, path, callbacks);
+    if (preparation.unique_field() != nullptr) first_pass(preparation, path);
     records_ += next;
     if (!end.fault) return;
     ++faults_;
@@ -107,11 +121,36 @@ class RawMutants {
     CHECK(std::string(end.fault->what()).starts_with("byte "));
   }
 
+  // What a rejected record leaves is a row of the data set, too.
+  void reject(const prepare::PassRecord& record) {
+    for (data::Fault fault : record.converted.faults.rows()) {
+      if (fault.severity == "warn") continue;
+      fault.id = record.converted.id;
+      writer_.add_fault(fault);
+      ++rejected_;
+      return;
+    }
+  }
+
+  // A first pass looks at the same records.
+  static void first_pass(const prepare::Preparation& preparation, const std::filesystem::path& path) {
+    prepare::PassCallbacks callbacks;
+    callbacks.progress = [](std::int64_t) {};
+    callbacks.record = [](prepare::PassRecord&&) {};
+    const auto ask = [&](const data::JsonRecord& record) {
+      const auto candidate = preparation.candidate(record);
+      CHECK((!candidate || candidate->rank >= 0));
+      return prepare::Converted();
+    };
+    pass_over_file(preparation, ask, path, callbacks);
+  }
+
   // Everything taken can be read back.
   void finish() {
-    writer_.finish({}, examples_, 0, 0);
+    writer_.finish({}, examples_ + rejected_, rejected_, 0);
     const data::DatasetReader reader({folder_ / "out.h5"}, preparations_[0]->schema());
     CHECK(reader.size() == examples_);
+    CHECK(std::ssize(reader.faults()) == rejected_);
     CHECK(examples_ > 0);
     CHECK(faults_ > 0);
     CHECK(records_ > examples_);
@@ -131,7 +170,7 @@ class RawMutants {
   std::vector<std::unique_ptr<prepare::Preparation>> preparations_;
   std::function<void(const data::Example&)> check_;
   data::DatasetWriter writer_;
-  std::int64_t records_ = 0, examples_ = 0, faults_ = 0;
+  std::int64_t records_ = 0, examples_ = 0, rejected_ = 0, faults_ = 0;
 };
 
 }  // namespace etc::test

@@ -11,14 +11,13 @@ using namespace etc::hotpotqa;
 namespace {
 
 // Three records with everything a file may hold: unknown keys, escapes, white space, repeated titles.
-std::string base_text() {
+Json base_records() {
   Json odd = test::worked_hotpotqa_record("yes", "o");
   odd["annotations"] = {{"follows", "single"}};
   odd["question"] = "q0 \u00a0 q1\u2026 \u0301 [CLS] ##q2";
   odd["context"].push_back(Json::parse(R"json(["a0", ["", " no known", "\u201cy0\u201d y1. (z0/z0)"]])json"));
   odd["supporting_facts"].push_back(Json::parse(R"(["a0", 2])"));
-  const Json records = {test::worked_hotpotqa_record("z1", "1"), odd, test::worked_hotpotqa_record("y0 y1", "3")};
-  return records.dump(2);
+  return {test::worked_hotpotqa_record("z1", "1"), odd, test::worked_hotpotqa_record("y0 y1", "3")};
 }
 
 void run_raw_mutants(std::uint64_t count) {
@@ -33,14 +32,14 @@ void run_raw_mutants(std::uint64_t count) {
   const EtcConfig model = test::tiny_hotpotqa_model();
   test::RawMutants mutants(std::move(preparations),
                            [&](const data::Example& example) { check_example(example, model, "mutant"); });
-  mutants.run(base_text(), count);
+  mutants.run(base_records(), count);
 }
 
 void run_prediction_mutants(std::uint64_t count) {
   const test::TemporaryFolder folder;
   const std::string predictions =
       R"({"answer": {"1": "z1", "o": "yes", "3": ""}, "sp": {"1": [["a0", 1], ["b0 b1", 0]], "o": [], "3": [["a0", 2]]}})";
-  const std::string gold = base_text();
+  const std::string gold = base_records().dump(2);
   write_file_atomically(folder / "whole.json", gold);
   std::int64_t scored = 0, refused = 0;
   for (std::uint64_t seed = 0; seed < count; ++seed) {

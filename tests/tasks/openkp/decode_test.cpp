@@ -42,19 +42,19 @@ TEST_CASE("the best distinct phrases are taken, ranges beyond the text cut", "[t
   set(9, 2, 3.0f);
   set(7, 1, 2.0f);
   const auto first = [&](std::int64_t counted, std::int64_t phrases) {
-    return texts_of(decode(logits, kPositions, counted, text, {100, phrases}));
+    return texts_of(decode(counted_classes(logits, kPositions, counted), text, {100, phrases}));
   };
   CHECK(first(kAll, 4) == Strings{"blue lake trout", "fishing", "dawn", "trout"});
   // Only phrases inside the ten words count: the range that was cut to "dawn" does not.
   CHECK(first(10, 3) == Strings{"blue lake trout", "fishing", "trout"});
-  CHECK(decode(logits, kPositions, kAll, text, {100, 1})[0].score == 5.0f);
+  CHECK(decode(counted_classes(logits, kPositions, kAll), text, {100, 1})[0].score == 5.0f);
 }
 
 TEST_CASE("of equal scores the shorter phrase comes first, then the earlier one", "[tasks][openkp]") {
   const std::vector<float> logits = {1, 1, 0, 1, 1, 0};  // k = 1: a b c, k = 2: a b, b c
-  CHECK(texts_of(decode(logits, 3, kAll, "a b c", {3, 5})) == Strings{"a", "b", "a b"});
-  CHECK(texts_of(decode(logits, 3, kAll, "home", {100, 5})) == Strings{"home"});
-  CHECK(texts_of(decode(logits, 3, kAll, "", {100, 5})).empty());
+  CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "a b c", {3, 5})) == Strings{"a", "b", "a b"});
+  CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "home", {100, 5})) == Strings{"home"});
+  CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "", {100, 5})).empty());
 }
 
 TEST_CASE("decodes equal the reference's in every golden case, and so do their official scores",
@@ -87,7 +87,7 @@ TEST_CASE("decodes equal the reference's in every golden case, and so do their o
                                        static_cast<std::size_t>(entries));
         Json phrases = Json::array();
         for (const ScoredPhrase& phrase :
-             decode(z, logits.shape[2], kAll, side.at("text").get<std::string>(), options)) {
+             decode(counted_classes(z, logits.shape[2], kAll), side.at("text").get<std::string>(), options)) {
           phrases.push_back(Json::array({phrase.text}));
         }
         CHECK(phrases == expected.at("KeyPhrases"));
@@ -99,7 +99,7 @@ TEST_CASE("decodes equal the reference's in every golden case, and so do their o
 TEST_CASE("a prediction file holds one page per line and appears whole", "[tasks][openkp]") {
   const test::TemporaryFolder folder;
   {
-    PredictionFile file(folder / "p.jsonl", false);
+    PredictionFile file(folder / "p.jsonl");
     file.add("http://a", {{"blue \"lake\"", 1}, {"trout", 0.5}});
     file.add("http://b", {});
     CHECK_THROWS_AS(file.add("http://a", {}), Error);
@@ -108,8 +108,4 @@ TEST_CASE("a prediction file holds one page per line and appears whole", "[tasks
   }
   CHECK(read_predictions(folder / "p.jsonl") ==
         PhraseMap{{"http://a", {{"blue \"lake\""}, {"trout"}}}, {"http://b", {}}});
-  PredictionFile scored(folder / "s.jsonl", true);
-  scored.add("u", {{"x", 1.5f}});
-  scored.finish();
-  CHECK(read_json_file(folder / "s.jsonl") == Json({{"url", "u"}, {"KeyPhrases", {{"x"}}}, {"Scores", {1.5}}}));
 }

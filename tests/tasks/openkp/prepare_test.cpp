@@ -2,56 +2,21 @@
 #include "tasks/openkp/prepare.h"
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tasks/openkp/phrases.h"
 #include "tests/support/catch.h"
-#include "tests/support/folders.h"
+#include "tests/tasks/openkp/small_pages.h"
 #include "tests/tasks/raw_records.h"
 
 using namespace etc;
 using namespace etc::openkp;
+using test::element;
+using test::worked_elements;
+using test::worked_page;
 
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
 using Words = std::vector<std::string>;
-
-// Ids 11 … 19: blue lake tr ##out guide fish ##ing at dawn.
-std::unique_ptr<data::Tokenizer> vocabulary() {
-  const test::TemporaryFolder folder;
-  std::string lines = "[UNK]\n";
-  for (int i = 1; i <= 10; ++i) lines += "[unused" + std::to_string(i) + "]\n";
-  write_file_atomically(folder / "vocab.txt", lines + "blue\nlake\ntr\n##out\nguide\nfish\n##ing\nat\ndawn\n");
-  return data::load_tokenizer(folder / "vocab.txt");
-}
-
-Json box(double x, double width, double y, double height, double block, double heading, double leaf, double font,
-         double bold) {
-  return {x, width, y, height, block, 0.0, heading, leaf, font, bold};
-}
-
-Json element(const std::string& text, int start, int end, Json own, const Json& parent) {
-  for (const Json& number : parent) own.push_back(number);
-  return {{"Id", 7}, {"text", text}, {"feature", own}, {"start_idx", start}, {"end_idx", end}};
-}
-
-// The record of task-openkp 1.3.
-Json worked_elements() {
-  const Json heading = box(40, 600, 120, 36, 1, 1, 0, 28, 0), paragraph = box(40, 600, 176, 24, 1, 0, 1, 16, 0);
-  return {element("Blue Lake Trout Guide", 0, 4, heading, heading),
-          element("Fishing blue lake trout", 4, 8, box(40, 310, 180, 18, 0, 0, 0, 16, 1), paragraph),
-          element("at dawn", 8, 10, box(350, 80, 180, 18, 0, 0, 0, 16, 0), paragraph)};
-}
-
-Json worked_page(const Json& elements, const Json& phrases) {
-  Json page = {{"url", "http://ex.org/a"},
-               {"text", "Blue Lake Trout Guide Fishing blue lake trout at dawn"},
-               {"VDOM", elements.dump()}};
-  if (!phrases.is_null()) page["KeyPhrases"] = phrases;
-  return page;
-}
-
-const Json kPhrases = {{"Blue", "Lake", "Trout"}, {"trout", "at"}, {"Fishing"}, Json::array()};
 
 PrepareConfig config(std::int64_t L = 16, std::int64_t G = 4) {
   PrepareConfig c;
@@ -62,7 +27,7 @@ PrepareConfig config(std::int64_t L = 16, std::int64_t G = 4) {
 }
 
 prepare::Converted converted(const Json& page, const PrepareConfig& c = config()) {
-  return OpenkpPreparation(c, vocabulary()).convert(test::raw_record(page.dump()));
+  return OpenkpPreparation(c, test::small_vocabulary()).convert(test::raw_record(page.dump()));
 }
 
 Numbers numbers(const data::Example& example, const char* name) {
@@ -73,13 +38,13 @@ Numbers numbers(const data::Example& example, const char* name) {
 Words faults_with(std::size_t index, const char* key, const Json& value, const PrepareConfig& c = config()) {
   Json elements = worked_elements();
   elements[index][key] = value;
-  return test::fault_words(converted(worked_page(elements, kPhrases), c).faults);
+  return test::fault_words(converted(worked_page(elements, test::kWorkedPhrases), c).faults);
 }
 
 }  // namespace
 
 TEST_CASE("the worked page gives the worked features", "[tasks][openkp]") {
-  const auto result = converted(worked_page(worked_elements(), kPhrases));
+  const auto result = converted(worked_page(worked_elements(), test::kWorkedPhrases));
   CHECK(test::fault_words(result.faults) ==
         Words{"warn key_phrase_empty KeyPhrases[3]", "warn key_phrase_crosses_vdom KeyPhrases"});
   const data::Example& e = result.examples.at(0);
@@ -101,7 +66,7 @@ TEST_CASE("the worked page gives the worked features", "[tasks][openkp]") {
 }
 
 TEST_CASE("elements are kept whole until one does not fit", "[tasks][openkp]") {
-  const Json page = worked_page(worked_elements(), kPhrases);
+  const Json page = worked_page(worked_elements(), test::kWorkedPhrases);
   const auto nine = converted(page, config(9));
   const data::Example& e = nine.examples.at(0);
   CHECK(numbers(e, "long_token_ids").size() == 5);
@@ -117,13 +82,23 @@ TEST_CASE("elements are kept whole until one does not fit", "[tasks][openkp]") {
 TEST_CASE("with fixed blocks the text itself is cut, and phrases are found across elements", "[tasks][openkp]") {
   PrepareConfig c = config();
   c.fixed_block_len = 5;
-  const data::Example e = converted(worked_page(worked_elements(), kPhrases), c).examples.at(0);
+  const data::Example e = converted(worked_page(worked_elements(), test::kWorkedPhrases), c).examples.at(0);
   CHECK(numbers(e, "long_vdom_idx") == Numbers{0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2});
   CHECK(numbers(e, "label_start_idx") == Numbers{0, 4, 7});
   CHECK(numbers(e, "label_phrase_len") == Numbers{3, 1, 2});
   CHECK(numbers(e, "font_ids").empty());
   c.global_max_length = 2;
-  CHECK(numbers(converted(worked_page(worked_elements(), kPhrases), c).examples.at(0), "long_token_ids").size() == 9);
+  CHECK(numbers(converted(worked_page(worked_elements(), test::kWorkedPhrases), c).examples.at(0), "long_token_ids")
+            .size() == 9);
+}
+
+TEST_CASE("a key phrase that occurs several times is learnt at its first place only", "[tasks][openkp]") {
+  // "lake" is word 1 of the heading and word 6 of the text; "LAKE" is the same phrase.
+  const Json page = worked_page(worked_elements(), {{"lake"}, {"LAKE"}, {"lake", "trout"}});
+  const data::Example e = converted(page).examples.at(0);
+  CHECK(std::get<Words>(e.at("key_phrases")) == Words{"lake", "lake trout"});
+  CHECK(numbers(e, "label_start_idx") == Numbers{1, 1});
+  CHECK(numbers(e, "label_phrase_len") == Numbers{1, 2});
 }
 
 TEST_CASE("unlabelled pages are rejected where labels are required", "[tasks][openkp]") {
@@ -160,17 +135,6 @@ TEST_CASE("phrases are valid where they occur as whole words", "[tasks][openkp]"
   CHECK(!occurs_in_text("İ", "i\u0307 x"));
 }
 
-TEST_CASE("of several pages with one url the one with most valid phrases is kept, in the first one's place",
-          "[tasks][openkp]") {
-  Deduplication pages;
-  pages.add("a", 0, 1);
-  pages.add("b", 1, 2);
-  pages.add("a", 2, 3);
-  pages.add("a", 3, 3);
-  CHECK(pages.kept() == Numbers{2, 1});
-  CHECK(pages.chosen("a") == 2);
-}
-
 TEST_CASE("bad elements are rejected with element and number", "[tasks][openkp]") {
   const auto only = [](const char* words) { return Words{words}; };
   Json feature = worked_elements()[1]["feature"];
@@ -196,7 +160,7 @@ TEST_CASE("bad elements are rejected with element and number", "[tasks][openkp]"
 }
 
 TEST_CASE("bad pages give the codes of the specification", "[tasks][openkp]") {
-  Json page = worked_page(worked_elements(), kPhrases);
+  Json page = worked_page(worked_elements(), test::kWorkedPhrases);
   const auto words = [&](const char* key, const Json& value) {
     Json changed = page;
     if (value.is_discarded()) {
@@ -228,14 +192,15 @@ TEST_CASE("bad pages give the codes of the specification", "[tasks][openkp]") {
 TEST_CASE("an element without words shifts all behind it and is rejected", "[tasks][openkp]") {
   Json elements = worked_elements();
   elements.insert(elements.begin() + 1, element("", 4, 4, worked_elements()[1]["feature"], Json::array()));
-  CHECK(test::fault_words(converted(worked_page(elements, kPhrases)).faults) ==
+  CHECK(test::fault_words(converted(worked_page(elements, test::kWorkedPhrases)).faults) ==
         Words{"reject vdom_word_count VDOM[1].text"});
 }
 
 TEST_CASE("labels longer than the model's phrases are warned about, alone they reject the page", "[tasks][openkp]") {
   PrepareConfig c = config();
   c.kp_max_length = 2;
-  CHECK(test::has_fault(converted(worked_page(worked_elements(), kPhrases), c).faults, "warn", "key_phrase_too_long"));
+  CHECK(test::has_fault(converted(worked_page(worked_elements(), test::kWorkedPhrases), c).faults, "warn",
+                        "key_phrase_too_long"));
   const Json page = worked_page(worked_elements(), {{"Blue", "Lake", "Trout"}});
   CHECK(test::has_fault(converted(page, c).faults, "reject", "key_phrase_too_long"));
   c.parity = Parity::reference;

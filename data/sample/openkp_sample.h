@@ -1,0 +1,43 @@
+// Generated OpenKP pages in the data set's original form (JSON lines, VDOM as a string): for tests and for trying the
+// task out, so that nothing needs downloading.
+//
+// What makes them worth learning: several elements of a page list phrases in the same words, each behind its topic;
+// only the heading, far above them, says which topic is meant. Between them stand elements that say nothing, so local
+// attention does not reach from one to the other: only global tokens join them. Looks do not help either: all elements
+// but the heading look alike or by chance different.
+//
+// The training file is easier, so that a tiny model learns in hundreds of steps (wikihop_sample.h says why): its pages
+// list 1 … n topics in equal shares, always the one that is meant, and some topics are meant far more often (the j-th
+// with weight 1/j). Pages of the dev file list all n, and every topic is meant equally often.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/json.h"
+
+namespace etc::data {
+
+struct OpenkpSampleOptions {
+  std::int64_t records = 2000;  // of the training file; the dev file has a fifth of it, at least one
+  std::uint64_t seed = 1;
+  std::int64_t topics = 4;        // 2 … 10 elements that could be meant
+  std::int64_t long_tokens = 84;  // words of a page at most; filled up to about this
+};
+
+// Least words between the heading and the first topic.
+inline constexpr std::int64_t kOpenkpSampleGap = 35;
+
+// Page number `index` of a file ("train" or "dev") with url, text, VDOM and three KeyPhrases: a function of the
+// options, the file and the number alone.
+//   heading "Guide to A" · fillers · "B offers p and q r and s daily" · "A offers t and u and v w daily" · …
+//   key phrases: t, u, v w
+Json openkp_sample_record(const OpenkpSampleOptions& options, const std::string& file, std::int64_t index);
+
+// Writes DIR/train.jsonl, DIR/dev.jsonl and DIR/vocab.txt (WordPiece, special tokens at BERT's places), each under a
+// temporary name first. Equal options give equal bytes on any machine. Throws UsageError when options cannot be meant.
+void write_openkp_sample(const OpenkpSampleOptions& options, const std::filesystem::path& folder);
+
+}  // namespace etc::data

@@ -1,0 +1,51 @@
+#include "tasks/openkp/head.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "etc_core/autograd/ngram.h"
+#include "tasks/openkp/feed.h"
+
+namespace etc::openkp {
+
+Head::Head(const EtcConfig& model, std::int64_t longest_phrase, ParameterSet& parameters) {
+  using Kind = Initializer::Kind;
+  const std::int64_t hidden = model.hidden_size;  // H
+  const auto range = static_cast<float>(model.initializer_range);
+  const auto constant = [&](const std::string& name, Kind kind) { return &parameters.add(name, {hidden}, {kind, 0}); };
+  word_gamma_ = constant("word_emb_layer_norm/gamma", Kind::ones);
+  word_beta_ = constant("word_emb_layer_norm/beta", Kind::zeros);
+  for (std::int64_t k = 1; k <= longest_phrase; ++k) {
+    const std::string name = fmt::format("{}gram_", k);
+    const Initializer narrow{Kind::truncated_normal, range / std::sqrt(static_cast<float>(k))};
+    ngrams_.push_back(
+        {&parameters.add(name + "conv/kernel", {k, hidden, hidden}, narrow), constant(name + "conv/bias", Kind::zeros),
+         constant(name + "layer_norm/gamma", Kind::ones), constant(name + "layer_norm/beta", Kind::zeros),
+         &parameters.add(fmt::format("logit_dense{}/kernel", k - 1), {hidden, 1}, {Kind::truncated_normal, range})});
+  }
+}
+
+HeadOutput Head::scores(Tape& tape, const Var& long_states, Examples pages) const {
+  const Var sums = sum_segments(tape, long_states, tokens_of_words(pages));  // [words, H]
+  const Var words = layer_norm(tape, sums, *word_gamma_, *word_beta_);
+  const auto rows = words_of_pages(pages);
+  HeadOutput scores;
+  for (const NgramParameters& p : ngrams_) {
+    Var y = ngram_convolution(tape, words, rows, *p.kernel, *p.bias);
+    y = layer_norm(tape, activation(tape, y, ops::Activation::gelu), *p.gamma, *p.beta);
+    scores.push_back(linear(tape, y, Dense{{{p.weights, nullptr}}}));  // [words, 1]
+  }
+  return scores;
+}
+
+std::vector<float> scores_of_page(const HeadOutput& scores, std::int64_t first, std::int64_t words) {
+  std::vector<float> page;
+  for (const Var& of_length : scores) {
+    const float* z = of_length.value().data() + first;
+    page.insert(page.end(), z, z + words);
+  }
+  return page;
+}
+
+}  // namespace etc::openkp

@@ -1,0 +1,18 @@
+// One page's prediction as text for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "tasks/openkp/classes.h"
+#include "tasks/openkp/decode.h"
+
+namespace etc::openkp {
+
+// The url; the predicted phrases with their probabilities, whether they are key phrases (where those are known), and
+// each phrase's first place in the page's text in [[double brackets]]; the key phrases that were not found.
+std::string shown_prediction(const data::Example& example, const PhraseClasses& classes,
+                             const std::vector<ScoredPhrase>& phrases);
+
+}  // namespace etc::openkp

@@ -1,0 +1,173 @@
+// The program on OpenKP pages, from raw records to official scores: real pages, generated ones, and what a tiny model
+// learns of the latter.
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "tasks/train/evaluate.h"
+#include "tasks/train/model.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/support/numbers.h"
+#include "tests/tasks/train/program.h"
+
+using namespace etc;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Lines "name number" of standard output.
+std::map<std::string, double> numbers_of(const std::string& out) {
+  std::map<std::string, double> numbers;
+  std::istringstream lines(out);
+  std::string name;
+  for (double value = 0; lines >> name >> value;) numbers[name] = value;
+  return numbers;
+}
+
+// Runs commands in one folder; every one must end with exit code 0 unless another is expected.
+struct Session {
+  test::TemporaryFolder folder;
+
+  std::string path(const std::string& name) const { return (folder / name).string(); }
+
+  test::Result run(const std::vector<std::string>& arguments, int expected = 0) const {
+    const test::Result result = test::run_program(arguments, folder.path());
+    INFO(fmt::format("{}", fmt::join(arguments, " ")));
+    INFO(result.err);
+    REQUIRE(result.code == expected);
+    return result;
+  }
+
+  void prepare(const std::string& raw, const std::string& vocab, const std::string& split, const std::string& name,
+               const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {"prepare", "--task",  "openkp", "--split",  split,     "--input",
+                                          raw,       "--vocab", vocab,    "--output", path(name)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    run(arguments);
+  }
+};
+
+// A model small enough for seconds, whatever the vocabulary.
+std::vector<std::string> seconds_model(std::int64_t vocab_size) {
+  return {"--vocab-size",          std::to_string(vocab_size),
+          "--hidden-size",         "16",
+          "--num-hidden-layers",   "1",
+          "--intermediate-size",   "32",
+          "--num-attention-heads", "2"};
+}
+
+}  // namespace
+
+TEST_CASE("a real page goes through prepare, train, eval, predict and the official score", "[tasks][openkp]") {
+  const auto data = test::real_data_folder();
+  if (!test::program() || !data) return test::skip("no program or no real data");
+  const Session s;
+  const std::string raw = (*data / "openkp/openkp_readme_1.jsonl").string();
+  const std::string vocab = (*data / "vocab/bert_uncased_vocab.txt").string();
+  s.prepare(raw, vocab, "dev", "page.h5", {"--first-occurrence", "true"});
+  const std::string config = (test::source_folder() / "tasks/configs/openkp_tiny.json").string();
+  for (const bool max_loss : {false, true}) {
+    const std::string run_folder = s.path(max_loss ? "max" : "plain");
+    std::vector<std::string> train = {"train",
+                                      "--config",
+                                      config,
+                                      "--data",
+                                      s.path("page.h5"),
+                                      "--output",
+                                      run_folder,
+                                      "--epochs",
+                                      "20",
+                                      "--batch-size",
+                                      "1",
+                                      "--eval-data",
+                                      s.path("page.h5"),
+                                      "--max-loss",
+                                      max_loss ? "true" : "false",
+                                      "--learning-rate",
+                                      "0.003"};
+    const auto model = seconds_model(30522);
+    train.insert(train.end(), model.begin(), model.end());
+    s.run(train);
+    const auto scores = numbers_of(s.run({"eval", "--model", run_folder + "/best", "--data", s.path("page.h5")}).out);
+    CHECK(scores.at("pages") == 1);
+    CHECK(scores.at("F1@5") > 0);  // one page is learnt by heart
+    const std::string predictions = s.path("p.jsonl");
+    s.run({"predict", "--model", run_folder + "/best", "--data", s.path("page.h5"), "--output", predictions});
+    const auto official =
+        numbers_of(s.run({"eval", "--task", "openkp", "--predictions", predictions, "--gold", raw}).out);
+    for (const char* name : {"P@1", "R@3", "F1@3", "F1@5"})
+      CHECK(official.at(name) == Approx(scores.at(name)).margin(1e-6));
+    // More phrases, with their scores, on request; the prediction file holds the first of them.
+    s.run({"predict", "--model", run_folder + "/best", "--data", s.path("page.h5"), "--n-best-output",
+           s.path("n.jsonl"), "--n-best", "20"});
+    const Json many = read_json_file(s.path("n.jsonl")).at("answers");
+    const Json five = read_json_file(predictions).at("KeyPhrases");
+    REQUIRE(many.size() == 20);
+    for (std::size_t i = 1; i < many.size(); ++i) CHECK(many[i].at("score") <= many[i - 1].at("score"));
+    for (std::size_t i = 0; i < 5; ++i) CHECK(many[i].at("text") == five.at(i).at(0));
+    // From the raw record the same phrases.
+    s.run(
+        {"predict", "--model", run_folder + "/best", "--input", raw, "--vocab", vocab, "--output", s.path("r.jsonl")});
+    CHECK(read_file(s.path("r.jsonl")) == read_file(predictions));
+    const auto shown =
+        s.run({"predict", "--model", run_folder + "/best", "--input", raw, "--vocab", vocab, "--show", "1"});
+    CHECK_THAT(shown.out, Catch::Contains("http://1000projects.org/") && Catch::Contains("[["));
+  }
+}
+
+TEST_CASE("hidden states of pages hold what their elements look like", "[tasks][openkp]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Session s;
+  s.run({"sample", "--task", "openkp", "--records", "5", "--output", s.path("sample")});
+  s.prepare(s.path("sample/train.jsonl"), s.path("sample/vocab.txt"), "train", "train.h5");
+  std::vector<std::string> train = {"train",    "--task",      "openkp",  "--data", s.path("train.h5"),
+                                    "--output", s.path("run"), "--steps", "1"};
+  const auto model = seconds_model(512);
+  train.insert(train.end(), model.begin(), model.end());
+  s.run(train);
+  s.run({"encode", "--model", s.path("run/best"), "--data", s.path("train.h5"), "--output", s.path("states.h5")});
+  const auto states = test::GoldenFile(s.path("states.h5")).read_ragged<float>("examples/long");
+  register_cpu_backend();
+  const LoadedModel loaded = load_model(s.path("run/best"));
+  loaded.model->encoder->release_kernels();
+  const auto reader = open_dataset({s.path("train.h5")}, loaded.model->task->schema(), "");
+  const std::vector<data::LoadedExample> first = {{0, 0, reader->read(0)}};
+  const auto encoded = [&](bool with_looks) {
+    Tape tape(false);
+    EtcInput input = loaded.model->task->feed(first, "train.h5");
+    if (with_looks) loaded.model->task->add_to_embeddings(tape, first, input);
+    const Tensor x = loaded.model->encoder->forward(tape, input, ForwardOptions{}).long_states.value();
+    return std::vector<float>(x.data(), x.data() + x.size());
+  };
+  CHECK(test::same_bits(states.at(0), encoded(true)));
+  CHECK(!test::same_bits(states.at(0), encoded(false)));
+}
+
+TEST_CASE("a tiny model finds the key phrases of generated pages by their heading, through global tokens",
+          "[tasks][openkp][slow]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Session s;
+  s.run({"sample", "--task", "openkp", "--records", "8000", "--seed", "1", "--output", s.path("sample")});
+  for (const std::string split : {"train", "dev"}) {
+    s.prepare(s.path("sample/" + split + ".jsonl"), s.path("sample/vocab.txt"), split, split + ".h5");
+  }
+  const std::string config = (test::source_folder() / "tasks/configs/openkp_tiny.json").string();
+  const auto official_f1 = [&](const std::string& global_attention) {
+    const std::string run = s.path("run_" + global_attention), file = s.path("p.jsonl");
+    s.run({"train", "--config", config, "--data", s.path("train.h5"), "--eval-data", s.path("dev.h5"), "--output", run,
+           "--global-attention", global_attention});
+    s.run({"predict", "--model", run + "/best", "--data", s.path("dev.h5"), "--output", file});
+    const auto official = numbers_of(
+        s.run({"eval", "--task", "openkp", "--predictions", file, "--gold", s.path("sample/dev.jsonl")}).out);
+    WARN("openkp_tiny, 1,600 held-out generated pages, global attention " << global_attention << ": F1@3 "
+                                                                          << official.at("F1@3"));
+    return official.at("F1@3");
+  };
+  CHECK(official_f1("true") >= 0.95);
+  CHECK(official_f1("false") <= 0.40);  // three of four topics' phrases are as good as the right ones: 0.25 by chance
+}

@@ -1,0 +1,140 @@
+// Whole files through `etc prepare`: one page per url over several files, what is said of the others, and the same
+// bytes after an interruption.
+#include "etc_core/base/error.h"
+#include "tasks/openkp/prepare.h"
+#include "tasks/openkp/schema.h"
+#include "tasks/prepare/parts.h"
+#include "tasks/prepare/run.h"
+#include "tests/support/catch.h"
+#include "tests/tasks/openkp/small_pages.h"
+
+using namespace etc;
+using namespace etc::openkp;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+Json page(const std::string& url, const Json& phrases) {
+  Json record = test::worked_page(test::worked_elements(), phrases);
+  record["url"] = url;
+  return record;
+}
+
+std::string lines(const std::vector<Json>& records) {
+  std::string text;
+  for (const Json& record : records) text += record.dump() + "\n";
+  return text;
+}
+
+const Json kOne = {{"Fishing"}}, kTwo = {{"Fishing"}, {"dawn"}}, kNone = {{"nowhere"}};
+
+// Two files: url a is best in the second, b in the first; c is broken first, d alone has no phrase in its text.
+struct Files {
+  test::TemporaryFolder folder;
+  PrepareConfig config;
+
+  Files() {
+    Json broken = page("c", kTwo);
+    broken["VDOM"] = "[{";
+    config.long_max_length = 16;
+    config.global_max_length = 4;
+    write_file_atomically(folder / "one.jsonl", lines({page("a", kOne), page("b", kTwo), broken, page("b", kTwo)}));
+    write_file_atomically(folder / "two.jsonl",
+                          lines({page("a", kTwo), page("b", kOne), page("c", kOne), page("d", kNone)}));
+  }
+
+  prepare::RunOptions options(const std::string& name) const {
+    prepare::RunOptions o;
+    o.inputs = {folder / "one.jsonl", folder / "two.jsonl"};
+    o.output = folder / (name + ".h5");
+    o.report = folder / (name + ".jsonl");
+    o.split = "train";
+    return o;
+  }
+
+  prepare::Counts run(const prepare::RunOptions& o) const {
+    return prepare::run(OpenkpPreparation(config, test::small_vocabulary()), o);
+  }
+
+  Words urls(const std::string& name) const {
+    const data::DatasetReader reader({folder / (name + ".h5")}, schema());
+    Words result;
+    for (std::int64_t i = 0; i < reader.size(); ++i) {
+      result.push_back(std::get<std::string>(reader.read(i).at("id")));
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("of the pages with one url in all files the one with most valid phrases is kept", "[tasks][openkp]") {
+  const Files files;
+  const prepare::Counts counts = files.run(files.options("out"));
+  CHECK(counts.records == 8);
+  CHECK(counts.examples == 3);
+  CHECK(counts.dropped == 3);
+  CHECK(counts.rejected == 2);
+  CHECK(files.urls("out") == Words{"b", "a", "c"});
+  Words rows;
+  for (const data::Fault& f : data::DatasetReader({files.folder / "out.h5"}, schema()).faults()) {
+    rows.push_back(fmt::format("{} {} {} {} {} {}", f.file, f.record_index, f.id, f.severity, f.code, f.message));
+  }
+  CHECK(rows == Words{"one.jsonl 0 a drop duplicate_url record 0 of two.jsonl is kept for this url",
+                      "one.jsonl 2 c reject vdom_syntax in the string: byte 2, line 1, column 3: not valid JSON: "
+                      "unexpected end of input; expected string literal",
+                      "one.jsonl 3 b drop duplicate_url record 1 is kept for this url",
+                      "two.jsonl 1 b drop duplicate_url record 1 of one.jsonl is kept for this url",
+                      "two.jsonl 3 d reject key_phrase_none no key phrase is in the text"});
+}
+
+TEST_CASE("without the choice the first page of a url is taken and the others are rejected", "[tasks][openkp]") {
+  Files files;
+  files.config.dedup = false;
+  const prepare::Counts counts = files.run(files.options("out"));
+  CHECK(files.urls("out") == Words{"a", "b"});
+  CHECK(counts.codes.at("reject duplicate_id") == 4);
+}
+
+TEST_CASE("a run that goes on chooses as one that was never stopped", "[tasks][openkp]") {
+  const Files files;
+  write_file_atomically(files.folder / "one.jsonl", lines({page("a", kOne), page("b", kTwo)}));
+  files.run(files.options("whole"));
+  const prepare::RunOptions options = files.options("resumed");
+  // The run ends with an error in the second file.
+  prepare::RunOptions strict = options;
+  strict.strict = true;
+  CHECK_THROWS_AS(files.run(strict), Error);
+  CHECK(!fs::exists(options.output));
+  CHECK(fs::exists(options.output.string() + ".parts"));
+  files.run(options);
+  CHECK(read_file(options.output) == read_file(files.folder / "whole.h5"));
+  CHECK(read_file(options.report) == read_file(files.folder / "whole.jsonl"));
+  CHECK(!fs::exists(options.output.string() + ".parts"));
+}
+
+TEST_CASE("a finished part does not fit other files behind it, since they decide what is kept", "[tasks][openkp]") {
+  const Files files;
+  write_file_atomically(files.folder / "one.jsonl", lines({page("a", kOne), page("b", kTwo)}));
+  prepare::RunOptions options = files.options("out");
+  options.strict = true;
+  CHECK_THROWS_AS(files.run(options), Error);
+  write_file_atomically(files.folder / "two.jsonl", lines({page("e", kOne)}));
+  options.strict = false;
+  files.run(options);
+  CHECK(files.urls("out") == Words{"a", "b", "e"});
+}
+
+TEST_CASE("of unlabelled pages with one url the first is kept", "[tasks][openkp]") {
+  Files files;
+  files.config.labels_required = false;
+  write_file_atomically(files.folder / "one.jsonl", lines({page("a", nullptr), page("b", nullptr)}));
+  write_file_atomically(files.folder / "two.jsonl", lines({page("a", nullptr), page("c", nullptr)}));
+  prepare::RunOptions options = files.options("out");
+  options.split = "test";
+  options.labelled = false;
+  CHECK(files.run(options).dropped == 1);
+  CHECK(files.urls("out") == Words{"a", "b", "c"});
+}
