@@ -1,5 +1,7 @@
-// The forward pass of a group with bf16 operands: keys and values of a task rounded once, products by Bf16Tiles,
-// softmax in fp32 as in group-inl.h. Highway's per-target include guard.
+// The forward pass of a group with bf16 operands: products by Bf16Tiles, softmax in fp32 as in group-inl.h, but in one
+// pass over the keys. A step of kBf16Keys keys goes through both products while its scores are in the first-level
+// cache; its weights are powers relative to a reference that follows the largest logit of the steps before.
+// Highway's per-target include guard.
 #if defined(SPARSE_CPU_BF16_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_BF16_GROUP_INL_H_
 #undef SPARSE_CPU_BF16_GROUP_INL_H_
@@ -11,148 +13,166 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <initializer_list>
+#include <limits>
 
-#include "etc_core/base/bf16-inl.h"
-#include "sparse/cpu/bf16_tiles.h"
-#include "sparse/cpu/group_scratch-inl.h"
-#include "sparse/cpu/lanes-inl.h"
-#include "sparse/cpu/tile_walk.h"
+#include "sparse/cpu/bf16_fill-inl.h"
+#include "sparse/cpu/logits-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Two lines of floats as bf16 pairs: the first in the lower halves.
-HWY_INLINE UintVec bf16_pairs(FloatVec first, FloatVec second) {
-  const FloatTag d;
-  return hn::Or(etc::HWY_NAMESPACE::bf16_bits(d, first), hn::ShiftLeft<16>(etc::HWY_NAMESPACE::bf16_bits(d, second)));
-}
-
-// rows [count, stride] -> bf16 [count, bf16_stride], zero beyond stride.
-HWY_INLINE void rows_to_bf16(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t bf16_stride,
-                             std::uint16_t* to) {
-  const FloatTag d;
-  const IntTag di;
-  const hn::Rebind<std::uint16_t, FloatTag> narrow;
-  for (std::int64_t r = 0; r < count; ++r, rows += stride, to += bf16_stride) {
-    for (std::int64_t c = 0; c < stride; c += kLanes) {
-      const auto bits = hn::BitCast(di, etc::HWY_NAMESPACE::bf16_bits(d, hn::LoadU(d, rows + c)));
-      hn::StoreU(hn::DemoteTo(narrow, bits), narrow, to + c);
-    }
-    std::fill(to + stride, to + bf16_stride, std::uint16_t{0});
-  }
-}
-
-// lanes [stride, kGroup] -> pairs [bf16_stride/2, kGroup, 2], zero beyond stride (which is even).
-HWY_INLINE void lanes_to_pairs(const float* lanes, std::int64_t stride, std::int64_t bf16_stride,
-                               std::uint16_t* pairs) {
+// 2^(x + 1/2) for -127 <= x < 127, at most 1.1e-4 off, relatively: a twentieth of what rounding to bf16 may cost. Exact
+// where x + 1/2 is whole, so that a row with one key gets the weight 1. Subnormal at x = -127, which the threads and
+// the tiles take for 0 (smaller x count as -127). x = n + r with |r| <= 1/2; 2^(r + 1/2) by the cubic through its ends
+// with the least relative error; n is added to the exponent bits.
+HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
   const FloatTag d;
   const UintTag du;
-  auto* to = reinterpret_cast<std::uint32_t*>(pairs);
-  for (std::int64_t c = 0; c < stride; c += 2, to += kGroup) {
-    for (int p = 0; p < kParts; ++p) {
-      const float* from = lanes + c * kGroup + p * kLanes;
-      hn::StoreU(bf16_pairs(hn::LoadU(d, from), hn::LoadU(d, from + kGroup)), du, to + p * kLanes);
-    }
-  }
-  std::fill_n(to, (bf16_stride - stride) / 2 * kGroup, 0u);
+  const FloatVec clamped = hn::Max(x, hn::Set(d, -127.0f));
+  // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
+  const FloatVec magic = hn::Set(d, 12582912.0f);
+  const FloatVec shifted = hn::Add(clamped, magic);
+  const FloatVec r = hn::Sub(clamped, hn::Sub(shifted, magic));
+  FloatVec p = hn::Set(d, 7.8268006e-2f);
+  p = hn::MulAdd(p, r, hn::Set(d, 0.34370965f));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.9804330f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.4140726f));
+  return hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted)));
 }
 
-// Copies all of a panel's keys and values as bf16: keys in rows, values in columns (a row per component).
-HWY_INLINE void fill_bf16_panel(const KeyPanel& panel, std::int64_t head_size, const Bf16Scratch& scratch) {
+// The softmax of a group over the steps so far, one value per lane.
+//   out_columns = sum_j w_ij v_j,  total_i = sum_j w_ij,  w_ij = 2^(logit_ij - reference_i)     logits in base 2
+struct RunningSoftmax {
+  FloatVec reference[kParts];  // -inf: no visible key yet
+  FloatVec total[kParts];
+};
+
+// Weights may grow to 2^kSlack before the reference follows: after the first step of a group it rarely does.
+inline constexpr float kSlack = 8.0f;
+
+// Makes the reference fit for a step whose largest logits are `largest`.
+HWY_INLINE void follow_largest(const FloatVec* largest, std::int64_t stride, float* out_columns,
+                               RunningSoftmax& softmax) {
   const FloatTag d;
-  const UintTag du;
-  const Bf16Panel& to = panel.bf16();
-  const std::int64_t keys = panel.keys(), stride = row_stride(head_size);
-  const std::int64_t padded = (keys + kTilePairs - 1) / kTilePairs * kTilePairs;
-  auto* pairs = reinterpret_cast<std::uint32_t*>(scratch.value_pairs);  // [kGroup, stride]: a row for two keys
-  for (std::int64_t j = 0; j < padded; j += kTilePairs) {
-    const std::int64_t some = std::min(kTilePairs, keys - j);
-    panel.prefetch(j + kTilePairs, j + 2 * kTilePairs);
-    panel.copy_keys(j, some, scratch.rows);
-    rows_to_bf16(scratch.rows, stride, some, to.k_stride, to.k + j * to.k_stride);
-    panel.copy_values(j, some, scratch.rows);
-    std::fill(scratch.rows + some * stride, scratch.rows + kTilePairs * stride, 0.0f);
-    for (std::int64_t pair = 0; pair < kGroup; ++pair) {
-      const float* first = scratch.rows + 2 * pair * stride;
-      for (std::int64_t c = 0; c < stride; c += kLanes) {
-        hn::StoreU(bf16_pairs(hn::LoadU(d, first + c), hn::LoadU(d, first + stride + c)), du,
-                   pairs + pair * stride + c);
-      }
-    }
-    transpose_group(scratch.value_pairs, stride, scratch.value_lanes);
+  for (int p = 0; p < kParts; ++p) {
+    const FloatVec before = softmax.reference[p];
+    const FloatMask grown = hn::Gt(largest[p], hn::Add(before, hn::Set(d, kSlack)));
+    if (HWY_LIKELY(hn::AllFalse(d, grown))) continue;
+    const FloatVec after = hn::IfThenElse(grown, largest[p], before);
+    const FloatVec factor = hn::IfThenElse(grown, power_of_two(hn::Sub(before, after)), hn::Set(d, 1.0f));
+    softmax.reference[p] = after;
+    softmax.total[p] = hn::Mul(softmax.total[p], factor);
     for (std::int64_t c = 0; c < stride; ++c) {
-      std::memcpy(to.v + c * to.v_stride + j, scratch.value_lanes + c * kGroup, kTilePairs * sizeof(std::uint16_t));
+      float* place = out_columns + c * kGroup + p * kLanes;
+      hn::StoreU(hn::Mul(hn::LoadU(d, place), factor), d, place);
     }
   }
-  // A part's last step may reach beyond the panel: the weights are 0 there, the values must be numbers.
-  for (std::int64_t c = 0; c < stride; ++c) {
-    std::fill(to.v + c * to.v_stride + padded, to.v + (c + 1) * to.v_stride, std::uint16_t{0});
-  }
 }
 
-// Copies what a task's groups share: relative vectors, all of `panels`.
-HWY_INLINE void load_bf16_task(const HeadContext& head, const GroupScratch& scratch,
-                               std::initializer_list<const KeyPanel*> panels) {
-  rows_to_bf16(head.relative_vectors, head.stride, head.labels, head.bf16_stride, head.relative_bf16);
-  for (const KeyPanel* panel : panels) fill_bf16_panel(*panel, head.head_size, scratch.bf16);
-}
-
-// The group's queries; q_lanes must be loaded.
-HWY_INLINE void load_bf16_group(const HeadContext& head, const GroupScratch& scratch) {
-  lanes_to_pairs(scratch.q_lanes, head.stride, head.bf16_stride, scratch.bf16.q_pairs);
-}
-
-// Powers of one part's logits (base 2), less `shift`, as bf16 weights, zero up to a whole step; their sum before
-// rounding is added to `total`.
-HWY_INLINE void bf16_powers(const float* logits, std::int64_t keys, const FloatVec* shift, FloatVec* total,
-                            std::uint16_t* w_pairs) {
+// Weights of `keys` columns of logits as pairs, behind `lead` zero ones and before as many as fill a tile. Half pairs
+// at the ends are filled with a hidden column: there must be room for one before and one behind the logits.
+HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead, RunningSoftmax& softmax,
+                             std::uint16_t* w_pairs) {
   const FloatTag d;
   const UintTag du;
-  auto* to = reinterpret_cast<std::uint32_t*>(w_pairs);
-  FloatVec sum[kParts];
-  for (int p = 0; p < kParts; ++p) sum[p] = total[p];
-  // Powers are not NaN unless the model is, and rounding half away from zero is as good for weights.
-  const UintVec half = hn::Set(du, 0x8000u), upper = hn::Set(du, 0xFFFF0000u);
-  for (std::int64_t j = 0; j < keys; j += 2, to += kGroup) {
-    for (int p = 0; p < kParts; ++p) {
-      const float* place = logits + j * kGroup + p * kLanes;
-      const FloatVec first = power_of_two(hn::Sub(hn::LoadU(d, place), shift[p]));
-      const FloatVec second = power_of_two(hn::Sub(hn::LoadU(d, place + kGroup), shift[p]));
-      sum[p] = hn::Add(sum[p], hn::Add(first, second));
-      const UintVec low = hn::ShiftRight<16>(hn::Add(hn::BitCast(du, first), half));
-      const UintVec high = hn::And(hn::Add(hn::BitCast(du, second), half), upper);
-      hn::StoreU(hn::Or(low, high), du, to + p * kLanes);
-    }
+  const float hidden = -std::numeric_limits<float>::infinity();
+  if (lead % 2 != 0) {
+    logits -= kGroup;
+    std::fill_n(logits, kGroup, hidden);
+    --lead, ++keys;
   }
-  for (int p = 0; p < kParts; ++p) total[p] = sum[p];
-  const std::int64_t rest = (kTilePairs - keys % kTilePairs) % kTilePairs;
+  if (keys % 2 != 0) std::fill_n(logits + keys++ * kGroup, kGroup, hidden);
+  auto* to = reinterpret_cast<std::uint32_t*>(w_pairs);
+  std::fill_n(to, lead / 2 * kGroup, 0u);
+  to += lead / 2 * kGroup;
+  // Rounding half away from zero is as good for weights as half to even.
+  const UintVec half = hn::Set(du, 0x8000u), upper = hn::Set(du, 0xFFFF0000u);
+  const FloatVec none = hn::Set(d, hidden);
+  for (int p = 0; p < kParts; ++p) {
+    // A row without a visible key so far subtracts 1/2, so that -inf stays -inf and becomes 0.
+    const FloatVec reference = softmax.reference[p];
+    const FloatVec shift = hn::Add(hn::IfThenZeroElse(hn::Eq(reference, none), reference), hn::Set(d, 0.5f));
+    FloatVec sum = softmax.total[p];
+    const float* from = logits + p * kLanes;
+    for (std::int64_t j = 0; j < keys; j += 2, from += 2 * kGroup) {
+      const UintVec first = bf16_power_bits(hn::Sub(hn::LoadU(d, from), shift));
+      const UintVec second = bf16_power_bits(hn::Sub(hn::LoadU(d, from + kGroup), shift));
+      sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
+      const UintVec pair = hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
+      hn::StoreU(pair, du, to + j / 2 * kGroup + p * kLanes);
+    }
+    softmax.total[p] = sum;
+  }
+  to += keys / 2 * kGroup;
+  const std::int64_t rest = rounded_up(lead + keys, kTilePairs) - lead - keys;
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 
-// scratch.out [kGroup, stride] = columns [stride, kGroup] turned.
-HWY_INLINE void turn_output(const float* columns, std::int64_t stride, float* lanes, float* out) {
-  for (std::int64_t c = 0; c < stride; c += kGroup) {
-    transpose_group(columns + c * kGroup, kGroup, lanes);
-    for (std::int64_t i = 0; i < kGroup; ++i) std::copy_n(lanes + i * kGroup, kGroup, out + i * stride + c);
+// One step: at most kBf16Keys keys of a part.
+HWY_INLINE void bf16_step(const HeadContext& head, const Part& part, const TypeScores& scores,
+                          const GroupScratch& scratch, RunningSoftmax& softmax) {
+  const Bf16Scratch& own = scratch.bf16;
+  const Bf16Panel& panel = part.panel->bf16();
+  float* const logits = scratch.p + kGroup;
+  require_bf16(*part.panel, part.row + part.keys, head.head_size, own);
+  if (scores.mode != ScoreMode::read) {
+    head.bf16->dot_products(own.q_pairs, panel.k + part.row * panel.k_stride, panel.k_stride, part.keys, logits);
   }
+  FloatVec largest[kParts];
+  for (int p = 0; p < kParts; ++p) largest[p] = softmax.reference[p];
+  logits_of_part(head, part, scores, scratch.table, logits, largest);
+  follow_largest(largest, head.stride, own.out_columns, softmax);
+  // Values are read in whole tiles from whole lines of the cache.
+  const std::int64_t lead = part.row % kTilePairs;
+  bf16_weights(logits, part.keys, lead, softmax, own.w_pairs);
+  head.bf16->weighted_sum(own.w_pairs, panel.v + part.row - lead, panel.v_stride, lead + part.keys, head.stride,
+                          own.out_columns);
 }
 
-// Passes 2 and 3 of forward_group: weights of all parts and their products with the values. Logits in scratch.p.
-HWY_INLINE void bf16_weighted_values(const HeadContext& head, const Part* parts, std::int64_t count,
-                                     const GroupScratch& scratch, const FloatVec* shift, FloatVec* total) {
+// As forward_group; asks for the rows `ahead` meanwhile. `max` is the reference of the sums rather than the largest
+// logit itself (-inf: no visible key).
+HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* scores, const Part* parts,
+                                   std::int64_t count, RowsAhead& ahead, const GroupScratch& scratch, FloatVec* max,
+                                   FloatVec* sum) {
+  const FloatTag d;
   const Bf16Scratch& own = scratch.bf16;
-  std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
-  const float* logits = scratch.p;
-  for (std::int64_t n = 0; n < count; logits += parts[n].keys * kGroup, ++n) {
-    const Part& part = parts[n];
-    const Bf16Panel& panel = part.panel->bf16();
-    bf16_powers(logits, part.keys, shift, total, own.w_pairs);
-    head.bf16->weighted_sum(own.w_pairs, panel.v + part.row, panel.v_stride, part.keys, head.stride, own.out_columns);
+  const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
+  if (!all_read && head.labels > 0) {
+    head.bf16->dot_products(own.q_pairs, head.relative_bf16, head.bf16_stride, head.labels, scratch.table);
+    finish_relative_terms(head, scratch.table);
   }
-  turn_output(own.out_columns, head.stride, own.value_lanes, scratch.out);
+  RunningSoftmax softmax;
+  for (int p = 0; p < kParts; ++p) {
+    softmax.reference[p] = hn::Set(d, -std::numeric_limits<float>::infinity());
+    softmax.total[p] = hn::Zero(d);
+  }
+  std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
+  std::int64_t columns = 0;
+  for (std::int64_t n = 0; n < count; ++n) columns += parts[n].keys;
+  const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // of a step
+  for (std::int64_t n = 0; n < count; ++n) {
+    const Part& part = parts[n];
+    const TypeScores& type_scores = scores[part.type];
+    if (reads_running(type_scores.mode)) prefetch_columns(part, type_scores.running);
+    for (std::int64_t j = 0; j < part.keys;) {
+      Part step = part;
+      step.column += j;
+      step.row += j;
+      // Steps end on whole tiles of values.
+      step.keys = std::min(kBf16Keys - step.row % kTilePairs, part.keys - j);
+      ahead.ask(share);
+      bf16_step(head, step, type_scores, scratch, softmax);
+      j += step.keys;
+    }
+  }
+  for (std::int64_t c = 0; c < head.stride; c += kGroup) {
+    transpose_block(own.out_columns + c * kGroup, kGroup, scratch.out + c, head.stride);
+  }
+  for (int p = 0; p < kParts; ++p) {
+    max[p] = softmax.reference[p];
+    sum[p] = softmax.total[p];
+  }
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

@@ -32,23 +32,23 @@ struct Bf16Panel {
   }
 };
 
+inline constexpr std::int64_t kBf16Keys = 64;  // of one step of a group: scores, keys and values fit the first cache
+
 // A group's operands, and room for turning things.
 struct Bf16Scratch {
+  std::uint16_t* q_rows = nullptr;   // [kGroup, k_stride]
   std::uint16_t* q_pairs = nullptr;  // [k_stride/2, kGroup, 2]
-  std::uint16_t* w_pairs = nullptr;  // [columns/2, kGroup, 2], of one part
+  std::uint16_t* w_pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]
   float* out_columns = nullptr;      // [stride, kGroup]
-  float* rows = nullptr;             // [kTilePairs, stride]
-  float* value_pairs = nullptr;      // [kGroup, stride], pairs of bf16
-  float* value_lanes = nullptr;      // [stride, kGroup], likewise; and [kGroup, kGroup] floats
+  float* block = nullptr;            // [kGroup, kGroup]
 
-  static Bf16Scratch take(Arena& arena, std::int64_t columns, std::int64_t stride) {
+  static Bf16Scratch take(Arena& arena, std::int64_t stride) {
     Bf16Scratch scratch;
+    scratch.q_rows = arena.take<std::uint16_t>(rounded_up(stride, kTilePairs) * kGroup);
     scratch.q_pairs = arena.take<std::uint16_t>(rounded_up(stride, kTilePairs) * kGroup);
-    scratch.w_pairs = arena.take<std::uint16_t>(rounded_up(columns, kTilePairs) * kGroup);
+    scratch.w_pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
     scratch.out_columns = arena.take<float>(stride * kGroup);
-    scratch.rows = arena.take<float>(kTilePairs * stride);
-    scratch.value_pairs = arena.take<float>(kGroup * stride);
-    scratch.value_lanes = arena.take<float>(stride * kGroup);
+    scratch.block = arena.take<float>(kGroup * kGroup);
     return scratch;
   }
 };

@@ -164,7 +164,7 @@ void load_split(const GlobalAttentionInputs& in, const Split& s, GlobalScratch& 
   const Rows& v = s.type == 0 ? in.v : in.lv;
   // In dropout's numbering g2l keys come after the g2g ones.
   scratch.panel.assign(k, v, s.head, in.head_size, s.key_row, s.begin, s.end, s.type == 0 ? 0 : s.globals);
-  if (scratch.head.bf16 != nullptr) load_bf16_task(scratch.head, scratch.group, {&scratch.panel});
+  if (scratch.head.bf16 != nullptr) load_bf16_task(scratch.head);
 }
 
 const TypeTiles& tiles_of(const GlobalAttentionInputs& in, int type) {
@@ -187,8 +187,9 @@ void forward_split(const GlobalAttentionForward& args, const Split& s, const Slo
         collect_parts(tiles_of(in, s.type), s.first_group + g, s.type, scratch.panel, kKeySplit, scratch.group.parts);
     if (count > 0) {
       const std::int64_t first = g * kGroup, queries = std::min<std::int64_t>(kGroup, s.globals - first);
-      load_group(in.q, s.head, scratch.head, s.query_row + first, queries, scratch.group.q_rows, scratch.group.q_lanes);
-      forward_group(scratch.head, scores, first, scratch.group.parts, count, scratch.group, max, sum);
+      load_queries(in.q, s.head, scratch.head, s.query_row + first, queries, scratch.group);
+      RowsAhead ahead;
+      forward_group(scratch.head, scores, first, scratch.group.parts, count, ahead, scratch.group, max, sum);
       std::copy_n(scratch.group.out, kGroup * layout.stride, slot);
     }
     for (int p = 0; p < kParts; ++p) {

@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <limits>
 
-#include "sparse/attention_checks.h"
 #include "sparse/cpu/bf16_group-inl.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
+#include "sparse/cpu/logits-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/cpu/tile_walk.h"
 
@@ -24,151 +24,20 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// table[r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)
-HWY_INLINE void relative_terms(const HeadContext& head, const GroupScratch& scratch) {
-  const FloatTag d;
-  if (head.labels == 0) return;
-  float* table = scratch.table;
-  if (head.bf16 != nullptr) {
-    head.bf16->dot_products(scratch.bf16.q_pairs, head.relative_bf16, head.bf16_stride, head.labels, table);
-  } else {
-    dot_products(scratch.q_lanes, head.relative_vectors, head.stride, head.labels, head.head_size, table);
-  }
-  const FloatVec scale = hn::Set(d, head.scale);
-  for (std::int64_t r = 0; r < head.labels; ++r) {
-    const FloatVec bias = hn::Set(d, head.relative_biases[r]);
-    for (int part = 0; part < kParts; ++part) {
-      float* place = table + r * kGroup + part * kLanes;
-      hn::StoreU(hn::Mul(hn::Add(hn::LoadU(d, place), bias), scale), d, place);
-    }
-  }
-}
-
-// Labels of a part, or none.
-struct PartLabels {
-  const std::uint32_t* label = nullptr;  // [keys]; null: no relative term
-  const std::uint8_t* mixed = nullptr;
-
-  PartLabels(const HeadContext& head, const Part& part) {
-    if (head.labels == 0 || !part.tiles->relative) return;
-    label = part.tiles->label.data() + part.column;
-    mixed = part.tiles->mixed.data();
-  }
-};
-
-// s of one column: q·k / sqrt(D) + relative term; `dots` holds q·k.
-HWY_INLINE FloatVec score(const HeadContext& head, const PartLabels& labels, const float* table, const float* dots,
-                          std::int64_t j, int part) {
-  const FloatTag d;
-  const FloatVec dot = hn::LoadU(d, dots + j * kGroup + part * kLanes), scale = hn::Set(d, head.scale);
-  if (labels.label == nullptr) return hn::Mul(dot, scale);
-  return hn::MulAdd(dot, scale, look_up(table, labels.label[j], labels.mixed, part));
-}
-
-HWY_INLINE FloatVec score_value(hn::Vec<IntTag> element) {
-  const FloatTag d;
-  return hn::Mul(hn::ConvertTo(d, element), hn::Set(d, kScoreStep));
-}
-
-HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
-  return hn::NearestInt(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
-}
-
-// Logits of one part, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows the
-// largest logit, `bad` collects visible pairs whose score leaves the range of C (a comparison that is false for NaN,
-// too).
-template <ScoreMode kMode>
-HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const TypeScores& scores, const float* table,
-                               float* s, FloatVec* max, FloatMask& bad) {
-  const FloatTag d;
-  const IntTag di;
-  const PartLabels labels(head, part);
-  const std::uint16_t* const visible_columns = part.tiles->visible.data() + part.column;
-  const std::int64_t keys = part.keys;
-  FloatVec largest[kParts];  // in registers: `max` might alias the scores
-  for (int p = 0; p < kParts; ++p) largest[p] = max[p];
-  const FloatVec hidden = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const FloatVec limit = hn::Set(d, kScoreLimit);
-  const FloatVec logit_scale = hn::Set(d, kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale);
-  ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + part.column * kGroup;
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      float* place = s + j * kGroup + p * kLanes;
-      const FloatMask visible = lanes_of(visible_columns[j], p);
-      FloatVec logit;
-      if constexpr (kMode == ScoreMode::none) {
-        logit = score(head, labels, table, s, j, p);
-      } else {
-        ScoreElement* c_place = running + j * kGroup + p * kLanes;
-        hn::Vec<IntTag> c;
-        if constexpr (kMode == ScoreMode::read) {
-          c = hn::LoadU(di, c_place);
-          logit = score_value(c);
-        } else {
-          const FloatVec own = score(head, labels, table, s, j, p);
-          c = score_element(own);
-          if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, c_place));
-          // Past the caches: nobody reads C before the next layer, and writing whole lines saves reading them.
-          if constexpr (kMode == ScoreMode::write) hn::Stream(c, di, c_place);
-          if constexpr (kMode == ScoreMode::add) hn::StoreU(c, di, c_place);
-          logit = score_value(c);
-          const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
-          bad = hn::Or(bad, hn::AndNot(good, visible));
-        }
-      }
-      logit = hn::Mul(logit, logit_scale);
-      logit = hn::IfThenElse(visible, logit, hidden);
-      largest[p] = hn::Max(largest[p], logit);
-      hn::StoreU(logit, d, place);
-    }
-  }
-  for (int p = 0; p < kParts; ++p) max[p] = largest[p];
-}
-
-// Asks for a part's running scores (or their gradients); the products that come first hide the time.
-template <typename T>
-HWY_INLINE void prefetch_columns(const Part& part, const T* columns) {
-  static_assert(sizeof(T) * kGroup == 64);
-  for (std::int64_t j = 0; j < part.keys; ++j) __builtin_prefetch(columns + (part.column + j) * kGroup, 0, 2);
-}
-
 inline constexpr std::int64_t kKeyStep = 64;
 static_assert(kKeyStep % kRunStep == 0);
 
 HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const TypeScores& scores,
                              const GroupScratch& scratch, float* s, FloatVec* max) {
-  const FloatTag d;
-  if (scores.mode != ScoreMode::none && scores.mode != ScoreMode::write) prefetch_columns(part, scores.running);
+  if (reads_running(scores.mode)) prefetch_columns(part, scores.running);
   // In steps, so that the keys of the next step are on their way while this one is multiplied.
   for (std::int64_t j = 0; j < part.keys; j += kKeyStep) {
     const std::int64_t keys = std::min(kKeyStep, part.keys - j);
     part.panel->require(part.row + j + keys);
-    if (scores.mode == ScoreMode::read || head.bf16 != nullptr) continue;
+    if (scores.mode == ScoreMode::read) continue;
     dot_products(scratch.q_lanes, part.panel->k(part.row + j), head.stride, keys, head.head_size, s + j * kGroup);
   }
-  if (head.bf16 != nullptr && scores.mode != ScoreMode::read) {
-    const Bf16Panel& panel = part.panel->bf16();
-    head.bf16->dot_products(scratch.bf16.q_pairs, panel.k + part.row * panel.k_stride, panel.k_stride, part.keys, s);
-  }
-  FloatMask bad = hn::MaskFromVec(hn::Zero(d));
-  switch (scores.mode) {
-    case ScoreMode::none:
-      logits_of_part<ScoreMode::none>(head, part, scores, scratch.table, s, max, bad);
-      break;
-    case ScoreMode::write:
-      logits_of_part<ScoreMode::write>(head, part, scores, scratch.table, s, max, bad);
-      break;
-    case ScoreMode::add:
-      logits_of_part<ScoreMode::add>(head, part, scores, scratch.table, s, max, bad);
-      break;
-    case ScoreMode::add_unkept:
-      logits_of_part<ScoreMode::add_unkept>(head, part, scores, scratch.table, s, max, bad);
-      break;
-    case ScoreMode::read:
-      logits_of_part<ScoreMode::read>(head, part, scores, scratch.table, s, max, bad);
-      break;
-  }
-  if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(*part.tiles, scores);
+  logits_of_part(head, part, scores, scratch.table, s, max);
 }
 
 // Dropout bits of a part's pairs.
@@ -179,18 +48,29 @@ HWY_INLINE void keep_bits_of_part(const HeadContext& head, const Part& part, std
                     head.dropout_threshold, keep);
 }
 
+// A group's queries, as forward_group wants them.
+HWY_INLINE void load_queries(const Rows& q, std::int64_t head_index, const HeadContext& head, std::int64_t first_row,
+                             std::int64_t rows, const GroupScratch& scratch) {
+  if (head.bf16 != nullptr) {
+    load_bf16_queries(q, head_index, head, first_row, rows, scratch.bf16);
+  } else {
+    load_group(q, head_index, head, first_row, rows, scratch.q_rows, scratch.q_lanes);
+  }
+}
+
 // Softmax of one group over `count` parts, not yet divided by its sum.
 //   max_i = max_j logit_ij (-inf without a visible key), sum_i = sum_j 2^(logit_ij - max_i)     logits in base 2
 //   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) v_j
-// scratch.q_lanes must be loaded. scores: of both types, `running` advanced to this head.
+// load_queries comes first. scores: of both types, `running` advanced to this head. ahead: rows to ask for.
 HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, std::int64_t first_query,
-                              const Part* parts, std::int64_t count, const GroupScratch& scratch, FloatVec* max,
-                              FloatVec* sum) {
+                              const Part* parts, std::int64_t count, RowsAhead& ahead, const GroupScratch& scratch,
+                              FloatVec* max, FloatVec* sum) {
+  if (head.bf16 != nullptr) return bf16_forward_group(head, scores, parts, count, ahead, scratch, max, sum);
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (int p = 0; p < kParts; ++p) max[p] = none;
+  ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (head.bf16 != nullptr) load_bf16_group(head, scratch);
   if (!all_read) relative_terms(head, scratch);
 
   // Pass 1: logits, their maximum, running scores.
@@ -205,11 +85,6 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   for (int p = 0; p < kParts; ++p) {
     shift[p] = hn::IfThenZeroElse(hn::Eq(max[p], none), max[p]);
     total[p] = hn::Zero(d);
-  }
-  if (head.bf16 != nullptr) {
-    bf16_weighted_values(head, parts, count, scratch, shift, total);
-    for (int p = 0; p < kParts; ++p) sum[p] = total[p];
-    return;
   }
   for (std::int64_t j = 0; j < columns; ++j) {
     for (int p = 0; p < kParts; ++p) {

@@ -19,10 +19,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // What one group needs in scratch. `columns` keys at most at a time.
 struct GroupScratch {
-  float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
-  float* q_lanes = nullptr;       // [D, kGroup]
-  float* table = nullptr;         // [labels, kGroup]: (q·rel + rel_bias) / sqrt(D)
-  float* p = nullptr;             // [columns, kGroup]: logits (in base 2), then probabilities
+  float* q_rows = nullptr;   // [kGroup, stride], zero for missing queries
+  float* q_lanes = nullptr;  // [D, kGroup]
+  float* table = nullptr;    // [labels, kGroup]: (q·rel + rel_bias) / sqrt(D)
+  float* p = nullptr;        // [columns, kGroup]: logits (in base 2), then probabilities; in bf16 one step's logits
   std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
   Part* parts = nullptr;
@@ -39,16 +39,15 @@ struct GroupScratch {
                            bool backward) {
     const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
     const bool bf16 = head.bf16 != nullptr;
-    const std::int64_t beyond = bf16 ? kTileRows16 : 0;  // products come in whole tiles
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
     scratch.q_lanes = arena.take<float>(lanes);
-    scratch.table = arena.take<float>((head.labels + beyond) * kGroup);
-    scratch.p = arena.take<float>((columns + beyond) * kGroup);
+    scratch.table = arena.take<float>((bf16 ? rounded_up(head.labels, kTileRows16) : head.labels) * kGroup);
+    scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(columns);
     scratch.out = arena.take<float>(rows);
     scratch.parts = arena.take<Part>(parts);
-    if (bf16) scratch.bf16 = Bf16Scratch::take(arena, columns, head.stride);
+    if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride);
     if (!backward) return scratch;
     scratch.ds = arena.take<float>(columns * kGroup);
     scratch.dout_rows = arena.take<float>(rows);
@@ -60,24 +59,31 @@ struct GroupScratch {
   }
 };
 
-// lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]
-HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
+// to[c][i] = rows[i][c] for kGroup rows and columns.   rows [kGroup, stride], to [kGroup, to_stride]
+HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* to, std::int64_t to_stride) {
   const hn::FixedTag<float, 4> d4;
   const hn::FixedTag<double, 2> pairs;
-  for (std::int64_t d = 0; d < stride; d += 4) {
-    for (int i = 0; i < kGroup; i += 4) {
-      const auto r0 = hn::LoadU(d4, rows + (i + 0) * stride + d), r1 = hn::LoadU(d4, rows + (i + 1) * stride + d);
-      const auto r2 = hn::LoadU(d4, rows + (i + 2) * stride + d), r3 = hn::LoadU(d4, rows + (i + 3) * stride + d);
+  for (std::int64_t c = 0; c < kGroup; c += 4) {
+    for (std::int64_t i = 0; i < kGroup; i += 4) {
+      const float* from = rows + i * stride + c;
+      const auto r0 = hn::LoadU(d4, from), r1 = hn::LoadU(d4, from + stride);
+      const auto r2 = hn::LoadU(d4, from + 2 * stride), r3 = hn::LoadU(d4, from + 3 * stride);
       const auto a = hn::BitCast(pairs, hn::InterleaveLower(d4, r0, r1));  // r0[0] r1[0] r0[1] r1[1]
       const auto b = hn::BitCast(pairs, hn::InterleaveLower(d4, r2, r3));
-      const auto c = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
-      const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, lanes + (d + 0) * kGroup + i);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, lanes + (d + 1) * kGroup + i);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, c, e)), d4, lanes + (d + 2) * kGroup + i);
-      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, c, e)), d4, lanes + (d + 3) * kGroup + i);
+      const auto x = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
+      const auto y = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
+      float* place = to + c * to_stride + i;
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, place);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, place + to_stride);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, x, y)), d4, place + 2 * to_stride);
+      hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, x, y)), d4, place + 3 * to_stride);
     }
   }
+}
+
+// lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]; stride a multiple of kGroup
+HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
+  for (std::int64_t d = 0; d < stride; d += kGroup) transpose_block(rows + d, stride, lanes + d * kGroup, kGroup);
 }
 
 // Copies a group's queries (or dout) and transposes them.

@@ -176,7 +176,7 @@ void load_segment(const LongAttentionInputs& in, const Segment& s, LongScratch& 
   scratch.window.assign(in.k, in.v, s.head, in.head_size, s.long_row, s.key_begin, s.key_end, 0);
   // In dropout's numbering l2g keys come after the l2l ones.
   scratch.globals.assign(in.gk, in.gv, s.head, in.head_size, s.global_row, 0, s.globals, s.length);
-  if (scratch.head.bf16 != nullptr) load_bf16_task(scratch.head, scratch.group, {&scratch.window, &scratch.globals});
+  if (scratch.head.bf16 != nullptr) load_bf16_task(scratch.head);
 }
 
 std::int64_t parts_of_group(const LongAttentionInputs& in, std::int64_t group_in_example, std::int64_t example,
@@ -205,11 +205,17 @@ void finish_group(const LongAttentionForward& args, const Segment& s, std::int64
   std::copy_n(lse, queries, args.lse + s.head * args.inputs.q.rows + row);
 }
 
-// Asks for what this group will write and the next one will read; its arithmetic hides the time.
-void prefetch_around(const LongAttentionForward& args, const Segment& s, std::int64_t first_query) {
+// What this group will write and the next one will read; its arithmetic hides the time.
+void rows_around(const LongAttentionForward& args, const Segment& s, std::int64_t first_query, const KeyPanel& window,
+                 RowsAhead& ahead) {
+  const Rows& q = args.inputs.q;
   const std::int64_t size = args.inputs.head_size, row = s.long_row + first_query, end = s.long_row + s.end;
-  prefetch_rows(args.out, row, std::min(row + kGroup, end), s.head, size);
-  prefetch_rows(args.inputs.q, row + kGroup, std::min(row + 2 * kGroup, end), s.head, size);
+  ahead.clear();
+  ahead.add(head_row(args.out, row, s.head, size), args.out.stride, std::min<std::int64_t>(kGroup, end - row), size,
+            true);
+  ahead.add(head_row(q, row + kGroup, s.head, size), q.stride, std::min<std::int64_t>(kGroup, end - row - kGroup), size,
+            false);
+  if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
 }
 
 void forward(const LongAttentionForward& args) {
@@ -223,14 +229,15 @@ void forward(const LongAttentionForward& args) {
     load_segment(in, s, scratch);
     const TileUse tiles(scratch.head.bf16);
     const TypeScores scores[2] = {of_head(args.l2l, in.tiles->l2l, s.head), of_head(args.l2g, in.tiles->l2g, s.head)};
+    RowsAhead ahead;
     for (std::int64_t first = s.begin; first < s.end; first += kGroup) {
       const std::int64_t queries = std::min<std::int64_t>(kGroup, s.end - first);
-      prefetch_around(args, s, first);
-      load_group(in.q, s.head, scratch.head, s.long_row + first, queries, scratch.group.q_rows, scratch.group.q_lanes);
+      rows_around(args, s, first, scratch.window, ahead);
+      load_queries(in.q, s.head, scratch.head, s.long_row + first, queries, scratch.group);
       const std::int64_t count =
           parts_of_group(in, first / kGroup, s.example, scratch, std::numeric_limits<std::int32_t>::max());
       FloatVec max[kParts], sum[kParts];
-      forward_group(scratch.head, scores, first, scratch.group.parts, count, scratch.group, max, sum);
+      forward_group(scratch.head, scores, first, scratch.group.parts, count, ahead, scratch.group, max, sum);
       finish_group(args, s, first, queries, scratch, max, sum);
     }
     hwy::FlushStream();  // scores written past the caches are there before the task counts as done

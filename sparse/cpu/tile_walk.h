@@ -13,6 +13,7 @@
 #include "sparse/attention_types.h"
 #include "sparse/cpu/arena.h"
 #include "sparse/cpu/bf16_panel.h"
+#include "sparse/cpu/rows_ahead.h"
 #include "sparse/visible_tiles.h"
 
 namespace etc::sparse {
@@ -68,7 +69,7 @@ inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_siz
 class KeyPanel {
  public:
   // Room for `keys` keys; runs reach up to a step beyond the last one. In bf16 there are no fp32 copies: the panel says
-  // which keys it stands for, and fill_bf16_panel copies them.
+  // which keys it stands for, and require_bf16 rounds them.
   static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward, ComputeType compute) {
     const std::int64_t size = (keys + kRunStep) * stride;
     KeyPanel panel;
@@ -97,7 +98,7 @@ class KeyPanel {
     first_key_ = begin;
     keys_ = end - begin;
     dropout_base_ = dropout_base;
-    copied_ = asked_ = 0;
+    copied_ = asked_ = filled_ = 0;
   }
 
   // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
@@ -124,17 +125,17 @@ class KeyPanel {
     asked_ = ask;
   }
 
-  // Rows [first, first + count) of this head, which must be there, as floats.   to [count, stride]
-  void copy_keys(std::int64_t first, std::int64_t count, float* to) const {
-    copy_rows(k_rows_, head_, head_size_, first_row_ + first, count, to);
-  }
-  void copy_values(std::int64_t first, std::int64_t count, float* to) const {
-    copy_rows(v_rows_, head_, head_size_, first_row_ + first, count, to);
-  }
-  // Asks for rows [first, end), as far as there are any.
-  void prefetch(std::int64_t first, std::int64_t end) const {
-    prefetch_rows(k_rows_, first_row_ + first, first_row_ + std::min(end, keys_), head_, head_size_);
-    prefetch_rows(v_rows_, first_row_ + first, first_row_ + std::min(end, keys_), head_, head_size_);
+  // Where this head of a row of the inputs begins.
+  const float* key_row(std::int64_t row) const { return head_row(k_rows_, first_row_ + row, head_, head_size_); }
+  const float* value_row(std::int64_t row) const { return head_row(v_rows_, first_row_ + row, head_, head_size_); }
+  // In bf16: rows [0, filled) lie rounded in bf16(); whoever fills them says so.
+  std::int64_t filled() const { return filled_; }
+  void set_filled(std::int64_t end) { filled_ = end; }
+  // Keys and values of rows [first, end), as far as there are any.
+  void add_rows_to(RowsAhead& ahead, std::int64_t first, std::int64_t end) const {
+    const std::int64_t count = std::min(end, keys_) - first;
+    ahead.add(key_row(first), k_rows_.stride, count, head_size_, false);
+    ahead.add(value_row(first), v_rows_.stride, count, head_size_, false);
   }
 
   std::int64_t keys() const { return keys_; }
@@ -158,7 +159,7 @@ class KeyPanel {
   Rows k_rows_, v_rows_;
   std::int64_t head_ = 0, head_size_ = 0, stride_ = 0, first_row_ = 0;
   std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0;
-  std::int64_t copied_ = 0, asked_ = 0;
+  std::int64_t copied_ = 0, asked_ = 0, filled_ = 0;
 };
 
 // A stretch of one run, at most `max_keys` keys: what the inner loops work on.
