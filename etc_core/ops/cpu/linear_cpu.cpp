@@ -1,8 +1,9 @@
 // Dense layers on the CPU: which tiles there are, what order they are summed in, where their operands lie.
 //
 // Invariant: the tiles follow from the sizes alone. A tile of the forward product (and of dx) is 64 rows by 192 columns
-// over the whole inner dimension, the last rows padded with zero rows: every row of every call goes through a product
-// of one of few shapes, so its bits know neither its position nor its neighbours. 64 rows by 192 columns and whole
+// over the whole inner dimension, the last rows in a lower tile that gives the same bits (tile_height.h), padded with
+// zero rows: every row of every call goes through a product of one of few shapes, so its bits know neither its position
+// nor its neighbours. 64 rows by 192 columns and whole
 // panels in contiguous memory reach the rate of one large product (bench/matmul_bench.cpp).
 #include <algorithm>
 #include <cstring>
@@ -12,13 +13,13 @@
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/linear_reduced.h"
 #include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/cpu/tile_height.h"
 #include "etc_core/ops/cpu/tile_product.h"
 
 namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kTileRows = 64;
 constexpr std::int64_t kPanelCols = 192;
 // Unpacked weights are packed a group of panels at a time, at most this many floats (16 MiB): enough for any layer of
 // the published models at once, and a bound for an embedding table used as output layer.
@@ -76,6 +77,7 @@ void product_tile(const Product& p, std::int64_t first_row, std::int64_t first_c
                   const float* panel) {
   const std::int64_t rows = std::min(kTileRows, p.rows - first_row);
   const bool whole = rows == kTileRows;
+  const std::int64_t height = tile_height(rows, width, p.k);
   float* y = p.y + first_row * p.y_stride + first_col;
   Scratch scratch;
   const float* x = p.x + first_row * p.x_stride;
@@ -83,21 +85,21 @@ void product_tile(const Product& p, std::int64_t first_row, std::int64_t first_c
   float* product = y;
   std::int64_t product_stride = p.y_stride;
   if (!whole) {
-    auto* x_tile = scratch.take<float>(kTileRows * p.k);    // [64, k]
-    auto* y_tile = scratch.take<float>(kTileRows * width);  // [64, width]
+    auto* x_tile = scratch.take<float>(height * p.k);    // [height, k]
+    auto* y_tile = scratch.take<float>(height * width);  // [height, width]
     for (std::int64_t i = 0; i < rows; ++i) {
       std::memcpy(x_tile + i * p.k, x + i * p.x_stride, static_cast<std::size_t>(p.k) * sizeof(float));
       // A sum is made inside the product also here: added afterwards it would round differently than in a whole tile.
       if (p.add) std::memcpy(y_tile + i * width, y + i * p.y_stride, static_cast<std::size_t>(width) * sizeof(float));
     }
-    std::fill(x_tile + rows * p.k, x_tile + kTileRows * p.k, 0.0f);
-    if (p.add) std::fill(y_tile + rows * width, y_tile + kTileRows * width, 0.0f);
+    std::fill(x_tile + rows * p.k, x_tile + height * p.k, 0.0f);
+    if (p.add) std::fill(y_tile + rows * width, y_tile + height * width, 0.0f);
     x = x_tile;
     x_stride = p.k;
     product = y_tile;
     product_stride = width;
   }
-  tile_product(Transpose::no, kTileRows, width, p.k, x, x_stride, panel, width, p.add, product, product_stride);
+  tile_product(Transpose::no, height, width, p.k, x, x_stride, panel, width, p.add, product, product_stride);
   if (whole && p.bias == nullptr && p.activation == Activation::linear) return;
   TileEpilogue end;
   end.rows = rows;

@@ -1,5 +1,6 @@
-// Tiles of 64 rows by 192 columns, as in fp32, so that no row knows its position. A task takes a block of rows, rounds
-// them once, and walks the panels: a panel of weights stays in the second-level cache while the block's tiles use it.
+// Tiles of 64 rows (fewer at the end) by 192 columns, as in fp32, so that no row knows its position. A task takes a
+// block of rows, rounds them once, and walks the panels: a panel of weights stays in the second-level cache while the
+// block's tiles use it.
 #include "etc_core/ops/cpu/linear_reduced.h"
 
 #include <algorithm>
@@ -14,12 +15,12 @@
 #include "etc_core/ops/cpu/quantize.h"
 #include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/cpu/tile_height.h"
 
 namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kTileRows = 64;
 constexpr std::int64_t kPanelCols = 192;
 // Of one block of rounded rows: with a panel of weights it fits a second-level cache of 2 MiB.
 constexpr std::int64_t kBlockBytes = 1 << 20;
@@ -36,6 +37,7 @@ std::int64_t aligned(std::int64_t bytes) {
 // Where things lie in PackedWeights::bytes: all panels, then for int8 the scale and the sum of every column.
 struct Layout {
   std::int64_t in, out, panels;
+  ComputeType compute;
   bool int8;
   ReducedProduct whole, last;  // of a panel of kPanelCols columns; of the last one, which may be narrower
 
@@ -43,10 +45,17 @@ struct Layout {
       : in(packed.in),
         out(packed.out),
         panels(blocks(packed.out, kPanelCols)),
+        compute(packed.compute),
         int8(packed.compute == ComputeType::int8),
         whole(packed.compute, kTileRows, std::min(kPanelCols, packed.out), packed.in),
         last(packed.compute, kTileRows, packed.out - (panels - 1) * kPanelCols, packed.in) {}
 
+  // For the tile of `rows` rows.
+  ReducedProduct product(std::int64_t panel, std::int64_t rows) const {
+    const ReducedProduct& full = product(panel);
+    const std::int64_t height = reduced_tile_height(compute, rows, width(panel), in);
+    return height == kTileRows ? full : ReducedProduct(compute, height, width(panel), in);
+  }
   const ReducedProduct& product(std::int64_t panel) const { return panel + 1 < panels ? whole : last; }
   std::int64_t width(std::int64_t panel) const { return std::min(kPanelCols, out - panel * kPanelCols); }
   std::int64_t panel_at(std::int64_t panel) const { return panel * aligned(whole.packed_bytes()); }
@@ -110,8 +119,8 @@ void block_of_rows(const LinearForward& a, const Layout& layout, std::int64_t fi
     const std::int64_t first_col = panel * kPanelCols, width = layout.width(panel);
     for (std::int64_t tile = 0; tile < rows; tile += kTileRows) {
       const std::int64_t tile_rows = std::min(kTileRows, rows - tile);
-      layout.product(panel).run(x.operands + tile * x.row_bytes, packed + layout.panel_at(panel), library_scratch,
-                                product);
+      layout.product(panel, tile_rows)
+          .run(x.operands + tile * x.row_bytes, packed + layout.panel_at(panel), library_scratch, product);
       if (layout.int8) {
         const auto* scales = reinterpret_cast<const float*>(packed + layout.scales_at()) + first_col;
         const auto* sums = reinterpret_cast<const std::int32_t*>(packed + layout.sums_at()) + first_col;

@@ -112,6 +112,11 @@ std::int64_t ReducedProduct::scratch_bytes() const {
   return static_cast<std::int64_t>(static_cast<const ReducedPrimitive*>(primitive_)->scratchpad.get_size());
 }
 
+bool ReducedProduct::packs_like(const ReducedProduct& other) const {
+  return static_cast<const ReducedPrimitive*>(primitive_)->weights ==
+         static_cast<const ReducedPrimitive*>(other.primitive_)->weights;
+}
+
 void ReducedProduct::pack(const void* w, void* packed) const {
   const auto& p = *static_cast<const ReducedPrimitive*>(primitive_);
   const LibraryThreads one_thread(1);

@@ -16,8 +16,9 @@ class ReducedProduct {
   ReducedProduct(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k);
 
   std::int64_t packed_bytes() const;
-  std::int64_t scratch_bytes() const;            // of one run
-  void pack(const void* w, void* packed) const;  // w [k, n] bf16 or signed bytes
+  std::int64_t scratch_bytes() const;                  // of one run
+  bool packs_like(const ReducedProduct& other) const;  // whether packed weights of one serve the other
+  void pack(const void* w, void* packed) const;        // w [k, n] bf16 or signed bytes
   void run(const void* x, const void* packed, void* scratch, void* y) const;
 
  private:
