@@ -2,12 +2,14 @@
 """Time and memory of `etc` beside encoders people use today, in one interleaved run.
 
     python3 -m venv VENV && VENV/bin/pip install torch transformers
-    VENV/bin/python bench/peers/compare.py --lengths 512,1024,2048,4096 --rounds 3 --output comparison
+    VENV/bin/python bench/peers/compare.py --lengths 512,1024,2048,4096 --types fp32,bf16,int8 --output comparison
 
 Every point runs in a process of its own; all programs take their turn at a point before the next one, and all points
 are done once before the second round. Quoted is the median over the rounds of processor seconds per call (wall seconds
 depend on the neighbours), and the largest resident size of the process. Needs build/cpu/etc. What is compared: a batch
-of one, base size (peer.py), random weights. ETC's global tokens come on top of the long ones, 230 per 4,096.
+of one, base size (peer.py), random weights. ETC's global tokens come on top of the long ones, 230 per 4,096; running
+scores are measured in the first number type. `name@N` measures a peer up to N tokens only. With --budget no point is
+started that is not expected to end in time; what was left out is listed.
 """
 import argparse
 import csv
@@ -18,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ["bert", "flex", "modernbert", "longt5", "longformer", "bigbird"]
@@ -55,18 +58,38 @@ def measure_etc(residual, length, number_type, options):
 
 
 def programs(options):
-    """Names with their measuring functions, in the order they take turns."""
+    """Names with their measuring functions and longest input, in the order they take turns."""
     result = []
     for number_type in options.types:
-        for residual in ("off", "sum"):
+        for residual in ("off", "sum") if number_type == options.types[0] else ("off",):
             label = f"etc {number_type}" + (", scores" if residual == "sum" else "")
-            result.append((label, lambda length, r=residual, t=number_type: measure_etc(r, length, t, options)))
-        if number_type == "int8":
-            continue
-        for peer in options.peers:
+            result.append((label, lambda length, r=residual, t=number_type: measure_etc(r, length, t, options), None))
+    for number_type in options.peer_types:
+        for peer, longest in options.peers:
             result.append((f"{peer} {number_type}",
-                           lambda length, p=peer, t=number_type: measure_peer(p, length, t, options)))
+                           lambda length, p=peer, t=number_type: measure_peer(p, length, t, options), longest))
     return result
+
+
+class Budget:
+    """Seconds a run may take, and what a point is expected to take: by the same program's points so far."""
+
+    def __init__(self, seconds):
+        self.seconds, self.start, self.taken = seconds, time.monotonic(), {}
+
+    def expected(self, name, length):
+        known = [(abs(other - length), other) for program, other in self.taken if program == name]
+        if not known:
+            return 0.0
+        nearest = min(known)[1]
+        return self.taken[name, nearest] * max(1.0, length / nearest) ** 1.5
+
+    def allows(self, name, length):
+        elapsed = time.monotonic() - self.start
+        return self.seconds is None or elapsed + self.expected(name, length) <= self.seconds
+
+    def note(self, name, length, seconds):
+        self.taken[name, length] = seconds
 
 
 def median(values):
@@ -75,39 +98,65 @@ def median(values):
     return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
 
 
-def write(results, options):
+def times(results, name, length):
+    """Median processor seconds and resident size of a program at a length, or None."""
+    points = results.get((name, length))
+    return (median([p[0] for p in points]), median([p[2] for p in points])) if points else None
+
+
+def table(results, options, lengths):
+    """Markdown: seconds and memory; below them what etc takes, as a share of the fastest peer."""
+    names = list(dict.fromkeys(name for name, _ in results))
+    lines = ["| processor seconds, MB | " + " | ".join(f"{length:,}" for length in lengths) + " |",
+             "|---" * (len(lengths) + 1) + "|"]
+    for name in names:
+        cells = [f"{t[0]:.2f}, {t[1]:.0f}" if (t := times(results, name, n)) else "–" for n in lengths]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    for name in (name for name in names if name.startswith("etc ")):
+        cells = []
+        for length in lengths:
+            own = times(results, name, length)
+            others = [(t[0], other) for other in names
+                      if not other.startswith("etc ") and (t := times(results, other, length))]
+            cells.append(f"{own[0] / min(others)[0]:.2f} of {min(others)[1]}" if own and others else "–")
+        lines.append(f"| {name} / fastest peer | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def plot(names, column, what, picture, folder):
+    """A picture of one column of comparison.csv against the length, by gnuplot."""
+    lines = [f"'comparison.csv' using (stringcolumn(1) eq '{name}' ? $2 : 1/0):{column} with linespoints title '{name}'"
+             for name in names]
+    script = (f"set datafile separator ','\nset terminal svg size 900,600 background 'white'\nset output '{picture}'\n"
+              f"set logscale xy 2\nset xlabel 'tokens'\nset ylabel '{what}'\nset key outside\n"
+              "plot " + ", ".join(lines) + "\n")
+    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=False, stderr=subprocess.DEVNULL)
+
+
+def write(results, left_out, options):
     """results: {(program, length): [(cpu, wall, peak), …]}"""
     options.output.mkdir(parents=True, exist_ok=True)
-    names = list(dict.fromkeys(name for name, _ in results))
+    lengths = sorted(options.lengths)
     with open(options.output / "comparison.json", "w") as file:
-        json.dump({"mode": options.mode, "threads": options.threads, "machine": machine(),
+        json.dump({"command": " ".join(sys.argv), "mode": options.mode, "threads": options.threads,
+                   "repeats": options.repeats, "machine": machine(), "left_out": sorted(left_out),
                    "points": [{"program": name, "length": length, "rounds": [
                        dict(zip(("cpu_s", "wall_s", "peak_mb"), point)) for point in points]}
-                       for (name, length), points in results.items()]}, file, indent=1)
-    lines = ["| program | " + " | ".join(map(str, options.lengths)) + " |", "|---" * (len(options.lengths) + 1) + "|"]
-    rows = []
-    for name in names:
-        cells = []
-        for length in options.lengths:
-            points = results.get((name, length))
-            if not points:
-                cells.append("–")
-                continue
-            cpu, peak = median([p[0] for p in points]), median([p[2] for p in points])
-            cells.append(f"{cpu:.2f} s, {peak:.0f} MB")
-            rows.append([name, length, f"{cpu:.6f}", f"{median([p[1] for p in points]):.6f}", f"{peak:.1f}"])
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    (options.output / "comparison.md").write_text("\n".join(lines) + "\n")
+                       for (name, length), points in sorted(results.items())]}, file, indent=1)
+    names = list(dict.fromkeys(name for name, _ in results))
+    rows = [[name, length, f"{cpu:.6f}", f"{median([p[1] for p in results[name, length]]):.6f}", f"{peak:.1f}",
+             len(results[name, length])]
+            for name in names for length in lengths if (name, length) in results
+            for cpu, peak in [times(results, name, length)]]
     with open(options.output / "comparison.csv", "w", newline="") as file:
-        csv.writer(file).writerows([["program", "length", "cpu_s", "wall_s", "peak_mb"], *rows])
+        csv.writer(file, lineterminator="\n").writerows(
+            [["program", "length", "cpu_s", "wall_s", "peak_mb", "rounds"], *rows])
+    text = table(results, options, lengths)
+    (options.output / "comparison.md").write_text(text + "\n")
     if shutil.which("gnuplot"):
-        plots = [f"'< grep \"^\\\"*{name}\\\"*,\" comparison.csv' using 2:3 with linespoints title '{name}'"
-                 for name in names]
-        script = ("set datafile separator ','\nset terminal svg size 900,600\nset output 'comparison.svg'\n"
-                  "set logscale xy 2\nset xlabel 'tokens'\nset ylabel 'processor seconds per call'\nset key outside\n"
-                  "plot " + ", ".join(plots) + "\n")
-        subprocess.run(["gnuplot"], input=script, text=True, cwd=options.output, check=False)
-    return "\n".join(lines)
+        plot(names, 3, "processor seconds per call", "comparison_time.svg", options.output)
+        plot(names, 5, "largest resident size, MB", "comparison_memory.svg", options.output)
+    return text
 
 
 def machine():
@@ -121,36 +170,47 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", default="512,1024,2048,4096")
-    parser.add_argument("--peers", default=",".join(PEERS), help="of " + ", ".join(PEERS))
-    parser.add_argument("--types", default="fp32", help="fp32, bf16, int8; separated by commas")
+    parser.add_argument("--peers", default=",".join(PEERS),
+                        help="of " + ", ".join(PEERS) + "; name@N: up to N tokens")
+    parser.add_argument("--types", default="fp32", help="of etc: fp32, bf16, int8; separated by commas")
+    parser.add_argument("--peer-types", default="fp32", help="of the peers: fp32, bf16")
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--budget", type=float, help="seconds for everything")
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("comparison"))
     options = parser.parse_args()
     options.lengths = [int(length) for length in options.lengths.split(",")]
-    options.peers = [peer for peer in options.peers.split(",") if peer]
-    options.types = options.types.split(",")
+    options.peers = [(name, int(longest) if longest else None) for name, _, longest in
+                     (peer.partition("@") for peer in options.peers.split(",") if peer)]
+    options.types, options.peer_types = options.types.split(","), options.peer_types.split(",")
     if not (ROOT / "build/cpu/etc").exists():
         sys.exit("build/cpu/etc is missing: run ./run build first")
-    results, failed = {}, set()
+    results, left_out, budget = {}, set(), Budget(options.budget)
     for round_number in range(options.rounds):
         for length in options.lengths:
-            for name, measure in programs(options):
-                if (name, length) in failed:
+            for name, measure, longest in programs(options):
+                if (longest and length > longest) or f"{name}, {length} tokens: failed" in left_out:
                     continue
+                if not budget.allows(name, length):
+                    left_out.add(f"{name}, {length} tokens, round {round_number + 1}: no time")
+                    continue
+                start = time.monotonic()
                 try:
                     point = measure(length)
                 except (RuntimeError, ValueError) as error:
-                    failed.add((name, length))
+                    left_out.add(f"{name}, {length} tokens: failed")
                     print(f"{name}, {length} tokens: left out: {error}", file=sys.stderr)
                     continue
+                budget.note(name, length, time.monotonic() - start)
                 results.setdefault((name, length), []).append(point)
                 print(f"round {round_number + 1}: {name}, {length} tokens: {point[0]:.3f} CPU s, {point[2]:.0f} MB",
                       file=sys.stderr, flush=True)
-                write(results, options)  # what is there survives an interruption
-    print(write(results, options))
+                write(results, left_out, options)  # what is there survives an interruption
+    print(write(results, left_out, options))
+    for line in sorted(left_out):
+        print(f"left out: {line}")
 
 
 if __name__ == "__main__":
