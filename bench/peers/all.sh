@@ -9,7 +9,8 @@ output="${1:-bench/results}"
 "$python" bench/peers/attention.py --rounds 1 --output "$output"
 # The longest inputs come last: they are what is left out when time runs out.
 "$python" bench/peers/compare.py --lengths 4096,2048,1024,512,8192 --types fp32,bf16,int8 --repeats 1 --rounds 4 \
-  --peers flex,bert,longt5,modernbert@4096,longformer@4096,bigbird@2048 --budget "${BUDGET:-960}" --output "$output"
+  --peers flex,bert,flex:bf16,bert:bf16,modernbert@4096,modernbert:bf16@4096,longt5@4096,longformer@4096,bigbird@2048 \
+  --budget "${BUDGET:-900}" --output "$output"
 build/cpu/etc benchmark --config bench/peers/base.json --lengths 512,4096 --residual off --tokens-per-global 18 \
   --compute fp32,bf16 --repeats 1 --threads 1 --profile >"$output/profile.txt"
 "$python" bench/peers/into_readme.py "$output"

@@ -8,7 +8,7 @@ Every point runs in a process of its own; all programs take their turn at a poin
 are done once before the second round. Quoted is the median over the rounds of processor seconds per call (wall seconds
 depend on the neighbours), and the largest resident size of the process. Needs build/cpu/etc. What is compared: a batch
 of one, base size (peer.py), random weights. ETC's global tokens come on top of the long ones, 230 per 4,096; running
-scores are measured in the first number type. `name@N` measures a peer up to N tokens only. With --budget no point is
+scores are measured in the first number type. A peer `name:bf16@N` runs in bf16, up to N tokens. With --budget no point is
 started that is not expected to end in time; what was left out is listed.
 """
 import argparse
@@ -64,11 +64,20 @@ def programs(options):
         for residual in ("off", "sum") if number_type == options.types[0] else ("off",):
             label = f"etc {number_type}" + (", scores" if residual == "sum" else "")
             result.append((label, lambda length, r=residual, t=number_type: measure_etc(r, length, t, options), None))
-    for number_type in options.peer_types:
-        for peer, longest in options.peers:
-            result.append((f"{peer} {number_type}",
-                           lambda length, p=peer, t=number_type: measure_peer(p, length, t, options), longest))
+    for peer, number_type, longest in options.peers:
+        result.append((f"{peer} {number_type}",
+                       lambda length, p=peer, t=number_type: measure_peer(p, length, t, options), longest))
     return result
+
+
+def peer_of(text):
+    """`name[:type][@longest]` -> (name, type, longest)."""
+    program, _, longest = text.partition("@")
+    name, _, number_type = program.partition(":")
+    if name not in PEERS or number_type not in ("", "fp32", "bf16") or (longest and not longest.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected name[:type][@longest], name one of {', '.join(PEERS)}, type fp32 or "
+                                         f"bf16; got {text}")
+    return name, number_type or "fp32", int(longest) if longest else None
 
 
 class Budget:
@@ -104,8 +113,15 @@ def times(results, name, length):
     return (median([p[0] for p in points]), median([p[2] for p in points])) if points else None
 
 
-def table(results, options, lengths):
-    """Markdown: seconds and memory; below them what etc takes, as a share of the fastest peer."""
+def share(results, name, peers, length):
+    """What a program takes as a share of the fastest of some peers, and which that is."""
+    own = times(results, name, length)
+    others = [(t[0], peer) for peer in peers if (t := times(results, peer, length))]
+    return f"{own[0] / min(others)[0]:.2f} of {min(others)[1].split()[0]}" if own and others else "–"
+
+
+def table(results, lengths):
+    """Markdown: seconds and memory; below them what etc takes, as a share of the fastest peers."""
     names = list(dict.fromkeys(name for name, _ in results))
     lines = ["| processor seconds, MB | " + " | ".join(f"{length:,}" for length in lengths) + " |",
              "|---" * (len(lengths) + 1) + "|"]
@@ -113,13 +129,11 @@ def table(results, options, lengths):
         cells = [f"{t[0]:.2f}, {t[1]:.0f}" if (t := times(results, name, n)) else "–" for n in lengths]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     for name in (name for name in names if name.startswith("etc ")):
-        cells = []
-        for length in lengths:
-            own = times(results, name, length)
-            others = [(t[0], other) for other in names
-                      if not other.startswith("etc ") and (t := times(results, other, length))]
-            cells.append(f"{own[0] / min(others)[0]:.2f} of {min(others)[1]}" if own and others else "–")
-        lines.append(f"| {name} / fastest peer | " + " | ".join(cells) + " |")
+        for number_type in ("fp32", "bf16"):
+            peers = [peer for peer in names if not peer.startswith("etc ") and peer.endswith(number_type)]
+            if peers and not (name == "etc fp32" and number_type == "bf16"):
+                lines.append(f"| {name} / fastest {number_type} peer | " +
+                             " | ".join(share(results, name, peers, n) for n in lengths) + " |")
     return "\n".join(lines)
 
 
@@ -151,7 +165,7 @@ def write(results, left_out, options):
     with open(options.output / "comparison.csv", "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
             [["program", "length", "cpu_s", "wall_s", "peak_mb", "rounds"], *rows])
-    text = table(results, options, lengths)
+    text = table(results, lengths)
     (options.output / "comparison.md").write_text(text + "\n")
     if shutil.which("gnuplot"):
         plot(names, 3, "processor seconds per call", "comparison_time.svg", options.output)
@@ -170,10 +184,9 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", default="512,1024,2048,4096")
-    parser.add_argument("--peers", default=",".join(PEERS),
-                        help="of " + ", ".join(PEERS) + "; name@N: up to N tokens")
+    parser.add_argument("--peers", type=lambda text: [peer_of(peer) for peer in text.split(",") if peer],
+                        default=",".join(PEERS), help="name[:type][@longest] of " + ", ".join(PEERS))
     parser.add_argument("--types", default="fp32", help="of etc: fp32, bf16, int8; separated by commas")
-    parser.add_argument("--peer-types", default="fp32", help="of the peers: fp32, bf16")
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
@@ -182,9 +195,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("comparison"))
     options = parser.parse_args()
     options.lengths = [int(length) for length in options.lengths.split(",")]
-    options.peers = [(name, int(longest) if longest else None) for name, _, longest in
-                     (peer.partition("@") for peer in options.peers.split(",") if peer)]
-    options.types, options.peer_types = options.types.split(","), options.peer_types.split(",")
+    options.types = options.types.split(",")
     if not (ROOT / "build/cpu/etc").exists():
         sys.exit("build/cpu/etc is missing: run ./run build first")
     results, left_out, budget = {}, set(), Budget(options.budget)
