@@ -12,6 +12,27 @@ constexpr const char* kOperatorNames[] = {"long_attention", "global_attention"};
 std::size_t at(AttentionType type) {
   return static_cast<std::size_t>(type);
 }
+template <typename T>
+std::int64_t bytes_of(const Buffer<T>& buffer) {
+  return buffer.size() * static_cast<std::int64_t>(sizeof(T));
+}
+
+// A buffer's numbers for the host to read: a copy only of what lies elsewhere.
+template <typename T>
+class OnHost {
+ public:
+  explicit OnHost(const Buffer<T>& buffer) : data_(buffer.data()) {
+    if (buffer.device() == Device::cpu) return;
+    copy_ = Buffer<T>(buffer.size(), Purpose::scratch);
+    copy_bytes(Device::cpu, copy_.data(), buffer.device(), buffer.data(), bytes_of(buffer));
+    data_ = copy_.data();
+  }
+  const T* data() const { return data_; }
+
+ private:
+  Buffer<T> copy_;
+  const T* data_;
+};
 }  // namespace
 
 ScoreState::ScoreState(const ScoreOptions& options, const LongTiles& long_tiles, const GlobalTiles& global_tiles)
@@ -22,8 +43,8 @@ ScoreState::ScoreState(const ScoreOptions& options, const LongTiles& long_tiles,
   for (AttentionType type : kAllTypes) {
     if (!carries(type)) continue;
     const std::int64_t elements = score_elements(tiles(type), options.heads);
-    running_[at(type)] = Buffer<ScoreElement>(elements, Purpose::scores);
-    if (options.training) gradient_[at(type)] = Buffer<float>(elements, Purpose::scores);
+    running_[at(type)] = Buffer<ScoreElement>(elements, Purpose::scores, options.device);
+    if (options.training) gradient_[at(type)] = Buffer<float>(elements, Purpose::scores, options.device);
   }
 }
 
@@ -121,7 +142,7 @@ void ScoreState::backward(std::int64_t layer, Operator op, TypeScoreGradients& f
 
 void ScoreState::export_running(AttentionType type, float* external) const {
   if (!carries(type)) fail("scores", "scores.{}: this type carries no scores", attention_type_name(type));
-  export_scores(tiles(type), options_.heads, running_[at(type)].data(), external);
+  export_scores(tiles(type), options_.heads, OnHost(running_[at(type)]).data(), external);
 }
 
 void ScoreState::export_gradient(AttentionType type, float* external) const {
@@ -129,7 +150,7 @@ void ScoreState::export_gradient(AttentionType type, float* external) const {
     fail("scores", "scores.{}: no gradient is kept (the type carries no scores, or the state is for inference)",
          attention_type_name(type));
   }
-  export_scores(tiles(type), options_.heads, gradient_[at(type)].data(), external);
+  export_scores(tiles(type), options_.heads, OnHost(gradient_[at(type)]).data(), external);
 }
 
 void ScoreState::import_running(std::int64_t layer, const std::array<const float*, kAttentionTypes>& external) {
@@ -139,7 +160,10 @@ void ScoreState::import_running(std::int64_t layer, const std::array<const float
     if (external[at(type)] == nullptr) {
       fail("scores", "scores.{}: import: expected values, got null", attention_type_name(type));
     }
-    import_scores(tiles(type), options_.heads, external[at(type)], running_[at(type)].data());
+    Buffer<ScoreElement>& running = running_[at(type)];
+    Buffer<ScoreElement> values(running.size(), Purpose::scores);
+    import_scores(tiles(type), options_.heads, external[at(type)], values.data());
+    copy_bytes(running.device(), running.data(), Device::cpu, values.data(), bytes_of(values));
   }
   held_ = {Held{layer, false, false}, Held{layer, false, false}};
 }

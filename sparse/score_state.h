@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "etc_core/base/buffer.h"
+#include "etc_core/base/device.h"
 #include "sparse/attention_types.h"
 #include "sparse/global_attention.h"
 #include "sparse/long_attention.h"
@@ -24,6 +25,7 @@ struct ScoreOptions {
   std::array<bool, kAttentionTypes> types{};  // which types carry scores, indexed by AttentionType
   bool running_mean = false;                  // logits of carrying types are divided by layer+1; C never is
   bool training = false;                      // a backward will follow: dC is kept, the last layer writes C
+  Device device = Device::cpu;                // where C and dC lie
   bool keep_last = false;                     // without training: the last layer writes C all the same (to export it)
 };
 

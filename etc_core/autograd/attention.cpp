@@ -122,15 +122,15 @@ void attend_backward(AttentionBatch& batch, std::int64_t layer, const Roles& rol
   Tensor unused_vectors, unused_biases;
   if (args.inputs.relative.vectors != nullptr) {
     if (!live) {
-      unused_vectors = Tensor::zeros(roles.relative.vectors->shape, Purpose::scratch);
-      unused_biases = Tensor::zeros(roles.relative.biases->shape, Purpose::scratch);
+      unused_vectors = Tensor::zeros(roles.relative.vectors->shape, Purpose::scratch, out.device());
+      unused_biases = Tensor::zeros(roles.relative.biases->shape, Purpose::scratch, out.device());
     }
     args.drelative.vectors = (live ? roles.relative.vectors->gradient() : unused_vectors).data();
     args.drelative.biases = (live ? roles.relative.biases->gradient() : unused_biases).data();
   }
   if (batch.scores) batch.scores->backward(layer, args);
   {
-    Bytes scratch(Operator::backward_scratch(out.device(), args.inputs), Purpose::scratch);
+    Bytes scratch(Operator::backward_scratch(out.device(), args.inputs), Purpose::scratch, out.device());
     args.scratch = scratch.data();
     Operator::backward(out.device(), args);
   }
@@ -170,7 +170,7 @@ Var attend(Tape& tape, const std::shared_ptr<AttentionBatch>& batch, std::int64_
     }
   }
   {
-    Bytes scratch(Operator::forward_scratch(device, args.inputs), Purpose::scratch);
+    Bytes scratch(Operator::forward_scratch(device, args.inputs), Purpose::scratch, device);
     args.scratch = scratch.data();
     Operator::forward(device, args);
   }

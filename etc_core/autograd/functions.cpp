@@ -1,11 +1,9 @@
 #include "etc_core/autograd/functions.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "etc_core/autograd/recording.h"
 #include "etc_core/base/error.h"
-#include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/embedding.h"
 #include "etc_core/ops/layer_norm.h"
 
@@ -334,31 +332,52 @@ Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows) {
   for (const std::int64_t row : rows) {
     if (row < 0 || row >= limit) fail("gather_rows", "expected rows 0 … {}, got {}", limit - 1, row);
   }
-  const auto bytes = static_cast<std::size_t>(width) * sizeof(float);
-  Tensor y = tape.empty({static_cast<std::int64_t>(rows.size()), width});
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::memcpy(y.data() + static_cast<std::int64_t>(i) * width, x.value().data() + rows[i] * width, bytes);
-  }
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const Device device = x.value().device();
+  Tensor y = tape.empty({count, width}, Purpose::activations, device);
+  // Choosing rows is an embedding whose table is x.
+  const std::vector<std::int32_t> ids(rows.begin(), rows.end());
+  ops::EmbeddingForward args;
+  args.rows = count;
+  args.cols = width;
+  args.tokens = {x.value().data(), limit, ids.data(), "rows"};
+  args.e = y.data();
+  ops::embedding(device, args);
   Var result = made(tape, "gather_rows", std::move(y));
   if (!tape.recording()) return result;
-  record(tape, "gather_rows", result, [slot = x.gradient(), width, rows = std::move(rows)](Tensor dy) {
+  record(tape, "gather_rows", result, [slot = x.gradient(), limit, ids](Tensor dy) {
     if (!slot->needed()) return;
     const bool first = !slot->defined();
     const Tensor& dx = slot->storage();  // [M, H]
     if (first) dx.zero();
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const float* from = dy.data() + static_cast<std::int64_t>(i) * width;
-      float* to = dx.data() + rows[i] * width;
-      for (std::int64_t c = 0; c < width; ++c) to[c] += from[c];
-    }
+    ops::EmbeddingBackward back;
+    back.rows = dy.rows();
+    back.cols = dy.cols();
+    back.limit = limit;
+    back.de = dy.data();
+    back.ids = ids.data();
+    back.dtable = dx.data();
+    ops::embedding_backward(dy.device(), back);
   });
+  return result;
+}
+
+Var on_device(Tape& tape, const Var& x, Device device) {
+  const Device source = x.value().device();
+  if (device == source) return x;
+  Var result(x.value().to(device), tape.recording() && x.needs_grad());
+  if (result.needs_grad()) {
+    record(tape, "on_device", result, [source, slot = x.gradient()](Tensor dy) { slot->add(dy.to(source)); });
+  }
   return result;
 }
 
 Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
               const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Var& adder) {
   const std::int64_t count = rows->offsets.back();
-  Tensor e = tape.empty({count, width});
+  const Device device = base.defined() ? base.value().device() : tokens.table->value.device();
+  const Var added = adder.defined() ? on_device(tape, adder, device) : Var();
+  Tensor e = tape.empty({count, width}, Purpose::activations, device);
   ops::EmbeddingForward args;
   args.rows = count;
   args.cols = width;
@@ -366,7 +385,7 @@ Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::in
   args.tokens = term(tokens, count, width);
   args.segments = term(segments, count, width);
   args.positions = term(positions, count, width);
-  args.adder = adder.defined() ? adder.value().data() : nullptr;
+  args.adder = added.defined() ? added.value().data() : nullptr;
   args.e = e.data();
   args.examples = static_cast<std::int64_t>(rows->offsets.size()) - 1;
   args.offsets = rows->offsets.data();
@@ -375,7 +394,7 @@ Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::in
   if (!tape.recording()) return result;
   record(tape, "embedding", result,
          [tokens, segments, positions, base_slot = base.defined() ? base.gradient() : nullptr,
-          adder_slot = adder.defined() ? adder.gradient() : nullptr](Tensor de) {
+          adder_slot = added.defined() ? added.gradient() : nullptr](Tensor de) {
            for (const Lookup* lookup : {&tokens, &segments, &positions}) {
              if (lookup->table == nullptr) continue;
              ops::EmbeddingBackward back;

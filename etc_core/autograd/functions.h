@@ -83,6 +83,10 @@ Var dropout(Tape& tape, const Var& x, const Dropout& dropout);
 // Rules: throws Error on a row number outside x.
 Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows);
 
+// x in the memory of a device, x itself when it is there already: for what only the host has or computes, such as the
+// loss of a few logits. Saves nothing.
+Var on_device(Tape& tape, const Var& x, Device device);
+
 // One table of an embedding sum; `ids` must be as many as there are rows.
 struct Lookup {
   Parameter* table = nullptr;  // [rows, H]; null: absent
@@ -91,7 +95,7 @@ struct Lookup {
 };
 
 // e = base + tokens + segments + positions + adder (etc-core 3; rules for ids out of range: ops/embedding.h).
-//   base, adder   [M, H], undefined: absent
+//   base, adder   [M, H], undefined: absent; without base there are tokens. The adder may lie on another device.
 // Saves the ids.
 Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
               const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Var& adder);

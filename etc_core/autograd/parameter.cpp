@@ -9,13 +9,13 @@ std::int64_t Parameter::size() const {
 }
 
 Tensor& Parameter::allocate() {
-  if (!value) value = Tensor::empty(shape, Purpose::weights);
+  if (!value || value.device() != Device::cpu) value = Tensor::empty(shape, Purpose::weights);
   ++version;
   return value;
 }
 
 Tensor& Parameter::gradient() {
-  if (!grad) grad = Tensor::zeros(shape, Purpose::gradients);
+  if (!grad) grad = Tensor::zeros(shape, Purpose::gradients, value.device());
   return grad;
 }
 

@@ -25,10 +25,11 @@ struct Parameter {
 
   std::int64_t size() const;  // product of the shape
 
-  // Uninitialised memory for the value, made at the first call; raises version.
+  // Uninitialised memory of the host for the value, made at the first call; raises version. A model computes where its
+  // values are: ParameterSet::to() moves them once they are filled.
   Tensor& allocate();
 
-  // The gradient, made (zeroed, Purpose::gradients) at the first call.
+  // The gradient, made (zeroed, Purpose::gradients) beside the value at the first call.
   Tensor& gradient();
 };
 

@@ -10,7 +10,7 @@
 namespace etc {
 
 Tensor& Gradient::storage() {
-  if (!tensor_) tensor_ = Tensor::empty(shape_, Purpose::activations);
+  if (!tensor_) tensor_ = Tensor::empty(shape_, Purpose::activations, device_);
   return tensor_;
 }
 
@@ -32,7 +32,7 @@ Tensor Gradient::take() {
 }
 
 Var::Var(Tensor value, bool needs_grad) : node_(std::make_shared<Node>()) {
-  node_->gradient = std::make_shared<Gradient>(value.shape(), needs_grad);
+  node_->gradient = std::make_shared<Gradient>(value.shape(), value.device(), needs_grad);
   node_->value = std::move(value);
 }
 
@@ -75,7 +75,8 @@ void Tape::backward() {
   }
 }
 
-void check_finite(const std::string& operator_name, const char* what, const Tensor& tensor) {
+void check_finite(const std::string& operator_name, const char* what, const Tensor& result) {
+  const Tensor tensor = result.to(Device::cpu);
   std::int64_t bad = 0, first = -1;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
     if (std::isfinite(tensor.data()[i])) continue;

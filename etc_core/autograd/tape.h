@@ -19,7 +19,8 @@ namespace etc {
 // in the forward pass already.
 class Gradient {
  public:
-  Gradient(std::vector<std::int64_t> shape, bool needed) : shape_(std::move(shape)), needed_(needed) {}
+  Gradient(std::vector<std::int64_t> shape, Device device, bool needed)
+      : shape_(std::move(shape)), device_(device), needed_(needed) {}
 
   bool needed() const { return needed_; }
   bool defined() const { return static_cast<bool>(tensor_); }
@@ -35,6 +36,7 @@ class Gradient {
 
  private:
   std::vector<std::int64_t> shape_;
+  Device device_;
   Tensor tensor_;
   bool needed_;
 };
@@ -85,8 +87,7 @@ class Tape {
   bool checked() const { return checked_; }
   // Memory for an operator's result, from the pool while there is one. Only for tapes that do not record: backward is
   // to give memory back as it walks.
-  Tensor empty(std::vector<std::int64_t> shape, Purpose purpose = Purpose::activations,
-               Device device = Device::cpu) const;
+  Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) const;
   void use_pool(TensorPool* pool) { pool_ = pool; }  // null: none
 
   // Throws Error on a tape that does not record or whose backward() has run.

@@ -46,7 +46,8 @@ void* reserve(std::size_t bytes) {
   return data;
 }
 
-void* allocate(std::int64_t size, Purpose purpose) {
+void* allocate(std::int64_t size, Purpose purpose, Device device) {
+  if (device != Device::cpu) return device_memory(device).allocate(rounded(size));
   const auto bytes = static_cast<std::size_t>(rounded(size));
   const bool counted = counting() && size >= kReservedFrom && purpose != Purpose::labels && purpose != Purpose::data;
   if (counted) return reserve(bytes);
@@ -54,7 +55,8 @@ void* allocate(std::int64_t size, Purpose purpose) {
   return std::aligned_alloc(kAlignment, bytes);
 }
 
-void release(void* data, std::int64_t size) {
+void release(void* data, std::int64_t size, Device device) {
+  if (device != Device::cpu) return device_memory(device).release(data);
   if (g_reserved_count > 0) {
     const std::scoped_lock lock(g_reserved_mutex);
     if (const auto found = g_reserved.find(data); found != g_reserved.end()) {
@@ -82,10 +84,10 @@ CountingMode::~CountingMode() {
   g_counting.store(false);
 }
 
-Bytes::Bytes(std::int64_t size, Purpose purpose) : size_(size), purpose_(purpose) {
+Bytes::Bytes(std::int64_t size, Purpose purpose, Device device) : size_(size), purpose_(purpose), device_(device) {
   if (size < 0) fail("buffer", "size must not be negative, got {}", size);
   if (size == 0) return;
-  data_ = allocate(size, purpose);
+  data_ = allocate(size, purpose, device);
   if (data_ == nullptr) {
     size_ = 0;
     fail("memory", "{} bytes for {} are not to be had; in use:\n{}(shorter inputs or smaller batches need less)", size,
@@ -96,7 +98,7 @@ Bytes::Bytes(std::int64_t size, Purpose purpose) : size_(size), purpose_(purpose
 
 Bytes::~Bytes() {
   if (data_ == nullptr) return;
-  release(data_, size_);
+  release(data_, size_, device_);
   memory_ledger::charge(purpose_, -rounded(size_));
 }
 

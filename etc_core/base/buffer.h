@@ -1,13 +1,14 @@
-// Owned, 64-byte aligned memory that is charged to the ledger for as long as it lives.
+// Owned, 64-byte aligned memory that is charged to the ledger for as long as it lives: on the host, or on a device
+// whose backend has registered its memory (device_memory.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>
 
+#include "etc_core/base/device_memory.h"
 #include "etc_core/base/memory_ledger.h"
 
 namespace etc {
@@ -17,7 +18,7 @@ class Bytes {
  public:
   Bytes() = default;
   // Uninitialised memory. Throws Error with the ledger's table when there is none left.
-  Bytes(std::int64_t size, Purpose purpose);
+  Bytes(std::int64_t size, Purpose purpose, Device device = Device::cpu);
   ~Bytes();
   Bytes(Bytes&& other) noexcept { swap(other); }
   Bytes& operator=(Bytes&& other) noexcept {
@@ -30,26 +31,30 @@ class Bytes {
   void* data() { return data_; }
   const void* data() const { return data_; }
   std::int64_t size() const { return size_; }
+  Device device() const { return device_; }
 
  private:
   void swap(Bytes& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(purpose_, other.purpose_);
+    std::swap(device_, other.device_);
   }
   void* data_ = nullptr;
   std::int64_t size_ = 0;
   Purpose purpose_ = Purpose::scratch;
+  Device device_ = Device::cpu;
 };
 
-// A fixed-size array of trivially copyable T on Bytes.
+// A fixed-size array of trivially copyable T on Bytes. Elements of one on a device are not for the host to touch.
 template <typename T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
   Buffer() = default;
-  Buffer(std::int64_t size, Purpose purpose) : bytes_(size * static_cast<std::int64_t>(sizeof(T)), purpose) {}
+  Buffer(std::int64_t size, Purpose purpose, Device device = Device::cpu)
+      : bytes_(size * static_cast<std::int64_t>(sizeof(T)), purpose, device) {}
 
   T* data() { return static_cast<T*>(bytes_.data()); }
   const T* data() const { return static_cast<const T*>(bytes_.data()); }
@@ -63,9 +68,8 @@ class Buffer {
   const T* end() const { return data() + size(); }
   std::span<T> span() { return {data(), static_cast<std::size_t>(size())}; }
   std::span<const T> span() const { return {data(), static_cast<std::size_t>(size())}; }
-  void zero() {
-    if (size() > 0) std::memset(static_cast<void*>(data()), 0, static_cast<std::size_t>(bytes_.size()));
-  }
+  Device device() const { return bytes_.device(); }
+  void zero() { zero_bytes(device(), data(), bytes_.size()); }
 
  private:
   Bytes bytes_;

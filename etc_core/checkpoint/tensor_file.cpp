@@ -292,9 +292,10 @@ void TensorFileWriter::add_item(Item item) {
 }
 
 void TensorFileWriter::add(const std::string& name, const Tensor& values) {
-  // The tensor is a handle: holding it keeps the numbers alive without a copy.
-  add_item({name, StoredDtype::f32, values.shape(), values.data(), static_cast<std::uint64_t>(values.size()) * 4,
-            std::make_shared<Tensor>(values)});
+  // The tensor is a handle: holding it keeps the numbers alive without a copy, unless they are on another device.
+  const auto owner = std::make_shared<Tensor>(values.to(Device::cpu));
+  add_item(
+      {name, StoredDtype::f32, values.shape(), owner->data(), static_cast<std::uint64_t>(values.size()) * 4, owner});
 }
 
 void TensorFileWriter::add(const std::string& name, std::vector<std::int64_t> shape, const float* values) {

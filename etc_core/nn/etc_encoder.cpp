@@ -72,6 +72,7 @@ struct EtcEncoder::Impl {
 
   std::shared_ptr<AttentionBatch> attention_batch(const EtcInput& input, const std::vector<std::int64_t>& ordinals,
                                                   bool recording, const ForwardOptions& options) const;
+  Device device() const { return embedding_stage.device(); }
   bool carries_scores() const { return config.use_residual_attention && !config.residual_attention_types.empty(); }
   std::int64_t checkpoint_period();
   void report(const ForwardOptions& options, std::int64_t layer, const States& states,
@@ -109,8 +110,9 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
   batch->head_size = config.head_size();
   batch->dropout_rate = options.training ? static_cast<float>(config.attention_probs_dropout_prob) : 0;
   batch->seed = options.seed;
-  // Without matrix tiles the fp32 kernels are faster than anything bf16.
-  if (!recording && cache.compute() != ComputeType::fp32 && cpu_has_amx_bf16()) batch->compute = ComputeType::bf16;
+  // On a CPU without matrix tiles the fp32 kernels are faster than anything bf16.
+  const bool has_bf16 = device() != Device::cpu || cpu_has_amx_bf16();
+  if (!recording && cache.compute() != ComputeType::fp32 && has_bf16) batch->compute = ComputeType::bf16;
   batch->sample_ordinals = ordinals;
   if (carries_scores()) {
     sparse::ScoreOptions scores;
@@ -123,6 +125,7 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
     }
     scores.running_mean = config.use_running_mean;
     scores.training = recording;
+    scores.device = device();
     scores.keep_last = static_cast<bool>(options.watch);
     batch->scores.emplace(scores, batch->long_tiles, batch->global_tiles);
   }
@@ -153,7 +156,7 @@ void EtcEncoder::Impl::report(const ForwardOptions& options, std::int64_t layer,
     external.g2g = exported(scores, AttentionType::g2g, attention.global_tiles.g2g, heads);
     external.g2l = exported(scores, AttentionType::g2l, attention.global_tiles.g2l, heads);
   }
-  options.watch(layer, states.of_long.value(), states.of_global.value(), external);
+  options.watch(layer, states.of_long.value().to(Device::cpu), states.of_global.value().to(Device::cpu), external);
 }
 
 EtcEncoder::EtcEncoder(const EtcConfig& config, ParameterSet& parameters)

@@ -30,13 +30,15 @@ struct ExternalScores {
 struct ForwardOptions {
   bool training = false;   // dropout acts (needs a tape that records; without it a recording tape has no dropout)
   std::uint64_t seed = 0;  // of the run's dropout
-  // Called after the embedding stage (layer -1) and after each layer; scores only with residual attention.
+  // Called after the embedding stage (layer -1) and after each layer, with numbers the host can read; scores only with
+  // residual attention.
   // For `encode --all-layers` and tests; null costs nothing.
   std::function<void(std::int64_t layer, const Tensor& long_states, const Tensor& global_states,
                      const ExternalScores& scores)>
       watch;
 };
 
+// It computes where its parameters are (ParameterSet::to); results lie there, too.
 class EtcEncoder {
  public:
   // Adds the encoder's parameters to the set under their names of etc-core 12.2. Validates the configuration.

@@ -44,6 +44,8 @@ class EtcEmbedding {
  public:
   EtcEmbedding(const EtcConfig& config, ParameterSet& parameters);
 
+  Device device() const { return tokens_->value.device(); }  // of the whole model
+
   // Token, segment and position embeddings plus adder, layer norm, dropout, for both sides.
   States forward(Tape& tape, const EtcInput& input, const ForwardContext& context) const;
 

@@ -32,27 +32,28 @@ Dense PackedCache::packed(const Dense& dense) {
     entry = std::make_unique<Entry>();
     entry->versions = versions;
     const std::int64_t in = dense.in(), out = dense.out();
-    entry->bias = Tensor::zeros({out}, Purpose::weights);
+    const Device device = kernels[0]->value.device();
+    Tensor bias = Tensor::zeros({out}, Purpose::weights);
     std::int64_t column = 0;
     for (const Dense::Part& part : dense.parts) {
       if (part.bias == nullptr) continue;
-      std::memcpy(entry->bias.data() + column, part.bias->value.data(),
-                  static_cast<std::size_t>(part.bias->size()) * sizeof(float));
+      copy_bytes(Device::cpu, bias.data() + column, device, part.bias->value.data(),
+                 part.bias->size() * static_cast<std::int64_t>(sizeof(float)));
       column += part.bias->size();
     }
-    if (dense.parts.size() == 1) {
-      entry->weights =
-          ops::pack_weights(Device::cpu, kernels[0]->value.data(), in, out, dense.layout, Purpose::weights, compute_);
-    } else {
+    entry->bias = bias.to(device);
+    Tensor matrix = kernels[0]->value.to(Device::cpu);  // what all backends pack from
+    if (dense.parts.size() > 1) {
       const Tensor joined = Tensor::empty({in, out}, Purpose::scratch);
       column = 0;
       for (const Parameter* kernel : kernels) {
         const std::int64_t cols = kernel->shape[1];
-        copy_columns(kernel->value.data(), in, cols, joined.data() + column, out);
+        copy_columns(kernel->value.to(Device::cpu).data(), in, cols, joined.data() + column, out);
         column += cols;
       }
-      entry->weights = ops::pack_weights(Device::cpu, joined.data(), in, out, dense.layout, Purpose::weights, compute_);
+      matrix = joined;
     }
+    entry->weights = ops::pack_weights(device, matrix.data(), in, out, dense.layout, Purpose::weights, compute_);
   }
   Dense result = dense;
   result.packed = &entry->weights;

@@ -110,6 +110,15 @@ void ParameterSet::drop_gradients() {
   for (const auto& parameter : parameters_) parameter->grad = Tensor();
 }
 
+void ParameterSet::to(Device device) {
+  for (const auto& parameter : parameters_) {
+    if (!parameter->value || parameter->value.device() == device) continue;
+    parameter->value = parameter->value.to(device);
+    parameter->grad = Tensor();
+    ++parameter->version;
+  }
+}
+
 void initialize_parameter(Parameter& parameter, std::uint64_t seed) {
   using Kind = Initializer::Kind;
   const Initializer initializer = parameter.initializer;

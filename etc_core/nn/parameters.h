@@ -29,6 +29,9 @@ class ParameterSet {
   void initialize(std::uint64_t seed);
   void drop_gradients();
 
+  // Moves every value to the device, where the model then computes; gradients are dropped.
+  void to(Device device);
+
  private:
   std::vector<std::unique_ptr<Parameter>> parameters_;  // addresses stay valid
   std::map<std::string, Parameter*, std::less<>> by_name_;

@@ -30,7 +30,7 @@ struct PackedWeights {
   Bytes bytes;
 };
 
-// Packs weight ([in, out] or [out, in]) for products in `compute`. O(in*out).
+// Packs weight ([in, out] or [out, in], in the memory of the host) for products in `compute` on a device. O(in*out).
 //   bf16: weights and, tile by tile, rows of x are rounded to nearest even
 //   int8: w_ij ≈ scale_j·q_ij, scale_j = max_i |w_ij| / 127; rows of x likewise, with a scale of their own per call
 // Throws Error when the processor has no instructions for that type (cpu_offers in base/cpu_features.h).

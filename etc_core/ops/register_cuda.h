@@ -3,12 +3,9 @@
 
 namespace etc::ops {
 
-// Fills the cuda entry of the slots of activation, cross_entropy, dropout_add, elementwise and layer_norm. Arrays of
-// numbers are device memory; what describes the batch (offsets, sample ordinals, counted, target_index) lies on the
-// host and travels with the call.
+// Fills the cuda entry of every slot of this folder, and registers the device's memory. Arrays of numbers are device
+// memory; what describes the batch (offsets, sample ordinals, ids, counted, target_index) lies on the host and travels
+// with the call.
 void register_cuda_ops();
-
-// The same for embedding and its backward, apart because it needs Thrust; ids lie on the host.
-void register_cuda_embedding();
 
 }  // namespace etc::ops

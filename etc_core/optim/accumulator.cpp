@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/parallel.h"
-#include "etc_core/optim/blocks.h"
+#include "etc_core/ops/elementwise.h"
 
 namespace etc {
 
@@ -15,7 +14,6 @@ GradientSet sum(GradientSet left, GradientSet right) {
   if (left.size() != right.size()) {
     fail("gradients", "expected the gradients of {} parameters, got {}", left.size(), right.size());
   }
-  std::vector<std::int64_t> sizes(left.size(), 0);
   for (std::size_t i = 0; i < left.size(); ++i) {
     if (!right[i]) continue;
     if (!left[i]) {
@@ -25,15 +23,8 @@ GradientSet sum(GradientSet left, GradientSet right) {
     if (left[i].size() != right[i].size()) {
       fail("gradients", "parameter {} must keep its size: {}, then {}", i, left[i].shape_text(), right[i].shape_text());
     }
-    sizes[i] = left[i].size();
+    ops::add(left[i].device(), left[i].data(), right[i].data(), left[i].data(), left[i].size());
   }
-  const std::vector<Block> blocks = blocks_of(sizes);
-  parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t number) {
-    const Block& block = blocks[static_cast<std::size_t>(number)];
-    float* __restrict to = left[block.array].data() + block.first;
-    const float* __restrict from = right[block.array].data() + block.first;
-    for (std::int64_t i = 0; i < block.count; ++i) to[i] += from[i];
-  });
   return left;
 }
 

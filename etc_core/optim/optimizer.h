@@ -3,8 +3,8 @@
 // Both differ from the textbook: no bias correction, ε outside the root, decay multiplied by the learning rate, and
 // exclusion from decay by substrings of the parameter's name. One step of the training loop is
 //   norm = global_norm(params); optimizer.step(params, learning_rate(schedule, step), clip_scale(norm, 1.0))
-// Everything is computed in fixed blocks without fused multiply-adds, so the new weights have the same bits for any
-// thread count and on any x86-64 machine.
+// Everything is computed in fixed blocks without fused multiply-adds (update.h), so the new weights have the same bits
+// for any thread count and on any x86-64 machine.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@ struct ParamRef {
   std::int64_t size = 0;
   std::vector<std::int64_t> shape;
   std::uint64_t* version = nullptr;  // raised when w changes; null: nobody compares
+  Device device = Device::cpu;       // of w and g, the same for all parameters of a step
 };
 
 // The parameters of a model with the gradients they have now.
@@ -64,10 +65,10 @@ class Optimizer {
   // One update of every parameter with a gradient, g being its gradient times gradient_scale:
   //   m = β₁m + (1-β₁)g      v = β₂v + (1-β₂)g²      u = m/(sqrt(v)+ε) + λw (λ only where it decays)
   //   w = w - ρ·lr·u         ρ = ‖w‖/‖u‖ where LAMB adapts and both are > 0, else 1; not clamped
-  // m and v begin as zeros when a parameter has its first gradient. Returns ρ for every parameter in order (1 for
-  // AdamW and for those left untouched).
-  // Rules: throws Error when a name is given twice or a parameter's size is not that of its moments.
-  // Cost: reads and writes w, m, v once and reads g once (28 bytes a number); LAMB reads w, m, v once more.
+  // m and v begin as zeros, beside w, when a parameter has its first gradient. Returns ρ for every parameter in order
+  // (1 for AdamW and for those left untouched). Rules: throws Error when a name is given twice or a parameter's size is
+  // not that of its moments. Cost: reads and writes w, m, v once and reads g once (28 bytes a number); LAMB reads w, m,
+  // v once more.
   std::vector<double> step(std::span<const ParamRef> parameters, double learning_rate, double gradient_scale = 1);
 
   // Moments under "<name>/adam_m" and "<name>/adam_v", for saving: handles, not copies. Parameters that never had a
@@ -82,6 +83,7 @@ class Optimizer {
   struct Moments {
     Tensor m, v;  // of the parameter's shape
   };
+  const Moments& moments_of(const ParamRef& parameter);
 
   OptimizerOptions options_;
   std::map<std::string, Moments, std::less<>> moments_;

@@ -1,7 +1,5 @@
 #include "etc_core/tensor/tensor.h"
 
-#include <cstring>
-
 #include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
@@ -19,16 +17,19 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
+std::int64_t bytes_of(std::int64_t elements) {
+  return elements * static_cast<std::int64_t>(sizeof(float));
+}
+
 }  // namespace
 
 Tensor Tensor::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) {
-  if (device != Device::cpu) fail("tensor", "no {} memory in this build", device_name(device));
   Tensor result;
   result.size_ = element_count(shape);
   result.shape_ = std::move(shape);
   result.device_ = device;
   result.purpose_ = purpose;
-  result.storage_ = std::make_shared<Buffer<float>>(result.size_, purpose);
+  result.storage_ = std::make_shared<Buffer<float>>(result.size_, purpose, device);
   return result;
 }
 
@@ -38,12 +39,12 @@ Tensor Tensor::zeros(std::vector<std::int64_t> shape, Purpose purpose, Device de
   return result;
 }
 
-Tensor Tensor::from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose) {
-  Tensor result = empty(std::move(shape), purpose);
+Tensor Tensor::from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose, Device device) {
+  Tensor result = empty(std::move(shape), purpose, device);
   if (static_cast<std::int64_t>(values.size()) != result.size()) {
     fail("tensor", "expected {} values for shape {}, got {}", result.size(), result.shape_text(), values.size());
   }
-  if (!values.empty()) std::memcpy(result.data(), values.data(), values.size() * sizeof(float));
+  copy_bytes(device, result.data(), Device::cpu, values.data(), bytes_of(result.size()));
   return result;
 }
 
@@ -60,7 +61,14 @@ void Tensor::zero() const {
 Tensor Tensor::clone(Purpose purpose) const {
   if (storage_ == nullptr) return {};
   Tensor copy = empty(shape_, purpose, device_);
-  if (size_ > 0) std::memcpy(copy.data(), data(), static_cast<std::size_t>(size_) * sizeof(float));
+  copy_bytes(device_, copy.data(), device_, data(), bytes_of(size_));
+  return copy;
+}
+
+Tensor Tensor::to(Device device) const {
+  if (storage_ == nullptr || device == device_) return *this;
+  Tensor copy = empty(shape_, purpose_, device);
+  copy_bytes(device, copy.data(), device_, data(), bytes_of(size_));
   return copy;
 }
 

@@ -24,7 +24,8 @@ class Tensor {
   static Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu);
   static Tensor zeros(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu);
   // A copy of `values`, which must be as many as the shape says.
-  static Tensor from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose);
+  static Tensor from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose,
+                     Device device = Device::cpu);
 
   explicit operator bool() const { return storage_ != nullptr; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
@@ -37,12 +38,14 @@ class Tensor {
   Device device() const { return device_; }
   Purpose purpose() const { return purpose_; }
 
+  // For the host to read and write only when device() is cpu.
   float* data() const { return storage_ ? storage_->data() : nullptr; }
   float* columns(std::int64_t first) const { return data() + first; }
 
   void zero() const;
   Tensor clone() const { return clone(purpose_); }  // own memory, equal numbers
   Tensor clone(Purpose purpose) const;
+  Tensor to(Device device) const;  // this handle when the numbers are there already, else a copy there
   // The same memory under another shape of equal size, such as [T, N*D] as [T, N, D].
   Tensor reshaped(std::vector<std::int64_t> shape) const;
   bool is_only_handle() const { return storage_.use_count() == 1; }  // no other handle on this memory

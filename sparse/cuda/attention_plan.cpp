@@ -212,7 +212,7 @@ std::shared_ptr<const DevicePlan> plan_of(const TypeTiles& first, const TypeTile
   auto plan = std::make_shared<DevicePlan>();
   simt::Carver counter(nullptr);
   lay_out(host, types, counter, *plan);
-  plan->memory = simt::DeviceBlock(counter.used(), Purpose::labels);
+  plan->memory = simt::device_bytes(counter.used(), Purpose::labels);
   simt::Carver carver(plan->memory.data());
   lay_out(host, types, carver, *plan);
   plan->query_slots = host.query_slots;

@@ -38,7 +38,7 @@ struct DevicePlan {
   simt::Span<const std::int64_t> group_rows;
   simt::Span<const std::int32_t> group_sizes;
   std::int64_t query_slots = 0, key_slots = 0;
-  simt::DeviceBlock memory;
+  Bytes memory;
 };
 
 // The plan of these tiles; made when first asked for, kept until a few other batches have come by.

@@ -1,4 +1,5 @@
 // Launches of the backward kernels.
+#include "sparse/cuda/choose_products.h"
 #include "sparse/cuda/key_gradients.h"
 #include "sparse/cuda/launch.h"
 #include "sparse/cuda/query_gradients.h"
@@ -8,16 +9,19 @@ namespace etc::sparse::cuda {
 
 namespace {
 
-// KeyProducts, QueryProducts: how the kernels of keys and of queries multiply.
-template <typename KeyProducts, typename QueryProducts = KeyProducts>
-void launch_with(BackwardParams<typename KeyProducts::Element> params, void* stream) {
-  // The keys' kernel first: it reads C and dC as the layer above left them.
-  std::int64_t shared = fit_shared<KeyGradientTiles<KeyProducts>, KeyProducts>(params.sizes);
-  simt::launch<KeyGradientKernel<KeyProducts>>({params.work.key_items.size, params.sizes.heads, 1, shared}, params,
-                                               stream);
-  shared = fit_shared<QueryGradientTiles<QueryProducts>, QueryProducts>(params.sizes);
-  simt::launch<QueryGradientKernel<QueryProducts>>({params.work.items.size, params.sizes.heads, 1, shared}, params,
-                                                   stream);
+template <typename Element>
+void launch_any(BackwardParams<Element> params, void* stream) {
+  choose_products<Element>(params.sizes.head_size, [&](auto chosen) {
+    using Products = typename decltype(chosen)::Type;
+    // The keys' kernel first: it reads C and dC as the layer above left them.
+    std::int64_t shared = fit_shared<KeyGradientTiles<Products>, Products>(params.sizes);
+    simt::launch<KeyGradientKernel<Products>>({params.work.key_items.size, params.sizes.heads, 1, shared}, params,
+                                              stream);
+    using QueryProducts = typename decltype(chosen)::QueryGradients;
+    shared = fit_shared<QueryGradientTiles<QueryProducts>, QueryProducts>(params.sizes);
+    simt::launch<QueryGradientKernel<QueryProducts>>({params.work.items.size, params.sizes.heads, 1, shared}, params,
+                                                     stream);
+  });
 }
 
 }  // namespace
@@ -27,24 +31,11 @@ void launch_delta(const DeltaParams& params, void* stream) {
 }
 
 void launch_backward(const BackwardParams<float>& params, void* stream) {
-  if (params.sizes.head_size <= 64) {
-    launch_with<Fp32Products<8>>(params, stream);
-  } else {
-    launch_with<Fp32Products<16>>(params, stream);
-  }
+  launch_any(params, stream);
 }
 
 void launch_backward(const BackwardParams<std::uint32_t>& params, void* stream) {
-  switch (bf16_width(params.sizes.head_size)) {
-    case 16:
-      return launch_with<Bf16Products<1>>(params, stream);
-    case 32:
-      return launch_with<Bf16Products<2>>(params, stream);
-    case 64:
-      return launch_with<Bf16Products<4>>(params, stream);
-    default:
-      return launch_with<Bf16Products<8>, StagedBf16Products<8>>(params, stream);
-  }
+  launch_any(params, stream);
 }
 
 void launch_sum_queries(const SumQueriesParams& params, void* stream) {

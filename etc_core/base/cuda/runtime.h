@@ -22,6 +22,10 @@ void release(void* memory);
 void copy_to_device(void* to, const void* from, std::int64_t bytes);
 // Waits for everything on the stream before it.
 void copy_to_host(void* to, const void* from, std::int64_t bytes);
+void copy_within(void* to, const void* from, std::int64_t bytes);
 void fill_zero(void* memory, std::int64_t bytes);
+
+// Registers the above as the memory of Device::cuda (base/device_memory.h).
+void provide_memory();
 
 }  // namespace etc::simt

@@ -87,6 +87,12 @@ void copy_to_host(void* to, const void* from, std::int64_t bytes) {
   check_cuda("waiting for the device", cudaStreamSynchronize(opened()));
 }
 
+void copy_within(void* to, const void* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  check_cuda("copy on the device",
+             cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, opened()));
+}
+
 void fill_zero(void* memory, std::int64_t bytes) {
   if (bytes == 0) return;
   check_cuda("fill", cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), opened()));

@@ -21,6 +21,9 @@ void register_cpu_ops() {
   sum_segments_kernel.fill(Device::cpu, cpu::sum_segments);
   spread_segments_kernel.fill(Device::cpu, cpu::spread_segments);
   sum_of_squares_kernel.fill(Device::cpu, cpu::sum_of_squares);
+  gradient_squares_kernel.fill(Device::cpu, cpu::gradient_squares);
+  update_moments_kernel.fill(Device::cpu, cpu::update_moments);
+  update_weights_kernel.fill(Device::cpu, cpu::update_weights);
 }
 
 }  // namespace etc::ops

@@ -4,8 +4,8 @@
 #include "etc_core/base/cuda/device_array.h"
 #include "etc_core/ops/cuda/host_array.h"
 #include "etc_core/ops/cuda/id_runs.h"
+#include "etc_core/ops/cuda/kernels.h"
 #include "etc_core/ops/cuda/launch.h"
-#include "etc_core/ops/register_cuda.h"
 
 namespace etc::ops::cuda {
 
@@ -34,7 +34,7 @@ void embedding(const EmbeddingForward& args) {
 
 void embedding_backward(const EmbeddingBackward& args) {
   const std::int64_t bytes = args.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
-  const simt::DeviceBlock memory(3 * bytes + static_cast<std::int64_t>(sizeof(std::int32_t)), Purpose::scratch);
+  Bytes memory = simt::device_bytes(3 * bytes + static_cast<std::int64_t>(sizeof(std::int32_t)), Purpose::scratch);
   auto* const place = static_cast<std::int32_t*>(memory.data());
   const Span<std::int32_t> ids{place, args.rows}, tokens{place + args.rows, args.rows};
   const Span<std::int32_t> first{place + 2 * args.rows, args.rows + 1};
@@ -51,13 +51,10 @@ void embedding_backward(const EmbeddingBackward& args) {
 }
 
 }  // namespace
-}  // namespace etc::ops::cuda
 
-namespace etc::ops {
-
-void register_cuda_embedding() {
-  embedding_kernel.fill(Device::cuda, cuda::embedding);
-  embedding_backward_kernel.fill(Device::cuda, cuda::embedding_backward);
+void register_embedding() {
+  embedding_kernel.fill(Device::cuda, embedding);
+  embedding_backward_kernel.fill(Device::cuda, embedding_backward);
 }
 
-}  // namespace etc::ops
+}  // namespace etc::ops::cuda

@@ -21,7 +21,7 @@ class OnDevice {
   Span<const T> span() const { return {static_cast<const T*>(block_.data()), count_}; }
 
  private:
-  simt::DeviceBlock block_;
+  Bytes block_;
   std::int64_t count_;
 };
 

@@ -1,4 +1,4 @@
-// The launches of the point-wise kernels: host code (C++20) calls them, device code (C++17) defines them.
+// The launches of the kernels: host code (C++20) calls them, device code (C++17) defines them.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@ namespace etc::ops::cuda {
 
 void launch(const ElementwiseParams& params, void* stream);
 void launch(const ActivationParams& params, void* stream);
+void launch(const FinishRowsParams& params, void* stream);
+void launch(const RoundRowsParams& params, void* stream);
+void launch(const ColumnSumParams& params, void* stream);
 void launch(const SumOfSquaresParams& params, void* stream);
 void launch(const DropoutAddParams& params, void* stream);
 void launch(const LayerNormParams& params, void* stream);
@@ -17,8 +20,10 @@ void launch(const LayerNormTablesParams& params, void* stream);
 void launch(const CrossEntropyParams& params, void* stream);
 void launch(const EmbeddingParams& params, void* stream);
 void launch(const EmbeddingBackwardParams& params, void* stream);
+void launch(const UpdateParams& params, void* stream);
 
-std::int64_t sum_blocks(std::int64_t size);   // of launch(SumOfSquaresParams)
-std::int64_t norm_blocks(std::int64_t rows);  // partial sums of launch(LayerNormTablesParams)
+std::int64_t sum_blocks(std::int64_t size);     // of launch(SumOfSquaresParams)
+std::int64_t column_blocks(std::int64_t rows);  // partial sums of launch(ColumnSumParams)
+std::int64_t norm_blocks(std::int64_t rows);    // partial sums of launch(LayerNormTablesParams)
 
 }  // namespace etc::ops::cuda

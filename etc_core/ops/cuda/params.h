@@ -1,4 +1,4 @@
-// What the point-wise kernels are given. Contracts are with the operators (etc_core/ops/*.h).
+// What the kernels are given. Contracts are with the operators (etc_core/ops/*.h).
 //
 // C++17: host and device read this header.
 #pragma once
@@ -7,6 +7,7 @@
 
 #include "etc_core/base/cuda/span.h"
 #include "etc_core/ops/activation_kind.h"
+#include "etc_core/ops/update_block.h"
 
 namespace etc::ops::cuda {
 
@@ -33,6 +34,28 @@ struct ActivationParams {
   Activation activation = Activation::linear;
   Span<const float> x, dy;  // dy empty: forward
   Span<float> out;
+};
+
+// y = act(y + bias) on rows `stride` apart; z = y + bias, without gaps.
+struct FinishRowsParams {
+  std::int64_t rows = 0, cols = 0, stride = 0;
+  Activation activation = Activation::linear;
+  Span<const float> bias;  // may be empty
+  Span<float> y, z;        // z may be empty
+};
+
+// [rows, cols], rows `stride` apart, as bf16 [rows, width].
+struct RoundRowsParams {
+  std::int64_t rows = 0, cols = 0, stride = 0, width = 0;
+  Span<const float> from;
+  Span<std::uint32_t> to;
+};
+
+struct ColumnSumParams {
+  std::int64_t rows = 0, cols = 0, stride = 0;
+  Span<const float> x;
+  Span<float> partial;  // [blocks, cols]
+  Span<float> sums;     // [cols] +=
 };
 
 struct SumOfSquaresParams {
@@ -80,6 +103,16 @@ struct CrossEntropyParams {
   double label_smoothing = 0, scale = 1;
   Span<double> losses;
   Span<float> dlogits;  // may be empty
+};
+
+// squares: the blocks' sums of g²; moments and weights: as update.h says.
+enum class UpdatePass : int { squares, moments, weights };
+
+struct UpdateParams {
+  UpdatePass pass = UpdatePass::squares;
+  UpdateConstants constants;
+  Span<const UpdateBlock> blocks;
+  Span<double> sums;  // [blocks, 2]: g² | w² and u² of adapted blocks; may be empty
 };
 
 struct EmbeddingTable {

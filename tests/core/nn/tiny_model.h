@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/autograd/functions.h"
 #include "etc_core/base/random.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "sparse/labels/builders.h"
@@ -85,13 +86,13 @@ struct TinyModel {
     return encoder.forward(tape, input, {});
   }
 
-  // Gradients of the weighted sum of both states (or one of them); adds to what the parameters have.
+  // Gradients (on the host) of the weighted sum of both states (or one of them); adds to what the parameters have.
   void backward(const EtcInput& input, const ForwardOptions& options = {}, bool of_long = true, bool of_global = true) {
     Tape tape(true);
     {
       const EtcOutput output = encoder.forward(tape, input, options);
-      seed(output.long_states, input.long_offsets, input.sample_ordinals, of_long, 100);
-      seed(output.global_states, input.global_offsets, input.sample_ordinals, of_global, 200);
+      seed(on_device(tape, output.long_states, Device::cpu), input.long_offsets, input.sample_ordinals, of_long, 100);
+      seed(on_device(tape, output.global_states, Device::cpu), input.global_offsets, input.sample_ordinals, of_global, 200);
     }
     tape.backward();
   }
@@ -99,7 +100,7 @@ struct TinyModel {
   Gradients gradients() const {
     Gradients result;
     for (const auto& parameter : parameters.all()) {
-      if (parameter->grad) result[parameter->name] = parameter->grad.clone();
+      if (parameter->grad) result[parameter->name] = parameter->grad.clone().to(Device::cpu);
     }
     return result;
   }

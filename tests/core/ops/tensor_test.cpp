@@ -43,5 +43,6 @@ TEST_CASE("impossible tensors are errors", "[core][tensor]") {
   REQUIRE_THROWS_WITH(Tensor::from({1, 2}, {3}, Purpose::weights), "tensor: expected 3 values for shape [3], got 2");
   REQUIRE_THROWS_WITH(Tensor::zeros({2, 3}, Purpose::weights).reshaped({4}),
                       "tensor: reshape: expected a shape of 6 elements for [2, 3], got [4]");
-  REQUIRE_THROWS_WITH(Tensor::empty({1}, Purpose::weights, Device::cuda), "tensor: no cuda memory in this build");
+  REQUIRE_THROWS_WITH(Tensor::empty({1}, Purpose::weights, Device::cuda),
+                      Catch::Matchers::Contains("memory: no cuda memory in this build"));
 }

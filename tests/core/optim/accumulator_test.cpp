@@ -6,11 +6,14 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/ops/register.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
 
 namespace {
+
+[[maybe_unused]] const bool kRegistered = (ops::register_cpu_ops(), true);
 
 Tensor filled(std::int64_t n, float value) {
   return Tensor::from(std::vector<float>(static_cast<std::size_t>(n), value), {n}, Purpose::gradients);

@@ -6,7 +6,8 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
-#include "etc_core/optim/blocks.h"
+#include "etc_core/base/sums.h"
+#include "etc_core/ops/register.h"
 #include "etc_core/optim/schedule.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -17,6 +18,8 @@ using etc::test::GoldenFile;
 using Floats = std::vector<float>;
 
 namespace {
+
+[[maybe_unused]] const bool kRegistered = (ops::register_cpu_ops(), true);
 
 // A named parameter with its own memory.
 struct Owned {

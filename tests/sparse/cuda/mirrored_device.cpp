@@ -20,7 +20,7 @@ class Mirror {
     if (host == nullptr || count <= 0) return host;
     const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
     copies_.push_back(
-        {const_cast<std::remove_const_t<T>*>(host), bytes, simt::DeviceBlock(bytes, Purpose::activations)});
+        {const_cast<std::remove_const_t<T>*>(host), bytes, simt::device_bytes(bytes, Purpose::activations)});
     simt::copy_to_device(copies_.back().device.data(), host, bytes);
     return static_cast<T*>(copies_.back().device.data());
   }
@@ -41,7 +41,7 @@ class Mirror {
     return in;
   }
   void* scratch(std::int64_t bytes) {
-    scratch_ = simt::DeviceBlock(bytes, Purpose::scratch);
+    scratch_ = simt::device_bytes(bytes, Purpose::scratch);
     return scratch_.data();
   }
   // Everything back, inputs included: a kernel that writes to one would be seen.
@@ -53,10 +53,10 @@ class Mirror {
   struct Copy {
     void* host;
     std::int64_t bytes;
-    simt::DeviceBlock device;
+    Bytes device;
   };
   std::vector<Copy> copies_;
-  simt::DeviceBlock scratch_;
+  Bytes scratch_;
 };
 
 void forward(sparse::cuda::Forward call) {

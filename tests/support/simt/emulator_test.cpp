@@ -265,16 +265,17 @@ TEST_CASE("launches beyond a device's limits are refused", "[simt]") {
 
 TEST_CASE("device memory is charged to the ledger while it lives", "[simt]") {
   const auto held = [] { return memory_ledger::report().current[static_cast<std::size_t>(Purpose::labels)]; };
+  simt::provide_memory();
   const std::int64_t before = held();
   {
-    simt::DeviceBlock first(1000, Purpose::labels);
-    CHECK(held() == before + 1000);
-    simt::DeviceBlock second(std::move(first));
-    CHECK(held() == before + 1000);
+    Bytes first = simt::device_bytes(1000, Purpose::labels);
+    CHECK(held() == before + 1024);
+    Bytes second(std::move(first));
+    CHECK(held() == before + 1024);
     CHECK(reinterpret_cast<std::uintptr_t>(second.data()) % 256 == 0);
-    first = simt::DeviceBlock(500, Purpose::labels);
-    CHECK(held() == before + 1500);
-    CHECK(simt::DeviceBlock(0, Purpose::labels).data() == nullptr);
+    first = simt::device_bytes(500, Purpose::labels);
+    CHECK(held() == before + 1536);
+    CHECK(simt::device_bytes(0, Purpose::labels).data() == nullptr);
   }
   CHECK(held() == before);
 }

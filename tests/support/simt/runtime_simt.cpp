@@ -36,6 +36,10 @@ void copy_to_host(void* to, const void* from, std::int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
+void copy_within(void* to, const void* from, std::int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
 void fill_zero(void* memory, std::int64_t bytes) {
   if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
 }

@@ -1,9 +1,6 @@
-// Embeddings: Thrust's sort on its OpenMP system, the kernels on the emulator, against the CPU's.
+// Embeddings on the emulator against the CPU's.
 #include "etc_core/ops/embedding.h"
 
-#include <algorithm>
-
-#include "etc_core/ops/cuda/id_runs.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/ops/register_cuda.h"
 #include "tests/support/catch.h"
@@ -24,41 +21,9 @@ std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std
 
 }  // namespace
 
-TEST_CASE("Thrust sorts tokens by id, in token order within an id", "[ops][thrust]") {
-  for (const std::int64_t count : {1, 2, 70, 5000}) {
-    auto ids = random_ids(count, 40, 3);
-    if (count > 2) {
-      ids[1] = -5;
-      ids[2] = 40;
-    }
-    const auto before = ids;
-    std::vector<std::int32_t> tokens(ids.size()), first(ids.size() + 1, -1);
-    const std::int64_t distinct =
-        ops::cuda::sort_ids({ids.data(), count}, 40, {tokens.data(), count}, {first.data(), count + 1}, nullptr);
-    std::vector<std::pair<std::int32_t, std::int32_t>> expected;  // id, token
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      const bool inside = before[i] >= 0 && before[i] < 40;
-      expected.emplace_back(inside ? before[i] : 40, static_cast<std::int32_t>(i));
-    }
-    std::sort(expected.begin(), expected.end());
-    std::vector<std::int32_t> starts;
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      CHECK(ids[i] == expected[i].first);
-      CHECK(tokens[i] == expected[i].second);
-      if (expected[i].first < 40 && (i == 0 || expected[i].first != expected[i - 1].first)) {
-        starts.push_back(static_cast<std::int32_t>(i));
-      }
-    }
-    REQUIRE(distinct == static_cast<std::int64_t>(starts.size()));
-    starts.push_back(static_cast<std::int32_t>(
-        std::count_if(expected.begin(), expected.end(), [](const auto& pair) { return pair.first < 40; })));
-    CHECK(std::vector<std::int32_t>(first.begin(), first.begin() + distinct + 1) == starts);
-  }
-}
-
-TEST_CASE("emulated embeddings have the CPU's bits, forward and backward", "[ops][cuda][thrust]") {
+TEST_CASE("emulated embeddings have the CPU's bits, forward and backward", "[ops][cuda]") {
   ops::register_cpu_ops();
-  ops::register_cuda_embedding();
+  ops::register_cuda_ops();
   const std::int64_t rows = 300;
   for (const std::int64_t cols : {1, 24, 200}) {
     const auto tokens = random_floats(50 * cols, 1), segments = random_floats(4 * cols, 2);

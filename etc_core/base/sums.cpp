@@ -1,18 +1,6 @@
-#include "etc_core/optim/blocks.h"
-
-#include <algorithm>
+#include "etc_core/base/sums.h"
 
 namespace etc {
-
-std::vector<Block> blocks_of(std::span<const std::int64_t> sizes) {
-  std::vector<Block> blocks;
-  for (std::size_t array = 0; array < sizes.size(); ++array) {
-    for (std::int64_t first = 0; first < sizes[array]; first += kBlockSize) {
-      blocks.push_back({array, first, std::min(kBlockSize, sizes[array] - first)});
-    }
-  }
-  return blocks;
-}
 
 double sum_of_squares(const float* values, std::int64_t n) {
   constexpr std::int64_t kLanes = 8;  // running sums side by side: what lets the compiler use vectors

@@ -1,0 +1,84 @@
+// Updates on the CPU. Bound by memory, not arithmetic: plain loops that any x86-64 vectorises (see ops/CMakeLists.txt)
+// reach the bandwidth, and give the same bits on all of them.
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/sums.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/update.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+// Calls body(block, its number) for every block, in parallel.
+template <typename Body>
+void for_each_block(UpdateBlocks blocks, const Body& body) {
+  parallel_for(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t number) {
+    const auto at = static_cast<std::size_t>(number);
+    body(blocks[at], at);
+  });
+}
+
+void block_moments(const UpdateConstants& c, const float* __restrict g, std::int64_t n, float* __restrict m,
+                   float* __restrict v) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float gradient = g[i] * c.gradient_scale;
+    m[i] = c.beta_1 * m[i] + c.one_minus_beta_1 * gradient;
+    v[i] = c.beta_2 * v[i] + c.one_minus_beta_2 * (gradient * gradient);
+  }
+}
+
+// The update before the learning rate. LAMB computes it twice, for ‖u‖ and for w, rather than keeping a copy of it.
+inline float update_of(float m, float v, float w, float epsilon, float decay) {
+  return m / (std::sqrt(v) + epsilon) + decay * w;
+}
+
+void block_weights(const float* __restrict m, const float* __restrict v, std::int64_t n, float epsilon, float decay,
+                   float rate, float* __restrict w) {
+  for (std::int64_t i = 0; i < n; ++i) w[i] -= rate * update_of(m[i], v[i], w[i], epsilon, decay);
+}
+
+UpdateNorms block_norms(const UpdateBlock& block, float epsilon) {
+  constexpr std::int64_t kPart = 512;  // updates wait in the first-level cache to be summed
+  float update[kPart];
+  UpdateNorms sums;
+  for (std::int64_t first = 0; first < block.count; first += kPart) {
+    const std::int64_t count = std::min(kPart, block.count - first);
+    const float *m = block.m + first, *v = block.v + first, *w = block.w + first;
+    for (std::int64_t i = 0; i < count; ++i) update[i] = update_of(m[i], v[i], w[i], epsilon, block.decay);
+    sums.weights += etc::sum_of_squares(w, count);
+    sums.update += etc::sum_of_squares(update, count);
+  }
+  return sums;
+}
+
+void weights_of(const UpdateConstants& constants, const UpdateBlock& block) {
+  block_weights(block.m, block.v, block.count, constants.epsilon, block.decay, block.rate, block.w);
+}
+
+}  // namespace
+
+void gradient_squares(UpdateBlocks blocks, double* sums) {
+  for_each_block(
+      blocks, [&](const UpdateBlock& block, std::size_t at) { sums[at] = etc::sum_of_squares(block.g, block.count); });
+}
+
+void update_moments(const UpdateConstants& constants, UpdateBlocks blocks, UpdateNorms* norms) {
+  // Where no norm is waited for, the weights follow while the block is in the cache.
+  for_each_block(blocks, [&](const UpdateBlock& block, std::size_t at) {
+    block_moments(constants, block.g, block.count, block.m, block.v);
+    if (block.adapted) {
+      norms[at] = block_norms(block, constants.epsilon);
+    } else {
+      weights_of(constants, block);
+    }
+  });
+}
+
+void update_weights(const UpdateConstants& constants, UpdateBlocks blocks) {
+  for_each_block(blocks, [&](const UpdateBlock& block, std::size_t) { weights_of(constants, block); });
+}
+
+}  // namespace etc::ops::cpu

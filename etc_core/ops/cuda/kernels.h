@@ -1,0 +1,11 @@
+// What register_cuda.cpp calls: each file of operators fills its own slots.
+#pragma once
+
+namespace etc::ops::cuda {
+
+void register_embedding();
+void register_linear();
+void register_pointwise();
+void register_update();
+
+}  // namespace etc::ops::cuda

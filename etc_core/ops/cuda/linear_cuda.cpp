@@ -1,0 +1,153 @@
+// Dense layers on CUDA: which product computes what, and what is done around it.
+#include <vector>
+
+#include "etc_core/base/cuda/device_array.h"
+#include "etc_core/base/error.h"
+#include "etc_core/ops/cuda/host_array.h"
+#include "etc_core/ops/cuda/kernels.h"
+#include "etc_core/ops/cuda/launch.h"
+#include "etc_core/ops/cuda/product.h"
+#include "etc_core/ops/linear.h"
+
+namespace etc::ops::cuda {
+
+namespace {
+
+// Rows of bf16 begin at multiples of 16 bytes: what the library's fastest kernels ask for.
+std::int64_t bf16_stride(std::int64_t cols) {
+  return (cols + 7) / 8 * 8;
+}
+
+// [rows, cols] as bf16, rows bf16_stride(cols) apart.
+Bytes rounded(const float* from, std::int64_t rows, std::int64_t cols, std::int64_t stride, Purpose purpose) {
+  const std::int64_t width = bf16_stride(cols), words = rows * width / 2;
+  Bytes bytes = simt::device_bytes(words * static_cast<std::int64_t>(sizeof(std::uint32_t)), purpose);
+  RoundRowsParams params;
+  params.rows = rows;
+  params.cols = cols;
+  params.stride = stride;
+  params.width = width;
+  params.from = span(from, rows == 0 ? 0 : (rows - 1) * stride + cols);
+  params.to = {static_cast<std::uint32_t*>(bytes.data()), words};
+  launch(params, simt::stream());
+  return bytes;
+}
+
+// The packed form is [in, out] whatever the layout was; in bf16 with the rows of rounded().
+void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
+  if (packed.compute == ComputeType::int8) {
+    fail("pack_weights", "cuda: expected fp32 or bf16, got int8 (--device cpu offers it)");
+  }
+  const std::int64_t in = packed.in, out = packed.out, bytes = in * out * static_cast<std::int64_t>(sizeof(float));
+  std::vector<float> turned;
+  if (layout == WeightLayout::out_in) {
+    turned.resize(static_cast<std::size_t>(in * out));
+    for (std::int64_t i = 0; i < in; ++i) {
+      for (std::int64_t j = 0; j < out; ++j) turned[static_cast<std::size_t>(i * out + j)] = weight[j * in + i];
+    }
+    weight = turned.data();
+  }
+  Bytes matrix = simt::device_bytes(bytes, purpose);
+  simt::copy_to_device(matrix.data(), weight, bytes);
+  packed.bytes = packed.compute == ComputeType::fp32
+                     ? std::move(matrix)
+                     : rounded(static_cast<const float*>(matrix.data()), in, out, out, purpose);
+}
+
+void finish_rows(const LinearForward& a) {
+  FinishRowsParams params;
+  params.rows = a.rows;
+  params.cols = a.out;
+  params.stride = a.y_stride;
+  params.activation = a.activation;
+  params.bias = span(a.bias, a.out);
+  params.y = span(a.y, (a.rows - 1) * a.y_stride + a.out);
+  params.z = span(a.pre_activation, a.rows * a.out);
+  launch(params, simt::stream());
+}
+
+void linear(const LinearForward& a) {
+  Product product;
+  product.rows = a.rows;
+  product.cols = a.out;
+  product.inner = a.in;
+  product.a = {a.x, a.x_stride, false};
+  product.c = a.y;
+  product.c_stride = a.y_stride;
+  Bytes x;
+  if (a.packed == nullptr) {
+    const bool turned = a.layout == WeightLayout::out_in;
+    product.b = {a.weight, turned ? a.in : a.out, turned};
+  } else if (a.packed->compute == ComputeType::bf16) {
+    x = rounded(a.x, a.rows, a.in, a.x_stride, Purpose::scratch);
+    product.compute = ComputeType::bf16;
+    product.a = {x.data(), bf16_stride(a.in), false};
+    product.b = {a.packed->bytes.data(), bf16_stride(a.out), false};
+  } else {
+    product.b = {a.packed->bytes.data(), a.out, false};
+  }
+  // The library finishes linear and gelu layers itself; where its rules do not fit, a kernel of ours does.
+  const bool fused_gelu = a.activation == Activation::gelu && (a.pre_activation == nullptr || a.out % 8 == 0);
+  if (a.activation == Activation::linear || fused_gelu) {
+    product.bias = a.bias;
+    product.gelu = fused_gelu;
+    product.pre_activation = a.pre_activation;
+    return multiply(product);
+  }
+  multiply(product);
+  finish_rows(a);
+}
+
+void linear_backward(const LinearBackward& a) {
+  const bool turned = a.layout == WeightLayout::out_in;
+  if (a.dx != nullptr) {
+    // forward: z = x·W; so dx = dz·Wᵀ.
+    Product product;
+    product.rows = a.rows;
+    product.cols = a.in;
+    product.inner = a.out;
+    product.a = {a.dz, a.dz_stride, false};
+    product.b = {a.weight, turned ? a.in : a.out, !turned};
+    product.c = a.dx;
+    product.c_stride = a.dx_stride;
+    product.add = a.add_to_dx;
+    multiply(product);
+  }
+  if (a.dweight != nullptr) {
+    // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x.
+    const Factor x{a.x, a.x_stride, true}, dz{a.dz, a.dz_stride, true};
+    Product product;
+    product.rows = turned ? a.out : a.in;
+    product.cols = turned ? a.in : a.out;
+    product.inner = a.rows;
+    product.a = turned ? dz : x;
+    product.b = turned ? x : dz;
+    product.b.transposed = false;
+    product.c = a.dweight;
+    product.c_stride = product.cols;
+    product.add = true;
+    multiply(product);
+  }
+  if (a.dbias != nullptr) {
+    const std::int64_t partial = column_blocks(a.rows) * a.out;
+    Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
+    ColumnSumParams params;
+    params.rows = a.rows;
+    params.cols = a.out;
+    params.stride = a.dz_stride;
+    params.x = span(a.dz, (a.rows - 1) * a.dz_stride + a.out);
+    params.partial = {static_cast<float*>(memory.data()), partial};
+    params.sums = span(a.dbias, a.out);
+    launch(params, simt::stream());
+  }
+}
+
+}  // namespace
+
+void register_linear() {
+  linear_kernel.fill(Device::cuda, linear);
+  linear_backward_kernel.fill(Device::cuda, linear_backward);
+  pack_weights_kernel.fill(Device::cuda, pack_weights);
+}
+
+}  // namespace etc::ops::cuda

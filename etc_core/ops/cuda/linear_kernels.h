@@ -1,0 +1,88 @@
+// What dense layers need around the library's product: operands in bf16, bias and activation where the library does
+// not fuse them, column sums in a fixed order.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/ops/cuda/elementwise_kernels.h"
+
+namespace etc::ops::cuda {
+
+inline constexpr int kColumnThreads = 128;
+inline constexpr int kColumnRows = 64;  // of one partial sum
+
+// y = act(y + bias), keeping y + bias in z if wanted: block x is a row, block y a panel of columns, a thread a column.
+struct FinishRowsKernel {
+  using Params = FinishRowsParams;
+  static constexpr int kThreads = kColumnThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "bias and activation"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), row = simt::block_x();
+    if (column >= p.cols) return;
+    float value = simt::load(p.y, row * p.stride + column);
+    if (p.bias.size > 0) value += simt::load(p.bias, column);
+    if (p.z.size > 0) simt::store(p.z, row * p.cols + column, value);
+    simt::store(p.y, row * p.stride + column, ActivationKernel::forward(p.activation, value));
+  }
+};
+
+// Rows as bf16, padded with zeros to a width: a thread takes two neighbouring numbers of block x's row.
+struct RoundRowsKernel {
+  using Params = RoundRowsParams;
+  static constexpr int kThreads = kColumnThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "rows to bf16"; }
+
+  static ETC_DEVICE float number(const Params& p, std::int64_t row, std::int64_t column) {
+    return column < p.cols ? simt::load(p.from, row * p.stride + column) : 0.0f;
+  }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t pair = simt::block_y() * kThreads + simt::thread_index(), row = simt::block_x();
+    if (2 * pair >= p.width) return;
+    simt::store(p.to, row * (p.width / 2) + pair,
+                simt::pack_bf16(number(p, row, 2 * pair), number(p, row, 2 * pair + 1)));
+  }
+};
+
+// Partial sums of columns: block x is kColumnRows rows, block y a panel of columns, a thread a column.
+struct ColumnPartialKernel {
+  using Params = ColumnSumParams;
+  static constexpr int kThreads = kColumnThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "partial column sums"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_y() * kThreads + simt::thread_index();
+    if (column >= p.cols) return;
+    const std::int64_t first = simt::block_x() * kColumnRows;
+    const std::int64_t end = first + kColumnRows < p.rows ? first + kColumnRows : p.rows;
+    float sum = 0.0f;
+    for (std::int64_t row = first; row < end; ++row) sum += simt::load(p.x, row * p.stride + column);
+    simt::store(p.partial, simt::block_x() * p.cols + column, sum);
+  }
+};
+
+// sums += the partial sums, in order.
+struct ColumnSumKernel {
+  using Params = ColumnSumParams;
+  static constexpr int kThreads = kColumnThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "column sums"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_x() * kThreads + simt::thread_index();
+    if (column >= p.cols) return;
+    float sum = simt::load(p.sums, column);
+    for (std::int64_t at = column; at < p.partial.size; at += p.cols) sum += simt::load(p.partial, at);
+    simt::store(p.sums, column, sum);
+  }
+};
+
+}  // namespace etc::ops::cuda

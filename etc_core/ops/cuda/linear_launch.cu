@@ -1,0 +1,25 @@
+// Launches of the kernels around dense products.
+#include "etc_core/ops/cuda/launch.h"
+#include "etc_core/ops/cuda/linear_kernels.h"
+
+namespace etc::ops::cuda {
+
+void launch(const FinishRowsParams& params, void* stream) {
+  simt::launch<FinishRowsKernel>({params.rows, blocks_of(params.cols, kColumnThreads), 1, 0}, params, stream);
+}
+
+void launch(const RoundRowsParams& params, void* stream) {
+  simt::launch<RoundRowsKernel>({params.rows, blocks_of(params.width / 2, kColumnThreads), 1, 0}, params, stream);
+}
+
+std::int64_t column_blocks(std::int64_t rows) {
+  return blocks_of(rows, kColumnRows);
+}
+
+void launch(const ColumnSumParams& params, void* stream) {
+  const std::int64_t panels = blocks_of(params.cols, kColumnThreads);
+  simt::launch<ColumnPartialKernel>({column_blocks(params.rows), panels, 1, 0}, params, stream);
+  simt::launch<ColumnSumKernel>({panels, 1, 1, 0}, params, stream);
+}
+
+}  // namespace etc::ops::cuda

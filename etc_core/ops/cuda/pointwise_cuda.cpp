@@ -1,0 +1,182 @@
+// The point-wise operators on CUDA: arguments for the kernels, structure of the batch to the device.
+#include <vector>
+
+#include "etc_core/base/cuda/device_array.h"
+#include "etc_core/base/error.h"
+#include "etc_core/ops/activation.h"
+#include "etc_core/ops/cross_entropy.h"
+#include "etc_core/ops/cuda/host_array.h"
+#include "etc_core/ops/cuda/kernels.h"
+#include "etc_core/ops/cuda/launch.h"
+#include "etc_core/ops/dropout.h"
+#include "etc_core/ops/elementwise.h"
+#include "etc_core/ops/layer_norm.h"
+
+namespace etc::ops::cuda {
+
+namespace {
+
+// The streams of a call's examples.
+class Dropout {
+ public:
+  explicit Dropout(const HiddenDropout& dropout)
+      : offsets_(dropout.rate > 0 ? dropout.offsets : nullptr, dropout.examples + 1), keys_(nullptr, 0) {
+    if (dropout.rate == 0) return;
+    std::vector<std::uint64_t> keys;
+    for (std::int64_t b = 0; b < dropout.examples; ++b) {
+      keys.push_back(dropout_key(dropout.seed, dropout.sample_ordinals[b], dropout.layer, dropout.site));
+    }
+    keys_ = OnDevice<std::uint64_t>(keys.data(), dropout.examples);
+    threshold_ = dropout_threshold(dropout.rate);
+    kept_scale_ = 1.0f / (1.0f - dropout.rate);
+  }
+  DropoutRows rows() const { return {offsets_.span(), keys_.span(), threshold_, kept_scale_}; }
+
+ private:
+  OnDevice<std::int64_t> offsets_;
+  OnDevice<std::uint64_t> keys_;
+  std::uint32_t threshold_ = 0;
+  float kept_scale_ = 1.0f;
+};
+
+void elementwise(Binary kind, float s, const float* a, const float* b, float* y, std::int64_t size) {
+  launch(ElementwiseParams{kind, s, span(a, size), span(b, size), span(y, size)}, simt::stream());
+}
+
+double sum_of_squares(const float* x, std::int64_t size) {
+  const std::int64_t blocks = sum_blocks(size), bytes = blocks * static_cast<std::int64_t>(sizeof(double));
+  Bytes memory = simt::device_bytes(bytes, Purpose::scratch);
+  auto* const sums = static_cast<double*>(memory.data());
+  launch(SumOfSquaresParams{span(x, size), {sums, blocks}}, simt::stream());
+  std::vector<double> host(static_cast<std::size_t>(blocks));
+  simt::copy_to_host(host.data(), sums, bytes);
+  double total = 0;
+  for (double sum : host) total += sum;
+  return total;
+}
+
+void dropout_add(const DropoutAdd& args) {
+  const Dropout dropout(args.dropout);
+  const std::int64_t size = args.rows * args.cols;
+  launch(DropoutAddParams{args.rows, args.cols, span(args.a, size), span(args.base, size), span(args.y, size),
+                          dropout.rows()},
+         simt::stream());
+}
+
+void layer_norm(const LayerNormForward& args) {
+  const Dropout dropout(args.dropout);
+  const std::int64_t size = args.rows * args.cols;
+  LayerNormParams params;
+  params.rows = args.rows;
+  params.cols = args.cols;
+  params.x = span(args.x, size);
+  params.branch = span(args.branch, size);
+  params.gamma = span(args.gamma, args.cols);
+  params.beta = span(args.beta, args.cols);
+  params.y = span(args.y, size);
+  params.sum = span(args.sum, size);
+  params.mean = span(args.mean, args.rows);
+  params.rstd = span(args.rstd, args.rows);
+  params.dropout = dropout.rows();
+  launch(params, simt::stream());
+}
+
+void layer_norm_backward(const LayerNormBackward& args) {
+  const Dropout dropout(args.dropout);
+  const std::int64_t size = args.rows * args.cols;
+  // Before dx, which may take dy's place.
+  if (args.dgamma != nullptr) {
+    const std::int64_t partial = norm_blocks(args.rows) * 2 * args.cols;
+    Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
+    LayerNormTablesParams params;
+    params.rows = args.rows;
+    params.cols = args.cols;
+    params.dy = span(args.dy, size);
+    params.sum = span(args.sum, size);
+    params.mean = span(args.mean, args.rows);
+    params.rstd = span(args.rstd, args.rows);
+    params.partial = {static_cast<float*>(memory.data()), partial};
+    params.dgamma = span(args.dgamma, args.cols);
+    params.dbeta = span(args.dbeta, args.cols);
+    launch(params, simt::stream());
+  }
+  if (args.dx == nullptr && args.dbranch == nullptr) return;
+  LayerNormBackwardParams params;
+  params.rows = args.rows;
+  params.cols = args.cols;
+  params.dy = span(args.dy, size);
+  params.sum = span(args.sum, size);
+  params.mean = span(args.mean, args.rows);
+  params.rstd = span(args.rstd, args.rows);
+  params.gamma = span(args.gamma, args.cols);
+  params.dx = span(args.dx, size);
+  params.dbranch = span(args.dbranch, size);
+  params.add_to_dx = args.add_to_dx;
+  params.dropout = dropout.rows();
+  launch(params, simt::stream());
+}
+
+// Targets that are no counted logit of their group, found on the host, where targets lie.
+void check_targets(const CrossEntropy& args) {
+  for (std::int64_t k = 0; k < args.groups && args.target_index != nullptr; ++k) {
+    const std::int64_t size = args.offsets[k + 1] - args.offsets[k];
+    const std::int64_t index = args.target_index[k];
+    if (index == -1) continue;
+    if (index < 0 || index >= size) {
+      fail("softmax_cross_entropy", "group {}: target index: expected -1 (none) or 0 to {}, got {}", k, size - 1,
+           index);
+    }
+    if (args.counted != nullptr && args.counted[args.offsets[k] + index] == 0) {
+      fail("softmax_cross_entropy", "group {}: target index {} is not a counted logit", k, index);
+    }
+  }
+}
+
+void cross_entropy(const CrossEntropy& args) {
+  check_targets(args);
+  const std::int64_t size = args.offsets[args.groups];
+  const std::int64_t reach = size == 0 ? 0 : (size - 1) * args.stride + 1;
+  const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);
+  const OnDevice<std::uint8_t> counted(args.counted, size);
+  const OnDevice<std::int32_t> targets(args.target_index, args.groups);
+  CrossEntropyParams params;
+  params.groups = args.groups;
+  params.stride = args.stride;
+  params.offsets = offsets.span();
+  params.logits = span(args.logits, reach);
+  params.counted = counted.span();
+  params.target_index = targets.span();
+  params.target = span(args.target, size);
+  params.label_smoothing = static_cast<double>(args.label_smoothing);
+  params.scale = args.scale;
+  params.losses = span(args.losses, args.groups);
+  params.dlogits = span(args.dlogits, reach);
+  launch(params, simt::stream());
+}
+
+}  // namespace
+
+void register_pointwise() {
+  activation_forward_kernel.fill(Device::cuda, [](Activation activation, const float* x, float* y, std::int64_t size) {
+    launch(ActivationParams{activation, span(x, size), {}, span(y, size)}, simt::stream());
+  });
+  activation_backward_kernel.fill(
+      Device::cuda, [](Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
+        launch(ActivationParams{activation, span(x, size), span(dy, size), span(dx, size)}, simt::stream());
+      });
+  add_kernel.fill(Device::cuda, [](const float* a, const float* b, float* y, std::int64_t size) {
+    elementwise(Binary::add, 1.0f, a, b, y, size);
+  });
+  axpy_kernel.fill(Device::cuda, [](float s, const float* b, float* a, std::int64_t size) {
+    elementwise(Binary::axpy, s, a, b, a, size);
+  });
+  scale_kernel.fill(Device::cuda,
+                    [](float s, float* a, std::int64_t size) { elementwise(Binary::scale, s, a, nullptr, a, size); });
+  sum_of_squares_kernel.fill(Device::cuda, sum_of_squares);
+  dropout_add_kernel.fill(Device::cuda, dropout_add);
+  layer_norm_kernel.fill(Device::cuda, layer_norm);
+  layer_norm_backward_kernel.fill(Device::cuda, layer_norm_backward);
+  cross_entropy_kernel.fill(Device::cuda, cross_entropy);
+}
+
+}  // namespace etc::ops::cuda

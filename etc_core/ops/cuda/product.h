@@ -1,0 +1,38 @@
+// The one matrix product of the CUDA backend: cuBLASLt's (product_cublas.cpp), and plain loops where the emulator
+// stands in for a device (tests/support/simt). Everything else about dense layers is in linear_cuda.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/compute_type.h"
+
+namespace etc::ops::cuda {
+
+// A row-major matrix on the device, rows `stride` numbers apart; or its transpose.
+struct Factor {
+  const void* data = nullptr;
+  std::int64_t stride = 0;
+  bool transposed = false;  // stored [columns, rows]
+};
+
+// c (= or +=) a·b, and behind it, in the same pass over c:
+//   z = a·b + bias,   c = z | gelu(z)
+//   a [rows, inner], b [inner, cols]   floats, or both bf16 (their strides then multiples of 8)
+//   c [rows, cols], rows c_stride apart;   bias [cols], null: none;   pre_activation [rows, cols] = z, null: not kept
+// With add there is neither bias nor gelu; pre_activation only with gelu, and cols then a multiple of 8.
+// Sums are in fp32. Same bits for equal calls on one device model and library; a row of c may depend on `rows`, since
+// the library chooses by sizes how it sums.
+struct Product {
+  std::int64_t rows = 0, cols = 0, inner = 0;
+  ComputeType compute = ComputeType::fp32;  // of a and b: fp32 or bf16
+  Factor a, b;
+  float* c = nullptr;
+  std::int64_t c_stride = 0;
+  bool add = false;
+  const float* bias = nullptr;
+  bool gelu = false;
+  float* pre_activation = nullptr;
+};
+void multiply(const Product& product);
+
+}  // namespace etc::ops::cuda

@@ -1,0 +1,156 @@
+// multiply() with cuBLASLt. The library thinks in columns: a row-major [rows, cols] is its [cols, rows], so it is asked
+// for cᵀ = bᵀ·aᵀ, and a bias of the columns is one of its rows. Has not run on a device yet.
+#include <cublasLt.h>
+
+#include <array>
+#include <map>
+#include <memory>
+
+#include "etc_core/base/buffer.h"
+#include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/error.h"
+#include "etc_core/ops/cuda/product.h"
+
+namespace etc::ops::cuda {
+
+namespace {
+
+constexpr std::int64_t kWorkspace = 32 << 20;  // what NVIDIA advises for devices of compute capability 9
+
+void check(const char* what, cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS) fail("cublasLt", "{}: {}", what, cublasLtGetStatusString(status));
+}
+
+// Handles of the library, given back at the end of the scope.
+template <typename T, cublasStatus_t (*destroy)(T)>
+struct Destroy {
+  void operator()(T handle) const { static_cast<void>(destroy(handle)); }
+};
+template <typename T, cublasStatus_t (*destroy)(T)>
+using Handle = std::unique_ptr<std::remove_pointer_t<T>, Destroy<T, destroy>>;
+using Description = Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
+using Layout = Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
+using Preference = Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+
+cublasLtHandle_t library() {
+  static const cublasLtHandle_t handle = [] {
+    cublasLtHandle_t made = nullptr;
+    check("open", cublasLtCreate(&made));
+    return made;
+  }();
+  return handle;
+}
+
+void* workspace() {
+  static Bytes bytes(kWorkspace, Purpose::scratch, Device::cuda);
+  return bytes.data();
+}
+
+template <typename T>
+void set(const Description& description, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  check("description", cublasLtMatmulDescSetAttribute(description.get(), attribute, &value, sizeof value));
+}
+
+Description describe(const Product& p) {
+  cublasLtMatmulDesc_t made = nullptr;
+  check("description", cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  Description description(made);
+  set(description, CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(description, CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  if (p.gelu && p.pre_activation != nullptr) {
+    epilogue = p.bias != nullptr ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.pre_activation);
+    set(description, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, p.cols);
+  } else if (p.gelu) {
+    epilogue = p.bias != nullptr ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  } else if (p.bias != nullptr) {
+    epilogue = CUBLASLT_EPILOGUE_BIAS;
+  }
+  set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+  if (p.bias != nullptr) {
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+  }
+  return description;
+}
+
+Layout layout(cudaDataType_t type, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
+  cublasLtMatrixLayout_t made = nullptr;
+  check("layout", cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
+                                             static_cast<std::uint64_t>(cols), stride));
+  return Layout(made);
+}
+
+// As it is stored, in columns: `rows` and `cols` are those of the factor of the row-major product.
+Layout layout_of(const Factor& factor, ComputeType compute, std::int64_t rows, std::int64_t cols) {
+  const cudaDataType_t type = compute == ComputeType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+  return factor.transposed ? layout(type, rows, cols, factor.stride) : layout(type, cols, rows, factor.stride);
+}
+
+// The largest power of two up to 256 that divides an address.
+std::uint32_t alignment(const void* pointer) {
+  std::uint32_t bytes = 256;
+  while (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) bytes /= 2;
+  return bytes;
+}
+
+// The library's first choice for a call of this shape; asked for once, so that equal calls have equal bits.
+const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& description, const Layout& b,
+                                      const Layout& a, const Layout& c) {
+  using Key = std::array<std::int64_t, 16>;
+  static std::map<Key, cublasLtMatmulAlgo_t> chosen;
+  const Key key{p.rows,
+                p.cols,
+                p.inner,
+                static_cast<std::int64_t>(p.compute),
+                p.a.stride,
+                p.a.transposed,
+                p.b.stride,
+                p.b.transposed,
+                p.c_stride,
+                p.add,
+                p.bias != nullptr,
+                p.gelu,
+                p.pre_activation != nullptr,
+                alignment(p.a.data),
+                alignment(p.b.data),
+                alignment(p.c)};
+  const auto found = chosen.find(key);
+  if (found != chosen.end()) return found->second;
+  cublasLtMatmulPreference_t made = nullptr;
+  check("preference", cublasLtMatmulPreferenceCreate(&made));
+  const Preference preference(made);
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check("preference", cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kWorkspace));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(p.b.data));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.a.data));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(p.c));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(p.c));
+  cublasLtMatmulHeuristicResult_t result{};
+  int count = 0;
+  check("choice of an algorithm",
+        cublasLtMatmulAlgoGetHeuristic(library(), description.get(), b.get(), a.get(), c.get(), c.get(),
+                                       preference.get(), 1, &result, &count));
+  if (count == 0) {
+    fail("cublasLt", "no algorithm for [{}, {}]·[{}, {}]", p.rows, p.inner, p.inner, p.cols);
+  }
+  return chosen.emplace(key, result.algo).first->second;
+}
+
+}  // namespace
+
+void multiply(const Product& p) {
+  const Description description = describe(p);
+  const Layout b = layout_of(p.b, p.compute, p.inner, p.cols), a = layout_of(p.a, p.compute, p.rows, p.inner);
+  const Layout c = layout(CUDA_R_32F, p.cols, p.rows, p.c_stride);
+  const float alpha = 1.0f, beta = p.add ? 1.0f : 0.0f;
+  const cublasLtMatmulAlgo_t& chosen = algorithm(p, description, b, a, c);
+  check("product",
+        cublasLtMatmul(library(), description.get(), &alpha, p.b.data, b.get(), p.a.data, a.get(), &beta, p.c, c.get(),
+                       p.c, c.get(), &chosen, workspace(), kWorkspace, static_cast<cudaStream_t>(simt::stream())));
+}
+
+}  // namespace etc::ops::cuda

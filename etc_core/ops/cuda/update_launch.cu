@@ -1,0 +1,11 @@
+// Launch of the optimisers' updates.
+#include "etc_core/ops/cuda/launch.h"
+#include "etc_core/ops/cuda/update_kernels.h"
+
+namespace etc::ops::cuda {
+
+void launch(const UpdateParams& params, void* stream) {
+  simt::launch<UpdateKernel>({params.blocks.size, 1, 1, UpdateKernel::kShared}, params, stream);
+}
+
+}  // namespace etc::ops::cuda

@@ -1,0 +1,40 @@
+// From a call's precision and head size to the kernels' template arguments: the one list of what is compiled.
+//
+// C++17: device code reads this header.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "sparse/cuda/launch.h"
+#include "sparse/cuda/products.h"
+
+namespace etc::sparse::cuda {
+
+// QueryProducts: of the backward kernel that goes by queries, which holds most at a time.
+template <typename Products, typename QueryProducts = Products>
+struct Chosen {
+  using Type = Products;
+  using QueryGradients = QueryProducts;
+};
+
+// Calls run(Chosen<Products>) for operands of Element: float, or std::uint32_t for bf16.
+template <typename Element, typename Run>
+void choose_products(int head_size, const Run& run) {
+  if constexpr (std::is_same_v<Element, float>) {
+    return head_size <= 64 ? run(Chosen<Fp32Products<8>>{}) : run(Chosen<Fp32Products<16>>{});
+  } else {
+    switch (bf16_width(head_size)) {
+      case 16:
+        return run(Chosen<Bf16Products<1>>{});
+      case 32:
+        return run(Chosen<Bf16Products<2>>{});
+      case 64:
+        return run(Chosen<Bf16Products<4>>{});
+      default:
+        return run(Chosen<Bf16Products<8>, StagedBf16Products<8>>{});
+    }
+  }
+}
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,168 @@
+// The whole model on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
+#include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/register_cuda.h"
+#include "etc_core/optim/accumulator.h"
+#include "etc_core/optim/optimizer.h"
+#include "tests/core/nn/tiny_model.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/simt/emulator.h"
+
+using namespace etc;
+using namespace etc::test;
+
+namespace {
+
+// The tiny model on a device.
+TinyModel& on(Device device, TinyModel& model) {
+  if (device == Device::cuda) register_cuda_backend();
+  model.parameters.to(device);
+  return model;
+}
+
+// Each turns on what the others leave out.
+std::vector<EtcConfig> variants() {
+  std::vector<EtcConfig> list;
+  EtcConfig config = tiny_config();
+  config.num_hidden_layers = 2;
+  list.push_back(config);
+  config.use_residual_attention = true;
+  config.max_absolute_position_embeddings = 16;
+  config.embedding_size = 5;
+  config.att_size_per_head = 3;
+  config.share_feed_forward_params = false;
+  config.grad_checkpointing_period = 1;
+  config.hidden_dropout_prob = 0.2;
+  config.attention_probs_dropout_prob = 0.3;
+  list.push_back(config);
+  config.use_running_mean = true;
+  config.use_pre_activation_order = true;
+  config.share_kv_projections = true;
+  config.residual_attention_types = {"l2g", "g2g"};
+  config.intermediate_size = 15;  // the library does not fuse gelu then
+  config.hidden_act = "relu";
+  list.push_back(config);
+  return list;
+}
+
+// Roundings of fp32 through two layers: values are of order 1 and sums at most a few dozen terms long.
+constexpr double kTolerance = 1e-5;
+
+}  // namespace
+
+TEST_CASE("the emulated model computes the CPU's states and gradients", "[nn][cuda]") {
+  for (const EtcConfig& config : variants()) {
+    CAPTURE(config.use_residual_attention, config.use_running_mean);
+    const EtcInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
+    ForwardOptions options;
+    options.training = true;
+    options.seed = 17;
+    TinyModel host(config), device(config);
+    on(Device::cuda, device);
+    const std::int64_t before = simt::emulator_counts().launches;
+    const EtcOutput got = device.infer(input), expected = host.infer(input);
+    CHECK(got.long_states.value().device() == Device::cuda);
+    CHECK(relative_difference(got.long_states.value().to(Device::cpu), expected.long_states.value()) < kTolerance);
+    CHECK(relative_difference(got.global_states.value().to(Device::cpu), expected.global_states.value()) < kTolerance);
+    CHECK(simt::emulator_counts().launches > before);
+
+    const Gradients gradients = device.fresh_gradients(input, options),
+                    reference = host.fresh_gradients(input, options);
+    REQUIRE(gradients.size() == reference.size());
+    double largest = 0;
+    for (const auto& [name, gradient] : reference) {
+      for (std::int64_t i = 0; i < gradient.size(); ++i)
+        largest = std::max(largest, std::abs(1.0 * gradient.data()[i]));
+    }
+    for (const auto& [name, gradient] : reference) {
+      CAPTURE(name);
+      double worst = 0;
+      for (std::int64_t i = 0; i < gradient.size(); ++i) {
+        worst = std::max(worst, std::abs(1.0 * gradient.data()[i] - gradients.at(name).data()[i]));
+      }
+      CHECK(worst <= kTolerance * largest);
+    }
+  }
+}
+
+TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", "[nn][cuda]") {
+  EtcConfig config = tiny_config();
+  config.num_hidden_layers = 2;
+  config.use_residual_attention = true;
+  const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+  const auto scores_of = [&](TinyModel& model) {
+    std::vector<Tensor> all;
+    ForwardOptions options;
+    options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
+      all.push_back(of_long);
+      if (scores.l2l) all.insert(all.end(), {scores.l2l, scores.l2g, scores.g2g, scores.g2l});
+    };
+    Tape tape(false);
+    model.encoder.forward(tape, input, options);
+    return all;
+  };
+  TinyModel host(config), device(config);
+  on(Device::cuda, device);
+  const auto got = scores_of(device), expected = scores_of(host);
+  REQUIRE(got.size() == expected.size());
+  REQUIRE(got.size() == 1 + 2 * 5);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(relative_difference(got[i], expected[i]) < kTolerance);
+  }
+  device.encoder.release_kernels(ComputeType::bf16);
+  const Tensor rounded = device.infer(input).long_states.value().to(Device::cpu);
+  const Tensor exact = host.infer(input).long_states.value();
+  // Products of factors with 8 bits of mantissa, through two layers of normalised numbers.
+  CHECK(relative_difference(rounded, exact) < 0.1);
+  CHECK(relative_difference(rounded, exact) > 1e-4);
+}
+
+TEST_CASE("three emulated training steps leave the CPU's weights, with AdamW and with LAMB", "[nn][cuda]") {
+  EtcConfig config = tiny_config();
+  config.num_hidden_layers = 2;
+  config.use_residual_attention = true;
+  for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::lamb}) {
+    CAPTURE(static_cast<int>(kind));
+    const auto train = [&](Device place) {
+      TinyModel model(config);
+      on(place, model);
+      OptimizerOptions options;
+      options.kind = kind;
+      Optimizer optimizer(options);
+      GradientAccumulator accumulator;
+      for (std::int64_t step = 0; step < 3; ++step) {
+        for (std::int64_t part = 0; part < 2; ++part) {
+          model.parameters.drop_gradients();
+          model.backward(tiny_input(config, {7 + part}, {2}, 2 * step + part));
+          accumulator.add(take_gradients(model.parameters));
+        }
+        put_gradients(model.parameters, accumulator.finish());
+        const auto refs = param_refs(model.parameters);
+        optimizer.step(refs, 0.01, clip_scale(global_norm(refs), 1.0));
+      }
+      // What a checkpoint of either says.
+      const TemporaryFolder folder;
+      TensorFileWriter writer;
+      for (const auto& parameter : model.parameters.all()) writer.add(parameter->name, parameter->value);
+      for (const auto& [name, moment] : optimizer.moments()) writer.add(name, moment);
+      writer.write(folder / "model.safetensors");
+      const TensorFileReader reader(folder / "model.safetensors");
+      std::map<std::string, Tensor> saved;
+      for (const auto& [name, entry] : reader.entries()) saved[name] = reader.read_tensor(name, Purpose::weights);
+      return saved;
+    };
+    const auto cpu = train(Device::cpu), cuda = train(Device::cuda);
+    REQUIRE(cpu.size() == cuda.size());
+    for (const auto& [name, values] : cpu) {
+      // An update is m/sqrt(v) times the rate of 0.01: where a gradient is nearly nothing, its rounding counts in full.
+      if (name.ends_with("adam_m") || name.ends_with("adam_v")) continue;
+      CAPTURE(name);
+      REQUIRE(values.size() == cuda.at(name).size());
+      std::int64_t off = 0;
+      for (std::int64_t i = 0; i < values.size(); ++i)
+        off += std::abs(values.data()[i] - cuda.at(name).data()[i]) > 1e-4f;
+      CHECK(off <= values.size() / 20);
+    }
+  }
+}

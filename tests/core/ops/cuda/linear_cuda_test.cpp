@@ -1,0 +1,156 @@
+// Dense layers of the CUDA backend, the library's product in plain loops, against the CPU's.
+#include "etc_core/base/error.h"
+#include "etc_core/ops/linear.h"
+#include "etc_core/ops/register.h"
+#include "etc_core/ops/register_cuda.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+#include "tests/support/simt/emulator.h"
+
+using namespace etc;
+using namespace etc::test;
+using Catch::Matchers::Contains;
+using ops::Activation;
+using ops::WeightLayout;
+
+namespace {
+
+struct Sizes {
+  std::int64_t rows, in, out, gap;  // gap: floats between rows of x, y, dz, dx
+};
+
+const std::vector<Sizes> kSizes = {{1, 1, 1, 0}, {5, 3, 7, 2}, {70, 24, 16, 0}, {130, 9, 33, 5}};
+
+std::vector<double> doubles(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+void register_both() {
+  ops::register_cpu_ops();
+  ops::register_cuda_ops();
+}
+
+}  // namespace
+
+TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", "[ops][cuda]") {
+  register_both();
+  for (const Sizes& s : kSizes) {
+    const auto x = random_floats(s.rows * (s.in + s.gap), 1), w = random_floats(s.in * s.out, 2);
+    const auto bias = random_floats(s.out, 3);
+    for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
+      for (const auto act : {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu}) {
+        for (const int given : {0, 1, 2, 3}) {  // bit 0: bias, bit 1: the pre-activation is kept
+          for (const bool packed : {false, true}) {
+            CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout), ops::activation_name(act), given, packed);
+            const auto run = [&](Device device) {
+              const auto matrix =
+                  packed ? ops::pack_weights(device, w.data(), s.in, s.out, layout) : ops::PackedWeights();
+              Guarded y(s.rows * (s.out + s.gap), 5.0f), z(s.rows * s.out);
+              ops::LinearForward a;
+              a.rows = s.rows;
+              a.in = s.in;
+              a.out = s.out;
+              a.x = x.data();
+              a.x_stride = s.in + s.gap;
+              a.layout = layout;
+              if (packed) {
+                a.packed = &matrix;
+              } else {
+                a.weight = w.data();
+              }
+              if (given & 1) a.bias = bias.data();
+              if ((given & 2) && act != Activation::linear) a.pre_activation = z.data();
+              a.activation = act;
+              a.y = y.data();
+              a.y_stride = s.out + s.gap;
+              ops::linear(device, a);
+              CHECK(y.guards_intact());
+              CHECK(z.guards_intact());
+              return std::pair(y.values(), z.values());
+            };
+            const auto cpu = run(Device::cpu), cuda = run(Device::cuda);
+            // Sums of at most 24 products of numbers below 1: a few roundings of 6e-8 each.
+            CHECK(near_all("y", cuda.first, doubles(cpu.first), 3e-6));
+            CHECK(near_all("z", cuda.second, doubles(cpu.second), 3e-6));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("emulated gradients of dense layers equal the CPU's, written and added", "[ops][cuda]") {
+  register_both();
+  for (const Sizes& s : kSizes) {
+    const auto x = random_floats(s.rows * (s.in + s.gap), 4), w = random_floats(s.in * s.out, 5);
+    const auto dz = random_floats(s.rows * (s.out + s.gap), 6);
+    for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
+      for (const int wanted : {1, 2, 3, 4, 7}) {  // dx, dweight, dbias
+        for (const bool add : {false, true}) {
+          CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout), wanted, add);
+          const auto run = [&](Device device) {
+            Guarded dx(s.rows * (s.in + s.gap), 0.5f), dweight(s.in * s.out, 0.25f), dbias(s.out, -1.0f);
+            ops::LinearBackward a;
+            a.rows = s.rows;
+            a.in = s.in;
+            a.out = s.out;
+            a.dz = dz.data();
+            a.dz_stride = s.out + s.gap;
+            a.x = x.data();
+            a.x_stride = s.in + s.gap;
+            a.weight = w.data();
+            a.layout = layout;
+            if (wanted & 1) a.dx = dx.data();
+            a.dx_stride = s.in + s.gap;
+            a.add_to_dx = add;
+            if (wanted & 2) a.dweight = dweight.data();
+            if (wanted & 4) a.dbias = dbias.data();
+            ops::linear_backward(device, a);
+            CHECK(dx.guards_intact());
+            CHECK(dweight.guards_intact());
+            CHECK(dbias.guards_intact());
+            auto all = dx.values();
+            for (const auto& more : {dweight.values(), dbias.values()}) all.insert(all.end(), more.begin(), more.end());
+            return all;
+          };
+          // Sums of at most 130 products of numbers below 1.
+          CHECK(near_all("gradients", run(Device::cuda), doubles(run(Device::cpu)), 2e-5));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("weights packed in bf16 round both factors to eight bits of mantissa", "[ops][cuda]") {
+  register_both();
+  for (const Sizes& s : kSizes) {
+    const auto x = random_floats(s.rows * (s.in + s.gap), 7), w = random_floats(s.in * s.out, 8);
+    for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
+      CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));
+      const auto run = [&](Device device, ComputeType compute) {
+        const auto matrix = ops::pack_weights(device, w.data(), s.in, s.out, layout, Purpose::weights, compute);
+        Guarded y(s.rows * s.out);
+        ops::LinearForward a;
+        a.rows = s.rows;
+        a.in = s.in;
+        a.out = s.out;
+        a.x = x.data();
+        a.x_stride = s.in + s.gap;
+        a.packed = &matrix;
+        a.y = y.data();
+        a.y_stride = s.out;
+        ops::linear(device, a);
+        CHECK(y.guards_intact());
+        return y.values();
+      };
+      const auto rounded = run(Device::cuda, ComputeType::bf16);
+      const auto exact = run(Device::cpu, ComputeType::fp32);
+      // Each factor is off by at most 2^-8 of itself, and products are below 1.
+      CHECK(near_all("y", rounded, doubles(exact), 2.0 * 0x1p-8 * static_cast<double>(s.in)));
+      if (s.in > 1) CHECK(rounded != exact);
+    }
+  }
+  CHECK_THROWS_WITH(ops::pack_weights(Device::cuda, random_floats(4, 9).data(), 2, 2, WeightLayout::in_out,
+                                      Purpose::weights, ComputeType::int8),
+                    Contains("cuda: expected fp32 or bf16, got int8"));
+}

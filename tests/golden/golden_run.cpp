@@ -1,0 +1,153 @@
+#include "tests/golden/golden_run.h"
+
+#include <cmath>
+
+#include "etc_core/autograd/functions.h"
+#include "tests/support/catch.h"
+
+namespace etc::test {
+
+namespace {
+
+double seed_loss(const GoldenCase& golden, const char* name, Var& states) {
+  const auto weights = golden.file.read<float>(std::string("loss/") + name).values;
+  double loss = 0;
+  float* gradient = states.grad().data();
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    loss += static_cast<double>(weights[i]) * states.value().data()[i];
+    gradient[i] = weights[i];
+  }
+  return loss;
+}
+
+// Elements of [B, rows, H] that belong to rows with at least one visible key.
+auto counted_rows(const GoldenCase& golden, bool global) {
+  const std::int64_t rows = global ? golden.globals : golden.length, hidden = golden.config.hidden_size;
+  std::vector<bool> counts;
+  for (std::int64_t b = 0; b < golden.batch; ++b) {
+    for (std::int64_t i = 0; i < rows; ++i) counts.push_back(!golden.masks.fully_masked(global, b, i));
+  }
+  return [counts, hidden](std::int64_t i) -> bool { return counts[static_cast<std::size_t>(i / hidden)]; };
+}
+
+void compare_states(Worst& worst, const GoldenCase& golden, const std::string& name, const Tensor& actual,
+                    bool global) {
+  if (!golden.file.has("outputs/" + name) && !golden.file.has("outputs64/" + name)) return;
+  const auto expected = best_reference(golden.file, "", "outputs", name);
+  REQUIRE(static_cast<std::int64_t>(expected.values.size()) == actual.size());
+  const bool embedding = name.find("embedding") != std::string::npos;  // before any mask
+  worst.compare(name, expected.values, actual.data(), 1,
+                embedding ? std::function<bool(std::int64_t)>() : counted_rows(golden, global));
+}
+
+// Ours are [N, T, W] and per example [N, queries, keys]; the file has [B, N, queries, columns].
+void compare_scores(Worst& worst, const GoldenCase& golden, const std::string& name, const std::string& type,
+                    const Tensor& actual) {
+  const auto expected = best_reference(golden.file, "", "outputs", name);
+  const std::int64_t B = golden.batch, N = golden.config.num_attention_heads;
+  const std::int64_t queries = expected.shape.at(2), columns = expected.shape.at(3);
+  REQUIRE(expected.shape.at(1) == N);
+  REQUIRE(actual.size() == static_cast<std::int64_t>(expected.values.size()));
+  std::vector<float> arranged(expected.values.size());
+  for (std::int64_t b = 0; b < B; ++b) {
+    for (std::int64_t n = 0; n < N; ++n) {
+      for (std::int64_t i = 0; i < queries * columns; ++i) {
+        const std::int64_t there = (b * N + n) * queries * columns + i;
+        const std::int64_t here = type == "l2l" ? (n * B + b) * queries * columns + i : there;
+        arranged[static_cast<std::size_t>(there)] = actual.data()[here];
+      }
+    }
+  }
+  worst.compare(name, expected.values, arranged.data(), 1, [&](std::int64_t i) {
+    const std::int64_t column = i % columns, query = i / columns % queries, b = i / columns / queries / N;
+    return golden.masks.allowed(type, b, query, column);
+  });
+}
+
+void compare_gradients(GradientDifference& difference, const GoldenCase& golden, const GoldenRun& result) {
+  std::map<std::string, std::vector<double>> expected;
+  for (const std::string& name : data_sets_below(golden.file, "grads")) {
+    expected[name] = best_reference(golden.file, "", "grads", name).values;
+  }
+  std::map<std::string, std::vector<float>> actual;
+  for (const auto& [name, gradient] : result.gradients) {
+    actual[name] = {gradient.data(), gradient.data() + gradient.size()};
+  }
+  difference.compare(expected, actual, "");
+}
+
+}  // namespace
+
+GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gradients,
+                     std::optional<std::int64_t> only, Device device) {
+  if (device == Device::cpu) register_cpu_backend();
+  ParameterSet parameters;
+  EtcEncoder encoder(config, parameters);
+  load_golden_weights(golden.file, "weights", parameters);
+  parameters.to(device);
+  GoldenRun result;
+  ForwardOptions options;
+  options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
+                      const ExternalScores& scores) {
+    result.states[layer] = {of_long, of_global};
+    if (scores.l2l) result.scores[layer]["l2l"] = scores.l2l;
+    if (scores.l2g) result.scores[layer]["l2g"] = scores.l2g;
+    if (scores.g2g) result.scores[layer]["g2g"] = scores.g2g;
+    if (scores.g2l) result.scores[layer]["g2l"] = scores.g2l;
+  };
+  Tape tape(gradients);
+  {
+    const EtcInput input = golden.input(only);
+    const EtcOutput output = encoder.forward(tape, input, options);
+    Var of_long = on_device(tape, output.long_states, Device::cpu),
+        of_global = on_device(tape, output.global_states, Device::cpu);
+    result.long_states = of_long.value();
+    result.global_states = of_global.value();
+    if (gradients) result.loss = seed_loss(golden, "W_long", of_long) + seed_loss(golden, "W_global", of_global);
+  }
+  if (gradients) tape.backward();
+  for (const auto& parameter : parameters.all()) {
+    if (parameter->grad) result.gradients[parameter->name] = parameter->grad.to(Device::cpu);
+  }
+  return result;
+}
+
+void GoldenDifference::compare(const GoldenCase& golden, const GoldenRun& run) {
+  compare_states(outputs, golden, "long", run.long_states, false);
+  compare_states(outputs, golden, "global", run.global_states, true);
+  for (const auto& [layer, states] : run.states) {
+    const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "/";
+    compare_states(outputs, golden, prefix + "long", states.first, false);
+    compare_states(outputs, golden, prefix + "global", states.second, true);
+    if (layer < 0 || !golden.config.use_residual_attention) continue;
+    REQUIRE(run.scores.at(layer).size() == 4);
+    for (const auto& [type, values] : run.scores.at(layer)) {
+      compare_scores(scores, golden, prefix + "scores_" + type, type, values);
+    }
+  }
+}
+
+void GoldenDifference::compare_backward(const GoldenCase& golden, const GoldenRun& run) {
+  const double expected = best_reference(golden.file, "", "loss", "value").values.at(0);
+  const auto precise =
+      golden.file.has("loss/value64") ? golden.file.read<double>("loss/value64").values.at(0) : expected;
+  loss.see(std::abs(run.loss - precise) / std::max(1.0, std::abs(precise)), "loss");
+  compare_gradients(gradients, golden, run);
+}
+
+std::vector<std::optional<double>> GoldenDifference::figures(const GoldenCase& golden) const {
+  const bool backward = golden.file.has("grads");
+  const auto figure = [](bool there, double value) { return there ? std::optional(value) : std::nullopt; };
+  return {outputs.value, figure(golden.config.use_residual_attention, scores.value), figure(backward, loss.value),
+          figure(backward, gradients.worst.value)};
+}
+
+void GoldenDifference::check() const {
+  CAPTURE(outputs.where, scores.where, gradients.worst.where);
+  CHECK(outputs.value <= kOutputTolerance);
+  CHECK(scores.value <= kOutputTolerance);
+  CHECK(loss.value <= 1e-5);
+  CHECK(gradients.worst.value <= GradientDifference::kTolerance);
+}
+
+}  // namespace etc::test

@@ -1,0 +1,40 @@
+// One run of the model on a golden case, all results kept, and the comparison of a run with the file.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tests/golden/golden_case.h"
+
+namespace etc::test {
+
+inline constexpr double kOutputTolerance = 1e-5;
+
+// A forward and perhaps a backward pass with the file's loss; all tensors in the memory of the host.
+struct GoldenRun {
+  std::map<std::int64_t, std::pair<Tensor, Tensor>> states;  // by layer, -1: embeddings; long, global
+  std::map<std::int64_t, std::map<std::string, Tensor>> scores;
+  Tensor long_states, global_states;
+  double loss = 0;
+  std::map<std::string, Tensor> gradients;
+};
+
+// Runs all examples, or example `only`, on a device whose backend is registered.
+GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gradients,
+                     std::optional<std::int64_t> only = std::nullopt, Device device = Device::cpu);
+
+// The worst differences of runs from the file's numbers.
+struct GoldenDifference {
+  Worst outputs, scores, loss;
+  GradientDifference gradients;
+
+  void compare(const GoldenCase& golden, const GoldenRun& run);                // outputs and scores
+  void compare_backward(const GoldenCase& golden, const GoldenRun& run);       // loss and gradients
+  std::vector<std::optional<double>> figures(const GoldenCase& golden) const;  // as columns of a GoldenReport
+  void check() const;                                                          // asserts the tolerances
+  static std::vector<std::string> columns() { return {"outputs", "scores", "loss", "gradients"}; }
+};
+
+}  // namespace etc::test

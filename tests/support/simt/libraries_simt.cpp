@@ -1,0 +1,76 @@
+// What the toolkit's libraries do for the CUDA backend, in plain loops for an emulated device: cuBLASLt's product
+// (etc_core/ops/cuda/product_cublas.cpp) and Thrust's sort (id_runs.cu).
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "etc_core/base/cuda/simt_host.h"
+#include "etc_core/base/error.h"
+#include "etc_core/ops/cuda/id_runs.h"
+#include "etc_core/ops/cuda/product.h"
+
+namespace etc::ops::cuda {
+
+namespace {
+
+double number(const Factor& factor, ComputeType compute, std::int64_t row, std::int64_t col) {
+  const std::int64_t at = factor.transposed ? col * factor.stride + row : row * factor.stride + col;
+  if (compute == ComputeType::fp32) return static_cast<double>(static_cast<const float*>(factor.data)[at]);
+  std::uint16_t bits;
+  std::memcpy(&bits, static_cast<const std::byte*>(factor.data) + 2 * at, sizeof bits);
+  return static_cast<double>(simt::from_bf16(bits));
+}
+
+// The library's gelu is the tanh form, too.
+float gelu(float x) {
+  return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
+}
+
+// The library refuses these calls; so must the stand-in.
+void check(const Product& p) {
+  if (p.add && (p.bias != nullptr || p.gelu)) fail("product", "a sum has neither bias nor gelu");
+  if (p.pre_activation != nullptr && (!p.gelu || p.cols % 8 != 0)) fail("product", "pre_activation is not to be had");
+  if (p.compute == ComputeType::bf16 && (p.a.stride % 8 != 0 || p.b.stride % 8 != 0)) {
+    fail("product", "rows of bf16 must begin at 16 bytes");
+  }
+}
+
+}  // namespace
+
+void multiply(const Product& p) {
+  check(p);
+  for (std::int64_t i = 0; i < p.rows; ++i) {
+    for (std::int64_t j = 0; j < p.cols; ++j) {
+      float& c = p.c[i * p.c_stride + j];
+      double sum = p.add ? static_cast<double>(c) : 0.0;
+      for (std::int64_t k = 0; k < p.inner; ++k) sum += number(p.a, p.compute, i, k) * number(p.b, p.compute, k, j);
+      float z = static_cast<float>(sum);
+      if (p.bias != nullptr) z += p.bias[j];
+      if (p.pre_activation != nullptr) p.pre_activation[i * p.cols + j] = z;
+      c = p.gelu ? gelu(z) : z;
+    }
+  }
+}
+
+std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, const simt::Span<std::int32_t>& tokens,
+                      const simt::Span<std::int32_t>& first, void*) {
+  std::vector<std::int32_t> given(ids.data, ids.data + ids.size);
+  for (std::int32_t& id : given) id = id < 0 || id > limit ? static_cast<std::int32_t>(limit) : id;
+  std::iota(tokens.data, tokens.data + tokens.size, 0);
+  const auto id_of = [&](std::int32_t token) { return given[static_cast<std::size_t>(token)]; };
+  std::stable_sort(tokens.data, tokens.data + tokens.size, [&](auto a, auto b) { return id_of(a) < id_of(b); });
+  std::int64_t distinct = 0;
+  std::int32_t kept = 0;
+  for (std::int64_t i = 0; i < ids.size; ++i) {
+    ids.data[i] = id_of(tokens.data[i]);
+    if (ids.data[i] >= limit) continue;
+    if (i == 0 || ids.data[i] != ids.data[i - 1]) first.data[distinct++] = static_cast<std::int32_t>(i);
+    kept = static_cast<std::int32_t>(i + 1);
+  }
+  first.data[distinct] = kept;
+  return distinct;
+}
+
+}  // namespace etc::ops::cuda
