@@ -69,17 +69,6 @@ inline std::string bert_vocabulary(const std::set<std::string>& words) {
   return text;
 }
 
-// Which of `count` things a training record asks for (Zipf: a few are on everybody's lips): index j with a weight of
-// 1/(j + top_rank).
-inline std::size_t popular_index(std::size_t count, std::int64_t top_rank, Choices& choices) {
-  std::vector<std::int64_t> up_to;  // sums of the weights, times 840: exact for the first ranks
-  for (std::size_t j = 0; j < count; ++j) {
-    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + top_rank));
-  }
-  const std::int64_t drawn = choices.below(up_to.back());
-  return static_cast<std::size_t>(std::upper_bound(up_to.begin(), up_to.end(), drawn) - up_to.begin());
-}
-
 inline std::string capitalized(std::string word) {
   if (!word.empty() && word[0] >= 'a' && word[0] <= 'z') word[0] = static_cast<char>(word[0] - 'a' + 'A');
   return word;
