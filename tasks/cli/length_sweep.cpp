@@ -44,7 +44,7 @@ Forecast forecast_call(const SweepOptions& options, const EtcConfig& model, Comp
 }
 
 bool fits(const SweepOptions& options, const MemoryReport& forecast) {
-  return options.memory_limit == 0 || forecast.peak + bytes_outside_ledger() <= options.memory_limit;
+  return options.memory_limit == 0 || forecast.peak <= options.memory_limit;
 }
 
 // The longest input below `length`, which does not fit, that does; by bisection over whole blocks.
@@ -173,7 +173,11 @@ std::string gnuplot_script(const std::vector<SweepRow>& rows) {
 
 }  // namespace
 
-std::vector<SweepRow> forecast_lengths(const SweepOptions& options) {
+std::vector<SweepRow> forecast_lengths(const SweepOptions& given) {
+  SweepOptions options = given;
+  if (options.memory_limit > 0) {  // from here on of what the ledger counts
+    options.memory_limit = std::max<std::int64_t>(1, options.memory_limit - bytes_outside_ledger());
+  }
   std::vector<SweepRow> rows;
   for (const std::string& residual : options.residual) {
     for (const ComputeType compute : options.compute) {

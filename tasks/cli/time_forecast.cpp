@@ -8,7 +8,7 @@ namespace {
 
 // The first layer writes the running scores, the last one does not, those between add: one of each.
 constexpr std::int64_t kSliceLayers = 3;
-constexpr std::int64_t kShort = 512, kLong = 2048;  // long tokens
+constexpr std::int64_t kSliceTokens = 2048;  // long ones, at most
 
 // What an operator's time is proportional to.
 double units(const profiler::Row& row) {
@@ -19,7 +19,7 @@ double units(const profiler::Row& row) {
 }  // namespace
 
 std::int64_t OperatorRates::slice_length(std::int64_t length) {
-  return std::min(length, length < kLong ? kShort : kLong);
+  return std::min(length, kSliceTokens);
 }
 
 OperatorRates::OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, std::int64_t length,

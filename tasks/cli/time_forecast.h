@@ -21,7 +21,8 @@ struct Seconds {
 
 class OperatorRates {
  public:
-  // Runs the slice for calls of `length` twice, in all well below a tenth of a long call. Takes the profiler.
+  // Runs the slice for calls of `length` twice: half the time of such a call, less and less for longer ones. Takes the
+  // profiler.
   OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, std::int64_t length,
                 std::int64_t tokens_per_global);
 

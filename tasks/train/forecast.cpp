@@ -104,8 +104,8 @@ MemoryReport forecast_training(const RunConfig& config, const RunData& data, std
   return forecast(config, data, heaviest.examples, heaviest.most_of_a_batch);
 }
 
-MemoryReport forecast_single_examples(const RunConfig& config, const RunData& data, std::int64_t index) {
-  return forecast(config, data, {{index}}, config.training.batch_size);
+MemoryReport forecast_single_example(const RunConfig& config, const RunData& data, std::int64_t index) {
+  return forecast(config, data, {{index}}, 1);
 }
 
 std::int64_t bytes_outside_ledger() {

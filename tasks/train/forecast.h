@@ -20,8 +20,8 @@ std::vector<Tensor> moments_without_values(const ParameterSet& parameters);
 // everything that is held beside them. steps: of the whole run.
 MemoryReport forecast_training(const RunConfig& config, const RunData& data, std::int64_t steps);
 
-// So for batches of micro-batches of one example each, none of which is heavier than example `index`.
-MemoryReport forecast_single_examples(const RunConfig& config, const RunData& data, std::int64_t index);
+// So with this example alone as every batch.
+MemoryReport forecast_single_example(const RunConfig& config, const RunData& data, std::int64_t index);
 
 // What the process holds now beside the ledger's large buffers: program, libraries, stacks, small objects.
 std::int64_t bytes_outside_ledger();

@@ -73,25 +73,25 @@ class Fitting {
     std::iota(order.begin(), order.end(), std::int64_t{0});
     const auto tokens_of = [&](std::int64_t index) { return tokens_[static_cast<std::size_t>(index)]; };
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return tokens_of(a) < tokens_of(b); });
-    const auto taken = [&](std::int64_t index) {
-      return forecast_single_examples(least, data_, index).peak + outside_;
-    };
+    const auto taken = [&](std::int64_t index) { return forecast_single_example(least, data_, index).peak + outside_; };
     const auto longer =
         std::partition_point(order.begin(), order.end(), [&](std::int64_t index) { return taken(index) <= limit_; });
     const std::string limit = byte_size_text(limit_);
     if (longer == order.begin()) {
       fail("train",
-           "the memory limit of {} is too low for this model: the shortest example, of {} tokens, takes {} with every "
-           "layer checkpointed (a smaller model, a smaller --batch-size)",
+           "the memory limit of {} is too low for this model: a batch of the shortest example, of {} tokens, takes {} "
+           "with every layer checkpointed (take a smaller model)",
            limit, tokens_of(order.front()), byte_size_text(taken(order.front())));
     }
-    fail(
-        "train",
-        "the memory limit of {} does not hold the run: one example at a time and every layer checkpointed, the longest "
-        "example that fits has {} tokens; {} of {} examples are longer, up to {} tokens, which take {} (prepare the "
-        "data with shorter inputs, or take a smaller model)",
-        limit, tokens_of(*(longer - 1)), order.end() - longer, order.size(), tokens_of(order.back()),
-        byte_size_text(taken(order.back())));
+    const std::string longest = fmt::format(
+        "the memory limit of {} does not hold the run, with any micro-batches and every layer checkpointed. With "
+        "--batch-size 1 the longest example that fits has {} tokens",
+        limit, tokens_of(*(longer - 1)));
+    if (longer == order.end()) fail("train", "{}: all of them do (a smaller --batch-size needs less)", longest);
+    fail("train",
+         "{}; {} of {} are longer, up to {}, which take {} (prepare the data with shorter inputs, or take a "
+         "smaller model)",
+         longest, order.end() - longer, order.size(), tokens_of(order.back()), byte_size_text(taken(order.back())));
   }
 
   RunConfig config_;
