@@ -42,6 +42,8 @@ struct Schema {
   std::string long_align = "long";
   std::string global_align = "global";
   std::vector<FeatureSpec> gold = {};  // of one more table, /gold: a row per accepted record; empty: no such table
+  // Columns of /rejects besides those of Fault; kind string or strings. A fault without a value has an empty one.
+  std::vector<FeatureSpec> reject_features = {};
 
   const FeatureSpec& feature(std::string_view name) const;  // throws Error when absent
 };
@@ -63,6 +65,7 @@ struct Fault {
   std::string code;
   std::string severity;  // "fatal" | "reject" | "drop" | "warn"
   std::string message;
+  Example details = {};  // of Schema::reject_features
 };
 
 struct SourceFile {

@@ -40,6 +40,10 @@ class Predictions {
 
   virtual void add(Examples examples, const EtcInput& input, const HeadOutput& logits) = 0;
 
+  // A record that could not be prepared: it has no logits, but a place in the prediction file or in the metrics where
+  // the task's official scores count it. `fault` is one of its rejections.
+  virtual void add_rejected(const data::Fault& /*fault*/) {}
+
   // Over the labelled examples so far. Empty when there were none.
   virtual Metrics metrics() const = 0;
 

@@ -40,7 +40,7 @@ struct Shard {
     if (info.task != schema.task)
       fail(where, "task: expected {}, got {} (the file was prepared for another task)", schema.task, info.task);
     examples.emplace(file.id(), "examples", schema.features, info.examples, bytes, where);
-    rejects.emplace(file.id(), "rejects", h5::fault_features(), std::nullopt, bytes, where);
+    rejects.emplace(file.id(), "rejects", h5::fault_features(schema), std::nullopt, bytes, where);
     if (schema.gold.empty()) return;
     gold.emplace(file.id(), "gold", schema.gold, info.input_records - info.rejected - info.dropped, bytes, where);
   }
@@ -195,7 +195,7 @@ std::vector<Fault> DatasetReader::faults() const {
   std::vector<Fault> faults;
   for (const Shard& shard : impl_->shards) {
     for (std::int64_t row = 0; row < shard.rejects->rows(); ++row)
-      faults.push_back(h5::fault_of(shard.rejects->read(row, impl_->cache)));
+      faults.push_back(h5::fault_of(shard.rejects->read(row, impl_->cache), impl_->schema));
   }
   return faults;
 }

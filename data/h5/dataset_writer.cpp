@@ -45,7 +45,7 @@ struct DatasetWriter::Impl {
         target(path),
         file(target.temporary_path(), where),
         examples(std::in_place, file.id(), "examples", schema.features, where),
-        rejects(std::in_place, file.id(), "rejects", h5::fault_features(), where) {
+        rejects(std::in_place, file.id(), "rejects", h5::fault_features(schema), where) {
     if (!schema.gold.empty()) gold.emplace(file.id(), "gold", schema.gold, where);
   }
 
@@ -94,7 +94,7 @@ void DatasetWriter::add_fault(const Fault& fault) {
   if (fault.severity != "reject" && fault.severity != "drop")
     fail(impl_->where + ":/rejects/severity", "expected reject or drop, got {}", fault.severity);
   const h5::Lock lock;
-  impl_->rejects->append(h5::example_of(fault));
+  impl_->rejects->append(h5::example_of(fault, impl_->schema));
   impl_->file.check();
 }
 

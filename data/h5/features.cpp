@@ -30,33 +30,47 @@ void check_features(const std::vector<FeatureSpec>& features, const std::string&
   }
 }
 
-const std::vector<FeatureSpec>& fault_features() {
+std::vector<FeatureSpec> fault_features(const Schema& schema) {
   constexpr FeatureKind kText = FeatureKind::string, kNumber = FeatureKind::scalar;
-  static const std::vector<FeatureSpec> kFeatures{
+  std::vector<FeatureSpec> features{
       {"file", kText, StoredType::u8, "", {}, {}},           {"record_index", kNumber, StoredType::i64, "", {}, {}},
       {"byte_offset", kNumber, StoredType::i64, "", {}, {}}, {"id", kText, StoredType::u8, "", {}, {}},
       {"field", kText, StoredType::u8, "", {}, {}},          {"code", kText, StoredType::u8, "", {}, {}},
       {"severity", kText, StoredType::u8, "", {}, {}},       {"message", kText, StoredType::u8, "", {}, {}},
   };
-  return kFeatures;
+  features.insert(features.end(), schema.reject_features.begin(), schema.reject_features.end());
+  return features;
 }
 
-Example example_of(const Fault& fault) {
-  return {{"file", fault.file},
-          {"record_index", fault.record_index},
-          {"byte_offset", fault.byte_offset},
-          {"id", fault.id},
-          {"field", fault.field},
-          {"code", fault.code},
-          {"severity", fault.severity},
-          {"message", fault.message}};
+Example example_of(const Fault& fault, const Schema& schema) {
+  Example row = {{"file", fault.file},
+                 {"record_index", fault.record_index},
+                 {"byte_offset", fault.byte_offset},
+                 {"id", fault.id},
+                 {"field", fault.field},
+                 {"code", fault.code},
+                 {"severity", fault.severity},
+                 {"message", fault.message}};
+  for (const FeatureSpec& spec : schema.reject_features) {
+    const auto given = fault.details.find(spec.name);
+    if (given != fault.details.end()) {
+      row[spec.name] = given->second;
+    } else if (spec.kind == FeatureKind::string) {
+      row[spec.name] = std::string();
+    } else {
+      row[spec.name] = std::vector<std::string>();
+    }
+  }
+  return row;
 }
 
-Fault fault_of(const Example& row) {
+Fault fault_of(const Example& row, const Schema& schema) {
   const auto text = [&](const char* name) { return std::get<std::string>(row.find(name)->second); };
   const auto number = [&](const char* name) { return std::get<std::int64_t>(row.find(name)->second); };
-  return {text("file"),  number("record_index"), number("byte_offset"), text("id"),
-          text("field"), text("code"),           text("severity"),      text("message")};
+  Fault fault{text("file"),  number("record_index"), number("byte_offset"), text("id"),
+              text("field"), text("code"),           text("severity"),      text("message")};
+  for (const FeatureSpec& spec : schema.reject_features) fault.details[spec.name] = row.find(spec.name)->second;
+  return fault;
 }
 
 }  // namespace h5

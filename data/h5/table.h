@@ -24,10 +24,10 @@ namespace etc::data::h5 {
 // kind without a list of elements.
 void check_features(const std::vector<FeatureSpec>& features, const std::string& where);
 
-// Columns of /rejects, in the order of Fault's members.
-const std::vector<FeatureSpec>& fault_features();
-Example example_of(const Fault& fault);
-Fault fault_of(const Example& example);
+// Columns of a schema's /rejects: Fault's members in their order, then the schema's own.
+std::vector<FeatureSpec> fault_features(const Schema& schema);
+Example example_of(const Fault& fault, const Schema& schema);
+Fault fault_of(const Example& row, const Schema& schema);
 
 class TableWriter {
  public:

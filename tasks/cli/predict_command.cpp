@@ -80,6 +80,9 @@ class RawPredictor {
     }
     if (faults.rejected() || faults.dropped()) {
       ++refused_;
+      data::Fault fault;
+      fault.id = record.converted.id;
+      refused_records_.push_back(fault);
       return;
     }
     for (data::Example& example : record.converted.examples) {
@@ -104,6 +107,8 @@ class RawPredictor {
       first = end;
     }
     waiting_.clear();
+    for (const data::Fault& fault : refused_records_) predictions_.add_rejected(fault);
+    refused_records_.clear();
   }
 
   std::size_t done() const { return done_; }
@@ -114,6 +119,7 @@ class RawPredictor {
   Predictions& predictions_;
   std::string where_;
   std::vector<data::LoadedExample> waiting_;
+  std::vector<data::Fault> refused_records_;
   std::size_t done_ = 0, refused_ = 0;
 };
 

@@ -68,6 +68,14 @@ void OpenkpPredictions::write(const std::string& url, const std::vector<ScoredPh
   }
 }
 
+void OpenkpPredictions::add_rejected(const data::Fault& fault) {
+  if (!fault.id.empty()) write(fault.id, {});
+  const auto phrases = fault.details.find("key_phrases");
+  if (phrases == fault.details.end()) return;
+  const auto& references = std::get<feed::Texts>(phrases->second);
+  if (!references.empty()) sum_.add({}, references);
+}
+
 Metrics OpenkpPredictions::metrics() const {
   if (sum_.pages() == 0) return {};
   const auto means = sum_.means();

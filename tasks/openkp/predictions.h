@@ -17,6 +17,9 @@ class OpenkpPredictions final : public Predictions {
 
   void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override;
 
+  // A page that could not be prepared has no phrases, and counts as 0 where it has something to compare with.
+  void add_rejected(const data::Fault& fault) override;
+
   // Precision, recall and F1 at 1, 3 and 5, F1@3 first; the mean loss of the pages with a label; how many pages were
   // scored.
   Metrics metrics() const override;

@@ -166,9 +166,13 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
   prepare::FaultList& faults = result.faults;
   const Page page = read_page(raw, config_, faults);
   result.id = page.url;
-  if (faults.rejected()) return result;
   std::vector<std::string> keys;
-  if (page.key_phrases) keys = key_strings(chosen_phrases(page, config_, faults));
+  if (page.key_phrases) {
+    keys = key_strings(faults.rejected() ? *page.key_phrases : chosen_phrases(page, config_, faults));
+  }
+  // A page without a valid phrase has something to be compared with all the same.
+  result.reject_details["key_phrases"] = keys.empty() && page.key_phrases ? key_strings(*page.key_phrases) : keys;
+  if (faults.rejected()) return result;
   const Features f = lay_out(page, keys, *tokenizer_, config_);
   check_lengths(page, f, config_, faults);
   if (page.key_phrases && !faults.rejected()) check_labels(page, f, keys, config_, faults);

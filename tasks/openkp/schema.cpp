@@ -32,7 +32,8 @@ const data::Schema& schema() {
                                         {"key_phrases", FeatureKind::strings, StoredType::u8, "", {}, {}},
                                     },
                                     "long",
-                                    "vdom"};
+                                    "vdom",
+                                    {{"key_phrases", FeatureKind::strings, StoredType::u8, "", {}, {}}}};
   return kSchema;
 }
 

@@ -6,6 +6,7 @@
 namespace etc::openkp {
 
 // With fixed blocks the features of the page's elements are empty lists; first_occurrence is empty unless asked for.
+// /rejects has the key phrases of the pages that are left out, since they count in an evaluation.
 const data::Schema& schema();
 
 // Bits of the feature `indicators`.

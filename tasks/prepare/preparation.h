@@ -48,6 +48,7 @@ struct Converted {
   std::vector<data::Example> examples;
   std::optional<data::Example> gold;  // where the schema has gold features
   FaultList faults;
+  data::Example reject_details;  // of the schema's own columns of /rejects, for each row of this record there
 };
 
 // What the first pass asks of a record.

@@ -274,6 +274,7 @@ class Run {
         row.record_index = record.index;
         row.byte_offset = record.begin.byte_offset;
         row.id = converted.id;
+        row.details = converted.reject_details;
         add_row(std::move(row), listed);
       }
     };

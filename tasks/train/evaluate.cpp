@@ -1,5 +1,7 @@
 #include "tasks/train/evaluate.h"
 
+#include <set>
+
 #include "data/loader/loader.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/progress.h"
@@ -41,6 +43,20 @@ void predict_examples(TaskModel& model, Examples examples, const std::string& wh
   predictions.add(examples, input, logits);
 }
 
+namespace {
+
+// Once for every record that was rejected when the data were prepared.
+void add_rejected_records(const data::DatasetReader& reader, Predictions& predictions) {
+  std::set<std::pair<std::string, std::int64_t>> seen;
+  for (const data::Fault& fault : reader.faults()) {
+    if (fault.severity == "reject" && seen.emplace(fault.file, fault.record_index).second) {
+      predictions.add_rejected(fault);
+    }
+  }
+}
+
+}  // namespace
+
 bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
                      const std::string& where, const std::string& what, Predictions& predictions,
                      std::int64_t micro_batch_tokens) {
@@ -56,6 +72,7 @@ bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::Dataset
       progress.update(done);
     }
   }
+  add_rejected_records(*reader, predictions);
   return true;
 }
 

@@ -23,7 +23,8 @@ std::int64_t tokens_of(const data::Example& example, const data::Schema& schema)
 // Decodes one micro-batch into `predictions`; `where` names its source in messages.
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions);
 
-// The whole data set in source order, with progress under the name `what`; false when a stop signal cut it short.
+// The whole data set in source order, then its rejected records, with progress under the name `what`; false when a stop
+// signal cut it short.
 bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
                      const std::string& where, const std::string& what, Predictions& predictions,
                      std::int64_t micro_batch_tokens = kEvaluationTokens);

@@ -126,6 +126,7 @@ class RawMutants {
     for (data::Fault fault : record.converted.faults.rows()) {
       if (fault.severity == "warn") continue;
       fault.id = record.converted.id;
+      fault.details = record.converted.reject_details;
       writer_.add_fault(fault);
       ++rejected_;
       return;

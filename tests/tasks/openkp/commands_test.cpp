@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tasks/openkp/prediction_file.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
 #include "tests/support/catch.h"
@@ -118,6 +119,62 @@ TEST_CASE("a real page goes through prepare, train, eval, predict and the offici
         s.run({"predict", "--model", run_folder + "/best", "--input", raw, "--vocab", vocab, "--show", "1"});
     CHECK_THAT(shown.out, Catch::Contains("http://1000projects.org/") && Catch::Contains("[["));
   }
+}
+
+TEST_CASE("rejected pages are predicted without phrases and count as 0", "[tasks][openkp]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Session s;
+  s.run({"sample", "--task", "openkp", "--records", "50", "--seed", "3", "--output", s.path("sample")});
+  // Ten dev pages; in one of them no phrase lies within an element, one comes twice, a line is broken.
+  std::istringstream dev(read_file(s.path("sample/dev.jsonl")));
+  std::string line, changed;
+  for (int i = 0; std::getline(dev, line); ++i) {
+    Json page = Json::parse(line);
+    if (i == 2) {
+      // The phrase crosses from the heading into the first element behind it.
+      const std::string text = page["text"];
+      const std::size_t third = text.find(' ', text.find(' ') + 1);
+      page["KeyPhrases"] =
+          Json::array({Json::array({text.substr(third + 1, text.find(' ', third + 1) - third - 1), "The"})});
+    }
+    changed += page.dump() + "\n";
+    if (i == 4) changed += page.dump() + "\n";
+  }
+  write_file_atomically(s.path("dev.jsonl"), changed);
+  const std::string vocab = s.path("sample/vocab.txt");
+  s.prepare(s.path("sample/train.jsonl"), vocab, "train", "train.h5");
+  s.prepare(s.path("dev.jsonl"), vocab, "dev", "dev.h5", {"--max-rejects", "1"});
+  const std::string config = (test::source_folder() / "tasks/configs/openkp_tiny.json").string();
+  std::vector<std::string> train = {"train",    "--config",    config,     "--data", s.path("train.h5"),
+                                    "--output", s.path("run"), "--epochs", "1"};
+  const auto model = seconds_model(512);
+  train.insert(train.end(), model.begin(), model.end());
+  s.run(train);
+  const auto scores = numbers_of(s.run({"eval", "--model", s.path("run/best"), "--data", s.path("dev.h5")}).out);
+  CHECK(scores.at("pages") == 10);
+  s.run({"predict", "--model", s.path("run/best"), "--data", s.path("dev.h5"), "--output", s.path("p.jsonl")});
+  const auto official = numbers_of(
+      s.run({"eval", "--task", "openkp", "--predictions", s.path("p.jsonl"), "--gold", s.path("dev.jsonl")}).out);
+  for (const char* name : {"P@1", "R@3", "F1@3", "F1@5"})
+    CHECK(official.at(name) == Approx(scores.at(name)).margin(1e-6));
+  CHECK(official.at("pages") == 10);
+  // Raw pages need no labels, so that one page has phrases; the repeated page has one line.
+  s.run({"predict", "--model", s.path("run/best"), "--input", s.path("dev.jsonl"), "--vocab", vocab, "--output",
+         s.path("r.jsonl")});
+  const openkp::PhraseMap from_raw = openkp::read_predictions(s.path("r.jsonl"));
+  const openkp::PhraseMap from_data = openkp::read_predictions(s.path("p.jsonl"));
+  CHECK(from_raw.size() == 10);
+  CHECK(from_data.size() == 10);
+  std::int64_t empty = 0;
+  for (const auto& [url, phrases] : from_data) {
+    if (phrases.empty()) {
+      ++empty;
+      CHECK(!from_raw.at(url).empty());
+    } else {
+      CHECK(from_raw.at(url) == phrases);
+    }
+  }
+  CHECK(empty == 1);
 }
 
 TEST_CASE("hidden states of pages hold what their elements look like", "[tasks][openkp]") {

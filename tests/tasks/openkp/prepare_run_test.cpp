@@ -79,8 +79,10 @@ TEST_CASE("of the pages with one url in all files the one with most valid phrase
   CHECK(counts.rejected == 2);
   CHECK(files.urls("out") == Words{"b", "a", "c"});
   Words rows;
+  std::vector<Words> phrases;
   for (const data::Fault& f : data::DatasetReader({files.folder / "out.h5"}, schema()).faults()) {
     rows.push_back(fmt::format("{} {} {} {} {} {}", f.file, f.record_index, f.id, f.severity, f.code, f.message));
+    phrases.push_back(std::get<Words>(f.details.at("key_phrases")));
   }
   CHECK(rows == Words{"one.jsonl 0 a drop duplicate_url record 0 of two.jsonl is kept for this url",
                       "one.jsonl 2 c reject vdom_syntax in the string: byte 2, line 1, column 3: not valid JSON: "
@@ -88,6 +90,8 @@ TEST_CASE("of the pages with one url in all files the one with most valid phrase
                       "one.jsonl 3 b drop duplicate_url record 1 is kept for this url",
                       "two.jsonl 1 b drop duplicate_url record 1 of one.jsonl is kept for this url",
                       "two.jsonl 3 d reject key_phrase_none no key phrase is in the text"});
+  // A rejected page counts in an evaluation, so its phrases are kept with it.
+  CHECK(phrases.at(1) == Words{"dawn", "fishing"});
 }
 
 TEST_CASE("without the choice the first page of a url is taken and the others are rejected", "[tasks][openkp]") {
