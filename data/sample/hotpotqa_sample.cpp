@@ -2,9 +2,8 @@
 
 #include <set>
 
-#include "data/sample/word_source.h"
+#include "data/sample/story.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 
 namespace etc::data {
@@ -12,6 +11,7 @@ namespace etc::data {
 namespace {
 
 constexpr std::int64_t kMaxSubjects = 10;
+constexpr const char* kTrainFile = "train";
 
 // Names of one kind: few, and more of them the more subjects there are. A model has to compare names, which it learns
 // the sooner the fewer there are; what it learns is the same.
@@ -22,25 +22,20 @@ struct Names {
 constexpr Names kSubjects{0, 2}, kRegions{40, 2}, kAnswers{80, 3};
 constexpr std::size_t kAllNames = 140;
 
-struct Relation {
-  const char* noun;        // "Who is the <noun> of A?"
-  const char* participle;  // "A is <participle> by X."
-};
-constexpr Relation kRelations[] = {{"ruler", "ruled"}, {"founder", "founded"}, {"painter", "painted"}};
+constexpr const char* kParticiples[] = {"ruled", "founded", "painted"};  // "A is ruled by X."
 
-// Sentences that say nothing, to make paragraphs longer; each is six words and a period.
-constexpr const char* kThings[] = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
-constexpr const char* kTraits[] = {"old", "quiet", "narrow", "famous", "green", "busy", "stony", "bright"};
-constexpr std::int64_t kFillerTokens = 7;
-constexpr std::int64_t kFactTokens = 6;
 constexpr std::int64_t kTitleTokens = 1;
-constexpr std::int64_t kQuestionTokens = 8;  // and CLS
+constexpr std::int64_t kQuestionTokens = 7;  // and CLS, at most
 
-std::vector<std::string> some_of(const Names& kind, std::int64_t subjects, Choices& choices) {
+// As many names of a kind as there are subjects, in random order; the first one is that of the question. Half of the
+// popular choices are even ones: a model learns the rarest names, too.
+std::vector<std::string> names_of(const Names& kind, std::int64_t subjects, bool popular, Choices& choices) {
   const auto count = static_cast<std::size_t>(subjects);
-  std::vector<std::string> words = names(kind.first, kind.per_subject * count);
-  choices.shuffle(words);
-  words.resize(count);
+  const std::size_t all = kind.per_subject * count;
+  const bool even = !popular || choices.below(2) == 0;
+  const std::size_t first =
+      even ? static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(all))) : popular_index(all, 1, choices);
+  std::vector<std::string> words = some_of(names(kind.first, all), first, count, choices);
   for (std::string& word : words) word = capitalized(word);
   return words;
 }
@@ -61,8 +56,7 @@ std::int64_t add_paragraph(HotpotqaSampleRecord& record, const std::string& titl
   std::vector<std::string> sentences;
   for (std::int64_t s = 0; s <= fillers; ++s) {
     const std::string blank = s == 0 ? "" : " ";  // as in the data set
-    const std::string thing = kThings[choices.below(8)], trait = kTraits[choices.below(8)];
-    sentences.push_back(blank + (s == place ? fact : "The " + thing + " there is very " + trait + "."));
+    sentences.push_back(blank + (s == place ? fact : filler_sentence(choices)));
   }
   record.context.emplace_back(title, std::move(sentences));
   return place;
@@ -87,13 +81,9 @@ void check(const HotpotqaSampleOptions& options) {
 
 // Every word the records can hold.
 std::set<std::string> all_words() {
-  std::set<std::string> words{"the", "there", "is", "very", "who", "of", "by", "belongs", "to", "?"};
-  for (const Relation& relation : kRelations) {
-    words.insert(relation.noun);
-    words.insert(relation.participle);
-  }
-  for (const char* thing : kThings) words.insert(thing);
-  for (const char* trait : kTraits) words.insert(trait);
+  std::set<std::string> words{"who", "is", "by", "belongs", "to", "?"};
+  add_filler_words(words);
+  words.insert(std::begin(kParticiples), std::end(kParticiples));
   for (const std::string& name : names(0, kAllNames)) words.insert(name);
   return words;
 }
@@ -118,34 +108,43 @@ std::string json_array(const HotpotqaSampleOptions& options, const std::string& 
 HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options, const std::string& file,
                                             std::int64_t index) {
   Choices choices(options.seed, "hotpotqa " + file, static_cast<std::uint64_t>(index));
-  const std::vector<std::string> subjects = some_of(kSubjects, options.subjects, choices);
-  const std::vector<std::string> answers = some_of(kAnswers, options.subjects, choices);
-  const std::vector<std::string> regions = some_of(kRegions, options.subjects, choices);
-  const Relation& relation = kRelations[choices.below(3)];
+  const bool training = file == kTrainFile;
+  const std::int64_t n = options.subjects;
+  const std::vector<std::string> subjects = names_of(kSubjects, n, training, choices);
+  const std::vector<std::string> answers = names_of(kAnswers, n, false, choices);
+  const std::vector<std::string> regions = names_of(kRegions, n, training, choices);
+  const std::string participle = kParticiples[choices.below(std::ssize(kParticiples))];
   const bool asks_yes_no = choices.below(10) < options.yes_no;
   const bool is_yes = choices.below(2) == 0;
   const std::int64_t fillers = fillers_of(options);
 
   HotpotqaSampleRecord record;
   record.id = "hotpot_" + file + "_" + std::to_string(index);
+  // Paragraphs of each kind; a no needs the other name, which stands in the second.
+  const auto some = [&](std::int64_t least) { return training ? least + choices.below(n - least + 1) : n; };
+  const std::int64_t facts = some(asks_yes_no ? 2 : 1), bridges = options.hops == 2 ? some(1) : 0;
   // The first subject is the one that is asked for; the shuffle below hides it.
   for (std::size_t i = 0; i < subjects.size(); ++i) {
-    const std::string& holder = options.hops == 1 ? subjects[i] : regions[i];
-    const std::string fact = holder + " is " + relation.participle + " by " + answers[i] + ".";
-    const std::int64_t place = add_paragraph(record, holder, fact, fillers, choices);
-    if (i == 0) record.supporting_facts.emplace_back(holder, place);
-    if (options.hops == 1) continue;
-    const std::string bridge = subjects[i] + " belongs to " + regions[i] + ".";
-    const std::int64_t bridge_place = add_paragraph(record, subjects[i], bridge, fillers, choices);
-    if (i == 0) record.supporting_facts.emplace_back(subjects[i], bridge_place);
+    const auto number = static_cast<std::int64_t>(i);
+    if (number < facts) {
+      const std::string& holder = options.hops == 1 ? subjects[i] : regions[i];
+      const std::string fact = holder + " is " + participle + " by " + answers[i] + ".";
+      const std::int64_t place = add_paragraph(record, holder, fact, fillers, choices);
+      if (i == 0) record.supporting_facts.emplace_back(holder, place);
+    }
+    if (number < bridges) {
+      const std::string bridge = subjects[i] + " belongs to " + regions[i] + ".";
+      const std::int64_t place = add_paragraph(record, subjects[i], bridge, fillers, choices);
+      if (i == 0) record.supporting_facts.emplace_back(subjects[i], place);
+    }
   }
   choices.shuffle(record.context);
   record.type = asks_yes_no ? "comparison" : "bridge";
   if (asks_yes_no) {
-    record.question = "Is " + subjects[0] + " " + relation.participle + " by " + answers[is_yes ? 0 : 1] + "?";
+    record.question = "Is " + subjects[0] + " " + participle + " by " + answers[is_yes ? 0 : 1] + "?";
     record.answer = is_yes ? "yes" : "no";
   } else {
-    record.question = "Who is the " + std::string(relation.noun) + " of " + subjects[0] + "?";
+    record.question = "Who " + participle + " " + subjects[0] + "?";
     record.answer = answers[0];
   }
   return record;
@@ -153,13 +152,8 @@ HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options
 
 void write_hotpotqa_sample(const HotpotqaSampleOptions& options, const std::filesystem::path& folder) {
   check(options);
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
-  write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
-  write_file_atomically(folder / "train.json", json_array(options, "train", options.records));
-  write_file_atomically(folder / "dev.json",
-                        json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+  write_sample_files(folder, all_words(), json_array(options, kTrainFile, options.records),
+                     json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
 }
 
 }  // namespace etc::data

@@ -5,6 +5,10 @@
 // crosses, and every paragraph says the same of another subject. So which paragraph is meant, what it answers and which
 // sentences support it reaches the long tokens through global tokens only. Paragraphs and sentences come in random
 // order.
+//
+// The training file is easier, for the reason wikihop_sample.h gives: its records have paragraphs about 1 … C of the C
+// subjects in equal shares (two hops: of each kind by itself), those that answer always among them, and half of them
+// ask for name j = 0, 1, … with weight 1/(j+1). The dev file has all paragraphs, and asks for every name equally often.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +24,7 @@ struct HotpotqaSampleOptions {
   std::uint64_t seed = 1;
   std::int64_t hops = 1;          // 1: one paragraph answers; 2: it names the paragraph that does
   std::int64_t subjects = 4;      // 2 … 10 that could be meant, one paragraph each, two with two hops
-  std::int64_t long_tokens = 64;  // an example's long input at most; paragraphs are filled up to about this
+  std::int64_t long_tokens = 40;  // an example's long input at most; paragraphs are filled up to about this
   std::int64_t yes_no = 0;        // of 10 questions so many are answered by yes or no
 };
 
@@ -31,7 +35,7 @@ struct HotpotqaSampleRecord {
 };
 
 // Record number `index` of a file ("train" or "dev"): a function of the options, the file and the number alone.
-//   one hop   "Who is the ruler of A?"      A: "A is ruled by X."      B: "B is ruled by Y."  …
+//   one hop   "Who ruled A?"               A: "A is ruled by X."      B: "B is ruled by Y."  …
 //   two hops  the same                      A: "A belongs to K."       K: "K is ruled by X."  …
 //   yes or no "Is A ruled by X?"            the same paragraphs; where the answer is no, X stands in another one
 HotpotqaSampleRecord hotpotqa_sample_record(const HotpotqaSampleOptions& options, const std::string& file,

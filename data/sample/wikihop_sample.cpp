@@ -2,9 +2,8 @@
 
 #include <set>
 
-#include "data/sample/word_source.h"
+#include "data/sample/story.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 
 namespace etc::data {
@@ -32,21 +31,10 @@ constexpr Relation kRelations[] = {
     {"ruler_of", "is ruled by"}, {"founder_of", "was founded by"}, {"painter_of", "was painted by"}};
 constexpr const char* kBridge = "belongs to";
 
-// Sentences that say nothing, to make documents longer; each is six words and a period.
-constexpr const char* kThings[] = {"harbour", "market", "tower", "garden", "bridge", "library", "mill", "square"};
-constexpr const char* kTraits[] = {"old", "quiet", "narrow", "famous", "green", "busy", "stony", "bright"};
-constexpr std::int64_t kFillerTokens = 7;
-constexpr std::int64_t kFactTokens = 6;
-
-std::string filler(Choices& choices) {
-  const std::string thing = kThings[choices.below(8)], trait = kTraits[choices.below(8)];
-  return "The " + thing + " there is very " + trait + ".";
-}
-
 // One fact somewhere among sentences that say nothing.
 std::string document(const std::string& fact, std::int64_t fillers, Choices& choices) {
   std::vector<std::string> sentences{fact};
-  for (std::int64_t i = 0; i < fillers; ++i) sentences.push_back(filler(choices));
+  for (std::int64_t i = 0; i < fillers; ++i) sentences.push_back(filler_sentence(choices));
   choices.shuffle(sentences);
   std::string text;
   for (const std::string& sentence : sentences) text += (text.empty() ? "" : " ") + sentence;
@@ -54,18 +42,14 @@ std::string document(const std::string& fact, std::int64_t fillers, Choices& cho
 }
 
 // As many names of a kind as there are candidates, in random order; the first one is that of the question.
-std::vector<std::string> some_of(const Names& kind, const WikihopSampleOptions& options, bool popular,
-                                 Choices& choices) {
+std::vector<std::string> names_of(const Names& kind, const WikihopSampleOptions& options, bool popular,
+                                  Choices& choices) {
   const auto count = static_cast<std::size_t>(options.candidates);
   const std::int64_t hop = options.hops - 1;
-  std::vector<std::string> words = names(kind.first, kind.per_candidate[hop] * count);
-  const std::string first = words[popular ? popular_index(words.size(), kind.top_rank[hop], choices)
-                                          : static_cast<std::size_t>(choices.below(std::ssize(words)))];
-  std::erase(words, first);
-  choices.shuffle(words);
-  words.insert(words.begin(), first);
-  words.resize(count);
-  return words;
+  const std::size_t all = kind.per_candidate[hop] * count;
+  const std::size_t first = popular ? popular_index(all, kind.top_rank[hop], choices)
+                                    : static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(all)));
+  return some_of(names(kind.first, all), first, count, choices);
 }
 
 void check(const WikihopSampleOptions& options) {
@@ -84,7 +68,8 @@ void check(const WikihopSampleOptions& options) {
 
 // Every word the records can hold.
 std::set<std::string> all_words() {
-  std::set<std::string> plain{"the", "there", "is", "very"};
+  std::set<std::string> plain;
+  add_filler_words(plain);
   const auto add_words = [&](const std::string& text) {
     std::string word;
     for (char c : text + " ") {
@@ -98,8 +83,6 @@ std::set<std::string> all_words() {
   };
   for (const Relation& relation : kRelations) add_words(std::string(relation.query) + " " + relation.verb);
   add_words(kBridge);
-  for (const char* thing : kThings) plain.insert(thing);
-  for (const char* trait : kTraits) plain.insert(trait);
   for (const std::string& name : names(0, kAllNames)) plain.insert(name);
   return plain;
 }
@@ -125,9 +108,9 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
   Choices choices(options.seed, file, static_cast<std::uint64_t>(index));
   const std::int64_t n = options.candidates;
   const bool training = file == kTrainFile;
-  const std::vector<std::string> subjects = some_of(kSubjects, options, training, choices);
-  const std::vector<std::string> answers = some_of(kAnswers, options, false, choices);
-  const std::vector<std::string> regions = some_of(kRegions, options, training, choices);
+  const std::vector<std::string> subjects = names_of(kSubjects, options, training, choices);
+  const std::vector<std::string> answers = names_of(kAnswers, options, false, choices);
+  const std::vector<std::string> regions = names_of(kRegions, options, training, choices);
   const Relation& relation = kRelations[choices.below(3)];
   const std::int64_t budget = (options.long_tokens - n - 4) / (n * options.hops);
   const std::int64_t fillers = std::max<std::int64_t>(0, (budget - kFactTokens) / kFillerTokens);
@@ -156,13 +139,8 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
 
 void write_wikihop_sample(const WikihopSampleOptions& options, const std::filesystem::path& folder) {
   check(options);
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
-  write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
-  write_file_atomically(folder / "train.json", json_array(options, kTrainFile, options.records));
-  write_file_atomically(folder / "dev.json",
-                        json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
+  write_sample_files(folder, all_words(), json_array(options, kTrainFile, options.records),
+                     json_array(options, "dev", std::max<std::int64_t>(1, options.records / 5)));
 }
 
 }  // namespace etc::data

@@ -63,7 +63,7 @@ const std::vector<SampleKind>& sample_kinds() {
         kSeed,
         {"hops", 1, "1: one document answers; 2: two together do"},
         {"subjects", 4, "subjects per record that could be meant"},
-        {"long_tokens", 64, "long input of an example at most"},
+        {"long_tokens", 40, "long input of an example at most"},
         {"yes_no", 0, "of 10 questions so many are answered by yes or no"}},
        [](const SampleValues& v, const std::filesystem::path& folder) {
          data::write_hotpotqa_sample(

@@ -1,6 +1,7 @@
 // Generated records: reproducible, without fault, and answered by nothing but the paragraph that is asked for.
 #include "data/sample/hotpotqa_sample.h"
 
+#include <map>
 #include <set>
 
 #include "etc_core/base/error.h"
@@ -30,7 +31,7 @@ const std::vector<std::string>& sentences_of(const HotpotqaSampleRecord& record,
   return record.context[0].second;
 }
 
-// The last word of a question: "Who is the ruler of A?" or "Is A ruled by X?".
+// The last word of a question: "Who ruled A?" or "Is A ruled by X?".
 std::vector<std::string> words_of(const std::string& text) {
   std::vector<std::string> words(1);
   for (const char c : text) {
@@ -77,7 +78,7 @@ TEST_CASE("HotpotQA samples are prepared without a fault, within their length, w
       const data::Example& example = converted.examples[0];
       const auto& ids = std::get<std::vector<std::int64_t>>(example.at("long_token_ids"));
       CHECK(std::find(ids.begin(), ids.end(), 100) == ids.end());  // [UNK]
-      CHECK(ids.size() > 60);
+      CHECK(ids.size() <= 128);
       types.insert(std::get<std::int64_t>(example.at("answer_types")));
       const auto& facts = std::get<std::vector<std::int64_t>>(example.at("supporting_facts"));
       // Each supported paragraph has three positive globals: itself, its title, its sentence.
@@ -92,7 +93,6 @@ TEST_CASE("the paragraph of the subject, or the one it names, answers", "[hotpot
     for (std::int64_t i = 0; i < 50; ++i) {
       const HotpotqaSampleRecord record = hotpotqa_sample_record(options(hops), "train", i);
       CAPTURE(hops, i, record.question);
-      REQUIRE(record.context.size() == static_cast<std::size_t>(4 * hops));
       REQUIRE(record.supporting_facts.size() == static_cast<std::size_t>(hops));
       const std::string subject = words_of(record.question).back();
       std::string holder = subject;
@@ -113,10 +113,45 @@ TEST_CASE("the paragraph of the subject, or the one it names, answers", "[hotpot
   }
 }
 
+TEST_CASE("held-out records have all paragraphs, training records one to all of each kind", "[hotpotqa][sample]") {
+  for (const std::int64_t hops : {1, 2}) {
+    std::map<std::size_t, std::int64_t> with;  // training records by their number of paragraphs
+    for (std::int64_t i = 0; i < 400; ++i) {
+      CHECK(hotpotqa_sample_record(options(hops), "dev", i).context.size() == static_cast<std::size_t>(4 * hops));
+      ++with[hotpotqa_sample_record(options(hops), "train", i).context.size()];
+    }
+    CAPTURE(hops);
+    // One kind: 1 … 4, 100 each are expected; two kinds: 2 … 8, of the ends 25 each. Four standard deviations.
+    REQUIRE(with.size() == (hops == 1 ? 4 : 7));
+    CHECK(std::abs(with.begin()->second - (hops == 1 ? 100 : 25)) < (hops == 1 ? 35 : 20));
+    CHECK(std::abs(with.rbegin()->second - (hops == 1 ? 100 : 25)) < (hops == 1 ? 35 : 20));
+  }
+}
+
+TEST_CASE("training records ask for some names far more often than for others, held-out ones do not",
+          "[hotpotqa][sample]") {
+  for (const std::string file : {"train", "dev"}) {
+    std::map<std::string, std::int64_t> asked;
+    for (std::int64_t i = 0; i < 800; ++i) {
+      ++asked[words_of(hotpotqa_sample_record(options(1), file, i).question).back()];
+    }
+    CAPTURE(file);
+    REQUIRE(asked.size() == 8);
+    std::int64_t most = 0, least = 800;
+    for (const auto& [name, count] : asked) {
+      most = std::max(most, count);
+      least = std::min(least, count);
+    }
+    // Half of 1/8, half of 1/rank over their sum 2.718: 0.246 … 0.085; or 1/8 each. Four standard deviations: 0.061.
+    CHECK(std::abs(static_cast<double>(most) / 800 - (file == "train" ? 0.246 : 0.125)) < 0.061);
+    CHECK(std::abs(static_cast<double>(least) / 800 - (file == "train" ? 0.085 : 0.125)) < 0.061);
+  }
+}
+
 TEST_CASE("half of the yes-no questions are answered by no, with a name that is there", "[hotpotqa][sample]") {
   std::int64_t yes = 0, no = 0;
   for (std::int64_t i = 0; i < 200; ++i) {
-    const HotpotqaSampleRecord record = hotpotqa_sample_record(options(1, 10), "dev", i);
+    const HotpotqaSampleRecord record = hotpotqa_sample_record(options(1, 10), i % 2 == 0 ? "dev" : "train", i);
     const auto words = words_of(record.question);
     REQUIRE((record.answer == "yes" || record.answer == "no"));
     const auto& [title, sentence] = record.supporting_facts[0];
@@ -149,7 +184,7 @@ TEST_CASE("HotpotQA sample options that cannot be meant are refused", "[hotpotqa
   o.subjects = 1;
   refused(o);
   o = options(2);
-  o.long_tokens = 63;  // 8 + 8 paragraphs of 7
+  o.long_tokens = 62;  // 7 + 8 paragraphs of 7
   refused(o);
   CHECK_THROWS_AS(write_hotpotqa_sample(options(1), "/proc/none"), Error);
 }
