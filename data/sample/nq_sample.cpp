@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "data/sample/story.h"
 #include "data/sample/word_source.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"

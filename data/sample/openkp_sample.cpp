@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "data/sample/story.h"
 #include "data/sample/word_source.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"

@@ -49,17 +49,6 @@ inline std::vector<std::string> names(std::size_t first, std::size_t count) {
   return list;
 }
 
-// Which of `count` names a training record asks for: the j-th with weight 1/(j + top_rank) (Zipf: a few names are on
-// everybody's lips).
-inline std::size_t popular_index(std::size_t count, std::int64_t top_rank, Choices& choices) {
-  std::vector<std::int64_t> up_to;  // sums of the weights, times 840: exact for the first ranks
-  for (std::size_t j = 0; j < count; ++j) {
-    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + top_rank));
-  }
-  const std::int64_t drawn = choices.below(up_to.back());
-  return static_cast<std::size_t>(std::upper_bound(up_to.begin(), up_to.end(), drawn) - up_to.begin());
-}
-
 // A WordPiece vocabulary of these words behind BERT's special tokens at BERT's places (task-wikihop, appendix B).
 inline std::string bert_vocabulary(const std::set<std::string>& words) {
   std::string text = "[PAD]\n";
