@@ -25,8 +25,8 @@ struct ScoreOptions {
   std::array<bool, kAttentionTypes> types{};  // which types carry scores, indexed by AttentionType
   bool running_mean = false;                  // logits of carrying types are divided by layer+1; C never is
   bool training = false;                      // a backward will follow: dC is kept, the last layer writes C
-  Device device = Device::cpu;                // where C and dC lie
   bool keep_last = false;                     // without training: the last layer writes C all the same (to export it)
+  Device device = Device::cpu;                // where C and dC lie
 };
 
 // One encoder forward's running scores. A sequence of calls, per operator (long, global), for N layers:
