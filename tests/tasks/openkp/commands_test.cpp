@@ -1,5 +1,4 @@
-// The program on OpenKP pages, from raw records to official scores: real pages, generated ones, and what a tiny model
-// learns of the latter.
+// The program on OpenKP pages, from raw records to official scores: real pages and generated ones.
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -82,7 +81,7 @@ TEST_CASE("a real page goes through prepare, train, eval, predict and the offici
                                       "--output",
                                       run_folder,
                                       "--epochs",
-                                      "20",
+                                      "60",
                                       "--batch-size",
                                       "1",
                                       "--eval-data",
@@ -203,28 +202,4 @@ TEST_CASE("hidden states of pages hold what their elements look like", "[tasks][
   };
   CHECK(test::same_bits(states.at(0), encoded(true)));
   CHECK(!test::same_bits(states.at(0), encoded(false)));
-}
-
-TEST_CASE("a tiny model finds the key phrases of generated pages by their heading, through global tokens",
-          "[tasks][openkp][slow]") {
-  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Session s;
-  s.run({"sample", "--task", "openkp", "--records", "8000", "--seed", "1", "--output", s.path("sample")});
-  for (const std::string split : {"train", "dev"}) {
-    s.prepare(s.path("sample/" + split + ".jsonl"), s.path("sample/vocab.txt"), split, split + ".h5");
-  }
-  const std::string config = (test::source_folder() / "tasks/configs/openkp_tiny.json").string();
-  const auto official_f1 = [&](const std::string& global_attention) {
-    const std::string run = s.path("run_" + global_attention), file = s.path("p.jsonl");
-    s.run({"train", "--config", config, "--data", s.path("train.h5"), "--eval-data", s.path("dev.h5"), "--output", run,
-           "--global-attention", global_attention});
-    s.run({"predict", "--model", run + "/best", "--data", s.path("dev.h5"), "--output", file});
-    const auto official = numbers_of(
-        s.run({"eval", "--task", "openkp", "--predictions", file, "--gold", s.path("sample/dev.jsonl")}).out);
-    WARN("openkp_tiny, 1,600 held-out generated pages, global attention " << global_attention << ": F1@3 "
-                                                                          << official.at("F1@3"));
-    return official.at("F1@3");
-  };
-  CHECK(official_f1("true") >= 0.95);
-  CHECK(official_f1("false") <= 0.40);  // three of four topics' phrases are as good as the right ones: 0.25 by chance
 }
