@@ -30,7 +30,6 @@ class Samples {
     const auto& kind = etc::prepare::preparation_kind(task);
     Json settings = Json::object();
     for (const auto& setting : kind.settings) settings[setting.key] = setting.default_value;
-    if (task == "wikihop") settings["splitter"] = "icu";
     const auto preparation = kind.make(settings, folder_ / "vocab.txt", true);
     for (const std::string split : {"train", "dev"}) {
       etc::prepare::RunOptions run;
