@@ -33,6 +33,7 @@ const data::Schema& schema() {
                                     },
                                     "long",
                                     "vdom",
+                                    {},  // no gold: the examples hold it
                                     {{"key_phrases", FeatureKind::strings, StoredType::u8, "", {}, {}}}};
   return kSchema;
 }

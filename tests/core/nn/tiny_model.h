@@ -92,7 +92,8 @@ struct TinyModel {
     {
       const EtcOutput output = encoder.forward(tape, input, options);
       seed(on_device(tape, output.long_states, Device::cpu), input.long_offsets, input.sample_ordinals, of_long, 100);
-      seed(on_device(tape, output.global_states, Device::cpu), input.global_offsets, input.sample_ordinals, of_global, 200);
+      seed(on_device(tape, output.global_states, Device::cpu), input.global_offsets, input.sample_ordinals, of_global,
+           200);
     }
     tape.backward();
   }
