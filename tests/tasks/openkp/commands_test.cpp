@@ -182,7 +182,8 @@ TEST_CASE("hidden states of pages hold what their elements look like", "[tasks][
   s.run({"sample", "--task", "openkp", "--records", "5", "--output", s.path("sample")});
   s.prepare(s.path("sample/train.jsonl"), s.path("sample/vocab.txt"), "train", "train.h5");
   std::vector<std::string> train = {"train",    "--task",      "openkp",  "--data", s.path("train.h5"),
-                                    "--output", s.path("run"), "--steps", "1"};
+                                    "--output", s.path("run"), "--steps", "1",      "--batch-size",
+                                    "4"};
   const auto model = seconds_model(512);
   train.insert(train.end(), model.begin(), model.end());
   s.run(train);
