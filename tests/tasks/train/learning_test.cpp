@@ -4,6 +4,7 @@
 
 #include "data/loader/loader.h"
 #include "data/sample/hotpotqa_sample.h"
+#include "data/sample/openkp_sample.h"
 #include "data/sample/wikihop_sample.h"
 #include "etc_core/base/files.h"
 #include "tasks/prepare/run.h"
@@ -24,16 +25,19 @@ class Samples {
   Samples(const std::string& task, std::int64_t records) : task_(task) {
     if (task == "wikihop") {
       etc::data::write_wikihop_sample({.records = records}, folder_.path());
-    } else {
+    } else if (task == "hotpotqa") {
       etc::data::write_hotpotqa_sample({.records = records}, folder_.path());
+    } else {
+      etc::data::write_openkp_sample({.records = records}, folder_.path());
     }
+    const std::string ending = task == "openkp" ? ".jsonl" : ".json";
     const auto& kind = etc::prepare::preparation_kind(task);
     Json settings = Json::object();
     for (const auto& setting : kind.settings) settings[setting.key] = setting.default_value;
     const auto preparation = kind.make(settings, folder_ / "vocab.txt", true);
     for (const std::string split : {"train", "dev"}) {
       etc::prepare::RunOptions run;
-      run.inputs = {folder_ / (split + ".json")};
+      run.inputs = {folder_ / (split + ending)};
       run.output = folder_ / (split + ".h5");
       run.report = folder_ / (split + ".rejects.jsonl");
       run.split = split;
@@ -153,6 +157,14 @@ TEST_CASE("a tiny model answers HotpotQA samples and names their facts, without 
           "[tasks][slow]") {
   // joint_f1: a product of answer and facts. By chance at most 0.25, one of four paragraphs.
   const Samples samples("hotpotqa", 8000);
+  CHECK(samples.best(with_seed(1)) >= 0.9);
+  CHECK(samples.best(with_seed(1, kNoGlobalAttention)) <= 0.3);
+}
+
+TEST_CASE("a tiny model finds the key phrases of generated pages, without global attention it does not",
+          "[tasks][slow]") {
+  // F1@3. By chance 0.25, one of four topics.
+  const Samples samples("openkp", 8000);
   CHECK(samples.best(with_seed(1)) >= 0.9);
   CHECK(samples.best(with_seed(1, kNoGlobalAttention)) <= 0.3);
 }
