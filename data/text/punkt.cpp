@@ -11,6 +11,7 @@ namespace {
 
 using punkt::is_closer;
 using punkt::is_end;
+using punkt::Mark;
 
 // Steps 3 and 4 for the words of one context.
 class Context {
@@ -26,41 +27,7 @@ class Context {
   }
 
  private:
-  enum class Mark { none, sentence_end, abbreviation, ellipsis };  // after the first pass
-  enum class Starter { yes, no, unknown };                         // does the next word look like a sentence's first?
-
-  // Step 3.
-  Mark first_pass(std::string_view word) const {
-    if (word.size() == 1 && is_end(word[0])) return Mark::sentence_end;
-    if (!word.ends_with('.')) return Mark::none;
-    if (word.find_first_not_of('.') == std::string_view::npos) return Mark::ellipsis;
-    if (word.ends_with("..")) return Mark::none;
-    const std::string lower = lower_case(word.substr(0, word.size() - 1));
-    const std::string_view known = lower;
-    const bool found = tables_.abbreviations.contains(known) ||
-                       tables_.abbreviations.contains(known.substr(known.find_last_of('-') + 1));
-    return found ? Mark::abbreviation : Mark::sentence_end;
-  }
-
-  static std::string type(std::string_view word) { return punkt::is_number(word) ? "##number##" : lower_case(word); }
-
-  static std::string type_without_period(std::string_view word) {
-    std::string result = type(word);
-    if (result.size() > 1 && result.back() == '.') result.pop_back();
-    return result;
-  }
-
-  // A single letter or underscore and a period.
-  static bool is_initial(std::string_view word) {
-    std::size_t at = 0;
-    const char32_t c = next_code_point(word, at);
-    return at + 1 == word.size() && word[at] == '.' && is_word(c) && !is_decimal(c);
-  }
-
-  static char32_t first_character(std::string_view word) {
-    std::size_t at = 0;
-    return next_code_point(word, at);
-  }
+  enum class Starter { yes, no, unknown };  // does the next word look like a sentence's first?
 
   int context_of(const std::string& next_type) const {
     const auto found = tables_.contexts.find(next_type);
@@ -72,7 +39,7 @@ class Context {
     constexpr std::string_view kNeverFirst = ";:,.!?";
     if (next.size() == 1 && kNeverFirst.find(next[0]) != std::string_view::npos) return Starter::no;
     const int bits = context_of(next_type);
-    const char32_t first = first_character(next);
+    const char32_t first = punkt::first_character(next);
     if (is_upper(first) && (bits & ortho::kAnyLower) && !(bits & ortho::kMiddleUpper)) return Starter::yes;
     if (is_lower(first) && ((bits & ortho::kAnyUpper) || !(bits & ortho::kInitialLower))) return Starter::no;
     return Starter::unknown;
@@ -80,22 +47,24 @@ class Context {
 
   // The mark of a word after both passes: step 4 revises what step 3 said of a word that ends in a period.
   bool is_break(std::string_view word, std::string_view next) const {
-    const Mark mark = first_pass(word);
+    const Mark mark = punkt::first_pass(word, tables_.abbreviations);
     const bool marked = mark == Mark::sentence_end;
     if (!word.ends_with('.')) return marked;
-    const std::string word_type = type_without_period(word);
-    const std::string next_type = first_pass(next) == Mark::sentence_end ? type_without_period(next) : type(next);
+    const std::string word_type = punkt::without_period(punkt::type_of(word));
+    const std::string next_type = punkt::first_pass(next, tables_.abbreviations) == Mark::sentence_end
+                                      ? punkt::without_period(punkt::type_of(next))
+                                      : punkt::type_of(next);
     if (tables_.collocations.contains(word_type + '\t' + next_type)) return false;
 
-    const bool initial = is_initial(word);
+    const bool initial = punkt::is_initial(word);
     if ((mark == Mark::abbreviation || mark == Mark::ellipsis) && !initial) {
       if (looks_like_start(next, next_type) == Starter::yes) return true;
-      if (is_upper(first_character(next)) && tables_.starters.contains(next_type)) return true;
+      if (is_upper(punkt::first_character(next)) && tables_.starters.contains(next_type)) return true;
     }
-    if (initial || word_type == "##number##") {
+    if (initial || word_type == punkt::kNumberType) {
       const Starter starter = looks_like_start(next, next_type);
       if (starter == Starter::no) return false;
-      if (starter == Starter::unknown && initial && is_upper(first_character(next)) &&
+      if (starter == Starter::unknown && initial && is_upper(punkt::first_character(next)) &&
           !(context_of(next_type) & ortho::kAnyLower)) {
         return false;
       }

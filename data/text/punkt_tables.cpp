@@ -16,11 +16,11 @@ constexpr std::uint64_t kLargestTable = std::uint64_t{1} << 28;  // bytes; the E
 
 // Calls visit(line, fail_here) for every line of a table; fail_here(what) names file and line.
 template <typename Visit>
-void for_each_line(const std::filesystem::path& path, Sha256& hash, Visit&& visit) {
+void for_each_line(const std::filesystem::path& path, bool may_be_empty, Sha256& hash, Visit&& visit) {
   const std::string bytes = read_file(path, kLargestTable);
   const std::string where = path.string();
   hash.update(bytes);
-  if (bytes.empty()) fail(where, "the Punkt table is empty");
+  if (bytes.empty() && !may_be_empty) fail(where, "the Punkt table is empty");
   if (const auto at = invalid_utf8(bytes)) fail(where, "byte {} is not valid UTF-8", *at);
   const std::string_view text = bytes;
   std::int64_t number = 0;
@@ -37,7 +37,7 @@ void for_each_line(const std::filesystem::path& path, Sha256& hash, Visit&& visi
 }
 
 void read_set(const std::filesystem::path& path, Sha256& hash, std::ptrdiff_t tabs, StringSet& set) {
-  for_each_line(path, hash, [&](std::string_view line, const auto& fail_here) {
+  for_each_line(path, true, hash, [&](std::string_view line, const auto& fail_here) {
     if (const auto found = std::count(line.begin(), line.end(), '\t'); found != tabs) {
       fail_here(fmt::format("expected {} columns with tabs between, got {}", tabs + 1, found + 1));
     }
@@ -53,7 +53,7 @@ PunktTables read_punkt_tables(const std::filesystem::path& folder) {
   read_set(folder / "abbrev_types.txt", hash, 0, tables.abbreviations);
   read_set(folder / "collocations.tab", hash, 1, tables.collocations);
   read_set(folder / "sent_starters.txt", hash, 0, tables.starters);
-  for_each_line(folder / "ortho_context.tab", hash, [&](std::string_view line, const auto& fail_here) {
+  for_each_line(folder / "ortho_context.tab", false, hash, [&](std::string_view line, const auto& fail_here) {
     const std::size_t tab = line.find('\t');
     if (tab == std::string_view::npos) fail_here("expected a type, a tab and a number");
     const std::string_view digits = line.substr(tab + 1);

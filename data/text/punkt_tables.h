@@ -19,6 +19,7 @@ using StringSet = std::unordered_set<std::string, StringViewHash, std::equal_to<
 
 // How often a type was seen with a capital or a small letter where, as bits of the orthographic context.
 namespace ortho {
+inline constexpr int kInitialUpper = 2;
 inline constexpr int kMiddleUpper = 4;
 inline constexpr int kInitialLower = 16;
 inline constexpr int kAnyUpper = 2 | 4 | 8;     // sentence-initial, mid-sentence, unknown position
@@ -34,8 +35,9 @@ struct PunktTables {
 };
 
 // Reads abbrev_types.txt, collocations.tab, sent_starters.txt and ortho_context.tab from a folder. Lines are taken as
-// they are: the abbreviation ". . " ends in a blank. Throws Error naming file and line: a file missing or empty, not
-// UTF-8, a carriage return at a line's end, an empty line, an entry twice, a wrong number of columns, bits beyond 127.
+// they are: the abbreviation ". . " ends in a blank. Tables learned from little text may be empty, except for the
+// last. Throws Error naming file and line: a file missing, ortho_context.tab empty, not UTF-8, a carriage return at a
+// line's end, an empty line, an entry twice, a wrong number of columns, bits beyond 127.
 PunktTables read_punkt_tables(const std::filesystem::path& folder);
 
 }  // namespace etc::data

@@ -116,6 +116,37 @@ void split_words(std::string_view context, std::vector<std::string_view>& words)
   }
 }
 
+std::string type_of(std::string_view word) {
+  return is_number(word) ? std::string(kNumberType) : lower_case(word);
+}
+
+std::string without_period(std::string type) {
+  if (type.size() > 1 && type.back() == '.') type.pop_back();
+  return type;
+}
+
+bool is_initial(std::string_view word) {
+  std::size_t at = 0;
+  const char32_t c = next_code_point(word, at);
+  return at + 1 == word.size() && word[at] == '.' && is_word(c) && !is_decimal(c);
+}
+
+char32_t first_character(std::string_view word) {
+  std::size_t at = 0;
+  return next_code_point(word, at);
+}
+
+Mark first_pass(std::string_view word, const StringSet& abbreviations) {
+  if (word.size() == 1 && is_end(word[0])) return Mark::sentence_end;
+  if (!word.ends_with('.')) return Mark::none;
+  if (word.find_first_not_of('.') == std::string_view::npos) return Mark::ellipsis;
+  if (word.ends_with("..")) return Mark::none;
+  const std::string lower = lower_case(word.substr(0, word.size() - 1));
+  const std::string_view known = lower;
+  const bool found = abbreviations.contains(known) || abbreviations.contains(known.substr(known.find_last_of('-') + 1));
+  return found ? Mark::abbreviation : Mark::sentence_end;
+}
+
 bool is_number(std::string_view word) {
   std::size_t at = 0;
   if (at < word.size() && word[at] == '-') ++at;

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/text/punkt_tables.h"
 
 namespace etc::data::punkt {
 
@@ -25,6 +28,21 @@ std::size_t word_run(std::string_view text, std::size_t at);
 // Appends the words of a context, line by line (step 2): runs of hyphens or periods and spaced ellipses, words without
 // the punctuation around them, single characters.
 void split_words(std::string_view context, std::vector<std::string_view>& words);
+
+inline constexpr std::string_view kNumberType = "##number##";
+
+// What a word counts as: its lower case, or kNumberType.
+std::string type_of(std::string_view word);
+std::string without_period(std::string type);  // one final period less, unless the type is nothing else
+
+// A single letter or underscore and a period.
+bool is_initial(std::string_view word);
+
+char32_t first_character(std::string_view word);
+
+// What a word looks like on its own (step 3).
+enum class Mark { none, sentence_end, abbreviation, ellipsis };
+Mark first_pass(std::string_view word, const StringSet& abbreviations);
 
 // Whether a word is a number (step 2): an optional "-", an optional "." or ",", a digit, then digits , . and -.
 bool is_number(std::string_view word);

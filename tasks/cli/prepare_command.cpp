@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/commands.h"
+#include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/run.h"
 
 namespace etc::cli {
@@ -17,6 +18,8 @@ constexpr const char* kExamples = R"(Examples:
   etc prepare --task wikihop --split train --input train.json --vocab vocab.txt --output train.h5
   etc prepare --task wikihop --split dev --input dev.json.gz --vocab spiece.model --splitter punkt:tables \
               --parity reference --output dev.h5
+  etc prepare --task wikihop --split train --input train.json --vocab vocab.txt --splitter punkt:learned \
+              --learn-splitter --output train.h5
 
 Exit code: 0; 1 when more records are rejected than --max-rejects or the run fails; 2 when an input file cannot be read
 to its end or the command line cannot be meant. Every fault has a line in the report.)";
@@ -27,6 +30,7 @@ struct PrepareOptions {
   std::string config;
   int threads = 0;
   std::int64_t max_rejects = 0;
+  bool learn_splitter = false;
   prepare::RunOptions run;
   std::map<std::string, std::string> settings;  // key → the option's text
 };
@@ -77,7 +81,9 @@ void run_prepare(PrepareOptions& options) {
   const prepare::PreparationKind& kind = prepare::preparation_kind(options.task);
   options.run.labelled = options.run.split != "test";
   if (options.run.report.empty()) options.run.report = options.run.output.string() + ".rejects.jsonl";
-  const auto preparation = kind.make(resolve_settings(kind, options), options.vocab, options.run.labelled);
+  const Json settings = resolve_settings(kind, options);
+  if (options.learn_splitter) learn_splitter(kind, settings, options.run.inputs);
+  const auto preparation = kind.make(settings, options.vocab, options.run.labelled);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
   std::printf("%soutput: %s\nreport: %s\n", counts.summary().c_str(), options.run.output.c_str(),
               options.run.report.c_str());
@@ -113,6 +119,8 @@ void add_prepare_command(CLI::App& app) {
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
+  command->add_flag("--learn-splitter", options->learn_splitter,
+                    "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");
   command->add_flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const prepare::Setting*> settings;

@@ -55,7 +55,7 @@ std::string quoted(std::string_view text) {
 
 const std::vector<PreparationKind>& preparation_kinds() {
   static const std::vector<PreparationKind> kKinds{
-      {"wikihop", wikihop::prepare_settings(), wikihop::make_preparation},
+      {"wikihop", wikihop::prepare_settings(), wikihop::make_preparation, wikihop::texts_to_split},
       {"hotpotqa", hotpotqa::prepare_settings(), hotpotqa::make_preparation},
       {"nq", nq::prepare_settings(), nq::make_preparation},
       {"openkp", openkp::prepare_settings(), openkp::make_preparation},

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -95,6 +96,9 @@ struct PreparationKind {
   std::vector<Setting> settings;
   // settings: every key with its value. Throws UsageError naming a value that cannot be meant, Error on damaged files.
   std::unique_ptr<Preparation> (*make)(const Json& settings, const std::filesystem::path& vocab, bool labels_required);
+  // Calls visit for every text of a raw file that a sentence splitter is to cut, for learning one from them. What is no
+  // text is left out; Error where the file cannot be read on. Null: the task cuts no sentences.
+  void (*texts)(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) = nullptr;
 };
 
 const std::vector<PreparationKind>& preparation_kinds();

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "etc_core/base/error.h"
+#include "tasks/text/raw_records.h"
 #include "tasks/wikihop/features.h"
 #include "tasks/wikihop/record.h"
 #include "tasks/wikihop/schema.h"
@@ -174,6 +175,17 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
                wanted, vocab.string(), tokenizer->kind());
   }
   return std::make_unique<WikihopPreparation>(config, std::move(tokenizer), std::move(splitter));
+}
+
+void texts_to_split(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) {
+  text::for_each_record(input, data::RecordLayout::array, [&](const text::JsonField& record) {
+    if (!record.json().is_object()) return;  // preparing will report it
+    const auto supports = record.json().find("supports");
+    if (supports == record.json().end() || !supports->is_array()) return;
+    for (const Json& document : *supports) {
+      if (document.is_string()) visit(document.get_ref<const std::string&>());
+    }
+  });
 }
 
 }  // namespace etc::wikihop

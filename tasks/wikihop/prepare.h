@@ -33,4 +33,7 @@ class WikihopPreparation : public prepare::Preparation {
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required);
 
+// The documents of a raw file; PreparationKind::texts.
+void texts_to_split(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit);
+
 }  // namespace etc::wikihop

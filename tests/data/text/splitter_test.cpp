@@ -140,8 +140,8 @@ TEST_CASE("Punkt tables that cannot be meant so are refused by file and line", "
     change(tables);
     return tables;
   };
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.abbreviations = ""; }).load(),
-                      Contains("abbrev_types.txt: the Punkt table is empty"));
+  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.contexts = ""; }).load(),
+                      Contains("ortho_context.tab: the Punkt table is empty"));
   REQUIRE_THROWS_WITH(broken([](Tables& t) { t.abbreviations = "mr\n\nu.s"; }).load(), Contains("line 2: is empty"));
   REQUIRE_THROWS_WITH(broken([](Tables& t) { t.abbreviations = "mr\xff"; }).load(),
                       Contains("abbrev_types.txt: byte 2 is not valid UTF-8"));

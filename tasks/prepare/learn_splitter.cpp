@@ -1,0 +1,40 @@
+#include "tasks/prepare/learn_splitter.h"
+
+#include "data/text/punkt_trainer.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/progress.h"
+
+namespace etc::prepare {
+
+void learn_splitter(const PreparationKind& kind, const Json& settings,
+                    const std::vector<std::filesystem::path>& inputs) {
+  constexpr std::string_view kPrefix = "punkt:";
+  if (kind.texts == nullptr) fail_usage("etc prepare", "--learn-splitter: task {} cuts no sentences", kind.name);
+  const std::string splitter = settings.at("splitter").is_string() ? settings["splitter"].get<std::string>() : "";
+  if (!splitter.starts_with(kPrefix) || splitter.size() == kPrefix.size()) {
+    fail_usage("etc prepare", "--learn-splitter: expected --splitter punkt:FOLDER, the folder to write to, got \"{}\"",
+               splitter);
+  }
+  const std::filesystem::path folder = splitter.substr(kPrefix.size());
+  if (std::filesystem::exists(folder)) {
+    fail(folder.string(), "exists already: leave --learn-splitter out to use its tables, or name another folder");
+  }
+  constexpr std::int64_t kPasses = 3;  // of the trainer
+  Progress progress("learn splitter", 0, "texts");
+  std::int64_t visits = 0;
+  const data::PunktTables tables = data::learn_punkt([&](const auto& visit) {
+    for (const auto& input : inputs) {
+      kind.texts(input, [&](std::string_view text) {
+        visit(text);
+        progress.update(++visits / kPasses);
+      });
+    }
+  });
+  progress.finish();
+  data::write_punkt_tables(tables, folder);
+  log::info("{}: {} abbreviations, {} collocations, {} sentence starters learned from {} texts", folder.string(),
+            tables.abbreviations.size(), tables.collocations.size(), tables.starters.size(), visits / kPasses);
+}
+
+}  // namespace etc::prepare
