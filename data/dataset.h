@@ -135,6 +135,9 @@ class DatasetReader {
   const DatasetInfo& info() const;
   Example read(std::int64_t index) const;
 
+  // Bytes that reading examples may add to what the reader holds: blocks stay decompressed as far as there is room.
+  std::int64_t cache_growth() const;
+
   // Throws Error naming both values unless every shard was prepared with this vocabulary (64 hex digits).
   void require_vocabulary(std::string_view vocab_sha256) const;
 

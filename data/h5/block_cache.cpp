@@ -1,5 +1,7 @@
 #include "data/h5/block_cache.h"
 
+#include <algorithm>
+
 namespace etc::data::h5 {
 
 std::shared_ptr<const Block> BlockCache::get(const ColumnReader& column, std::int64_t index) {
@@ -11,6 +13,11 @@ std::shared_ptr<const Block> BlockCache::get(const ColumnReader& column, std::in
   auto block = std::make_shared<const Block>(column.load(index));
   keep(key, block);
   return block;
+}
+
+std::int64_t BlockCache::growth(std::int64_t column_bytes) {
+  const std::lock_guard guard(mutex_);
+  return std::max<std::int64_t>(0, std::min(capacity_, column_bytes) - held_);
 }
 
 std::shared_ptr<const Block> BlockCache::find(const Key& key) {

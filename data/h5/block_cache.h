@@ -21,6 +21,9 @@ class BlockCache {
   // Block `index` of `column`, which must outlive the cache. Stays valid for as long as the pointer is held.
   std::shared_ptr<const Block> get(const ColumnReader& column, std::int64_t index);
 
+  // Bytes it may come to hold beyond those it holds, of columns that have so many in all.
+  std::int64_t growth(std::int64_t column_bytes);
+
  private:
   using Key = std::pair<const ColumnReader*, std::int64_t>;
   struct Entry {

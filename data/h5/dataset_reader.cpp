@@ -168,6 +168,12 @@ Example DatasetReader::read(std::int64_t index) const {
   return impl_->shards[shard].examples->read(row, impl_->cache);
 }
 
+std::int64_t DatasetReader::cache_growth() const {
+  std::int64_t bytes = 0;
+  for (const Shard& shard : impl_->shards) bytes += shard.examples->bytes();
+  return impl_->cache.growth(bytes);
+}
+
 std::int64_t DatasetReader::gold_size() const {
   return impl_->gold_starts.back();
 }

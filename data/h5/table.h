@@ -78,6 +78,7 @@ class TableReader {
               std::optional<std::int64_t> rows, std::uint64_t file_bytes, const std::string& where);
 
   std::int64_t rows() const { return rows_; }
+  std::int64_t bytes() const;  // of all values, as the cache holds them
 
   // Values of all features of one row. Not locked: the cache enters the library.
   Example read(std::int64_t row, BlockCache& cache) const;

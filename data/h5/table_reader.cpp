@@ -154,6 +154,12 @@ void TableReader::open(hid_t table, const FeatureSpec& spec, std::optional<std::
   features_.push_back(std::move(feature));
 }
 
+std::int64_t TableReader::bytes() const {
+  std::int64_t sum = 0;
+  for (const Feature& feature : features_) sum += feature.values->size() * feature.values->type().size;
+  return sum;
+}
+
 Example TableReader::read(std::int64_t row, BlockCache& cache) const {
   Example example;
   for (const Feature& feature : features_) {
