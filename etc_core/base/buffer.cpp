@@ -10,6 +10,7 @@
 #include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/large_blocks.h"
+#include "etc_core/base/out_of_memory.h"
 
 namespace etc {
 
@@ -90,8 +91,9 @@ Bytes::Bytes(std::int64_t size, Purpose purpose, Device device) : size_(size), p
   data_ = allocate(size, purpose, device);
   if (data_ == nullptr) {
     size_ = 0;
-    fail("memory", "{} bytes for {} are not to be had; in use:\n{}(shorter inputs or smaller batches need less)", size,
-         purpose_name(purpose), memory_ledger::table());
+    throw OutOfMemory(fmt::format(
+        "memory: {} bytes for {} are not to be had; in use:\n{}(shorter inputs or smaller batches need less)", size,
+        purpose_name(purpose), memory_ledger::table()));
   }
   memory_ledger::charge(purpose_, rounded(size_));
 }

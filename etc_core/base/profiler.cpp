@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 
@@ -72,6 +73,7 @@ Scope::Scope(const char* name, Work work) : name_(running() ? name : nullptr), w
 
 Scope::~Scope() {
   if (name_ == nullptr || !running()) return;
+  wait_for_devices();
   const Clock::time_point end = Clock::now();
   Recording& to = recording();
   const std::lock_guard lock(to.mutex);

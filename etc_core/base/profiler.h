@@ -28,7 +28,7 @@ void stop();
 bool running();
 
 // The time from here to the end of the block, as a call of `name`, a string that outlives the program's run. Costs one
-// look at a flag when nothing is recorded. Thread-safe.
+// look at a flag when nothing is recorded. A call on another device is waited for while recording. Thread-safe.
 class Scope {
  public:
   Scope(const char* name, Work work);

@@ -4,8 +4,10 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/device_option.h"
 #include "tasks/cli/length_sweep.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/train/stop_signal.h"
@@ -29,6 +31,7 @@ struct BenchmarkOptions {
   int threads = 0;
   bool forecast = false;
   std::string memory_limit;
+  std::string device = kDefaultDevice;
   ProfileOption profile;
 };
 
@@ -61,9 +64,9 @@ void run_benchmark(const BenchmarkOptions& options) {
   if (options.forecast && !options.output.empty()) {
     fail_usage("etc benchmark", "--forecast measures nothing that could be drawn: leave --output out");
   }
-  const SweepOptions sweep = sweep_options(options);
+  SweepOptions sweep = sweep_options(options);
   if (options.threads > 0) set_thread_count(options.threads);
-  register_cpu_backend();
+  sweep.device = open_device(options.device).device;
   const StopSignal listening;
   std::vector<SweepRow> rows = forecast_lengths(sweep);
   if (!options.forecast) {
@@ -113,6 +116,7 @@ void add_benchmark_command(CLI::App& program) {
                       "such as 8GB: checkpoint layers where training needs it to fit, leave out what does not fit and "
                       "tell the longest input that does");
   add_profile_option(*command, options->profile);
+  add_device_option(*command, options->device);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->footer(

@@ -16,14 +16,17 @@ void add_compute_option(CLI::App& command, std::string& compute) {
       ->capture_default_str();
 }
 
-ComputeType chosen_compute(const std::string& compute) {
+ComputeType chosen_compute(const std::string& compute, Device device) {
   if (compute == "auto") {
-    const ComputeType fastest = ops::fastest_compute(Device::cpu);
+    const ComputeType fastest = device == Device::cpu ? ops::fastest_compute(device) : ComputeType::bf16;
     log::info("--compute auto: {}", compute_type_name(fastest));
     return fastest;
   }
   const ComputeType type = compute_type_from_name(compute).value();
-  if (!cpu_offers(type)) {
+  if (device != Device::cpu && type == ComputeType::int8) {
+    fail_usage("--compute", "{} offers fp32 and bf16, not int8", device_name(device));
+  }
+  if (device == Device::cpu && !cpu_offers(type)) {
     fail_usage("--compute", "this processor has no {} products: expected AMX, or AVX-512 with {}; use fp32 or auto",
                compute, type == ComputeType::bf16 ? "BF16" : "VNNI");
   }

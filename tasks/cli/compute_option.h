@@ -5,6 +5,7 @@
 #include <string>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/device.h"
 
 namespace etc::cli {
 
@@ -12,8 +13,8 @@ inline constexpr const char* kDefaultCompute = "fp32";
 
 void add_compute_option(CLI::App& command, std::string& compute);
 
-// What was asked for; "auto" measures and says in the log what it took. Throws UsageError where this processor does not
-// offer it. Needs registered kernels.
-ComputeType chosen_compute(const std::string& compute);
+// What was asked for; "auto" measures (cuda: takes bf16) and says in the log what it took. Throws UsageError where the
+// device does not offer it. Needs registered kernels.
+ComputeType chosen_compute(const std::string& compute, Device device);
 
 }  // namespace etc::cli

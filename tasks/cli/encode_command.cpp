@@ -11,9 +11,11 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
+#include "tasks/cli/device_option.h"
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
 #include "tasks/cli/profile_option.h"
@@ -43,6 +45,7 @@ struct EncodeOptions {
   std::string model, output;
   bool all_layers = false;
   std::string compute = kDefaultCompute;
+  std::string device = kDefaultDevice;
   int threads = 0;
   ProfileOption profile;
 };
@@ -78,13 +81,14 @@ class StatesFile {
 };
 
 // Padded examples, one after the other.
-void encode_inputs(const EncodeOptions& options) {
+void encode_inputs(const EncodeOptions& options, Device device) {
   const std::filesystem::path folder = options.model;
   const EtcConfig config = read_etc_config(folder);
   ParameterSet parameters;
   EtcEncoder encoder(config, parameters);
   load_parameters(folder / "model.safetensors", parameters, Match::encoder);
-  encoder.release_kernels(chosen_compute(options.compute));
+  parameters.to(device);
+  encoder.release_kernels(chosen_compute(options.compute, device));
   const EncodeInputs inputs(options.inputs, config);
   if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
 
@@ -110,8 +114,8 @@ void encode_inputs(const EncodeOptions& options) {
     try {
       Tape tape(false);
       const EtcOutput output = encoder.forward(tape, inputs.example(b), forward);
-      file.write_states("long", b, output.long_states.value());
-      file.write_states("global", b, output.global_states.value());
+      file.write_states("long", b, output.long_states.value().to(Device::cpu));
+      file.write_states("global", b, output.global_states.value().to(Device::cpu));
     } catch (const Error& error) {
       // The encoder sees one example at a time and counts it as 0.
       fail("encode: " + options.inputs, "in example {} of the file: {}", b, error.what());
@@ -125,12 +129,13 @@ void encode_inputs(const EncodeOptions& options) {
 void run_encode(const EncodeOptions& options) {
   if (options.inputs.empty() == options.data.empty()) fail_usage("etc encode", "expected either --inputs or --data");
   if (options.threads > 0) set_thread_count(options.threads);
-  register_cpu_backend();
+  const Device device = open_device(options.device).device;
   Profile profile(options.profile);
   if (options.data.empty()) {
-    encode_inputs(options);
+    encode_inputs(options, device);
   } else {
-    encode_dataset(options.data, options.model, chosen_compute(options.compute), options.output, options.all_layers);
+    encode_dataset(options.data, options.model, {device, chosen_compute(options.compute, device)}, options.output,
+                   options.all_layers);
   }
   profile.finish();
   std::printf("output: %s\n", options.output.c_str());
@@ -151,6 +156,7 @@ void add_encode_command(CLI::App& app) {
                     "carried after each layer");
   add_compute_option(*command, options->compute);
   add_profile_option(*command, options->profile);
+  add_device_option(*command, options->device);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   command->callback([options] { run_encode(*options); });

@@ -131,7 +131,7 @@ data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
   return schema;
 }
 
-void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& folder, ComputeType compute,
+void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on,
                     const std::filesystem::path& output, bool all_layers) {
   const std::string where = files_text(files);
   const Json document = read_model_config(folder);
@@ -141,7 +141,8 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
   EtcEncoder encoder(model, parameters);
   if (has_task(document)) task->add_parameters(parameters);
   load_parameters(folder / "model.safetensors", parameters, has_task(document) ? Match::exact : Match::encoder);
-  encoder.release_kernels(compute);
+  parameters.to(on.device);
+  encoder.release_kernels(on.compute);
   const auto reader = open_dataset(files, task->schema(), DataIdentity::of(document).vocab_sha256);
   data::DatasetWriter writer(output, encoded_schema(model, all_layers), output_info(reader->info(), model));
 
@@ -166,7 +167,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
         };
       }
       const EtcOutput states = encoder.forward(tape, input, options);
-      encoded.put_states("", states.long_states.value(), states.global_states.value());
+      encoded.put_states("", states.long_states.value().to(Device::cpu), states.global_states.value().to(Device::cpu));
       for (const data::Example& row : encoded.rows()) writer.append(row);
       done += static_cast<std::int64_t>(micro_batch.size());
       progress.update(done);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "etc_core/base/compute_type.h"
+#include "etc_core/base/device.h"
 #include "etc_core/nn/etc_encoder.h"
 
 namespace etc::cli {
@@ -23,12 +25,18 @@ namespace etc::cli {
 // data it came from.
 data::Schema encoded_schema(const EtcConfig& model, bool all_layers);
 
+// Where and with which number type of the large products.
+struct EncodeOn {
+  Device device = Device::cpu;
+  ComputeType compute = ComputeType::fp32;
+};
+
 // Encodes the examples of `files` in their order into `output`, a micro-batch at a time; an example's bits do not
 // depend on its neighbours. model: a model directory; the section task of its config.json says how the data are fed and
 // what is added to the embeddings; a model without one is fed by the task's defaults, and nothing is added. Throws
 // Error as the reader, the task and the encoder do, and when the data are another task's, of another vocabulary, or
 // empty; Interrupted after a stop signal. Without an output file on any error.
-void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& model, ComputeType compute,
+void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& model, const EncodeOn& on,
                     const std::filesystem::path& output, bool all_layers);
 
 }  // namespace etc::cli

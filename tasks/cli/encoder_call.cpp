@@ -34,8 +34,9 @@ EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t 
   return input;
 }
 
-void EncoderCall::initialize() {
+void EncoderCall::initialize(Device device) {
   parameters_.initialize(1);
+  parameters_.to(device);
   if (mode_ == CallMode::infer) encoder_.release_kernels(compute_);
 }
 
@@ -78,7 +79,9 @@ void EncoderCall::forward_backward(const EtcInput& input) {
   if (mode_ == CallMode::infer) return;
   // Any gradient will do; its size has no influence on the time.
   for (Var* var : {&states.long_states, &states.global_states}) {
-    std::fill_n(var->grad().data(), counting() ? 0 : var->grad().size(), 1e-3f);
+    const Tensor gradient = Tensor::empty(var->value().shape(), Purpose::activations);
+    std::fill_n(gradient.data(), counting() ? 0 : gradient.size(), 1e-3f);
+    var->gradient()->add(gradient.to(var->value().device()));
   }
   states = {};
   tape.backward();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/device.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/optim/optimizer.h"
@@ -23,8 +24,8 @@ class EncoderCall {
   EncoderCall(const EtcConfig& model, CallMode mode, ComputeType compute)
       : mode_(mode), compute_(compute), encoder_(model, parameters_), optimizer_({}) {}
 
-  // Before run().
-  void initialize();
+  // Before run(); device: where it computes.
+  void initialize(Device device);
   void run(const EtcInput& input);
 
   // Within count_memory() and in the place of initialize(): the ledger's peak is that of one call after a first one,

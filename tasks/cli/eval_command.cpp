@@ -3,10 +3,12 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/cli/device_option.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
 
@@ -23,16 +25,18 @@ struct EvalOptions {
   std::vector<std::string> gold;
   std::string task;
   std::string compute = kDefaultCompute;
+  std::string device = kDefaultDevice;
   int threads = 0;
   ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
 
 Metrics evaluate_model(const EvalOptions& options) {
-  register_cpu_backend();
+  const Device device = open_device(options.device).device;
   const LoadedModel loaded = load_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
-  model.encoder->release_kernels(chosen_compute(options.compute));
+  model.parameters.to(device);
+  model.encoder->release_kernels(chosen_compute(options.compute, device));
   const auto reader = open_dataset(options.data, model.task->schema(), loaded.data.vocab_sha256);
   const auto predictions = model.task->start_predictions({options.output, {}, 0});
   const StopSignal listening;
@@ -97,6 +101,7 @@ void add_eval_command(CLI::App& program) {
                       fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
   add_compute_option(*command, options->compute);
   add_profile_option(*command, options->profile);
+  add_device_option(*command, options->device);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/progress.h"
@@ -65,7 +66,8 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   EtcConfig model = model_of(options, residual);
   const std::int64_t slice = OperatorRates::slice_length(length);
   if (!rates.contains(slice)) {
-    rates.emplace(slice, OperatorRates(model, options.mode, compute, length, options.tokens_per_global));
+    rates.emplace(slice,
+                  OperatorRates(model, options.mode, compute, options.device, length, options.tokens_per_global));
   }
   const EtcInput input = random_input(model, length, options.tokens_per_global);
   SweepRow row;
@@ -91,7 +93,7 @@ void measure_row(const SweepOptions& options, SweepRow& row) {
   model.grad_checkpointing_period = row.period;
   const EtcInput input = random_input(model, row.length, options.tokens_per_global);
   EncoderCall call(model, options.mode, row.compute);
-  call.initialize();
+  call.initialize(options.device);
   // Makes what is made once: packed weights, moments. A median is to know nothing of fresh memory either; for a single
   // call, which tells the memory of a long input, half the time is worth more.
   const std::int64_t first = options.repeats > 1 ? row.length : std::min(row.length, kWarmUp);
@@ -102,6 +104,7 @@ void measure_row(const SweepOptions& options, SweepRow& row) {
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = processor_seconds();
     call.run(input);
+    wait_for(options.device);
     cpu_seconds.push_back(processor_seconds() - cpu_start);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
@@ -175,7 +178,7 @@ std::string gnuplot_script(const std::vector<SweepRow>& rows) {
 
 std::vector<SweepRow> forecast_lengths(const SweepOptions& given) {
   SweepOptions options = given;
-  if (options.memory_limit > 0) {  // from here on of what the ledger counts
+  if (options.memory_limit > 0 && options.device == Device::cpu) {  // from here on of what the ledger counts
     options.memory_limit = std::max<std::int64_t>(1, options.memory_limit - bytes_outside_ledger());
   }
   std::vector<SweepRow> rows;

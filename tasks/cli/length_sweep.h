@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/device.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/cli/encoder_call.h"
@@ -21,8 +22,9 @@ struct SweepOptions {
   CallMode mode = CallMode::infer;
   std::vector<ComputeType> compute = {ComputeType::fp32};  // of inference; training is fp32
   std::int64_t tokens_per_global = 16;                     // G = L / this, rounded up
+  Device device = Device::cpu;
   std::int64_t repeats = 3;                                // timed, after one call that is not
-  std::int64_t memory_limit = 0;                           // bytes of the process; 0: none
+  std::int64_t memory_limit = 0;                           // bytes of the process, or of the device; 0: none
 };
 
 // One point.

@@ -8,6 +8,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/device_option.h"
 
 namespace {
 
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   etc::log::to_stderr();
   try {
     etc::require_supported_cpu();
+    etc::cli::add_backends();
     return run(argc, argv);
   } catch (const etc::UsageError& error) {
     std::fprintf(stderr, "%s\n", error.what());

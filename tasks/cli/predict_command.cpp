@@ -4,10 +4,12 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/cli/device_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/train/evaluate.h"
@@ -32,6 +34,7 @@ struct PredictOptions {
   std::int64_t n_best = 10;
   std::int64_t show = 0;
   std::string compute = kDefaultCompute;
+  std::string device = kDefaultDevice;
   int threads = 0;
   ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
@@ -172,7 +175,7 @@ void run_predict(const PredictOptions& options) {
   if (options.show == 0 && !writes) fail_usage(kWhere, "expected --output FILE (- for standard output)");
 
   if (options.threads > 0) set_thread_count(options.threads);
-  register_cpu_backend();
+  const Device device = open_device(options.device).device;
   const LoadedModel loaded = load_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   std::unique_ptr<prepare::Preparation> preparation;
@@ -180,7 +183,8 @@ void run_predict(const PredictOptions& options) {
     fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
   }
   if (raw) preparation = make_preparation(options, loaded);
-  model.encoder->release_kernels(chosen_compute(options.compute));
+  model.parameters.to(device);
+  model.encoder->release_kernels(chosen_compute(options.compute, device));
   const StopSignal listening;
   Profile profile(options.profile);
   std::size_t refused = 0;
@@ -222,6 +226,7 @@ void add_predict_command(CLI::App& program) {
       ->check(CLI::NonNegativeNumber);
   add_compute_option(*command, options->compute);
   add_profile_option(*command, options->profile);
+  add_device_option(*command, options->device);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")
       ->check(CLI::PositiveNumber);
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });

@@ -22,13 +22,13 @@ std::int64_t OperatorRates::slice_length(std::int64_t length) {
   return std::min(length, kSliceTokens);
 }
 
-OperatorRates::OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, std::int64_t length,
-                             std::int64_t tokens_per_global) {
+OperatorRates::OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, Device device,
+                             std::int64_t length, std::int64_t tokens_per_global) {
   EtcConfig slice = model;
   slice.num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
   const EtcInput input = random_input(slice, slice_length(length), tokens_per_global);
   EncoderCall call(slice, mode, compute);
-  call.initialize();
+  call.initialize(device);
   call.run(input);  // warms caches and makes what is made once
   const double processor_start = processor_seconds();
   profiler::start();

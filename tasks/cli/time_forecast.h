@@ -23,7 +23,7 @@ class OperatorRates {
  public:
   // Runs the slice for calls of `length` twice: half the time of such a call, less and less for longer ones. Takes the
   // profiler.
-  OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, std::int64_t length,
+  OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, Device device, std::int64_t length,
                 std::int64_t tokens_per_global);
 
   // Long tokens of the slice for calls of `length`: short inputs run at other rates than long ones.

@@ -115,11 +115,6 @@ std::int64_t bytes_outside_ledger() {
   return std::max<std::int64_t>(0, resident * ::sysconf(_SC_PAGESIZE) - large.in_use - large.kept);
 }
 
-std::int64_t machine_memory_bytes() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
-}
-
 std::string memory_text(const MemoryReport& peak) {
   constexpr double kGigabyte = 1e9, kMegabyte = 1e6;
   const bool large = peak.peak >= 1000 * static_cast<std::int64_t>(kMegabyte);

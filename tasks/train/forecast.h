@@ -26,9 +26,6 @@ MemoryReport forecast_single_example(const RunConfig& config, const RunData& dat
 // What the process holds now beside the ledger's large buffers: program, libraries, stacks, small objects.
 std::int64_t bytes_outside_ledger();
 
-// Memory of this machine; 0: not known.
-std::int64_t machine_memory_bytes();
-
 // "1.2 GB: weights 0.1, gradients 0.1, …": what is not zero, in the order of the purposes.
 std::string memory_text(const MemoryReport& peak);
 

@@ -21,12 +21,12 @@ namespace {
 class Fitting {
  public:
   Fitting(const RunConfig& config, std::int64_t limit) : config_(config), limit_(limit) {
-    prepare_machine(config.training);
+    const Device device = prepare_machine(config.training).device;
     data_ = open_run_data(config.data,
                           *task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model));
     steps_ = make_plan(config, data_.train->size()).total_steps;
     tokens_ = data::token_counts(*data_.train);
-    outside_ = bytes_outside_ledger();
+    if (device == Device::cpu) outside_ = bytes_outside_ledger();
   }
 
   std::int64_t peak(const RunConfig& config) const { return forecast_training(config, data_, steps_).peak + outside_; }
@@ -114,6 +114,14 @@ MemoryReport forecast_memory(const RunConfig& config) {
   const auto task = task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model);
   const RunData data = open_run_data(config.data, *task);
   return forecast_training(config, data, make_plan(config, data.train->size()).total_steps);
+}
+
+std::string fitting_options(const RunConfig& config, std::int64_t limit) {
+  try {
+    return choice_text(Fitting(config, limit).choose());
+  } catch (const Error&) {
+    return "";
+  }
 }
 
 RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "etc_core/base/memory_ledger.h"
 #include "tasks/train/run_config.h"
@@ -13,8 +14,11 @@ namespace etc {
 // does when the data do not fit.
 MemoryReport forecast_memory(const RunConfig& config);
 
+// Options with which the run is expected to fit into `limit` bytes; "": none do.
+std::string fitting_options(const RunConfig& config, std::int64_t limit);
+
 // The configuration with training.micro_batch_tokens and model.grad_checkpointing_period such that the process is
-// expected to stay below `limit` bytes: as configured if that fits, else with the largest micro-batches that do
+// expected to stay below `limit` bytes (of the device's memory when it computes there): as configured if that fits, else with the largest micro-batches that do
 // (halved until every example is alone; a slightly slower step), else so with checkpointing (a third more time). Every
 // choice computes the same gradients up to rounding. Where folder `run` holds a run already, its choice is kept.
 // Throws Error when nothing fits, telling how long an example may be, or when the choice of the run there does not.

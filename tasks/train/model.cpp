@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etc_core/autograd/functions.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/checkpoint/model_files.h"
@@ -44,7 +45,9 @@ TaskModel::TaskModel(const EtcConfig& model_config, const Json& section)
 HeadOutput TaskModel::forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options) {
   task->add_to_embeddings(tape, examples, input);
   const EtcOutput states = encoder->forward(tape, input, options);
-  return task->head(tape, examples, states, input, options);
+  HeadOutput logits = task->head(tape, examples, states, input, options);
+  for (Var& logit : logits) logit = on_device(tape, logit, Device::cpu);
+  return logits;
 }
 
 DataIdentity DataIdentity::of(const data::DatasetInfo& info) {

@@ -26,7 +26,8 @@ struct TaskModel {
   TaskModel(const TaskModel&) = delete;
   TaskModel& operator=(const TaskModel&) = delete;
 
-  // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head.
+  // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head, all
+  // where the parameters are. Logits come to the host, where losses are computed and answers decoded.
   HeadOutput forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options);
 };
 

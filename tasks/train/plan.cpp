@@ -2,7 +2,6 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
-#include "etc_core/nn/etc_encoder.h"
 #include "tasks/train/evaluate.h"
 
 namespace etc {
@@ -20,9 +19,9 @@ std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::
 
 }  // namespace
 
-void prepare_machine(const TrainingConfig& training) {
+OpenedDevice prepare_machine(const TrainingConfig& training) {
   if (training.threads > 0) set_thread_count(static_cast<int>(training.threads));
-  register_cpu_backend();
+  return open_device(training.device);
 }
 
 data::LoaderOptions training_order(const TrainingConfig& training) {

@@ -8,14 +8,15 @@
 
 #include "data/dataset.h"
 #include "data/loader/loader.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/task.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
 
-// Threads and kernels, before anything is computed.
-void prepare_machine(const TrainingConfig& training);
+// Threads, kernels and the device, before anything is computed.
+OpenedDevice prepare_machine(const TrainingConfig& training);
 
 struct RunData {
   std::shared_ptr<const data::DatasetReader> train;

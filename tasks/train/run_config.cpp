@@ -11,7 +11,7 @@ namespace etc {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataConfig, train, eval, vocab)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingConfig, batch_size, micro_batch_tokens, epochs, steps, optimizer,
                                    learning_rate, warmup_proportion, weight_decay, clip_norm, eval_every, save_every,
-                                   log_every, early_stopping, seed, threads, init_from)
+                                   log_every, early_stopping, seed, threads, device, init_from)
 
 namespace {
 
@@ -67,6 +67,7 @@ const std::map<std::string, std::string>& help_texts() {
       {"training.early_stopping", "stop after this many evaluations without a better result; 0: never"},
       {"training.seed", "of fresh weights, order of examples and dropout"},
       {"training.threads", "threads to compute with; 0: all processors"},
+      {"training.device", "where to compute: cpu; cuda: the first GPU, an error without; auto: cuda, or else cpu"},
       {"training.init_from", "checkpoint folder to take weights from"},
   };
   return kTexts;
@@ -245,6 +246,10 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
   check_positive("threads", static_cast<double>(training.threads), true);
   if (!(training.warmup_proportion >= 0 && training.warmup_proportion <= 1)) {
     fail_usage("config", "training.warmup_proportion: expected 0 … 1, got {}", training.warmup_proportion);
+  }
+  if (training.device != "cpu" && training.device != "cuda" && training.device != "auto") {
+    fail_usage("config", "training.device: expected cpu, cuda or auto, got {}{}", training.device,
+               suggestion(training.device, {"cpu", "cuda", "auto"}));
   }
   if (training.optimizer != "adamw" && training.optimizer != "lamb") {
     fail_usage("config", "training.optimizer: expected adamw or lamb, got {}{}", training.optimizer,

@@ -39,6 +39,7 @@ struct TrainingConfig {
   std::int64_t early_stopping = 0;
   std::uint64_t seed = 1;
   std::int64_t threads = 0;
+  std::string device = "cpu";
   std::string init_from;
 };
 

@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kProgressKey = "progress";
 constexpr const char* kIdentityKey = "identity";
+constexpr const char* kHost = "cpu";  // as well of runs from before there were other devices
 
 Json to_json(const RunProgress& progress) {
   return {{"step", progress.step},
@@ -60,9 +61,9 @@ RunProgress stored_progress(const TensorFileReader& state) {
 
 }  // namespace
 
-Json run_identity(const RunConfig& config) {
+Json run_identity(const RunConfig& config, const OpenedDevice& device) {
   Json identity = config.to_json();
-  for (const char* key : {"threads", "log_every", "save_every"}) identity["training"].erase(key);
+  for (const char* key : {"threads", "device", "log_every", "save_every"}) identity["training"].erase(key);
   Json data = Json::object();
   std::string vocabulary;
   const auto add = [&](const char* name, const std::vector<std::string>& files) {
@@ -78,13 +79,14 @@ Json run_identity(const RunConfig& config) {
   data["vocabulary"] = vocabulary;
   identity["data"] = data;
   identity["machine"]["instruction set"] = instruction_set();
+  identity["machine"]["device"] = device.device == Device::cpu ? kHost : device.description;
   return identity;
 }
 
 void require_same_run(const Json& stored, const Json& now, const std::string& where) {
   for (const auto& [section, entries] : now.items()) {
     for (const auto& [key, value] : entries.items()) {
-      const Json before = stored.value(section, Json::object()).value(key, Json());
+      const Json before = stored.value(section, Json::object()).value(key, key == "device" ? Json(kHost) : Json());
       if (before == value) continue;
       const bool is_key = section != "data" && section != "machine";
       fail(where,

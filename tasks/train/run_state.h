@@ -12,6 +12,7 @@
 #include "data/loader/loader.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/parameters.h"
 #include "etc_core/optim/optimizer.h"
 #include "tasks/task.h"
@@ -33,8 +34,8 @@ struct RunProgress {
 
 // What must not change between the parts of one run: the resolved configuration (without what has no influence on the
 // weights: threads, how often is logged and saved, where the data lies), the content of the data, the vocabulary, the
-// instruction set.
-Json run_identity(const RunConfig& config);
+// instruction set, the device.
+Json run_identity(const RunConfig& config, const OpenedDevice& device);
 
 // Throws Error "<where>: cannot be resumed: <what>: the run was started with …, now it is …" at the first difference.
 void require_same_run(const Json& stored, const Json& now, const std::string& where);

@@ -10,19 +10,22 @@
 #include <cmath>
 
 #include "data/loader/loader.h"  // batches
-#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/out_of_memory.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/forecast.h"
+#include "tasks/train/memory_fit.h"
 #include "tasks/train/metrics_log.h"  // what a run leaves on disk
 #include "tasks/train/model.h"
 #include "tasks/train/plan.h"
@@ -47,12 +50,13 @@ OptimizerOptions optimizer_options(const TrainingConfig& training) {
 
 class Trainer {
  public:
-  Trainer(const RunConfig& config, const fs::path& output);
+  Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output);
   TrainReport run();
 
  private:
   DataIdentity take_vocabulary();
   void log_forecast() const;
+  std::string fitting_text() const;
   void start_or_resume();
   void step(const data::LoadedBatch& batch);
   double forward_backward(Examples examples, std::span<const double> counts, bool checked);
@@ -66,6 +70,7 @@ class Trainer {
 
   RunConfig config_;
   const TrainingConfig& training_ = config_.training;
+  OpenedDevice device_;
   TaskModel model_;
   RunData data_;
   Plan plan_;
@@ -85,13 +90,14 @@ class Trainer {
 };
 
 // Whatever can be wrong with configuration and data shows here, before the run's folder is touched.
-Trainer::Trainer(const RunConfig& config, const fs::path& output)
+Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output)
     : config_(config),
+      device_(device),
       model_(config_.model, config_.task),
       data_(open_run_data(config_.data, *model_.task)),
       plan_(make_plan(config_, data_.train->size())),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
-      identity_(run_identity(config_)),
+      identity_(run_identity(config_, device_)),
       optimizer_(optimizer_options(training_)),
       run_(output) {}
 
@@ -116,7 +122,11 @@ TrainReport Trainer::run() {
     stop_on_signal();
 
     loader.next(batch);
-    step(batch);
+    try {
+      step(batch);
+    } catch (const OutOfMemory& error) {
+      fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text());
+    }
     progress_.loader = batch.after;
     bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
   }
@@ -220,13 +230,20 @@ DataIdentity Trainer::take_vocabulary() {
 void Trainer::log_forecast() const {
   const MemoryReport expected = forecast_training(config_, data_, plan_.total_steps);
   log::info("expected peak memory {}", memory_text(expected));
-  const std::int64_t machine = machine_memory_bytes();
+  const std::int64_t machine = memory_capacity(device_.device);
   if (machine > 0 && expected.peak > machine) {
     log::warn(
-        "this is more than the machine's {:.1f} GB (--memory-limit chooses --micro-batch-tokens and "
+        "this is more than the {:.1f} GB there are (--memory-limit chooses --micro-batch-tokens and "
         "--grad-checkpointing-period that need less)",
         static_cast<double>(machine) / 1e9);
   }
+}
+
+// What would fit where memory did not suffice.
+std::string Trainer::fitting_text() const {
+  const std::string options = fitting_options(config_, memory_capacity(device_.device));
+  return options.empty() ? "nothing is expected to fit (shorter examples or a smaller model need less)"
+                         : options + " is expected to fit";
 }
 
 void Trainer::start_or_resume() {
@@ -240,10 +257,11 @@ void Trainer::start_or_resume() {
       init_from_checkpoint(training_.init_from, model_, DataIdentity::of(data_.train->info()));
     }
   }
+  model_.parameters.to(device_.device);
   write_file_atomically(run_ / "config.json", json_text(config_.to_json()));
   log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", data_.train->size(),
             plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
-            thread_count(), instruction_set());
+            thread_count(), device_.description);
   log::info("residual scores: {}", residual_text(config_.model));
   if (!data_.eval) log::info("no --eval-data: checkpoint `best` will be the last one");
 }
@@ -326,8 +344,8 @@ void Trainer::stop_on_signal() {
 }  // namespace
 
 TrainReport train(const RunConfig& config, const fs::path& output) {
-  prepare_machine(config.training);
-  return Trainer(config, output).run();
+  const OpenedDevice device = prepare_machine(config.training);
+  return Trainer(config, device, output).run();
 }
 
 }  // namespace etc

@@ -5,11 +5,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace etc::simt {
 
 // Throws Error with the runtime's words unless `status` is success: `where` is a kernel or what was being done.
 void check_cuda(const char* where, int status);
+
+// The device in words. Its first use: throws Error when there is none, when the driver is older than the toolkit, or
+// when the device cannot do what the kernels need.
+std::string device_description();
 
 // The stream everything is put on, as the runtime's handle.
 void* stream();
@@ -24,6 +29,8 @@ void copy_to_device(void* to, const void* from, std::int64_t bytes);
 void copy_to_host(void* to, const void* from, std::int64_t bytes);
 void copy_within(void* to, const void* from, std::int64_t bytes);
 void fill_zero(void* memory, std::int64_t bytes);
+void wait();                     // until everything put on the stream is done
+std::int64_t memory_capacity();  // bytes of the device's memory in all
 
 // Registers the above as the memory of Device::cuda (base/device_memory.h).
 void provide_memory();

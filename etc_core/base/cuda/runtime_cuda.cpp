@@ -5,6 +5,7 @@
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/out_of_memory.h"
 
 namespace etc::simt {
 
@@ -50,6 +51,14 @@ void check_cuda(const char* where, int status) {
   fail(where, "{} ({})", cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
+std::string device_description() {
+  opened();
+  cudaDeviceProp device{};
+  check_cuda("cuda: properties of device 0", cudaGetDeviceProperties(&device, 0));
+  return fmt::format("{} (compute capability {}.{}, CUDA {}.{})", device.name, device.major, device.minor,
+                     CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+}
+
 void* stream() {
   return opened();
 }
@@ -59,9 +68,10 @@ void* allocate(std::int64_t bytes) {
   const cudaError_t status = cudaMallocAsync(&memory, static_cast<std::size_t>(bytes), opened());
   if (status == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());  // the device is fine
-    fail("memory",
-         "{} bytes of device memory are not to be had; in use:\n{}(shorter inputs or smaller batches need less)", bytes,
-         memory_ledger::table());
+    throw OutOfMemory(fmt::format(
+        "memory: {} bytes of device memory are not to be had; in use:\n{}(shorter inputs or smaller batches "
+        "need less)",
+        bytes, memory_ledger::table()));
   }
   check_cuda("memory", status);
   return memory;
@@ -70,6 +80,16 @@ void* allocate(std::int64_t bytes) {
 void release(void* memory) {
   // Not an error in a destructor: a lost device has already been reported by the call that lost it.
   static_cast<void>(cudaFreeAsync(memory, opened()));
+}
+
+void wait() {
+  check_cuda("waiting for the device", cudaStreamSynchronize(opened()));
+}
+
+std::int64_t memory_capacity() {
+  std::size_t unused = 0, total = 0;
+  check_cuda("cuda: memory of device 0", cudaMemGetInfo(&unused, &total));
+  return static_cast<std::int64_t>(total);
 }
 
 void copy_to_device(void* to, const void* from, std::int64_t bytes) {
@@ -84,7 +104,7 @@ void copy_to_host(void* to, const void* from, std::int64_t bytes) {
     check_cuda("copy to the host",
                cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, opened()));
   }
-  check_cuda("waiting for the device", cudaStreamSynchronize(opened()));
+  wait();
 }
 
 void copy_within(void* to, const void* from, std::int64_t bytes) {

@@ -34,4 +34,7 @@ struct EmulatorCounts {
 };
 EmulatorCounts emulator_counts();
 
+// Device memory there is in all; more is an OutOfMemory. 1 TiB unless set.
+void set_memory_capacity(std::int64_t bytes);
+
 }  // namespace etc::simt

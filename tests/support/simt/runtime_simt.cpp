@@ -2,14 +2,31 @@
 // nobody has written shows up as nan.
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/out_of_memory.h"
+#include "tests/support/simt/emulator.h"
 
 namespace etc::simt {
 
+namespace {
+std::int64_t g_capacity = std::int64_t{1} << 40, g_used = 0;
+std::map<void*, std::int64_t> g_sizes;
+}  // namespace
+
+void set_memory_capacity(std::int64_t bytes) {
+  g_capacity = bytes;
+}
+
 void check_cuda(const char* where, int status) {
   if (status != 0) fail(where, "status {}", status);
+}
+
+std::string device_description() {
+  return "emulated device";
 }
 
 void* stream() {
@@ -18,13 +35,22 @@ void* stream() {
 
 void* allocate(std::int64_t bytes) {
   const std::int64_t rounded = (bytes + 255) / 256 * 256;
+  if (g_used + rounded > g_capacity) {
+    throw OutOfMemory(
+        fmt::format("memory: {} bytes of device memory are not to be had; in use:\n{}", bytes, memory_ledger::table()));
+  }
   void* memory = std::aligned_alloc(256, static_cast<std::size_t>(rounded));
   if (memory == nullptr) fail("memory", "{} bytes are not to be had", bytes);
   std::memset(memory, 0xff, static_cast<std::size_t>(rounded));
+  g_sizes[memory] = rounded;
+  g_used += rounded;
   return memory;
 }
 
 void release(void* memory) {
+  const auto found = g_sizes.find(memory);
+  g_used -= found->second;
+  g_sizes.erase(found);
   std::free(memory);
 }
 
@@ -38,6 +64,12 @@ void copy_to_host(void* to, const void* from, std::int64_t bytes) {
 
 void copy_within(void* to, const void* from, std::int64_t bytes) {
   if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+void wait() {}
+
+std::int64_t memory_capacity() {
+  return g_capacity;
 }
 
 void fill_zero(void* memory, std::int64_t bytes) {

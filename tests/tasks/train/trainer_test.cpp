@@ -193,7 +193,7 @@ TEST_CASE("a run goes on only as the run it was", "[tasks]") {
     CHECK(message_of(config, folder / "run").find("cannot be resumed: vocabulary") != std::string::npos);
   }
   SECTION("another instruction set is refused") {
-    const Json now = etc::run_identity(config);
+    const Json now = etc::run_identity(config, {});
     Json stored = now;
     stored["machine"]["instruction set"] = "another";
     CHECK_NOTHROW(etc::require_same_run(now, now, "run"));

@@ -1,0 +1,27 @@
+// What can be asked of a device as a whole: to be done, and how much memory it has.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/device.h"
+
+namespace etc {
+
+struct DeviceState {
+  void (*wait)() = nullptr;              // until everything asked for is done; Error when the device was lost
+  std::int64_t (*capacity)() = nullptr;  // bytes of memory in all
+};
+
+// By the backend, beside its memory.
+void register_device_state(Device device, const DeviceState& state);
+
+// Until the device has done everything asked of it; at once for the host.
+void wait_for(Device device);
+
+// So for every device that was opened.
+void wait_for_devices();
+
+// Bytes of memory in all: of the machine for the host; 0: not known.
+std::int64_t memory_capacity(Device device);
+
+}  // namespace etc

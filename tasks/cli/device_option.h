@@ -1,0 +1,17 @@
+// --device of the commands that run a model.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace etc::cli {
+
+inline constexpr const char* kDefaultDevice = "cpu";
+
+// What it names is opened by open_device (nn/backends.h).
+void add_device_option(CLI::App& command, std::string& device);
+
+// Adds the backends this program was built with (nn/backends.h); written by the build.
+void add_backends();
+
+}  // namespace etc::cli

@@ -1,0 +1,85 @@
+// Training and prediction on an emulated device: the same loop, the same files, the same numbers but for rounding.
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/register_cuda.h"
+#include "tasks/train/evaluate.h"
+#include "tasks/train/trainer.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/simt/emulator.h"
+#include "tests/tasks/wikihop/examples.h"
+
+using namespace etc;
+using namespace etc::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+RunConfig config_for(const fs::path& folder, const std::string& device) {
+  Json config = default_config("wikihop");
+  EtcConfig model = tiny_model();
+  model.use_residual_attention = true;
+  config["model"] = model.to_json();
+  overlay_config(
+      config,
+      {{"data", {{"train", {(folder / "train.h5").string()}}, {"eval", {(folder / "train.h5").string()}}}},
+       {"training",
+        {{"batch_size", 4}, {"micro_batch_tokens", 200}, {"steps", 2}, {"learning_rate", 0.003}, {"device", device}}}},
+      "test");
+  return run_config_from_json(config, "test");
+}
+
+// The losses of a run's metrics.
+std::vector<double> losses(const fs::path& run) {
+  std::vector<double> values;
+  const std::string lines = read_file(run / "metrics.jsonl");
+  for (std::size_t begin = 0; begin < lines.size();) {
+    const std::size_t end = lines.find('\n', begin);
+    const Json line = parse_json(lines.substr(begin, end - begin), "metrics.jsonl");
+    if (line.contains("loss")) values.push_back(line["loss"]);
+    begin = end + 1;
+  }
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("a run on an emulated device has the losses of the CPU's, and only that device goes on with it",
+          "[tasks][cuda]") {
+  add_backend(Device::cuda, open_cuda_backend);
+  const TemporaryFolder folder;
+  write_readable_dataset(folder / "train.h5", 0, 8);
+  train(config_for(folder.path(), "cpu"), folder / "cpu");
+  const std::int64_t before = simt::emulator_counts().launches;
+  const TrainReport report = train(config_for(folder.path(), "auto"), folder / "cuda");
+  CHECK(simt::emulator_counts().launches > before + 100);
+  CHECK(report.step == 2);
+  const auto expected = losses(folder / "cpu"), got = losses(folder / "cuda");
+  REQUIRE(!expected.empty());
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).epsilon(1e-4));
+  CHECK(read_file(folder / "cuda" / "best" / "model.safetensors").size() ==
+        read_file(folder / "cpu" / "best" / "model.safetensors").size());
+  CHECK_THROWS_WITH(
+      train(config_for(folder.path(), "cpu"), folder / "cuda"),
+      Contains("cannot be resumed: device: the run was started with \"emulated device\", now it is \"cpu\""));
+  CHECK(train(config_for(folder.path(), "cuda"), folder / "cuda").step == 2);  // nothing left to do
+}
+
+TEST_CASE("out of device memory names what holds it and a micro-batch that is expected to fit", "[tasks][cuda]") {
+  add_backend(Device::cuda, open_cuda_backend);
+  const TemporaryFolder folder;
+  write_readable_dataset(folder / "train.h5", 0, 8);
+  RunConfig config = config_for(folder.path(), "cuda");
+  config.training.micro_batch_tokens = 0;  // the whole batch at once
+  const std::int64_t needed = forecast_memory(config).peak;
+  simt::set_memory_capacity(needed * 8 / 10);
+  CHECK_THROWS_WITH(train(config, folder / "run"),
+                    Contains("step 0: memory: ") && Contains("activations") && Contains("is expected to fit"));
+  simt::set_memory_capacity(needed / 100);
+  CHECK_THROWS_WITH(train(config, folder / "other"), Contains("bytes of device memory are not to be had"));
+  simt::set_memory_capacity(std::int64_t{1} << 40);
+}
