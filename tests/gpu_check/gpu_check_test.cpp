@@ -1,0 +1,79 @@
+// The stages of gpu-check on the emulated device, the report they leave, and the pack of golden numbers they read.
+#include <cstdlib>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/register_cuda.h"
+#include "tests/gpu_check/pack.h"
+#include "tests/gpu_check/stages.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+using namespace etc;
+using test::TemporaryFolder;
+
+namespace {
+
+void register_backends() {
+  register_cpu_backend();
+  open_cuda_backend();
+}
+
+}  // namespace
+
+TEST_CASE("smoke and model hold on the emulated device", "[gpu_check][cuda]") {
+  register_backends();
+  const TemporaryFolder folder;
+  gpu_check::Report report(folder / "report.json", "smoke", "emulated device");
+  gpu_check::smoke(report);
+  gpu_check::model(report, {});
+  CHECK(report.faults() == 0);
+  CHECK(read_json_file(folder / "report.json").at("cases").size() == 5);
+}
+
+TEST_CASE("kernels hold on the emulated device", "[gpu_check][cuda][slow]") {
+  register_backends();
+  const TemporaryFolder folder;
+  gpu_check::Report report(folder / "report.json", "kernels", "emulated device");
+  gpu_check::kernels(report);
+  CHECK(report.faults() == 0);
+  CHECK(read_json_file(folder / "report.json").at("cases").size() > 100);
+}
+
+TEST_CASE("a report is whole after every case and counts what does not hold", "[gpu_check]") {
+  const TemporaryFolder folder;
+  const auto file = folder / "report.json";
+  gpu_check::Report report(file, "kernels", "none");
+  CHECK(read_json_file(file).at("cases").empty());
+  gpu_check::run_case(report, "fine", [](Json& figures) {
+    figures["worst"] = 0.5;
+    return "";
+  });
+  gpu_check::run_case(report, "thrown", [](Json&) -> std::string { fail("kernel", "lost"); });
+  gpu_check::run_case(report, "said", [](Json&) { return "differs"; });
+  const Json before = read_json_file(file);
+  CHECK(before.at("finished") == false);
+  CHECK(before.at("faults") == 2);
+  CHECK(before.at("cases")[0] == Json{{"name", "fine"}, {"holds", true}, {"figures", {{"worst", 0.5}}}});
+  CHECK(before.at("cases")[1] == Json{{"name", "thrown"}, {"holds", false}, {"fault", "kernel: lost"}});
+  CHECK(before.at("cases")[2].at("fault") == "differs");
+  report.finish();
+  CHECK(read_json_file(file).at("finished") == true);
+}
+
+// `./run gpu-pack` runs this with ETC_GPU_PACK naming the file to leave behind.
+TEST_CASE("the pack of golden numbers is small, and the emulated device computes them", "[golden][pack][cuda]") {
+  register_backends();
+  const TemporaryFolder folder;
+  const char* const wanted = std::getenv("ETC_GPU_PACK");
+  const std::filesystem::path pack = wanted != nullptr ? wanted : folder / "goldens.safetensors";
+  const std::int64_t cases = gpu_check::write_pack(pack);
+  if (cases == 0) return;  // said so
+  CHECK(std::filesystem::file_size(pack) <= 30 << 20);
+  if (wanted != nullptr) return;
+  gpu_check::Report report(folder / "report.json", "model", "emulated device");
+  gpu_check::model(report, pack);
+  CHECK(report.faults() == 0);
+  CHECK(read_json_file(folder / "report.json").at("cases").size() == static_cast<std::size_t>(2 + cases));
+}

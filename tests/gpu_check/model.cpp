@@ -1,0 +1,137 @@
+// Whole models on the device: forward, backward and updates against the CPU's, and against the published model's
+// numbers from a pack (pack.cpp writes it).
+#include <cmath>
+#include <cstring>
+
+#include "etc_core/autograd/functions.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/optim/optimizer.h"
+#include "tests/core/nn/tiny_case.h"
+#include "tests/gpu_check/golden_pack.h"
+#include "tests/gpu_check/stages.h"
+
+namespace etc::gpu_check {
+
+namespace {
+
+// States and gradients of a model, on the host.
+struct Outcome {
+  Tensor of_long, of_global;
+  std::map<std::string, Tensor> gradients;
+  double loss = 0;
+};
+
+// loss = sum of the states times the weights given, tensors of the states' sizes.
+Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EtcInput& input, const Tensor& weights_long,
+                  const Tensor& weights_global, bool backward) {
+  Outcome outcome;
+  Tape tape(backward);
+  {
+    const EtcOutput output = encoder.forward(tape, input, {});
+    Var of_long = on_device(tape, output.long_states, Device::cpu);
+    Var of_global = on_device(tape, output.global_states, Device::cpu);
+    outcome.of_long = of_long.value();
+    outcome.of_global = of_global.value();
+    if (!backward) return outcome;
+    for (const auto& [states, weights] : {std::pair(&of_long, &weights_long), std::pair(&of_global, &weights_global)}) {
+      for (std::int64_t i = 0; i < weights->size(); ++i) {
+        outcome.loss += static_cast<double>(weights->data()[i]) * states->value().data()[i];
+      }
+      std::copy_n(weights->data(), weights->size(), states->grad().data());
+    }
+  }
+  tape.backward();
+  for (const auto& parameter : parameters.all()) {
+    if (parameter->grad) outcome.gradients[parameter->name] = parameter->grad.to(Device::cpu);
+  }
+  return outcome;
+}
+
+// The largest difference where the expectation is a number (nan: it does not count).
+double worst_of(const float* got, const float* expected, std::int64_t size) {
+  double worst = 0;
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (std::isnan(expected[i])) continue;
+    const double difference = std::abs(static_cast<double>(got[i]) - expected[i]);
+    if (!(difference <= worst)) worst = difference;  // also when it is nan
+  }
+  return worst;
+}
+
+double largest_of(const Tensor& tensor) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < tensor.size(); ++i) largest = std::max(largest, std::abs(1.0 * tensor.data()[i]));
+  return largest;
+}
+
+// Differences of two sets of gradients, relative to max(largest of the tensor, 1 % of the largest of all).
+double gradient_difference(const std::map<std::string, Tensor>& got, const std::map<std::string, Tensor>& expected) {
+  double all = 0, worst = 0;
+  for (const auto& [name, tensor] : expected) all = std::max(all, largest_of(tensor));
+  for (const auto& [name, tensor] : expected) {
+    const auto found = got.find(name);
+    if (found == got.end() || found->second.size() != tensor.size()) return HUGE_VAL;
+    const double scale = std::max(largest_of(tensor), 0.01 * all);
+    worst = std::max(worst, worst_of(found->second.data(), tensor.data(), tensor.size()) / scale);
+  }
+  return got.size() == expected.size() ? worst : HUGE_VAL;
+}
+
+void golden(Report& report, const GoldenPack& pack, const std::string& name) {
+  run_case(report, "golden " + name, [&](Json& figures) -> std::string {
+    const PackedCase c = pack.read(name);
+    ParameterSet parameters;
+    EtcEncoder encoder(c.config, parameters);
+    pack.fill(name, parameters);
+    parameters.to(Device::cuda);
+    const Outcome got = run_model(encoder, parameters, c.input, c.weights_long, c.weights_global, c.has_gradients);
+    const double outputs = std::max(worst_of(got.of_long.data(), c.of_long.data(), c.of_long.size()),
+                                    worst_of(got.of_global.data(), c.of_global.data(), c.of_global.size()));
+    figures["outputs"] = outputs;
+    if (!(outputs <= 1e-5)) return "outputs differ from the published model's";
+    if (!c.has_gradients) return "";
+    const double loss = std::abs(got.loss - c.loss) / std::max(1.0, std::abs(c.loss));
+    const double gradients = gradient_difference(got.gradients, c.gradients);
+    figures["loss"] = loss;
+    figures["gradients"] = gradients;
+    return loss <= 1e-5 && gradients <= 1e-5 ? "" : "loss or gradients differ from the published model's";
+  });
+}
+
+}  // namespace
+
+void model(Report& report, const std::filesystem::path& pack) {
+  for (const bool residual : {false, true}) {
+    run_case(report, residual ? "tiny model with scores, as the CPU's" : "tiny model, as the CPU's",
+             [&](Json& figures) -> std::string {
+               EtcConfig config = test::tiny_config();
+               config.use_residual_attention = residual;
+               config.grad_checkpointing_period = residual ? 1 : 0;
+               const EtcInput input = test::tiny_input(config, {11, 4, 70}, {3, 2, 5});
+               const auto outcome = [&](Device device) {
+                 ParameterSet parameters;
+                 EtcEncoder encoder(config, parameters);
+                 parameters.initialize(3);
+                 parameters.to(device);
+                 const auto weights = [&](std::int64_t rows) {
+                   const Tensor ones = Tensor::empty({rows, config.hidden_size}, Purpose::scratch);
+                   for (std::int64_t i = 0; i < ones.size(); ++i) ones.data()[i] = static_cast<float>(i % 7) - 3.0f;
+                   return ones;
+                 };
+                 return run_model(encoder, parameters, input, weights(input.long_tokens()),
+                                  weights(input.global_tokens()), true);
+               };
+               const Outcome device = outcome(Device::cuda), host = outcome(Device::cpu);
+               figures["outputs"] = worst_of(device.of_long.data(), host.of_long.data(), host.of_long.size());
+               figures["gradients"] = gradient_difference(device.gradients, host.gradients);
+               const bool near = figures["outputs"] <= 1e-5 && figures["gradients"] <= 1e-5;
+               return near ? "" : "differs from the CPU's";
+             });
+  }
+  if (pack.empty()) return;
+  const GoldenPack goldens(pack);
+  for (const std::string& name : goldens.names()) golden(report, goldens, name);
+}
+
+}  // namespace etc::gpu_check
