@@ -4,6 +4,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/register_cuda.h"
 #include "tasks/train/evaluate.h"
+#include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
