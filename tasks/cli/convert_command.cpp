@@ -133,10 +133,19 @@ void finish(const ConvertOptions& options, const EtcConfig& config, const data::
   std::printf("%soutput: %s\n", report.text().c_str(), options.output.c_str());
 }
 
+// A published etc_config.json, or the config.json of a model directory, whose section `model` has the same fields.
+EtcConfig tf_config(const fs::path& file) {
+  const Json json = read_json_file(file);
+  const bool ours = json.is_object() && json.contains("model");
+  EtcConfig config = etc_config_from_json(ours ? json["model"] : json,
+                                          "config: " + file.string() + (ours ? ": model" : ""), ours);
+  config.validate();
+  return config;
+}
+
 void convert_tf(const ConvertOptions& options) {
   const fs::path file = file_beside(options.config, options.input, {"etc_config.json"}, "--config");
-  EtcConfig config = etc_config_from_json(read_json_file(file), "config: " + file.string(), false);
-  config.validate();
+  EtcConfig config = tf_config(file);
   const auto tokenizer = tokenizer_of(options);
   if (tokenizer && tokenizer->vocab_size() > config.vocab_size) {
     fail_usage("etc convert", "--vocab {}: expected at most vocab_size={} pieces, got {}", options.vocab.string(),

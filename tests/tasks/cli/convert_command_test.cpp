@@ -145,6 +145,10 @@ TEST_CASE("etc convert accounts for every tensor of a published checkpoint", "[c
   for (const char* file : {"model.safetensors", "optimizer_slots.safetensors", "config.json"}) {
     CHECK(read_file(convert / "again" / file) == read_file(convert / "model" / file));
   }
+  // A model directory's own configuration will do.
+  const std::string ours = convert / "model/config.json";
+  succeeds(convert({"--from", "tf", convert / "back", "--config", ours, "--output", convert / "ours"}));
+  CHECK(read_json_file(convert / "ours/config.json")["model"] == read_json_file(ours)["model"]);
 }
 
 TEST_CASE("etc convert lists every tensor that is missing or too many, by name and shape", "[cli]") {

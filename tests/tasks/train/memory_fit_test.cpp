@@ -60,6 +60,23 @@ TEST_CASE("a memory limit chooses smaller micro-batches and refuses what can nev
           Contains("tokens, takes "));
 }
 
+TEST_CASE("a memory limit below single examples chooses to compute layers again", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
+  etc::RunConfig config = config_for(folder / "train.h5");
+  config.model.intermediate_size = 16384;
+  config.model.num_hidden_layers = 12;
+  config.training.batch_size = 1;
+  const std::int64_t kept = taken(config, 0, 0), again = taken(config, 0, 1);
+  CAPTURE(kept, again);
+  REQUIRE(kept > again + 8'000'000);
+  const std::int64_t limit = (kept + again) / 2;
+  const etc::RunConfig chosen = etc::fit_memory(config, limit, {});
+  CHECK(chosen.model.grad_checkpointing_period == 1);
+  CHECK(taken(chosen, chosen.training.micro_batch_tokens, 1) <= limit);
+  CHECK(etc::fit_memory(config, kept + 20'000'000, {}).model.grad_checkpointing_period == 0);
+}
+
 TEST_CASE("a run keeps the choice of its memory limit", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 40);

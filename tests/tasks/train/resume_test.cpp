@@ -1,4 +1,6 @@
 // A run that is killed, stopped or out of disk goes on with the same bits as one that never was.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -164,6 +166,39 @@ TEST_CASE("a disk without room leaves the checkpoint before whole", "[tasks]") {
   CHECK(etc::test::run_program({"train", "--resume", folder / "run"}, folder.path()).code == 0);
   CHECK(etc::read_file(folder / "run" / "last" / "state.safetensors") ==
         etc::read_file(folder / "reference" / "last" / "state.safetensors"));
+}
+
+// The command as somebody whom file permissions bind: nobody, when the test itself is run by root.
+std::vector<std::string> bound_by_permissions(std::vector<std::string> words, const fs::path& folder) {
+  if (::geteuid() != 0) return words;
+  constexpr int kNobody = 65534;
+  // The program may lie where only root may look.
+  fs::copy_file(words[0], folder / "etc");
+  words[0] = (folder / "etc").string();
+  REQUIRE(::chown(folder.c_str(), kNobody, kNobody) == 0);
+  const std::string id = std::to_string(kNobody);
+  words.insert(words.begin(), {"/usr/bin/setpriv", "--reuid", id, "--regid", id, "--clear-groups"});
+  return words;
+}
+
+TEST_CASE("a folder that becomes read-only leaves the checkpoint before whole", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const etc::test::TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  write_data(folder.path());
+  REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
+  Child child(bound_by_permissions(training_command(folder.path(), "run"), folder.path()), folder / "log");
+  while (child.running() && !fs::exists(run / "last")) std::this_thread::sleep_for(1ms);
+  fs::permissions(run, fs::perms::owner_write, fs::perm_options::remove);
+  const int code = child.wait();
+  const std::string said = etc::read_file(folder / "log.err");
+  INFO(said);
+  CHECK(code == 1);
+  CHECK(said.find("not saved, the checkpoint of step") != std::string::npos);
+  CHECK(said.find("Permission denied") != std::string::npos);
+  fs::permissions(run, fs::perms::owner_write, fs::perm_options::add);
+  CHECK(etc::test::run_program({"train", "--resume", run}, folder.path()).code == 0);
+  CHECK(bits_of(run) == bits_of(folder / "reference"));
 }
 
 }  // namespace
