@@ -21,6 +21,7 @@ else
   case "$task" in
     wikihop) choices=(--candidates 20) settings=(--splitter icu) ;;
     hotpotqa) choices=(--subjects 10) ;;
+    nq) choices=(--candidates 10) ;;
     openkp) choices=(--topics 10) ;;
     *) echo "bench: no generated records of task '$task' here: give a file and a vocabulary" >&2; exit 2 ;;
   esac

@@ -22,14 +22,23 @@ wordpiece() {  # next to the Python package `tokenizers`; skipped without it
   python3 bench/wordpiece.py --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json"
 }
 prepare() { bench/prepare.sh; }
+prepare_python() {  # every task's generated records next to a preparation in Python; skipped without its packages
+  local task input
+  for task in "wikihop --candidates 20" "hotpotqa --subjects 10" "nq --candidates 10" "openkp --topics 10"; do
+    # shellcheck disable=SC2086  # a task and its options
+    "$build/etc" sample --task $task --records 600 --seed 1 --long-tokens 1750 --output "$work/${task%% *}" 2>/dev/null
+    input=$(echo "$work/${task%% *}"/train.json*)
+    "${PYTHON:-python3}" bench/prepare_python.py --task "${task%% *}" --input "$input" --vocab "$work/${task%% *}/vocab.txt"
+  done
+}
 
 if [ $# -gt 0 ]; then
   for name in "$@"; do
-    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text wordpiece prepare loader checkpoint" >&2; exit 2; }
+    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text wordpiece prepare prepare_python loader checkpoint" >&2; exit 2; }
     "$name"
   done
 else
-  for name in attention matmul text wordpiece prepare loader checkpoint; do
+  for name in attention matmul text wordpiece prepare prepare_python loader checkpoint; do
     printf '\n== %s\n' "$name"
     "$name"
   done

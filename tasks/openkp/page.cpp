@@ -160,30 +160,32 @@ class PageReader {
       return false;
     }
     bool good = true;
-    for (std::size_t i = 0; i < numbers.size(); ++i) good = check_number(numbers[i], element(field, i), i) && good;
+    for (std::size_t i = 0; i < numbers.size(); ++i) good = check_number(numbers[i], field, i) && good;
     if (!good) return false;
     e.own = box_of(numbers, 0);
     e.parent = box_of(numbers, kNumbersPerBox);
     return true;
   }
 
-  bool check_number(const Json& number, const std::string& field, std::size_t index) {
+  // Number `index` of the list `field`. There are thousands on a page: only a fault's place is put into words.
+  bool check_number(const Json& number, const std::string& list, std::size_t index) {
     const std::size_t position = index % kNumbersPerBox;
     if (!number.is_number()) {
-      fields_.wrong_type(field, "a number", number);
+      fields_.wrong_type(element(list, index), "a number", number);
       return false;
     }
     const double value = number;
     if (!(std::abs(value) <= kLargestPixels)) {
-      faults_.reject(field, "feature_not_finite", fmt::format("expected a size in pixels, got {}", value));
+      faults_.reject(element(list, index), "feature_not_finite",
+                     fmt::format("expected a size in pixels, got {}", value));
       return false;
     }
     if (is_flag(position) && value != 0 && value != 1) {
-      faults_.reject(field, "feature_flag", fmt::format("expected 0 or 1, got {}", value));
+      faults_.reject(element(list, index), "feature_flag", fmt::format("expected 0 or 1, got {}", value));
       return false;
     }
     if (is_coordinate(position) && number.is_number_integer()) {
-      faults_.warn(field, "feature_not_float", "the coordinate is an integer");
+      faults_.warn(element(list, index), "feature_not_float", "the coordinate is an integer");
     }
     return true;
   }
