@@ -1,5 +1,6 @@
 #include "tasks/openkp/prediction_file.h"
 
+#include "etc_core/base/error.h"
 #include "tasks/text/raw_records.h"
 
 namespace etc::openkp {
@@ -41,11 +42,21 @@ PhraseMap read_predictions(const std::filesystem::path& path) {
 
 PhraseMap read_gold(const std::vector<std::filesystem::path>& paths) {
   PhraseMap pages;
+  std::map<std::string, std::string> bare;  // url → place of a page that has no phrase to compare with
   for (const auto& path : paths) {
     text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
       Page page = parse_page(record);
+      if (normalised_phrases(page.phrases).empty()) {
+        bare[page.url] = record.where();
+      } else {
+        bare.erase(page.url);
+      }
       pages[page.url] = std::move(page.phrases);
     });
+  }
+  if (!bare.empty()) {
+    const auto& [url, where] = *bare.begin();
+    fail(where, "gold page {}: no key phrase to compare with (pages without are not scored: leave them out)", url);
   }
   return pages;
 }

@@ -14,7 +14,7 @@ namespace etc::openkp {
 PhraseMap read_predictions(const std::filesystem::path& path);
 
 // The same members of raw records, other members ignored. Of a repeated url the last record counts, as in the official
-// scorer.
+// scorer. Throws Error as above, and with its place for a page without a key phrase to compare with.
 PhraseMap read_gold(const std::vector<std::filesystem::path>& paths);
 
 }  // namespace etc::openkp

@@ -41,6 +41,17 @@ TEST_CASE("of a repeated gold url the last record counts", "[tasks][openkp]") {
   CHECK(read_gold({folder / "g.jsonl"}) == PhraseMap{{"a", {{"y"}}}});
 }
 
+TEST_CASE("a gold page without a key phrase is an error with its line", "[tasks][openkp]") {
+  const test::TemporaryFolder folder;
+  const std::string with = "{\"url\": \"a\", \"KeyPhrases\": [[\"x\"]]}\n",
+                    without = "{\"url\": \"a\", \"KeyPhrases\": [[]]}\n";
+  write_file_atomically(folder / "g.jsonl", without + with);  // the last record counts
+  CHECK(read_gold({folder / "g.jsonl"}).size() == 1);
+  write_file_atomically(folder / "g.jsonl", with + without);
+  CHECK_THROWS_WITH(read_gold({folder / "g.jsonl"}),
+                    Catch::Contains("g.jsonl: line 2: gold page a: no key phrase to compare with"));
+}
+
 TEST_CASE("bad prediction lines are errors with line, url and element", "[tasks][openkp]") {
   CHECK(message_of("{\"KeyPhrases\": []}") == "p.jsonl: line 1: expected a member \"url\", found none");
   CHECK(message_of("\n{\"url\": \"a\"}") == "p.jsonl: line 2: url a: expected a member \"KeyPhrases\", found none");
