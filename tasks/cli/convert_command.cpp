@@ -137,8 +137,8 @@ void finish(const ConvertOptions& options, const EtcConfig& config, const data::
 EtcConfig tf_config(const fs::path& file) {
   const Json json = read_json_file(file);
   const bool ours = json.is_object() && json.contains("model");
-  EtcConfig config = etc_config_from_json(ours ? json["model"] : json,
-                                          "config: " + file.string() + (ours ? ": model" : ""), ours);
+  EtcConfig config =
+      etc_config_from_json(ours ? json["model"] : json, "config: " + file.string() + (ours ? ": model" : ""), ours);
   config.validate();
   return config;
 }

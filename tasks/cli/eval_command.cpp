@@ -7,8 +7,8 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
-#include "tasks/cli/profile_option.h"
 #include "tasks/cli/device_option.h"
+#include "tasks/cli/profile_option.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
 

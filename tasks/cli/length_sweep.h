@@ -23,8 +23,8 @@ struct SweepOptions {
   std::vector<ComputeType> compute = {ComputeType::fp32};  // of inference; training is fp32
   std::int64_t tokens_per_global = 16;                     // G = L / this, rounded up
   Device device = Device::cpu;
-  std::int64_t repeats = 3;                                // timed, after one call that is not
-  std::int64_t memory_limit = 0;                           // bytes of the process, or of the device; 0: none
+  std::int64_t repeats = 3;       // timed, after one call that is not
+  std::int64_t memory_limit = 0;  // bytes of the process, or of the device; 0: none
 };
 
 // One point.

@@ -64,6 +64,9 @@ TEST_CASE("a memory limit below single examples chooses to compute layers again"
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
   etc::RunConfig config = config_for(folder / "train.h5");
+  // Narrow layers with wide insides: what they hold of an example is more than their weights' gradients.
+  config.model.hidden_size = 4;
+  config.model.num_attention_heads = 1;
   config.model.intermediate_size = 16384;
   config.model.num_hidden_layers = 12;
   config.training.batch_size = 1;

@@ -73,11 +73,12 @@ TEST_CASE("a run on an emulated device has the losses of the CPU's, and only tha
 TEST_CASE("out of device memory names what holds it and a micro-batch that is expected to fit", "[tasks][cuda]") {
   add_backend(Device::cuda, open_cuda_backend);
   const TemporaryFolder folder;
-  write_readable_dataset(folder / "train.h5", 0, 8);
+  write_readable_dataset(folder / "train.h5", 0, 16);
   RunConfig config = config_for(folder.path(), "cuda");
+  config.training.batch_size = 16;
   config.training.micro_batch_tokens = 0;  // the whole batch at once
   const std::int64_t needed = forecast_memory(config).peak;
-  simt::set_memory_capacity(needed * 8 / 10);
+  simt::set_memory_capacity(needed * 6 / 10);
   CHECK_THROWS_WITH(train(config, folder / "run"),
                     Contains("step 0: memory: ") && Contains("activations") && Contains("is expected to fit"));
   simt::set_memory_capacity(needed / 100);
