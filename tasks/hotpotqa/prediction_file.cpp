@@ -51,6 +51,7 @@ std::vector<GoldRecord> read_gold(const std::vector<std::filesystem::path>& path
       ids.add(gold.back().id, record);
     });
   }
+  text::require_gold(!gold.empty(), paths, "record");
   return gold;
 }
 

@@ -131,6 +131,7 @@ Gold read_gold(const std::vector<std::filesystem::path>& paths) {
       }
     });
   }
+  text::require_gold(!gold.documents.empty(), paths, "annotated document");
   return gold;
 }
 

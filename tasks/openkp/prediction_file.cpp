@@ -54,6 +54,7 @@ PhraseMap read_gold(const std::vector<std::filesystem::path>& paths) {
       pages[page.url] = std::move(page.phrases);
     });
   }
+  text::require_gold(!pages.empty(), paths, "page");
   if (!bare.empty()) {
     const auto& [url, where] = *bare.begin();
     fail(where, "gold page {}: no key phrase to compare with (pages without are not scored: leave them out)", url);

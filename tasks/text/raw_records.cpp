@@ -27,6 +27,13 @@ void for_each_record(const std::filesystem::path& path, data::RecordLayout layou
   if (!stream.fault().empty()) fail(path.string(), "{}", stream.fault());
 }
 
+void require_gold(bool found, const std::vector<std::filesystem::path>& files, const std::string& what) {
+  if (found) return;
+  std::vector<std::string> names;
+  for (const auto& file : files) names.push_back(file.string());
+  fail(fmt::format("{}", fmt::join(names, ", ")), "expected at least one {} to compare with, got none", what);
+}
+
 void IdPlaces::add(const std::string& id, const JsonField& record) {
   const auto [first, fresh] = first_.try_emplace(id, record.where());
   if (!fresh) fail(record.where(), "id {} occurs twice, first at {}", id, first->second);

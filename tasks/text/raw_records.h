@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "data/readers/record_slicer.h"
 #include "tasks/text/json_field.h"
@@ -16,6 +17,9 @@ namespace etc::text {
 // invalid UTF-8. Of a key that occurs twice in one object the last value counts. Memory: one record.
 void for_each_record(const std::filesystem::path& path, data::RecordLayout layout,
                      const std::function<void(const JsonField& record)>& visit);
+
+// Throws Error naming gold files in which nothing was found to compare with; what: "record".
+void require_gold(bool found, const std::vector<std::filesystem::path>& files, const std::string& what);
 
 // Where each id was seen, so that the second place of one can name the first.
 class IdPlaces {

@@ -113,6 +113,7 @@ TEST_CASE("predictions and gold must have the same ids, unannotated documents as
   CHECK(message_of([&] {
           score(both, R"({"example_id": 1, "annotations": [{"short_answers": [3]}]})");
         }).ends_with("g.jsonl: line 1: id 1: annotations[0].short_answers[0]: expected an object, got 3"));
-  CHECK(message_of([&] { score(R"({"predictions": []})", R"({"example_id": 2})"); }).find("no annotated document") !=
-        std::string::npos);
+  CHECK(message_of([&] {
+          score(R"({"predictions": []})", R"({"example_id": 2})");
+        }).find("annotated document to compare with") != std::string::npos);
 }

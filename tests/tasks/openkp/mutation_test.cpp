@@ -72,6 +72,7 @@ void run_prediction_mutants(std::uint64_t count) {
       }
       ++scored;
     } catch (const Error& error) {
+      INFO(error.what());
       CHECK(std::string(error.what()).find(".jsonl") != std::string::npos);
       ++refused;
     }
