@@ -179,3 +179,23 @@ TEST_CASE("the memory of a prediction does not grow with the data", "[nq][comman
               static_cast<double>(many) / 1e6);
   CHECK(many < few + 16 * 1024 * 1024);
 }
+
+TEST_CASE("the memory of a preparation does not grow with the file", "[nq][commands][slow]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("nq");
+  const auto peak = [&](const std::string& pages) {  // of about 40 KB each
+    scene.run({"sample", "--task", "nq", "--records", pages, "--candidates", "10", "--long-tokens", "1000", "--output",
+               scene.path(pages)});
+    const test::Result result = scene.try_run(
+        {"prepare", "--task", "nq", "--split", "train", "--input", scene.path(pages + "/train.jsonl"), "--vocab",
+         scene.path(pages + "/vocab.txt"), "--output", scene.path("train.h5"), "--threads", "2"});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    std::filesystem::remove(scene.path("train.h5"));
+    return result.peak_bytes;
+  };
+  const std::int64_t few = peak("300"), many = peak("3000");
+  std::printf("nq prepare: %.1f MB for 300 pages, %.1f MB for 3,000\n", static_cast<double>(few) / 1e6,
+              static_cast<double>(many) / 1e6);
+  CHECK(many < few + 24 * 1024 * 1024);
+}
