@@ -13,13 +13,13 @@ namespace {
 constexpr std::int64_t kMaxSubjects = 10;
 constexpr const char* kTrainFile = "train";
 
-// Names of one kind: few, and more of them the more subjects there are. A model has to compare names, which it learns
-// the sooner the fewer there are; what it learns is the same.
+// Names of one kind; more of them the more subjects there are.
 struct Names {
   std::size_t first;        // in the list of names(); kinds do not share any
   std::size_t per_subject;  // how many times the number of subjects
+  std::size_t spare;        // and so many more
 };
-constexpr Names kSubjects{0, 2}, kRegions{40, 2}, kAnswers{80, 3};
+constexpr Names kSubjects{0, 1, kSpareNames}, kRegions{40, 1, kSpareNames}, kAnswers{80, 3, 0};
 constexpr std::size_t kAllNames = 140;
 
 constexpr const char* kParticiples[] = {"ruled", "founded", "painted"};  // "A is ruled by X."
@@ -27,14 +27,11 @@ constexpr const char* kParticiples[] = {"ruled", "founded", "painted"};  // "A i
 constexpr std::int64_t kTitleTokens = 1;
 constexpr std::int64_t kQuestionTokens = 7;  // and CLS, at most
 
-// As many names of a kind as there are subjects, in random order; the first one is that of the question. Half of the
-// popular choices are even ones: a model learns the rarest names, too.
+// As many names of a kind as there are subjects, in random order; the first one is that of the question.
 std::vector<std::string> names_of(const Names& kind, std::int64_t subjects, bool popular, Choices& choices) {
   const auto count = static_cast<std::size_t>(subjects);
-  const std::size_t all = kind.per_subject * count;
-  const bool even = !popular || choices.below(2) == 0;
-  const std::size_t first =
-      even ? static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(all))) : popular_index(all, 1, choices);
+  const std::size_t all = kind.per_subject * count + kind.spare;
+  const std::size_t first = popular ? popular_index(all, choices) : even_index(all, choices);
   std::vector<std::string> words = some_of(names(kind.first, all), first, count, choices);
   for (std::string& word : words) word = capitalized(word);
   return words;

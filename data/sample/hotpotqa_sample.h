@@ -7,8 +7,9 @@
 // order.
 //
 // The training file is easier, for the reason wikihop_sample.h gives: its records have paragraphs about 1 … C of the C
-// subjects in equal shares (two hops: of each kind by itself), those that answer always among them, and half of them
-// ask for name j = 0, 1, … with weight 1/(j+1). The dev file has all paragraphs, and asks for every name equally often.
+// subjects in equal shares (two hops: of each kind by itself), those that answer always among them, and ask for some
+// names far more often (the j-th with weight 1/j). The dev file has all paragraphs, and asks for every name equally
+// often.
 #pragma once
 
 #include <cstdint>

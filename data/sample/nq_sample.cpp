@@ -19,8 +19,8 @@ constexpr std::int64_t kMaxCandidates = 20;
 constexpr std::size_t kDevAnnotations = 5;
 constexpr const char* kTrainFile = "train";
 
-// Names of one kind: few, since a model has to compare them, and more of them the more candidates there are.
-constexpr std::size_t kSubjects = 0, kSubjectsPerCandidate = 2;
+// Where the names of one kind begin in the list of names().
+constexpr std::size_t kSubjects = 0;
 constexpr std::size_t kAnswers = 80, kAnswersPerCandidate = 3;
 constexpr std::size_t kAllNames = 140;
 
@@ -267,9 +267,9 @@ Json nq_sample_record(const NqSampleOptions& options, const std::string& file, s
   Choices choices(options.seed, file, static_cast<std::uint64_t>(index));
   const bool training = file == kTrainFile;
   const auto n = static_cast<std::size_t>(options.candidates);
-  Words subjects = names(kSubjects, kSubjectsPerCandidate * n);
-  const std::string subject = subjects[training ? popular_index(subjects.size(), 1, choices)
-                                                : static_cast<std::size_t>(choices.below(std::ssize(subjects)))];
+  Words subjects = names(kSubjects, n + kSpareNames);
+  const std::string subject =
+      subjects[training ? popular_index(subjects.size(), choices) : even_index(subjects.size(), choices)];
   std::erase(subjects, subject);
   choices.shuffle(subjects);
   Words answers = names(kAnswers, kAnswersPerCandidate * n);

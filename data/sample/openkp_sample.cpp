@@ -55,8 +55,8 @@ Words sentence_of(const Topic& topic) {
 // Topics with different names and phrases without a common word; the first one is meant.
 std::vector<Topic> topics_of(std::int64_t count, bool popular, Choices& choices) {
   Words topic_names = names(0, kTopicsPerChoice * static_cast<std::size_t>(count));
-  const std::size_t meant = popular ? popular_index(topic_names.size(), 1, choices)
-                                    : static_cast<std::size_t>(choices.below(std::ssize(topic_names)));
+  const std::size_t meant =
+      popular ? popular_index(topic_names.size(), choices) : even_index(topic_names.size(), choices);
   std::swap(topic_names[0], topic_names[meant]);
   std::vector<std::string> others(topic_names.begin() + 1, topic_names.end());
   choices.shuffle(others);

@@ -26,10 +26,14 @@ void add_filler_words(std::set<std::string>& words) {
   words.insert(std::begin(kTraits), std::end(kTraits));
 }
 
-std::size_t popular_index(std::size_t count, std::int64_t top_rank, Choices& choices) {
+std::size_t even_index(std::size_t count, Choices& choices) {
+  return static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(count)));
+}
+
+std::size_t popular_index(std::size_t count, Choices& choices) {
   std::vector<std::int64_t> up_to;  // sums of the weights, times 840: exact for the first ranks
   for (std::size_t j = 0; j < count; ++j) {
-    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + top_rank));
+    up_to.push_back((up_to.empty() ? 0 : up_to.back()) + 840 / (static_cast<std::int64_t>(j) + 1));
   }
   const std::int64_t drawn = choices.below(up_to.back());
   return static_cast<std::size_t>(std::upper_bound(up_to.begin(), up_to.end(), drawn) - up_to.begin());

@@ -20,8 +20,14 @@ inline constexpr std::int64_t kFillerTokens = 7;
 std::string filler_sentence(Choices& choices);
 void add_filler_words(std::set<std::string>& words);
 
-// A name's number j = 0 … count-1, drawn with weight 1/(j + top_rank): Zipf's law, a few names are on everybody's lips.
-std::size_t popular_index(std::size_t count, std::int64_t top_rank, Choices& choices);
+// More names of what is asked for than one record holds. Few: a model has to tell any two of them apart, and every pair
+// must stand in enough records.
+inline constexpr std::size_t kSpareNames = 2;
+
+// A name's number j = 0 … count-1, drawn evenly, or with weight 1/(j+1) as in Zipf's law: a few names are on
+// everybody's lips.
+std::size_t even_index(std::size_t count, Choices& choices);
+std::size_t popular_index(std::size_t count, Choices& choices);
 
 // `count` of these words: the one at `first`, then others in random order.
 std::vector<std::string> some_of(std::vector<std::string> words, std::size_t first, std::size_t count,

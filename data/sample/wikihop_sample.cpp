@@ -18,9 +18,8 @@ constexpr const char* kTrainFile = "train";
 struct Names {
   std::size_t first;             // in the list of names(); kinds do not share any
   std::size_t per_candidate[2];  // how many times the number of candidates
-  std::int64_t top_rank[2];      // training records ask for name j = 0, 1, … with weight 1/(j + top_rank)
 };
-constexpr Names kSubjects{0, {2, 1}, {1, 3}}, kRegions{40, {2, 1}, {1, 1}}, kAnswers{80, {3, 3}, {1, 1}};
+constexpr Names kSubjects{0, {2, 1}}, kRegions{40, {2, 1}}, kAnswers{80, {3, 3}};
 constexpr std::size_t kAllNames = 140;
 
 struct Relation {
@@ -45,11 +44,34 @@ std::string document(const std::string& fact, std::int64_t fillers, Choices& cho
 std::vector<std::string> names_of(const Names& kind, const WikihopSampleOptions& options, bool popular,
                                   Choices& choices) {
   const auto count = static_cast<std::size_t>(options.candidates);
-  const std::int64_t hop = options.hops - 1;
-  const std::size_t all = kind.per_candidate[hop] * count;
-  const std::size_t first = popular ? popular_index(all, kind.top_rank[hop], choices)
-                                    : static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(all)));
+  const std::size_t all = kind.per_candidate[options.hops - 1] * count;
+  const std::size_t first = popular ? popular_index(all, choices) : even_index(all, choices);
   return some_of(names(kind.first, all), first, count, choices);
+}
+
+// What a record holds: how many documents "K is ruled by X." and "A belongs to K.", and whether the query names the
+// region K itself, so that there is no first hop.
+struct Plan {
+  std::int64_t facts, bridges;
+  bool asks_region;
+};
+
+// Training records of two hops are four lessons in equal shares: without the first hop; with the only bridge there is;
+// with some bridges to choose from; with everything, as in the dev file.
+Plan plan_of(const WikihopSampleOptions& options, bool training, Choices& choices) {
+  const std::int64_t n = options.candidates;
+  const std::int64_t facts = training ? 1 + choices.below(n) : n;
+  if (options.hops == 1) return {facts, 0, false};
+  switch (training ? choices.below(4) : 3) {
+    case 0:
+      return {facts, choices.below(n + 1), true};
+    case 1:
+      return {facts, 1, false};
+    case 2:
+      return {facts, 1 + choices.below(n), false};
+    default:
+      return {n, n, false};
+  }
 }
 
 void check(const WikihopSampleOptions& options) {
@@ -117,20 +139,20 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
 
   WikihopSampleRecord record;
   record.id = "WH_" + file + "_" + std::to_string(index);
-  const auto some = [&] { return training ? 1 + choices.below(n) : n; };
-  const std::int64_t facts = some(), bridges = options.hops == 2 ? some() : 0;  // documents of each kind
+  const Plan plan = plan_of(options, training, choices);
   const auto add_document = [&](const std::string& holder, const char* verb, const std::string& held) {
     record.supports.push_back(
         document(capitalized(holder) + " " + verb + " " + capitalized(held) + ".", fillers, choices));
   };
   for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-    if (static_cast<std::int64_t>(i) < facts) {
+    if (static_cast<std::int64_t>(i) < plan.facts) {
       add_document(options.hops == 1 ? subjects[i] : regions[i], relation.verb, answers[i]);
     }
-    if (static_cast<std::int64_t>(i) < bridges) add_document(subjects[i], kBridge, regions[i]);
+    if (static_cast<std::int64_t>(i) < plan.bridges) add_document(subjects[i], kBridge, regions[i]);
   }
   choices.shuffle(record.supports);
-  record.query = std::string(relation.query) + " " + subjects[0];  // which of them is asked for is a matter of naming
+  // Which of them is asked for is a matter of naming.
+  record.query = std::string(relation.query) + " " + (plan.asks_region ? regions[0] : subjects[0]);
   record.answer = answers[0];
   record.candidates = answers;
   choices.shuffle(record.candidates);

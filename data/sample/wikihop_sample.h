@@ -9,10 +9,11 @@
 // The training file is easier, so that a tiny model learns in hundreds of steps. To choose by comparing the subject of
 // a mention's document with the query is an interaction of two things, neither of which tells anything alone: no
 // gradient points there until both reach the candidate. So in training records
-//   - documents speak of 1 … C candidates in equal shares, always of the answer (two hops: each kind of document by
-//     itself, always those of the answer's chain): that mentions matter shows first;
-//   - some names are asked for far more often (the j-th with weight 1/j; of subjects in two hops 1/(j+2)): that the
-//     subject matters shows next.
+//   - documents speak of 1 … C candidates in equal shares, always of the answer: that mentions matter shows first;
+//   - some names are asked for far more often (the j-th with weight 1/j): that the subject matters shows next;
+//   - two hops: a quarter asks for the region itself, a quarter has the answer's bridge alone, a quarter some bridges,
+//     a quarter everything: the second hop is learned first, then to carry the bridge's region there, then to choose
+//     the bridge.
 // The dev file has all documents, and asks for every name equally often.
 #pragma once
 

@@ -232,15 +232,38 @@ TEST_CASE("training records have one to all documents of each kind, the answer's
       ++with_facts[facts];
       ++with_bridges[bridges];
     }
-    // 100 each are expected, with a standard deviation of 8.7.
+    // Four standard deviations are at most 40.
+    const auto near = [](std::int64_t count, std::int64_t expected) { return std::abs(count - expected) < 40; };
     if (hops == 1) {
+      for (std::int64_t count = 1; count <= 4; ++count) CHECK(near(with_facts[count], 100));
       CHECK(with_bridges == std::map<std::int64_t, std::int64_t>{{0, 400}});
-      with_bridges = with_facts;
+      continue;
     }
-    for (const auto& records_with : {with_facts, with_bridges}) {
-      REQUIRE(records_with.size() == 4);
-      for (std::int64_t count = 1; count <= 4; ++count) CHECK(std::abs(records_with.at(count) - 100) < 40);
+    REQUIRE(with_bridges.size() == 5);
+    // Four lessons, with 0 … 4, 1, 1 … 4 and 4 bridges; in the last one with all facts, else with 1 … 4.
+    for (std::int64_t count = 1; count <= 3; ++count) CHECK(near(with_facts[count], 75));
+    CHECK(near(with_facts[4], 175));
+    CHECK(near(with_bridges[0], 20));
+    CHECK(near(with_bridges[1], 145));
+    for (std::int64_t count = 2; count <= 3; ++count) CHECK(near(with_bridges[count], 45));
+    CHECK(near(with_bridges[4], 145));
+  }
+}
+
+TEST_CASE("a quarter of the two-hop training records asks for the region itself, no held-out record does",
+          "[wikihop][sample]") {
+  for (const std::string file : {"train", "dev"}) {
+    std::int64_t direct = 0;
+    for (std::int64_t i = 0; i < 400; ++i) {
+      const auto record = data::wikihop_sample_record(options(2), file, i);
+      const std::string asked = words(record.query).back();
+      direct += std::any_of(record.supports.begin(), record.supports.end(), [&](const std::string& document) {
+        const auto all = word_set(document);
+        return all.contains(asked) && all.contains(record.answer);
+      });
     }
+    CAPTURE(file);
+    CHECK(std::abs(direct - (file == "train" ? 100 : 0)) <= (file == "train" ? 35 : 0));  // four standard deviations
   }
 }
 
@@ -267,7 +290,7 @@ TEST_CASE("one document answers a question of one hop, two linked ones a questio
   for (const std::int64_t hops : {1, 2}) {
     for (std::int64_t i = 0; i < 50; ++i) {
       CAPTURE(hops, i);
-      const auto record = data::wikihop_sample_record(options(hops), "train", i);
+      const auto record = data::wikihop_sample_record(options(hops), "dev", i);
       const std::string subject = words(record.query).back();
       std::vector<std::set<std::string>> with_subject, with_answer;
       for (const std::string& document : record.supports) {
