@@ -42,7 +42,8 @@ void for_starts_without_phrase(const RaggedRows& rows, std::int64_t k, Body body
 }
 
 void clear_rows(const Tensor& x, std::int64_t first, std::int64_t end) {
-  std::fill(x.data() + first * x.cols(), x.data() + end * x.cols(), 0.0f);
+  zero_bytes(x.device(), x.data() + first * x.cols(),
+             (end - first) * x.cols() * static_cast<std::int64_t>(sizeof(float)));
 }
 
 }  // namespace

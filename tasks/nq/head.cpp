@@ -30,6 +30,7 @@ HeadOutput Head::logits(Tape& tape, const Var& long_states, const std::vector<st
   HeadOutput logits = {positions_.logits(tape, long_states),                                // [T, 4]
                        types_.logits(tape, span::first_rows(tape, long_states, offsets))};  // [B, 5]
   if (!mask_) return logits;
+  logits[kPositionLogits] = on_device(tape, logits[kPositionLogits], Device::cpu);  // where the mask is made
   float* z = logits[kPositionLogits].value().data();
   for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
     const auto begin = static_cast<std::size_t>(offsets[b]), end = static_cast<std::size_t>(offsets[b + 1]);

@@ -100,7 +100,7 @@ Var VisualEmbedding::forward(Tape& tape, Examples pages) const {
     rows->offsets.push_back(std::ssize(crosses));
   }
   const auto elements = std::ssize(crosses);  // U
-  Var y(Tensor::from(dense, {elements, kDenseFeatures}, Purpose::activations));
+  Var y(Tensor::from(dense, {elements, kDenseFeatures}, Purpose::activations, kernel_1_->value.device()));
   y = activation(tape, linear(tape, y, Dense{{{kernel_1_, bias_1_}}}), ops::Activation::gelu);  // [U, H]
   if (kernel_2_ != nullptr) {
     y = activation(tape, linear(tape, y, Dense{{{kernel_2_, bias_2_}}}), ops::Activation::gelu);

@@ -6,6 +6,7 @@ namespace etc::ops::cuda {
 void register_embedding();
 void register_linear();
 void register_pointwise();
+void register_segments();
 void register_update();
 
 }  // namespace etc::ops::cuda

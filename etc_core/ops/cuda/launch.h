@@ -20,6 +20,7 @@ void launch(const LayerNormTablesParams& params, void* stream);
 void launch(const CrossEntropyParams& params, void* stream);
 void launch(const EmbeddingParams& params, void* stream);
 void launch(const EmbeddingBackwardParams& params, void* stream);
+void launch(const SegmentParams& params, void* stream);
 void launch(const UpdateParams& params, void* stream);
 
 std::int64_t sum_blocks(std::int64_t size);     // of launch(SumOfSquaresParams)

@@ -93,6 +93,16 @@ struct LayerNormTablesParams {
   Span<float> dgamma, dbeta;  // [H] +=
 };
 
+// sum: to [S, H] (= or +=) from [M, H]; spread: to [M, H] (= or +=) from [S, H].
+struct SegmentParams {
+  bool spread = false;
+  std::int64_t segments = 0, cols = 0;
+  Span<const std::int64_t> offsets;  // [S+1]
+  Span<const float> from;
+  Span<float> to;
+  bool add = false;
+};
+
 struct CrossEntropyParams {
   std::int64_t groups = 0, stride = 1;
   Span<const std::int64_t> offsets;

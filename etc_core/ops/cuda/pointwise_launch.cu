@@ -4,6 +4,7 @@
 #include "etc_core/ops/cuda/embedding_kernels.h"
 #include "etc_core/ops/cuda/launch.h"
 #include "etc_core/ops/cuda/layer_norm_kernels.h"
+#include "etc_core/ops/cuda/segment_kernels.h"
 
 namespace etc::ops::cuda {
 
@@ -47,6 +48,12 @@ void launch(const LayerNormTablesParams& params, void* stream) {
 
 void launch(const CrossEntropyParams& params, void* stream) {
   simt::launch<CrossEntropyKernel>({params.groups, 1, 1, CrossEntropyKernel::kShared}, params, stream);
+}
+
+void launch(const SegmentParams& params, void* stream) {
+  const simt::Grid grid{params.segments, blocks_of(params.cols, kSegmentThreads), 1, 0};
+  if (params.spread) return simt::launch<SpreadSegmentsKernel>(grid, params, stream);
+  simt::launch<SumSegmentsKernel>(grid, params, stream);
 }
 
 void launch(const EmbeddingParams& params, void* stream) {

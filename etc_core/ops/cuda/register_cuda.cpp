@@ -10,6 +10,7 @@ void register_cuda_ops() {
   cuda::register_embedding();
   cuda::register_linear();
   cuda::register_pointwise();
+  cuda::register_segments();
   cuda::register_update();
 }
 

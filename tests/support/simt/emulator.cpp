@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "etc_core/base/cuda/simt_host.h"
+#include "tests/support/simt/device_space.h"
 #include "tests/support/simt/fiber.h"
 #include "tests/support/simt/shadow.h"
 
@@ -553,6 +554,7 @@ void mma(float* c, const std::uint32_t* a, const std::uint32_t* b, Site site) {
 
 void launch(const char* name, const Grid& grid, int threads, std::int64_t max_shared, void (*run)(const void*),
             const void* params) {
+  const DeviceAccess access;
   emulator().launch(name, grid, threads, max_shared, run, params);
 }
 

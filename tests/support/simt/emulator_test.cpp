@@ -1,6 +1,10 @@
 // The emulator finds what it promises to find: each test seeds one bug, and each has a correct twin that must pass.
 #include "tests/support/simt/emulator.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <vector>
 
 #include "etc_core/base/cuda/device_array.h"
@@ -278,4 +282,25 @@ TEST_CASE("device memory is charged to the ledger while it lives", "[simt]") {
     CHECK(simt::device_bytes(0, Purpose::labels).data() == nullptr);
   }
   CHECK(held() == before);
+}
+
+TEST_CASE("the host cannot touch device memory", "[simt]") {
+  simt::provide_memory();
+  Bytes bytes = simt::device_bytes(sizeof(float), Purpose::scratch);
+  auto* const number = static_cast<float*>(bytes.data());
+  const float given = 4.5f;
+  simt::copy_to_device(number, &given, sizeof given);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGSEGV, SIG_DFL);
+    *number = 1.0f;
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGSEGV);
+  float got = 0;
+  simt::copy_to_host(&got, number, sizeof got);
+  CHECK(got == given);
 }

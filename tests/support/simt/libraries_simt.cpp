@@ -10,6 +10,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/ops/cuda/id_runs.h"
 #include "etc_core/ops/cuda/product.h"
+#include "tests/support/simt/device_space.h"
 
 namespace etc::ops::cuda {
 
@@ -41,6 +42,7 @@ void check(const Product& p) {
 
 void multiply(const Product& p) {
   check(p);
+  const simt::DeviceAccess access;
   for (std::int64_t i = 0; i < p.rows; ++i) {
     for (std::int64_t j = 0; j < p.cols; ++j) {
       float& c = p.c[i * p.c_stride + j];
@@ -56,6 +58,7 @@ void multiply(const Product& p) {
 
 std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, const simt::Span<std::int32_t>& tokens,
                       const simt::Span<std::int32_t>& first, void*) {
+  const simt::DeviceAccess access;
   std::vector<std::int32_t> given(ids.data, ids.data + ids.size);
   for (std::int32_t& id : given) id = id < 0 || id > limit ? static_cast<std::int32_t>(limit) : id;
   std::iota(tokens.data, tokens.data + tokens.size, 0);

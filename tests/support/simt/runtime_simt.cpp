@@ -1,6 +1,5 @@
-// The runtime of an emulated device: its memory is the host's. New memory is poisoned with signalling patterns, so what
-// nobody has written shows up as nan.
-#include <cstdlib>
+// The runtime of an emulated device. Its memory is out of the host's reach (device_space.h); new memory is poisoned
+// with signalling patterns, so what nobody has written shows up as nan.
 #include <cstring>
 #include <map>
 
@@ -8,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/out_of_memory.h"
+#include "tests/support/simt/device_space.h"
 #include "tests/support/simt/emulator.h"
 
 namespace etc::simt {
@@ -39,8 +39,9 @@ void* allocate(std::int64_t bytes) {
     throw OutOfMemory(
         fmt::format("memory: {} bytes of device memory are not to be had; in use:\n{}", bytes, memory_ledger::table()));
   }
-  void* memory = std::aligned_alloc(256, static_cast<std::size_t>(rounded));
+  void* memory = take_device_memory(rounded);
   if (memory == nullptr) fail("memory", "{} bytes are not to be had", bytes);
+  const DeviceAccess access;
   std::memset(memory, 0xff, static_cast<std::size_t>(rounded));
   g_sizes[memory] = rounded;
   g_used += rounded;
@@ -51,19 +52,25 @@ void release(void* memory) {
   const auto found = g_sizes.find(memory);
   g_used -= found->second;
   g_sizes.erase(found);
-  std::free(memory);
+  give_device_memory_back(memory);
 }
 
 void copy_to_device(void* to, const void* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes == 0) return;
+  const DeviceAccess access;
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void copy_to_host(void* to, const void* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes == 0) return;
+  const DeviceAccess access;
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void copy_within(void* to, const void* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes == 0) return;
+  const DeviceAccess access;
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void wait() {}
@@ -73,7 +80,9 @@ std::int64_t memory_capacity() {
 }
 
 void fill_zero(void* memory, std::int64_t bytes) {
-  if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
+  if (bytes == 0) return;
+  const DeviceAccess access;
+  std::memset(memory, 0, static_cast<std::size_t>(bytes));
 }
 
 }  // namespace etc::simt

@@ -9,6 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/simt/emulator.h"
+#include "tests/tasks/train/cuda/run_losses.h"
 #include "tests/tasks/wikihop/examples.h"
 
 using namespace etc;
@@ -31,19 +32,6 @@ RunConfig config_for(const fs::path& folder, const std::string& device) {
         {{"batch_size", 4}, {"micro_batch_tokens", 200}, {"steps", 2}, {"learning_rate", 0.003}, {"device", device}}}},
       "test");
   return run_config_from_json(config, "test");
-}
-
-// The losses of a run's metrics.
-std::vector<double> losses(const fs::path& run) {
-  std::vector<double> values;
-  const std::string lines = read_file(run / "metrics.jsonl");
-  for (std::size_t begin = 0; begin < lines.size();) {
-    const std::size_t end = lines.find('\n', begin);
-    const Json line = parse_json(lines.substr(begin, end - begin), "metrics.jsonl");
-    if (line.contains("loss")) values.push_back(line["loss"]);
-    begin = end + 1;
-  }
-  return values;
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+// Sums and copies of runs of rows: the CPU's sums in the CPU's order.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/cuda/simt.h"
+#include "etc_core/ops/cuda/params.h"
+
+namespace etc::ops::cuda {
+
+inline constexpr int kSegmentThreads = 128;
+
+// Block x is a segment, block y a panel of columns, a thread a column of all the segment's rows.
+struct SumSegmentsKernel {
+  using Params = SegmentParams;
+  static constexpr int kThreads = kSegmentThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "sum of segments"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), segment = simt::block_x();
+    if (column >= p.cols) return;
+    const std::int64_t place = segment * p.cols + column, end = simt::load(p.offsets, segment + 1);
+    float sum = p.add ? simt::load(p.to, place) : 0.0f;
+    for (std::int64_t row = simt::load(p.offsets, segment); row < end; ++row) {
+      sum += simt::load(p.from, row * p.cols + column);
+    }
+    simt::store(p.to, place, sum);
+  }
+};
+
+// The same places the other way round.
+struct SpreadSegmentsKernel {
+  using Params = SegmentParams;
+  static constexpr int kThreads = kSegmentThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "spread of segments"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), segment = simt::block_x();
+    if (column >= p.cols) return;
+    const float value = simt::load(p.from, segment * p.cols + column);
+    const std::int64_t end = simt::load(p.offsets, segment + 1);
+    for (std::int64_t row = simt::load(p.offsets, segment); row < end; ++row) {
+      const std::int64_t place = row * p.cols + column;
+      simt::store(p.to, place, p.add ? simt::load(p.to, place) + value : value);
+    }
+  }
+};
+
+}  // namespace etc::ops::cuda

@@ -1,0 +1,34 @@
+// Runs of rows on CUDA. Offsets come from the batch, on the host, where they were checked.
+#include "etc_core/ops/segments.h"
+
+#include "etc_core/ops/cuda/host_array.h"
+#include "etc_core/ops/cuda/kernels.h"
+#include "etc_core/ops/cuda/launch.h"
+
+namespace etc::ops::cuda {
+
+namespace {
+
+void launch_on_rows(bool spread, const Segments& args) {
+  const OnDevice<std::int64_t> offsets(args.offsets, args.segments + 1);
+  const Span<float> rows = span(args.rows, args.offsets[args.segments] * args.cols);
+  const Span<float> of_segments = span(args.of_segments, args.segments * args.cols);
+  SegmentParams params;
+  params.spread = spread;
+  params.segments = args.segments;
+  params.cols = args.cols;
+  params.offsets = offsets.span();
+  params.from = simt::read_only(spread ? of_segments : rows);
+  params.to = spread ? rows : of_segments;
+  params.add = args.add;
+  launch(params, simt::stream());
+}
+
+}  // namespace
+
+void register_segments() {
+  sum_segments_kernel.fill(Device::cuda, [](const Segments& args) { launch_on_rows(false, args); });
+  spread_segments_kernel.fill(Device::cuda, [](const Segments& args) { launch_on_rows(true, args); });
+}
+
+}  // namespace etc::ops::cuda
