@@ -1,5 +1,7 @@
 #include "tasks/cli/device_option.h"
 
+#include "etc_core/ops/determinism.h"
+
 namespace etc::cli {
 
 void add_device_option(CLI::App& command, std::string& device) {
@@ -8,6 +10,12 @@ void add_device_option(CLI::App& command, std::string& device) {
                   "where to compute: cpu; cuda: the first GPU, an error without; auto: cuda, or else cpu")
       ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
       ->capture_default_str();
+  command
+      .add_option_function<std::string>(
+          "--deterministic", [](const std::string& word) { ops::set_determinism(ops::determinism_of(word)); },
+          "on a GPU, run: same bits for the same batches; strict: an example's states do not depend on its neighbours")
+      ->default_str("run")
+      ->check(CLI::IsMember({"run", "strict"}));
 }
 
 }  // namespace etc::cli

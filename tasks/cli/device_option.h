@@ -1,4 +1,4 @@
-// --device of the commands that run a model.
+// --device and --deterministic of the commands that run a model.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,6 +9,7 @@ namespace etc::cli {
 inline constexpr const char* kDefaultDevice = "cpu";
 
 // What it names is opened by open_device (nn/backends.h).
+// Adds --deterministic as well, which takes effect as it is read (ops/determinism.h).
 void add_device_option(CLI::App& command, std::string& device);
 
 // Adds the backends this program was built with (nn/backends.h); written by the build.

@@ -2,6 +2,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/ops/determinism.h"
 #include "tasks/train/evaluate.h"
 
 namespace etc {
@@ -21,6 +22,7 @@ std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::
 
 OpenedDevice prepare_machine(const TrainingConfig& training) {
   if (training.threads > 0) set_thread_count(static_cast<int>(training.threads));
+  ops::set_determinism(ops::determinism_of(training.deterministic));
   return open_device(training.device);
 }
 

@@ -11,7 +11,7 @@ namespace etc {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataConfig, train, eval, vocab)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingConfig, batch_size, micro_batch_tokens, epochs, steps, optimizer,
                                    learning_rate, warmup_proportion, weight_decay, clip_norm, eval_every, save_every,
-                                   log_every, early_stopping, seed, threads, device, init_from)
+                                   log_every, early_stopping, seed, threads, device, deterministic, init_from)
 
 namespace {
 
@@ -68,6 +68,8 @@ const std::map<std::string, std::string>& help_texts() {
       {"training.seed", "of fresh weights, order of examples and dropout"},
       {"training.threads", "threads to compute with; 0: all processors"},
       {"training.device", "where to compute: cpu; cuda: the first GPU, an error without; auto: cuda, or else cpu"},
+      {"training.deterministic",
+       "on a GPU, run: same bits for the same batches; strict: an example's states do not depend on its neighbours"},
       {"training.init_from", "checkpoint folder to take weights from"},
   };
   return kTexts;
@@ -250,6 +252,10 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
   if (training.device != "cpu" && training.device != "cuda" && training.device != "auto") {
     fail_usage("config", "training.device: expected cpu, cuda or auto, got {}{}", training.device,
                suggestion(training.device, {"cpu", "cuda", "auto"}));
+  }
+  if (training.deterministic != "run" && training.deterministic != "strict") {
+    fail_usage("config", "training.deterministic: expected run or strict, got {}{}", training.deterministic,
+               suggestion(training.deterministic, {"run", "strict"}));
   }
   if (training.optimizer != "adamw" && training.optimizer != "lamb") {
     fail_usage("config", "training.optimizer: expected adamw or lamb, got {}{}", training.optimizer,

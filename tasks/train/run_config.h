@@ -40,6 +40,7 @@ struct TrainingConfig {
   std::uint64_t seed = 1;
   std::int64_t threads = 0;
   std::string device = "cpu";
+  std::string deterministic = "run";
   std::string init_from;
 };
 

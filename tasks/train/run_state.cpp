@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kProgressKey = "progress";
 constexpr const char* kIdentityKey = "identity";
-constexpr const char* kHost = "cpu";  // as well of runs from before there were other devices
+constexpr const char* kHost = "cpu";
 
 Json to_json(const RunProgress& progress) {
   return {{"step", progress.step},
@@ -59,6 +59,13 @@ RunProgress stored_progress(const TensorFileReader& state) {
   }
 }
 
+// What runs did that do not say.
+Json before_it_was_written(const std::string& key) {
+  if (key == "device") return kHost;
+  if (key == "deterministic") return TrainingConfig{}.deterministic;
+  return {};
+}
+
 }  // namespace
 
 Json run_identity(const RunConfig& config, const OpenedDevice& device) {
@@ -86,7 +93,7 @@ Json run_identity(const RunConfig& config, const OpenedDevice& device) {
 void require_same_run(const Json& stored, const Json& now, const std::string& where) {
   for (const auto& [section, entries] : now.items()) {
     for (const auto& [key, value] : entries.items()) {
-      const Json before = stored.value(section, Json::object()).value(key, key == "device" ? Json(kHost) : Json());
+      const Json before = stored.value(section, Json::object()).value(key, before_it_was_written(key));
       if (before == value) continue;
       const bool is_key = section != "data" && section != "machine";
       fail(where,

@@ -11,6 +11,7 @@ void launch(const ElementwiseParams& params, void* stream);
 void launch(const ActivationParams& params, void* stream);
 void launch(const FinishRowsParams& params, void* stream);
 void launch(const RoundRowsParams& params, void* stream);
+void launch(const CopyRowsParams& params, void* stream);
 void launch(const ColumnSumParams& params, void* stream);
 void launch(const SumOfSquaresParams& params, void* stream);
 void launch(const DropoutAddParams& params, void* stream);

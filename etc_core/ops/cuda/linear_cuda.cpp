@@ -7,6 +7,7 @@
 #include "etc_core/ops/cuda/kernels.h"
 #include "etc_core/ops/cuda/launch.h"
 #include "etc_core/ops/cuda/product.h"
+#include "etc_core/ops/cuda/row_slices.h"
 #include "etc_core/ops/linear.h"
 
 namespace etc::ops::cuda {
@@ -92,9 +93,9 @@ void linear(const LinearForward& a) {
     product.bias = a.bias;
     product.gelu = fused_gelu;
     product.pre_activation = a.pre_activation;
-    return multiply(product);
+    return multiply_rows(product);
   }
-  multiply(product);
+  multiply_rows(product);
   finish_rows(a);
 }
 
@@ -111,7 +112,7 @@ void linear_backward(const LinearBackward& a) {
     product.c = a.dx;
     product.c_stride = a.dx_stride;
     product.add = a.add_to_dx;
-    multiply(product);
+    multiply_rows(product);
   }
   if (a.dweight != nullptr) {
     // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x.

@@ -49,6 +49,22 @@ struct RoundRowsKernel {
   }
 };
 
+// Rows of words, filled up with rows of zeros: block x is a row, block y a panel of columns, a thread a column.
+struct CopyRowsKernel {
+  using Params = CopyRowsParams;
+  static constexpr int kThreads = kColumnThreads;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "copy of rows"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), row = simt::block_x();
+    if (column >= p.cols) return;
+    simt::store(p.to, row * p.to_stride + column,
+                row < p.from_rows ? simt::load(p.from, row * p.from_stride + column) : 0u);
+  }
+};
+
 // Partial sums of columns: block x is kColumnRows rows, block y a panel of columns, a thread a column.
 struct ColumnPartialKernel {
   using Params = ColumnSumParams;

@@ -12,6 +12,10 @@ void launch(const RoundRowsParams& params, void* stream) {
   simt::launch<RoundRowsKernel>({params.rows, blocks_of(params.width / 2, kColumnThreads), 1, 0}, params, stream);
 }
 
+void launch(const CopyRowsParams& params, void* stream) {
+  simt::launch<CopyRowsKernel>({params.rows, blocks_of(params.cols, kColumnThreads), 1, 0}, params, stream);
+}
+
 std::int64_t column_blocks(std::int64_t rows) {
   return blocks_of(rows, kColumnRows);
 }

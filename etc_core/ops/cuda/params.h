@@ -51,6 +51,13 @@ struct RoundRowsParams {
   Span<std::uint32_t> to;
 };
 
+// to [rows, cols] = from [from_rows, cols], rows of zeros behind them; words of whatever meaning.
+struct CopyRowsParams {
+  std::int64_t rows = 0, from_rows = 0, cols = 0, from_stride = 0, to_stride = 0;
+  Span<const std::uint32_t> from;
+  Span<std::uint32_t> to;
+};
+
 struct ColumnSumParams {
   std::int64_t rows = 0, cols = 0, stride = 0;
   Span<const float> x;

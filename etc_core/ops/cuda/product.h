@@ -21,7 +21,7 @@ struct Factor {
 //   c [rows, cols], rows c_stride apart;   bias [cols], null: none;   pre_activation [rows, cols] = z, null: not kept
 // With add there is neither bias nor gelu; pre_activation only with gelu, and cols then a multiple of 8.
 // Sums are in fp32. Same bits for equal calls on one device model and library; a row of c may depend on `rows`, since
-// the library chooses by sizes how it sums.
+// the library chooses by sizes how it sums (row_slices.h: where that must not be).
 struct Product {
   std::int64_t rows = 0, cols = 0, inner = 0;
   ComputeType compute = ComputeType::fp32;  // of a and b: fp32 or bf16
@@ -32,6 +32,7 @@ struct Product {
   const float* bias = nullptr;
   bool gelu = false;
   float* pre_activation = nullptr;
+  bool whole_sums = false;  // a number of c is one sum by one block, never parts of it that are added
 };
 void multiply(const Product& product);
 

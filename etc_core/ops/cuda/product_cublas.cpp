@@ -41,6 +41,11 @@ cublasLtHandle_t library() {
   return handle;
 }
 
+// None where sums must stay whole.
+std::int64_t workspace_bytes(const Product& p) {
+  return p.whole_sums ? 0 : kWorkspace;
+}
+
 void* workspace() {
   static Bytes bytes(kWorkspace, Purpose::scratch, Device::cuda);
   return bytes.data();
@@ -88,17 +93,27 @@ Layout layout_of(const Factor& factor, ComputeType compute, std::int64_t rows, s
   return factor.transposed ? layout(type, rows, cols, factor.stride) : layout(type, cols, rows, factor.stride);
 }
 
-// The largest power of two up to 256 that divides an address.
-std::uint32_t alignment(const void* pointer) {
+// The largest power of two up to 256 that divides the addresses of all rows, `stride` bytes apart: the same whichever
+// row is the first.
+std::uint32_t alignment(const void* pointer, std::int64_t stride) {
   std::uint32_t bytes = 256;
-  while (reinterpret_cast<std::uintptr_t>(pointer) % bytes != 0) bytes /= 2;
+  while ((reinterpret_cast<std::uintptr_t>(pointer) | static_cast<std::uintptr_t>(stride)) % bytes != 0) bytes /= 2;
   return bytes;
+}
+
+std::uint32_t alignment(const Factor& factor, ComputeType compute) {
+  const std::int64_t bytes = compute == ComputeType::bf16 ? 2 : 4;
+  return alignment(factor.data, factor.stride * bytes);
+}
+
+std::uint32_t alignment_of_c(const Product& p) {
+  return alignment(p.c, p.c_stride * static_cast<std::int64_t>(sizeof(float)));
 }
 
 // The library's first choice for a call of this shape; asked for once, so that equal calls have equal bits.
 const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& description, const Layout& b,
                                       const Layout& a, const Layout& c) {
-  using Key = std::array<std::int64_t, 16>;
+  using Key = std::array<std::int64_t, 17>;
   static std::map<Key, cublasLtMatmulAlgo_t> chosen;
   const Key key{p.rows,
                 p.cols,
@@ -113,9 +128,10 @@ const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& descr
                 p.bias != nullptr,
                 p.gelu,
                 p.pre_activation != nullptr,
-                alignment(p.a.data),
-                alignment(p.b.data),
-                alignment(p.c)};
+                alignment(p.a, p.compute),
+                alignment(p.b, p.compute),
+                alignment_of_c(p),
+                p.whole_sums};
   const auto found = chosen.find(key);
   if (found != chosen.end()) return found->second;
   cublasLtMatmulPreference_t made = nullptr;
@@ -124,11 +140,15 @@ const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& descr
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
     check("preference", cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value));
   };
-  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(kWorkspace));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(p.b.data));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.a.data));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(p.c));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(p.c));
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes(p)));
+  // Blocks that share a sum have to meet somewhere: neither in the workspace nor by a reduction.
+  if (p.whole_sums) {
+    prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
+  }
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(p.b, p.compute));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.a, p.compute));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of_c(p));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of_c(p));
   cublasLtMatmulHeuristicResult_t result{};
   int count = 0;
   check("choice of an algorithm",
@@ -150,7 +170,8 @@ void multiply(const Product& p) {
   const cublasLtMatmulAlgo_t& chosen = algorithm(p, description, b, a, c);
   check("product",
         cublasLtMatmul(library(), description.get(), &alpha, p.b.data, b.get(), p.a.data, a.get(), &beta, p.c, c.get(),
-                       p.c, c.get(), &chosen, workspace(), kWorkspace, static_cast<cudaStream_t>(simt::stream())));
+                       p.c, c.get(), &chosen, p.whole_sums ? nullptr : workspace(),
+                       static_cast<std::size_t>(workspace_bytes(p)), static_cast<cudaStream_t>(simt::stream())));
 }
 
 }  // namespace etc::ops::cuda

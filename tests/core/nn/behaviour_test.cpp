@@ -50,12 +50,6 @@ realformer::DenseLayer dense_layer(ParameterSet& parameters, std::int64_t index)
   return layer;
 }
 
-// Rows of a state tensor as bits, for comparisons of chosen tokens.
-bool equal_rows(const Tensor& a, std::int64_t row_a, const Tensor& b, std::int64_t row_b) {
-  return std::memcmp(a.data() + row_a * a.cols(), b.data() + row_b * b.cols(),
-                     static_cast<std::size_t>(a.cols()) * 4) == 0;
-}
-
 double row_distance(const Tensor& a, std::int64_t row_a, const Tensor& b, std::int64_t row_b) {
   double distance = 0;
   for (std::int64_t j = 0; j < a.cols(); ++j) {

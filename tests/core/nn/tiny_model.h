@@ -16,6 +16,12 @@ namespace etc::test {
 
 using Gradients = std::map<std::string, Tensor>;
 
+// Rows of a state tensor as bits, for comparisons of chosen tokens.
+inline bool equal_rows(const Tensor& a, std::int64_t row_a, const Tensor& b, std::int64_t row_b) {
+  return std::memcmp(a.data() + row_a * a.cols(), b.data() + row_b * b.cols(),
+                     static_cast<std::size_t>(a.cols()) * 4) == 0;
+}
+
 // Parameters and encoder of one configuration, away from their initial values (no gamma is 1, no bias 0).
 struct TinyModel {
   ParameterSet parameters;

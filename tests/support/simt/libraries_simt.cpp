@@ -43,12 +43,19 @@ void check(const Product& p) {
 void multiply(const Product& p) {
   check(p);
   const simt::DeviceAccess access;
+  // As the library does: how a sum is split depends on the number of rows, unless it must not be split.
+  const std::int64_t part = p.whole_sums ? std::max<std::int64_t>(1, p.inner) : 1 + p.rows % 7;
   for (std::int64_t i = 0; i < p.rows; ++i) {
     for (std::int64_t j = 0; j < p.cols; ++j) {
       float& c = p.c[i * p.c_stride + j];
-      double sum = p.add ? static_cast<double>(c) : 0.0;
-      for (std::int64_t k = 0; k < p.inner; ++k) sum += number(p.a, p.compute, i, k) * number(p.b, p.compute, k, j);
-      float z = static_cast<float>(sum);
+      float z = p.add ? c : 0.0f;
+      for (std::int64_t first = 0; first < p.inner; first += part) {
+        double sum = 0;
+        for (std::int64_t k = first; k < std::min(p.inner, first + part); ++k) {
+          sum += number(p.a, p.compute, i, k) * number(p.b, p.compute, k, j);
+        }
+        z += static_cast<float>(sum);
+      }
       if (p.bias != nullptr) z += p.bias[j];
       if (p.pre_activation != nullptr) p.pre_activation[i * p.cols + j] = z;
       c = p.gelu ? gelu(z) : z;

@@ -40,12 +40,13 @@ TEST_CASE("without a GPU --device cuda is an error, and auto says once that the 
   CHECK(benchmark(folder, "gpu").code == 2);
 }
 
-TEST_CASE("train, eval, predict and encode know --device", "[cli]") {
+TEST_CASE("train, eval, predict, encode and benchmark know --device and --deterministic", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::TemporaryFolder folder;
   for (const char* command : {"train", "eval", "predict", "encode", "benchmark"}) {
     INFO(command);
-    CHECK_THAT(test::run_program({command, "--help"}, folder.path()).out, Contains("--device"));
+    const std::string help = test::run_program({command, "--help"}, folder.path()).out;
+    CHECK_THAT(help, Contains("--device") && Contains("--deterministic"));
   }
   test::write_readable_dataset(folder / "train.h5", 0, 8);
   const test::Result refused = test::run_program(
@@ -54,4 +55,16 @@ TEST_CASE("train, eval, predict and encode know --device", "[cli]") {
       folder.path());
   CHECK(refused.code == 2);
   CHECK_THAT(refused.err, Contains("training.device: expected cpu, cuda or auto, got gpu"));
+  const test::Result misspelt = test::run_program(
+      {"train", "--config", (test::source_folder() / "tasks/configs/wikihop_tiny.json").string(), "--data",
+       (folder / "train.h5").string(), "--deterministic", "strikt", "--output", (folder / "run").string()},
+      folder.path());
+  CHECK(misspelt.code == 2);
+  CHECK_THAT(misspelt.err,
+             Contains("training.deterministic: expected run or strict, got strikt (did you mean strict?)"));
+  CHECK(test::run_program({"encode", "--deterministic", "strikt"}, folder.path()).code == 2);
+  CHECK(test::run_program(
+            {"benchmark", "--preset", "tiny", "--lengths", "64", "--repeats", "1", "--deterministic", "strict"},
+            folder.path())
+            .code == 0);
 }

@@ -1,6 +1,7 @@
 // The whole model on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/register_cuda.h"
+#include "etc_core/ops/determinism.h"
 #include "etc_core/optim/accumulator.h"
 #include "etc_core/optim/optimizer.h"
 #include "tests/core/nn/tiny_model.h"
@@ -116,6 +117,42 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
   // Products of factors with 8 bits of mantissa, through two layers of normalised numbers.
   CHECK(relative_difference(rounded, exact) < 0.1);
   CHECK(relative_difference(rounded, exact) > 1e-4);
+}
+
+TEST_CASE("under strict determinism an example has the same bits alone and between others", "[nn][cuda]") {
+  EtcConfig config = tiny_config();
+  config.num_hidden_layers = 2;
+  config.hidden_dropout_prob = 0.1;
+  config.attention_probs_dropout_prob = 0.1;
+  config.use_residual_attention = true;
+  TinyModel model(config);
+  on(Device::cuda, model);
+  const std::vector<std::int64_t> lengths = {1, 37, 8}, globals = {2, 5, 1};
+  ForwardOptions options;
+  options.training = true;
+  const auto states = [&](const EtcInput& input) {
+    Tape tape(true);
+    const EtcOutput output = model.encoder.forward(tape, input, options);
+    return std::pair(output.long_states.value().to(Device::cpu), output.global_states.value().to(Device::cpu));
+  };
+  // Rows of the second example that differ from those it has in the batch.
+  const auto rows_that_differ = [&](ops::Determinism determinism) {
+    ops::set_determinism(determinism);
+    const EtcInput all = tiny_input(config, lengths, globals);
+    const auto together = states(all), alone = states(tiny_input(config, {lengths[1]}, {globals[1]}, 1));
+    ops::set_determinism(ops::Determinism::run);
+    std::int64_t count = 0;
+    for (std::int64_t i = 0; i < lengths[1]; ++i) {
+      count += equal_rows(alone.first, i, together.first, all.long_offsets[1] + i) ? 0 : 1;
+    }
+    for (std::int64_t i = 0; i < globals[1]; ++i) {
+      count += equal_rows(alone.second, i, together.second, all.global_offsets[1] + i) ? 0 : 1;
+    }
+    return count;
+  };
+  CHECK(rows_that_differ(ops::Determinism::strict) == 0);
+  CHECK(rows_that_differ(ops::Determinism::run) >
+        0);  // the emulated library sums by the number of rows, as real ones do
 }
 
 TEST_CASE("three emulated training steps leave the CPU's weights, with AdamW and with LAMB", "[nn][cuda]") {

@@ -1,0 +1,103 @@
+#include "etc_core/ops/cuda/row_slices.h"
+
+#include <cstddef>
+
+#include "etc_core/base/cuda/device_array.h"
+#include "etc_core/base/error.h"
+#include "etc_core/ops/cuda/launch.h"
+#include "etc_core/ops/determinism.h"
+
+namespace etc::ops::cuda {
+
+namespace {
+
+constexpr std::int64_t kWord = sizeof(std::uint32_t);
+
+// Rows of numbers as rows of words; a row of bf16 has an even number of them, zeros behind the last.
+struct Rows {
+  std::byte* data;
+  std::int64_t words, stride;  // of one row, between rows
+
+  Rows from(std::int64_t row) const { return {data + row * stride * kWord, words, stride}; }
+  simt::Span<std::uint32_t> span(std::int64_t count) const {
+    return {reinterpret_cast<std::uint32_t*>(data), (count - 1) * stride + words};
+  }
+};
+
+Rows rows_of(const void* data, std::int64_t cols, std::int64_t stride, ComputeType compute = ComputeType::fp32) {
+  auto* const bytes = static_cast<std::byte*>(const_cast<void*>(data));
+  if (compute == ComputeType::bf16) return {bytes, (cols + 1) / 2, stride / 2};
+  return {bytes, cols, stride};
+}
+
+void copy(const Rows& from, std::int64_t count, const Rows& to, std::int64_t rows) {
+  CopyRowsParams params;
+  params.rows = rows;
+  params.from_rows = count;
+  params.cols = from.words;
+  params.from_stride = from.stride;
+  params.to_stride = to.stride;
+  params.from = simt::read_only(from.span(count));
+  params.to = to.span(rows);
+  launch(params, simt::stream());
+}
+
+// Memory for a full slice like `rows`: as far apart, and beginning at the same place within 256 bytes, since the
+// library looks at that when it chooses.
+class Slice {
+ public:
+  explicit Slice(const Rows& like)
+      : block_(simt::device_bytes(kSliceRows * like.stride * kWord + kAlignment, Purpose::scratch)), rows_(like) {
+    const auto place = reinterpret_cast<std::uintptr_t>(like.data) % kAlignment;
+    rows_.data = static_cast<std::byte*>(block_.data()) + place;
+  }
+  const Rows& rows() const { return rows_; }
+
+ private:
+  static constexpr std::int64_t kAlignment = 256;
+  Bytes block_;
+  Rows rows_;
+};
+
+// The last `count` rows, fewer than a slice, computed as the first ones of a full slice.
+void multiply_last(Product p, std::int64_t count) {
+  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute), c = rows_of(p.c, p.cols, p.c_stride);
+  const Slice full_a(a), full_c(c);
+  copy(a, count, full_a.rows(), kSliceRows);
+  if (p.add) copy(c, count, full_c.rows(), kSliceRows);
+  p.a.data = full_a.rows().data;
+  p.c = reinterpret_cast<float*>(full_c.rows().data);
+  if (p.pre_activation == nullptr) {
+    multiply(p);
+  } else {
+    const Rows z = rows_of(p.pre_activation, p.cols, p.cols);
+    const Slice full_z(z);
+    p.pre_activation = reinterpret_cast<float*>(full_z.rows().data);
+    multiply(p);
+    copy(full_z.rows(), count, z, count);
+  }
+  copy(full_c.rows(), count, c, count);
+}
+
+}  // namespace
+
+void multiply_rows(const Product& p) {
+  if (determinism() == Determinism::run) return multiply(p);
+  if (p.a.transposed) fail("multiply_rows", "expected rows of a, got columns");
+  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute);
+  Product slice = p;
+  slice.rows = kSliceRows;
+  slice.whole_sums = true;
+  for (std::int64_t first = 0; first < p.rows; first += kSliceRows) {
+    slice.a.data = a.from(first).data;
+    slice.c = p.c + first * p.c_stride;
+    if (p.pre_activation != nullptr) slice.pre_activation = p.pre_activation + first * p.cols;
+    if (first + kSliceRows <= p.rows) {
+      multiply(slice);
+    } else {
+      multiply_last(slice, p.rows - first);
+    }
+  }
+}
+
+}  // namespace etc::ops::cuda
