@@ -23,7 +23,7 @@ void* stream();
 void* allocate(std::int64_t bytes);
 void release(void* memory);
 
-// In stream order; from pageable host memory, which may be reused when the call returns.
+// In stream order; from any host memory, which may be reused when the call returns (staging.cpp).
 void copy_to_device(void* to, const void* from, std::int64_t bytes);
 // Waits for everything on the stream before it.
 void copy_to_host(void* to, const void* from, std::int64_t bytes);
@@ -31,6 +31,22 @@ void copy_within(void* to, const void* from, std::int64_t bytes);
 void fill_zero(void* memory, std::int64_t bytes);
 void wait();                     // until everything put on the stream is done
 std::int64_t memory_capacity();  // bytes of the device's memory in all
+
+// What the two copies are made of. Two queues, which run side by side unless one waits for the other: the stream of
+// everything, and one for copies.
+enum class Queue : int { compute, copies };
+
+// Host memory the device copies from and to by itself; not charged to the ledger. Throws Error when there is none left.
+void* allocate_pinned(std::int64_t bytes);
+
+// A copy between pinned memory and the device, or on the device: under way until an event behind it is over.
+void queue_copy(Queue queue, void* to, const void* from, std::int64_t bytes);
+
+using Event = void*;
+Event make_event();                            // over until it is recorded
+void record(Event event, Queue queue);         // over once everything put on the queue so far is done
+void wait_on_host(Event event);                // as it was recorded last
+void wait_on_queue(Queue queue, Event event);  // what is put on the queue from here on begins after the event
 
 // Registers the above as the memory of Device::cuda (base/device_memory.h).
 void provide_memory();

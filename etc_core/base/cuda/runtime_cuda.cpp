@@ -1,5 +1,5 @@
-// runtime.h on CUDA. One device, one stream; memory from the driver's stream-ordered pool, which keeps what is given
-// back for the next call. Has not run on a device yet.
+// runtime.h on CUDA. One device, one stream and one more for copies; memory from the driver's stream-ordered pool,
+// which keeps what is given back for the next call. Has not run on a device yet.
 #include <cuda_runtime.h>
 
 #include "etc_core/base/cuda/runtime.h"
@@ -41,6 +41,17 @@ cudaStream_t open_stream() {
 cudaStream_t opened() {
   static const cudaStream_t stream = open_stream();
   return stream;
+}
+
+cudaStream_t stream_of(Queue queue) {
+  if (queue == Queue::compute) return opened();
+  static const cudaStream_t copies = [] {
+    opened();
+    cudaStream_t stream = nullptr;
+    check_cuda("cuda: stream of copies", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    return stream;
+  }();
+  return copies;
 }
 
 }  // namespace
@@ -92,19 +103,33 @@ std::int64_t memory_capacity() {
   return static_cast<std::int64_t>(total);
 }
 
-void copy_to_device(void* to, const void* from, std::int64_t bytes) {
-  if (bytes == 0) return;
-  check_cuda("copy to the device",
-             cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, opened()));
-  // From pageable memory the runtime has staged the source when it returns.
+void* allocate_pinned(std::int64_t bytes) {
+  opened();
+  void* memory = nullptr;
+  check_cuda("pinned memory", cudaMallocHost(&memory, static_cast<std::size_t>(bytes)));
+  return memory;
 }
 
-void copy_to_host(void* to, const void* from, std::int64_t bytes) {
-  if (bytes > 0) {
-    check_cuda("copy to the host",
-               cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, opened()));
-  }
-  wait();
+void queue_copy(Queue queue, void* to, const void* from, std::int64_t bytes) {
+  check_cuda("copy", cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream_of(queue)));
+}
+
+Event make_event() {
+  cudaEvent_t event = nullptr;
+  check_cuda("event", cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return event;
+}
+
+void record(Event event, Queue queue) {
+  check_cuda("event", cudaEventRecord(static_cast<cudaEvent_t>(event), stream_of(queue)));
+}
+
+void wait_on_host(Event event) {
+  check_cuda("waiting for a copy", cudaEventSynchronize(static_cast<cudaEvent_t>(event)));
+}
+
+void wait_on_queue(Queue queue, Event event) {
+  check_cuda("event", cudaStreamWaitEvent(stream_of(queue), static_cast<cudaEvent_t>(event), 0));
 }
 
 void copy_within(void* to, const void* from, std::int64_t bytes) {

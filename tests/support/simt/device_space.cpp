@@ -7,6 +7,7 @@
 #include <map>
 
 #include "etc_core/base/error.h"
+#include "tests/support/simt/copy_queues.h"
 
 namespace etc::simt {
 
@@ -62,6 +63,7 @@ class DeviceSpace {
     free_[at] = size;
   }
 
+  bool is_open() const { return open_ > 0; }
   void open() {
     if (++open_ == 1) protect();
   }
@@ -98,6 +100,7 @@ void give_device_memory_back(void* memory) {
 }
 
 DeviceAccess::DeviceAccess() {
+  if (!space().is_open()) run_queued_work();  // what was put on the queue before comes before
   space().open();
 }
 

@@ -36,5 +36,6 @@ EmulatorCounts emulator_counts();
 
 // Device memory there is in all; more is an OutOfMemory. 1 TiB unless set.
 void set_memory_capacity(std::int64_t bytes);
+std::int64_t memory_in_use();  // of it, by the whole process
 
 }  // namespace etc::simt

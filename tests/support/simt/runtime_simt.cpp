@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/out_of_memory.h"
+#include "tests/support/simt/copy_queues.h"
 #include "tests/support/simt/device_space.h"
 #include "tests/support/simt/emulator.h"
 
@@ -16,6 +17,10 @@ namespace {
 std::int64_t g_capacity = std::int64_t{1} << 40, g_used = 0;
 std::map<void*, std::int64_t> g_sizes;
 }  // namespace
+
+std::int64_t memory_in_use() {
+  return g_used;
+}
 
 void set_memory_capacity(std::int64_t bytes) {
   g_capacity = bytes;
@@ -49,22 +54,11 @@ void* allocate(std::int64_t bytes) {
 }
 
 void release(void* memory) {
+  run_queued_work();  // in stream order
   const auto found = g_sizes.find(memory);
   g_used -= found->second;
   g_sizes.erase(found);
   give_device_memory_back(memory);
-}
-
-void copy_to_device(void* to, const void* from, std::int64_t bytes) {
-  if (bytes == 0) return;
-  const DeviceAccess access;
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
-
-void copy_to_host(void* to, const void* from, std::int64_t bytes) {
-  if (bytes == 0) return;
-  const DeviceAccess access;
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void copy_within(void* to, const void* from, std::int64_t bytes) {
@@ -73,7 +67,9 @@ void copy_within(void* to, const void* from, std::int64_t bytes) {
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
-void wait() {}
+void wait() {
+  run_queued_work();
+}
 
 std::int64_t memory_capacity() {
   return g_capacity;

@@ -1,0 +1,152 @@
+// Copies between host arrays and the device, through pinned memory.
+//
+//   to the device    host array ─memcpy─▶ pinned ─queue of copies─▶ device ring ─compute queue─▶ its place
+//   to the host      its place ─compute queue─▶ pinned ─memcpy─▶ host array
+//
+// The way to the device has a queue of its own, so that it goes on while kernels run: only the short copy from the ring
+// to its place is in their order. The host waits when the ring is full, not for kernels.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/memory_ledger.h"
+
+namespace etc::simt {
+
+namespace {
+
+constexpr std::int64_t kRing = 16 << 20;  // bytes of pinned memory, and as many on the device
+constexpr std::int64_t kChunk = 4 << 20;  // a long array goes in pieces: the first is under way while the next is made
+constexpr std::int64_t kStraight = 64 << 10;  // up to here two queues cost more than they save
+constexpr std::int64_t kAlignment = 256;
+
+// A ring of bytes, pinned and on the device, given out in order and taken back in order.
+class Staging {
+ public:
+  Staging()
+      : pinned_(static_cast<std::byte*>(allocate_pinned(kRing))), device_(static_cast<std::byte*>(allocate(kRing))) {
+    memory_ledger::charge(Purpose::scratch, 2 * kRing);
+    wait();  // the device's part is the compute queue's until it is allocated
+  }
+
+  void send(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    for_chunks(bytes, [&](std::int64_t first, std::int64_t count) {
+      Chunk chunk = take(count);
+      std::byte* const pinned = pinned_ + chunk.begin;
+      std::memcpy(pinned, from + first, static_cast<std::size_t>(count));
+      if (bytes <= kStraight) {
+        queue_copy(Queue::compute, to + first, pinned, count);
+        record(chunk.read, Queue::compute);
+      } else {
+        std::byte* const device = device_ + chunk.begin;
+        queue_copy(Queue::copies, device, pinned, count);
+        record(chunk.read, Queue::copies);
+        wait_on_queue(Queue::compute, chunk.read);
+        queue_copy(Queue::compute, to + first, device, count);
+      }
+      record(chunk.placed, Queue::compute);
+      in_flight_.push_back(chunk);
+    });
+  }
+
+  // Everything put on the compute queue before is over when this returns.
+  void receive(std::byte* to, const std::byte* from, std::int64_t bytes) {
+    for_chunks(bytes, [&](std::int64_t first, std::int64_t count) {
+      Chunk chunk = take(count);
+      queue_copy(Queue::compute, pinned_ + chunk.begin, from + first, count);
+      record(chunk.read, Queue::compute);
+      record(chunk.placed, Queue::compute);
+      chunk.to = to + first;
+      chunk.count = count;
+      in_flight_.push_back(chunk);
+    });
+    while (!in_flight_.empty()) take_back();
+  }
+
+ private:
+  struct Chunk {
+    std::int64_t begin = 0, end = 0;  // of the ring
+    Event read = nullptr;             // pinned memory is done with
+    Event placed = nullptr;           // so is the device's
+    std::byte* to = nullptr;          // of the host, when the numbers come from the device
+    std::int64_t count = 0;
+  };
+
+  template <typename Body>
+  static void for_chunks(std::int64_t bytes, Body body) {
+    for (std::int64_t first = 0; first < bytes; first += kChunk) body(first, std::min(kChunk, bytes - first));
+  }
+
+  // Room in the ring that nobody reads or writes any more.
+  Chunk take(std::int64_t count) {
+    const std::int64_t size = (count + kAlignment - 1) / kAlignment * kAlignment;
+    if (next_ + size > kRing) {
+      while (!in_flight_.empty() && in_flight_.front().begin >= next_) take_back();  // of the round before
+      next_ = 0;
+    }
+    while (!in_flight_.empty() && overlaps(in_flight_.front(), next_, next_ + size)) take_back();
+    Chunk chunk;
+    chunk.begin = next_;
+    chunk.end = next_ += size;
+    chunk.read = event();
+    chunk.placed = event();
+    return chunk;
+  }
+
+  static bool overlaps(const Chunk& chunk, std::int64_t begin, std::int64_t end) {
+    return chunk.begin < end && begin < chunk.end;
+  }
+
+  void take_back() {
+    const Chunk chunk = in_flight_.front();
+    in_flight_.pop_front();
+    wait_on_host(chunk.read);
+    wait_on_queue(Queue::copies, chunk.placed);
+    if (chunk.to != nullptr) std::memcpy(chunk.to, pinned_ + chunk.begin, static_cast<std::size_t>(chunk.count));
+    events_.push_back(chunk.read);
+    events_.push_back(chunk.placed);
+  }
+
+  Event event() {
+    if (events_.empty()) return make_event();
+    const Event used = events_.back();
+    events_.pop_back();
+    return used;
+  }
+
+  std::byte* pinned_;
+  std::byte* device_;
+  std::int64_t next_ = 0;        // of the ring
+  std::deque<Chunk> in_flight_;  // oldest first
+  std::vector<Event> events_;    // to be used again
+};
+
+std::mutex& one_at_a_time() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+Staging& staging() {
+  static auto* const only = new Staging;  // lives as long as the device's runtime
+  return *only;
+}
+
+}  // namespace
+
+void copy_to_device(void* to, const void* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  const std::lock_guard lock(one_at_a_time());
+  staging().send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+}
+
+void copy_to_host(void* to, const void* from, std::int64_t bytes) {
+  if (bytes == 0) return wait();
+  const std::lock_guard lock(one_at_a_time());
+  staging().receive(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+}
+
+}  // namespace etc::simt

@@ -1,0 +1,90 @@
+#include "tests/support/simt/copy_queues.h"
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <utility>
+
+#include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/error.h"
+#include "tests/support/simt/device_space.h"
+
+namespace etc::simt {
+
+namespace {
+
+// When an event is over: once `position` pieces of work of a queue are done.
+struct Mark {
+  Queue queue = Queue::compute;
+  std::int64_t position = 0;
+};
+
+class WorkQueue {
+ public:
+  void put(std::function<void()> work) { waiting_.push_back(std::move(work)); }
+  std::int64_t position() const { return done_ + static_cast<std::int64_t>(waiting_.size()); }
+  void run_until(std::int64_t position) {
+    while (done_ < position) {
+      const std::function<void()> work = std::move(waiting_.front());
+      waiting_.pop_front();
+      work();
+      ++done_;
+    }
+  }
+
+ private:
+  std::deque<std::function<void()>> waiting_;
+  std::int64_t done_ = 0;
+};
+
+bool g_running = false;
+
+WorkQueue& queue_of(Queue queue) {
+  static auto* const queues = new std::array<WorkQueue, 2>;  // outlives tensors in static variables
+  return (*queues)[static_cast<std::size_t>(queue)];
+}
+
+void run_until(const Mark& mark) {
+  const bool nested = std::exchange(g_running, true);
+  queue_of(mark.queue).run_until(mark.position);
+  g_running = nested;
+}
+
+}  // namespace
+
+void run_queued_work() {
+  if (!g_running) run_until({Queue::compute, queue_of(Queue::compute).position()});
+}
+
+void* allocate_pinned(std::int64_t bytes) {
+  void* memory = std::malloc(static_cast<std::size_t>(bytes));
+  if (memory == nullptr) fail("pinned memory", "{} bytes are not to be had", bytes);
+  return memory;
+}
+
+void queue_copy(Queue queue, void* to, const void* from, std::int64_t bytes) {
+  queue_of(queue).put([to, from, bytes] {
+    const DeviceAccess access;
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  });
+}
+
+Event make_event() {
+  return new Mark;
+}
+
+void record(Event event, Queue queue) {
+  *static_cast<Mark*>(event) = {queue, queue_of(queue).position()};
+}
+
+void wait_on_host(Event event) {
+  run_until(*static_cast<Mark*>(event));
+}
+
+void wait_on_queue(Queue queue, Event event) {
+  queue_of(queue).put([mark = *static_cast<Mark*>(event)] { run_until(mark); });
+}
+
+}  // namespace etc::simt
