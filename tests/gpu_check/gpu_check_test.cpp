@@ -11,6 +11,7 @@
 #include "tests/support/folders.h"
 
 using namespace etc;
+using Catch::Matchers::Contains;
 using test::TemporaryFolder;
 
 namespace {
@@ -60,6 +61,20 @@ TEST_CASE("a report is whole after every case and counts what does not hold", "[
   CHECK(before.at("cases")[2].at("fault") == "differs");
   report.finish();
   CHECK(read_json_file(file).at("finished") == true);
+}
+
+TEST_CASE("without a device the report says so, and the stage is not finished", "[gpu_check]") {
+  add_backend(Device::cuda, []() -> std::string { fail("cuda", "no device found; use --device cpu"); });
+  const TemporaryFolder folder;
+  const auto file = folder / "report.json";
+  CHECK_THROWS_WITH(gpu_check::open_or_report(file, "smoke"), Contains("no device found"));
+  add_backend(Device::cuda, nullptr);
+  const Json report = read_json_file(file);
+  CHECK(report.at("finished") == false);
+  CHECK(report.at("faults") == 1);
+  CHECK(report.at("device") == "none");
+  CHECK(report.at("cases")[0] ==
+        Json{{"name", "a device is there"}, {"holds", false}, {"fault", "cuda: no device found; use --device cpu"}});
 }
 
 // `./run gpu-pack` runs this with ETC_GPU_PACK naming the file to leave behind.

@@ -12,7 +12,7 @@ namespace {
 int run(const std::string& stage, const std::string& output, const std::string& pack) {
   using namespace etc;
   add_backend(Device::cuda, open_cuda_backend);
-  const OpenedDevice device = open_device("cuda");
+  const OpenedDevice device = gpu_check::open_or_report(output, stage);
   gpu_check::Report report(output, stage, device.description);
   if (stage == "smoke") gpu_check::smoke(report);
   if (stage == "kernels") gpu_check::kernels(report);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 
 namespace etc::gpu_check {
@@ -32,6 +33,15 @@ void Report::finish() {
 
 void Report::write() const {
   write_file_atomically(file_, json_text(json_));
+}
+
+OpenedDevice open_or_report(const std::filesystem::path& file, const std::string& stage) {
+  try {
+    return open_device("cuda");
+  } catch (const Error& error) {
+    Report(file, stage, "none").add("a device is there", error.what(), {});
+    throw;
+  }
 }
 
 }  // namespace etc::gpu_check

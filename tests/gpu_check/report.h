@@ -6,6 +6,7 @@
 #include <string>
 
 #include "etc_core/base/json.h"
+#include "etc_core/nn/backends.h"
 
 namespace etc::gpu_check {
 
@@ -27,6 +28,9 @@ class Report {
   Json json_;
   int faults_ = 0;
 };
+
+// The device; where there is none that can be used, an error that `file` says as well, as the stage's one case.
+OpenedDevice open_or_report(const std::filesystem::path& file, const std::string& stage);
 
 // Runs a case: what it throws is its fault.
 template <typename Run>
