@@ -285,15 +285,22 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_i
   }
 }
 
-// Writes rows of a group to their places: to[i][c] = rows[i][c] * factor[i], c < D.
+// Writes rows of a group to their places: to[i][c] = rows[i][c] * factor[i], c < D. past_caches: without reading the
+// lines first; they must be whole (streams_rows).
 HWY_INLINE void store_group(const float* group_rows, const HeadContext& head, const float* factor,
-                            const MutableRows& to, std::int64_t head_index, std::int64_t first_row, std::int64_t rows) {
+                            const MutableRows& to, std::int64_t head_index, std::int64_t first_row, std::int64_t rows,
+                            bool past_caches) {
   const FloatTag d;
+  float* const first = to.data + first_row * to.stride + head_index * head.head_size;
   for (std::int64_t i = 0; i < rows; ++i) {
     const float* from = group_rows + i * head.stride;
-    float* row = to.data + (first_row + i) * to.stride + head_index * head.head_size;
+    float* row = first + i * to.stride;
     const FloatVec by = hn::Set(d, factor[i]);
     std::int64_t c = 0;
+    if (past_caches) {
+      for (; c < head.head_size; c += kLanes) hn::Stream(hn::Mul(hn::LoadU(d, from + c), by), d, row + c);
+      continue;
+    }
     for (; c + kLanes <= head.head_size; c += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + c), by), d, row + c);
     for (; c < head.head_size; ++c) row[c] = from[c] * factor[i];
   }

@@ -201,7 +201,8 @@ void finish_group(const LongAttentionForward& args, const Segment& s, std::int64
     hn::Store(hn::IfThenElse(seen, value, hn::Set(d, -std::numeric_limits<float>::infinity())), d, lse + p * kLanes);
   }
   const std::int64_t row = s.long_row + first_query;
-  store_group(scratch.group.out, scratch.head, factor, args.out, s.head, row, queries);
+  store_group(scratch.group.out, scratch.head, factor, args.out, s.head, row, queries,
+              streams_rows(args.out, args.inputs.head_size));
   std::copy_n(lse, queries, args.lse + s.head * args.inputs.q.rows + row);
 }
 
@@ -211,8 +212,10 @@ void rows_around(const LongAttentionForward& args, const Segment& s, std::int64_
   const Rows& q = args.inputs.q;
   const std::int64_t size = args.inputs.head_size, row = s.long_row + first_query, end = s.long_row + s.end;
   ahead.clear();
-  ahead.add(head_row(args.out, row, s.head, size), args.out.stride, std::min<std::int64_t>(kGroup, end - row), size,
-            true);
+  if (!streams_rows(args.out, size)) {
+    ahead.add(head_row(args.out, row, s.head, size), args.out.stride, std::min<std::int64_t>(kGroup, end - row), size,
+              true);
+  }
   ahead.add(head_row(q, row + kGroup, s.head, size), q.stride, std::min<std::int64_t>(kGroup, end - row - kGroup), size,
             false);
   if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
@@ -313,7 +316,7 @@ void backward_segment(const LongAttentionBackward& args, const Segment& s, const
                         lse, delta);
     const std::int64_t count = parts_of_group(in, first / kGroup, s.example, scratch, kBackwardKeys);
     backward_group(head, scores, first, scratch.group.parts, count, scratch.group, lse, delta);
-    store_group(scratch.group.out, head, ones, args.dq, s.head, row, queries);
+    store_group(scratch.group.out, head, ones, args.dq, s.head, row, queries, false);
     scratch.window.require(done - s.key_begin);
     flush_window(args, s, layout, scratch, flushed, done, slot);
     flushed = done;

@@ -7,7 +7,17 @@
 
 #include <cstdint>
 
+#include "sparse/attention_types.h"
+
 namespace etc::sparse {
+
+// Whether rows are written past the caches: they are many, so that none would still be there when they are read, and
+// heads begin and end on whole lines. The lines need not be read before they are written, then, nor asked for.
+inline bool streams_rows(const MutableRows& rows, std::int64_t head_size) {
+  constexpr std::int64_t kLineFloats = 16, kManyFloats = 1 << 18;
+  return head_size % kLineFloats == 0 && rows.stride % kLineFloats == 0 &&
+         reinterpret_cast<std::uintptr_t>(rows.data) % 64 == 0 && rows.rows * rows.stride >= kManyFloats;
+}
 
 // Stretches of rows still to be asked for. What does not fit is left out: asking is never needed.
 class RowsAhead {
