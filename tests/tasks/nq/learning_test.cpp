@@ -54,11 +54,13 @@ class Pages {
 
 }  // namespace
 
-TEST_CASE("the tiny model finds the answers of held-out pages", "[nq][slow]") {
-  // With the configuration's own seed; tasks/README.md tells which others were tried.
-  const auto scores = Pages(8000).scores(Json::object());
-  CHECK(scores.at("long_f1") >= 0.95);
-  CHECK(scores.at("short_f1") >= 0.95);
+TEST_CASE("the tiny model finds the answers of held-out pages with every seed", "[nq][slow]") {
+  const Pages pages(8000);
+  for (const int seed : {1, 2, 3}) {
+    const auto scores = pages.scores({{"training", {{"seed", seed}}}});
+    CHECK(scores.at("long_f1") >= 0.9);
+    CHECK(scores.at("short_f1") >= 0.9);
+  }
 }
 
 TEST_CASE("without global attention the tiny model stays near chance", "[nq][slow]") {
