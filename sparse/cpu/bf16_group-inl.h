@@ -154,7 +154,7 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];
     const TypeScores& type_scores = scores[part.type];
-    if (reads_running(type_scores.mode)) prefetch_columns(part, type_scores.running);
+    // Running scores lie in the order they are read in: the hardware fetches them ahead.
     for (std::int64_t j = 0; j < part.keys;) {
       Part step = part;
       step.column += j;
