@@ -115,7 +115,7 @@ HWY_INLINE void bf16_step(const HeadContext& head, const Part& part, const TypeS
   const Bf16Scratch& own = scratch.bf16;
   const Bf16Panel& panel = part.panel->bf16();
   float* const logits = scratch.p + kGroup;
-  require_bf16(*part.panel, part.row + part.keys, head.head_size, own);
+  require_bf16(head, *part.panel, part.row + part.keys, own);
   if (scores.mode != ScoreMode::read) {
     head.bf16->dot_products(own.q_pairs, panel.k + part.row * panel.k_stride, panel.k_stride, part.keys, logits);
   }

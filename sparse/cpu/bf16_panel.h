@@ -33,7 +33,7 @@ struct Bf16Panel {
 };
 
 // Of one step of a group. The tile unit falls asleep when it has had nothing to multiply for some 900 cycles, and takes
-// 700 to wake up (measured on Sapphire Rapids); the vector work of a step of 32 keys is shorter than that.
+// 700 to wake up (measured on an Intel Xeon); the vector work of a step of 32 keys is shorter than that.
 inline constexpr std::int64_t kBf16Keys = 32;
 
 // A group's operands, and room for turning things.
@@ -42,7 +42,7 @@ struct Bf16Scratch {
   std::uint16_t* q_pairs = nullptr;  // [k_stride/2, kGroup, 2]
   std::uint16_t* w_pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]
   float* out_columns = nullptr;      // [stride, kGroup]
-  float* block = nullptr;            // [kGroup, kGroup]
+  float* pairs = nullptr;            // [kGroup, stride]: of values
 
   static Bf16Scratch take(Arena& arena, std::int64_t stride) {
     Bf16Scratch scratch;
@@ -50,7 +50,7 @@ struct Bf16Scratch {
     scratch.q_pairs = arena.take<std::uint16_t>(rounded_up(stride, kTilePairs) * kGroup);
     scratch.w_pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
     scratch.out_columns = arena.take<float>(stride * kGroup);
-    scratch.block = arena.take<float>(kGroup * kGroup);
+    scratch.pairs = arena.take<float>(kGroup * stride);
     return scratch;
   }
 };

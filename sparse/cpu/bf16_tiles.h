@@ -21,6 +21,14 @@ struct Bf16Tiles {
   void (*begin)();
   void (*end)();
 
+  // to[c] = row[c] rounded to nearest even, c < size; 0 for c < stride beyond. stride a multiple of 32. Subnormal
+  // numbers may become 0: the products take them for that.
+  void (*round_row)(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to);
+
+  // Two rows (null: zeros) the same way, as pairs of neighbouring rows.   to [stride, 2]; stride a multiple of 16
+  void (*round_pairs)(const float* first, const float* second, std::int64_t size, std::int64_t stride,
+                      std::uint16_t* to);
+
   // s[j][i] = sum_d k[j][d] q[d][i]
   //   k [keys, stride], s [keys, kGroup]; keys is rounded up to a multiple of 16: there must be room for that in k and
   //   s, and what lies there may be anything; stride a multiple of 32, components beyond D are 0

@@ -13,6 +13,11 @@
 
 namespace etc::sparse {
 
+// bf16_round_avx512.cpp
+void round_row_avx512(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to);
+void round_pairs_avx512(const float* first, const float* second, std::int64_t size, std::int64_t stride,
+                        std::uint16_t* to);
+
 namespace {
 
 constexpr std::int64_t kRowBytes = 64;
@@ -189,7 +194,7 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
 }  // namespace
 
 const Bf16Tiles& amx_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{begin, end, dot_products, weighted_sum};
+  static constexpr Bf16Tiles tiles{begin, end, round_row_avx512, round_pairs_avx512, dot_products, weighted_sum};
   return tiles;
 }
 

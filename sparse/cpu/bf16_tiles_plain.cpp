@@ -35,6 +35,24 @@ float step(float sum, const std::uint16_t* a, const std::uint16_t* b) {
 
 void nothing() {}
 
+std::uint16_t rounded(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  if (std::isnan(x)) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // must not round to infinity
+  return static_cast<std::uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+void round_row(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to) {
+  for (std::int64_t c = 0; c < stride; ++c) to[c] = c < size ? rounded(row[c]) : std::uint16_t{0};
+}
+
+void round_pairs(const float* first, const float* second, std::int64_t size, std::int64_t stride, std::uint16_t* to) {
+  for (std::int64_t c = 0; c < stride; ++c) {
+    to[2 * c] = first != nullptr && c < size ? rounded(first[c]) : std::uint16_t{0};
+    to[2 * c + 1] = second != nullptr && c < size ? rounded(second[c]) : std::uint16_t{0};
+  }
+}
+
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -62,13 +80,13 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
 }  // namespace
 
 const Bf16Tiles& plain_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{nothing, nothing, dot_products, weighted_sum};
+  static constexpr Bf16Tiles tiles{nothing, nothing, round_row, round_pairs, dot_products, weighted_sum};
   return tiles;
 }
 
 const Bf16Tiles& bf16_tiles() {
 #if defined(__x86_64__)
-  if (!plain_only && cpu_has_amx_bf16()) return amx_bf16_tiles();
+  if (!plain_only && cpu_has_amx_bf16() && __builtin_cpu_supports("avx512bf16")) return amx_bf16_tiles();
 #endif
   return plain_bf16_tiles();
 }
