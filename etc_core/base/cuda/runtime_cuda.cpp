@@ -15,6 +15,10 @@ namespace {
 cudaStream_t open_stream() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
+  int driver = 0;  // its version; 0: none is installed, which the runtime calls too old as well
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) {
+    fail("cuda", "no device found (no driver is installed); use --device cpu");
+  }
   if (status == cudaErrorInsufficientDriver) {
     fail("cuda", "the driver is older than this build's toolkit (CUDA {}.{}): update it, or use --device cpu",
          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
