@@ -12,8 +12,10 @@ void register_cuda_backend() {
 }
 
 std::string open_cuda_backend() {
+  // First, since it throws where there is no device: whatever is registered is waited for and may not fail then.
+  const std::string description = simt::device_description();
   register_cuda_backend();
-  return simt::device_description();
+  return description;
 }
 
 }  // namespace etc
