@@ -78,7 +78,7 @@ TEST_CASE("without a device the report says so, and the stage is not finished", 
 }
 
 // `./run gpu-pack` runs this with ETC_GPU_PACK naming the file to leave behind.
-TEST_CASE("the pack of golden numbers is small, and the emulated device computes them", "[golden][pack][cuda]") {
+TEST_CASE("the pack of golden numbers is small, and the emulated device computes them", "[golden][slow][pack][cuda]") {
   register_backends();
   const TemporaryFolder folder;
   const char* const wanted = std::getenv("ETC_GPU_PACK");
