@@ -10,7 +10,7 @@ etc=build/cpu/etc
 seeds=${1:-3} hops=${2:-1}
 case $hops in
   1) config=wikihop_tiny.json sample=(--records 8000) ;;
-  2) config=wikihop_two_hops.json sample=(--records 16000 --hops 2 --long-tokens 56) ;;
+  2) config=wikihop_two_hops.json sample=(--records 16000 --hops 2) ;;
   *) echo "residual_table.sh: hops: expected 1 or 2, got $hops" >&2; exit 2 ;;
 esac
 work="$(mktemp -d)"
