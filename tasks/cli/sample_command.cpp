@@ -53,7 +53,7 @@ const std::vector<SampleKind>& sample_kinds() {
         kSeed,
         {"hops", 1, "1: one document answers; 2: two together do"},
         {"candidates", 4, "choices per record"},
-        {"long_tokens", 0, "long input of an example at most; 0: 48, with two hops 56"}},
+        {"long_tokens", 0, "long input of an example at most; 0: what its facts need and a little more"}},
        [](const SampleValues& v, const std::filesystem::path& folder) {
          const std::int64_t tokens = v.at("long_tokens") != 0 ? v.at("long_tokens") : v.at("hops") == 2 ? 56 : 48;
          data::write_wikihop_sample({v.at("records"), seed_of(v), v.at("hops"), v.at("candidates"), tokens}, folder);
@@ -63,7 +63,7 @@ const std::vector<SampleKind>& sample_kinds() {
         kSeed,
         {"hops", 1, "1: one document answers; 2: two together do"},
         {"subjects", 4, "subjects per record that could be meant"},
-        {"long_tokens", 0, "long input of an example at most; 0: 40, with two hops 72"},
+        {"long_tokens", 0, "long input of an example at most; 0: what its facts need and a little more"},
         {"yes_no", 0, "of 10 questions so many are answered by yes or no"}},
        [](const SampleValues& v, const std::filesystem::path& folder) {
          const std::int64_t tokens = v.at("long_tokens") != 0 ? v.at("long_tokens") : v.at("hops") == 2 ? 72 : 40;
