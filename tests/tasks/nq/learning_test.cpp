@@ -55,7 +55,7 @@ class Pages {
 }  // namespace
 
 TEST_CASE("the tiny model finds the answers of held-out pages with every seed", "[nq][slow]") {
-  const Pages pages(8000);
+  const Pages pages(16000);
   for (const int seed : {1, 2, 3}) {
     const auto scores = pages.scores({{"training", {{"seed", seed}}}});
     CHECK(scores.at("long_f1") >= 0.9);
@@ -66,7 +66,7 @@ TEST_CASE("the tiny model finds the answers of held-out pages with every seed", 
 TEST_CASE("without global attention the tiny model stays near chance", "[nq][slow]") {
   // One block of four by chance; the best of a few evaluations on 1,600 pages exceeds it by chance, too (standard
   // deviation 0.011 each).
-  const Pages pages(8000);
+  const Pages pages(16000);
   const auto scores = pages.scores({{"task", {{"global_attention", false}}}});
   CHECK(scores.at("long_f1") <= 0.32);
   CHECK(scores.at("short_f1") <= 0.32);
