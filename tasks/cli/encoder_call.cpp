@@ -5,8 +5,6 @@
 
 #include "etc_core/base/counting.h"
 #include "etc_core/base/profiler.h"
-#include "etc_core/base/random.h"
-#include "sparse/labels/builders.h"
 #include "tasks/train/forecast.h"
 
 namespace etc::cli {
@@ -17,22 +15,6 @@ namespace {
 constexpr const char *kNorm = "gradient_norm", *kUpdate = "optimizer";
 
 }  // namespace
-
-EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
-  const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
-  const sparse::FixedBlocks blocks = sparse::fixed_block_structure(mask, tokens_per_global);
-  EtcInput input;
-  for (std::int64_t i = 0; i < length; ++i) {
-    const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, 1)[0];
-    input.token_ids.push_back(static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(model.vocab_size)));
-  }
-  input.global_token_ids = blocks.global_token_ids;
-  input.long_offsets.push_back(length);
-  input.global_offsets.push_back(static_cast<std::int64_t>(input.global_token_ids.size()));
-  input.labels = sparse::build_labels({&blocks.structure, 1}, {model.local_radius, model.relative_pos_max_distance,
-                                                               model.use_hard_g2l_mask, model.use_hard_l2g_mask});
-  return input;
-}
 
 void EncoderCall::initialize(Device device) {
   parameters_.initialize(1);

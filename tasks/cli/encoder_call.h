@@ -8,14 +8,12 @@
 #include "etc_core/base/device.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/random_input.h"
 #include "etc_core/optim/optimizer.h"
 
 namespace etc::cli {
 
 enum class CallMode { infer, train };
-
-// One example of L random tokens in blocks of tokens_per_global, each with its global token.
-EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global);
 
 // infer: a forward pass. train: forward, backward, one AdamW update.
 class EncoderCall {

@@ -6,8 +6,8 @@
 #include "etc_core/autograd/attention.h"
 #include "etc_core/base/device_memory.h"
 #include "etc_core/base/device_state.h"
-#include "etc_core/base/random.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/random_input.h"
 #include "etc_core/ops/cuda/product.h"
 #include "etc_core/optim/optimizer.h"
 #include "sparse/labels/builders.h"
@@ -149,22 +149,6 @@ void bandwidth(Report& report) {
   });
 }
 
-EtcInput random_input(const EtcConfig& config, std::int64_t length) {
-  const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
-  const sparse::FixedBlocks blocks = sparse::fixed_block_structure(mask, kTokensPerGlobal);
-  EtcInput input;
-  for (std::int64_t i = 0; i < length; ++i) {
-    const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, 1)[0];
-    input.token_ids.push_back(static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(config.vocab_size)));
-  }
-  input.global_token_ids = blocks.global_token_ids;
-  input.long_offsets.push_back(length);
-  input.global_offsets.push_back(static_cast<std::int64_t>(input.global_token_ids.size()));
-  input.labels = sparse::build_labels({&blocks.structure, 1}, {config.local_radius, config.relative_pos_max_distance,
-                                                               config.use_hard_g2l_mask, config.use_hard_l2g_mask});
-  return input;
-}
-
 void base_model(Report& report, std::int64_t length, bool training) {
   const std::string what = training ? "training, fp32" : "inference, bf16";
   run_case(report, "base model, " + what + ", n=" + std::to_string(length), [&](Json& figures) {
@@ -177,7 +161,7 @@ void base_model(Report& report, std::int64_t length, bool training) {
     parameters.initialize(1);
     parameters.to(Device::cuda);
     if (!training) encoder.release_kernels(ComputeType::bf16);
-    const EtcInput input = random_input(config, length);
+    const EtcInput input = random_input(config, length, kTokensPerGlobal);
     Optimizer optimizer({});
     ForwardOptions options;
     options.training = training;

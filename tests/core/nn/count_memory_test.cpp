@@ -12,8 +12,8 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/random_input.h"
 #include "etc_core/optim/optimizer.h"
-#include "sparse/labels/builders.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -38,16 +38,7 @@ EtcConfig small_model(bool residual, std::int64_t period) {
 }
 
 EtcInput input_for(const EtcConfig& model) {
-  const std::vector<std::int32_t> mask(kLength, 1);
-  const sparse::FixedBlocks blocks = sparse::fixed_block_structure(mask, kTokensPerGlobal);
-  EtcInput input;
-  input.token_ids.assign(kLength, 7);
-  input.global_token_ids = blocks.global_token_ids;
-  input.long_offsets.push_back(kLength);
-  input.global_offsets.push_back(static_cast<std::int64_t>(input.global_token_ids.size()));
-  input.labels =
-      sparse::build_labels({&blocks.structure, 1}, {model.local_radius, model.relative_pos_max_distance, false, false});
-  return input;
+  return random_input(model, kLength, kTokensPerGlobal);
 }
 
 // A forward pass and, when training, its backward pass; parameters as they are.
