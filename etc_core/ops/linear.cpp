@@ -32,6 +32,10 @@ void check_rows(const char* where, const char* name, const float* data, std::int
   if (stride < cols) fail(where, "{}_stride: expected at least {} columns, got {}", name, cols, stride);
 }
 
+void check_unpacked(const char* where, ComputeType compute) {
+  if (compute == ComputeType::int8) fail(where, "compute: expected fp32 or bf16, got int8 (pack the weights for it)");
+}
+
 }  // namespace
 
 PackedWeights pack_weights(Device device, const float* weight, std::int64_t in, std::int64_t out, WeightLayout layout,
@@ -67,7 +71,8 @@ void linear(Device device, const LinearForward& args) {
   if (args.rows == 0) return;
   check_rows(kWhere, "x", args.x, args.x_stride, args.in);
   check_rows(kWhere, "y", args.y, args.y_stride, args.out);
-  const ComputeType compute = args.packed == nullptr ? ComputeType::fp32 : args.packed->compute;
+  if (args.packed == nullptr) check_unpacked(kWhere, args.compute);
+  const ComputeType compute = args.packed == nullptr ? args.compute : args.packed->compute;
   constexpr const char* kNames[kComputeTypes] = {"linear", "linear bf16", "linear int8"};
   const profiler::Scope profiled(kNames[static_cast<int>(compute)], work_of(args, 1));
   linear_kernel(device, args);
@@ -83,7 +88,9 @@ void linear_backward(Device device, const LinearBackward& args) {
     if (args.weight == nullptr) fail(kWhere, "dx needs weight, which is missing (null)");
   }
   if (args.dweight != nullptr) check_rows(kWhere, "x", args.x, args.x_stride, args.in);
-  const profiler::Scope profiled(kWhere, work_of(args, (args.dx != nullptr) + (args.dweight != nullptr)));
+  check_unpacked(kWhere, args.compute);
+  const char* name = args.compute == ComputeType::fp32 ? kWhere : "linear_backward bf16";
+  const profiler::Scope profiled(name, work_of(args, (args.dx != nullptr) + (args.dweight != nullptr)));
   linear_backward_kernel(device, args);
 }
 

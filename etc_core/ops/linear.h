@@ -45,19 +45,24 @@ struct LinearForward {
   std::int64_t x_stride = 0;
   const float* weight = nullptr;  // [in, out] or [out, in]; or null and:
   WeightLayout layout = WeightLayout::in_out;
-  const PackedWeights* packed = nullptr;  // the same matrix, packed
-  const float* bias = nullptr;            // [out]; null: no bias
+  const PackedWeights* packed = nullptr;    // the same matrix, packed
+  ComputeType compute = ComputeType::fp32;  // fp32 or bf16: of a weight that is not packed
+  const float* bias = nullptr;              // [out]; null: no bias
   Activation activation = Activation::linear;
   float* y = nullptr;  // =  [M, out], rows y_stride floats apart; must not overlap x
   std::int64_t y_stride = 0;
   float* pre_activation = nullptr;  // =  z [M, out] without gaps, for backward; null: not kept. Not for linear.
 };
+// In bf16 x and W are rounded to nearest even; their products are summed in fp32, and all else is fp32.
 // Rules: the bits of row i of y depend on row i of x, W, b and the activation only; packed or not makes no difference.
+// Throws Error where the device has no such products.
 // Cost: 2*M*in*out operations (M rounded up to whole tiles); unpacked weights add O(in*out) for packing into scratch.
 void linear(Device device, const LinearForward& args);
 
 // Gradients of z = x·W + b for dz = dL/dz (the caller has already gone back through the activation).
 //   dx (= or +=) dz·Wᵀ,   dW += xᵀ·dz,   db += sum over the rows of dz
+// In bf16 the operands of the two products (dz and W, x and dz) are rounded to nearest even and their products summed
+// in fp32; db is the sum of dz as it is. bf16 has the range of fp32, so a loss needs no scaling.
 // Each of dx, dweight, dbias may be null: it is then not computed, and what only it needs (weight; x) may be null, too.
 struct LinearBackward {
   std::int64_t rows = 0, in = 0, out = 0;
@@ -67,6 +72,7 @@ struct LinearBackward {
   std::int64_t x_stride = 0;
   const float* weight = nullptr;               // for dx
   WeightLayout layout = WeightLayout::in_out;  // of weight and of dweight
+  ComputeType compute = ComputeType::fp32;     // fp32 or bf16
   float* dx = nullptr;                         // [M, in], rows dx_stride floats apart; must not overlap dz
   std::int64_t dx_stride = 0;
   bool add_to_dx = false;    // false: dx =, true: dx +=

@@ -54,7 +54,9 @@ void finish_rows(const TileEpilogue& t) {
       auto value = hn::MaskedLoad(some, d, product + i);
       if (t.bias != nullptr) value = hn::Add(value, hn::MaskedLoad(some, d, t.bias + i));
       if (z != nullptr) hn::BlendedStore(value, some, d, z + i);
-      hn::BlendedStore(Act::value(d, value), some, d, y + i);
+      value = Act::value(d, value);
+      if (t.add) value = hn::Add(hn::MaskedLoad(some, d, y + i), value);
+      hn::BlendedStore(value, some, d, y + i);
     }
   }
 }

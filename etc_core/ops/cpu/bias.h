@@ -7,7 +7,7 @@
 
 namespace etc::ops::cpu {
 
-// While a tile of products is in cache: z = product + bias, y = act(z).
+// While a tile of products is in cache: z = product + bias, y (= or +=) act(z).
 //   product, z, y [rows, cols] with their own row strides; bias [cols] or null; z null: not kept
 // y and z may be product itself (same stride), y may not be z unless the activation is linear.
 struct TileEpilogue {
@@ -18,6 +18,7 @@ struct TileEpilogue {
   Activation activation = Activation::linear;
   float* z = nullptr;
   std::int64_t z_stride = 0;
+  bool add = false;  // y +=; of a product that is not y itself
   float* y = nullptr;
   std::int64_t y_stride = 0;
 };

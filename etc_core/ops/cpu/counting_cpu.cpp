@@ -1,29 +1,34 @@
 // Kernels that compute nothing: they take the working memory that the real ones take on the calling thread, so that the
 // ledger sees it (base/counting.h).
+#include <cstddef>
+
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/cpu/weight_gradient.h"
 #include "etc_core/ops/register.h"
 
 namespace etc::ops {
 
 namespace {
 
-void take_packing(std::int64_t k, std::int64_t n) {
+void take(std::int64_t bytes) {
   cpu::Scratch scratch;
-  scratch.take<float>(cpu::packing_floats(k, n));
+  scratch.take<std::byte>(bytes);
 }
 
 void count_linear(const LinearForward& a) {
-  if (a.packed == nullptr) take_packing(a.in, a.out);
+  if (a.packed == nullptr) take(cpu::packing_scratch(a.compute, a.in, a.out));
 }
 
 void count_linear_backward(const LinearBackward& a) {
-  if (a.dx != nullptr) take_packing(a.out, a.in);
+  if (a.dx != nullptr) take(cpu::packing_scratch(a.compute, a.out, a.in));
+  if (a.dweight == nullptr || a.compute == ComputeType::fp32) return;
+  const bool in_out = a.layout == WeightLayout::in_out;
+  take(cpu::weight_gradient_bf16_scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));
 }
 
 void count_embedding_backward(const EmbeddingBackward& a) {
-  cpu::Scratch scratch;
-  scratch.take<std::int64_t>(2 * a.rows + 1);
+  take((2 * a.rows + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)));
 }
 
 }  // namespace

@@ -10,70 +10,25 @@
 
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
+#include "etc_core/ops/cpu/dense_product.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/linear_reduced.h"
+#include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/cpu/tile_height.h"
 #include "etc_core/ops/cpu/tile_product.h"
+#include "etc_core/ops/cpu/weight_gradient.h"
 
 namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kPanelCols = 192;
-// Unpacked weights are packed a group of panels at a time, at most this many floats (16 MiB): enough for any layer of
-// the published models at once, and a bound for an embedding table used as output layer.
-constexpr std::int64_t kPackedFloats = 4 << 20;
 // Weight gradients: large tiles, because oneDNN packs both operands anew for each (measured on 768 x 3072, one core:
 // 105 GFLOP/s with 384 x 384, 96 with 192 x 192), but enough of them to share among cores.
 constexpr std::int64_t kGradientTiles[][2] = {{384, 384}, {384, 192}, {192, 192}};
 constexpr std::int64_t kEnoughTasks = 16;
-constexpr std::int64_t kTokenBlock = 512;
 
-std::int64_t blocks(std::int64_t size, std::int64_t block) {
-  return (size + block - 1) / block;
-}
-
-std::int64_t panel_width(std::int64_t out, std::int64_t panel) {
-  return std::min(kPanelCols, out - panel * kPanelCols);
-}
-
-// Columns [first, first+width) of W [k, n], or rows of W stored as [n, k], as a contiguous [k, width] panel.
-void pack_panel(const float* weight, WeightLayout layout, std::int64_t k, std::int64_t n, std::int64_t first,
-                std::int64_t width, float* panel) {
-  if (layout == WeightLayout::in_out) {
-    for (std::int64_t i = 0; i < k; ++i) {
-      std::memcpy(panel + i * width, weight + i * n + first, static_cast<std::size_t>(width) * sizeof(float));
-    }
-    return;
-  }
-  // Transposition by squares that stay in the first-level cache: reads and writes are whole cache lines either way.
-  constexpr std::int64_t kSquare = 16;
-  for (std::int64_t i = 0; i < k; i += kSquare) {
-    const std::int64_t i_end = std::min(k, i + kSquare);
-    for (std::int64_t j = 0; j < width; j += kSquare) {
-      const std::int64_t j_end = std::min(width, j + kSquare);
-      for (std::int64_t jj = j; jj < j_end; ++jj) {
-        for (std::int64_t ii = i; ii < i_end; ++ii) panel[ii * width + jj] = weight[(first + jj) * k + ii];
-      }
-    }
-  }
-}
-
-// What the tiles of one product share: y[M, n] (= or +=) x[M, k]·W[k, n], finished by bias and activation.
-struct Product {
-  std::int64_t rows, k, n;
-  const float* x;
-  std::int64_t x_stride;
-  bool add;
-  const float* bias;
-  Activation activation;
-  float* z;  // kept before the activation, [M, n]; or null
-  float* y;
-  std::int64_t y_stride;
-};
-
-void product_tile(const Product& p, std::int64_t first_row, std::int64_t first_col, std::int64_t width,
+void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t first_col, std::int64_t width,
                   const float* panel) {
   const std::int64_t rows = std::min(kTileRows, p.rows - first_row);
   const bool whole = rows == kTileRows;
@@ -108,15 +63,15 @@ void product_tile(const Product& p, std::int64_t first_row, std::int64_t first_c
   end.product_stride = product_stride;
   end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
   end.activation = p.activation;
-  end.z = p.z == nullptr ? nullptr : p.z + first_row * p.n + first_col;
-  end.z_stride = p.n;
+  end.z = p.z == nullptr ? nullptr : p.z + first_row * p.z_stride + first_col;
+  end.z_stride = p.z_stride;
   end.y = y;
   end.y_stride = p.y_stride;
   finish_tile(end);
 }
 
 // All tiles over `panels` panels whose first has number `first_panel`; `packed` starts with that panel.
-void product_tiles(const Product& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
+void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
   // Panels run fastest, so that neighbouring tasks share rows of x.
   parallel_for(blocks(p.rows, kTileRows) * panels, [&](std::int64_t task) {
     const std::int64_t panel = task % panels;
@@ -126,40 +81,29 @@ void product_tiles(const Product& p, std::int64_t first_panel, std::int64_t pane
   });
 }
 
-// Panels that are packed before they are used.
-std::int64_t panel_group(std::int64_t k, std::int64_t n) {
-  return std::clamp<std::int64_t>(kPackedFloats / (k * kPanelCols), 1, blocks(n, kPanelCols));
+std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
+  return std::min(panel_group(k, n, sizeof(float)) * kPanelCols, n) * k;
 }
 
 // Packs a group of panels of W ([k, n], or [n, k]) into scratch, multiplies, goes on to the next group.
-void product_packing(const Product& p, const float* weight, WeightLayout layout) {
+void product_packing(const DenseProduct& p, const float* weight, WeightLayout layout) {
   const std::int64_t panels = blocks(p.n, kPanelCols);
-  const std::int64_t group = panel_group(p.k, p.n);
+  const std::int64_t group = panel_group(p.k, p.n, sizeof(float));
   Scratch scratch;
   auto* packed = scratch.take<float>(packing_floats(p.k, p.n));
   for (std::int64_t first = 0; first < panels; first += group) {
     const std::int64_t count = std::min(group, panels - first);
     parallel_for(count, [&](std::int64_t i) {
-      pack_panel(weight, layout, p.k, p.n, (first + i) * kPanelCols, panel_width(p.n, first + i),
+      const std::int64_t first_col = (first + i) * kPanelCols;
+      copy_panel({weight, layout, p.k, p.n, 0, p.k, first_col, panel_width(p.n, first + i)},
                  packed + i * kPanelCols * p.k);
     });
     product_tiles(p, first, count, packed);
   }
 }
 
-// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]: every tile of dw sums the tokens in blocks, in order. The column sums
-// of a and of b, where wanted, are taken by the first tiles of a row or column, while their operand is in cache.
-struct WeightGradient {
-  std::int64_t rows, p, q;
-  const float* a;
-  std::int64_t a_stride;
-  const float* b;
-  std::int64_t b_stride;
-  float* dw;
-  float* a_sums;
-  float* b_sums;
-};
-
+// Every tile of dw sums the tokens in blocks, in order. The column sums are taken by the first tiles of a row or
+// column, while their operand is in cache.
 void weight_gradient(const WeightGradient& g) {
   std::int64_t high = 0, wide = 0;
   for (const auto& [tile_high, tile_wide] : kGradientTiles) {
@@ -183,6 +127,14 @@ void weight_gradient(const WeightGradient& g) {
   });
 }
 
+void multiply_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
+  if (compute == ComputeType::fp32) {
+    product_packing(p, weight, layout);
+  } else {
+    multiply_reduced_packing(p, compute, weight, layout);
+  }
+}
+
 // Column sums alone, in the same blocks.
 void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::int64_t stride, float* dbias) {
   constexpr std::int64_t kColumns = 64;  // of a task: four cache lines of a row
@@ -198,48 +150,55 @@ void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::i
 }  // namespace
 
 std::int64_t packed_bytes(const PackedWeights& packed) {
-  if (packed.compute != ComputeType::fp32) return reduced_bytes(packed);
+  if (packed.compute != ComputeType::fp32) return reduced_bytes(packed.compute, packed.in, packed.out);
   return packed.in * packed.out * static_cast<std::int64_t>(sizeof(float));
 }
 
 void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
-  if (packed.compute != ComputeType::fp32) return pack_reduced(weight, layout, purpose, packed);
   packed.bytes = Bytes(packed_bytes(packed), purpose);
+  if (packed.compute != ComputeType::fp32) {
+    return pack_reduced(packed.compute, weight, layout, packed.in, packed.out, 0, packed.out,
+                        static_cast<std::byte*>(packed.bytes.data()));
+  }
   auto* panels = static_cast<float*>(packed.bytes.data());
   parallel_for(blocks(packed.out, kPanelCols), [&](std::int64_t panel) {
-    pack_panel(weight, layout, packed.in, packed.out, panel * kPanelCols, panel_width(packed.out, panel),
-               panels + panel * kPanelCols * packed.in);
+    copy_panel(
+        {weight, layout, packed.in, packed.out, 0, packed.in, panel * kPanelCols, panel_width(packed.out, panel)},
+        panels + panel * kPanelCols * packed.in);
   });
 }
 
-std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
-  return std::min(panel_group(k, n) * kPanelCols, n) * k;
+std::int64_t packing_scratch(ComputeType compute, std::int64_t k, std::int64_t n) {
+  if (compute != ComputeType::fp32) return reduced_packing_scratch(compute, k, n);
+  return packing_floats(k, n) * static_cast<std::int64_t>(sizeof(float));
 }
 
 void linear(const LinearForward& a) {
-  const Product product{a.rows,           a.in, a.out,     a.x, a.x_stride, /*add=*/false, a.bias, a.activation,
-                        a.pre_activation, a.y,  a.y_stride};
-  if (a.packed != nullptr && a.packed->compute != ComputeType::fp32) {
-    linear_reduced(a);
-  } else if (a.packed != nullptr) {
+  const DenseProduct product{a.rows,           a.in,  a.out, a.x,       a.x_stride, /*add=*/false, a.bias, a.activation,
+                             a.pre_activation, a.out, a.y,   a.y_stride};
+  if (a.packed == nullptr) {
+    multiply_packing(product, a.compute, a.weight, a.layout);
+  } else if (a.packed->compute == ComputeType::fp32) {
     product_tiles(product, 0, blocks(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
   } else {
-    product_packing(product, a.weight, a.layout);
+    multiply_reduced(product, a.packed->compute, static_cast<const std::byte*>(a.packed->bytes.data()));
   }
 }
 
 void linear_backward(const LinearBackward& a) {
   if (a.dx != nullptr) {
     // forward: z = x·W; so dx = dz·Wᵀ, a product with the other layout of the same numbers.
-    const Product product{a.rows,  a.out, a.in,       a.dz, a.dz_stride, a.add_to_dx, nullptr, Activation::linear,
-                          nullptr, a.dx,  a.dx_stride};
-    product_packing(product, a.weight, a.layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out);
+    const DenseProduct product{a.rows,  a.out, a.in, a.dz,       a.dz_stride, a.add_to_dx, nullptr, Activation::linear,
+                               nullptr, 0,     a.dx, a.dx_stride};
+    multiply_packing(product, a.compute, a.weight,
+                     a.layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out);
   }
   // forward: z = x·W + b; so dW = xᵀ·dz, or its transpose dzᵀ·x, and db = column sums of dz.
+  const auto gradient = a.compute == ComputeType::fp32 ? weight_gradient : weight_gradient_bf16;
   if (a.dweight != nullptr && a.layout == WeightLayout::in_out) {
-    weight_gradient({a.rows, a.in, a.out, a.x, a.x_stride, a.dz, a.dz_stride, a.dweight, nullptr, a.dbias});
+    gradient({a.rows, a.in, a.out, a.x, a.x_stride, a.dz, a.dz_stride, a.dweight, nullptr, a.dbias});
   } else if (a.dweight != nullptr) {
-    weight_gradient({a.rows, a.out, a.in, a.dz, a.dz_stride, a.x, a.x_stride, a.dweight, a.dbias, nullptr});
+    gradient({a.rows, a.out, a.in, a.dz, a.dz_stride, a.x, a.x_stride, a.dweight, a.dbias, nullptr});
   } else if (a.dbias != nullptr) {
     bias_gradient(a.rows, a.out, a.dz, a.dz_stride, a.dbias);
   }

@@ -1,16 +1,28 @@
-// Dense layers whose operands are bf16 or int8 (inference): the counterpart of the fp32 tiles in linear_cpu.cpp.
+// Dense layers whose operands are bf16 or int8: the counterpart of the fp32 tiles in linear_cpu.cpp.
 #pragma once
 
+#include <cstddef>
+
+#include "etc_core/ops/cpu/dense_product.h"
 #include "etc_core/ops/linear.h"
 
 namespace etc::ops::cpu {
 
-// What follows: packed.compute is bf16 or int8.
-std::int64_t reduced_bytes(const PackedWeights& packed);
+// Of W [k, n] packed in bf16 or int8.
+std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n);
 
-// Allocates packed.bytes.
-void pack_reduced(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed);
+// Packs columns [first, first + count) of W [k, n] (stored [n, k] with layout out_in) into reduced_bytes(compute, k,
+// count) bytes. Throws Error when the processor has no such products.
+void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout, std::int64_t k, std::int64_t n,
+                  std::int64_t first, std::int64_t count, std::byte* packed);
 
-void linear_reduced(const LinearForward& args);
+void multiply_reduced(const DenseProduct& product, ComputeType compute, const std::byte* packed);
+
+// Packs W a group of panels at a time into scratch and multiplies.
+void multiply_reduced_packing(const DenseProduct& product, ComputeType compute, const float* weight,
+                              WeightLayout layout);
+
+// Bytes of scratch that the latter takes on its thread.
+std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t k, std::int64_t n);
 
 }  // namespace etc::ops::cpu

@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <vector>
 
-#include "etc_core/base/cpu_features.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
+#include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/quantize.h"
 #include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/scratch.h"
@@ -21,34 +19,33 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kPanelCols = 192;
 // Of one block of rounded rows: with a panel of weights it fits a second-level cache of 2 MiB.
 constexpr std::int64_t kBlockBytes = 1 << 20;
 constexpr std::int64_t kTasksPerThread = 4;
-
-std::int64_t blocks(std::int64_t size, std::int64_t block) {
-  return (size + block - 1) / block;
-}
 
 std::int64_t aligned(std::int64_t bytes) {
   return blocks(bytes, 64) * 64;
 }
 
-// Where things lie in PackedWeights::bytes: all panels, then for int8 the scale and the sum of every column.
+std::int64_t operand_bytes(ComputeType compute) {
+  return compute == ComputeType::int8 ? 1 : 2;
+}
+
+// Where things lie in packed W [in, out]: all panels, then for int8 the scale and the sum of every column.
 struct Layout {
   std::int64_t in, out, panels;
   ComputeType compute;
   bool int8;
   ReducedProduct whole, last;  // of a panel of kPanelCols columns; of the last one, which may be narrower
 
-  explicit Layout(const PackedWeights& packed)
-      : in(packed.in),
-        out(packed.out),
-        panels(blocks(packed.out, kPanelCols)),
-        compute(packed.compute),
-        int8(packed.compute == ComputeType::int8),
-        whole(packed.compute, kTileRows, std::min(kPanelCols, packed.out), packed.in),
-        last(packed.compute, kTileRows, packed.out - (panels - 1) * kPanelCols, packed.in) {}
+  Layout(ComputeType type, std::int64_t k, std::int64_t n)
+      : in(k),
+        out(n),
+        panels(blocks(n, kPanelCols)),
+        compute(type),
+        int8(type == ComputeType::int8),
+        whole(type, kTileRows, std::min(kPanelCols, n), k),
+        last(type, kTileRows, n - (panels - 1) * kPanelCols, k) {}
 
   // For the tile of `rows` rows.
   ReducedProduct product(std::int64_t panel, std::int64_t rows) const {
@@ -57,12 +54,11 @@ struct Layout {
     return height == kTileRows ? full : ReducedProduct(compute, height, width(panel), in);
   }
   const ReducedProduct& product(std::int64_t panel) const { return panel + 1 < panels ? whole : last; }
-  std::int64_t width(std::int64_t panel) const { return std::min(kPanelCols, out - panel * kPanelCols); }
+  std::int64_t width(std::int64_t panel) const { return panel_width(out, panel); }
   std::int64_t panel_at(std::int64_t panel) const { return panel * aligned(whole.packed_bytes()); }
   std::int64_t scales_at() const { return panel_at(panels - 1) + aligned(last.packed_bytes()); }
   std::int64_t sums_at() const { return scales_at() + aligned(out * 4); }
   std::int64_t bytes() const { return int8 ? sums_at() + aligned(out * 4) : scales_at(); }
-  std::int64_t operand_bytes() const { return int8 ? 1 : 2; }
   std::int64_t scratch_bytes() const { return std::max(whole.scratch_bytes(), last.scratch_bytes()); }
 };
 
@@ -90,18 +86,18 @@ struct RoundedRows {
   std::byte* operands;  // [rows rounded up to whole tiles, in]
   float* scales;        // [rows], int8 only
 
-  RoundedRows(const LinearForward& a, const Layout& layout, std::int64_t first, std::int64_t rows, Scratch& scratch)
-      : row_bytes(a.in * layout.operand_bytes()) {
+  RoundedRows(const DenseProduct& p, const Layout& layout, std::int64_t first, std::int64_t rows, Scratch& scratch)
+      : row_bytes(p.k * operand_bytes(layout.compute)) {
     const std::int64_t padded = blocks(rows, kTileRows) * kTileRows;
     operands = scratch.take<std::byte>(padded * row_bytes);
     scales = scratch.take<float>(padded);
     for (std::int64_t i = 0; i < rows; ++i) {
-      const float* x = a.x + (first + i) * a.x_stride;
+      const float* x = p.x + (first + i) * p.x_stride;
       std::byte* to = operands + i * row_bytes;
       if (layout.int8) {
-        scales[i] = quantize_row(x, a.in, reinterpret_cast<std::uint8_t*>(to));
+        scales[i] = quantize_row(x, p.k, reinterpret_cast<std::uint8_t*>(to));
       } else {
-        round_to_bf16(x, a.in, reinterpret_cast<std::uint16_t*>(to));
+        round_to_bf16(x, p.k, reinterpret_cast<std::uint16_t*>(to));
       }
     }
     // Rows that are not there: any numbers would do, but not what the scratch last held (a NaN costs time).
@@ -109,12 +105,12 @@ struct RoundedRows {
   }
 };
 
-void block_of_rows(const LinearForward& a, const Layout& layout, std::int64_t first, std::int64_t rows) {
+void block_of_rows(const DenseProduct& p, const Layout& layout, const std::byte* packed, std::int64_t first,
+                   std::int64_t rows) {
   Scratch scratch;
-  const RoundedRows x(a, layout, first, rows, scratch);
+  const RoundedRows x(p, layout, first, rows, scratch);
   auto* product = scratch.take<float>(kTileRows * kPanelCols);
   auto* library_scratch = scratch.take<std::byte>(layout.scratch_bytes());
-  const auto* packed = static_cast<const std::byte*>(a.packed->bytes.data());
   for (std::int64_t panel = 0; panel < layout.panels; ++panel) {
     const std::int64_t first_col = panel * kPanelCols, width = layout.width(panel);
     for (std::int64_t tile = 0; tile < rows; tile += kTileRows) {
@@ -134,64 +130,100 @@ void block_of_rows(const LinearForward& a, const Layout& layout, std::int64_t fi
       end.cols = width;
       end.product = product;
       end.product_stride = width;
-      end.bias = a.bias == nullptr ? nullptr : a.bias + first_col;
-      end.activation = a.activation;
-      if (a.pre_activation != nullptr) end.z = a.pre_activation + (first + tile) * a.out + first_col;
-      end.z_stride = a.out;
-      end.y = a.y + (first + tile) * a.y_stride + first_col;
-      end.y_stride = a.y_stride;
+      end.add = p.add;
+      end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
+      end.activation = p.activation;
+      if (p.z != nullptr) end.z = p.z + (first + tile) * p.z_stride + first_col;
+      end.z_stride = p.z_stride;
+      end.y = p.y + (first + tile) * p.y_stride + first_col;
+      end.y_stride = p.y_stride;
       finish_tile(end);
     }
   }
 }
 
+// Columns of unpacked W [k, n] that are packed at a time.
+std::int64_t grouped_columns(ComputeType compute, std::int64_t k, std::int64_t n) {
+  return std::min(n, panel_group(k, n, operand_bytes(compute)) * kPanelCols);
+}
+
+// How many rows a task has decides nothing but time: tiles are tiles.
+std::int64_t rows_of_task(const DenseProduct& p, const Layout& layout) {
+  const std::int64_t fitting =
+      std::max<std::int64_t>(1, kBlockBytes / (kTileRows * p.k * operand_bytes(layout.compute)));
+  const std::int64_t fair = blocks(blocks(p.rows, kTileRows), kTasksPerThread * thread_count());
+  return std::min(fitting, fair) * kTileRows;
+}
+
+// Rows of a panel that are brought into the wanted layout at a time, so that they are rounded while in cache.
+constexpr std::int64_t kCopiedRows = 64;
+
+// Whole columns of W, rounded, as [k, cols].
+void round_panel(PanelBlock block, std::uint16_t* rounded) {
+  Scratch scratch;
+  auto* columns = scratch.take<float>(kCopiedRows * block.cols);
+  for (block.first_row = 0; block.first_row < block.k; block.first_row += kCopiedRows) {
+    block.rows = std::min(kCopiedRows, block.k - block.first_row);
+    copy_panel(block, columns);
+    round_to_bf16(columns, block.rows * block.cols, rounded + block.first_row * block.cols);
+  }
+}
+
 }  // namespace
 
-std::int64_t reduced_bytes(const PackedWeights& packed) {
-  return Layout(packed).bytes();
+std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n) {
+  return Layout(compute, k, n).bytes();
 }
 
-void pack_reduced(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
-  if (!cpu_offers(packed.compute)) {
-    fail("pack_weights", "this processor has no {} products: expected AMX, or AVX-512 with {} (use --compute fp32)",
-         compute_type_name(packed.compute), packed.compute == ComputeType::bf16 ? "BF16" : "VNNI");
-  }
-  const Layout to(packed);
-  packed.bytes = Bytes(to.bytes(), purpose);
-  auto* bytes = static_cast<std::byte*>(packed.bytes.data());
+void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout, std::int64_t k, std::int64_t n,
+                  std::int64_t first, std::int64_t count, std::byte* packed) {
+  const Layout to(compute, k, count);
   parallel_for(to.panels, [&](std::int64_t panel) {
-    const std::int64_t first = panel * kPanelCols, width = to.width(panel);
+    const std::int64_t column = panel * kPanelCols, width = to.width(panel);
+    const PanelBlock block{weight, layout, k, n, 0, k, first + column, width};
     Scratch scratch;
-    auto* columns = scratch.take<float>(packed.in * width);  // [in, width]
-    for (std::int64_t i = 0; i < packed.in; ++i) {
-      for (std::int64_t j = 0; j < width; ++j) {
-        columns[i * width + j] =
-            layout == WeightLayout::in_out ? weight[i * packed.out + first + j] : weight[(first + j) * packed.in + i];
-      }
-    }
-    auto* operands = scratch.take<std::byte>(packed.in * width * to.operand_bytes());
+    auto* operands = scratch.take<std::byte>(k * width * operand_bytes(compute));
     if (to.int8) {
-      quantize_columns(columns, packed.in, width, reinterpret_cast<std::int8_t*>(operands),
-                       reinterpret_cast<float*>(bytes + to.scales_at()) + first,
-                       reinterpret_cast<std::int32_t*>(bytes + to.sums_at()) + first);
+      auto* columns = scratch.take<float>(k * width);
+      copy_panel(block, columns);
+      quantize_columns(columns, k, width, reinterpret_cast<std::int8_t*>(operands),
+                       reinterpret_cast<float*>(packed + to.scales_at()) + column,
+                       reinterpret_cast<std::int32_t*>(packed + to.sums_at()) + column);
     } else {
-      round_to_bf16(columns, packed.in * width, reinterpret_cast<std::uint16_t*>(operands));
+      round_panel(block, reinterpret_cast<std::uint16_t*>(operands));
     }
-    to.product(panel).pack(operands, bytes + to.panel_at(panel));
+    to.product(panel).pack(operands, packed + to.panel_at(panel));
   });
 }
 
-void linear_reduced(const LinearForward& a) {
-  const Layout layout(*a.packed);
-  // How many rows a task has decides nothing but time: tiles are tiles.
-  const std::int64_t fitting = std::max<std::int64_t>(1, kBlockBytes / (kTileRows * a.in * layout.operand_bytes()));
-  const std::int64_t tiles = blocks(a.rows, kTileRows);
-  const std::int64_t fair = blocks(tiles, kTasksPerThread * thread_count());
-  const std::int64_t block = std::min(fitting, fair) * kTileRows;
-  parallel_for(blocks(a.rows, block), [&](std::int64_t task) {
+void multiply_reduced(const DenseProduct& p, ComputeType compute, const std::byte* packed) {
+  const Layout layout(compute, p.k, p.n);
+  const std::int64_t block = rows_of_task(p, layout);
+  parallel_for(blocks(p.rows, block), [&](std::int64_t task) {
     const std::int64_t first = task * block;
-    block_of_rows(a, layout, first, std::min(block, a.rows - first));
+    block_of_rows(p, layout, packed, first, std::min(block, p.rows - first));
   });
+}
+
+void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
+  const std::int64_t group = grouped_columns(compute, p.k, p.n);
+  Scratch scratch;
+  auto* packed = scratch.take<std::byte>(reduced_bytes(compute, p.k, group));
+  for (std::int64_t first = 0; first < p.n; first += group) {
+    const std::int64_t count = std::min(group, p.n - first);
+    pack_reduced(compute, weight, layout, p.k, p.n, first, count, packed);
+    DenseProduct columns = p;
+    columns.n = count;
+    if (p.bias != nullptr) columns.bias += first;
+    if (p.z != nullptr) columns.z += first;
+    columns.y += first;
+    multiply_reduced(columns, compute, packed);
+  }
+}
+
+std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t k, std::int64_t n) {
+  const std::int64_t panel = k * std::min(n, kPanelCols) * operand_bytes(compute);
+  return reduced_bytes(compute, k, grouped_columns(compute, k, n)) + std::max(panel, kBlockBytes);
 }
 
 }  // namespace etc::ops::cpu

@@ -10,6 +10,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/library_product.h"
@@ -102,7 +103,13 @@ const ReducedPrimitive& reduced_primitive(ComputeType compute, std::int64_t m, s
 }  // namespace
 
 ReducedProduct::ReducedProduct(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k)
-    : primitive_(&reduced_primitive(compute, m, n, k)), compute_(compute), n_(n), k_(k) {}
+    : compute_(compute), n_(n), k_(k) {
+  if (!cpu_offers(compute)) {
+    fail("linear", "this processor has no {} products: expected AMX, or AVX-512 with {} (use --compute fp32)",
+         compute_type_name(compute), compute == ComputeType::bf16 ? "BF16" : "VNNI");
+  }
+  primitive_ = &reduced_primitive(compute, m, n, k);
+}
 
 std::int64_t ReducedProduct::packed_bytes() const {
   return static_cast<std::int64_t>(static_cast<const ReducedPrimitive*>(primitive_)->weights.get_size());

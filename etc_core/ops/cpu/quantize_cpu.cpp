@@ -3,6 +3,7 @@
 #include "hwy/foreach_target.h"
 // Behind foreach_target.h, which includes this file once per instruction set.
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "etc_core/base/bf16-inl.h"
@@ -33,6 +34,38 @@ void bf16_range(const float* x, std::int64_t size, std::uint16_t* to) {
   const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
   hn::StoreU(bf16_narrow(hn::MaskedLoad(rest, d, x + i)), narrow, last);
   for (std::int64_t j = i; j < size; ++j) to[j] = last[j - i];
+}
+
+// Two rows at a time become one of pairs, which are turned as numbers of 32 bits, a square that stays in the
+// first-level cache at a time.
+void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded,
+                 std::uint16_t* to) {
+  constexpr std::int64_t kRows = 32, kCols = 64;
+  const FloatTag d;
+  const hn::RebindToUnsigned<FloatTag> du;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  HWY_ALIGN std::uint32_t pairs[kRows / 2][kCols];
+  for (std::int64_t row = 0; row < padded; row += kRows) {
+    const std::int64_t count = (padded - row < kRows ? padded - row : kRows) / 2;
+    for (std::int64_t col = 0; col < cols; col += kCols) {
+      const std::int64_t width = cols - col < kCols ? cols - col : kCols;
+      for (std::int64_t i = 0; i < count; ++i) {
+        for (std::int64_t j = 0; j < width; j += lanes) {
+          const auto some = hn::FirstN(d, static_cast<std::size_t>(width - j < lanes ? width - j : lanes));
+          const auto bits = [&](std::int64_t at) {
+            if (at >= rows) return hn::Zero(du);
+            return etc::HWY_NAMESPACE::bf16_bits(d, hn::MaskedLoad(some, d, x + at * stride + col + j));
+          };
+          const auto pair = hn::Or(bits(row + 2 * i), hn::ShiftLeft<16>(bits(row + 2 * i + 1)));
+          hn::Store(pair, du, &pairs[i][j]);
+        }
+      }
+      for (std::int64_t j = 0; j < width; ++j) {
+        std::uint16_t* turned = to + (col + j) * padded + row;
+        for (std::int64_t i = 0; i < count; ++i) std::memcpy(turned + 2 * i, &pairs[i][j], sizeof(std::uint32_t));
+      }
+    }
+  }
 }
 
 float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
@@ -94,11 +127,17 @@ HWY_AFTER_NAMESPACE();
 namespace etc::ops::cpu {
 
 HWY_EXPORT(bf16_range);
+HWY_EXPORT(bf16_turned);
 HWY_EXPORT(quantize_range);
 HWY_EXPORT(dequantize_range);
 
 void round_to_bf16(const float* x, std::int64_t size, std::uint16_t* to) {
   HWY_DYNAMIC_DISPATCH(bf16_range)(x, size, to);
+}
+
+void round_to_bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                          std::int64_t padded, std::uint16_t* to) {
+  HWY_DYNAMIC_DISPATCH(bf16_turned)(x, stride, rows, cols, padded, to);
 }
 
 float quantize_row(const float* x, std::int64_t size, std::uint8_t* to) {

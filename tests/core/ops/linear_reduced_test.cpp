@@ -1,5 +1,4 @@
 // Dense layers with bf16 and int8 operands.
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -7,6 +6,7 @@
 #include "etc_core/ops/fastest_compute.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
+#include "tests/core/ops/linear_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -17,16 +17,7 @@ using ops::WeightLayout;
 
 namespace {
 
-struct Sizes {
-  std::int64_t rows, in, out;
-};
-
 const Sizes kSizes[] = {{1, 1, 1}, {63, 7, 5}, {64, 32, 192}, {65, 24, 193}, {200, 100, 400}, {3, 768, 64}};
-
-float bf16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  return std::bit_cast<float>((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000u);
-}
 
 std::vector<float> forward(ComputeType compute, const Sizes& s, const std::vector<float>& x,
                            const std::vector<float>& w, const std::vector<float>& b,

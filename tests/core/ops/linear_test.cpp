@@ -5,6 +5,7 @@
 
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/register.h"
+#include "tests/core/ops/linear_support.h"
 #include "tests/reference/dense.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
@@ -15,56 +16,6 @@ using ops::Activation;
 using ops::WeightLayout;
 
 namespace {
-
-constexpr double kUnit = 0x1p-24;  // half an ulp of 1
-
-// Rounding of a sum of `k` products of numbers below 1, by the probabilistic bound: sqrt(k) roundings of sums of at
-// most k/4 in size, and twice that to be safe; a bias and an activation round once more each.
-double product_tolerance(std::int64_t k) {
-  return 2 * kUnit * std::sqrt(static_cast<double>(k)) * (static_cast<double>(k) / 4 + 1) + 4 * kUnit;
-}
-
-// A matrix whose rows lie further apart than they are long.
-struct Strided {
-  Strided(std::int64_t rows_, std::int64_t cols_, std::int64_t gap, std::uint64_t seed, float gap_value = 7e7f)
-      : rows(rows_), cols(cols_), stride(cols_ + gap), all(rows_ * (cols_ + gap), gap_value) {
-    const auto values = random_floats(rows * cols, seed);
-    for (std::int64_t i = 0; i < rows; ++i) {
-      std::memcpy(all.data() + i * stride, values.data() + i * cols, static_cast<std::size_t>(cols) * sizeof(float));
-    }
-  }
-  std::vector<float> used() {
-    std::vector<float> values;
-    for (std::int64_t i = 0; i < rows; ++i) {
-      values.insert(values.end(), all.data() + i * stride, all.data() + i * stride + cols);
-    }
-    return values;
-  }
-  bool untouched_outside(float gap_value = 7e7f) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = cols; j < stride; ++j) {
-        if (all.data()[i * stride + j] != gap_value) return false;
-      }
-    }
-    return all.guards_intact();
-  }
-  std::int64_t rows, cols, stride;
-  Guarded all;
-};
-
-std::vector<float> flipped(const std::vector<float>& w, std::int64_t rows, std::int64_t cols) {
-  std::vector<float> result(w.size());
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t j = 0; j < cols; ++j) {
-      result[static_cast<std::size_t>(j * rows + i)] = w[static_cast<std::size_t>(i * cols + j)];
-    }
-  }
-  return result;
-}
-
-struct Sizes {
-  std::int64_t rows, in, out;
-};
 
 const Sizes kSizes[] = {{1, 1, 1},   {63, 7, 1},   {64, 1, 7},    {65, 24, 24},  {1000, 24, 7},
                         {1, 768, 7}, {65, 7, 768}, {63, 768, 24}, {64, 769, 97}, {130, 100, 768}};

@@ -1,0 +1,24 @@
+// One dense product as the CPU kernels see it, whatever number type its operands get.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/ops/linear.h"
+
+namespace etc::ops::cpu {
+
+// y [rows, n] (= or +=) act(x [rows, k]·W [k, n] + bias); W is named where it is multiplied.
+struct DenseProduct {
+  std::int64_t rows, k, n;
+  const float* x;
+  std::int64_t x_stride;
+  bool add;  // y +=; then without bias and activation
+  const float* bias;
+  Activation activation;
+  float* z;  // kept before the activation; or null
+  std::int64_t z_stride;
+  float* y;
+  std::int64_t y_stride;
+};
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,29 @@
+// dW and db of a dense layer as the CPU kernels see them.
+#pragma once
+
+#include <cstdint>
+
+namespace etc::ops::cpu {
+
+// Tokens are summed in blocks of this many, in order.
+inline constexpr std::int64_t kTokenBlock = 512;
+
+// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]; the column sums of a and of b, where wanted, are added to.
+struct WeightGradient {
+  std::int64_t rows, p, q;
+  const float* a;
+  std::int64_t a_stride;
+  const float* b;
+  std::int64_t b_stride;
+  float* dw;
+  float* a_sums;
+  float* b_sums;
+};
+
+// With a and b rounded to bf16, sums in fp32 (column sums: of a and b as they are).
+void weight_gradient_bf16(const WeightGradient& gradient);
+
+// Bytes of scratch the call takes on its thread.
+std::int64_t weight_gradient_bf16_scratch(std::int64_t rows, std::int64_t p, std::int64_t q);
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,169 @@
+// Weight gradients in bf16: dw += aᵀ·b.
+//
+// A stretch of tokens is rounded once into the order in which the products read it, and then serves all of dw:
+//
+//     a: 64 columns at a time, turned          b: panels of 192 columns, packed           dw
+//                 block 0   block 1                 ┌───────┬───────┬─                 ┌───────┬───────┬─
+//               ┌─────────┬─────────┬─              │       │       │ block 0          │  +=   │       │
+//     tile 0    │         │         │         ·     ├───────┼───────┼─          =      ├───────┼───────┼─
+//               ├─────────┼─────────┼─              │       │       │ block 1          │       │       │
+//
+// A tile of dw is 64 by 192 and adds the blocks of 512 tokens in order, each of them one product.
+#include <algorithm>
+#include <cstddef>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/bias.h"
+#include "etc_core/ops/cpu/panels.h"
+#include "etc_core/ops/cpu/quantize.h"
+#include "etc_core/ops/cpu/reduced_product.h"
+#include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/cpu/weight_gradient.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+constexpr std::int64_t kTileHigh = 64;
+constexpr std::int64_t kTilesPerTask = 4;
+constexpr std::int64_t kStretchBytes = 16 << 20;  // of rounded tokens, unless one block of them is more
+// The last block is filled up with zeros to a multiple, so that there are few shapes of products.
+constexpr std::int64_t kTokenStep = 64;
+
+ReducedProduct product_of(std::int64_t width, std::int64_t tokens) {
+  return ReducedProduct(ComputeType::bf16, kTileHigh, width, blocks(tokens, kTokenStep) * kTokenStep);
+}
+
+// Sizes and places of a stretch's rounded operands.
+struct Stretch {
+  std::int64_t tokens, tiles, panels;
+  std::int64_t a_numbers;    // of a block: [tiles * 64, padded tokens]
+  std::int64_t panel_bytes;  // room of one packed panel of a block
+
+  Stretch(std::int64_t rows, std::int64_t p, std::int64_t q)
+      : tokens(std::min(rows, std::max<std::int64_t>(1, kStretchBytes / (2 * (p + q) * kTokenBlock)) * kTokenBlock)),
+        tiles(blocks(p, kTileHigh)),
+        panels(blocks(q, kPanelCols)),
+        a_numbers(tiles * kTileHigh * std::min(kTokenBlock, blocks(tokens, kTokenStep) * kTokenStep)),
+        panel_bytes(blocks(product_of(panel_width(q, 0), std::min(kTokenBlock, tokens)).packed_bytes(), 64) * 64) {}
+
+  std::int64_t token_blocks() const { return blocks(tokens, kTokenBlock); }
+  std::int64_t bytes() const { return token_blocks() * (2 * a_numbers + panels * panel_bytes); }
+};
+
+// What the blocks of one stretch are made of and multiplied with.
+class RoundedTokens {
+ public:
+  // first: of g's tokens; count: no more than the stretch's.
+  RoundedTokens(const WeightGradient& g, const Stretch& stretch, std::int64_t first, std::int64_t count,
+                std::byte* memory)
+      : g_(g),
+        stretch_(stretch),
+        first_(first),
+        count_(count),
+        a_(reinterpret_cast<std::uint16_t*>(memory + stretch.token_blocks() * stretch.panels * stretch.panel_bytes)),
+        b_(memory) {}
+
+  void round() const {
+    parallel_for(stretch_.tiles + stretch_.panels, [&](std::int64_t task) {
+      if (task < stretch_.tiles) {
+        round_tile(task);
+      } else {
+        round_panel(task - stretch_.tiles);
+      }
+    });
+  }
+
+  void multiply() const {
+    const std::int64_t groups = blocks(stretch_.tiles, kTilesPerTask);
+    parallel_for(groups * stretch_.panels, [&](std::int64_t task) {
+      const std::int64_t first = task % groups * kTilesPerTask;
+      add_tiles(first, std::min(stretch_.tiles, first + kTilesPerTask), task / groups);
+    });
+  }
+
+ private:
+  std::int64_t block_count() const { return blocks(count_, kTokenBlock); }
+  std::int64_t block_tokens(std::int64_t block) const { return std::min(kTokenBlock, count_ - block * kTokenBlock); }
+  std::int64_t padded_tokens(std::int64_t block) const { return blocks(block_tokens(block), kTokenStep) * kTokenStep; }
+  std::uint16_t* a_tile(std::int64_t block, std::int64_t tile) const {
+    return a_ + block * stretch_.a_numbers + tile * kTileHigh * padded_tokens(block);
+  }
+  std::byte* b_panel(std::int64_t block, std::int64_t panel) const {
+    return b_ + (block * stretch_.panels + panel) * stretch_.panel_bytes;
+  }
+
+  void round_tile(std::int64_t tile) const {
+    const std::int64_t col = tile * kTileHigh, cols = std::min(kTileHigh, g_.p - col);
+    for (std::int64_t block = 0; block < block_count(); ++block) {
+      const std::int64_t tokens = block_tokens(block), padded = padded_tokens(block);
+      const float* a = g_.a + (first_ + block * kTokenBlock) * g_.a_stride + col;
+      std::uint16_t* to = a_tile(block, tile);
+      round_to_bf16_turned(a, g_.a_stride, tokens, cols, padded, to);
+      std::fill(to + cols * padded, to + kTileHigh * padded, std::uint16_t{0});
+      if (g_.a_sums != nullptr) add_column_sums(tokens, cols, a, g_.a_stride, g_.a_sums + col);
+    }
+  }
+
+  void round_panel(std::int64_t panel) const {
+    const std::int64_t col = panel * kPanelCols, cols = panel_width(g_.q, panel);
+    Scratch scratch;
+    auto* rounded = scratch.take<std::uint16_t>(kTokenBlock * cols);
+    for (std::int64_t block = 0; block < block_count(); ++block) {
+      const std::int64_t tokens = block_tokens(block), padded = padded_tokens(block);
+      const float* b = g_.b + (first_ + block * kTokenBlock) * g_.b_stride + col;
+      for (std::int64_t i = 0; i < tokens; ++i) round_to_bf16(b + i * g_.b_stride, cols, rounded + i * cols);
+      std::fill(rounded + tokens * cols, rounded + padded * cols, std::uint16_t{0});
+      product_of(cols, tokens).pack(rounded, b_panel(block, panel));
+      if (g_.b_sums != nullptr) add_column_sums(tokens, cols, b, g_.b_stride, g_.b_sums + col);
+    }
+  }
+
+  void add_tiles(std::int64_t first_tile, std::int64_t end_tile, std::int64_t panel) const {
+    const std::int64_t width = panel_width(g_.q, panel);
+    Scratch scratch;
+    auto* sums = scratch.take<float>(kTileHigh * width);
+    for (std::int64_t block = 0; block < block_count(); ++block) {
+      Scratch of_block;
+      const ReducedProduct product = product_of(width, block_tokens(block));
+      auto* library_scratch = of_block.take<std::byte>(product.scratch_bytes());
+      for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
+        product.run(a_tile(block, tile), b_panel(block, panel), library_scratch, sums);
+        TileEpilogue end;
+        end.rows = std::min(kTileHigh, g_.p - tile * kTileHigh);
+        end.cols = width;
+        end.product = sums;
+        end.product_stride = width;
+        end.add = true;
+        end.y = g_.dw + tile * kTileHigh * g_.q + panel * kPanelCols;
+        end.y_stride = g_.q;
+        finish_tile(end);
+      }
+    }
+  }
+
+  const WeightGradient& g_;
+  const Stretch& stretch_;
+  std::int64_t first_, count_;
+  std::uint16_t* a_;
+  std::byte* b_;
+};
+
+}  // namespace
+
+void weight_gradient_bf16(const WeightGradient& g) {
+  const Stretch stretch(g.rows, g.p, g.q);
+  Scratch scratch;
+  auto* memory = scratch.take<std::byte>(stretch.bytes());
+  for (std::int64_t first = 0; first < g.rows; first += stretch.tokens) {
+    const RoundedTokens tokens(g, stretch, first, std::min(stretch.tokens, g.rows - first), memory);
+    tokens.round();
+    tokens.multiply();
+  }
+}
+
+std::int64_t weight_gradient_bf16_scratch(std::int64_t rows, std::int64_t p, std::int64_t q) {
+  return Stretch(rows, p, q).bytes();
+}
+
+}  // namespace etc::ops::cpu
