@@ -60,14 +60,13 @@ std::int64_t longest_that_fits(const SweepOptions& options, const EtcConfig& mod
   return good * options.tokens_per_global;
 }
 
-// rates: of slices measured already, by their length.
+// rates: of slices measured already.
 SweepRow forecast_row(const SweepOptions& options, const std::string& residual, ComputeType compute,
-                      std::int64_t length, std::map<std::int64_t, OperatorRates>& rates) {
+                      std::int64_t length, std::map<SliceInput, OperatorRates>& rates) {
   EtcConfig model = model_of(options, residual);
-  const std::int64_t slice = OperatorRates::slice_length(length);
+  const SliceInput slice = slice_input(length, options.tokens_per_global);
   if (!rates.contains(slice)) {
-    rates.emplace(slice,
-                  OperatorRates(model, options.mode, compute, options.device, length, options.tokens_per_global));
+    rates.emplace(slice, OperatorRates(model, options.mode, compute, options.device, slice));
   }
   const EtcInput input = random_input(model, length, options.tokens_per_global);
   SweepRow row;
@@ -184,7 +183,7 @@ std::vector<SweepRow> forecast_lengths(const SweepOptions& given) {
   std::vector<SweepRow> rows;
   for (const std::string& residual : options.residual) {
     for (const ComputeType compute : options.compute) {
-      std::map<std::int64_t, OperatorRates> rates;
+      std::map<SliceInput, OperatorRates> rates;
       for (const std::int64_t length : options.lengths) {
         if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
         rows.push_back(forecast_row(options, residual, compute, length, rates));

@@ -9,6 +9,7 @@ namespace {
 // The first layer writes the running scores, the last one does not, those between add: one of each.
 constexpr std::int64_t kSliceLayers = 3;
 constexpr std::int64_t kSliceTokens = 2048;  // long ones, at most
+constexpr std::int64_t kSliceBlock = 4;      // long tokens per global one, at least, where the call has more
 
 // What an operator's time is proportional to.
 double units(const profiler::Row& row) {
@@ -18,15 +19,17 @@ double units(const profiler::Row& row) {
 
 }  // namespace
 
-std::int64_t OperatorRates::slice_length(std::int64_t length) {
-  return std::min(length, kSliceTokens);
+SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global) {
+  if (length <= kSliceTokens) return {length, tokens_per_global};
+  const std::int64_t block = std::max(kSliceBlock, tokens_per_global * kSliceTokens / length);
+  return {kSliceTokens, std::min(tokens_per_global, block)};
 }
 
 OperatorRates::OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, Device device,
-                             std::int64_t length, std::int64_t tokens_per_global) {
+                             SliceInput shape) {
   EtcConfig slice = model;
   slice.num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
-  const EtcInput input = random_input(slice, slice_length(length), tokens_per_global);
+  const EtcInput input = random_input(slice, shape.length, shape.tokens_per_global);
   EncoderCall call(slice, mode, compute);
   call.initialize(device);
   call.run(input);  // warms caches and makes what is made once

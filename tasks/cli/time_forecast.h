@@ -5,6 +5,8 @@
 // (nn/count_memory.h): that gives its work per operator. One times the other is the forecast.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,15 +21,20 @@ struct Seconds {
   double processor = 0;  // of all threads
 };
 
+// What a slice computes on: an input as short as the call where that is short, since short inputs run at other rates,
+// and with as many global tokens as the call, since rows with many keys run at other rates than rows with few.
+struct SliceInput {
+  std::int64_t length = 0;             // L
+  std::int64_t tokens_per_global = 0;  // of this length, so at most that of the call
+
+  auto operator<=>(const SliceInput&) const = default;
+};
+SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global);
+
 class OperatorRates {
  public:
-  // Runs the slice for calls of `length` twice: half the time of such a call, less and less for longer ones. Takes the
-  // profiler.
-  OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, Device device, std::int64_t length,
-                std::int64_t tokens_per_global);
-
-  // Long tokens of the slice for calls of `length`: short inputs run at other rates than long ones.
-  static std::int64_t slice_length(std::int64_t length);
+  // Runs the slice twice: half the time of a short call, less and less of longer ones. Takes the profiler.
+  OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, Device device, SliceInput shape);
 
   // Of a call with this work per operator.
   Seconds of(const std::vector<profiler::Row>& work) const;
