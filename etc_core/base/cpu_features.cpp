@@ -58,10 +58,10 @@ std::string instruction_set() {
 #endif
 }
 
-bool cpu_has_amx_bf16() {
+bool cpu_has_amx(ComputeType type) {
 #if defined(__x86_64__)
-  static const bool has = has_amx(kAmxTile | kAmxBf16);
-  return has;
+  static const bool bf16 = has_amx(kAmxTile | kAmxBf16), int8 = has_amx(kAmxTile | kAmxInt8);
+  return type == ComputeType::bf16 ? bf16 : type == ComputeType::int8 && int8;
 #else
   return false;
 #endif
@@ -71,9 +71,8 @@ bool cpu_offers(ComputeType type) {
   if (type == ComputeType::fp32) return true;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (type == ComputeType::bf16) return cpu_has_amx_bf16() || __builtin_cpu_supports("avx512bf16");
-  static const bool amx_int8 = has_amx(kAmxTile | kAmxInt8);
-  return amx_int8 || __builtin_cpu_supports("avx512vnni");
+  if (cpu_has_amx(type)) return true;
+  return type == ComputeType::bf16 ? __builtin_cpu_supports("avx512bf16") : __builtin_cpu_supports("avx512vnni");
 #else
   return false;
 #endif

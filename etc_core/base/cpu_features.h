@@ -18,7 +18,8 @@ std::string instruction_set();
 // part. (Without AMX bf16 is offered, but slower than fp32.)
 bool cpu_offers(ComputeType type);
 
-// Whether tiles of AMX can be used for bf16. The first call asks the operating system for their registers.
-bool cpu_has_amx_bf16();
+// Whether the matrix tiles of AMX can be used for bf16 or int8. The first call asks the operating system for their
+// registers.
+bool cpu_has_amx(ComputeType type);
 
 }  // namespace etc

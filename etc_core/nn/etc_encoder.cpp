@@ -111,7 +111,7 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
   batch->dropout_rate = options.training ? static_cast<float>(config.attention_probs_dropout_prob) : 0;
   batch->seed = options.seed;
   // On a CPU without matrix tiles the fp32 kernels are faster than anything bf16.
-  const bool has_bf16 = device() != Device::cpu || cpu_has_amx_bf16();
+  const bool has_bf16 = device() != Device::cpu || cpu_has_amx(ComputeType::bf16);
   if (!recording && cache.compute() != ComputeType::fp32 && has_bf16) batch->compute = ComputeType::bf16;
   batch->sample_ordinals = ordinals;
   if (carries_scores()) {

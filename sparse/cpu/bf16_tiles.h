@@ -60,7 +60,7 @@ class TileUse {
 
 const Bf16Tiles& plain_bf16_tiles();
 
-// Those of AMX where cpu_has_amx_bf16(), else the plain ones.
+// Those of AMX where cpu_has_amx(ComputeType::bf16), else the plain ones.
 const Bf16Tiles& bf16_tiles();
 
 }  // namespace etc::sparse

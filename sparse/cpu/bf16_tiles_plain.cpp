@@ -86,7 +86,7 @@ const Bf16Tiles& plain_bf16_tiles() {
 
 const Bf16Tiles& bf16_tiles() {
 #if defined(__x86_64__)
-  if (!plain_only && cpu_has_amx_bf16() && __builtin_cpu_supports("avx512bf16")) return amx_bf16_tiles();
+  if (!plain_only && cpu_has_amx(ComputeType::bf16) && __builtin_cpu_supports("avx512bf16")) return amx_bf16_tiles();
 #endif
   return plain_bf16_tiles();
 }

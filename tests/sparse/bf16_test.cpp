@@ -142,7 +142,7 @@ TEST_CASE("bf16 attention carries running scores like fp32 attention", "[sparse]
 }
 
 TEST_CASE("AMX and plain tiles give the same bits", "[sparse]") {
-  if (!cpu_has_amx_bf16()) {
+  if (!cpu_has_amx(ComputeType::bf16)) {
     WARN("skipped: this processor has no AMX");
     return;
   }

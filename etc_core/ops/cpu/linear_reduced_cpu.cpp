@@ -87,13 +87,15 @@ struct RoundedRows {
   float* scales;        // [rows], int8 only
 
   RoundedRows(const DenseProduct& p, const Layout& layout, std::int64_t first, std::int64_t rows, Scratch& scratch)
-      : row_bytes(p.k * operand_bytes(layout.compute)) {
+      : row_bytes(layout.whole.row_bytes()) {
     const std::int64_t padded = blocks(rows, kTileRows) * kTileRows;
     operands = scratch.take<std::byte>(padded * row_bytes);
     scales = scratch.take<float>(padded);
+    const std::int64_t numbers = p.k * operand_bytes(layout.compute);
     for (std::int64_t i = 0; i < rows; ++i) {
       const float* x = p.x + (first + i) * p.x_stride;
       std::byte* to = operands + i * row_bytes;
+      std::memset(to + numbers, 0, static_cast<std::size_t>(row_bytes - numbers));
       if (layout.int8) {
         scales[i] = quantize_row(x, p.k, reinterpret_cast<std::uint8_t*>(to));
       } else {
@@ -105,39 +107,67 @@ struct RoundedRows {
   }
 };
 
+// What the tiles of a block of rows share.
+struct TileContext {
+  const DenseProduct& p;
+  const Layout& layout;
+  const std::byte* packed;
+  const RoundedRows& x;
+  std::int64_t first_row;  // of the block
+  float* sums;             // of a tile
+  std::byte* scratch;
+};
+
+// Rows [row, row + rows) of the block by one panel, a group of columns at a time: its sums are still in the cache
+// nearest to the core when they are finished, and its stores leave while the next one is summed.
+void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, std::int64_t rows) {
+  const ReducedProduct product = c.layout.product(panel, rows);
+  const std::int64_t width = c.layout.width(panel);
+  const std::byte* weights = c.packed + c.layout.panel_at(panel);
+  for (std::int64_t col = 0; col < width; col += product.group_cols()) {
+    const std::int64_t cols = std::min(product.group_cols(), width - col), column = panel * kPanelCols + col;
+    product.run(c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums);
+    if (c.layout.int8) {
+      const auto* scales = reinterpret_cast<const float*>(c.packed + c.layout.scales_at()) + column;
+      const auto* sums = reinterpret_cast<const std::int32_t*>(c.packed + c.layout.sums_at()) + column;
+      for (std::int64_t i = 0; i < rows; ++i) {
+        float* y = c.sums + i * cols;
+        dequantize_row(reinterpret_cast<const std::int32_t*>(y), cols, sums, c.x.scales[row + i], scales, y);
+      }
+    }
+    const DenseProduct& p = c.p;
+    const std::int64_t y_row = c.first_row + row;
+    TileEpilogue end;
+    end.rows = rows;
+    end.cols = cols;
+    end.product = c.sums;
+    end.product_stride = cols;
+    end.add = p.add;
+    end.bias = p.bias == nullptr ? nullptr : p.bias + column;
+    end.activation = p.activation;
+    if (p.z != nullptr) end.z = p.z + y_row * p.z_stride + column;
+    end.z_stride = p.z_stride;
+    end.y = p.y + y_row * p.y_stride + column;
+    end.y_stride = p.y_stride;
+    finish_tile(end);
+  }
+}
+
 void block_of_rows(const DenseProduct& p, const Layout& layout, const std::byte* packed, std::int64_t first,
                    std::int64_t rows) {
   Scratch scratch;
   const RoundedRows x(p, layout, first, rows, scratch);
-  auto* product = scratch.take<float>(kTileRows * kPanelCols);
-  auto* library_scratch = scratch.take<std::byte>(layout.scratch_bytes());
+  const TileContext context{p,
+                            layout,
+                            packed,
+                            x,
+                            first,
+                            scratch.take<float>(kTileRows * kPanelCols),
+                            scratch.take<std::byte>(layout.scratch_bytes())};
+  const ReducedUse use(layout.whole);
   for (std::int64_t panel = 0; panel < layout.panels; ++panel) {
-    const std::int64_t first_col = panel * kPanelCols, width = layout.width(panel);
-    for (std::int64_t tile = 0; tile < rows; tile += kTileRows) {
-      const std::int64_t tile_rows = std::min(kTileRows, rows - tile);
-      layout.product(panel, tile_rows)
-          .run(x.operands + tile * x.row_bytes, packed + layout.panel_at(panel), library_scratch, product);
-      if (layout.int8) {
-        const auto* scales = reinterpret_cast<const float*>(packed + layout.scales_at()) + first_col;
-        const auto* sums = reinterpret_cast<const std::int32_t*>(packed + layout.sums_at()) + first_col;
-        for (std::int64_t i = 0; i < tile_rows; ++i) {
-          float* row = product + i * width;
-          dequantize_row(reinterpret_cast<const std::int32_t*>(row), width, sums, x.scales[tile + i], scales, row);
-        }
-      }
-      TileEpilogue end;
-      end.rows = tile_rows;
-      end.cols = width;
-      end.product = product;
-      end.product_stride = width;
-      end.add = p.add;
-      end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
-      end.activation = p.activation;
-      if (p.z != nullptr) end.z = p.z + (first + tile) * p.z_stride + first_col;
-      end.z_stride = p.z_stride;
-      end.y = p.y + (first + tile) * p.y_stride + first_col;
-      end.y_stride = p.y_stride;
-      finish_tile(end);
+    for (std::int64_t row = 0; row < rows; row += kTileRows) {
+      multiply_tile(context, panel, row, std::min(kTileRows, rows - row));
     }
   }
 }
@@ -149,8 +179,7 @@ std::int64_t grouped_columns(ComputeType compute, std::int64_t k, std::int64_t n
 
 // How many rows a task has decides nothing but time: tiles are tiles.
 std::int64_t rows_of_task(const DenseProduct& p, const Layout& layout) {
-  const std::int64_t fitting =
-      std::max<std::int64_t>(1, kBlockBytes / (kTileRows * p.k * operand_bytes(layout.compute)));
+  const std::int64_t fitting = std::max<std::int64_t>(1, kBlockBytes / (kTileRows * layout.whole.row_bytes()));
   const std::int64_t fair = blocks(blocks(p.rows, kTileRows), kTasksPerThread * thread_count());
   return std::min(fitting, fair) * kTileRows;
 }

@@ -5,16 +5,14 @@
 // weights in an opaque order and no cache of primitives, and its rows do not change with their position in the tile.
 #include <omp.h>
 
-#include <map>
-#include <mutex>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <tuple>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/library_product.h"
-#include "etc_core/ops/cpu/reduced_product.h"
+#include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
 
 namespace etc::ops::cpu {
@@ -74,75 +72,59 @@ Memory::data_type weight_type(ComputeType compute) {
   return compute == ComputeType::bf16 ? Memory::data_type::bf16 : Memory::data_type::s8;
 }
 
-// The primitive of one shape, made once.
-struct ReducedPrimitive {
-  Memory::desc x, y, weights, scratchpad;
-  dnnl::matmul matmul;
-
-  ReducedPrimitive(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
+class LibraryKernel final : public ReducedKernel {
+ public:
+  LibraryKernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) : compute_(compute), n_(n), k_(k) {
     const bool bf16 = compute == ComputeType::bf16;
     const LibraryThreads one_thread(1);
-    x = Memory::desc({m, k}, bf16 ? Memory::data_type::bf16 : Memory::data_type::u8, Memory::format_tag::ab);
-    y = Memory::desc({m, n}, bf16 ? Memory::data_type::f32 : Memory::data_type::s32, Memory::format_tag::ab);
+    x_ = Memory::desc({m, k}, bf16 ? Memory::data_type::bf16 : Memory::data_type::u8, Memory::format_tag::ab);
+    y_ = Memory::desc({m, n}, bf16 ? Memory::data_type::f32 : Memory::data_type::s32, Memory::format_tag::ab);
     const auto description =
-        describe_product(x, Memory::desc({k, n}, weight_type(compute), Memory::format_tag::any), y);
-    weights = description.weights_desc();
-    scratchpad = description.scratchpad_desc();
-    matmul = dnnl::matmul(description);
+        describe_product(x_, Memory::desc({k, n}, weight_type(compute), Memory::format_tag::any), y_);
+    weights_ = description.weights_desc();
+    scratchpad_ = description.scratchpad_desc();
+    matmul_ = dnnl::matmul(description);
   }
-};
 
-const ReducedPrimitive& reduced_primitive(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
-  using Key = std::tuple<ComputeType, std::int64_t, std::int64_t, std::int64_t>;
-  static std::mutex mutex;
-  static std::map<Key, ReducedPrimitive> primitives;
-  const std::lock_guard lock(mutex);
-  return primitives.try_emplace({compute, m, n, k}, compute, m, n, k).first->second;
-}
+  std::int64_t row_bytes() const override { return k_ * (compute_ == ComputeType::bf16 ? 2 : 1); }
+  std::int64_t group_cols() const override { return n_; }
+  std::int64_t packed_bytes() const override { return static_cast<std::int64_t>(weights_.get_size()); }
+  std::int64_t scratch_bytes() const override { return static_cast<std::int64_t>(scratchpad_.get_size()); }
+  bool packs_like(const ReducedKernel& other) const override {
+    const auto* library = dynamic_cast<const LibraryKernel*>(&other);
+    return library != nullptr && library->weights_ == weights_;
+  }
+
+  void pack(const void* w, void* packed) const override {
+    const LibraryThreads one_thread(1);
+    dnnl::stream stream(library_engine());
+    const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);
+    Memory from(plain, library_engine(), const_cast<void*>(w)), to(weights_, library_engine(), packed);
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+  }
+
+  void run(const void* x, const void* packed, std::int64_t, void* scratch, void* y) const override {
+    const LibraryThreads one_thread(1);
+    thread_local const dnnl::stream stream(library_engine());
+    const dnnl::engine& engine = library_engine();
+    matmul_.execute(stream, {{DNNL_ARG_SRC, Memory(x_, engine, const_cast<void*>(x))},
+                             {DNNL_ARG_WEIGHTS, Memory(weights_, engine, const_cast<void*>(packed))},
+                             {DNNL_ARG_SCRATCHPAD, Memory(scratchpad_, engine, scratch)},
+                             {DNNL_ARG_DST, Memory(y_, engine, y)}});
+  }
+
+ private:
+  ComputeType compute_;
+  std::int64_t n_, k_;
+  Memory::desc x_, y_, weights_, scratchpad_;
+  dnnl::matmul matmul_;
+};
 
 }  // namespace
 
-ReducedProduct::ReducedProduct(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k)
-    : compute_(compute), n_(n), k_(k) {
-  if (!cpu_offers(compute)) {
-    fail("linear", "this processor has no {} products: expected AMX, or AVX-512 with {} (use --compute fp32)",
-         compute_type_name(compute), compute == ComputeType::bf16 ? "BF16" : "VNNI");
-  }
-  primitive_ = &reduced_primitive(compute, m, n, k);
-}
-
-std::int64_t ReducedProduct::packed_bytes() const {
-  return static_cast<std::int64_t>(static_cast<const ReducedPrimitive*>(primitive_)->weights.get_size());
-}
-
-std::int64_t ReducedProduct::scratch_bytes() const {
-  return static_cast<std::int64_t>(static_cast<const ReducedPrimitive*>(primitive_)->scratchpad.get_size());
-}
-
-bool ReducedProduct::packs_like(const ReducedProduct& other) const {
-  return static_cast<const ReducedPrimitive*>(primitive_)->weights ==
-         static_cast<const ReducedPrimitive*>(other.primitive_)->weights;
-}
-
-void ReducedProduct::pack(const void* w, void* packed) const {
-  const auto& p = *static_cast<const ReducedPrimitive*>(primitive_);
-  const LibraryThreads one_thread(1);
-  dnnl::stream stream(library_engine());
-  const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);
-  Memory from(plain, library_engine(), const_cast<void*>(w)), to(p.weights, library_engine(), packed);
-  dnnl::reorder(from, to).execute(stream, from, to);
-  stream.wait();
-}
-
-void ReducedProduct::run(const void* x, const void* packed, void* scratch, void* y) const {
-  const auto& p = *static_cast<const ReducedPrimitive*>(primitive_);
-  const LibraryThreads one_thread(1);
-  thread_local const dnnl::stream stream(library_engine());
-  const dnnl::engine& engine = library_engine();
-  p.matmul.execute(stream, {{DNNL_ARG_SRC, Memory(p.x, engine, const_cast<void*>(x))},
-                            {DNNL_ARG_WEIGHTS, Memory(p.weights, engine, const_cast<void*>(packed))},
-                            {DNNL_ARG_SCRATCHPAD, Memory(p.scratchpad, engine, scratch)},
-                            {DNNL_ARG_DST, Memory(p.y, engine, y)}});
+std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
+  return std::make_unique<LibraryKernel>(compute, m, n, k);
 }
 
 struct LibraryProduct::Primitive {

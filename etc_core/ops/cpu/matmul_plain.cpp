@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
-#include "etc_core/ops/cpu/reduced_product.h"
+#include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
 
 namespace etc::ops::cpu {
@@ -20,21 +20,9 @@ void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::in
   }
 }
 
-ReducedProduct::ReducedProduct(ComputeType compute, std::int64_t, std::int64_t n, std::int64_t k)
-    : primitive_(nullptr), compute_(compute), n_(n), k_(k) {
-  fail("linear", "{} products need oneDNN (configure with -DETC_ONEDNN=ON)", compute_type_name(compute));
+std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t, std::int64_t, std::int64_t) {
+  fail("linear", "{} products need oneDNN on a processor without AMX (configure with -DETC_ONEDNN=ON)",
+       compute_type_name(compute));
 }
-
-std::int64_t ReducedProduct::packed_bytes() const {
-  return 0;
-}
-
-std::int64_t ReducedProduct::scratch_bytes() const {
-  return 0;
-}
-
-void ReducedProduct::pack(const void*, void*) const {}
-
-void ReducedProduct::run(const void*, const void*, void*, void*) const {}
 
 }  // namespace etc::ops::cpu

@@ -1,4 +1,4 @@
-// One tile's product with operands of fewer bits, on the calling thread; the weights lie as the library likes them.
+// One tile's product with operands of fewer bits, on the calling thread; the weights lie as the processor likes them.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,42 @@
 
 namespace etc::ops::cpu {
 
-// y [m, n] = x [m, k]·W [k, n], row-major without gaps.
+class ReducedKernel;
+
+// y [m, n] = x [m, k]·W [k, n], a group of columns at a time, row-major without gaps.
 //   bf16: x and W bf16, y fp32, summed in fp32        int8: x unsigned, W signed bytes, y and sums int32
-// With equal m, n, k the bits of a row of y depend on that row of x and on W only. Throws Error (from the constructor)
-// when the library has no such product on this processor.
+// With equal m, n, k the bits of a row of y depend on that row of x and on W only. m is a multiple of 16. Throws Error
+// (from the constructor) when there is no such product on this processor.
 class ReducedProduct {
  public:
   ReducedProduct(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k);
 
+  // From one row of x to the next, at least k numbers; what lies between the rows is finite.
+  std::int64_t row_bytes() const;
+  std::int64_t group_cols() const;  // columns of a group; n is not always a multiple
   std::int64_t packed_bytes() const;
   std::int64_t scratch_bytes() const;                  // of one run
   bool packs_like(const ReducedProduct& other) const;  // whether packed weights of one serve the other
-  void pack(const void* w, void* packed) const;        // w [k, n] bf16 or signed bytes
-  void run(const void* x, const void* packed, void* scratch, void* y) const;
+  void pack(const void* w, void* packed) const;        // w [k, n] bf16 or signed bytes, without gaps
+  // Within a ReducedUse on the same thread. The group that begins with first_col: y [m, min(group_cols, n -
+  // first_col)]. Faster with x, packed and y on borders of 64 bytes.
+  void run(const void* x, const void* packed, std::int64_t first_col, void* scratch, void* y) const;
 
  private:
-  const void* primitive_;  // the library's, shared by all products of this shape
-  ComputeType compute_;
-  std::int64_t n_, k_;
+  friend class ReducedUse;
+  const ReducedKernel* kernel_;  // shared by all products of this shape
+};
+
+// Sets the thread up for runs of products of this type, for the duration of a task without other libraries' products.
+class ReducedUse {
+ public:
+  explicit ReducedUse(const ReducedProduct& product);
+  ~ReducedUse();
+  ReducedUse(const ReducedUse&) = delete;
+  ReducedUse& operator=(const ReducedUse&) = delete;
+
+ private:
+  const ReducedKernel* kernel_;
 };
 
 }  // namespace etc::ops::cpu

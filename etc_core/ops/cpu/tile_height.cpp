@@ -1,5 +1,6 @@
 #include "etc_core/ops/cpu/tile_height.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -59,21 +60,24 @@ std::vector<std::uint16_t> reduced_numbers(std::int64_t count, std::uint32_t sta
 }
 
 bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
-  const auto x = reduced_numbers(kTileRows * k, 1), w = reduced_numbers(k * n, 2);
   const ReducedProduct product(compute, kTileRows, n, k);
+  const auto x = reduced_numbers(kTileRows * product.row_bytes() / 2, 1), w = reduced_numbers(k * n, 2);
   std::vector<std::byte> packed(static_cast<std::size_t>(product.packed_bytes()));
   product.pack(w.data(), packed.data());
-  const auto run = [&](const ReducedProduct& with) {
+  const auto run = [&](const ReducedProduct& with, std::int64_t col) {
     std::vector<std::byte> scratch(static_cast<std::size_t>(with.scratch_bytes()));
     std::vector<std::uint32_t> y(static_cast<std::size_t>(kTileRows * n));
-    with.run(x.data(), packed.data(), scratch.data(), y.data());
+    const ReducedUse use(with);
+    with.run(x.data(), packed.data(), col, scratch.data(), y.data());
     return y;
   };
-  const auto whole = run(product);
   for (std::int64_t height = kStep; height < kTileRows; height += kStep) {
     const ReducedProduct low(compute, height, n, k);
-    const bool fits = low.packs_like(product) && low.scratch_bytes() <= product.scratch_bytes();
-    if (!fits || !same_rows(run(low), whole, height * n)) return false;
+    if (!low.packs_like(product) || low.scratch_bytes() > product.scratch_bytes()) return false;
+    for (std::int64_t col = 0; col < n; col += product.group_cols()) {
+      const std::int64_t cols = std::min(product.group_cols(), n - col);
+      if (!same_rows(run(low, col), run(product, col), height * cols)) return false;
+    }
   }
   return true;
 }

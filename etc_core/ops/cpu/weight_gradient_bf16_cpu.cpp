@@ -34,6 +34,11 @@ ReducedProduct product_of(std::int64_t width, std::int64_t tokens) {
   return ReducedProduct(ComputeType::bf16, kTileHigh, width, blocks(tokens, kTokenStep) * kTokenStep);
 }
 
+// From one row of a's tiles to the next, in numbers.
+std::int64_t row_numbers(std::int64_t width, std::int64_t tokens) {
+  return product_of(width, tokens).row_bytes() / static_cast<std::int64_t>(sizeof(std::uint16_t));
+}
+
 // Sizes and places of a stretch's rounded operands.
 struct Stretch {
   std::int64_t tokens, tiles, panels;
@@ -44,7 +49,7 @@ struct Stretch {
       : tokens(std::min(rows, std::max<std::int64_t>(1, kStretchBytes / (2 * (p + q) * kTokenBlock)) * kTokenBlock)),
         tiles(blocks(p, kTileHigh)),
         panels(blocks(q, kPanelCols)),
-        a_numbers(tiles * kTileHigh * std::min(kTokenBlock, blocks(tokens, kTokenStep) * kTokenStep)),
+        a_numbers(tiles * kTileHigh * row_numbers(panel_width(q, 0), std::min(kTokenBlock, tokens))),
         panel_bytes(blocks(product_of(panel_width(q, 0), std::min(kTokenBlock, tokens)).packed_bytes(), 64) * 64) {}
 
   std::int64_t token_blocks() const { return blocks(tokens, kTokenBlock); }
@@ -87,8 +92,9 @@ class RoundedTokens {
   std::int64_t block_tokens(std::int64_t block) const { return std::min(kTokenBlock, count_ - block * kTokenBlock); }
   std::int64_t padded_tokens(std::int64_t block) const { return blocks(block_tokens(block), kTokenStep) * kTokenStep; }
   std::uint16_t* a_tile(std::int64_t block, std::int64_t tile) const {
-    return a_ + block * stretch_.a_numbers + tile * kTileHigh * padded_tokens(block);
+    return a_ + block * stretch_.a_numbers + tile * kTileHigh * a_row(block);
   }
+  std::int64_t a_row(std::int64_t block) const { return row_numbers(panel_width(g_.q, 0), block_tokens(block)); }
   std::byte* b_panel(std::int64_t block, std::int64_t panel) const {
     return b_ + (block * stretch_.panels + panel) * stretch_.panel_bytes;
   }
@@ -96,7 +102,7 @@ class RoundedTokens {
   void round_tile(std::int64_t tile) const {
     const std::int64_t col = tile * kTileHigh, cols = std::min(kTileHigh, g_.p - col);
     for (std::int64_t block = 0; block < block_count(); ++block) {
-      const std::int64_t tokens = block_tokens(block), padded = padded_tokens(block);
+      const std::int64_t tokens = block_tokens(block), padded = a_row(block);
       const float* a = g_.a + (first_ + block * kTokenBlock) * g_.a_stride + col;
       std::uint16_t* to = a_tile(block, tile);
       round_to_bf16_turned(a, g_.a_stride, tokens, cols, padded, to);
@@ -123,21 +129,24 @@ class RoundedTokens {
     const std::int64_t width = panel_width(g_.q, panel);
     Scratch scratch;
     auto* sums = scratch.take<float>(kTileHigh * width);
+    const ReducedUse use(product_of(width, block_tokens(0)));
     for (std::int64_t block = 0; block < block_count(); ++block) {
       Scratch of_block;
       const ReducedProduct product = product_of(width, block_tokens(block));
       auto* library_scratch = of_block.take<std::byte>(product.scratch_bytes());
       for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
-        product.run(a_tile(block, tile), b_panel(block, panel), library_scratch, sums);
-        TileEpilogue end;
-        end.rows = std::min(kTileHigh, g_.p - tile * kTileHigh);
-        end.cols = width;
-        end.product = sums;
-        end.product_stride = width;
-        end.add = true;
-        end.y = g_.dw + tile * kTileHigh * g_.q + panel * kPanelCols;
-        end.y_stride = g_.q;
-        finish_tile(end);
+        for (std::int64_t col = 0; col < width; col += product.group_cols()) {
+          product.run(a_tile(block, tile), b_panel(block, panel), col, library_scratch, sums);
+          TileEpilogue end;
+          end.rows = std::min(kTileHigh, g_.p - tile * kTileHigh);
+          end.cols = std::min(product.group_cols(), width - col);
+          end.product = sums;
+          end.product_stride = end.cols;
+          end.add = true;
+          end.y = g_.dw + tile * kTileHigh * g_.q + panel * kPanelCols + col;
+          end.y_stride = g_.q;
+          finish_tile(end);
+        }
       }
     }
   }

@@ -1,0 +1,118 @@
+// Intel's Advanced Matrix Extensions: eight tile registers of 16 rows of 64 bytes.
+//
+//            k: 64 bytes              32 columns                          32 columns
+//  16 rows [ x: tile 4 ]  ·  k [ W: tile 6 | tile 7 ]   +=   16 rows [ y: tile 0 | tile 1 ]
+//  16 rows [ x: tile 5 ]                                     16 rows [ y: tile 2 | tile 3 ]
+//
+// The tile numbers are part of the instructions, hence the templates. As in sparse/cpu/bf16_tiles_amx.cpp nothing else
+// is computed here: the compiler does not know that a tile load reads memory.
+#if defined(__x86_64__)
+
+#include "etc_core/ops/cpu/amx_tiles.h"
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "etc_core/base/compute_type.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+struct alignas(64) TileConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileConfig) == 64);
+
+// A group of columns of 32 rows, or of 16, into y [32 or 16, 32].
+template <ComputeType kType, bool kBoth>
+void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
+  constexpr std::int64_t kRow = 2 * kAmxRowBytes;  // of y
+  const char* lower = x + kAmxRows * row_bytes;
+  _tile_zero(0);
+  _tile_zero(1);
+  if constexpr (kBoth) {
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (std::int64_t step = 0; step < steps; ++step) {
+    _tile_loadd(4, x, row_bytes);
+    _tile_loadd(6, weights, kAmxRowBytes);
+    _tile_loadd(7, weights + kAmxTileBytes, kAmxRowBytes);
+    if constexpr (kBoth) _tile_loadd(5, lower, row_bytes);
+    if constexpr (kType == ComputeType::bf16) {
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(1, 4, 7);
+      if constexpr (kBoth) _tile_dpbf16ps(2, 5, 6);
+      if constexpr (kBoth) _tile_dpbf16ps(3, 5, 7);
+    } else {
+      _tile_dpbusd(0, 4, 6);
+      _tile_dpbusd(1, 4, 7);
+      if constexpr (kBoth) _tile_dpbusd(2, 5, 6);
+      if constexpr (kBoth) _tile_dpbusd(3, 5, 7);
+    }
+    x += kAmxRowBytes;
+    lower += kAmxRowBytes;
+    weights += 2 * kAmxTileBytes;
+  }
+  _tile_stored(0, y, kRow);
+  _tile_stored(1, y + kAmxRowBytes, kRow);
+  if constexpr (kBoth) {
+    _tile_stored(2, y + kAmxRows * kRow, kRow);
+    _tile_stored(3, y + kAmxRows * kRow + kAmxRowBytes, kRow);
+  }
+}
+
+template <ComputeType kType>
+void multiply(const AmxProduct& p) {
+  constexpr std::int64_t kNumber = 4, kGroupRow = kAmxCols * kNumber;  // bytes of numbers of y
+  const std::int64_t y_row = p.cols * kNumber;
+  const auto* weights = static_cast<const char*>(p.weights);
+  alignas(64) char group[2 * kAmxRows * kGroupRow];  // where there are fewer columns
+  for (std::int64_t row = 0; row < p.m; row += 2 * kAmxRows) {
+    const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
+    char* y = static_cast<char*>(p.y) + row * y_row;
+    const bool whole = p.cols == kAmxCols, both = row + kAmxRows < p.m;
+    char* to = whole ? y : group;
+    if (both) {
+      sum_tiles<kType, true>(x, p.row_bytes, weights, p.steps, to);
+    } else {
+      sum_tiles<kType, false>(x, p.row_bytes, weights, p.steps, to);
+    }
+    if (whole) continue;
+    for (std::int64_t i = 0; i < (both ? 2 : 1) * kAmxRows; ++i) {
+      std::memcpy(y + i * y_row, group + i * kGroupRow, static_cast<std::size_t>(y_row));
+    }
+  }
+}
+
+thread_local int depth = 0;  // of begin_amx()
+
+}  // namespace
+
+void begin_amx() {
+  static constexpr TileConfig config;
+  if (depth++ == 0) _tile_loadconfig(&config);
+}
+
+void end_amx() {
+  if (--depth == 0) _tile_release();
+}
+
+void amx_bf16(const AmxProduct& product) {
+  multiply<ComputeType::bf16>(product);
+}
+
+void amx_int8(const AmxProduct& product) {
+  multiply<ComputeType::int8>(product);
+}
+
+}  // namespace etc::ops::cpu
+
+#endif  // __x86_64__
