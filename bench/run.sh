@@ -7,6 +7,7 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 attention() { "$build/bench_attention"; }
+batch() { "$build/bench_batch"; }
 matmul() { "$build/bench_matmul"; }
 loader() {
   "$build/bench_loader"
@@ -34,11 +35,11 @@ prepare_python() {  # every task's generated records next to a preparation in Py
 
 if [ $# -gt 0 ]; then
   for name in "$@"; do
-    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul text wordpiece prepare prepare_python loader checkpoint" >&2; exit 2; }
+    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul batch text wordpiece prepare prepare_python loader checkpoint" >&2; exit 2; }
     "$name"
   done
 else
-  for name in attention matmul text wordpiece prepare prepare_python loader checkpoint; do
+  for name in attention matmul batch text wordpiece prepare prepare_python loader checkpoint; do
     printf '\n== %s\n' "$name"
     "$name"
   done

@@ -1,0 +1,101 @@
+// What a token costs in texts of different lengths, alone and in one batch: inference of the base model, fp32.
+//   bench_batch [--repeats N] [--threads N]      default 5 and 1
+// Every call is warmed up, then all take turns; medians of processor seconds. A batch of mixed lengths is to cost the
+// sum of its parts, a short text per token as much as a long one.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "bench/processor_time.h"
+#include "etc_core/autograd/tape.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/random_input.h"
+#include "etc_core/ops/register.h"
+#include "sparse/register_cpu.h"
+
+namespace {
+
+using namespace etc;
+
+constexpr std::int64_t kTokensPerGlobal = 18;  // 228 global tokens for 4,096
+constexpr std::int64_t kVocabulary = 30522;
+const std::vector<std::int64_t> kLengths = {64, 512, 1024, 4096};
+
+struct Line {
+  std::string name;
+  std::int64_t tokens;
+  EtcInput input;
+  std::vector<double> seconds;
+
+  double median() const {
+    std::vector<double> sorted = seconds;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+void measure(std::int64_t repeats) {
+  EtcConfig config = etc_config_preset("base");
+  config.vocab_size = kVocabulary;
+  ParameterSet parameters;
+  EtcEncoder encoder(config, parameters);
+  parameters.initialize(1);
+  encoder.release_kernels();
+  std::vector<Line> lines;
+  std::int64_t all = 0;
+  for (const std::int64_t length : kLengths) {
+    lines.push_back({std::to_string(length), length, random_input(config, length, kTokensPerGlobal), {}});
+    all += length;
+  }
+  lines.push_back({"all of these in one batch", all, random_batch(config, kLengths, kTokensPerGlobal), {}});
+  for (std::int64_t turn = 0; turn <= repeats; ++turn) {
+    for (Line& line : lines) {
+      const double start = bench::processor_seconds();
+      Tape tape(false);
+      encoder.forward(tape, line.input, {});
+      if (turn > 0) line.seconds.push_back(bench::processor_seconds() - start);
+    }
+  }
+  const double long_token = lines[kLengths.size() - 1].median() / static_cast<double>(kLengths.back());
+  double sum = 0;
+  for (const Line& line : lines) {
+    const double token = line.median() / static_cast<double>(line.tokens);
+    std::printf("%-28s %8.3f s %8.3f ms per token, %.2f of the longest one's\n", line.name.c_str(), line.median(),
+                1e3 * token, token / long_token);
+    if (&line != &lines.back()) sum += line.median();
+  }
+  std::printf("the batch takes %.3f of the sum of its parts\n", lines.back().median() / sum);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::int64_t repeats = 5;
+  int threads = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    const std::int64_t value = i + 1 < argc ? std::atoll(argv[i + 1]) : 0;
+    if ((name != "--repeats" && name != "--threads") || value <= 0) {
+      std::fprintf(stderr, "bench_batch: expected [--repeats N] [--threads N], got \"%s\"\n", argv[i]);
+      return 2;
+    }
+    ++i;
+    if (name == "--repeats") repeats = value;
+    if (name == "--threads") threads = static_cast<int>(value);
+  }
+  try {
+    ops::register_cpu_ops();
+    sparse::register_cpu_kernels();
+    set_thread_count(threads);
+    measure(repeats);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
