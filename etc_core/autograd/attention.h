@@ -24,7 +24,7 @@ struct AttentionBatch {
   std::int64_t heads = 0;                   // N
   std::int64_t head_size = 0;               // D
   float dropout_rate = 0;                   // of the probabilities
-  ComputeType compute = ComputeType::fp32;  // of the products; bf16 only on tapes that do not record
+  ComputeType compute = ComputeType::fp32;  // of the products; on the CPU bf16 only on tapes that do not record
   std::uint64_t seed = 0;
   std::vector<std::int64_t> sample_ordinals;  // [B]
   std::optional<sparse::ScoreState> scores;   // of this forward; none: plain attention

@@ -42,6 +42,7 @@ void run_dense(const Dense& dense, bool packed, const float* x, std::int64_t row
   args.x = x;
   args.x_stride = args.in;
   args.layout = dense.layout;
+  args.compute = dense.compute;
   args.activation = act;
   args.y_stride = dense.out();
   if (packed && dense.packed != nullptr) {
@@ -72,6 +73,7 @@ void run_dense_backward(const Dense& dense, const float* x, std::int64_t rows, D
   args.x = x;
   args.x_stride = args.in;
   args.layout = dense.layout;
+  args.compute = dense.compute;
   args.dx = dx;
   args.dx_stride = args.in;
   for (const Dense::Part& part : dense.parts) {

@@ -47,6 +47,7 @@ struct Dense {
   };
   std::vector<Part> parts;
   ops::WeightLayout layout = ops::WeightLayout::in_out;
+  ComputeType compute = ComputeType::fp32;  // of the kernels' products and of their gradients'; packed ones have theirs
   // All parts side by side, packed: read instead of the kernels by tapes that do not record.
   const ops::PackedWeights* packed = nullptr;
   const float* packed_bias = nullptr;

@@ -1,8 +1,10 @@
-// In what numbers the large products of an inference are multiplied.
+// In what numbers the large products are multiplied: those of dense layers and of attention.
 //
 // Sums are kept in fp32 (int8: int32 and then fp32), and everything that is not a large product (normalisation,
-// softmax, running scores, residual sums) stays fp32. Training and everything that is compared with the reference use
-// fp32.
+// softmax, running scores, residual sums) stays fp32. Everything that is compared with the reference uses fp32.
+// Training in bf16 rounds the operands of the encoder's dense layers, and on a GPU those of attention, to nearest even:
+// z = x·W, dx = dz·Wᵀ and dW += xᵀ·dz, each of them on its own. Parameters, activations, gradients and the optimiser's
+// state are fp32, and so are the heads. There is no training in int8.
 #pragma once
 
 #include <optional>

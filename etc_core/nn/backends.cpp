@@ -7,6 +7,7 @@
 #include "etc_core/base/json.h"  // suggestion
 #include "etc_core/base/log.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "etc_core/ops/fastest_compute.h"
 
 namespace etc {
 
@@ -42,6 +43,23 @@ OpenedDevice open_device(const std::string& name) {
     log::info("--device auto: computing on the CPU; {}", error.what());
     return host;
   }
+}
+
+ComputeType chosen_compute(const std::string& name, Device device) {
+  if (name == "auto") {
+    const ComputeType fastest = device == Device::cpu ? ops::fastest_compute(device) : ComputeType::bf16;
+    log::info("--compute auto: {}", compute_type_name(fastest));
+    return fastest;
+  }
+  const ComputeType type = compute_type_from_name(name).value();
+  if (device != Device::cpu && type == ComputeType::int8) {
+    fail_usage("--compute", "{} offers fp32 and bf16, not int8", device_name(device));
+  }
+  if (device == Device::cpu && !cpu_offers(type)) {
+    fail_usage("--compute", "this processor has no {} products: expected AMX, or AVX-512 with {}; use fp32 or auto",
+               name, type == ComputeType::bf16 ? "BF16" : "VNNI");
+  }
+  return type;
 }
 
 }  // namespace etc

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 
 namespace etc {
@@ -23,5 +24,9 @@ struct OpenedDevice {
 // name: "cpu"; "cuda", which throws Error where there is none; "auto": cuda, or else the CPU, and the log says why.
 // Throws UsageError for other names. The CPU's kernels are registered in any case.
 OpenedDevice open_device(const std::string& name);
+
+// What --compute means on a device: "fp32", "bf16", "int8", or "auto", which measures (cuda: takes bf16) and says in
+// the log what it took. Throws UsageError where the device does not offer it. Needs registered kernels.
+ComputeType chosen_compute(const std::string& name, Device device);
 
 }  // namespace etc

@@ -73,6 +73,7 @@ struct EtcEncoder::Impl {
   std::shared_ptr<AttentionBatch> attention_batch(const EtcInput& input, const std::vector<std::int64_t>& ordinals,
                                                   bool recording, const ForwardOptions& options) const;
   Device device() const { return embedding_stage.device(); }
+  ComputeType attention_compute(ComputeType dense, bool recording) const;
   bool carries_scores() const { return config.use_residual_attention && !config.residual_attention_types.empty(); }
   std::int64_t checkpoint_period();
   void report(const ForwardOptions& options, std::int64_t layer, const States& states,
@@ -110,9 +111,7 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
   batch->head_size = config.head_size();
   batch->dropout_rate = options.training ? static_cast<float>(config.attention_probs_dropout_prob) : 0;
   batch->seed = options.seed;
-  // On a CPU without matrix tiles the fp32 kernels are faster than anything bf16.
-  const bool has_bf16 = device() != Device::cpu || cpu_has_amx(ComputeType::bf16);
-  if (!recording && cache.compute() != ComputeType::fp32 && has_bf16) batch->compute = ComputeType::bf16;
+  batch->compute = attention_compute(recording ? options.compute : cache.compute(), recording);
   batch->sample_ordinals = ordinals;
   if (carries_scores()) {
     sparse::ScoreOptions scores;
@@ -130,6 +129,13 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
     batch->scores.emplace(scores, batch->long_tiles, batch->global_tiles);
   }
   return batch;
+}
+
+// The CPU's kernels have no backward in bf16, and without matrix tiles those of fp32 are faster than anything bf16.
+ComputeType EtcEncoder::Impl::attention_compute(ComputeType dense, bool recording) const {
+  if (dense == ComputeType::fp32) return ComputeType::fp32;
+  const bool has_bf16 = device() != Device::cpu || (!recording && cpu_has_amx(ComputeType::bf16));
+  return has_bf16 ? ComputeType::bf16 : ComputeType::fp32;
 }
 
 // With running scores only single layers can be recomputed: C of a longer stretch's first layer would need the outputs
@@ -186,6 +192,7 @@ EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOp
   context.hidden_dropout = options.training ? static_cast<float>(impl_->config.hidden_dropout_prob) : 0;
   context.seed = options.seed;
   context.packed = tape.recording() ? nullptr : &impl_->cache;
+  context.compute = options.compute;
 
   TensorPool pool;
   const PoolUse pooled(tape, tape.recording() ? nullptr : &pool);

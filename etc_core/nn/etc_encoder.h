@@ -30,6 +30,9 @@ struct ExternalScores {
 struct ForwardOptions {
   bool training = false;   // dropout acts (needs a tape that records; without it a recording tape has no dropout)
   std::uint64_t seed = 0;  // of the run's dropout
+  // Of the encoder's products on a tape that records: fp32 or bf16 (base/compute_type.h says what is rounded). Another
+  // tape has that of release_kernels().
+  ComputeType compute = ComputeType::fp32;
   // Called after the embedding stage (layer -1) and after each layer, with numbers the host can read; scores only with
   // residual attention.
   // For `encode --all-layers` and tests; null costs nothing.

@@ -53,6 +53,13 @@ Dropout ForwardContext::dropout(std::int64_t layer, DropoutSite site, bool globa
   return {hidden_dropout, seed, static_cast<std::uint32_t>(layer), site, global ? global_rows : long_rows};
 }
 
+Dense ForwardContext::dense(const Dense& layer) const {
+  if (packed != nullptr) return packed->packed(layer);
+  Dense result = layer;
+  result.compute = compute;
+  return result;
+}
+
 EtcEmbedding::EtcEmbedding(const EtcConfig& config, ParameterSet& parameters) : hidden_(config.hidden_size) {
   const Initializer table = normal(config.initializer_range);
   const std::int64_t width = config.embedding_width();
@@ -235,7 +242,9 @@ Projected project(Tape& tape, const Var& x, const Dense& projections, std::int64
     const Var all = linear(tape, x, context.dense(projections));
     for (std::size_t i = 0; i < count; ++i) columns[i] = {all, static_cast<std::int64_t>(i) * width};
   } else {
-    for (std::size_t i = 0; i < count; ++i) columns[i] = {linear(tape, x, single(projections.parts[i])), 0};
+    for (std::size_t i = 0; i < count; ++i) {
+      columns[i] = {linear(tape, x, context.dense(single(projections.parts[i]))), 0};
+    }
   }
   const bool shared = count == 3;
   return {columns[0], columns[1], columns[2], columns[shared ? 1 : 3], columns[shared ? 2 : 4]};

@@ -24,10 +24,11 @@ struct ForwardContext {
   std::shared_ptr<AttentionBatch> attention;
   float hidden_dropout = 0;  // 0 outside training
   std::uint64_t seed = 0;
-  PackedCache* packed = nullptr;  // inference; null: kernels are read as they are
+  PackedCache* packed = nullptr;            // inference; null: kernels are read as they are
+  ComputeType compute = ComputeType::fp32;  // of these
 
   Dropout dropout(std::int64_t layer, DropoutSite site, bool global) const;
-  Dense dense(const Dense& layer) const { return packed != nullptr ? packed->packed(layer) : layer; }
+  Dense dense(const Dense& layer) const;  // as this pass multiplies it
 };
 
 struct LayerNormParameters {

@@ -57,6 +57,7 @@ void EncoderCall::forward_backward(const EtcInput& input) {
   Tape tape(mode_ == CallMode::train);
   ForwardOptions options;
   options.training = mode_ == CallMode::train;
+  options.compute = compute_;
   EtcOutput states = encoder_.forward(tape, input, options);
   if (mode_ == CallMode::infer) return;
   // Any gradient will do; its size has no influence on the time.

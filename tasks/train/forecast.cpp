@@ -39,11 +39,13 @@ std::int64_t waiting_sets(std::int64_t micro_batches) {
   return most;
 }
 
-void train_on(TaskModel& model, const MicroBatch& examples, const std::string& where) {
+void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& config) {
+  const std::string where = files_text(config.data.train);
   EtcInput input = model.task->feed(examples, where);
   Tape tape(true);
   ForwardOptions options;
   options.training = true;
+  options.compute = training_compute(config.training);
   HeadOutput logits = model.forward(tape, examples, input, options);
   const std::vector<double> counts(model.task->loss_terms().size(), 1);
   model.task->loss(tape, examples, input, logits, counts);
@@ -63,7 +65,7 @@ MemoryReport forecast(const RunConfig& config, const RunData& data,
   return count_memory([&] {
     TaskModel model(config.model, config.task);
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
-    train_on(model, training.front(), files_text(config.data.train));  // which parameters have gradients shows here
+    train_on(model, training.front(), config);  // which parameters have gradients shows here
     const std::vector<Tensor> moments = moments_without_values(model.parameters);
     {
       std::vector<Tensor> waiting;
@@ -74,7 +76,7 @@ MemoryReport forecast(const RunConfig& config, const RunData& data,
       }
       for (const MicroBatch& examples : training) {
         model.parameters.drop_gradients();
-        train_on(model, examples, files_text(config.data.train));
+        train_on(model, examples, config);
       }
     }
     model.parameters.drop_gradients();

@@ -17,7 +17,7 @@ std::vector<Tensor> moments_without_values(const ParameterSet& parameters);
 
 // The ledger's peak of training with these data, and of the evaluations between the steps when there are evaluation
 // data. Looks at the lengths of every micro-batch of the run and counts (nn/count_memory.h) the heaviest ones with
-// everything that is held beside them. steps: of the whole run.
+// everything that is held beside them. steps: of the whole run. What config computes in is settled (plan.h).
 MemoryReport forecast_training(const RunConfig& config, const RunData& data, std::int64_t steps);
 
 // So with this example alone as every batch.

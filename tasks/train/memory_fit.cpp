@@ -20,8 +20,7 @@ namespace {
 // Configuration, data and limit, with what every question about them needs.
 class Fitting {
  public:
-  Fitting(const RunConfig& config, std::int64_t limit) : config_(config), limit_(limit) {
-    const Device device = prepare_machine(config.training).device;
+  Fitting(const RunConfig& config, Device device, std::int64_t limit) : config_(config), limit_(limit) {
     data_ = open_run_data(config.data,
                           *task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model));
     steps_ = make_plan(config, data_.train->size()).total_steps;
@@ -110,32 +109,34 @@ std::string choice_text(const RunConfig& config) {
 }  // namespace
 
 MemoryReport forecast_memory(const RunConfig& config) {
-  prepare_machine(config.training);
+  const Device device = prepare_machine(config.training).device;
   const auto task = task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model);
   const RunData data = open_run_data(config.data, *task);
-  return forecast_training(config, data, make_plan(config, data.train->size()).total_steps);
+  return forecast_training(settle_compute(config, device, {}), data, make_plan(config, data.train->size()).total_steps);
 }
 
 std::string fitting_options(const RunConfig& config, std::int64_t limit) {
   try {
-    return choice_text(Fitting(config, limit).choose());
+    return choice_text(Fitting(config, prepare_machine(config.training).device, limit).choose());
   } catch (const Error&) {
     return "";
   }
 }
 
 RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run) {
+  const Device device = prepare_machine(config.training).device;
+  const RunConfig settled = settle_compute(config, device, run);
   const std::filesystem::path stored = run / "config.json";
   if (run.empty() || !std::filesystem::exists(stored)) {
-    const RunConfig chosen = Fitting(config, limit).choose();
+    const RunConfig chosen = Fitting(settled, device, limit).choose();
     log::info("memory limit {}: {}", byte_size_text(limit), choice_text(chosen));
     return chosen;
   }
-  const RunConfig before = run_config_from_json(read_json_file(stored), "config: " + stored.string());
-  RunConfig kept = config;
+  const RunConfig before = resolve_config(stored, Json::object(), nullptr);
+  RunConfig kept = settled;
   kept.training.micro_batch_tokens = before.training.micro_batch_tokens;
   kept.model.grad_checkpointing_period = before.model.grad_checkpointing_period;
-  if (const std::int64_t peak = Fitting(kept, limit).peak(kept); peak > limit) {
+  if (const std::int64_t peak = Fitting(kept, device, limit).peak(kept); peak > limit) {
     fail(run.string(),
          "the run goes on with {}, which takes {}: more than the memory limit of {} (another --output "
          "starts a run of its own)",

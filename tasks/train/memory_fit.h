@@ -21,8 +21,8 @@ std::string fitting_options(const RunConfig& config, std::int64_t limit);
 // expected to stay below `limit` bytes (of the device's memory when it computes there): as configured if that fits,
 // else with the largest micro-batches that do (halved until every example is alone; a slightly slower step), else so
 // with checkpointing (a third more time). Every choice computes the same gradients up to rounding. Where folder `run`
-// holds a run already, its choice is kept. Throws Error when nothing fits, telling how long an example may be, or when
-// the choice of the run there does not.
+// holds a run already, its choice is kept. training.compute is settled as well (plan.h). Throws Error when nothing
+// fits, telling how long an example may be, or when the choice of the run there does not.
 RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::filesystem::path& run);
 
 }  // namespace etc

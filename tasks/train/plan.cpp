@@ -26,6 +26,22 @@ OpenedDevice prepare_machine(const TrainingConfig& training) {
   return open_device(training.device);
 }
 
+RunConfig settle_compute(RunConfig config, Device device, const std::filesystem::path& run) {
+  std::string& compute = config.training.compute;
+  const std::filesystem::path stored = run / "config.json";
+  if (compute == "auto" && !run.empty() && std::filesystem::exists(stored)) {
+    compute = resolve_config(stored, Json::object(), nullptr).training.compute;
+  }
+  compute = compute_type_name(chosen_compute(compute, device));
+  return config;
+}
+
+ComputeType training_compute(const TrainingConfig& training) {
+  const auto type = compute_type_from_name(training.compute);
+  if (!type) fail("train", "training.compute: expected a settled number type, got {}", training.compute);
+  return *type;
+}
+
 data::LoaderOptions training_order(const TrainingConfig& training) {
   data::LoaderOptions order;
   order.batch_examples = training.batch_size;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,13 @@ namespace etc {
 
 // Threads, kernels and the device, before anything is computed.
 OpenedDevice prepare_machine(const TrainingConfig& training);
+
+// `config` with training.compute settled: auto becomes what the run in folder `run` began with or, where there is none,
+// what the device does faster; other words stay. Throws UsageError where the device does not offer it.
+RunConfig settle_compute(RunConfig config, Device device, const std::filesystem::path& run);
+
+// Of a configuration whose training.compute is settled.
+ComputeType training_compute(const TrainingConfig& training);
 
 struct RunData {
   std::shared_ptr<const data::DatasetReader> train;

@@ -11,7 +11,7 @@ namespace etc {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataConfig, train, eval, vocab)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingConfig, batch_size, micro_batch_tokens, epochs, steps, optimizer,
                                    learning_rate, warmup_proportion, weight_decay, clip_norm, eval_every, save_every,
-                                   log_every, early_stopping, seed, threads, device, deterministic, init_from)
+                                   log_every, early_stopping, seed, threads, device, deterministic, compute, init_from)
 
 namespace {
 
@@ -70,6 +70,9 @@ const std::map<std::string, std::string>& help_texts() {
       {"training.device", "where to compute: cpu; cuda: the first GPU, an error without; auto: cuda, or else cpu"},
       {"training.deterministic",
        "on a GPU, run: same bits for the same batches; strict: an example's states do not depend on its neighbours"},
+      {"training.compute",
+       "number type of the encoder's large products: fp32; bf16: rounded operands, sums and all else in fp32; auto: "
+       "whichever this machine does faster, and the run keeps it"},
       {"training.init_from", "checkpoint folder to take weights from"},
   };
   return kTexts;
@@ -256,6 +259,10 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
   if (training.deterministic != "run" && training.deterministic != "strict") {
     fail_usage("config", "training.deterministic: expected run or strict, got {}{}", training.deterministic,
                suggestion(training.deterministic, {"run", "strict"}));
+  }
+  if (training.compute != "fp32" && training.compute != "bf16" && training.compute != "auto") {
+    fail_usage("config", "training.compute: expected fp32, bf16 or auto, got {}{}", training.compute,
+               suggestion(training.compute, {"fp32", "bf16", "auto"}));
   }
   if (training.optimizer != "adamw" && training.optimizer != "lamb") {
     fail_usage("config", "training.optimizer: expected adamw or lamb, got {}{}", training.optimizer,

@@ -41,6 +41,7 @@ struct TrainingConfig {
   std::int64_t threads = 0;
   std::string device = "cpu";
   std::string deterministic = "run";
+  std::string compute = "fp32";
   std::string init_from;
 };
 

@@ -63,6 +63,7 @@ RunProgress stored_progress(const TensorFileReader& state) {
 Json before_it_was_written(const std::string& key) {
   if (key == "device") return kHost;
   if (key == "deterministic") return TrainingConfig{}.deterministic;
+  if (key == "compute") return TrainingConfig{}.compute;
   return {};
 }
 

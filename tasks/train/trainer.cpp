@@ -181,6 +181,7 @@ double Trainer::forward_backward(Examples examples, std::span<const double> coun
   ForwardOptions options;
   options.training = true;
   options.seed = training_.seed;
+  options.compute = training_compute(training_);
   HeadOutput logits = model_.forward(tape, examples, input, options);
   const double loss = model_.task->loss(tape, examples, input, logits, counts);
   if (checked && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
@@ -345,7 +346,7 @@ void Trainer::stop_on_signal() {
 
 TrainReport train(const RunConfig& config, const fs::path& output) {
   const OpenedDevice device = prepare_machine(config.training);
-  return Trainer(config, device, output).run();
+  return Trainer(settle_compute(config, device.device, output), device, output).run();
 }
 
 }  // namespace etc

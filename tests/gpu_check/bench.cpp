@@ -150,7 +150,7 @@ void bandwidth(Report& report) {
 }
 
 void base_model(Report& report, std::int64_t length, bool training) {
-  const std::string what = training ? "training, fp32" : "inference, bf16";
+  const std::string what = training ? "training, bf16" : "inference, bf16";
   run_case(report, "base model, " + what + ", n=" + std::to_string(length), [&](Json& figures) {
     EtcConfig config = etc_config_preset("base");
     if (config.vocab_size == 0) config.vocab_size = 30522;
@@ -165,6 +165,7 @@ void base_model(Report& report, std::int64_t length, bool training) {
     Optimizer optimizer({});
     ForwardOptions options;
     options.training = training;
+    options.compute = ComputeType::bf16;
     const auto step = [&] {
       Tape tape(training);
       EtcOutput states = encoder.forward(tape, input, options);

@@ -17,11 +17,11 @@ void take(std::int64_t bytes) {
 }
 
 void count_linear(const LinearForward& a) {
-  if (a.packed == nullptr) take(cpu::packing_scratch(a.compute, a.in, a.out));
+  if (a.packed == nullptr) take(cpu::packing_scratch(a.compute, a.rows, a.in, a.out));
 }
 
 void count_linear_backward(const LinearBackward& a) {
-  if (a.dx != nullptr) take(cpu::packing_scratch(a.compute, a.out, a.in));
+  if (a.dx != nullptr) take(cpu::packing_scratch(a.compute, a.rows, a.out, a.in));
   if (a.dweight == nullptr || a.compute == ComputeType::fp32) return;
   const bool in_out = a.layout == WeightLayout::in_out;
   take(cpu::weight_gradient_bf16_scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));

@@ -18,8 +18,8 @@ void linear_backward(const LinearBackward& args);
 void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed);
 // Bytes of a matrix of that size and number type, packed.
 std::int64_t packed_bytes(const PackedWeights& packed);
-// Bytes of scratch that a product of [M, k] with unpacked [k, n] takes on the calling thread to pack its weights.
-std::int64_t packing_scratch(ComputeType compute, std::int64_t k, std::int64_t n);
+// Bytes of scratch that a product of [rows, k] with unpacked [k, n] takes on the calling thread to pack its weights.
+std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n);
 void activation_forward(Activation activation, const float* x, float* y, std::int64_t size);
 void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size);
 void layer_norm(const LayerNormForward& args);

@@ -168,8 +168,8 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
   });
 }
 
-std::int64_t packing_scratch(ComputeType compute, std::int64_t k, std::int64_t n) {
-  if (compute != ComputeType::fp32) return reduced_packing_scratch(compute, k, n);
+std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
+  if (compute != ComputeType::fp32) return reduced_packing_scratch(compute, rows, k, n);
   return packing_floats(k, n) * static_cast<std::int64_t>(sizeof(float));
 }
 

@@ -22,7 +22,7 @@ void multiply_reduced(const DenseProduct& product, ComputeType compute, const st
 void multiply_reduced_packing(const DenseProduct& product, ComputeType compute, const float* weight,
                               WeightLayout layout);
 
-// Bytes of scratch that the latter takes on its thread.
-std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t k, std::int64_t n);
+// Bytes of scratch that the latter takes on its thread for `rows` rows.
+std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n);
 
 }  // namespace etc::ops::cpu

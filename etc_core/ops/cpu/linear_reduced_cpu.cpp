@@ -178,9 +178,9 @@ std::int64_t grouped_columns(ComputeType compute, std::int64_t k, std::int64_t n
 }
 
 // How many rows a task has decides nothing but time: tiles are tiles.
-std::int64_t rows_of_task(const DenseProduct& p, const Layout& layout) {
+std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
   const std::int64_t fitting = std::max<std::int64_t>(1, kBlockBytes / (kTileRows * layout.whole.row_bytes()));
-  const std::int64_t fair = blocks(blocks(p.rows, kTileRows), kTasksPerThread * thread_count());
+  const std::int64_t fair = blocks(blocks(rows, kTileRows), kTasksPerThread * thread_count());
   return std::min(fitting, fair) * kTileRows;
 }
 
@@ -227,7 +227,7 @@ void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout,
 
 void multiply_reduced(const DenseProduct& p, ComputeType compute, const std::byte* packed) {
   const Layout layout(compute, p.k, p.n);
-  const std::int64_t block = rows_of_task(p, layout);
+  const std::int64_t block = rows_of_task(p.rows, layout);
   parallel_for(blocks(p.rows, block), [&](std::int64_t task) {
     const std::int64_t first = task * block;
     block_of_rows(p, layout, packed, first, std::min(block, p.rows - first));
@@ -250,9 +250,12 @@ void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const 
   }
 }
 
-std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t k, std::int64_t n) {
-  const std::int64_t panel = k * std::min(n, kPanelCols) * operand_bytes(compute);
-  return reduced_bytes(compute, k, grouped_columns(compute, k, n)) + std::max(panel, kBlockBytes);
+std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
+  const std::int64_t group = grouped_columns(compute, k, n);
+  const Layout layout(compute, k, group);
+  const std::int64_t while_packing = k * std::min(group, kPanelCols) * operand_bytes(compute);
+  const std::int64_t block = std::min(rows_of_task(rows, layout), blocks(rows, kTileRows) * kTileRows);
+  return layout.bytes() + std::max(while_packing, block * layout.whole.row_bytes());
 }
 
 }  // namespace etc::ops::cpu

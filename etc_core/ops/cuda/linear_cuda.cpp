@@ -67,26 +67,38 @@ void finish_rows(const LinearForward& a) {
   launch(params, simt::stream());
 }
 
-void linear(const LinearForward& a) {
+// A matrix [rows, cols] as a factor of products in `compute`: as it is, or a rounded copy that goes with this.
+class Operand {
+ public:
+  Operand(ComputeType compute, const float* from, std::int64_t rows, std::int64_t cols, std::int64_t stride)
+      : copy_(compute == ComputeType::bf16 ? rounded(from, rows, cols, stride, Purpose::scratch) : Bytes()),
+        data_(compute == ComputeType::bf16 ? copy_.data() : from),
+        stride_(compute == ComputeType::bf16 ? bf16_stride(cols) : stride) {}
+
+  Factor factor(bool transposed) const { return {data_, stride_, transposed}; }
+
+ private:
+  Bytes copy_;
+  const void* data_;
+  std::int64_t stride_;
+};
+
+// W as it is stored.
+Operand weight_operand(ComputeType compute, const float* weight, std::int64_t in, std::int64_t out, bool turned) {
+  return turned ? Operand(compute, weight, out, in, in) : Operand(compute, weight, in, out, out);
+}
+
+void multiply_and_finish(const LinearForward& a, ComputeType compute, const Factor& weight) {
+  const Operand x(compute, a.x, a.rows, a.in, a.x_stride);
   Product product;
   product.rows = a.rows;
   product.cols = a.out;
   product.inner = a.in;
-  product.a = {a.x, a.x_stride, false};
+  product.compute = compute;
+  product.a = x.factor(false);
+  product.b = weight;
   product.c = a.y;
   product.c_stride = a.y_stride;
-  Bytes x;
-  if (a.packed == nullptr) {
-    const bool turned = a.layout == WeightLayout::out_in;
-    product.b = {a.weight, turned ? a.in : a.out, turned};
-  } else if (a.packed->compute == ComputeType::bf16) {
-    x = rounded(a.x, a.rows, a.in, a.x_stride, Purpose::scratch);
-    product.compute = ComputeType::bf16;
-    product.a = {x.data(), bf16_stride(a.in), false};
-    product.b = {a.packed->bytes.data(), bf16_stride(a.out), false};
-  } else {
-    product.b = {a.packed->bytes.data(), a.out, false};
-  }
   // The library finishes linear and gelu layers itself; where its rules do not fit, a kernel of ours does.
   const bool fused_gelu = a.activation == Activation::gelu && (a.pre_activation == nullptr || a.out % 8 == 0);
   if (a.activation == Activation::linear || fused_gelu) {
@@ -99,16 +111,30 @@ void linear(const LinearForward& a) {
   finish_rows(a);
 }
 
-void linear_backward(const LinearBackward& a) {
+void linear(const LinearForward& a) {
+  if (a.packed != nullptr) {
+    const ComputeType compute = a.packed->compute;
+    const std::int64_t stride = compute == ComputeType::bf16 ? bf16_stride(a.out) : a.out;
+    return multiply_and_finish(a, compute, {a.packed->bytes.data(), stride, false});
+  }
   const bool turned = a.layout == WeightLayout::out_in;
+  const Operand weight = weight_operand(a.compute, a.weight, a.in, a.out, turned);
+  multiply_and_finish(a, a.compute, weight.factor(turned));
+}
+
+void multiply_backward(const LinearBackward& a) {
+  const bool turned = a.layout == WeightLayout::out_in;
+  const Operand dz(a.compute, a.dz, a.rows, a.out, a.dz_stride);
   if (a.dx != nullptr) {
     // forward: z = x·W; so dx = dz·Wᵀ.
+    const Operand weight = weight_operand(a.compute, a.weight, a.in, a.out, turned);
     Product product;
     product.rows = a.rows;
     product.cols = a.in;
     product.inner = a.out;
-    product.a = {a.dz, a.dz_stride, false};
-    product.b = {a.weight, turned ? a.in : a.out, !turned};
+    product.compute = a.compute;
+    product.a = dz.factor(false);
+    product.b = weight.factor(!turned);
     product.c = a.dx;
     product.c_stride = a.dx_stride;
     product.add = a.add_to_dx;
@@ -116,19 +142,23 @@ void linear_backward(const LinearBackward& a) {
   }
   if (a.dweight != nullptr) {
     // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x.
-    const Factor x{a.x, a.x_stride, true}, dz{a.dz, a.dz_stride, true};
+    const Operand x(a.compute, a.x, a.rows, a.in, a.x_stride);
     Product product;
     product.rows = turned ? a.out : a.in;
     product.cols = turned ? a.in : a.out;
     product.inner = a.rows;
-    product.a = turned ? dz : x;
-    product.b = turned ? x : dz;
-    product.b.transposed = false;
+    product.compute = a.compute;
+    product.a = (turned ? dz : x).factor(true);
+    product.b = (turned ? x : dz).factor(false);
     product.c = a.dweight;
     product.c_stride = product.cols;
     product.add = true;
     multiply(product);
   }
+}
+
+void linear_backward(const LinearBackward& a) {
+  if (a.dx != nullptr || a.dweight != nullptr) multiply_backward(a);
   if (a.dbias != nullptr) {
     const std::int64_t partial = column_blocks(a.rows) * a.out;
     Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);

@@ -6,8 +6,10 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "etc_core/base/counting.h"
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
@@ -42,10 +44,11 @@ EtcInput input_for(const EtcConfig& model) {
 }
 
 // A forward pass and, when training, its backward pass; parameters as they are.
-void compute(EtcEncoder& encoder, const EtcInput& input, bool training) {
+void compute(EtcEncoder& encoder, const EtcInput& input, bool training, ComputeType type) {
   Tape tape(training);
   ForwardOptions options;
   options.training = training;
+  options.compute = type;
   EtcOutput states = encoder.forward(tape, input, options);
   if (!training) return;
   for (Var* var : {&states.long_states, &states.global_states}) {
@@ -56,7 +59,8 @@ void compute(EtcEncoder& encoder, const EtcInput& input, bool training) {
 }
 
 // Peak of one call after a first one, both with the ledger's own figures.
-MemoryReport peak_of(const EtcConfig& config, const EtcInput& input, bool training) {
+MemoryReport peak_of(const EtcConfig& config, const EtcInput& input, bool training,
+                     ComputeType type = ComputeType::fp32) {
   ParameterSet parameters;
   EtcEncoder encoder(config, parameters);
   if (counting()) {
@@ -68,7 +72,7 @@ MemoryReport peak_of(const EtcConfig& config, const EtcInput& input, bool traini
   for (int call = 0; call < 2; ++call) {
     parameters.drop_gradients();
     memory_ledger::reset_peak();
-    compute(encoder, input, training);
+    compute(encoder, input, training, type);
   }
   return memory_ledger::report();
 }
@@ -96,15 +100,19 @@ std::int64_t left_out(const EtcConfig& config) {
 TEST_CASE("the forecast of memory is what the ledger then measures", "[nn]") {
   register_cpu_backend();
   std::printf("forecast and measured peak, MB:");
-  for (const bool training : {false, true}) {
+  constexpr std::pair<bool, ComputeType> kCalls[] = {
+      {false, ComputeType::fp32}, {true, ComputeType::fp32}, {true, ComputeType::bf16}};
+  for (const auto& [training, type] : kCalls) {
+    if (!cpu_offers(type)) continue;
     for (const bool residual : {false, true}) {
       for (const std::int64_t period : {0, 1}) {
         if (!training && period > 0) continue;
-        CAPTURE(training, residual, period);
+        CAPTURE(training, compute_type_name(type), residual, period);
         const EtcConfig config = small_model(residual, period);
         const EtcInput input = input_for(config);
-        const MemoryReport expected = count_memory([&] { peak_of(config, input, training); });
-        const MemoryReport measured = peak_of(config, input, training);
+        const auto peak = [&, training = training, type = type] { return peak_of(config, input, training, type); };
+        const MemoryReport expected = count_memory([&] { peak(); });
+        const MemoryReport measured = peak();
         std::printf(" %.1f/%.1f", static_cast<double>(expected.peak) / 1e6, static_cast<double>(measured.peak) / 1e6);
         for (int p = 0; p < kPurposeCount; ++p) {
           CAPTURE(purpose_name(static_cast<Purpose>(p)), expected.at_peak[p], measured.at_peak[p]);

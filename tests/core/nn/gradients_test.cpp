@@ -1,4 +1,5 @@
 // Gradients of the whole encoder: against finite differences, and the same whatever is kept, recomputed or split.
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/parallel.h"
@@ -47,8 +48,10 @@ TEST_CASE("every checkpointing period gives the same gradient bits, sum and mean
   }
 }
 
-TEST_CASE("with dropout, checkpointing changes no bit of the gradients", "[nn]") {
-  for (const bool residual : {false, true}) {
+TEST_CASE("with dropout, checkpointing changes no bit of the gradients, in fp32 and in bf16", "[nn]") {
+  for (const auto& [residual, compute] :
+       {std::pair(false, ComputeType::fp32), std::pair(true, ComputeType::fp32), std::pair(true, ComputeType::bf16)}) {
+    if (!cpu_offers(compute)) continue;
     EtcConfig config = tiny_config();
     config.hidden_dropout_prob = 0.2;
     config.attention_probs_dropout_prob = 0.3;
@@ -57,6 +60,7 @@ TEST_CASE("with dropout, checkpointing changes no bit of the gradients", "[nn]")
     ForwardOptions options;
     options.training = true;
     options.seed = 17;
+    options.compute = compute;
     const Gradients plain = gradients_of(config, input, options);
     for (const std::int64_t period : {1, 2, 3, 9}) {
       CAPTURE(residual, period);
@@ -232,7 +236,34 @@ TEST_CASE("a loss on one side leaves the parameters alone that only the other si
   }
 }
 
-TEST_CASE("gradients have the same bits for 1, 2 and 4 threads, with dropout", "[nn]") {
+TEST_CASE("a training in bf16 rounds the operands of its products: gradients are near those of fp32", "[nn]") {
+  if (!cpu_offers(ComputeType::bf16)) {
+    WARN("skipped: this processor has no bf16 products");
+    return;
+  }
+  EtcConfig config = tiny_config();
+  config.use_residual_attention = true;
+  const EtcInput input = tiny_input(config, {40, 4, 19}, {5, 2, 7});
+  ForwardOptions options;
+  options.training = true;
+  const Gradients exact = gradients_of(config, input, options);
+  options.compute = ComputeType::bf16;
+  const Gradients rounded = gradients_of(config, input, options);
+  REQUIRE(rounded.size() == exact.size());
+  double largest = 0, worst = 0;
+  for (const auto& [name, gradient] : exact) {
+    for (std::int64_t i = 0; i < gradient.size(); ++i) {
+      const double a = gradient.data()[i], b = rounded.at(name).data()[i];
+      largest = std::max(largest, std::abs(a));
+      worst = std::max(worst, std::abs(a - b));
+    }
+  }
+  // A factor is off by up to 2^-9 of itself; a few of them follow one another in every layer.
+  CHECK(worst < 0.05 * largest);
+  CHECK(worst > 1e-4 * largest);
+}
+
+TEST_CASE("gradients have the same bits for 1, 2 and 4 threads, with dropout, in fp32 and in bf16", "[nn]") {
   EtcConfig config = tiny_config();
   config.use_residual_attention = true;
   config.hidden_dropout_prob = 0.1;
@@ -241,11 +272,15 @@ TEST_CASE("gradients have the same bits for 1, 2 and 4 threads, with dropout", "
   ForwardOptions options;
   options.training = true;
   const int before = thread_count();
-  set_thread_count(1);
-  const Gradients first = gradients_of(config, input, options);
-  for (const int threads : {2, 4}) {
-    set_thread_count(threads);
-    require_equal_bits(gradients_of(config, input, options), first);
+  for (const ComputeType compute : {ComputeType::fp32, ComputeType::bf16}) {
+    if (!cpu_offers(compute)) continue;
+    options.compute = compute;
+    set_thread_count(1);
+    const Gradients first = gradients_of(config, input, options);
+    for (const int threads : {2, 4}) {
+      set_thread_count(threads);
+      require_equal_bits(gradients_of(config, input, options), first);
+    }
   }
   set_thread_count(before);
 }

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <thread>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/random.h"
@@ -21,7 +22,7 @@ using etc::test::Child;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A run of 24 steps that saves after each, with dropout, residual scores and evaluations.
+// A run of 24 steps that saves after each, with dropout, residual scores and evaluations; in bf16 where it can.
 std::vector<std::string> training_command(const fs::path& folder, const std::string& run) {
   std::vector<std::string> words = {etc::test::program().value(), "train"};
   const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
@@ -31,6 +32,7 @@ std::vector<std::string> training_command(const fs::path& folder, const std::str
   add({"--relative-vocab-size", "12", "--use-residual-attention", "--batch-size", "4", "--steps", "24"});
   add({"--micro-batch-tokens", "60", "--learning-rate", "0.003", "--save-every", "1", "--eval-every", "5"});
   add({"--log-every", "1", "--threads", "1"});
+  if (etc::cpu_offers(etc::ComputeType::bf16)) add({"--compute", "bf16"});
   return words;
 }
 

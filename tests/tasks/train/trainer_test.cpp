@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/tensor_file.h"
@@ -11,6 +12,7 @@
 #include "tasks/train/run_state.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/train/run_losses.h"
 #include "tests/tasks/wikihop/examples.h"
 
 namespace {
@@ -155,6 +157,32 @@ TEST_CASE("a tiny model learns to read answers off its documents", "[tasks]") {
     REQUIRE(losses.size() == 6);
     CHECK(losses.back() < 0.5 * losses.front());
   }
+}
+
+TEST_CASE("a tiny model learns in bf16 what it learns in fp32, and the run stays bf16", "[tasks]") {
+  if (!etc::cpu_offers(etc::ComputeType::bf16)) return WARN("skipped: this processor has no bf16 products");
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 200);
+  etc::test::write_readable_dataset(folder / "dev.h5", 1000, 60);
+  const auto config_in = [&](const char* compute) {
+    return config_for(
+        folder / "train.h5",
+        {{"data", {{"eval", {(folder / "dev.h5").string()}}}},
+         {"training", {{"steps", 30}, {"eval_every", 10}, {"log_every", 1}, {"compute", compute}, {"threads", 2}}}});
+  };
+  CHECK(etc::train(config_in("fp32"), folder / "fp32").best[0].second >= 0.95);
+  CHECK(etc::train(config_in("bf16"), folder / "bf16").best[0].second >= 0.95);
+  const auto exact = etc::test::losses(folder / "fp32"), rounded = etc::test::losses(folder / "bf16");
+  REQUIRE(exact.size() == 30);
+  REQUIRE(rounded.size() == 30);
+  CHECK(rounded != exact);
+  for (std::size_t step = 0; step < 5; ++step) CHECK(rounded[step] == Approx(exact[step]).epsilon(0.01));
+
+  CHECK(etc::train(config_in("auto"), folder / "bf16").step == 30);  // keeps what the run began with
+  CHECK(etc::read_json_file(folder / "bf16" / "config.json")["training"]["compute"] == "bf16");
+  CHECK(message_of(config_in("fp32"), folder / "bf16")
+            .find("cannot be resumed: training.compute: the run was started with \"bf16\", now it is \"fp32\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("a run goes on only as the run it was", "[tasks]") {

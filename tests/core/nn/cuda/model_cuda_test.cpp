@@ -119,6 +119,33 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
   CHECK(relative_difference(rounded, exact) > 1e-4);
 }
 
+TEST_CASE("an emulated training in bf16 rounds dense layers and attention, near the CPU's fp32", "[nn][cuda]") {
+  for (const EtcConfig& config : variants()) {
+    CAPTURE(config.use_residual_attention, config.use_running_mean);
+    const EtcInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
+    ForwardOptions options;
+    options.training = true;
+    options.seed = 17;
+    TinyModel host(config), device(config);
+    const Gradients exact = host.fresh_gradients(input, options);
+    on(Device::cuda, device);
+    options.compute = ComputeType::bf16;
+    const Gradients rounded = device.fresh_gradients(input, options);
+    require_equal_bits(device.fresh_gradients(input, options), rounded);
+    REQUIRE(rounded.size() == exact.size());
+    double largest = 0, worst = 0;
+    for (const auto& [name, gradient] : exact) {
+      for (std::int64_t i = 0; i < gradient.size(); ++i) {
+        largest = std::max(largest, std::abs(1.0 * gradient.data()[i]));
+        worst = std::max(worst, std::abs(1.0 * gradient.data()[i] - rounded.at(name).data()[i]));
+      }
+    }
+    // A factor is off by up to 2^-9 of itself; a dozen of them follow one another in two layers.
+    CHECK(worst < 0.1 * largest);
+    CHECK(worst > 1e-4 * largest);
+  }
+}
+
 TEST_CASE("under strict determinism an example has the same bits alone and between others", "[nn][cuda]") {
   EtcConfig config = tiny_config();
   config.num_hidden_layers = 2;

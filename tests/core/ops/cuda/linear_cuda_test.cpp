@@ -3,6 +3,7 @@
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/ops/register_cuda.h"
+#include "tests/core/ops/linear_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 #include "tests/support/simt/emulator.h"
@@ -15,11 +16,11 @@ using ops::WeightLayout;
 
 namespace {
 
-struct Sizes {
+struct GappedSizes {
   std::int64_t rows, in, out, gap;  // gap: floats between rows of x, y, dz, dx
 };
 
-const std::vector<Sizes> kSizes = {{1, 1, 1, 0}, {5, 3, 7, 2}, {70, 24, 16, 0}, {130, 9, 33, 5}};
+const std::vector<GappedSizes> kSizes = {{1, 1, 1, 0}, {5, 3, 7, 2}, {70, 24, 16, 0}, {130, 9, 33, 5}};
 
 std::vector<double> doubles(const std::vector<float>& values) {
   return {values.begin(), values.end()};
@@ -34,7 +35,7 @@ void register_both() {
 
 TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", "[ops][cuda]") {
   register_both();
-  for (const Sizes& s : kSizes) {
+  for (const GappedSizes& s : kSizes) {
     const auto x = random_floats(s.rows * (s.in + s.gap), 1), w = random_floats(s.in * s.out, 2);
     const auto bias = random_floats(s.out, 3);
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
@@ -81,7 +82,7 @@ TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", 
 
 TEST_CASE("emulated gradients of dense layers equal the CPU's, written and added", "[ops][cuda]") {
   register_both();
-  for (const Sizes& s : kSizes) {
+  for (const GappedSizes& s : kSizes) {
     const auto x = random_floats(s.rows * (s.in + s.gap), 4), w = random_floats(s.in * s.out, 5);
     const auto dz = random_floats(s.rows * (s.out + s.gap), 6);
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
@@ -121,9 +122,61 @@ TEST_CASE("emulated gradients of dense layers equal the CPU's, written and added
   }
 }
 
+TEST_CASE("emulated layers and gradients in bf16 are the products of rounded operands", "[ops][cuda]") {
+  register_both();
+  for (const GappedSizes& s : kSizes) {
+    for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
+      CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));
+      auto x = random_floats(s.rows * (s.in + s.gap), 4), w = random_floats(s.in * s.out, 5);
+      auto dz = random_floats(s.rows * (s.out + s.gap), 6);
+      // y, dx and dW one after the other.
+      const auto run = [&](Device device, ComputeType compute) {
+        Guarded y(s.rows * s.out), dx(s.rows * s.in, 0.5f), dweight(s.in * s.out, 0.25f);
+        ops::LinearForward a;
+        a.rows = s.rows;
+        a.in = s.in;
+        a.out = s.out;
+        a.x = x.data();
+        a.x_stride = s.in + s.gap;
+        a.weight = w.data();
+        a.layout = layout;
+        a.compute = compute;
+        a.y = y.data();
+        a.y_stride = s.out;
+        ops::linear(device, a);
+        ops::LinearBackward back;
+        back.rows = s.rows;
+        back.in = s.in;
+        back.out = s.out;
+        back.dz = dz.data();
+        back.dz_stride = s.out + s.gap;
+        back.x = x.data();
+        back.x_stride = s.in + s.gap;
+        back.weight = w.data();
+        back.layout = layout;
+        back.compute = compute;
+        back.dx = dx.data();
+        back.dx_stride = s.in;
+        back.add_to_dx = true;
+        back.dweight = dweight.data();
+        ops::linear_backward(device, back);
+        CHECK((y.guards_intact() && dx.guards_intact() && dweight.guards_intact()));
+        auto all = y.values();
+        for (const auto& more : {dx.values(), dweight.values()}) all.insert(all.end(), more.begin(), more.end());
+        return all;
+      };
+      const auto got = run(Device::cuda, ComputeType::bf16);
+      for (auto* operand : {&x, &w, &dz}) {
+        for (float& number : *operand) number = bf16(number);
+      }
+      CHECK(near_all("rounded before", got, doubles(run(Device::cpu, ComputeType::fp32)), 2e-5));
+    }
+  }
+}
+
 TEST_CASE("weights packed in bf16 round both factors to eight bits of mantissa", "[ops][cuda]") {
   register_both();
-  for (const Sizes& s : kSizes) {
+  for (const GappedSizes& s : kSizes) {
     const auto x = random_floats(s.rows * (s.in + s.gap), 7), w = random_floats(s.in * s.out, 8);
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
       CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));

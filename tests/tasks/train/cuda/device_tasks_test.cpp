@@ -11,7 +11,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/simt/emulator.h"
-#include "tests/tasks/train/cuda/run_losses.h"
+#include "tests/tasks/train/run_losses.h"
 #include "tests/tasks/wikihop/examples.h"
 
 using namespace etc;

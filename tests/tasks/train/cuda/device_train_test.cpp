@@ -9,7 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/simt/emulator.h"
-#include "tests/tasks/train/cuda/run_losses.h"
+#include "tests/tasks/train/run_losses.h"
 #include "tests/tasks/wikihop/examples.h"
 
 using namespace etc;
@@ -56,6 +56,25 @@ TEST_CASE("a run on an emulated device has the losses of the CPU's, and only tha
       train(config_for(folder.path(), "cpu"), folder / "cuda"),
       Contains("cannot be resumed: device: the run was started with \"emulated device\", now it is \"cpu\""));
   CHECK(train(config_for(folder.path(), "cuda"), folder / "cuda").step == 2);  // nothing left to do
+}
+
+TEST_CASE("a run in bf16 on an emulated device has losses near those of fp32 and stores what auto chose",
+          "[tasks][cuda]") {
+  add_backend(Device::cuda, open_cuda_backend);
+  const TemporaryFolder folder;
+  write_readable_dataset(folder / "train.h5", 0, 8);
+  RunConfig config = config_for(folder.path(), "cuda");
+  config.data.eval.clear();
+  config.training.compute = "auto";
+  train(config, folder / "auto");
+  CHECK(read_json_file(folder / "auto" / "config.json")["training"]["compute"] == "bf16");
+  config.training.compute = "fp32";
+  train(config, folder / "fp32");
+  const auto got = losses(folder / "auto"), expected = losses(folder / "fp32");
+  REQUIRE(!expected.empty());
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == Approx(expected[i]).epsilon(0.02));
+  CHECK(got != expected);
 }
 
 TEST_CASE("out of device memory names what holds it and a micro-batch that is expected to fit", "[tasks][cuda]") {
