@@ -33,6 +33,10 @@ std::int64_t ReducedProduct::scratch_bytes() const {
   return 0;
 }
 
+bool ReducedProduct::packs_like(const ReducedProduct&) const {
+  return true;
+}
+
 void ReducedProduct::pack(const void*, void*) const {}
 
 void ReducedProduct::run(const void*, const void*, void*, void*) const {}
