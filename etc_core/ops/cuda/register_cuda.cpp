@@ -11,6 +11,7 @@ void register_cuda_ops() {
   cuda::register_linear();
   cuda::register_pointwise();
   cuda::register_segments();
+  cuda::register_top_k();
   cuda::register_update();
 }
 

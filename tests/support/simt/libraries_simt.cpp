@@ -1,5 +1,5 @@
 // What the toolkit's libraries do for the CUDA backend, in plain loops for an emulated device: cuBLASLt's product
-// (etc_core/ops/cuda/product_cublas.cpp) and Thrust's sort (id_runs.cu).
+// (etc_core/ops/cuda/product_cublas.cpp) and Thrust's sorts (id_runs.cu, top_k_sort.cu).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +10,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/ops/cuda/id_runs.h"
 #include "etc_core/ops/cuda/product.h"
+#include "etc_core/ops/cuda/top_k_sort.h"
 #include "tests/support/simt/device_space.h"
 
 namespace etc::ops::cuda {
@@ -81,6 +82,23 @@ std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, c
   }
   first.data[distinct] = kept;
   return distinct;
+}
+
+void sort_top_k(const TopKSort& args, void*) {
+  const simt::DeviceAccess access;
+  for (std::int64_t entry = 0; entry < args.top.size; entry += args.k) {
+    const std::int64_t list = entry / args.k, begin = args.offsets.data[list / args.cols];
+    std::vector<Ranked> numbers;
+    for (std::int64_t row = begin; row < args.offsets.data[list / args.cols + 1]; ++row) {
+      numbers.push_back({static_cast<std::int32_t>(row - begin), args.z.data[row * args.cols + list % args.cols]});
+    }
+    std::stable_sort(numbers.begin(), numbers.end(), [](const Ranked& a, const Ranked& b) {
+      const bool finite = std::isfinite(a.value);
+      return finite && std::isfinite(b.value) ? a.value > b.value : !finite && std::isfinite(b.value);
+    });
+    numbers.resize(static_cast<std::size_t>(args.k));
+    std::copy(numbers.begin(), numbers.end(), args.top.data + entry);
+  }
 }
 
 }  // namespace etc::ops::cuda
