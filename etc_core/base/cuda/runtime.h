@@ -9,7 +9,8 @@
 
 namespace etc::simt {
 
-// Throws Error with the runtime's words unless `status` is success: `where` is a kernel or what was being done.
+// Throws Error with the runtime's words unless `status` is success (runtime_errors.h): `where` is a kernel or what was
+// being done.
 void check_cuda(const char* where, int status);
 
 // The device in words. Its first use: throws Error when there is none, when the driver is older than the toolkit, or

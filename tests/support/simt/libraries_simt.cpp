@@ -11,6 +11,7 @@
 #include "etc_core/ops/cuda/id_runs.h"
 #include "etc_core/ops/cuda/product.h"
 #include "etc_core/ops/cuda/top_k_sort.h"
+#include "tests/support/simt/device_loss.h"
 #include "tests/support/simt/device_space.h"
 
 namespace etc::ops::cuda {
@@ -43,6 +44,7 @@ void check(const Product& p) {
 
 void multiply(const Product& p) {
   check(p);
+  if (!simt::begin_operation("product")) return;
   const simt::DeviceAccess access;
   // As the library does: how a sum is split depends on the number of rows, unless it must not be split.
   const std::int64_t part = p.whole_sums ? std::max<std::int64_t>(1, p.inner) : 1 + p.rows % 7;
@@ -66,6 +68,7 @@ void multiply(const Product& p) {
 
 std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, const simt::Span<std::int32_t>& tokens,
                       const simt::Span<std::int32_t>& first, void*) {
+  if (!simt::begin_operation("sort_ids")) return 0;
   const simt::DeviceAccess access;
   std::vector<std::int32_t> given(ids.data, ids.data + ids.size);
   for (std::int32_t& id : given) id = id < 0 || id > limit ? static_cast<std::int32_t>(limit) : id;
@@ -85,6 +88,7 @@ std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, c
 }
 
 void sort_top_k(const TopKSort& args, void*) {
+  if (!simt::begin_operation("sort_top_k")) return;
   const simt::DeviceAccess access;
   for (std::int64_t entry = 0; entry < args.top.size; entry += args.k) {
     const std::int64_t list = entry / args.k, begin = args.offsets.data[list / args.cols];
