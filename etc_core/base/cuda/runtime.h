@@ -28,6 +28,8 @@ void release(void* memory);
 void copy_to_device(void* to, const void* from, std::int64_t bytes);
 // Waits for everything on the stream before it.
 void copy_to_host(void* to, const void* from, std::int64_t bytes);
+void reserve_copies();  // takes at once what the first of these copies would: 16 MiB of pinned memory, as many of the
+                        // device's
 void copy_within(void* to, const void* from, std::int64_t bytes);
 void fill_zero(void* memory, std::int64_t bytes);
 void wait();                     // until everything put on the stream is done

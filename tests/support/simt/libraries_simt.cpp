@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "etc_core/base/buffer.h"
 #include "etc_core/base/cuda/simt_host.h"
 #include "etc_core/base/error.h"
 #include "etc_core/ops/cuda/id_runs.h"
@@ -41,6 +42,11 @@ void check(const Product& p) {
 }
 
 }  // namespace
+
+void reserve_product_memory() {
+  static auto* const bytes = new Bytes(kProductWorkspace, Purpose::scratch, Device::cuda);  // outlives static variables
+  static_cast<void>(bytes);
+}
 
 void multiply(const Product& p) {
   check(p);
