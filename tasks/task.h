@@ -37,7 +37,7 @@ class Predictions {
 
   // A row of the data's /gold, where its schema has one: all rows, in order, before the examples.
   virtual void add_gold(const data::Example& /*row*/) {}
-
+  // Logits are where the model computed them: who reads all of them takes them to the host (host_logits.h).
   virtual void add(Examples examples, const EtcInput& input, const HeadOutput& logits) = 0;
 
   // A record that could not be prepared: it has no logits, but a place in the prediction file or in the metrics where

@@ -8,7 +8,8 @@ namespace etc {
 // Fills the cuda entry of every slot the model and its training need. Touches no device.
 void register_cuda_backend();
 
-// The same, and makes sure there is a device: the OpenBackend of nn/backends.h.
+// The same, makes sure there is a device and takes the memory the backend itself needs: the OpenBackend of
+// nn/backends.h.
 std::string open_cuda_backend();
 
 }  // namespace etc

@@ -2,6 +2,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
+#include "etc_core/ops/offsets.h"
 
 namespace etc::ops {
 
@@ -25,12 +26,7 @@ void cross_entropy(Device device, const CrossEntropy& args) {
   if (args.offsets == nullptr || args.losses == nullptr) {
     fail(kWhere, "{} are missing (null)", args.offsets == nullptr ? "offsets" : "losses");
   }
-  for (std::int64_t k = 0; k < args.groups; ++k) {
-    if (args.offsets[k + 1] < args.offsets[k]) {
-      fail(kWhere, "offsets: expected non-decreasing, got {} after {} at {}", args.offsets[k + 1], args.offsets[k],
-           k + 1);
-    }
-  }
+  check_offsets(kWhere, "offsets", args.offsets, args.groups);
   if (args.logits == nullptr && args.offsets[args.groups] > args.offsets[0]) fail(kWhere, "logits are missing (null)");
   const auto logits = static_cast<double>(args.offsets[args.groups] - args.offsets[0]);
   const profiler::Scope profiled(kWhere, {0, (args.dlogits == nullptr ? 4.0 : 8.0) * logits});

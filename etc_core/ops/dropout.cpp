@@ -3,6 +3,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/ops/offsets.h"
 
 namespace etc::ops {
 
@@ -17,12 +18,7 @@ void check_dropout(const char* where, const HiddenDropout& dropout, std::int64_t
     fail(where, "dropout needs offsets [B+1] and sample_ordinals [B], B={}, of which {} missing (null)",
          dropout.examples, dropout.offsets == nullptr ? "the offsets are" : "the ordinals are");
   }
-  for (std::int64_t b = 0; b < dropout.examples; ++b) {
-    if (dropout.offsets[b + 1] < dropout.offsets[b]) {
-      fail(where, "dropout.offsets: expected non-decreasing, got {} after {} at {}", dropout.offsets[b + 1],
-           dropout.offsets[b], b + 1);
-    }
-  }
+  check_offsets(where, "dropout.offsets", dropout.offsets, dropout.examples);
   if (dropout.offsets[0] != 0 || dropout.offsets[dropout.examples] != rows) {
     fail(where, "dropout.offsets: expected 0 … M={}, got {} … {}", rows, dropout.offsets[0],
          dropout.offsets[dropout.examples]);

@@ -8,4 +8,8 @@ namespace etc::ops {
 // with the call.
 void register_cuda_ops();
 
+// Takes now what the first copy and the first product would take and keep, 64 MiB in all: then it is in the ledger, and
+// in every forecast.
+void reserve_cuda_memory();
+
 }  // namespace etc::ops

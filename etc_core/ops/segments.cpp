@@ -3,6 +3,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/ops/offsets.h"
 
 namespace etc::ops {
 
@@ -18,11 +19,7 @@ void check(const char* where, const Segments& args) {
   if (args.segments == 0) return;
   if (args.offsets == nullptr) fail(where, "offsets are missing (null)");
   if (args.offsets[0] != 0) fail(where, "offsets: expected the first to be 0, got {}", args.offsets[0]);
-  for (std::int64_t s = 0; s < args.segments; ++s) {
-    if (args.offsets[s + 1] >= args.offsets[s]) continue;
-    fail(where, "offsets: expected non-decreasing, got {} after {} at segment {}", args.offsets[s + 1], args.offsets[s],
-         s);
-  }
+  check_offsets(where, "offsets", args.offsets, args.segments);
   if (args.of_segments == nullptr) fail(where, "of_segments is missing (null)");
   if (args.rows == nullptr && args.offsets[args.segments] > 0) fail(where, "rows are missing (null)");
 }

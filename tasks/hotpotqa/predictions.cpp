@@ -1,6 +1,7 @@
 #include "tasks/hotpotqa/predictions.h"
 
 #include "tasks/feed/features.h"
+#include "tasks/host_logits.h"
 #include "tasks/hotpotqa/head.h"
 #include "tasks/hotpotqa/schema.h"
 #include "tasks/text/top_scores.h"
@@ -63,7 +64,8 @@ HotpotqaPredictions::HotpotqaPredictions(const PredictionRequest& request, const
   if (!request.output.empty()) file_.emplace(request.output);
 }
 
-void HotpotqaPredictions::add(Examples examples, const EtcInput& input, const HeadOutput& logits) {
+void HotpotqaPredictions::add(Examples examples, const EtcInput& input, const HeadOutput& computed) {
+  const HeadOutput logits = on_host(computed);
   const Labels labels = labels_of(examples, options_.encoding);
   LossArguments args;
   args.encoding = options_.encoding;

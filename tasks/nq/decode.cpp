@@ -14,8 +14,6 @@ namespace etc::nq {
 
 namespace {
 
-constexpr std::int64_t kEntriesPerWindow = 50;
-
 Span span_of(std::int64_t first, std::int64_t last) {
   return {std::min(first, last), std::max(first, last) + 1, -1, -1};
 }
@@ -42,30 +40,24 @@ const char* name_of(YesNo yes_no) {
 }  // namespace
 
 void DocumentDecoder::add(const WindowLogits& window) {
-  const std::size_t length = window.token_pos.size();
-  std::vector<float> column(length);
   double best_long = 0;
   for (std::size_t c = 0; c < kPositionColumns; ++c) {
-    for (std::size_t i = 0; i < length; ++i) {
-      column[i] = window.position_logits[static_cast<std::int64_t>(i) * window.position_stride +
-                                         static_cast<std::int64_t>(c) * window.column_stride];
-      if (!std::isfinite(column[i])) {
-        fail("decode", "document {}, window {}: a logit is {} (are the weights sound?)", id_, windows_, column[i]);
-      }
-    }
-    const double zero = column[0];
+    const double zero = window.first[c];
     double best_of_column = -std::numeric_limits<double>::infinity();
-    for (const std::int64_t i : text::largest(column, kEntriesPerWindow)) {
-      const double logit = column[static_cast<std::size_t>(i)];
+    for (const auto& [position, z] : window.largest[c]) {
+      if (!std::isfinite(z)) {  // these come first
+        fail("decode", "document {}, window {}: a logit is {} (are the weights sound?)", id_, windows_, z);
+      }
+      const double logit = z;
       const double score = options_.score == ScoreKind::quotient ? logit / zero : logit - zero;
-      const std::int64_t token = window.token_pos[static_cast<std::size_t>(i)];
+      const std::int64_t token = window.token_pos[static_cast<std::size_t>(position)];
       if (token < 0) continue;
       if (!std::isfinite(score)) {
         fail("decode",
              "score_not_finite: document {}, window {}: logit {} of position {}, {} of position 0 (set "
              "task.answer_score to "
              "difference, or are the weights unsound?)",
-             id_, windows_, logit, i, zero);
+             id_, windows_, logit, position, zero);
       }
       entries_[c].push_back({score, token});
       best_of_column = std::max(best_of_column, score);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/ops/top_k.h"
 #include "tasks/nq/metrics.h"
 
 namespace etc::nq {
@@ -33,12 +34,15 @@ enum PositionColumn : std::size_t { kShortStart = 0, kShortEnd = 1, kLongStart =
 inline constexpr std::size_t kPositionColumns = 4;
 inline constexpr std::size_t kAnswerTypes = 5;
 
-// One window: logit c of position i is position_logits[i·position_stride + c·column_stride]; every position counts.
+// So many of the largest logits of a window and column can become entries.
+inline constexpr std::int64_t kEntriesPerWindow = 50;
+
+// What is read of one window.
 struct WindowLogits {
-  std::span<const std::int64_t> token_pos;  // [L] document token, -1: none
-  const float* position_logits = nullptr;
-  std::int64_t position_stride = 4, column_stride = 1;
-  const float* type_logits = nullptr;  // [5]
+  std::span<const std::int64_t> token_pos;                             // [L] document token, -1: none
+  std::array<std::span<const ops::Ranked>, kPositionColumns> largest;  // positions in the order of ops/top_k.h
+  std::array<float, kPositionColumns> first{};                         // of position 0
+  const float* type_logits = nullptr;                                  // [5]
 };
 
 // A span of document tokens [start, end) with the sum of its two scores.

@@ -1,10 +1,12 @@
 #include "tasks/nq/predictions.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "etc_core/base/error.h"
 #include "tasks/feed/features.h"
 #include "tasks/nq/head.h"
+#include "tasks/nq/top_logits.h"
 
 namespace etc::nq {
 
@@ -61,11 +63,17 @@ void DocumentPredictions::add_gold(const data::Example& row) {
 }
 
 void DocumentPredictions::add(Examples examples, const EtcInput& input, const HeadOutput& logits) {
-  const float* positions = logits.at(kPositionLogits).value().data();  // [T, 4]
-  const float* types = logits.at(kTypeLogits).value().data();          // [B, 5]
+  const Tensor types = logits.at(kTypeLogits).value().to(Device::cpu);  // [B, 5]
   const Labels labels = labels_of(examples);
-  const auto losses =
-      window_losses({input.long_offsets, positions, types, labels.positions, labels.types, 1, nullptr, nullptr});
+  const bool labelled = std::any_of(labels.types.begin(), labels.types.end(), [](auto type) { return type >= 0; });
+  Var positions = logits.at(kPositionLogits);  // [T, 4]
+  std::vector<double> losses;
+  if (labelled) {  // the loss is of all logits, decoding needs the largest only
+    positions = Var(positions.value().to(Device::cpu));
+    losses = window_losses({input.long_offsets, positions.value().data(), types.data(), labels.positions, labels.types,
+                            1, nullptr, nullptr});
+  }
+  const TopLogits top(positions, input.long_offsets);
   for (std::size_t b = 0; b < examples.size(); ++b) {
     const data::Example& example = examples[b].features;
     const std::int64_t id = feed::number(example, "unique_ids");
@@ -77,10 +85,9 @@ void DocumentPredictions::add(Examples examples, const EtcInput& input, const He
       }
       document_.emplace(id, options_);
     }
-    WindowLogits window;
+    WindowLogits window = top.window(b);
     window.token_pos = numbers(example, "token_pos");
-    window.position_logits = positions + static_cast<std::size_t>(input.long_offsets[b]) * kPositionColumns;
-    window.type_logits = types + b * kAnswerTypes;
+    window.type_logits = types.data() + b * kAnswerTypes;
     document_->add(window);
     if (labels.types[b] < 0) continue;
     loss_ += losses[b];

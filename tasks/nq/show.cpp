@@ -5,6 +5,7 @@
 
 #include "tasks/feed/features.h"
 #include "tasks/nq/head.h"
+#include "tasks/nq/top_logits.h"
 #include "tasks/text/top_scores.h"
 
 namespace etc::nq {
@@ -47,9 +48,10 @@ std::string words_of(const Json& record, std::int64_t start, std::int64_t end) {
 std::string shown_prediction(const Json& raw_record, const data::Example& example, const HeadOutput& logits,
                              const DecodeOptions& options) {
   DocumentDecoder decoder(feed::number(example, "unique_ids"), options);
-  WindowLogits window;
+  const Var& positions = logits.at(kPositionLogits);
+  const TopLogits top(positions, {0, positions.value().rows()});
+  WindowLogits window = top.window(0);
   window.token_pos = feed::numbers(example, "token_pos");
-  window.position_logits = logits.at(kPositionLogits).value().data();
   window.type_logits = logits.at(kTypeLogits).value().data();
   decoder.add(window);
   const DecodedDocument decoded = decoder.decode();

@@ -2,6 +2,7 @@
 
 #include "etc_core/base/log.h"
 #include "tasks/feed/features.h"
+#include "tasks/host_logits.h"
 #include "tasks/openkp/feed.h"
 #include "tasks/openkp/head.h"
 #include "tasks/text/top_scores.h"
@@ -27,7 +28,8 @@ OpenkpPredictions::OpenkpPredictions(const PredictionRequest& request, const Sco
   if (!request.output.empty()) file_.emplace(request.output);
 }
 
-void OpenkpPredictions::add(Examples examples, const EtcInput&, const HeadOutput& logits) {
+void OpenkpPredictions::add(Examples examples, const EtcInput&, const HeadOutput& computed) {
+  const HeadOutput logits = on_host(computed);
   std::int64_t first = 0;  // of the page's words in the batch
   for (const data::LoadedExample& loaded : examples) {
     const data::Example& page = loaded.features;

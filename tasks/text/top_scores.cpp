@@ -1,24 +1,22 @@
 #include "tasks/text/top_scores.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
 
 #include "etc_core/base/error.h"
+#include "etc_core/ops/top_k.h"
 
 namespace etc::text {
 
 std::vector<std::int64_t> largest(std::span<const float> values, std::int64_t count) {
-  std::vector<std::int64_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  const auto before = [&](std::int64_t a, std::int64_t b) {
-    const float x = values[static_cast<std::size_t>(a)], y = values[static_cast<std::size_t>(b)];
-    return x > y || (x == y && a < b);
-  };
-  const auto kept = order.begin() + std::min(count, std::ssize(order));
-  std::partial_sort(order.begin(), kept, order.end(), before);
-  order.erase(kept, order.end());
-  return order;
+  const std::array<std::int64_t, 2> offsets = {0, std::ssize(values)};
+  std::vector<ops::Ranked> top(static_cast<std::size_t>(std::min(count, offsets[1])));
+  if (top.empty()) return {};
+  ops::top_k(Device::cpu, {1, 1, std::ssize(top), offsets.data(), values.data(), top.data()});
+  std::vector<std::int64_t> positions;
+  for (const ops::Ranked& ranked : top) positions.push_back(ranked.row);
+  return positions;
 }
 
 std::int64_t first_largest(std::span<const float> values) {

@@ -43,11 +43,15 @@ TaskModel::TaskModel(const EtcConfig& model_config, const Json& section)
 }
 
 HeadOutput TaskModel::forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options) {
-  task->add_to_embeddings(tape, examples, input);
-  const EtcOutput states = encoder->forward(tape, input, options);
-  HeadOutput logits = task->head(tape, examples, states, input, options);
+  HeadOutput logits = forward_in_place(tape, examples, input, options);
   for (Var& logit : logits) logit = on_device(tape, logit, Device::cpu);
   return logits;
+}
+
+HeadOutput TaskModel::forward_in_place(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options) {
+  task->add_to_embeddings(tape, examples, input);
+  const EtcOutput states = encoder->forward(tape, input, options);
+  return task->head(tape, examples, states, input, options);
 }
 
 DataIdentity DataIdentity::of(const data::DatasetInfo& info) {

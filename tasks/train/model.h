@@ -29,6 +29,9 @@ struct TaskModel {
   // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head, all
   // where the parameters are. Logits come to the host, where losses are computed and answers decoded.
   HeadOutput forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options);
+
+  // The same, logits left where they were computed.
+  HeadOutput forward_in_place(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options);
 };
 
 // What a checkpoint's config.json says beside the model: which data it was made from.

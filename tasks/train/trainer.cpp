@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "data/loader/loader.h"  // batches
+#include "etc_core/base/device_lost.h"
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -54,6 +55,7 @@ class Trainer {
   TrainReport run();
 
  private:
+  TrainReport run_steps();
   DataIdentity take_vocabulary();
   void log_forecast() const;
   std::string fitting_text() const;
@@ -102,6 +104,16 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       run_(output) {}
 
 TrainReport Trainer::run() {
+  try {
+    return run_steps();
+  } catch (const DeviceLost& error) {
+    fail("train", "step {}: {}; {}", progress_.step, error.what(),
+         saved_step_ < 0 ? "there is no checkpoint yet"
+                         : fmt::format("the same command goes on from the checkpoint of step {}", saved_step_));
+  }
+}
+
+TrainReport Trainer::run_steps() {
   log::also_to_file(run_ / "log.txt");
   log_forecast();
   start_or_resume();

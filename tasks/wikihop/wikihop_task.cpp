@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "etc_core/base/error.h"
+#include "tasks/host_logits.h"
 #include "tasks/n_best_file.h"
 #include "tasks/text/top_scores.h"
 #include "tasks/wikihop/decode.h"
@@ -41,7 +42,7 @@ class WikihopPredictions final : public Predictions {
   }
 
   void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override {
-    const Tensor& z = logits.at(0).value();  // [U, 1]
+    const Tensor z = on_host(logits).at(0).value();  // [U, 1]
     const auto losses = losses_of(Targets(examples, input), input, z, smoothing_, 1, nullptr);
     for (std::size_t b = 0; b < examples.size(); ++b) {
       const data::Example& example = examples[b].features;

@@ -11,8 +11,8 @@
 #include "etc_core/ops/cuda/product.h"
 #include "etc_core/optim/optimizer.h"
 #include "sparse/labels/builders.h"
+#include "tests/gpu_check/device_arrays.h"
 #include "tests/gpu_check/stages.h"
-#include "tests/support/numbers.h"
 
 namespace etc::gpu_check {
 
@@ -37,7 +37,7 @@ double seconds_of(const Run& run) {
 }
 
 Tensor random_there(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-  return Tensor::from(test::random_floats(rows * cols, seed), {rows, cols}, Purpose::activations, Device::cuda);
+  return random_on(Device::cuda, {rows, cols}, seed);
 }
 
 struct AttentionShape {

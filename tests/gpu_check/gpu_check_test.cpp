@@ -23,14 +23,15 @@ void register_backends() {
 
 }  // namespace
 
-TEST_CASE("smoke and model hold on the emulated device", "[gpu_check][cuda]") {
+TEST_CASE("smoke, operators and model hold on the emulated device", "[gpu_check][cuda]") {
   register_backends();
   const TemporaryFolder folder;
   gpu_check::Report report(folder / "report.json", "smoke", "emulated device");
   gpu_check::smoke(report);
+  gpu_check::operators(report);
   gpu_check::model(report, {});
   CHECK(report.faults() == 0);
-  CHECK(read_json_file(folder / "report.json").at("cases").size() == 5);
+  CHECK(read_json_file(folder / "report.json").at("cases").size() == 45);
 }
 
 TEST_CASE("kernels hold on the emulated device", "[gpu_check][cuda][slow]") {

@@ -4,35 +4,21 @@
 #include "etc_core/base/device_state.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/linear.h"
-#include "etc_core/tensor/tensor.h"
+#include "tests/gpu_check/device_arrays.h"
 #include "tests/gpu_check/stages.h"
-#include "tests/support/numbers.h"
 
 namespace etc::gpu_check {
-
-namespace {
-
-std::vector<float> values_of(const Tensor& tensor) {
-  const Tensor host = tensor.to(Device::cpu);
-  return {host.data(), host.data() + host.size()};
-}
-
-Tensor on_device(const std::vector<float>& values, std::vector<std::int64_t> shape) {
-  return Tensor::from(values, std::move(shape), Purpose::activations, Device::cuda);
-}
-
-}  // namespace
 
 void smoke(Report& report) {
   run_case(report, "memory goes there and back", [](Json& figures) {
     const auto numbers = test::random_floats(1000003, 1);
-    const Tensor there = on_device(numbers, {1000003});
+    const Tensor there = random_on(Device::cuda, {1000003}, 1);
     figures["memory_gb"] = static_cast<double>(memory_capacity(Device::cuda)) / 1e9;
     return values_of(there.clone()) == numbers ? "" : "other numbers came back";
   });
   run_case(report, "a kernel adds", [](Json&) {
     const auto a = test::random_floats(100000, 2), b = test::random_floats(100000, 3);
-    const Tensor x = on_device(a, {100000}), y = on_device(b, {100000});
+    const Tensor x = random_on(Device::cuda, {100000}, 2), y = random_on(Device::cuda, {100000}, 3);
     ops::add(Device::cuda, x.data(), y.data(), x.data(), x.size());
     const auto sums = values_of(x);
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -43,7 +29,7 @@ void smoke(Report& report) {
   run_case(report, "the library multiplies", [](Json& figures) {
     const std::int64_t m = 33, k = 64, n = 48;
     const auto x = test::random_floats(m * k, 4), w = test::random_floats(k * n, 5);
-    const Tensor dx = on_device(x, {m, k}), dw = on_device(w, {k, n});
+    const Tensor dx = random_on(Device::cuda, {m, k}, 4), dw = random_on(Device::cuda, {k, n}, 5);
     const Tensor y = Tensor::empty({m, n}, Purpose::activations, Device::cuda);
     ops::LinearForward args;
     args.rows = m;

@@ -9,7 +9,8 @@
 
 namespace etc::simt {
 
-// Throws Error with the runtime's words unless `status` is success: `where` is a kernel or what was being done.
+// Throws Error with the runtime's words unless `status` is success (runtime_errors.h): `where` is a kernel or what was
+// being done.
 void check_cuda(const char* where, int status);
 
 // The device in words. Its first use: throws Error when there is none, when the driver is older than the toolkit, or
@@ -27,6 +28,8 @@ void release(void* memory);
 void copy_to_device(void* to, const void* from, std::int64_t bytes);
 // Waits for everything on the stream before it.
 void copy_to_host(void* to, const void* from, std::int64_t bytes);
+void reserve_copies();  // takes at once what the first of these copies would: 16 MiB of pinned memory, as many of the
+                        // device's
 void copy_within(void* to, const void* from, std::int64_t bytes);
 void fill_zero(void* memory, std::int64_t bytes);
 void wait();                     // until everything put on the stream is done

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/out_of_memory.h"
@@ -62,8 +63,7 @@ cudaStream_t stream_of(Queue queue) {
 
 void check_cuda(const char* where, int status) {
   const auto error = static_cast<cudaError_t>(status);
-  if (error == cudaSuccess) return;
-  fail(where, "{} ({})", cudaGetErrorString(error), cudaGetErrorName(error));
+  if (error != cudaSuccess) fail_in_runtime(where, status, cudaGetErrorName(error), cudaGetErrorString(error));
 }
 
 std::string device_description() {

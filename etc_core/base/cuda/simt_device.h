@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/cuda/span.h"
 
 #define ETC_DEVICE __device__ __forceinline__
@@ -235,6 +236,7 @@ void launch(const Grid& grid, const typename Kernel::Params& params, void* strea
       <<<blocks, Kernel::kThreads, static_cast<std::size_t>(grid.shared_bytes), static_cast<cudaStream_t>(stream)>>>(
           params);
   check_cuda(Kernel::name(), cudaGetLastError());
+  note_launch(Kernel::name());
 }
 
 }  // namespace etc::simt

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "etc_core/base/cuda/device_array.h"
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/memory_ledger.h"
 
@@ -27,10 +28,10 @@ constexpr std::int64_t kAlignment = 256;
 // A ring of bytes, pinned and on the device, given out in order and taken back in order.
 class Staging {
  public:
-  Staging()
-      : pinned_(static_cast<std::byte*>(allocate_pinned(kRing))), device_(static_cast<std::byte*>(allocate(kRing))) {
-    memory_ledger::charge(Purpose::scratch, 2 * kRing);
+  Staging() {
     wait();  // the device's part is the compute queue's until it is allocated
+    pinned_ = static_cast<std::byte*>(allocate_pinned(kRing));
+    memory_ledger::charge(Purpose::scratch, kRing);
   }
 
   void send(std::byte* to, const std::byte* from, std::int64_t bytes) {
@@ -42,7 +43,7 @@ class Staging {
         queue_copy(Queue::compute, to + first, pinned, count);
         record(chunk.read, Queue::compute);
       } else {
-        std::byte* const device = device_ + chunk.begin;
+        std::byte* const device = static_cast<std::byte*>(device_.data()) + chunk.begin;
         queue_copy(Queue::copies, device, pinned, count);
         record(chunk.read, Queue::copies);
         wait_on_queue(Queue::compute, chunk.read);
@@ -66,6 +67,9 @@ class Staging {
     });
     while (!in_flight_.empty()) take_back();
   }
+
+  // After a failure: what was under way never arrives, and the host's arrays it was for are not to be touched again.
+  void forget() { in_flight_.clear(); }
 
  private:
   struct Chunk {
@@ -118,35 +122,49 @@ class Staging {
     return used;
   }
 
-  std::byte* pinned_;
-  std::byte* device_;
+  Bytes device_ = device_bytes(kRing, Purpose::scratch);
+  std::byte* pinned_ = nullptr;
   std::int64_t next_ = 0;        // of the ring
   std::deque<Chunk> in_flight_;  // oldest first
   std::vector<Event> events_;    // to be used again
 };
 
-std::mutex& one_at_a_time() {
-  static std::mutex mutex;
-  return mutex;
-}
+std::mutex g_one_at_a_time;
 
 Staging& staging() {
   static auto* const only = new Staging;  // lives as long as the device's runtime
   return *only;
 }
 
+// body(ring), one thread at a time.
+template <typename Body>
+void with_staging(Body body) {
+  const std::lock_guard lock(g_one_at_a_time);
+  Staging& ring = staging();
+  try {
+    body(ring);
+  } catch (...) {
+    ring.forget();
+    throw;
+  }
+}
+
 }  // namespace
+
+void reserve_copies() {
+  with_staging([](Staging&) {});
+}
 
 void copy_to_device(void* to, const void* from, std::int64_t bytes) {
   if (bytes == 0) return;
-  const std::lock_guard lock(one_at_a_time());
-  staging().send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+  with_staging(
+      [&](Staging& ring) { ring.send(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes); });
 }
 
 void copy_to_host(void* to, const void* from, std::int64_t bytes) {
   if (bytes == 0) return wait();
-  const std::lock_guard lock(one_at_a_time());
-  staging().receive(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+  with_staging(
+      [&](Staging& ring) { ring.receive(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes); });
 }
 
 }  // namespace etc::simt

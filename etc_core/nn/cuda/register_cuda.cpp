@@ -15,6 +15,7 @@ std::string open_cuda_backend() {
   // First, since it throws where there is no device: whatever is registered is waited for and may not fail then.
   const std::string description = simt::device_description();
   register_cuda_backend();
+  ops::reserve_cuda_memory();
   return description;
 }
 

@@ -9,6 +9,7 @@
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/segments.h"
+#include "etc_core/ops/top_k.h"
 #include "etc_core/ops/update.h"
 
 namespace etc::ops::cpu {
@@ -33,6 +34,7 @@ void axpy(float s, const float* b, float* a, std::int64_t size);
 void scale(float s, float* a, std::int64_t size);
 void sum_segments(const Segments& args);
 void spread_segments(const Segments& args);
+void top_k(const TopK& args);
 double sum_of_squares(const float* x, std::int64_t size);
 void gradient_squares(UpdateBlocks blocks, double* sums);
 void update_moments(const UpdateConstants& constants, UpdateBlocks blocks, UpdateNorms* norms);

@@ -20,6 +20,7 @@ void register_cpu_ops() {
   scale_kernel.fill(Device::cpu, cpu::scale);
   sum_segments_kernel.fill(Device::cpu, cpu::sum_segments);
   spread_segments_kernel.fill(Device::cpu, cpu::spread_segments);
+  top_k_kernel.fill(Device::cpu, cpu::top_k);
   sum_of_squares_kernel.fill(Device::cpu, cpu::sum_of_squares);
   gradient_squares_kernel.fill(Device::cpu, cpu::gradient_squares);
   update_moments_kernel.fill(Device::cpu, cpu::update_moments);

@@ -4,25 +4,16 @@
 
 #include <thrust/binary_search.h>
 #include <thrust/copy.h>
-#include <thrust/execution_policy.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
 
+#include "etc_core/ops/cuda/thrust_policy.h"
+
 namespace etc::ops::cuda {
 
 namespace {
-
-#if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
-auto policy(void* stream) {
-  return thrust::cuda::par.on(static_cast<cudaStream_t>(stream));
-}
-#else
-auto policy(void*) {
-  return thrust::device;
-}
-#endif
 
 // Negative ids and those from `limit` on become `limit`.
 struct Clamp {
@@ -40,17 +31,18 @@ struct Begins {
 
 std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, const simt::Span<std::int32_t>& tokens,
                       const simt::Span<std::int32_t>& first, void* stream) {
-  const auto on = policy(stream);
-  std::int32_t* const end = ids.data + ids.size;
-  thrust::transform(on, ids.data, end, ids.data, Clamp{static_cast<std::int32_t>(limit)});
-  thrust::sequence(on, tokens.data, tokens.data + tokens.size);
-  thrust::stable_sort_by_key(on, ids.data, end, tokens.data);
-  const auto kept =
-      static_cast<std::int32_t>(thrust::lower_bound(on, ids.data, end, static_cast<std::int32_t>(limit)) - ids.data);
-  const thrust::counting_iterator<std::int32_t> zero(0);
-  std::int32_t* const last = thrust::copy_if(on, zero, zero + kept, first.data, Begins{ids.data});
-  thrust::sequence(on, last, last + 1, kept);  // one element: where the last id ends
-  return last - first.data;
+  return with_thrust("sort_ids", stream, [&](const auto& on) {
+    std::int32_t* const end = ids.data + ids.size;
+    const auto most = static_cast<std::int32_t>(limit);
+    thrust::transform(on, ids.data, end, ids.data, Clamp{most});
+    thrust::sequence(on, tokens.data, tokens.data + tokens.size);
+    thrust::stable_sort_by_key(on, ids.data, end, tokens.data);
+    const auto kept = static_cast<std::int32_t>(thrust::lower_bound(on, ids.data, end, most) - ids.data);
+    const thrust::counting_iterator<std::int32_t> zero(0);
+    std::int32_t* const last = thrust::copy_if(on, zero, zero + kept, first.data, Begins{ids.data});
+    thrust::sequence(on, last, last + 1, kept);  // one element: where the last id ends
+    return static_cast<std::int64_t>(last - first.data);
+  });
 }
 
 }  // namespace etc::ops::cuda

@@ -7,6 +7,7 @@ void register_embedding();
 void register_linear();
 void register_pointwise();
 void register_segments();
+void register_top_k();
 void register_update();
 
 }  // namespace etc::ops::cuda

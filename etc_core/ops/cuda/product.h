@@ -36,4 +36,8 @@ struct Product {
 };
 void multiply(const Product& product);
 
+// The library's working memory, taken by its first product, or here: what NVIDIA advises for compute capability 9.
+inline constexpr std::int64_t kProductWorkspace = 32 << 20;
+void reserve_product_memory();
+
 }  // namespace etc::ops::cuda

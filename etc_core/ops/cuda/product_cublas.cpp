@@ -15,8 +15,6 @@ namespace etc::ops::cuda {
 
 namespace {
 
-constexpr std::int64_t kWorkspace = 32 << 20;  // what NVIDIA advises for devices of compute capability 9
-
 void check(const char* what, cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) fail("cublasLt", "{}: {}", what, cublasLtGetStatusString(status));
 }
@@ -43,12 +41,12 @@ cublasLtHandle_t library() {
 
 // None where sums must stay whole.
 std::int64_t workspace_bytes(const Product& p) {
-  return p.whole_sums ? 0 : kWorkspace;
+  return p.whole_sums ? 0 : kProductWorkspace;
 }
 
 void* workspace() {
-  static Bytes bytes(kWorkspace, Purpose::scratch, Device::cuda);
-  return bytes.data();
+  static auto* const bytes = new Bytes(kProductWorkspace, Purpose::scratch, Device::cuda);  // as long as the runtime
+  return bytes->data();
 }
 
 template <typename T>
@@ -161,6 +159,10 @@ const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& descr
 }
 
 }  // namespace
+
+void reserve_product_memory() {
+  workspace();
+}
 
 void multiply(const Product& p) {
   const Description description = describe(p);

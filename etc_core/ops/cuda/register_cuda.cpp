@@ -2,6 +2,7 @@
 
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/ops/cuda/kernels.h"
+#include "etc_core/ops/cuda/product.h"
 
 namespace etc::ops {
 
@@ -11,7 +12,13 @@ void register_cuda_ops() {
   cuda::register_linear();
   cuda::register_pointwise();
   cuda::register_segments();
+  cuda::register_top_k();
   cuda::register_update();
+}
+
+void reserve_cuda_memory() {
+  simt::reserve_copies();
+  cuda::reserve_product_memory();
 }
 
 }  // namespace etc::ops

@@ -93,7 +93,7 @@ TEST_CASE("runs that do not fit their rows are refused", "[autograd]") {
   CHECK_THROWS_WITH(sum_segments(tape, x, offsets_of({0, 2, 4})),
                     "sum_segments: expected the segments to own all M=5 rows, got 4");
   CHECK_THROWS_WITH(sum_segments(tape, x, offsets_of({0, 6, 5})),
-                    "sum_segments: offsets: expected non-decreasing, got 5 after 6 at segment 1");
+                    "sum_segments: offsets: expected non-decreasing, got 5 after 6 at 2");
   CHECK_THROWS_WITH(sum_segments(tape, x, offsets_of({1, 5})),
                     "sum_segments: offsets: expected the first to be 0, got 1");
   CHECK_THROWS_WITH(spread_segments(tape, x, offsets_of({0, 2})), "spread_segments: expected 1 segments, got x [5, 2]");

@@ -9,6 +9,7 @@
 
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/error.h"
+#include "tests/support/simt/device_loss.h"
 #include "tests/support/simt/device_space.h"
 
 namespace etc::simt {
@@ -24,6 +25,10 @@ struct Mark {
 class WorkQueue {
  public:
   void put(std::function<void()> work) { waiting_.push_back(std::move(work)); }
+  void drop() {
+    done_ += static_cast<std::int64_t>(waiting_.size());
+    waiting_.clear();
+  }
   std::int64_t position() const { return done_ + static_cast<std::int64_t>(waiting_.size()); }
   void run_until(std::int64_t position) {
     while (done_ < position) {
@@ -58,13 +63,19 @@ void run_queued_work() {
   if (!g_running) run_until({Queue::compute, queue_of(Queue::compute).position()});
 }
 
+void drop_queued_work() {
+  for (const Queue queue : {Queue::compute, Queue::copies}) queue_of(queue).drop();
+}
+
 void* allocate_pinned(std::int64_t bytes) {
+  check_device("pinned memory");
   void* memory = std::malloc(static_cast<std::size_t>(bytes));
   if (memory == nullptr) fail("pinned memory", "{} bytes are not to be had", bytes);
   return memory;
 }
 
 void queue_copy(Queue queue, void* to, const void* from, std::int64_t bytes) {
+  if (!begin_operation("copy")) return;
   queue_of(queue).put([to, from, bytes] {
     const DeviceAccess access;
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
@@ -76,14 +87,17 @@ Event make_event() {
 }
 
 void record(Event event, Queue queue) {
+  check_device("event");
   *static_cast<Mark*>(event) = {queue, queue_of(queue).position()};
 }
 
 void wait_on_host(Event event) {
+  check_device("waiting for a copy");
   run_until(*static_cast<Mark*>(event));
 }
 
 void wait_on_queue(Queue queue, Event event) {
+  check_device("event");
   queue_of(queue).put([mark = *static_cast<Mark*>(event)] { run_until(mark); });
 }
 

@@ -8,4 +8,7 @@ namespace etc::simt {
 // Everything on the compute queue, and of the other what that waits for.
 void run_queued_work();
 
+// Nothing of it happens, and every event is over.
+void drop_queued_work();
+
 }  // namespace etc::simt

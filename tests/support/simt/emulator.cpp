@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/cuda/simt_host.h"
+#include "tests/support/simt/device_loss.h"
 #include "tests/support/simt/device_space.h"
 #include "tests/support/simt/fiber.h"
 #include "tests/support/simt/shadow.h"
@@ -554,6 +556,8 @@ void mma(float* c, const std::uint32_t* a, const std::uint32_t* b, Site site) {
 
 void launch(const char* name, const Grid& grid, int threads, std::int64_t max_shared, void (*run)(const void*),
             const void* params) {
+  if (!begin_operation(name)) return;
+  note_launch(name);
   const DeviceAccess access;
   emulator().launch(name, grid, threads, max_shared, run, params);
 }

@@ -1,15 +1,18 @@
 // What the toolkit's libraries do for the CUDA backend, in plain loops for an emulated device: cuBLASLt's product
-// (etc_core/ops/cuda/product_cublas.cpp) and Thrust's sort (id_runs.cu).
+// (etc_core/ops/cuda/product_cublas.cpp) and Thrust's sorts (id_runs.cu, top_k_sort.cu).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
+#include "etc_core/base/buffer.h"
 #include "etc_core/base/cuda/simt_host.h"
 #include "etc_core/base/error.h"
 #include "etc_core/ops/cuda/id_runs.h"
 #include "etc_core/ops/cuda/product.h"
+#include "etc_core/ops/cuda/top_k_sort.h"
+#include "tests/support/simt/device_loss.h"
 #include "tests/support/simt/device_space.h"
 
 namespace etc::ops::cuda {
@@ -40,8 +43,14 @@ void check(const Product& p) {
 
 }  // namespace
 
+void reserve_product_memory() {
+  static auto* const bytes = new Bytes(kProductWorkspace, Purpose::scratch, Device::cuda);  // outlives static variables
+  static_cast<void>(bytes);
+}
+
 void multiply(const Product& p) {
   check(p);
+  if (!simt::begin_operation("product")) return;
   const simt::DeviceAccess access;
   // As the library does: how a sum is split depends on the number of rows, unless it must not be split.
   const std::int64_t part = p.whole_sums ? std::max<std::int64_t>(1, p.inner) : 1 + p.rows % 7;
@@ -65,6 +74,7 @@ void multiply(const Product& p) {
 
 std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, const simt::Span<std::int32_t>& tokens,
                       const simt::Span<std::int32_t>& first, void*) {
+  if (!simt::begin_operation("sort_ids")) return 0;
   const simt::DeviceAccess access;
   std::vector<std::int32_t> given(ids.data, ids.data + ids.size);
   for (std::int32_t& id : given) id = id < 0 || id > limit ? static_cast<std::int32_t>(limit) : id;
@@ -81,6 +91,24 @@ std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, c
   }
   first.data[distinct] = kept;
   return distinct;
+}
+
+void sort_top_k(const TopKSort& args, void*) {
+  if (!simt::begin_operation("sort_top_k")) return;
+  const simt::DeviceAccess access;
+  for (std::int64_t entry = 0; entry < args.top.size; entry += args.k) {
+    const std::int64_t list = entry / args.k, begin = args.offsets.data[list / args.cols];
+    std::vector<Ranked> numbers;
+    for (std::int64_t row = begin; row < args.offsets.data[list / args.cols + 1]; ++row) {
+      numbers.push_back({static_cast<std::int32_t>(row - begin), args.z.data[row * args.cols + list % args.cols]});
+    }
+    std::stable_sort(numbers.begin(), numbers.end(), [](const Ranked& a, const Ranked& b) {
+      const bool finite = std::isfinite(a.value);
+      return finite && std::isfinite(b.value) ? a.value > b.value : !finite && std::isfinite(b.value);
+    });
+    numbers.resize(static_cast<std::size_t>(args.k));
+    std::copy(numbers.begin(), numbers.end(), args.top.data + entry);
+  }
 }
 
 }  // namespace etc::ops::cuda

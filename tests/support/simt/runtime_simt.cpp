@@ -4,10 +4,12 @@
 #include <map>
 
 #include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/out_of_memory.h"
 #include "tests/support/simt/copy_queues.h"
+#include "tests/support/simt/device_loss.h"
 #include "tests/support/simt/device_space.h"
 #include "tests/support/simt/emulator.h"
 
@@ -27,7 +29,7 @@ void set_memory_capacity(std::int64_t bytes) {
 }
 
 void check_cuda(const char* where, int status) {
-  if (status != 0) fail(where, "status {}", status);
+  if (status != 0) fail_in_runtime(where, status, "emulated", "a failure on request");
 }
 
 std::string device_description() {
@@ -39,6 +41,7 @@ void* stream() {
 }
 
 void* allocate(std::int64_t bytes) {
+  check_device("memory");
   const std::int64_t rounded = (bytes + 255) / 256 * 256;
   if (g_used + rounded > g_capacity) {
     throw OutOfMemory(
@@ -62,12 +65,13 @@ void release(void* memory) {
 }
 
 void copy_within(void* to, const void* from, std::int64_t bytes) {
-  if (bytes == 0) return;
+  if (bytes == 0 || !begin_operation("copy on the device")) return;
   const DeviceAccess access;
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 void wait() {
+  check_device("waiting for the device");
   run_queued_work();
 }
 
@@ -76,7 +80,7 @@ std::int64_t memory_capacity() {
 }
 
 void fill_zero(void* memory, std::int64_t bytes) {
-  if (bytes == 0) return;
+  if (bytes == 0 || !begin_operation("fill")) return;
   const DeviceAccess access;
   std::memset(memory, 0, static_cast<std::size_t>(bytes));
 }

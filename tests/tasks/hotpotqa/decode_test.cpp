@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/ops/register.h"
 #include "tasks/hotpotqa/prediction_file.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tasks/text/top_scores.h"
@@ -47,6 +48,7 @@ void pad(data::Example& example, const char* name, std::int64_t length, std::int
 }  // namespace
 
 TEST_CASE("span selection gives the worked choice", "[tasks][hotpotqa]") {
+  ops::register_cpu_ops();
   const auto begin = logits_of({{5, .50}, {12, .30}, {8, .15}, {0, .05}});
   const auto end = logits_of({{6, .45}, {13, .25}, {9, .20}, {12, .10}});
   const auto best = [&](const SpanFilter& filter) {
@@ -69,6 +71,7 @@ TEST_CASE("span selection gives the worked choice", "[tasks][hotpotqa]") {
 }
 
 TEST_CASE("positions of no global token count only where the last slot speaks for them", "[tasks][hotpotqa]") {
+  ops::register_cpu_ops();
   SpanFilter filter = worked_filter({6});
   CHECK(!filter.admits({0, 0}));
   filter.fact_of_none = true;
@@ -92,6 +95,7 @@ TEST_CASE("BIO runs begin with B or a lone I and end with O", "[tasks][hotpotqa]
 }
 
 TEST_CASE("decodes equal the reference's in every golden case and setting", "[tasks][hotpotqa][golden]") {
+  ops::register_cpu_ops();
   const auto data = test::real_data_folder();
   const auto files = test::golden_named("hotpotqa_decode", ".h5");
   if (files.empty() || !data) return test::skip("no golden file hotpotqa_decode*.h5");

@@ -6,7 +6,9 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/ops/register.h"
 #include "tasks/nq/prediction_file.h"
+#include "tasks/nq/top_logits.h"
 #include "tasks/text/top_scores.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -32,14 +34,25 @@ DecodeOptions options_of(const std::string& key) {
   return options;
 }
 
+// Gives a window: logits [L, 4].
+void add(DocumentDecoder& decoder, const Numbers& token_pos, const std::vector<float>& logits, const float* types) {
+  ops::register_cpu_ops();
+  const std::int64_t length = std::ssize(token_pos);
+  const TopLogits top(Var(Tensor::from(logits, {length, 4}, Purpose::activations)), {0, length});
+  WindowLogits window = top.window(0);
+  window.token_pos = token_pos;
+  window.type_logits = types;
+  decoder.add(window);
+}
+
 // Decoders in order of their documents' first appearance.
 class Documents {
  public:
   explicit Documents(const DecodeOptions& options) : options_(options) {}
-  void add(std::int64_t id, const WindowLogits& window) {
+  DocumentDecoder& of(std::int64_t id) {
     const auto [place, fresh] = index_.try_emplace(id, decoders_.size());
     if (fresh) decoders_.emplace_back(id, options_);
-    decoders_[place->second].add(window);
+    return decoders_[place->second];
   }
   const std::vector<DocumentDecoder>& decoders() const { return decoders_; }
 
@@ -73,7 +86,7 @@ struct SparseWindow {
     logits.resize(token_pos.size() * 4, -5);
   }
 
-  void give(DocumentDecoder& decoder) const { decoder.add({token_pos, logits.data(), 4, 1, types.data()}); }
+  void give(DocumentDecoder& decoder) const { add(decoder, token_pos, logits, types.data()); }
 };
 
 using Column = SparseWindow::Column;
@@ -100,6 +113,7 @@ Numbers tokens(const Prediction& p) {
 }  // namespace
 
 TEST_CASE("decoded predictions equal the published decoder's, in every setting", "[tasks][nq][golden]") {
+  ops::register_cpu_ops();
   const auto files = test::golden_named("nq_decode", ".h5");
   if (files.empty()) return test::skip("no golden Natural Questions decodes");
   for (const auto& path : files) {
@@ -118,6 +132,11 @@ TEST_CASE("decoded predictions equal the published decoder's, in every setting",
       const auto types = file.read<float>(name + "/answer_type_logits").values;
       const auto top = file.read<std::int64_t>(name + "/topk_index").values;  // [n, 4, 50]
       const std::int64_t L = logits.shape[2];
+      std::vector<std::vector<float>> windows(rows.size(), std::vector<float>(static_cast<std::size_t>(4 * L)));
+      for (std::int64_t i = 0; i < std::ssize(logits.values); ++i) {
+        windows[static_cast<std::size_t>(i / (4 * L))][static_cast<std::size_t>(i % L * 4 + i / L % 4)] =
+            logits.values[static_cast<std::size_t>(i)];
+      }
       for (std::size_t column = 0; column < rows.size() * 4; ++column) {
         const auto order = text::largest(
             {logits.values.data() + static_cast<std::int64_t>(column) * L, static_cast<std::size_t>(L)}, 50);
@@ -131,8 +150,7 @@ TEST_CASE("decoded predictions equal the published decoder's, in every setting",
         Documents documents(options);
         for (std::size_t i = 0; i < rows.size(); ++i) {
           const auto row = static_cast<std::size_t>(rows[i]);
-          documents.add(ids[row][0], {token_pos[row], logits.values.data() + static_cast<std::int64_t>(i) * 4 * L, 1, L,
-                                      types.data() + i * kAnswerTypes});
+          add(documents.of(ids[row][0]), token_pos[row], windows[i], types.data() + i * kAnswerTypes);
         }
         const Json& predictions = expected.at("predictions");
         REQUIRE(predictions.size() == documents.decoders().size());
@@ -191,7 +209,7 @@ TEST_CASE("a document without text gets the empty decode", "[tasks][nq]") {
     DecodeOptions options;
     options.selection = selection;
     DocumentDecoder decoder(3, options);
-    decoder.add({token_pos, logits.data(), 4, 1, types.data()});
+    add(decoder, token_pos, logits, types.data());
     const DecodedDocument document = decoder.decode();
     CHECK(document.found == (selection == SpanSelection::joint));
     if (document.found) CHECK(tokens(document.prediction) == Numbers{0, 1, 0, 1});
@@ -247,7 +265,7 @@ TEST_CASE("a score that is not finite is an error naming document and window", "
     options.score = kind;
     DocumentDecoder decoder(-12, options);
     try {
-      decoder.add({token_pos, logits.data(), 4, 1, types.data()});
+      add(decoder, token_pos, logits, types.data());
     } catch (const Error& error) {
       return error.what();
     }

@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/ops/register.h"
 #include "tasks/openkp/metrics.h"
 #include "tasks/openkp/prediction_file.h"
 #include "tests/support/catch.h"
@@ -29,6 +30,7 @@ constexpr std::int64_t kAll = 1 << 20;  // counts every entry
 }  // namespace
 
 TEST_CASE("the best distinct phrases are taken, ranges beyond the text cut", "[tasks][openkp]") {
+  ops::register_cpu_ops();
   const std::string text = "Blue Lake Trout Guide Fishing blue lake trout at dawn";
   constexpr std::int64_t kPositions = 24;
   std::vector<float> logits(3 * kPositions, -10);
@@ -51,6 +53,7 @@ TEST_CASE("the best distinct phrases are taken, ranges beyond the text cut", "[t
 }
 
 TEST_CASE("of equal scores the shorter phrase comes first, then the earlier one", "[tasks][openkp]") {
+  ops::register_cpu_ops();
   const std::vector<float> logits = {1, 1, 0, 1, 1, 0};  // k = 1: a b c, k = 2: a b, b c
   CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "a b c", {3, 5})) == Strings{"a", "b", "a b"});
   CHECK(texts_of(decode(counted_classes(logits, 3, kAll), "home", {100, 5})) == Strings{"home"});
@@ -59,6 +62,7 @@ TEST_CASE("of equal scores the shorter phrase comes first, then the earlier one"
 
 TEST_CASE("decodes equal the reference's in every golden case, and so do their official scores",
           "[tasks][openkp][golden]") {
+  ops::register_cpu_ops();
   const auto files = test::golden_named("openkp_decode", ".h5");
   if (files.empty()) return test::skip("no golden file openkp_decode*.h5");
   for (const auto& path : files) {

@@ -2,6 +2,7 @@
 #include "tasks/text/recover_text.h"
 
 #include "etc_core/base/json.h"
+#include "etc_core/ops/register.h"
 #include "tasks/text/top_scores.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/golden_named.h"
@@ -41,6 +42,7 @@ TEST_CASE("text recovery equals the reference's on every golden case", "[tasks][
 }
 
 TEST_CASE("the largest values come first, of equals the lower position", "[tasks][text]") {
+  ops::register_cpu_ops();
   using Positions = std::vector<std::int64_t>;
   const std::vector<float> values = {1, 3, 2, 3, -1};
   CHECK(text::largest(values, 3) == Positions{1, 3, 2});

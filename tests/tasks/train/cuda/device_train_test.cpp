@@ -8,6 +8,7 @@
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/simt/device_loss.h"
 #include "tests/support/simt/emulator.h"
 #include "tests/tasks/train/run_losses.h"
 #include "tests/tasks/wikihop/examples.h"
@@ -55,7 +56,44 @@ TEST_CASE("a run on an emulated device has the losses of the CPU's, and only tha
   CHECK_THROWS_WITH(
       train(config_for(folder.path(), "cpu"), folder / "cuda"),
       Contains("cannot be resumed: device: the run was started with \"emulated device\", now it is \"cpu\""));
+  RunConfig strict = config_for(folder.path(), "cuda");
+  strict.training.deterministic = "strict";
+  CHECK_THROWS_WITH(
+      train(strict, folder / "cuda"),
+      Contains("cannot be resumed: training.deterministic: the run was started with \"run\", now it is \"strict\""));
   CHECK(train(config_for(folder.path(), "cuda"), folder / "cuda").step == 2);  // nothing left to do
+}
+
+TEST_CASE("a run whose device is lost says so, and goes on with the same bits from its last checkpoint",
+          "[tasks][cuda]") {
+  add_backend(Device::cuda, open_cuda_backend);
+  constexpr int kLaunchFailure = 719;
+  const TemporaryFolder folder;
+  write_readable_dataset(folder / "train.h5", 0, 8);
+  RunConfig config = config_for(folder.path(), "cuda");
+  config.training.save_every = 1;
+  config.training.eval_every = 2;
+  const std::int64_t first = simt::device_operations();
+  train(config, folder / "whole");
+  const std::int64_t operations = simt::device_operations() - first;
+  const auto bits = [&](const char* run) { return read_file(folder / run / "last" / "state.safetensors"); };
+  std::vector<std::string> said;
+  for (const std::int64_t percent : {1, 70, 40}) {  // of what one process does before the device fails
+    simt::lose_device_after(operations * percent / 100, kLaunchFailure);
+    try {
+      train(config, folder / "lost");
+    } catch (const Error& error) {
+      said.emplace_back(error.what());
+    }
+    simt::restore_device();
+  }
+  REQUIRE(said.size() == 3);
+  CHECK_THAT(said[0], Contains("train: step 0: cuda: the device was lost") && Contains("there is no checkpoint yet"));
+  for (const std::string& later : {said[1], said[2]}) {
+    CHECK_THAT(later, Contains("the device was lost") && Contains("goes on from the checkpoint of step 1"));
+  }
+  CHECK(train(config, folder / "lost").step == 2);
+  CHECK(bits("lost") == bits("whole"));
 }
 
 TEST_CASE("a run in bf16 on an emulated device has losses near those of fp32 and stores what auto chose",
@@ -77,15 +115,35 @@ TEST_CASE("a run in bf16 on an emulated device has losses near those of fp32 and
   CHECK(got != expected);
 }
 
+TEST_CASE("a run on an emulated device takes the memory that was forecast, the backend's own included",
+          "[tasks][cuda]") {
+  add_backend(Device::cuda, open_cuda_backend);
+  const TemporaryFolder folder;
+  write_readable_dataset(folder / "train.h5", 0, 8);
+  RunConfig config = config_for(folder.path(), "cuda");
+  config.training.steps = 1;
+  open_device("cuda");
+  const std::int64_t before = memory_ledger::report().total;
+  CHECK(before >= 64 << 20);  // the ring of copies, here and there, and the library's workspace
+  const MemoryReport expected = forecast_memory(config);
+  train(config, folder / "run");
+  const MemoryReport measured = memory_ledger::report();
+  CAPTURE(before, expected.peak, measured.peak);
+  const double share = static_cast<double>(measured.peak - before) / static_cast<double>(expected.peak - before);
+  CHECK(share > 0.85);
+  CHECK(share < 1.05);
+}
+
 TEST_CASE("out of device memory names what holds it and a micro-batch that is expected to fit", "[tasks][cuda]") {
   add_backend(Device::cuda, open_cuda_backend);
   const TemporaryFolder folder;
   write_readable_dataset(folder / "train.h5", 0, 16);
+  open_device("cuda");
   RunConfig config = config_for(folder.path(), "cuda");
   config.training.batch_size = 16;
   config.training.micro_batch_tokens = 0;  // the whole batch at once
   const std::int64_t needed = forecast_memory(config).peak - memory_ledger::report().total;
-  const std::int64_t held = simt::memory_in_use();  // by earlier tests: the ring of copies
+  const std::int64_t held = simt::memory_in_use();  // by the backend
   simt::set_memory_capacity(held + needed * 6 / 10);
   CHECK_THROWS_WITH(train(config, folder / "run"),
                     Contains("step 0: memory: ") && Contains("activations") && Contains("is expected to fit"));

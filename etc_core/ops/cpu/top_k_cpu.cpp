@@ -1,0 +1,32 @@
+// The largest numbers of runs of rows. Comparisons of two rows, so the order is total and the result unique.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/scratch.h"
+
+namespace etc::ops::cpu {
+
+void top_k(const TopK& args) {
+  parallel_for(args.segments * args.cols, [&](std::int64_t list) {
+    const std::int64_t segment = list / args.cols, begin = args.offsets[segment];
+    const std::int64_t length = args.offsets[segment + 1] - begin;
+    const auto value = [&](std::int32_t row) { return args.z[(begin + row) * args.cols + list % args.cols]; };
+    const auto before = [&](std::int32_t a, std::int32_t b) {
+      const float x = value(a), y = value(b);
+      if (std::isfinite(x) != std::isfinite(y)) return std::isfinite(y);
+      return std::isfinite(x) && x != y ? x > y : a < b;
+    };
+    Scratch scratch;
+    auto* const rows = scratch.take<std::int32_t>(length);
+    std::iota(rows, rows + length, 0);
+    const std::int64_t kept = std::min(args.k, length);
+    std::partial_sort(rows, rows + kept, rows + length, before);
+    Ranked* const top = args.top + list * args.k;
+    for (std::int64_t j = 0; j < args.k; ++j) top[j] = j < kept ? Ranked{rows[j], value(rows[j])} : Ranked{};
+  });
+}
+
+}  // namespace etc::ops::cpu

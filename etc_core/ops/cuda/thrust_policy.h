@@ -1,0 +1,53 @@
+// Where Thrust runs. On the device in programs, on its OpenMP system in tests.
+#pragma once
+
+#include <thrust/execution_policy.h>
+#include <thrust/system_error.h>
+
+#include <cstddef>
+
+#include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/memory_ledger.h"
+
+namespace etc::ops::cuda {
+
+#if THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
+
+// Thrust's working memory from the backend's pool and in its ledger: Thrust's own comes from cudaMalloc, and to give
+// that back waits for the device.
+struct PoolMemory {
+  using value_type = char;
+  char* allocate(std::ptrdiff_t bytes) {
+    auto* const memory = static_cast<char*>(simt::allocate(bytes));
+    memory_ledger::charge(Purpose::scratch, bytes);
+    return memory;
+  }
+  void deallocate(char* memory, std::size_t bytes) {
+    simt::release(memory);
+    memory_ledger::charge(Purpose::scratch, -static_cast<std::int64_t>(bytes));
+  }
+};
+
+// body(policy). In stream order: calls wait for the device only where they return a number of it. Thrust's own errors
+// become the runtime's (runtime.h); `where` names the call.
+template <typename Body>
+auto with_thrust(const char* where, void* stream, Body body) {
+  static PoolMemory memory;
+  try {
+    return body(thrust::cuda::par_nosync(memory).on(static_cast<cudaStream_t>(stream)));
+  } catch (const thrust::system_error& error) {
+    simt::check_cuda(where, error.code().value());
+    throw;
+  }
+}
+
+#else
+
+template <typename Body>
+auto with_thrust(const char*, void*, Body body) {
+  return body(thrust::device);
+}
+
+#endif
+
+}  // namespace etc::ops::cuda

@@ -1,0 +1,35 @@
+// The largest numbers of runs of rows: all that decoding needs of a window's logits.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/device.h"
+#include "etc_core/base/kernel_slot.h"
+
+namespace etc::ops {
+
+// A number and the row it stands in, counted from the segment's first.
+struct Ranked {
+  std::int32_t row = -1;  // -1: the segment has fewer rows than were asked for
+  float value = 0;
+};
+
+// Segment s owns rows offsets[s] … offsets[s+1]-1 of z; of each of its columns the k largest numbers, largest first, of
+// equal ones (0 and -0 are) the lower row first. Numbers that are not finite come before all others, in the order of
+// their rows: who looks at the result sees whether there are any.
+//   offsets   [S+1]  on the host; offsets[0] = 0, never decreasing
+//   z         [offsets[S], n] without gaps, on the device
+//   top       [S, n, k] on the host: segments with fewer than k rows fill up with Ranked{}
+// Rules: the same on every device, for any thread count and any neighbours. Cost on the host: O(T·n·log k); on a device
+// one sort of T·n numbers, and S·n·k entries travel.
+struct TopK {
+  std::int64_t segments = 0, cols = 0, k = 0;  // S, n, k
+  const std::int64_t* offsets = nullptr;
+  const float* z = nullptr;
+  Ranked* top = nullptr;
+};
+void top_k(Device device, const TopK& args);
+
+extern KernelSlot<void(const TopK&)> top_k_kernel;
+
+}  // namespace etc::ops
