@@ -23,13 +23,15 @@ wordpiece() {  # next to the Python package `tokenizers`; skipped without it
   python3 bench/wordpiece.py --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json"
 }
 prepare() { bench/prepare.sh; }
-prepare_python() {  # every task's generated records next to a preparation in Python; skipped without its packages
+prepare_python() {  # generated records next to a preparation in Python; skipped without its packages
   local task input
-  for task in "wikihop --candidates 20" "hotpotqa --subjects 10" "nq --candidates 10" "openkp --topics 10"; do
+  for task in "hotpotqa --records 2000 --subjects 10" "nq --records 600 --candidates 10" \
+    "openkp --records 600 --topics 10"; do
     # shellcheck disable=SC2086  # a task and its options
-    "$build/etc" sample --task $task --records 600 --seed 1 --long-tokens 1750 --output "$work/${task%% *}" 2>/dev/null
+    "$build/etc" sample --task $task --seed 1 --long-tokens 1750 --output "$work/${task%% *}" 2>/dev/null
     input=$(echo "$work/${task%% *}"/train.json*)
-    "${PYTHON:-python3}" bench/prepare_python.py --task "${task%% *}" --input "$input" --vocab "$work/${task%% *}/vocab.txt"
+    "${PYTHON:-python3}" bench/prepare_python --task "${task%% *}" --input "$input" \
+      --vocab "$work/${task%% *}/vocab.txt"
   done
 }
 

@@ -83,12 +83,14 @@ class ColumnReader {
 
  private:
   Block load_as(std::int64_t index, hid_t type) const;
+  bool unpack(Block& block) const;
 
   std::string where_;
   Handle data_set_;
   NumberType type_;
   std::int64_t size_ = 0;
   std::int64_t block_elements_ = kChunk;
+  bool packed_ = false;  // every block is a chunk that unpack_chunk reads into memory as it is
 };
 
 }  // namespace etc::data::h5

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
+#include "data/h5/chunk_codec.h"
 #include "data/h5/column.h"
 #include "data/h5/storage.h"
 #include "etc_core/base/error.h"
@@ -19,6 +22,7 @@ ColumnReader::ColumnReader(hid_t group, const std::string& name, NumberClass wan
   const std::int64_t chunk = stored.chunk_elements;
   // Small chunks are read several at a time, large ones alone.
   if (chunk > 0) block_elements_ = chunk * std::max<std::int64_t>(1, kChunk / chunk);
+  packed_ = stored.packed && block_elements_ == chunk && H5Tequal(type.id(), file_type(type_)) > 0;
 }
 
 Block ColumnReader::load(std::int64_t index) const {
@@ -34,6 +38,7 @@ Block ColumnReader::load_as(std::int64_t index, hid_t type) const {
   block.first = index * block_elements_;
   block.size = std::min(block_elements_, size_ - block.first);
   block.bytes = Bytes(block.size * type_.size, Purpose::data);
+  if (packed_ && unpack(block)) return block;
   const hsize_t first = static_cast<hsize_t>(block.first), count = static_cast<hsize_t>(block.size);
   const Handle space(H5Dget_space(data_set_.id()), H5Sclose, where_, "read");
   require(H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), where_, "read");
@@ -41,6 +46,31 @@ Block ColumnReader::load_as(std::int64_t index, hid_t type) const {
   require(H5Dread(data_set_.id(), type, memory.id(), space.id(), H5P_DEFAULT, block.bytes.data()), where_, "read",
           kDamaged);
   return block;
+}
+
+// Reads the block's chunk past the library's filters. False where anything about it is unusual or wrong: the library
+// then reads it, or says what is wrong.
+bool ColumnReader::unpack(Block& block) const {
+  static_assert(std::endian::native == std::endian::little, "numbers in memory are those in the file");
+  const hsize_t first = static_cast<hsize_t>(block.first);
+  const std::size_t chunk_bytes = static_cast<std::size_t>(block_elements_) * static_cast<std::size_t>(type_.size);
+  hsize_t packed_bytes = 0;
+  if (H5Dget_chunk_storage_size(data_set_.id(), &first, &packed_bytes) < 0 || packed_bytes == 0 ||
+      packed_bytes > largest_packed(chunk_bytes)) {
+    return false;
+  }
+  std::vector<std::byte> packed(packed_bytes);
+  std::uint32_t skipped_filters = 0;
+  if (H5Dread_chunk(data_set_.id(), H5P_DEFAULT, &first, &skipped_filters, packed.data()) < 0 || skipped_filters != 0) {
+    return false;
+  }
+  const auto bytes = static_cast<std::size_t>(block.bytes.size());
+  auto* values = static_cast<std::byte*>(block.bytes.data());
+  if (bytes == chunk_bytes) return unpack_chunk(packed, {values, bytes}, type_.size);
+  std::vector<std::byte> chunk(chunk_bytes);  // the last one, not full
+  if (!unpack_chunk(packed, chunk, type_.size)) return false;
+  std::memcpy(values, chunk.data(), bytes);
+  return true;
 }
 
 }  // namespace etc::data::h5

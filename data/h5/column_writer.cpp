@@ -1,14 +1,14 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
+#include "data/h5/chunk_codec.h"
 #include "data/h5/column.h"
 #include "etc_core/base/error.h"
 
 namespace etc::data::h5 {
 
 namespace {
-
-constexpr unsigned kDeflateLevel = 4;
 
 Handle create_data_set(hid_t group, const std::string& name, NumberType type, const std::string& where) {
   constexpr const char* kAction = "create the data set";
@@ -69,13 +69,13 @@ void ColumnWriter::flush() {
 }
 
 void ColumnWriter::write_chunk() {
-  const hsize_t first = static_cast<hsize_t>(written_), count = static_cast<hsize_t>(size_ - written_);
-  const hsize_t length = static_cast<hsize_t>(size_);
+  static_assert(std::endian::native == std::endian::little, "numbers in the file are those in memory");
+  const hsize_t first = static_cast<hsize_t>(written_), length = static_cast<hsize_t>(size_);
   require(H5Dset_extent(data_set_.id(), &length), where_, "extend the data set");
-  const Handle space(H5Dget_space(data_set_.id()), H5Sclose, where_, "write");
-  require(H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, &first, nullptr, &count, nullptr), where_, "write");
-  const Handle memory(H5Screate_simple(1, &count, nullptr), H5Sclose, where_, "write");
-  require(H5Dwrite(data_set_.id(), memory_type(type_), memory.id(), space.id(), H5P_DEFAULT, pending_.data()), where_,
+  pending_.resize(static_cast<std::size_t>(kChunk) * static_cast<std::size_t>(type_.size));  // the last one has zeros
+  const std::span<const std::byte> packed = pack_chunk(std::as_bytes(std::span(pending_)), type_.size);
+  constexpr std::uint32_t kNoFilterSkipped = 0;
+  require(H5Dwrite_chunk(data_set_.id(), H5P_DEFAULT, kNoFilterSkipped, &first, packed.size(), packed.data()), where_,
           "write");
   written_ = size_;
   pending_.clear();

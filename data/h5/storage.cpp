@@ -15,8 +15,8 @@ constexpr std::uint64_t kLargestChunk = std::uint64_t{64} << 20;  // bytes
 constexpr std::uint64_t kLargestDeflateRatio = 1032;
 
 // Refuses raw data in other files and filters other than the store's (an unknown filter makes the library load code
-// from its plugin folder). True when deflate is among the filters.
-bool check_layout(const Handle& creation, const std::string& where) {
+// from its plugin folder). Returns the filters.
+std::vector<H5Z_filter_t> check_layout(const Handle& creation, const std::string& where) {
   const H5D_layout_t layout = H5Pget_layout(creation.id());
   require(layout, where, "read the layout", kDamaged);
   if (layout == H5D_VIRTUAL) fail(where, "expected raw data in this file, got a virtual data set (they are refused)");
@@ -25,7 +25,7 @@ bool check_layout(const Handle& creation, const std::string& where) {
   if (external > 0) fail(where, "expected raw data in this file, got external raw data (it is refused)");
   const int filters = H5Pget_nfilters(creation.id());
   require(filters, where, "read the filters", kDamaged);
-  bool deflate = false;
+  std::vector<H5Z_filter_t> found;
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     std::size_t no_parameters = 0;
@@ -33,9 +33,9 @@ bool check_layout(const Handle& creation, const std::string& where) {
         H5Pget_filter2(creation.id(), static_cast<unsigned>(i), &flags, &no_parameters, nullptr, 0, nullptr, nullptr);
     if (filter != H5Z_FILTER_SHUFFLE && filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_FLETCHER32)
       fail(where, "expected the filters shuffle, deflate and fletcher32 only, got filter {}", filter);
-    deflate = deflate || filter == H5Z_FILTER_DEFLATE;
+    found.push_back(filter);
   }
-  return deflate;
+  return found;
 }
 
 // Elements of one chunk; 0 when the data set is not chunked.
@@ -64,7 +64,8 @@ Handle open_data_set(hid_t group, const std::string& name, const std::string& wh
 
 Stored check_storage(const Handle& data_set, int element_size, std::uint64_t file_bytes, const std::string& where) {
   const Handle creation(H5Dget_create_plist(data_set.id()), H5Pclose, where, "read the layout", kDamaged);
-  const bool deflate = check_layout(creation, where);
+  const std::vector<H5Z_filter_t> filters = check_layout(creation, where);
+  const bool deflate = std::find(filters.begin(), filters.end(), H5Z_FILTER_DEFLATE) != filters.end();
   const Handle space(H5Dget_space(data_set.id()), H5Sclose, where, "read the shape", kDamaged);
   if (H5Sget_simple_extent_type(space.id()) == H5S_NULL) fail(where, "expected an array, got nothing");
   const int rank = H5Sget_simple_extent_ndims(space.id());
@@ -85,6 +86,7 @@ Stored check_storage(const Handle& data_set, int element_size, std::uint64_t fil
          overflow ? std::string("more than 2^64") : std::to_string(elements), kDamaged);
   result.elements = static_cast<std::int64_t>(elements);
   result.chunk_elements = chunk_elements(creation, rank, element_size, where);
+  result.packed = filters == std::vector<H5Z_filter_t>{H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32};
   return result;
 }
 

@@ -14,6 +14,7 @@ struct Stored {
   std::vector<std::int64_t> shape;
   std::int64_t elements = 1;        // product of the shape
   std::int64_t chunk_elements = 0;  // 0: not chunked
+  bool packed = false;              // every chunk goes through shuffle, deflate, fletcher32 (chunk_codec.h)
 };
 
 // A data set of `group` reached by a hard link, without chunk cache: chunks are read once, as a whole.

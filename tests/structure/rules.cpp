@@ -110,6 +110,7 @@ const std::vector<Door>& doors() {
       {"zlib",
        std::regex("zlib\\.h"),
        {"data/readers/", "etc_core/checkpoint/convert/pickle/zip_archive.", "tests/support/"}},
+      {"libdeflate", std::regex("libdeflate\\.h"), {"data/h5/"}},
       {"Snappy", std::regex("snappy.*"), {"etc_core/checkpoint/convert/tf_bundle/table_reader."}},
       {"ICU", std::regex("unicode/.*"), {"data/text/"}},
       {"SentencePiece", std::regex("sentencepiece.*"), {"data/text/"}},

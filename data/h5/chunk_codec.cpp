@@ -1,0 +1,128 @@
+#include "data/h5/chunk_codec.h"
+
+#include <libdeflate.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace etc::data::h5 {
+
+namespace {
+
+constexpr std::size_t kChecksumBytes = 4;
+
+struct Free {
+  void operator()(libdeflate_compressor* compressor) const { libdeflate_free_compressor(compressor); }
+  void operator()(libdeflate_decompressor* decompressor) const { libdeflate_free_decompressor(decompressor); }
+};
+
+// What one thread needs to pack and unpack.
+struct Tools {
+  libdeflate_compressor& compressor() {
+    if (!deflate) deflate.reset(libdeflate_alloc_compressor(kDeflateLevel));
+    if (!deflate) throw std::bad_alloc();
+    return *deflate;
+  }
+  libdeflate_decompressor& decompressor() {
+    if (!inflate) inflate.reset(libdeflate_alloc_decompressor());
+    if (!inflate) throw std::bad_alloc();
+    return *inflate;
+  }
+
+  std::unique_ptr<libdeflate_compressor, Free> deflate;
+  std::unique_ptr<libdeflate_decompressor, Free> inflate;
+  std::vector<std::byte> shuffled, packed;
+};
+
+Tools& tools() {
+  static thread_local Tools all;
+  return all;
+}
+
+// First all first bytes of the elements, then all second ones, …
+template <std::size_t Size>
+void shuffle(const std::byte* elements, std::size_t count, std::byte* planes) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t b = 0; b < Size; ++b) planes[b * count + i] = elements[i * Size + b];
+  }
+}
+
+template <std::size_t Size>
+void unshuffle(const std::byte* planes, std::size_t count, std::byte* elements) {
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t b = 0; b < Size; ++b) elements[i * Size + b] = planes[b * count + i];
+  }
+}
+
+std::uint32_t folded(std::uint32_t sum) {
+  return (sum & 0xFFFF) + (sum >> 16);
+}
+
+}  // namespace
+
+std::uint32_t fletcher32(std::span<const std::byte> bytes) {
+  constexpr std::size_t kWordsBeforeOverflow = 360;
+  std::uint32_t first = 0, second = 0;
+  const auto byte = [&](std::size_t i) { return std::to_integer<std::uint32_t>(bytes[i]); };
+  for (std::size_t at = 0; at < bytes.size();) {
+    const std::size_t end = std::min(bytes.size(), at + 2 * kWordsBeforeOverflow);
+    for (; at < end; at += 2) {
+      first += byte(at) << 8 | (at + 1 < end ? byte(at + 1) : 0);
+      second += first;
+    }
+    first = folded(first);
+    second = folded(second);
+  }
+  return folded(second) << 16 | folded(first);
+}
+
+std::size_t largest_packed(std::size_t chunk_bytes) {
+  return libdeflate_zlib_compress_bound(nullptr, chunk_bytes) + kChecksumBytes;
+}
+
+std::span<const std::byte> pack_chunk(std::span<const std::byte> chunk, int element_size) {
+  Tools& mine = tools();
+  std::span<const std::byte> planes = chunk;
+  if (element_size > 1) {
+    mine.shuffled.resize(chunk.size());
+    const std::size_t count = chunk.size() / static_cast<std::size_t>(element_size);
+    if (element_size == 2) shuffle<2>(chunk.data(), count, mine.shuffled.data());
+    if (element_size == 4) shuffle<4>(chunk.data(), count, mine.shuffled.data());
+    if (element_size == 8) shuffle<8>(chunk.data(), count, mine.shuffled.data());
+    planes = mine.shuffled;
+  }
+  mine.packed.resize(largest_packed(chunk.size()));
+  const std::size_t bytes = libdeflate_zlib_compress(&mine.compressor(), planes.data(), planes.size(),
+                                                     mine.packed.data(), mine.packed.size());
+  const std::uint32_t sum = fletcher32({mine.packed.data(), bytes});
+  for (std::size_t b = 0; b < kChecksumBytes; ++b) mine.packed[bytes + b] = static_cast<std::byte>(sum >> (8 * b));
+  return {mine.packed.data(), bytes + kChecksumBytes};
+}
+
+bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> chunk, int element_size) {
+  if (packed.size() < kChecksumBytes) return false;
+  const std::size_t bytes = packed.size() - kChecksumBytes;
+  std::uint32_t sum = 0;
+  for (std::size_t b = 0; b < kChecksumBytes; ++b) {
+    sum |= std::to_integer<std::uint32_t>(packed[bytes + b]) << (8 * b);
+  }
+  if (sum != fletcher32(packed.first(bytes))) return false;
+  Tools& mine = tools();
+  const bool in_place = element_size == 1;
+  if (!in_place) mine.shuffled.resize(chunk.size());
+  std::byte* planes = in_place ? chunk.data() : mine.shuffled.data();
+  // Without a place for the length, libdeflate accepts data of exactly this length only.
+  if (libdeflate_zlib_decompress(&mine.decompressor(), packed.data(), bytes, planes, chunk.size(), nullptr) !=
+      LIBDEFLATE_SUCCESS) {
+    return false;
+  }
+  const std::size_t count = chunk.size() / static_cast<std::size_t>(element_size);
+  if (element_size == 2) unshuffle<2>(planes, count, chunk.data());
+  if (element_size == 4) unshuffle<4>(planes, count, chunk.data());
+  if (element_size == 8) unshuffle<8>(planes, count, chunk.data());
+  return true;
+}
+
+}  // namespace etc::data::h5
