@@ -14,7 +14,8 @@ using namespace recording;
 namespace {
 
 // Rows of a feed-forward layer computed at a time in inference: the [rows, F] block between its two products stays in
-// the caches, and rows do not depend on one another.
+// the caches, and rows do not depend on one another. Not with kernels that every product has to pack anew: those of
+// checkpointed layers, whose backward pass holds such blocks of all rows anyway.
 constexpr std::int64_t kFeedForwardRows = 512;
 
 std::string dense_name(const Dense& dense) {
@@ -153,9 +154,10 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
   Tensor y = tape.empty({rows, second.out()}, Purpose::activations, device);
   const std::string name = tape.checked() ? "feed_forward " + first.parts.front().kernel->name : "";
   if (!tape.recording()) {
-    const Tensor h = tape.empty({std::min(rows, kFeedForwardRows), inner}, Purpose::scratch, device);
-    for (std::int64_t row = 0; row < rows; row += kFeedForwardRows) {
-      const std::int64_t n = std::min(kFeedForwardRows, rows - row);
+    const std::int64_t step = first.packed != nullptr ? std::min(rows, kFeedForwardRows) : rows;
+    const Tensor h = tape.empty({step, inner}, Purpose::scratch, device);
+    for (std::int64_t row = 0; row < rows; row += step) {
+      const std::int64_t n = std::min(step, rows - row);
       run_dense(first, true, value.data() + row * value.cols(), n, device, act, h.data());
       run_dense(second, true, h.data(), n, device, ops::Activation::linear, y.data() + row * y.cols());
     }

@@ -3,6 +3,7 @@
 
 #include "data/dataset.h"
 #include "data/text/sha256.h"
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
@@ -87,6 +88,7 @@ TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[ta
   refused({"predict", "--model", "x", "--data", "y"}, "expected --output FILE");
   refused({"benchmark", "--lengths", "0"}, "--lengths");
   refused({"benchmark", "--preset", "bse"}, "(did you mean base?)");
+  refused({"benchmark", "--mode", "train", "--compute", "int8"}, "training offers fp32 and bf16, not int8");
   refused({"benchmark", "--forecast", "--output", "x"}, "--forecast measures nothing");
   refused({"encode", "--model", "x", "--output", "y"}, "expected either --inputs or --data");
   refused({"info", missing}, "no such file or folder");
@@ -298,6 +300,13 @@ TEST_CASE("the benchmark gives a table, a CSV file and how to plot it", "[tasks]
     CHECK(has(csv, "\nsum,64,4,"));
     CHECK(fs::exists(folder / "benchmark.gnuplot"));
     if (has(result.out, "time.svg")) CHECK(has(etc::read_file(folder / "memory.svg"), "<svg"));
+  }
+  if (etc::cpu_offers(etc::ComputeType::bf16)) {
+    const Result rounded = place.run({"benchmark", "--preset", "tiny", "--lengths", "32", "--mode", "train",
+                                      "--compute", "fp32,bf16", "--repeats", "1", "--threads", "1"});
+    INFO(rounded.err);
+    CHECK(rounded.code == 0);
+    CHECK(has(rounded.out, "bf16      32"));
   }
   const Result forecast = place.run({"benchmark", "--preset", "tiny", "--lengths", "64", "--forecast"});
   CHECK(forecast.code == 0);

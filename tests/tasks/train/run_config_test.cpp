@@ -109,6 +109,8 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
   CHECK(with("training", "seed", -1).find("training.seed") != std::string::npos);
   CHECK(with("training", "warmup_proportion", 1.5).find("training.warmup_proportion") != std::string::npos);
   CHECK(with("training", "optimizer", "adam").find("(did you mean adamw?)") != std::string::npos);
+  CHECK(with("training", "compute", "int8").find("training.compute: expected fp32, bf16 or auto, got int8") !=
+        std::string::npos);
   CHECK(with("task", "name", "wikihopp").find("(did you mean wikihop?)") != std::string::npos);
   CHECK(with("model", "vocab_size", 0).find("vocab_size") != std::string::npos);
   CHECK(with("model", "relative_vocab_size", 5).find("relative_vocab_size") != std::string::npos);

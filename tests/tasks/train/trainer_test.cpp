@@ -160,7 +160,7 @@ TEST_CASE("a tiny model learns to read answers off its documents", "[tasks]") {
 }
 
 TEST_CASE("a tiny model learns in bf16 what it learns in fp32, and the run stays bf16", "[tasks]") {
-  if (!etc::cpu_offers(etc::ComputeType::bf16)) return WARN("skipped: this processor has no bf16 products");
+  if (!etc::cpu_offers(etc::ComputeType::bf16)) return etc::test::skip("this processor has no bf16 products");
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "train.h5", 0, 200);
   etc::test::write_readable_dataset(folder / "dev.h5", 1000, 60);
@@ -173,8 +173,8 @@ TEST_CASE("a tiny model learns in bf16 what it learns in fp32, and the run stays
   CHECK(etc::train(config_in("fp32"), folder / "fp32").best[0].second >= 0.95);
   CHECK(etc::train(config_in("bf16"), folder / "bf16").best[0].second >= 0.95);
   const auto exact = etc::test::losses(folder / "fp32"), rounded = etc::test::losses(folder / "bf16");
-  REQUIRE(exact.size() == 30);
-  REQUIRE(rounded.size() == 30);
+  REQUIRE(exact.size() >= 30);
+  REQUIRE(rounded.size() == exact.size());
   CHECK(rounded != exact);
   for (std::size_t step = 0; step < 5; ++step) CHECK(rounded[step] == Approx(exact[step]).epsilon(0.01));
 
