@@ -34,6 +34,30 @@ TEST_CASE("smoke, operators and model hold on the emulated device", "[gpu_check]
   CHECK(read_json_file(folder / "report.json").at("cases").size() == 45);
 }
 
+TEST_CASE("rates of both attention operators are measured, with running scores and without", "[gpu_check][cuda]") {
+  register_backends();
+  const TemporaryFolder folder;
+  gpu_check::Report report(folder / "report.json", "bench", "emulated device");
+  gpu_check::AttentionBench bench;
+  bench.heads = 1;
+  bench.lengths = {64};
+  bench.radii = {11};
+  bench.dense_lengths = {64};
+  bench.repeats = 1;
+  gpu_check::bench_attention(report, bench);
+  CHECK(report.faults() == 0);
+  const Json cases = read_json_file(folder / "report.json").at("cases");
+  REQUIRE(cases.size() == 5);
+  for (const Json& one : cases) {
+    const Json& figures = one.at("figures");
+    const bool dense = figures.contains("tflops");
+    CHECK(figures.at(dense ? "tflops" : "forward_useful_tflops") > 0);
+    if (!dense) CHECK(figures.at("forward_and_backward_useful_tflops") > 0);
+    const bool scores = one.at("name").get<std::string>().ends_with("scores");
+    CHECK(figures.contains("forward_scores_percent_of_bandwidth") == scores);
+  }
+}
+
 TEST_CASE("kernels hold on the emulated device", "[gpu_check][cuda][slow]") {
   register_backends();
   const TemporaryFolder folder;

@@ -1,7 +1,9 @@
 // The stages of gpu-check. Each adds its cases to the report; the backend is open.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <vector>
 
 #include "tests/gpu_check/report.h"
 
@@ -12,6 +14,16 @@ void operators(Report& report);  // dense operators against the CPU's
 void kernels(Report& report);    // these, and attention against its reference on the tests' shapes
 // The tiny models against the CPU's and, with a pack of golden numbers (empty: none), against those.
 void model(Report& report, const std::filesystem::path& pack);
-void bench(Report& report);  // rates of operators and of the base model
+
+// What is measured of the attention operators, forward and backward, with running scores and without, in bf16.
+struct AttentionBench {
+  std::int64_t heads = 12;
+  std::vector<std::int64_t> lengths = {512, 2048, 4096, 8192, 32768, 65536}, radii = {84, 255};
+  std::vector<std::int64_t> dense_lengths = {512, 4096, 16384};
+  int repeats = 5;
+  double bytes_per_second = 1;  // of the device's memory, as measured
+};
+void bench_attention(Report& report, const AttentionBench& bench);
+void bench(Report& report);  // these, the device's memory and the base model
 
 }  // namespace etc::gpu_check

@@ -1,0 +1,27 @@
+// Seconds of work on the device, by the host's clock between two waits for it.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "etc_core/base/device_state.h"
+
+namespace etc::gpu_check {
+
+// Median of `repeats` calls, after two that are not timed.
+template <typename Run>
+double seconds_of(int repeats, const Run& run) {
+  std::vector<double> seconds;
+  for (int i = 0; i < repeats + 2; ++i) {
+    wait_for(Device::cuda);
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    wait_for(Device::cuda);
+    if (i > 1) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+}  // namespace etc::gpu_check
