@@ -99,12 +99,12 @@ void AttentionChecks::scores(const TypeTiles& tiles, const TypeScoreGradients& s
   alignment(tiles, scores.gradient);
 }
 
-void fail_scores_out_of_range(const TypeTiles& tiles, const TypeScores& scores) {
-  const bool is_long = tiles.type == AttentionType::l2l || tiles.type == AttentionType::l2g;
+void fail_scores_out_of_range(AttentionType type, std::int64_t layer) {
+  const bool is_long = type == AttentionType::l2l || type == AttentionType::l2g;
   fail(is_long ? "long_attention" : "global_attention",
        "scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got a "
        "larger one or one that is not a number (the model diverges; see its learning rate)",
-       attention_type_name(tiles.type), scores.layer, kScoreLimit);
+       attention_type_name(type), layer, kScoreLimit);
 }
 
 }  // namespace etc::sparse

@@ -39,6 +39,6 @@ struct AttentionChecks {
 };
 
 // A visible pair's score or running sum, made by a call with these scores, left the range of C or is not a number.
-[[noreturn]] void fail_scores_out_of_range(const TypeTiles& tiles, const TypeScores& scores);
+[[noreturn]] void fail_scores_out_of_range(AttentionType type, std::int64_t layer);
 
 }  // namespace etc::sparse

@@ -145,7 +145,7 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
       logits_in_mode<ScoreMode::read>(head, part, scores, table, s, max, bad);
       break;
   }
-  if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(*part.tiles, scores);
+  if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(part.tiles->type, scores.layer);
 }
 
 // Whether a forward mode reads the running scores of the layer before.

@@ -1,5 +1,8 @@
 #include "sparse/cuda/attention_backend.h"
 
+#include <array>
+
+#include "etc_core/base/cuda/late_checks.h"
 #include "sparse/attention_checks.h"
 #include "sparse/cuda/attention_plan.h"
 #include "sparse/cuda/backend_support.h"
@@ -43,18 +46,25 @@ void forward_with(const Forward& args, const DevicePlan& plan, const ForwardScra
   launch_forward(params, simt::stream());
 }
 
-// Scores out of the range of C are an error of the call that made them.
+// Scores out of the range of C are an error of the call that made them, found out when the host next reads anything.
 void check_range(const Forward& args, const CommonScratch& scratch) {
-  const auto makes = [&](int t) {
-    const ScoreMode mode = args.scores[t].mode;
-    return mode != ScoreMode::none && mode != ScoreMode::read;
+  struct Made {
+    AttentionType type;
+    std::int64_t layer;
+    bool any;
   };
-  if (!makes(0) && !makes(1)) return;
-  std::int32_t out_of_range[2];
-  simt::copy_to_host(out_of_range, scratch.range.data, sizeof out_of_range);
-  for (int t = 0; t < 2; ++t) {
-    if (out_of_range[t] != 0) fail_scores_out_of_range(*args.inputs.tiles[t], args.scores[t]);
+  std::array<Made, 2> made;
+  for (std::size_t t = 0; t < 2; ++t) {
+    const TypeScores& scores = args.scores[t];
+    made[t] = {args.inputs.tiles[t]->type, scores.layer,
+               scores.mode != ScoreMode::none && scores.mode != ScoreMode::read};
   }
+  if (!made[0].any && !made[1].any) return;
+  simt::check_later(scratch.range.data, [made](const std::array<std::int32_t, 2>& out_of_range) {
+    for (std::size_t t = 0; t < 2; ++t) {
+      if (made[t].any && out_of_range[t] != 0) fail_scores_out_of_range(made[t].type, made[t].layer);
+    }
+  });
 }
 
 }  // namespace

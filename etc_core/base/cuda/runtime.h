@@ -26,7 +26,7 @@ void release(void* memory);
 
 // In stream order; from any host memory, which may be reused when the call returns (staging.cpp).
 void copy_to_device(void* to, const void* from, std::int64_t bytes);
-// Waits for everything on the stream before it.
+// Waits for everything on the stream before it, and does the checks that are due (late_checks.h).
 void copy_to_host(void* to, const void* from, std::int64_t bytes);
 void reserve_copies();  // takes at once what the first of these copies would: 16 MiB of pinned memory, as many of the
                         // device's

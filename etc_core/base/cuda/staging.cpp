@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "etc_core/base/cuda/device_array.h"
+#include "etc_core/base/cuda/late_checks.h"
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/memory_ledger.h"
 
@@ -145,6 +146,7 @@ void with_staging(Body body) {
     body(ring);
   } catch (...) {
     ring.forget();
+    forget_late_checks();
     throw;
   }
 }
@@ -162,9 +164,13 @@ void copy_to_device(void* to, const void* from, std::int64_t bytes) {
 }
 
 void copy_to_host(void* to, const void* from, std::int64_t bytes) {
-  if (bytes == 0) return wait();
-  with_staging(
-      [&](Staging& ring) { ring.receive(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes); });
+  if (bytes == 0) {
+    wait();
+  } else {
+    with_staging(
+        [&](Staging& ring) { ring.receive(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes); });
+  }
+  run_late_checks();
 }
 
 }  // namespace etc::simt

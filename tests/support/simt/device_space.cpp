@@ -63,6 +63,11 @@ class DeviceSpace {
     free_[at] = size;
   }
 
+  bool holds(const void* address) const {
+    const auto* const byte = static_cast<const std::byte*>(address);
+    return byte >= base_ && byte < base_ + kReserved;
+  }
+
   bool is_open() const { return open_ > 0; }
   void open() {
     if (++open_ == 1) protect();
@@ -97,6 +102,10 @@ void* take_device_memory(std::int64_t bytes) {
 
 void give_device_memory_back(void* memory) {
   space().give_back(memory);
+}
+
+bool is_device_memory(const void* address) {
+  return space().holds(address);
 }
 
 DeviceAccess::DeviceAccess() {

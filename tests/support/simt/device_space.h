@@ -10,6 +10,7 @@ namespace etc::simt {
 // Memory of the device, aligned to 256 bytes; null when there is no address space left.
 void* take_device_memory(std::int64_t bytes);
 void give_device_memory_back(void* memory);
+bool is_device_memory(const void* address);
 
 // While one of these lives, the addresses can be used. They nest.
 class DeviceAccess {
