@@ -2,14 +2,14 @@
 """`etc prepare` next to a preparation in Python that writes the same features, one thread each, taking turns; both by
 processor time.
 
-  bench/prepare_python --task openkp --input train.jsonl --vocab vocab.txt [--turns 3] [--program build/cpu/etc]
+  python3 bench/prepare_python --task openkp --input train.jsonl --vocab vocab.txt [--turns 3] [--program build/cpu/etc]
 
 hotpotqa.py, nq.py and openkp.py do what the published preparations do (bench/README.md says what that is), with the
 package `tokenizers` for WordPiece, numpy for the arrays and h5py for the file (pip install tokenizers numpy h5py). Its
 features are then compared with those of `etc prepare`, every number of every example: exit code 1 where they differ.
 
 A second line leaves out the file. A third one makes nothing but token ids of the same texts, in one call for each
-record: no preparation in Python can take less. Imports and the start of Python are not counted; those of `etc` are.
+record. Imports and the start of Python are not counted; those of `etc` are.
 """
 import argparse
 import os

@@ -19,7 +19,8 @@ constexpr std::size_t kParserBytesToKeep = 16u << 20;
 // simdjson's value → ours, noting duplicate keys on the way.
 class ValueBuilder {
  public:
-  ValueBuilder(std::vector<JsonNote>& notes, const UnreadMembers& unread) : notes_(notes), unread_(unread) {}
+  ValueBuilder(std::vector<JsonNote>& notes, const UnreadMembers& unread)
+      : notes_(notes), unread_(unread), unread_of_record_(unread_in("")) {}
 
   Json build(dom::element element, int level = 0) {
     switch (element.type()) {
@@ -47,13 +48,14 @@ class ValueBuilder {
   Json build_object(dom::object object, int level) {
     Json result = Json::object();
     auto& members = result.get_ref<Json::object_t&>();
+    if (level == 1) unread_of_list_.clear();
+    const Names* unread = level == 0 ? &unread_of_record_ : level == 2 ? &unread_of_list_ : nullptr;
     for (const auto field : object) {
+      if (unread != nullptr && std::find(unread->begin(), unread->end(), field.key) != unread->end()) continue;
       place_.push_back({field.key, 0});
-      if (!is_unread()) {
-        const auto [member, fresh] = members.try_emplace(std::string(field.key));
-        if (!fresh) notes_.push_back({JsonNote::Kind::duplicate_key, place_text()});
-        member->second = build(field.value, level + 1);
-      }
+      const auto [member, fresh] = members.try_emplace(std::string(field.key));
+      if (!fresh) notes_.push_back({JsonNote::Kind::duplicate_key, place_text()});
+      member->second = build(field.value, level + 1);
       place_.pop_back();
     }
     return result;
@@ -63,6 +65,7 @@ class ValueBuilder {
     Json result = Json::array();
     auto& elements = result.get_ref<Json::array_t&>();
     elements.reserve(array.size());
+    if (level <= 1) unread_of_list_ = level == 1 && !place_[0].key.empty() ? unread_in(place_[0].key) : Names();
     for (const dom::element element : array) {
       place_.push_back({{}, elements.size()});
       elements.push_back(build(element, level + 1));
@@ -71,14 +74,15 @@ class ValueBuilder {
     return result;
   }
 
-  // A member of the record, or of the objects of a list that is one.
-  bool is_unread() const {
-    const auto named = [&](const UnreadMembers::value_type& name) {
-      if (place_.size() == 1) return name.second.empty() && name.first == place_[0].key;
-      return place_.size() == 3 && name.second == place_[2].key && name.first == place_[0].key &&
-             place_[1].key.data() == nullptr;
-    };
-    return std::any_of(unread_.begin(), unread_.end(), named);
+  // Unread members of the objects of this list, itself a member of the record; of the record itself: "".
+  std::vector<std::string_view> unread_in(std::string_view list) const {
+    std::vector<std::string_view> names;
+    for (const auto& [member, of_elements] : unread_) {
+      if (list.empty() ? of_elements.empty() : member == list && !of_elements.empty()) {
+        names.push_back(list.empty() ? member : of_elements);
+      }
+    }
+    return names;
   }
 
   // "supports[2]", "annotations[0].kind"
@@ -99,27 +103,54 @@ class ValueBuilder {
     std::size_t index = 0;  // of the element
   };
 
+  using Names = std::vector<std::string_view>;
+
   std::vector<JsonNote>& notes_;
   const UnreadMembers& unread_;
+  const Names unread_of_record_;
+  Names unread_of_list_;     // of the objects of the member of the record that is being built
   std::vector<Step> place_;  // of the value being built
 };
 
+// The most brackets of a text that are open at once.
+std::size_t nesting(std::string_view text) {
+  std::size_t open = 0, deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      deepest = std::max(deepest, ++open);
+    } else if ((c == '}' || c == ']') && open > 0) {
+      --open;
+    }
+  }
+  return deepest;
+}
+
 // Parses into `record`; false when simdjson refuses the text.
-bool parse(std::string& text, std::int64_t depth, const UnreadMembers& unread, JsonRecord& record) {
+bool parse(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
+  static_assert(kTextPadding >= simdjson::SIMDJSON_PADDING);
   static thread_local std::unique_ptr<dom::parser> parser;
   if (parser == nullptr) parser = std::make_unique<dom::parser>();
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   dom::element root;
-  // Nesting is limited by memory alone: two machine words per level, which the text itself has already cost.
-  const auto levels = std::max<std::size_t>(simdjson::DEFAULT_MAX_DEPTH, static_cast<std::size_t>(depth) + 2);
-  bool valid = levels <= parser->max_depth() || !parser->allocate(std::max(text.size(), parser->capacity()), levels);
-  valid = valid && !parser->parse(text.data(), text.size(), false).get(root);
-  if (valid) {
+  auto error = parser->parse(text.data(), text.size(), false).get(root);
+  if (error == simdjson::DEPTH_ERROR) {
+    // Nesting is limited by memory alone: two machine words per level, which the text itself has already cost.
+    error = parser->allocate(std::max(text.size(), parser->capacity()), nesting(text) + 2);
+    if (!error) error = parser->parse(text.data(), text.size(), false).get(root);
+  }
+  if (!error) {
     record.notes.clear();
     record.value = ValueBuilder(record.notes, unread).build(root);
   }
-  if (parser->capacity() > kParserBytesToKeep) parser.reset();
-  return valid;
+  if (parser->capacity() > kParserBytesToKeep || parser->max_depth() > simdjson::DEFAULT_MAX_DEPTH) parser.reset();
+  return !error;
 }
 
 // The first fault of a text by the grammar alone.
@@ -219,13 +250,12 @@ void note_differences(const Json& a, const Json& b, const std::string& path, std
 
 // simdjson takes an unpaired surrogate for a broken string. Such a text is parsed twice, with two different characters
 // in place of each: where the two values differ, the surrogates were.
-bool parse_with_unpaired_surrogates(std::string& text, std::int64_t depth, const UnreadMembers& unread,
-                                    JsonRecord& record) {
+bool parse_with_unpaired_surrogates(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
   std::string other_text = text;
   if (replace_unpaired_surrogates(text, 'd') == 0) return false;
   replace_unpaired_surrogates(other_text, 'c');
   JsonRecord other;
-  if (!parse(text, depth, unread, record) || !parse(other_text, depth, unread, other)) return false;
+  if (!parse(text, unread, record) || !parse(other_text, unread, other)) return false;
   note_differences(record.value, other.value, "", record.notes);
   return true;
 }
@@ -237,7 +267,7 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread) {
   record.index = slice.index;
   record.begin = slice.begin;
   const bool whole = slice.cut_short.empty();
-  if (whole && parse(slice.text, slice.depth, unread, record)) return record;
+  if (whole && parse(slice.text, unread, record)) return record;
 
   TextPosition where = slice.begin;
   if (const auto offset = invalid_utf8(slice.text)) {
@@ -247,7 +277,7 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread) {
       throw InputFault("utf8_invalid", where, "not well-formed UTF-8");
     }
   }
-  if (whole && parse_with_unpaired_surrogates(slice.text, slice.depth, unread, record)) return record;
+  if (whole && parse_with_unpaired_surrogates(slice.text, unread, record)) return record;
 
   GrammarCheck check;
   Json::sax_parse(slice.text, &check);

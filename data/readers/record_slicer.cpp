@@ -21,7 +21,6 @@ struct BracketScanner {
   bool in_string = false;
   bool escaped = false;  // the next character of the string stands for itself
   std::int64_t open = 0;
-  std::int64_t deepest = 0;
 
   // Returns how many bytes of the block belong to the value; less than size, or done, means that its end was found.
   std::size_t scan(const char* text, std::size_t size, bool& done) {
@@ -48,7 +47,7 @@ struct BracketScanner {
           break;
         case '{':
         case '[':
-          deepest = std::max(deepest, ++open);
+          ++open;
           break;
         case '}':
         case ']':
@@ -70,9 +69,9 @@ std::size_t scan_scalar(const char* text, std::size_t size, bool& done) {
 }
 
 std::size_t scan_line(const char* text, std::size_t size, bool& done) {
-  const char* end = std::find(text, text + size, '\n');
-  done = end < text + size;
-  return static_cast<std::size_t>(end - text);
+  const void* end = std::memchr(text, '\n', size);
+  done = end != nullptr;
+  return done ? static_cast<std::size_t>(static_cast<const char*>(end) - text) : size;
 }
 
 }  // namespace
@@ -222,10 +221,10 @@ struct RecordSlicer::Impl {
       const std::size_t count = layout == RecordLayout::lines ? scan_line(text, size, done)
                                 : bracketed                   ? brackets.scan(text, size, done)
                                                               : scan_scalar(text, size, done);
+      if (slice.text.empty()) slice.text.reserve(count + kTextPadding);
       slice.text.append(text, count);
       skip(count);
     }
-    slice.depth = brackets.deepest;
     if (layout == RecordLayout::lines) {
       finish_line(slice);
       if (!done && available(1) == 0) {
@@ -245,10 +244,6 @@ struct RecordSlicer::Impl {
 
   static void finish_line(RecordSlice& slice) {
     while (!slice.text.empty() && is_blank(slice.text.back())) slice.text.pop_back();
-    BracketScanner brackets;
-    bool done = false;
-    brackets.scan(slice.text.data(), slice.text.size(), done);
-    slice.depth = brackets.deepest;
   }
 };
 

@@ -25,12 +25,14 @@ struct TextPosition {
   void advance(const char* text, std::size_t size);
 };
 
+// Bytes that a slice's text has room for behind its end, so that a parser that wants some there need not copy it.
+inline constexpr std::size_t kTextPadding = 64;
+
 struct RecordSlice {
   std::int64_t index = 0;  // 0-based position among the file's records
   TextPosition begin;
   std::string text;
-  std::int64_t depth = 0;  // deepest nesting of brackets in the text
-  std::string cut_short;   // why the text ends before the record does; empty: it is whole
+  std::string cut_short;  // why the text ends before the record does; empty: it is whole
 };
 
 // A text that cannot be read: of a file whose records are lines this one line, else the file from here on (severity

@@ -67,10 +67,8 @@ class SentencePiece : public Tokenizer {
     return tokens;
   }
 
-  std::vector<std::int32_t> encode_ids(std::string_view utf8) const override {
-    std::vector<std::int32_t> ids;
+  void append_ids(std::string_view utf8, std::vector<std::int32_t>& ids) const override {
     for_each_piece(utf8, [&](std::string_view, std::int32_t id, bool) { ids.push_back(id); });
-    return ids;
   }
 
   std::int32_t piece_id(std::string_view piece) const override {

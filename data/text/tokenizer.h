@@ -29,7 +29,14 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   virtual Tokens encode(std::string_view utf8) const = 0;
-  virtual std::vector<std::int32_t> encode_ids(std::string_view utf8) const { return encode(utf8).ids; }
+  std::vector<std::int32_t> encode_ids(std::string_view utf8) const {
+    std::vector<std::int32_t> ids;
+    ids.reserve(utf8.size() / 4);  // English text has one piece for about five bytes
+    append_ids(utf8, ids);
+    return ids;
+  }
+  // The ids behind those that are there: for texts of many words, each cut on its own.
+  virtual void append_ids(std::string_view utf8, std::vector<std::int32_t>& ids) const = 0;
 
   // The id of a piece spelled exactly so. Throws Error naming the piece when the vocabulary lacks it.
   virtual std::int32_t piece_id(std::string_view piece) const = 0;

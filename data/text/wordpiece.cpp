@@ -32,11 +32,8 @@ class WordPiece : public Tokenizer {
     return tokens;
   }
 
-  std::vector<std::int32_t> encode_ids(std::string_view utf8) const override {
-    std::vector<std::int32_t> ids;
-    ids.reserve(utf8.size() / 4);  // English text has one piece for about five bytes
+  void append_ids(std::string_view utf8, std::vector<std::int32_t>& ids) const override {
     for_each_word(utf8, lower_case_, [&](std::string_view word) { vocab_.append_ids(word, ids); });
-    return ids;
   }
 
   std::int32_t piece_id(std::string_view piece) const override {

@@ -64,26 +64,29 @@ class RecordReader {
   }
 
   // False, with a fault, when the entry is not [string, array of strings].
-  bool read_paragraph(const Json& entry, const std::string& field, Paragraph& paragraph) {
-    const auto malformed = [&](const std::string& where, const char* expected, const Json& got) {
-      faults_.reject(where, "context_malformed", fmt::format("expected {}, got {}", expected, got.type_name()));
+  bool read_paragraph(const Json& entry, const text::FieldPath& field, Paragraph& paragraph) {
+    const auto malformed = [&](const text::FieldPath& where, const char* expected, const Json& got) {
+      faults_.reject(where.words(), "context_malformed", fmt::format("expected {}, got {}", expected, got.type_name()));
       return false;
     };
     if (!entry.is_array() || entry.size() != 2) return malformed(field, "[title, sentences]", entry);
-    if (!entry[0].is_string()) return malformed(element(field, 0), "a string", entry[0]);
-    paragraph.title = fields_.text(element(field, 0), entry[0]);
-    if (!entry[1].is_array()) return malformed(element(field, 1), "an array of strings", entry[1]);
+    const text::FieldPath title = field.element(0), sentences = field.element(1);
+    if (!entry[0].is_string()) return malformed(title, "a string", entry[0]);
+    paragraph.title = fields_.text(title, entry[0]);
+    if (!entry[1].is_array()) return malformed(sentences, "an array of strings", entry[1]);
     if (entry[1].size() > kMostUnits) {
-      faults_.reject(element(field, 1), "context_malformed", fmt::format("more than {} sentences", kMostUnits));
+      faults_.reject(sentences.words(), "context_malformed", fmt::format("more than {} sentences", kMostUnits));
       return false;
     }
+    paragraph.sentences.reserve(entry[1].size());
     for (std::size_t s = 0; s < entry[1].size(); ++s) {
-      const std::string where = element(element(field, 1), s);
+      const text::FieldPath where = sentences.element(s);
       if (!entry[1][s].is_string()) return malformed(where, "a string", entry[1][s]);
       paragraph.sentences.push_back(fields_.text(where, entry[1][s]));
-      if (paragraph.sentences.back().empty()) faults_.warn_quietly(where, "unit_empty", "the sentence is empty");
+      if (paragraph.sentences.back().empty())
+        faults_.warn_quietly(where.words(), "unit_empty", "the sentence is empty");
     }
-    if (paragraph.title.empty()) faults_.warn_quietly(element(field, 0), "unit_empty", "the title is empty");
+    if (paragraph.title.empty()) faults_.warn_quietly(title.words(), "unit_empty", "the title is empty");
     return true;
   }
 

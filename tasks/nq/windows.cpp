@@ -249,7 +249,7 @@ Document tokenize(const Record& record, const data::Tokenizer& tokenizer, const 
   Document document;
   const auto question = tokenizer.encode_ids(record.question);
   document.question_ids.assign(question.begin(), question.end());
-  std::vector<std::int32_t> pieces;
+  std::vector<std::int32_t> pieces;  // of one token
   for (std::size_t c = 0; c < record.candidates.size(); ++c) {
     const Candidate& candidate = record.candidates[c];
     if (!candidate.top_level) continue;
@@ -259,7 +259,8 @@ Document tokenize(const Record& record, const data::Tokenizer& tokenizer, const 
         const bool closes = token.text.starts_with("</");
         pieces.assign(1, closes ? config.special_ids.html_close : config.special_ids.html_open);
       } else {
-        pieces = tokenizer.encode_ids(token.text);
+        pieces.clear();
+        tokenizer.append_ids(token.text, pieces);
       }
       document.ids.insert(document.ids.end(), pieces.begin(), pieces.end());
       document.candidate.resize(document.ids.size(), static_cast<std::int64_t>(c));

@@ -1,6 +1,7 @@
 #include "tasks/openkp/features.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
 #include "data/text/unicode.h"
@@ -14,7 +15,7 @@ std::int64_t spaces(std::string_view text) {
 }
 
 // Appends tokens of `word`, the next word, owned by global token `global`.
-void add_word(Features& f, const std::vector<std::int32_t>& ids, std::int64_t word, std::int64_t global) {
+void add_word(Features& f, std::span<const std::int32_t> ids, std::int64_t word, std::int64_t global) {
   for (const std::int32_t id : ids) {
     f.long_token_ids.push_back(id);
     f.long_word_idx.push_back(word);
@@ -38,21 +39,23 @@ class ElementLayout {
  private:
   // False when the element does not fit.
   bool add(const std::string& text) {
-    std::vector<std::vector<std::int32_t>> ids;
-    std::int64_t tokens = std::ssize(f_.long_token_ids);
+    ids_.clear();
+    word_ends_.clear();
     for (const std::string_view word : words_of(text)) {
-      ids.push_back(tokenizer_.encode_ids(word));
-      tokens += std::ssize(ids.back());
+      tokenizer_.append_ids(word, ids_);
+      word_ends_.push_back(ids_.size());
     }
+    const std::int64_t tokens = std::ssize(f_.long_token_ids) + std::ssize(ids_);
     if (f_.num_globals >= config_.global_max_length || tokens > config_.long_max_length) return false;
     const std::string lower = data::lower_case(text);
     find_keys(" " + lower + " ");
     for (const std::string_view word : words_of(lower)) f_.lower_words.emplace_back(word);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      add_word(f_, ids[i], f_.num_words + static_cast<std::int64_t>(i), f_.num_globals);
+    std::size_t begin = 0;
+    for (const std::size_t end : word_ends_) {
+      add_word(f_, std::span(ids_).subspan(begin, end - begin), f_.num_words++, f_.num_globals);
+      begin = end;
     }
-    f_.element_words.push_back(std::ssize(ids));
-    f_.num_words += std::ssize(ids);
+    f_.element_words.push_back(std::ssize(word_ends_));
     ++f_.num_globals;
     return true;
   }
@@ -69,6 +72,8 @@ class ElementLayout {
   std::vector<std::string> missing_;
   const data::Tokenizer& tokenizer_;
   const PrepareConfig& config_;
+  std::vector<std::int32_t> ids_;       // of the element's words, one after the other
+  std::vector<std::size_t> word_ends_;  // of each word in ids_
   Features f_;
 };
 

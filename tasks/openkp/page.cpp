@@ -1,7 +1,11 @@
 #include "tasks/openkp/page.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
+#include "data/readers/flat_list.h"
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "tasks/text/record_fields.h"
@@ -11,6 +15,7 @@ namespace etc::openkp {
 namespace {
 
 using text::element;
+using text::FieldPath;
 
 constexpr std::size_t kNumbersPerBox = 10;
 constexpr double kLargestPixels = 1e9;
@@ -26,8 +31,10 @@ bool is_coordinate(std::size_t position) {
   return position == kX || position == kY || position == kWidth || position == kHeight;
 }
 
-Box box_of(const Json& numbers, std::size_t first) {
-  const auto number = [&](BoxNumber n) { return numbers[first + n].get<double>(); };
+using BoxNumbers = std::span<const double, 2 * kNumbersPerBox>;  // of an element, and of its parent
+
+Box box_of(BoxNumbers numbers, std::size_t first) {
+  const auto number = [&](BoxNumber n) { return numbers[first + n]; };
   Box box;
   box.x = static_cast<float>(number(kX));
   box.y = static_cast<float>(number(kY));
@@ -41,6 +48,9 @@ Box box_of(const Json& numbers, std::size_t first) {
   box.bold = number(kBold) != 0;
   return box;
 }
+
+// A sound page's list of elements.
+const data::FlatMembers kElementMembers{{"text"}, {"start_idx", "end_idx", "Id"}, {{"feature", 2 * kNumbersPerBox}}};
 
 class PageReader {
  public:
@@ -82,7 +92,9 @@ class PageReader {
   }
 
   void parse_vdom(const std::string& text) {
+    if (const auto list = data::read_flat_list(text, kElementMembers)) return read_elements(*list);
     data::RecordSlice slice;
+    slice.text.reserve(text.size() + data::kTextPadding);
     slice.text = text;
     try {
       const data::JsonRecord parsed = data::parse_record(slice);
@@ -94,130 +106,171 @@ class PageReader {
   }
 
   void read_elements(const Json& list) {
-    if (list.empty()) faults_.reject("VDOM", "vdom_empty", "there is no element");
-    bool whole = !list.empty();
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::string field = element("VDOM", i);
-      if (!list[i].is_object()) {
-        fields_.wrong_type(field, "an object", list[i]);
-        whole = false;
-        continue;
-      }
-      whole = read_element(list[i], field, i) && whole;
-    }
+    read_each(list.size(), [&](const FieldPath& field, std::size_t i) {
+      if (list[i].is_object()) return read_element(list[i], field);
+      fields_.wrong_type(field, "an object", list[i]);
+      return false;
+    });
+  }
+
+  void read_elements(const data::FlatList& list) {
+    page_.elements.reserve(list.rows);
+    read_each(list.rows, [&](const FieldPath& field, std::size_t i) {
+      Element& e = page_.elements.emplace_back();
+      e.text = list.texts[0][i];
+      fields_.check_text(field.member("text"), e.text);
+      const FieldPath feature = field.member("feature");
+      const BoxNumbers numbers(list.floats[0].data() + i * BoxNumbers::extent, BoxNumbers::extent);
+      bool whole = true;
+      for (std::size_t n = 0; n < numbers.size(); ++n) whole = check_value(numbers[n], feature, n) && whole;
+      if (whole) put_boxes(numbers, e);
+      whole = check_tiling(list.integers[0][i], list.integers[1][i], field, e.text) && whole;
+      check_id(list.integers[2][i], field);
+      return whole;
+    });
+  }
+
+  // read(field, i): reads an element; false when something is missing or does not fit.
+  template <typename Read>
+  void read_each(std::size_t count, const Read& read) {
+    if (count == 0) faults_.reject("VDOM", "vdom_empty", "there is no element");
+    bool whole = count > 0;
+    const FieldPath vdom = "VDOM";
+    for (std::size_t i = 0; i < count; ++i) whole = read(vdom.element(i), i) && whole;
     if (whole && word_ != std::ssize(words_)) {
-      faults_.reject(element("VDOM", list.size() - 1) + ".end_idx", "vdom_gap",
+      faults_.reject(vdom.element(count - 1).member("end_idx").words(), "vdom_gap",
                      fmt::format("the last element ends at word {}, the text has {} words", word_, words_.size()));
     }
   }
 
   // False when something is missing or does not fit.
-  bool read_element(const Json& json, const std::string& field, std::size_t index) {
+  bool read_element(const Json& json, const FieldPath& field) {
     const Json* text = member(json, field, "text", Json::value_t::string);
     const Json* feature = member(json, field, "feature", Json::value_t::array);
     const Json* start = integer(json, field, "start_idx");
     const Json* end = integer(json, field, "end_idx");
     const Json* id = integer(json, field, "Id");
     Element& e = page_.elements.emplace_back();
-    if (text != nullptr) e.text = fields_.text(field + ".text", *text);
-    const bool boxes = feature != nullptr && read_boxes(*feature, field + ".feature", e);
+    if (text != nullptr) e.text = fields_.text(field.member("text"), *text);
+    const bool boxes = feature != nullptr && read_boxes(*feature, field.member("feature"), e);
     if (text == nullptr || start == nullptr || end == nullptr) return false;
     const bool tiles = check_tiling(*start, *end, field, e.text);
-    if (id != nullptr && index == 0) first_id_ = *id;
-    if (id != nullptr && *id != first_id_) {
-      faults_.warn(field + ".Id", "vdom_id_mixed", fmt::format("{} differs from the first element's", id->dump()));
-    }
+    if (id != nullptr) check_id(*id, field);
     return boxes && tiles;
   }
 
-  const Json* member(const Json& json, const std::string& field, const char* key, Json::value_t type) {
+  void check_id(const Json& id, const FieldPath& field) {
+    if (page_.elements.size() == 1) first_id_ = id;
+    if (id == first_id_) return;
+    faults_.warn(field.member("Id").words(), "vdom_id_mixed",
+                 fmt::format("{} differs from the first element's", id.dump()));
+  }
+
+  const Json* member(const Json& json, const FieldPath& field, const char* key, Json::value_t type) {
     const auto found = json.find(key);
     if (found == json.end()) {
-      faults_.reject(field + "." + key, "missing_field", fmt::format("the element has no {}", key));
+      faults_.reject(field.member(key).words(), "missing_field", fmt::format("the element has no {}", key));
     } else if (found->type() != type) {
-      fields_.wrong_type(field + "." + key, type == Json::value_t::string ? "a string" : "an array", *found);
+      fields_.wrong_type(field.member(key), type == Json::value_t::string ? "a string" : "an array", *found);
     } else {
       return &*found;
     }
     return nullptr;
   }
 
-  const Json* integer(const Json& json, const std::string& field, const char* key) {
+  const Json* integer(const Json& json, const FieldPath& field, const char* key) {
     const auto found = json.find(key);
     if (found == json.end()) {
-      faults_.reject(field + "." + key, "missing_field", fmt::format("the element has no {}", key));
+      faults_.reject(field.member(key).words(), "missing_field", fmt::format("the element has no {}", key));
     } else if (!found->is_number_integer()) {
-      fields_.wrong_type(field + "." + key, "an integer", *found);
+      fields_.wrong_type(field.member(key), "an integer", *found);
     } else {
       return &*found;
     }
     return nullptr;
   }
 
-  bool read_boxes(const Json& numbers, const std::string& field, Element& e) {
+  bool read_boxes(const Json& numbers, const FieldPath& field, Element& e) {
     if (numbers.size() != 2 * kNumbersPerBox) {
-      faults_.reject(field, "feature_count", fmt::format("expected 20 numbers, got {}", numbers.size()));
+      faults_.reject(field.words(), "feature_count", fmt::format("expected 20 numbers, got {}", numbers.size()));
       return false;
     }
     bool good = true;
     for (std::size_t i = 0; i < numbers.size(); ++i) good = check_number(numbers[i], field, i) && good;
     if (!good) return false;
-    e.own = box_of(numbers, 0);
-    e.parent = box_of(numbers, kNumbersPerBox);
+    std::array<double, BoxNumbers::extent> values;
+    std::copy(numbers.begin(), numbers.end(), values.begin());
+    put_boxes(values, e);
     return true;
   }
 
-  // Number `index` of the list `field`. There are thousands on a page: only a fault's place is put into words.
-  bool check_number(const Json& number, const std::string& list, std::size_t index) {
-    const std::size_t position = index % kNumbersPerBox;
+  static void put_boxes(BoxNumbers numbers, Element& e) {
+    e.own = box_of(numbers, 0);
+    e.parent = box_of(numbers, kNumbersPerBox);
+  }
+
+  // Number `index` of the list `field`.
+  bool check_number(const Json& number, const FieldPath& list, std::size_t index) {
     if (!number.is_number()) {
-      fields_.wrong_type(element(list, index), "a number", number);
+      fields_.wrong_type(list.element(index), "a number", number);
       return false;
     }
-    const double value = number;
+    if (!check_value(number, list, index)) return false;
+    if (is_coordinate(index % kNumbersPerBox) && number.is_number_integer()) {
+      faults_.warn(list.element(index).words(), "feature_not_float", "the coordinate is an integer");
+    }
+    return true;
+  }
+
+  bool check_value(double value, const FieldPath& list, std::size_t index) {
     if (!(std::abs(value) <= kLargestPixels)) {
-      faults_.reject(element(list, index), "feature_not_finite",
+      faults_.reject(list.element(index).words(), "feature_not_finite",
                      fmt::format("expected a size in pixels, got {}", value));
       return false;
     }
-    if (is_flag(position) && value != 0 && value != 1) {
-      faults_.reject(element(list, index), "feature_flag", fmt::format("expected 0 or 1, got {}", value));
+    if (is_flag(index % kNumbersPerBox) && value != 0 && value != 1) {
+      faults_.reject(list.element(index).words(), "feature_flag", fmt::format("expected 0 or 1, got {}", value));
       return false;
-    }
-    if (is_coordinate(position) && number.is_number_integer()) {
-      faults_.warn(element(list, index), "feature_not_float", "the coordinate is an integer");
     }
     return true;
   }
 
   // Elements tile the page's words: each starts where the one before ended, and holds those words. False with a fault
   // of its bounds.
-  bool check_tiling(const Json& start, const Json& end, const std::string& field, const std::string& text) {
+  bool check_tiling(const Json& start, const Json& end, const FieldPath& field, const std::string& text) {
     if (start != word_ || end < start) {
-      faults_.reject(field + (start != word_ ? ".start_idx" : ".end_idx"), "vdom_gap",
+      faults_.reject(field.member(start != word_ ? "start_idx" : "end_idx").words(), "vdom_gap",
                      fmt::format("expected the element to start at word {} and to end behind it, got {} to {}", word_,
                                  start.dump(), end.dump()));
       word_ = end.is_number_unsigned() && end <= words_.size() ? end.get<std::int64_t>() : word_;
       return false;
     }
     if (end > words_.size()) {
-      faults_.reject(field + ".end_idx", "vdom_gap",
+      faults_.reject(field.member("end_idx").words(), "vdom_gap",
                      fmt::format("the element ends at word {}, the text has {} words", end.dump(), words_.size()));
       return false;
     }
     const auto last = end.get<std::int64_t>();
-    const std::string expected = fmt::format("{}", fmt::join(words_.begin() + word_, words_.begin() + last, " "));
+    const std::string_view expected = joined_words(word_, last);
     if (text != expected) {
-      faults_.reject(field + ".text", "vdom_text_mismatch",
+      faults_.reject(field.member("text").words(), "vdom_text_mismatch",
                      fmt::format("expected words {} to {} of the text, {}, got {}", word_, last,
                                  prepare::quoted(expected), prepare::quoted(text)));
-    } else if (std::ssize(words_of(text)) != last - word_) {
+    } else if (word_count(text) != last - word_) {
       faults_.reject(
-          field + ".text", "vdom_word_count",
-          fmt::format("the text has {} words, start_idx and end_idx say {}", words_of(text).size(), last - word_));
+          field.member("text").words(), "vdom_word_count",
+          fmt::format("the text has {} words, start_idx and end_idx say {}", word_count(text), last - word_));
     }
     word_ = last;
     return true;
+  }
+
+  // Words [first, last) of the page as they stand in its text, with the blanks between them.
+  std::string_view joined_words(std::int64_t first, std::int64_t last) const {
+    if (first == last) return {};
+    const char* begin = words_[static_cast<std::size_t>(first)].data();
+    const std::string_view& end = words_[static_cast<std::size_t>(last - 1)];
+    return {begin, static_cast<std::size_t>(end.data() + end.size() - begin)};
   }
 
   void read_key_phrases() {
@@ -259,6 +312,10 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
   words.push_back(text.substr(begin));
   return words;
+}
+
+std::int64_t word_count(std::string_view text) {
+  return 1 + std::count(text.begin(), text.end(), ' ');
 }
 
 std::int64_t font_id(double size) {

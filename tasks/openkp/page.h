@@ -15,6 +15,7 @@ namespace etc::openkp {
 
 // The fields between single U+0020; an empty text is one empty field.
 std::vector<std::string_view> words_of(std::string_view text);
+std::int64_t word_count(std::string_view text);
 
 // Of an element or of its parent, as the page's publisher measured it.
 struct Box {

@@ -32,7 +32,7 @@ void check_lengths(const Page& page, const Features& f, const PrepareConfig& con
     faults.reject("text", "too_many_words",
                   fmt::format("{} words exceed long_max_length={}", f.num_words, config.long_max_length));
   }
-  const auto words = std::ssize(words_of(page.text));
+  const std::int64_t words = word_count(page.text);
   if (f.num_words < words) {
     faults.warn_quietly("VDOM", "truncated",
                         fmt::format("{} of {} words and {} of {} elements kept", f.num_words, words,
@@ -79,11 +79,12 @@ void check_labels(const Page& page, const Features& f, const std::vector<std::st
   }
   if (config.fixed_block_len > 0) return;
   const std::string lower_text = data::lower_case(page.text);
+  std::vector<std::string> lower_elements;
+  for (const Element& e : page.elements) lower_elements.push_back(" " + data::lower_case(e.text) + " ");
   for (const std::string& key : keys) {
-    const auto holds = [&](const Element& e) {
-      return (" " + data::lower_case(e.text) + " ").find(" " + key + " ") != std::string::npos;
-    };
-    if (occurs_in_text(key, lower_text) && std::none_of(page.elements.begin(), page.elements.end(), holds)) {
+    const std::string word = " " + key + " ";
+    const auto holds = [&](const std::string& element) { return element.find(word) != std::string::npos; };
+    if (occurs_in_text(key, lower_text) && std::none_of(lower_elements.begin(), lower_elements.end(), holds)) {
       faults.warn("KeyPhrases", "key_phrase_crosses_vdom",
                   prepare::quoted(key) + " is in the text, but not inside one element");
     }
@@ -191,7 +192,7 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
   example["long_word_idx"] = f.long_word_idx;
   example["long_vdom_idx"] = f.long_vdom_idx;
   example["num_words"] = f.num_words;
-  example["num_words_text"] = std::int64_t{std::ssize(words_of(page.text))};
+  example["num_words_text"] = word_count(page.text);
   example["label_start_idx"] = std::move(starts);
   example["label_phrase_len"] = std::move(lengths);
   example["first_occurrence"] =

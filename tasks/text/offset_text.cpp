@@ -79,8 +79,7 @@ OffsetText::OffsetText(std::string_view utf8, const data::Tokenizer& tokenizer)
     const auto number = static_cast<std::int32_t>(unigram_begins_.size());
     unigram_begins_.push_back(static_cast<std::size_t>(unigram.data() - utf8.data()));
     unigram_tokens_.push_back(static_cast<std::int32_t>(ids_.size()));
-    const std::vector<std::int32_t> ids = tokenizer.encode_ids(unigram);
-    ids_.insert(ids_.end(), ids.begin(), ids.end());
+    tokenizer.append_ids(unigram, ids_);
     token_unigrams_.resize(ids_.size(), number);
   }
 }

@@ -25,6 +25,12 @@ std::string element(const std::string& field, std::size_t index) {
   return fmt::format("{}[{}]", field, index);
 }
 
+std::string FieldPath::words() const {
+  if (parent_ == nullptr) return std::string(name_);
+  const std::string before = parent_->words();
+  return name_.empty() ? text::element(before, index_) : fmt::format("{}.{}", before, name_);
+}
+
 RecordFields::RecordFields(const data::JsonRecord& raw, std::initializer_list<const char*> known_keys,
                            prepare::FaultList& faults)
     : raw_(raw), known_keys_(known_keys.begin(), known_keys.end()), faults_(faults) {
@@ -76,21 +82,27 @@ const Json* RecordFields::required(const char* key, Json::value_t type) {
   return nullptr;
 }
 
-std::string RecordFields::text(const std::string& field, const Json& value) {
+std::string RecordFields::text(const FieldPath& field, const Json& value) {
   if (!value.is_string()) {
     wrong_type(field, "a string", value);
     return "";
   }
   const auto& text = value.get_ref<const std::string&>();
-  if (text.find('\0') != std::string::npos) faults_.warn(field, "bad_character", "the text holds U+0000");
-  if (text.find("\uFFFD") != std::string::npos && !has_unpaired_surrogate(field)) {
-    faults_.warn(field, "bad_character", "the text holds U+FFFD, the mark of a character lost before");
-  }
+  check_text(field, text);
   return text;
 }
 
-void RecordFields::wrong_type(const std::string& field, const char* expected, const Json& got) {
-  faults_.reject(field, "wrong_type", fmt::format("expected {}, got {}", expected, got.type_name()));
+void RecordFields::check_text(const FieldPath& field, std::string_view text) {
+  if (text.find('\0') != std::string_view::npos) {
+    faults_.warn(field.words(), "bad_character", "the text holds U+0000");
+  }
+  if (text.find("\uFFFD") != std::string_view::npos && !has_unpaired_surrogate(field.words())) {
+    faults_.warn(field.words(), "bad_character", "the text holds U+FFFD, the mark of a character lost before");
+  }
+}
+
+void RecordFields::wrong_type(const FieldPath& field, const char* expected, const Json& got) {
+  faults_.reject(field.words(), "wrong_type", fmt::format("expected {}, got {}", expected, got.type_name()));
 }
 
 }  // namespace etc::text

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tasks/prepare/preparation.h"
@@ -11,6 +12,28 @@ namespace etc::text {
 
 // "context[3][1]" from ("context[3]", 1).
 std::string element(const std::string& field, std::size_t index);
+
+// Where a value stands in a record, put into words only when there is something to report: lists are long, faults rare.
+// A path points at the one it goes on from, which must outlive it.
+class FieldPath {
+ public:
+  FieldPath(std::string_view name) : name_(name) {}
+  FieldPath(const std::string& name) : name_(name) {}
+  FieldPath(const char* name) : name_(name) {}
+
+  FieldPath element(std::size_t index) const { return {this, {}, index}; }
+  FieldPath member(std::string_view name) const { return {this, name, 0}; }
+
+  std::string words() const;  // "context[3].title"
+
+ private:
+  FieldPath(const FieldPath* list, std::string_view name, std::size_t index)
+      : parent_(list), name_(name), index_(index) {}
+
+  const FieldPath* parent_ = nullptr;
+  std::string_view name_;  // empty: an element of the parent
+  std::size_t index_ = 0;
+};
 
 // Reads a record for a task and reports to its list of faults; record and list must outlive it.
 class RecordFields {
@@ -27,9 +50,10 @@ class RecordFields {
 
   // The text of a value that must be a string: wrong_type (reject) and "" when it is none, bad_character (warn) when it
   // holds U+0000 or U+FFFD.
-  std::string text(const std::string& field, const Json& value);
+  std::string text(const FieldPath& field, const Json& value);
+  void check_text(const FieldPath& field, std::string_view text);  // the same of a string
 
-  void wrong_type(const std::string& field, const char* expected, const Json& got);
+  void wrong_type(const FieldPath& field, const char* expected, const Json& got);
   prepare::FaultList& faults() { return faults_; }
 
  private:

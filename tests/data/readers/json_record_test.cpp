@@ -19,11 +19,6 @@ RecordSlice slice_of(const std::string& text, const std::string& cut_short = "")
   slice.begin = {100, 3, 7};
   slice.text = text;
   slice.cut_short = cut_short;
-  std::int64_t open = 0;
-  for (const char c : text) {
-    open += (c == '[' || c == '{') - (c == ']' || c == '}');
-    slice.depth = std::max(slice.depth, open);
-  }
   return slice;
 }
 
@@ -163,7 +158,6 @@ TEST_CASE("a record of 100 MB takes a bounded multiple of its size", "[readers]"
   slice.text = "{\"id\": \"x\", \"supports\": [\"";
   slice.text.append(size, 'a');
   slice.text += "\"]}";
-  slice.depth = 2;
   const JsonRecord record = parse_record(slice);
   REQUIRE(record.value["supports"][0].get_ref<const std::string&>().size() == size);
   // The text, the parser's index (a word for every few bytes) and strings, and our copy.

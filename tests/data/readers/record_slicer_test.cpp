@@ -55,7 +55,6 @@ TEST_CASE("an array is cut into its records whatever stands in their strings", "
   REQUIRE(outcome.slices[1].begin.byte_offset == 22);
   REQUIRE(outcome.slices[1].begin.line == 2);
   REQUIRE(outcome.slices[1].begin.column == 2);
-  REQUIRE(outcome.slices[1].depth == 3);
   REQUIRE(slice_all("[]").slices.empty());
   REQUIRE(!slice_all("[ ]").fault);
 }
