@@ -24,9 +24,17 @@ Child::Child(const std::vector<std::string>& command, const std::filesystem::pat
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   const std::string out = output.string() + ".out", err = output.string() + ".err", in = output.string() + ".in";
+  // A signal that comes before the program runs must not meet the handlers of this process, which are Catch's: after a
+  // fork they may wait for ever for a lock that no thread holds any more.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = ::fork();
+  if (pid_ != 0) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) fail("test", "cannot fork");
   if (pid_ > 0) return;
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   const int flags = O_CREAT | O_TRUNC | O_WRONLY;
   if (::dup2(::open(out.c_str(), flags, 0644), 1) < 0 || ::dup2(::open(err.c_str(), flags, 0644), 2) < 0) ::_exit(126);
   const int input = ::open(in.c_str(), O_RDONLY);
