@@ -29,22 +29,12 @@ def options():
     return parser.parse_args()
 
 
-def package_tokenizer(vocab):
-    """BERT's uncased WordPiece with the pieces of tokenizers' own BertWordPieceTokenizer, no special tokens added."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
-
-    with open(vocab, encoding="utf-8") as lines:
-        ids = {line.rstrip("\n"): number for number, line in enumerate(lines)}
-    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=200))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return tokenizer
-
-
 def main():
     given = options()
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prepare_python"))
     try:
         import tokenizers
+        from wordpiece_tokenizer import load_tokenizer
     except ImportError:
         print("wordpiece: skipped, the Python package tokenizers is not installed (pip install tokenizers)")
         return 0
@@ -53,7 +43,7 @@ def main():
         data = file.read()
     lines = data.split(b"\n")
     documents = [line.decode() for line in (lines[:-1] if data.endswith(b"\n") else lines)]
-    tokenizer = package_tokenizer(given.vocab)
+    tokenizer = load_tokenizer(given.vocab)
     # Ids without offsets where this version can.
     batch = getattr(tokenizer, "encode_batch_fast", tokenizer.encode_batch)
 

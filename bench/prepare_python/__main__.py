@@ -28,7 +28,7 @@ try:
     import nq
     import openkp
     import store
-    from wordpiece import load_tokenizer
+    from wordpiece_tokenizer import load_tokenizer
 except ImportError as missing:
     print(f"prepare_python: skipped, {missing} (pip install tokenizers numpy h5py)")
     sys.exit(0)

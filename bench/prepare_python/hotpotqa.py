@@ -6,7 +6,7 @@ import re
 import numpy
 
 from store import Feature
-from wordpiece import encode_words
+from wordpiece_tokenizer import encode_words
 
 LONG, GLOBAL = 4096, 256
 CLS, SENTENCE, QUESTION, PARAGRAPH = 101, 1, 3, 5

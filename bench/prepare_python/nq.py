@@ -6,7 +6,7 @@ import json
 import numpy
 
 from store import Feature
-from wordpiece import encode_words
+from wordpiece_tokenizer import encode_words
 
 LONG, GLOBAL, STRIDE, QUESTION_PIECES = 4096, 230, 2048, 32
 SENTENCE, QUESTION = 1, 35  # global tokens

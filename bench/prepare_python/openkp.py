@@ -5,7 +5,7 @@ import json
 import numpy
 
 from store import Feature
-from wordpiece import encode_words
+from wordpiece_tokenizer import encode_words
 
 LONG, GLOBAL, PHRASES = 4096, 512, 3
 NUMBERS = 20  # of an element: ten of its own, ten of its parent

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/amx_config.h"
 #include "sparse/cpu/bf16_tiles.h"
 
 namespace etc::sparse {
@@ -24,17 +25,8 @@ constexpr std::int64_t kRowBytes = 64;
 constexpr std::int64_t kMostSteps = 4;   // of queries kept in tiles: D = 128
 constexpr std::int64_t kMostBlocks = 4;  // of output components kept in tiles: D = 64
 
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
-
 void begin() {
-  static constexpr TileConfig config;
+  static constexpr AmxConfig config;
   _tile_loadconfig(&config);
 }
 

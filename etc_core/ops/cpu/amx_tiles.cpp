@@ -15,20 +15,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "etc_core/base/amx_config.h"
 #include "etc_core/base/compute_type.h"
 
 namespace etc::ops::cpu {
 
 namespace {
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
 
 // A group of columns of 32 rows, or of 16, into y [32 or 16, 32].
 template <ComputeType kType, bool kBoth>
@@ -97,7 +89,7 @@ thread_local int depth = 0;  // of begin_amx()
 }  // namespace
 
 void begin_amx() {
-  static constexpr TileConfig config;
+  static constexpr AmxConfig config;
   if (depth++ == 0) _tile_loadconfig(&config);
 }
 

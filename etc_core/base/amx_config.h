@@ -1,0 +1,18 @@
+// How the matrix tiles of AMX are set up, as the instruction reads it.
+#pragma once
+
+#include <cstdint>
+
+namespace etc {
+
+// Eight tiles of 16 rows of 64 bytes.
+struct alignas(64) AmxConfig {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(AmxConfig) == 64);
+
+}  // namespace etc
