@@ -31,6 +31,32 @@ void register_both() {
   ops::register_cuda_ops();
 }
 
+// What the calls have in common: sizes and inputs, whose rows lie s.gap numbers further apart than they are long.
+ops::LinearForward layer_of(const GappedSizes& s, const std::vector<float>& x) {
+  ops::LinearForward a;
+  a.rows = s.rows;
+  a.in = s.in;
+  a.out = s.out;
+  a.x = x.data();
+  a.x_stride = s.in + s.gap;
+  return a;
+}
+
+ops::LinearBackward gradients_of(const GappedSizes& s, const std::vector<float>& x, const std::vector<float>& dz,
+                                 const std::vector<float>& w, WeightLayout layout) {
+  ops::LinearBackward a;
+  a.rows = s.rows;
+  a.in = s.in;
+  a.out = s.out;
+  a.dz = dz.data();
+  a.dz_stride = s.out + s.gap;
+  a.x = x.data();
+  a.x_stride = s.in + s.gap;
+  a.weight = w.data();
+  a.layout = layout;
+  return a;
+}
+
 }  // namespace
 
 TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", "[ops][cuda]") {
@@ -47,12 +73,7 @@ TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", 
               const auto matrix =
                   packed ? ops::pack_weights(device, w.data(), s.in, s.out, layout) : ops::PackedWeights();
               Guarded y(s.rows * (s.out + s.gap), 5.0f), z(s.rows * s.out);
-              ops::LinearForward a;
-              a.rows = s.rows;
-              a.in = s.in;
-              a.out = s.out;
-              a.x = x.data();
-              a.x_stride = s.in + s.gap;
+              ops::LinearForward a = layer_of(s, x);
               a.layout = layout;
               if (packed) {
                 a.packed = &matrix;
@@ -91,16 +112,7 @@ TEST_CASE("emulated gradients of dense layers equal the CPU's, written and added
           CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout), wanted, add);
           const auto run = [&](Device device) {
             Guarded dx(s.rows * (s.in + s.gap), 0.5f), dweight(s.in * s.out, 0.25f), dbias(s.out, -1.0f);
-            ops::LinearBackward a;
-            a.rows = s.rows;
-            a.in = s.in;
-            a.out = s.out;
-            a.dz = dz.data();
-            a.dz_stride = s.out + s.gap;
-            a.x = x.data();
-            a.x_stride = s.in + s.gap;
-            a.weight = w.data();
-            a.layout = layout;
+            ops::LinearBackward a = gradients_of(s, x, dz, w, layout);
             if (wanted & 1) a.dx = dx.data();
             a.dx_stride = s.in + s.gap;
             a.add_to_dx = add;
@@ -132,28 +144,14 @@ TEST_CASE("emulated layers and gradients in bf16 are the products of rounded ope
       // y, dx and dW one after the other.
       const auto run = [&](Device device, ComputeType compute) {
         Guarded y(s.rows * s.out), dx(s.rows * s.in, 0.5f), dweight(s.in * s.out, 0.25f);
-        ops::LinearForward a;
-        a.rows = s.rows;
-        a.in = s.in;
-        a.out = s.out;
-        a.x = x.data();
-        a.x_stride = s.in + s.gap;
+        ops::LinearForward a = layer_of(s, x);
         a.weight = w.data();
         a.layout = layout;
         a.compute = compute;
         a.y = y.data();
         a.y_stride = s.out;
         ops::linear(device, a);
-        ops::LinearBackward back;
-        back.rows = s.rows;
-        back.in = s.in;
-        back.out = s.out;
-        back.dz = dz.data();
-        back.dz_stride = s.out + s.gap;
-        back.x = x.data();
-        back.x_stride = s.in + s.gap;
-        back.weight = w.data();
-        back.layout = layout;
+        ops::LinearBackward back = gradients_of(s, x, dz, w, layout);
         back.compute = compute;
         back.dx = dx.data();
         back.dx_stride = s.in;
@@ -183,12 +181,7 @@ TEST_CASE("weights packed in bf16 round both factors to eight bits of mantissa",
       const auto run = [&](Device device, ComputeType compute) {
         const auto matrix = ops::pack_weights(device, w.data(), s.in, s.out, layout, Purpose::weights, compute);
         Guarded y(s.rows * s.out);
-        ops::LinearForward a;
-        a.rows = s.rows;
-        a.in = s.in;
-        a.out = s.out;
-        a.x = x.data();
-        a.x_stride = s.in + s.gap;
+        ops::LinearForward a = layer_of(s, x);
         a.packed = &matrix;
         a.y = y.data();
         a.y_stride = s.out;
