@@ -2,16 +2,13 @@
 
 #include <simdjson.h>
 
-#include <memory>
+#include "data/readers/kept_parser.h"
 
 namespace etc::data {
 
 namespace {
 
 namespace dom = simdjson::dom;
-
-// A parser keeps the memory of its longest text; beyond this much it is given back after use.
-constexpr std::size_t kParserBytesToKeep = 16u << 20;
 
 // Appends the rows of a list; false at the first thing that is not as it must be.
 class Filler {
@@ -90,12 +87,9 @@ bool fill(dom::parser& parser, std::string_view text, const FlatMembers& members
 }  // namespace
 
 std::optional<FlatList> read_flat_list(std::string_view text, const FlatMembers& members) {
-  static thread_local std::unique_ptr<dom::parser> parser;
-  if (parser == nullptr) parser = std::make_unique<dom::parser>();
+  const KeptParser parser;
   FlatList list;
-  const bool filled = fill(*parser, text, members, list);
-  if (parser->capacity() > kParserBytesToKeep) parser.reset();
-  if (!filled) return std::nullopt;
+  if (!fill(*parser, text, members, list)) return std::nullopt;
   return list;
 }
 

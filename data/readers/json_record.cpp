@@ -3,8 +3,8 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <memory>
 
+#include "data/readers/kept_parser.h"
 #include "data/text/unicode.h"
 
 namespace etc::data {
@@ -12,9 +12,6 @@ namespace etc::data {
 namespace {
 
 namespace dom = simdjson::dom;
-
-// A parser keeps the memory of its longest text; beyond this much it is given back after use.
-constexpr std::size_t kParserBytesToKeep = 16u << 20;
 
 // simdjson's value → ours, noting duplicate keys on the way.
 class ValueBuilder {
@@ -135,8 +132,7 @@ std::size_t nesting(std::string_view text) {
 // Parses into `record`; false when simdjson refuses the text.
 bool parse(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
   static_assert(kTextPadding >= simdjson::SIMDJSON_PADDING);
-  static thread_local std::unique_ptr<dom::parser> parser;
-  if (parser == nullptr) parser = std::make_unique<dom::parser>();
+  const KeptParser parser;
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
   dom::element root;
   auto error = parser->parse(text.data(), text.size(), false).get(root);
@@ -149,7 +145,6 @@ bool parse(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
     record.notes.clear();
     record.value = ValueBuilder(record.notes, unread).build(root);
   }
-  if (parser->capacity() > kParserBytesToKeep || parser->max_depth() > simdjson::DEFAULT_MAX_DEPTH) parser.reset();
   return !error;
 }
 
