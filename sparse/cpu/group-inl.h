@@ -29,7 +29,6 @@ static_assert(kKeyStep % kRunStep == 0);
 
 HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const TypeScores& scores,
                              const GroupScratch& scratch, float* s, FloatVec* max) {
-  if (reads_running(scores.mode)) prefetch_columns(part, scores.running);
   // In steps, so that the keys of the next step are on their way while this one is multiplied.
   for (std::int64_t j = 0; j < part.keys; j += kKeyStep) {
     const std::int64_t keys = std::min(kKeyStep, part.keys - j);
@@ -236,7 +235,7 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];
     const TypeScoreGradients& type_scores = scores[part.type];
-    if (type_scores.mode == ScoreGradientMode::inner) prefetch_columns(part, type_scores.gradient);
+
     probabilities_of_part(head, part, type_scores, scratch, lse);
     score_gradients_of_part(head, part, type_scores, first_query, scratch, delta);
     // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q

@@ -148,18 +148,6 @@ HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const 
   if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(part.tiles->type, scores.layer);
 }
 
-// Whether a forward mode reads the running scores of the layer before.
-HWY_INLINE bool reads_running(ScoreMode mode) {
-  return mode != ScoreMode::none && mode != ScoreMode::write;
-}
-
-// Asks for a part's running scores (or their gradients); the products that come first hide the time.
-template <typename T>
-HWY_INLINE void prefetch_columns(const Part& part, const T* columns) {
-  static_assert(sizeof(T) * kGroup == 64);
-  for (std::int64_t j = 0; j < part.keys; ++j) __builtin_prefetch(columns + (part.column + j) * kGroup, 0, 2);
-}
-
 }  // namespace etc::sparse::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

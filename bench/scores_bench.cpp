@@ -1,0 +1,152 @@
+// What residual scores cost in time: both operators of an encoder's inference with and without them, against the time
+// that memory takes to bring and take the scores.
+//   bench_scores [--repeats N] [--threads N] [--layers N]      default 5, 1 and 12
+// For each length: seconds of one layer's long and global attention, without scores and in each of the modes an
+// encoder uses (the first layer writes, those between add, the last adds and does not keep), all by turns with a walk
+// over memory (x += 1, read and written, larger than caches). Over all layers
+//   extra   = sum of (with scores) - (without)
+//   traffic = bytes of C * (1 + 2 (layers - 2) + 1)          written, read and written, read
+//   limit   = traffic / (bytes per second of the walk)
+// Processor seconds, medians. Nothing else in an encoder touches the scores; a walk between two calls leaves the
+// caches as cold as the dense layers between two attentions do.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/cases/attention.h"
+#include "bench/processor_time.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "sparse/register_cpu.h"
+#include "sparse/scores.h"
+
+namespace {
+
+using namespace etc;
+using bench::AttentionProblem;
+using bench::Side;
+using bench::Structure;
+using sparse::ScoreMode;
+
+constexpr std::int64_t kWalkBytes = std::int64_t{256} << 20;
+const std::vector<std::int64_t> kLengths = {512, 1024, 2048, 4096, 8192, 16384};
+
+// Both operators of one layer and the scores they share with the next.
+class Layer {
+ public:
+  explicit Layer(std::int64_t length) {
+    const std::int64_t globals = std::max<std::int64_t>(1, 230 * length / 4096);
+    const bench::AttentionCase base{"", {length}, {globals}, 84, 12, 64, 32, bench::Labels::document};
+    const auto structure = std::make_shared<const Structure>(base);
+    for (const Side side : {Side::long_side, Side::global_side}) {
+      problems_.push_back(std::make_unique<AttentionProblem>(base, structure, side));
+      for (int type = 0; type < 2; ++type) {
+        const std::int64_t elements = sparse::score_elements(problems_.back()->tiles(type), base.heads);
+        running_.emplace_back(elements, Purpose::scores);
+        running_.back().zero();
+        bytes_ += elements * static_cast<std::int64_t>(sizeof(sparse::ScoreElement));
+      }
+    }
+  }
+
+  std::int64_t score_bytes() const { return bytes_; }
+
+  void forward(ScoreMode mode) {
+    for (std::size_t side = 0; side < problems_.size(); ++side) {
+      if (mode == ScoreMode::none) {
+        problems_[side]->forward();
+      } else {
+        problems_[side]->forward({mode, running_[2 * side].data(), 1.0f, 0},
+                                 {mode, running_[2 * side + 1].data(), 1.0f, 0});
+      }
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<AttentionProblem>> problems_;
+  std::vector<Buffer<sparse::ScoreElement>> running_;
+  std::int64_t bytes_ = 0;
+};
+
+double seconds_of(const std::function<void()>& work) {
+  const double start = bench::processor_seconds();
+  work();
+  return bench::processor_seconds() - start;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void walk(std::vector<std::int32_t>& memory) {
+  constexpr std::int64_t kTask = std::int64_t{1} << 18;
+  parallel_for(static_cast<std::int64_t>(memory.size()) / kTask, [&](std::int64_t task) {
+    for (std::int64_t i = task * kTask; i < (task + 1) * kTask; ++i) ++memory[static_cast<std::size_t>(i)];
+  });
+}
+
+void measure(std::int64_t repeats, std::int64_t layers) {
+  const auto count = static_cast<double>(layers);
+  std::vector<std::int32_t> memory(kWalkBytes / sizeof(std::int32_t));
+  std::printf("%8s %10s %12s %12s %10s %10s %8s\n", "tokens", "scores MB", "attention s", "extra s",
+              "GB/s", "limit s", "of it");
+  for (const std::int64_t length : kLengths) {
+    Layer layer(length);
+    // The extra time of a short text is little beside what it is the difference of.
+    const std::int64_t turns = repeats * std::max<std::int64_t>(1, 4096 / length);
+    std::vector<double> without, extra, walks;
+    for (std::int64_t turn = 0; turn <= turns; ++turn) {
+      const auto time = [&](ScoreMode mode) {
+        const double walked = seconds_of([&] { walk(memory); });
+        if (turn > 0) walks.push_back(walked);  // the first turn warms up
+        return seconds_of([&] { layer.forward(mode); });
+      };
+      const double none = time(ScoreMode::none), write = time(ScoreMode::write), add = time(ScoreMode::add);
+      const double last = time(ScoreMode::add_unkept);
+      if (turn == 0) continue;
+      without.push_back(count * none);
+      extra.push_back(write + (count - 2) * add + last - count * none);
+    }
+    const double rate = 2.0 * kWalkBytes / median(walks);
+    const double traffic = static_cast<double>(layer.score_bytes()) * (2 + 2 * (count - 2)), limit = traffic / rate;
+    std::printf("%8lld %10.1f %12.3f %12.3f %10.1f %10.3f %8.2f\n", static_cast<long long>(length),
+                1e-6 * static_cast<double>(layer.score_bytes()), median(without), median(extra), 1e-9 * rate, limit,
+                median(extra) / limit);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::int64_t repeats = 5, threads = 1, layers = 12;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i];
+    const std::int64_t value = i + 1 < argc ? std::atoll(argv[i + 1]) : 0;
+    std::int64_t* const option = name == "--repeats"   ? &repeats
+                                 : name == "--threads" ? &threads
+                                 : name == "--layers"  ? &layers
+                                                       : nullptr;
+    if (option == nullptr || value < (option == &layers ? 2 : 1)) {
+      std::fprintf(stderr, "bench_scores: expected [--repeats N] [--threads N] [--layers N, at least 2], got \"%s\"\n",
+                   argv[i]);
+      return 2;
+    }
+    *option = value;
+  }
+  try {
+    sparse::register_cpu_kernels();
+    set_thread_count(static_cast<int>(threads));
+    measure(repeats, layers);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return 0;
+}
