@@ -1,6 +1,7 @@
 #include "tasks/cli/time_forecast.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace etc::cli {
 
@@ -10,6 +11,10 @@ namespace {
 constexpr std::int64_t kSliceLayers = 3;
 constexpr std::int64_t kSliceTokens = 2048;  // long ones, at most
 constexpr std::int64_t kSliceBlock = 4;      // long tokens per global one, at least, where the call has more
+// A machine's rates change from second to second, most of all where other programs run: the mean of some seconds comes
+// nearer to a long call than that of a moment.
+constexpr std::int64_t kFewestTurns = 2;
+constexpr double kMeasuredSeconds = 2.0;
 
 // What an operator's time is proportional to.
 double units(const profiler::Row& row) {
@@ -35,12 +40,14 @@ OperatorRates::OperatorRates(const EtcConfig& model, CallMode mode, ComputeType 
   call.run(input);  // warms caches and makes what is made once
   const double processor_start = processor_seconds();
   profiler::start();
-  call.run(input);
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  for (std::int64_t turn = 0; turn < kFewestTurns || seconds() < kMeasuredSeconds; ++turn) call.run(input);
   profiler::stop();
   processor_ = (processor_seconds() - processor_start) / profiler::elapsed();
   double inside = 0;
   for (const profiler::Row& row : profiler::rows()) {
-    seconds_per_unit_[row.name] = row.seconds / units(row);
+    seconds_per_unit_[row.name] = row.seconds / units(row);  // both of all turns
     inside += row.seconds;
   }
   outside_ = (profiler::elapsed() - inside) / inside;

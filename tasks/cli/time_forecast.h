@@ -33,7 +33,7 @@ SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global);
 
 class OperatorRates {
  public:
-  // Runs the slice twice: half the time of a short call, less and less of longer ones. Takes the profiler.
+  // Runs the slice three times or, where that takes less, for two seconds. Takes the profiler.
   OperatorRates(const EtcConfig& model, CallMode mode, ComputeType compute, Device device, SliceInput shape);
 
   // Of a call with this work per operator.
