@@ -331,41 +331,6 @@ ops::EmbeddingTerm term(const Lookup& lookup, std::int64_t rows, std::int64_t co
 
 }  // namespace
 
-Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows) {
-  const std::int64_t limit = x.value().rows(), width = x.value().cols();
-  for (const std::int64_t row : rows) {
-    if (row < 0 || row >= limit) fail("gather_rows", "expected rows 0 … {}, got {}", limit - 1, row);
-  }
-  const auto count = static_cast<std::int64_t>(rows.size());
-  const Device device = x.value().device();
-  Tensor y = tape.empty({count, width}, Purpose::activations, device);
-  // Choosing rows is an embedding whose table is x.
-  const std::vector<std::int32_t> ids(rows.begin(), rows.end());
-  ops::EmbeddingForward args;
-  args.rows = count;
-  args.cols = width;
-  args.tokens = {x.value().data(), limit, ids.data(), "rows"};
-  args.e = y.data();
-  ops::embedding(device, args);
-  Var result = made(tape, "gather_rows", std::move(y));
-  if (!tape.recording()) return result;
-  record(tape, "gather_rows", result, [slot = x.gradient(), limit, ids](Tensor dy) {
-    if (!slot->needed()) return;
-    const bool first = !slot->defined();
-    const Tensor& dx = slot->storage();  // [M, H]
-    if (first) dx.zero();
-    ops::EmbeddingBackward back;
-    back.rows = dy.rows();
-    back.cols = dy.cols();
-    back.limit = limit;
-    back.de = dy.data();
-    back.ids = ids.data();
-    back.dtable = dx.data();
-    ops::embedding_backward(dy.device(), back);
-  });
-  return result;
-}
-
 Var on_device(Tape& tape, const Var& x, Device device) {
   const Device source = x.value().device();
   if (device == source) return x;

@@ -84,6 +84,9 @@ Var dropout(Tape& tape, const Var& x, const Dropout& dropout);
 // Rules: throws Error on a row number outside x.
 Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows);
 
+// y = x_0 above x_1: the rows of both, in order.   x_0 [M_0, H], x_1 [M_1, H] → y [M_0 + M_1, H].   Saves nothing.
+Var join_rows(Tape& tape, const Var& x_0, const Var& x_1);
+
 // x in the memory of a device, x itself when it is there already: for what only the host has or computes, such as the
 // loss of a few logits. Saves nothing.
 Var on_device(Tape& tape, const Var& x, Device device);

@@ -1,6 +1,8 @@
 #include "etc_core/nn/etc_layers.h"
 
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace etc {
 
@@ -45,6 +47,27 @@ std::vector<std::int32_t> counted(const std::vector<std::int64_t>& offsets) {
     for (std::int64_t i = 0; i < offsets[b + 1] - offsets[b]; ++i) ids.push_back(static_cast<std::int32_t>(i));
   }
   return ids;
+}
+
+// Rows up to which the time of a product in inference is mostly that of reading its weights.
+constexpr std::int64_t kFewRows = 512;
+
+Var row_range(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), first);
+  return gather_rows(tape, x, std::move(rows));
+}
+
+// step(rows, whether global) of both sides. In inference few rows of sides with the same weights go through it
+// together, so that the weights are read once; a row's result knows nothing of the others (ops/linear.h).
+template <typename Step>
+States on_both(Tape& tape, const States& x, bool same_weights, const ForwardContext& context, Step&& step) {
+  const std::int64_t longs = x.of_long.value().rows(), globals = x.of_global.value().rows();
+  const bool together = same_weights && context.packed != nullptr && longs + globals <= kFewRows &&
+                        x.of_long.value().device() == Device::cpu;
+  if (!together) return {step(x.of_long, false), step(x.of_global, true)};
+  const Var y = step(join_rows(tape, x.of_long, x.of_global), false);
+  return {row_range(tape, y, 0, longs), row_range(tape, y, longs, globals)};
 }
 
 }  // namespace
@@ -208,7 +231,9 @@ States EtcLayer::forward(Tape& tape, States x, const ForwardContext& context, Pa
          residual_layer_norm(tape, x.of_global, a.of_global, *norm_1.gamma, *norm_1.beta, of_global)};
   }
   x = {};
-  return {feed_forward_block(tape, y.of_long, context, false), feed_forward_block(tape, y.of_global, context, true)};
+  const bool shared = sides_[0].inner.parts[0].kernel == sides_[1].inner.parts[0].kernel;
+  return on_both(tape, y, shared, context,
+                 [&](const Var& rows, bool global) { return feed_forward_block(tape, rows, context, global); });
 }
 
 Var EtcLayer::feed_forward_block(Tape& tape, const Var& y, const ForwardContext& context, bool global) const {
@@ -232,36 +257,55 @@ struct Projected {
   Columns query, key, value, other_key, other_value;
 };
 
-// In inference one product gives all columns; in training every projection is a variable of its own, so that one
-// without a gradient (a side of the last layer that the loss does not read) leaves its parameters alone.
-Projected project(Tape& tape, const Var& x, const Dense& projections, std::int64_t width,
-                  const ForwardContext& context) {
-  Columns columns[5];
-  const std::size_t count = projections.parts.size();
-  if (context.packed != nullptr) {
-    const Var all = linear(tape, x, context.dense(projections));
-    for (std::size_t i = 0; i < count; ++i) columns[i] = {all, static_cast<std::int64_t>(i) * width};
-  } else {
-    for (std::size_t i = 0; i < count; ++i) {
-      columns[i] = {linear(tape, x, context.dense(single(projections.parts[i]))), 0};
-    }
-  }
+// Of three or five: keys and values of the other side are the own ones, or have projections of their own.
+Projected projected(const Columns* columns, std::size_t count) {
   const bool shared = count == 3;
   return {columns[0], columns[1], columns[2], columns[shared ? 1 : 3], columns[shared ? 2 : 4]};
+}
+
+// From all of them side by side, `count` projections of `width` columns.
+Projected in_columns(const Var& all, std::size_t count, std::int64_t width) {
+  Columns columns[5];
+  for (std::size_t i = 0; i < count; ++i) columns[i] = {all, static_cast<std::int64_t>(i) * width};
+  return projected(columns, count);
+}
+
+// Every projection a variable of its own.
+Projected one_by_one(Tape& tape, const Var& x, const Dense& projections, const ForwardContext& context) {
+  Columns columns[5];
+  const std::size_t count = projections.parts.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    columns[i] = {linear(tape, x, context.dense(single(projections.parts[i]))), 0};
+  }
+  return projected(columns, count);
 }
 
 }  // namespace
 
 States EtcLayer::attend(Tape& tape, const States& x, const ForwardContext& context, Pass pass) const {
   const Side &of_long = sides_[0], &of_global = sides_[1];
-  const Projected l = project(tape, x.of_long, of_long.projections(), attention_size_, context);      // each [T, A]
-  const Projected g = project(tape, x.of_global, of_global.projections(), attention_size_, context);  // each [U, A]
+  const Dense long_projections = of_long.projections(), global_projections = of_global.projections();
+  Projected l, g;  // each [T, A], [U, A]
+  // In inference one product gives all columns; in training every projection is a variable of its own, so that one
+  // without a gradient (a side of the last layer that the loss does not read) leaves its parameters alone.
+  if (context.packed != nullptr) {
+    const States all = on_both(tape, x, share_qkv_, context, [&](const Var& rows, bool global) {
+      return linear(tape, rows, context.dense(global ? global_projections : long_projections));
+    });
+    l = in_columns(all.of_long, long_projections.parts.size(), attention_size_);
+    g = in_columns(all.of_global, global_projections.parts.size(), attention_size_);
+  } else {
+    l = one_by_one(tape, x.of_long, long_projections, context);
+    g = one_by_one(tape, x.of_global, global_projections, context);
+  }
   const Var long_out = long_attention(tape, context.attention, index_, pass,
                                       {l.query, l.key, l.value, g.other_key, g.other_value, of_long.relative});
   const Var global_out = global_attention(tape, context.attention, index_, pass,
                                           {g.query, g.key, g.value, l.other_key, l.other_value, of_global.relative});
-  return {linear(tape, long_out, context.dense(of_long.output)),
-          linear(tape, global_out, context.dense(of_global.output))};
+  const bool shared = of_long.output.parts[0].kernel == of_global.output.parts[0].kernel;
+  return on_both(tape, {long_out, global_out}, shared, context, [&](const Var& rows, bool global) {
+    return linear(tape, rows, context.dense(sides_[global].output));
+  });
 }
 
 }  // namespace etc

@@ -70,13 +70,24 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
   finish_tile(end);
 }
 
+// Rows whose tiles share a panel: they stay in a second-level cache of 2 MiB beside it, and weights that do not fit
+// there come once per block instead of once per tile.
+std::int64_t tiles_of_block(std::int64_t rows, std::int64_t k) {
+  constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
+  const std::int64_t row_bytes = k * static_cast<std::int64_t>(sizeof(float));
+  if (rows * row_bytes <= kBlockBytes) return blocks(rows, kTileRows);
+  return std::max<std::int64_t>(1, kBlockBytes / (kTileRows * row_bytes));
+}
+
 // All tiles over `panels` panels whose first has number `first_panel`; `packed` starts with that panel.
 void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
-  // Panels run fastest, so that neighbouring tasks share rows of x.
-  parallel_for(blocks(p.rows, kTileRows) * panels, [&](std::int64_t task) {
-    const std::int64_t panel = task % panels;
+  const std::int64_t tiles = blocks(p.rows, kTileRows), most = tiles_of_block(p.rows, p.k);
+  parallel_for(tiles * panels, [&](std::int64_t task) {
+    const std::int64_t first_tile = task / (most * panels) * most, within = task - first_tile * panels;
+    const std::int64_t height = std::min(most, tiles - first_tile);  // of this block, in tiles
+    const std::int64_t panel = within / height, tile = first_tile + within % height;
     const std::int64_t first_col = (first_panel + panel) * kPanelCols;
-    product_tile(p, task / panels * kTileRows, first_col, panel_width(p.n, first_panel + panel),
+    product_tile(p, tile * kTileRows, first_col, panel_width(p.n, first_panel + panel),
                  packed + panel * kPanelCols * p.k);
   });
 }

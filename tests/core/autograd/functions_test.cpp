@@ -85,6 +85,19 @@ TEST_CASE("gathered rows have their gradients, also rows that are chosen twice o
   REQUIRE_THROWS_WITH(gather_rows(tape, Var(x), {-1}), "gather_rows: expected rows 0 … 4, got -1");
 }
 
+TEST_CASE("joined rows are those of both, and each gets its part of the gradient", "[autograd]") {
+  register_cpu_backend();
+  Tape tape(false);
+  const Tensor x_0 = noise({2, 3}, 1), x_1 = noise({4, 3}, 2);
+  const Tensor y = join_rows(tape, Var(x_0), Var(x_1)).value();
+  REQUIRE(y.shape() == std::vector<std::int64_t>{6, 3});
+  REQUIRE(std::equal(x_0.data(), x_0.data() + x_0.size(), y.data()));
+  REQUIRE(std::equal(x_1.data(), x_1.data() + x_1.size(), y.data() + x_0.size()));
+  check_gradients([&](Tape& on, const std::vector<Var>& in) { return std::vector<Var>{join_rows(on, in[0], in[1])}; },
+                  {x_0, x_1}, {});
+  REQUIRE_THROWS_WITH(join_rows(tape, Var(x_0), Var(noise({4, 2}, 3))), "join_rows: x: expected [M, 3], got [4, 2]");
+}
+
 TEST_CASE("linear with rows as classes has its gradients", "[autograd]") {
   Fixture f;
   ParameterSet more;
