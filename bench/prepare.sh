@@ -2,8 +2,8 @@
 # Speed and memory of `etc prepare` as a user sees it (process start, writing and checks included), with one and with two
 # threads, next to simdjson alone on the same file; all take turns, medians of three; simdjson by its processor time. `./run bench prepare` calls this.
 #
-#   bench/prepare.sh                             4,000 generated records of about 1,750 long tokens (33 MB)
-#   bench/prepare.sh RECORDS                     as many of them: 40000 are 330 MB, the size of WikiHop's training file
+#   bench/prepare.sh                             4,000 generated records of about 1,750 long tokens (17 MB)
+#   bench/prepare.sh RECORDS                     as many of them: 40000 are 170 MB, half of WikiHop's training file
 #   bench/prepare.sh FILE.json VOCAB [SPLITTER]  other records
 #   TASK=hotpotqa bench/prepare.sh …             records of another task
 set -euo pipefail

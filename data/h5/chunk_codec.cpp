@@ -3,6 +3,7 @@
 #include <libdeflate.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <new>
 #include <vector>
@@ -33,7 +34,8 @@ struct Tools {
 
   std::unique_ptr<libdeflate_compressor, Free> deflate;
   std::unique_ptr<libdeflate_decompressor, Free> inflate;
-  std::vector<std::byte> shuffled, packed;
+  std::vector<std::byte> planes, packed;
+  std::map<std::size_t, std::vector<std::byte>> packed_zeros;  // by the chunk's bytes
 };
 
 Tools& tools() {
@@ -41,11 +43,16 @@ Tools& tools() {
   return all;
 }
 
-// First all first bytes of the elements, then all second ones, …
+// First all first bytes of the elements, then all second ones, …; each plane has room for more.
 template <std::size_t Size>
-void shuffle(const std::byte* elements, std::size_t count, std::byte* planes) {
+void shuffle(std::span<const std::byte> elements, std::span<std::byte> planes) {
+  const std::size_t count = elements.size() / Size, room = planes.size() / Size;
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t b = 0; b < Size; ++b) planes[b * count + i] = elements[i * Size + b];
+    for (std::size_t b = 0; b < Size; ++b) planes[b * room + i] = elements[i * Size + b];
+  }
+  for (std::size_t b = 0; b < Size; ++b) {
+    const auto plane = planes.subspan(b * room, room);
+    std::fill(plane.begin() + static_cast<std::ptrdiff_t>(count), plane.end(), std::byte{0});
   }
 }
 
@@ -82,23 +89,29 @@ std::size_t largest_packed(std::size_t chunk_bytes) {
   return libdeflate_zlib_compress_bound(nullptr, chunk_bytes) + kChecksumBytes;
 }
 
-std::span<const std::byte> pack_chunk(std::span<const std::byte> chunk, int element_size) {
+std::span<const std::byte> pack_chunk(std::span<const std::byte> elements, int element_size,
+                                      std::size_t chunk_elements) {
   Tools& mine = tools();
-  std::span<const std::byte> planes = chunk;
-  if (element_size > 1) {
-    mine.shuffled.resize(chunk.size());
-    const std::size_t count = chunk.size() / static_cast<std::size_t>(element_size);
-    if (element_size == 2) shuffle<2>(chunk.data(), count, mine.shuffled.data());
-    if (element_size == 4) shuffle<4>(chunk.data(), count, mine.shuffled.data());
-    if (element_size == 8) shuffle<8>(chunk.data(), count, mine.shuffled.data());
-    planes = mine.shuffled;
+  const std::size_t chunk_bytes = chunk_elements * static_cast<std::size_t>(element_size);
+  // Columns without a value other than 0 are common: empty tables have borders, features that a split lacks are 0.
+  const bool zero = std::all_of(elements.begin(), elements.end(), [](std::byte b) { return b == std::byte{0}; });
+  if (zero) {
+    const auto known = mine.packed_zeros.find(chunk_bytes);
+    if (known != mine.packed_zeros.end()) return known->second;
   }
-  mine.packed.resize(largest_packed(chunk.size()));
-  const std::size_t bytes = libdeflate_zlib_compress(&mine.compressor(), planes.data(), planes.size(),
+  mine.planes.resize(chunk_bytes);
+  if (element_size == 1) shuffle<1>(elements, mine.planes);
+  if (element_size == 2) shuffle<2>(elements, mine.planes);
+  if (element_size == 4) shuffle<4>(elements, mine.planes);
+  if (element_size == 8) shuffle<8>(elements, mine.planes);
+  mine.packed.resize(largest_packed(chunk_bytes));
+  const std::size_t bytes = libdeflate_zlib_compress(&mine.compressor(), mine.planes.data(), chunk_bytes,
                                                      mine.packed.data(), mine.packed.size());
   const std::uint32_t sum = fletcher32({mine.packed.data(), bytes});
   for (std::size_t b = 0; b < kChecksumBytes; ++b) mine.packed[bytes + b] = static_cast<std::byte>(sum >> (8 * b));
-  return {mine.packed.data(), bytes + kChecksumBytes};
+  const std::span<const std::byte> result(mine.packed.data(), bytes + kChecksumBytes);
+  if (zero) mine.packed_zeros[chunk_bytes].assign(result.begin(), result.end());
+  return result;
 }
 
 bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> chunk, int element_size) {
@@ -111,8 +124,8 @@ bool unpack_chunk(std::span<const std::byte> packed, std::span<std::byte> chunk,
   if (sum != fletcher32(packed.first(bytes))) return false;
   Tools& mine = tools();
   const bool in_place = element_size == 1;
-  if (!in_place) mine.shuffled.resize(chunk.size());
-  std::byte* planes = in_place ? chunk.data() : mine.shuffled.data();
+  if (!in_place) mine.planes.resize(chunk.size());
+  std::byte* planes = in_place ? chunk.data() : mine.planes.data();
   // Without a place for the length, libdeflate accepts data of exactly this length only.
   if (libdeflate_zlib_decompress(&mine.decompressor(), packed.data(), bytes, planes, chunk.size(), nullptr) !=
       LIBDEFLATE_SUCCESS) {

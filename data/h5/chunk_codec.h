@@ -14,9 +14,10 @@ namespace etc::data::h5 {
 // The level noted in the file, and libdeflate's.
 inline constexpr unsigned kDeflateLevel = 4;
 
-// The bytes of a chunk (whole elements of element_size bytes) after the three filters. Equal bytes give equal bytes.
-// Valid until this thread's next call.
-std::span<const std::byte> pack_chunk(std::span<const std::byte> chunk, int element_size);
+// The bytes of a chunk of so many elements of element_size bytes after the three filters: the given elements, and zeros
+// behind them. Equal bytes give equal bytes. Valid until this thread's next call.
+std::span<const std::byte> pack_chunk(std::span<const std::byte> elements, int element_size,
+                                      std::size_t chunk_elements);
 
 // Most bytes that pack_chunk makes of chunk_bytes.
 std::size_t largest_packed(std::size_t chunk_bytes);

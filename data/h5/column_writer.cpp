@@ -72,8 +72,7 @@ void ColumnWriter::write_chunk() {
   static_assert(std::endian::native == std::endian::little, "numbers in the file are those in memory");
   const hsize_t first = static_cast<hsize_t>(written_), length = static_cast<hsize_t>(size_);
   require(H5Dset_extent(data_set_.id(), &length), where_, "extend the data set");
-  pending_.resize(static_cast<std::size_t>(kChunk) * static_cast<std::size_t>(type_.size));  // the last one has zeros
-  const std::span<const std::byte> packed = pack_chunk(std::as_bytes(std::span(pending_)), type_.size);
+  const std::span<const std::byte> packed = pack_chunk(std::as_bytes(std::span(pending_)), type_.size, kChunk);
   constexpr std::uint32_t kNoFilterSkipped = 0;
   require(H5Dwrite_chunk(data_set_.id(), H5P_DEFAULT, kNoFilterSkipped, &first, packed.size(), packed.data()), where_,
           "write");

@@ -2,6 +2,9 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+
+#include "data/readers/flat_rows.h"
 #include "data/readers/kept_parser.h"
 
 namespace etc::data {
@@ -13,50 +16,77 @@ namespace dom = simdjson::dom;
 // Appends the rows of a list; false at the first thing that is not as it must be.
 class Filler {
  public:
-  Filler(const FlatMembers& members, FlatList& list) : members_(members), list_(list) {
-    list_.texts.resize(members.texts.size());
-    list_.integers.resize(members.integers.size());
-    list_.floats.resize(members.floats.size());
+  Filler(const FlatMembers& members, const std::vector<std::string_view>& unread, FlatList& list) : list_(list) {
+    for (const std::string_view name : unread) slots_.push_back({name, Kind::unread});
+    const auto add_slots = [&](const std::vector<std::string>& names, Kind kind, auto& columns) {
+      columns.resize(names.size());
+      for (std::size_t m = 0; m < names.size(); ++m) slots_.push_back({names[m], kind, m});
+    };
+    add_slots(members.texts, Kind::text, list.texts);
+    add_slots(members.flags, Kind::flag, list.flags);
+    add_slots(members.integers, Kind::integer, list.integers);
+    list.floats.resize(members.floats.size());
+    for (std::size_t m = 0; m < members.floats.size(); ++m) {
+      slots_.push_back({members.floats[m].first, Kind::floats, m, members.floats[m].second});
+    }
+    members_ = slots_.size() - unread.size();
+    order_.resize(slots_.size());
   }
 
   bool add(dom::element row) {
     dom::object object;
     if (row.get(object)) return false;
-    std::size_t found = 0;
+    std::size_t place = 0, found = 0;
     for (const auto field : object) {
-      if (!add_member(field.key, field.value)) return false;
-      ++found;
+      const Slot* slot = slot_of(field.key, place++);
+      if (slot == nullptr || !add_member(*slot, field.value)) return false;
+      if (slot->kind != Kind::unread) ++found;
     }
     ++list_.rows;
-    return found == list_.texts.size() + list_.integers.size() + list_.floats.size();
+    return found == members_;
   }
 
  private:
-  bool add_member(std::string_view key, dom::element value) {
-    for (std::size_t m = 0; m < members_.texts.size(); ++m) {
-      if (key == members_.texts[m]) return add_text(value, list_.texts[m]);
-    }
-    for (std::size_t m = 0; m < members_.integers.size(); ++m) {
-      if (key == members_.integers[m]) return add_integer(value, list_.integers[m]);
-    }
-    for (std::size_t m = 0; m < members_.floats.size(); ++m) {
-      const auto& [name, size] = members_.floats[m];
-      if (key == name) return add_floats(value, size, list_.floats[m]);
-    }
-    return false;
+  enum class Kind { unread, text, flag, integer, floats };
+
+  // Where the values of a member go.
+  struct Slot {
+    std::string_view name;
+    Kind kind;
+    std::size_t column = 0;  // of its kind
+    std::size_t size = 1;    // values in a row
+  };
+
+  // Members stand in the order of the row before as a rule; null: no such member.
+  const Slot* slot_of(std::string_view key, std::size_t place) {
+    if (place < order_.size() && slots_[order_[place]].name == key) return &slots_[order_[place]];
+    const auto found = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.name == key; });
+    if (found == slots_.end()) return nullptr;
+    if (place < order_.size()) order_[place] = static_cast<std::size_t>(found - slots_.begin());
+    return &*found;
   }
 
-  // A second value of the same row would be one too many.
-  bool add_text(dom::element value, std::vector<std::string>& column) const {
-    std::string_view text;
-    if (column.size() != list_.rows || value.get(text)) return false;
-    column.emplace_back(text);
+  bool add_member(const Slot& slot, dom::element value) const {
+    switch (slot.kind) {
+      case Kind::unread:
+        break;
+      case Kind::text:
+        return add_value<std::string_view>(value, list_.texts[slot.column]);
+      case Kind::flag:
+        return add_value<bool>(value, list_.flags[slot.column]);
+      case Kind::integer:
+        return add_value<std::int64_t>(value, list_.integers[slot.column]);
+      case Kind::floats:
+        return add_floats(value, slot.size, list_.floats[slot.column]);
+    }
     return true;
   }
 
-  bool add_integer(dom::element value, std::vector<std::int64_t>& column) const {
-    if (column.size() != list_.rows || !value.is<std::int64_t>()) return false;
-    column.push_back(std::int64_t(value));
+  // A second value of the same row would be one too many.
+  template <typename Value, typename Column>
+  bool add_value(dom::element value, Column& column) const {
+    if (column.size() != list_.rows || !value.is<Value>()) return false;
+    column.emplace_back(Value(value));
     return true;
   }
 
@@ -70,27 +100,29 @@ class Filler {
     return column.size() == (list_.rows + 1) * size;
   }
 
-  const FlatMembers& members_;
   FlatList& list_;
+  std::vector<Slot> slots_;         // those of unread members first
+  std::size_t members_ = 0;         // slots of the others
+  std::vector<std::size_t> order_;  // of the last row's members: their slots
 };
-
-bool fill(dom::parser& parser, std::string_view text, const FlatMembers& members, FlatList& list) {
-  dom::array rows;
-  if (parser.parse(text.data(), text.size()).get(rows)) return false;
-  Filler filler(members, list);
-  for (const dom::element row : rows) {
-    if (!filler.add(row)) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
+std::optional<FlatList> flat_rows(dom::array rows, const FlatMembers& members,
+                                  const std::vector<std::string_view>& unread) {
+  std::optional<FlatList> list(std::in_place);
+  Filler filler(members, unread, *list);
+  for (const dom::element row : rows) {
+    if (!filler.add(row)) return std::nullopt;
+  }
+  return list;
+}
+
 std::optional<FlatList> read_flat_list(std::string_view text, const FlatMembers& members) {
   const KeptParser parser;
-  FlatList list;
-  if (!fill(*parser, text, members, list)) return std::nullopt;
-  return list;
+  dom::array rows;
+  if (parser->parse(text.data(), text.size()).get(rows)) return std::nullopt;
+  return flat_rows(rows, members);
 }
 
 }  // namespace etc::data

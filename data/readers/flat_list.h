@@ -1,8 +1,10 @@
 // A JSON list of objects that all have the same few members: values by columns, straight from the parser, where a JSON
-// value of each object would cost ten times the parsing (a page of OpenKP has hundreds of elements of 20 numbers).
+// value of each object would cost ten times the parsing (a page of OpenKP has hundreds of elements of 20 numbers, one
+// of Natural Questions thousands of tokens).
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +18,11 @@ struct FlatMembers {
   std::vector<std::string> texts;
   std::vector<std::string> integers;                        // of 64 bits, signed
   std::vector<std::pair<std::string, std::size_t>> floats;  // lists of so many floats, numbers with a point or exponent
+  std::vector<std::string> flags = {};                      // true or false
 };
+
+// Lists that are members of a record, by the member's name.
+using FlatLists = std::map<std::string, FlatMembers, std::less<>>;
 
 // Columns in the order of FlatMembers.
 struct FlatList {
@@ -24,6 +30,7 @@ struct FlatList {
   std::vector<std::vector<std::string>> texts;      // [member][row]
   std::vector<std::vector<std::int64_t>> integers;  // [member][row]
   std::vector<std::vector<double>> floats;          // [member][row · size]
+  std::vector<std::vector<bool>> flags;             // [member][row]
 };
 
 // Nothing unless the text is JSON in UTF-8 and such a list: parse_record reads everything else, and says what is wrong.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/readers/flat_rows.h"
 #include "data/readers/kept_parser.h"
 #include "data/text/unicode.h"
 
@@ -13,13 +14,20 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-// simdjson's value → ours, noting duplicate keys on the way.
+// simdjson's value → a record's, noting duplicate keys on the way.
 class ValueBuilder {
  public:
-  ValueBuilder(std::vector<JsonNote>& notes, const UnreadMembers& unread)
-      : notes_(notes), unread_(unread), unread_of_record_(unread_in("")) {}
+  ValueBuilder(JsonRecord& record, const UnreadMembers& unread, const FlatLists& flat)
+      : record_(record), unread_(unread), flat_(flat), unread_of_record_(unread_in("")) {}
 
-  Json build(dom::element element, int level = 0) {
+  void build_record(dom::element root) {
+    record_.notes.clear();
+    record_.columns.clear();
+    record_.value = build(root, 0);
+  }
+
+ private:
+  Json build(dom::element element, int level) {
     switch (element.type()) {
       case dom::element_type::OBJECT:
         return level < kMaxDepth ? build_object(dom::object(element), level) : Json::object();
@@ -41,7 +49,6 @@ class ValueBuilder {
     return nullptr;
   }
 
- private:
   Json build_object(dom::object object, int level) {
     Json result = Json::object();
     auto& members = result.get_ref<Json::object_t&>();
@@ -51,7 +58,10 @@ class ValueBuilder {
       if (unread != nullptr && std::find(unread->begin(), unread->end(), field.key) != unread->end()) continue;
       place_.push_back({field.key, 0});
       const auto [member, fresh] = members.try_emplace(std::string(field.key));
-      if (!fresh) notes_.push_back({JsonNote::Kind::duplicate_key, place_text()});
+      if (!fresh) {
+        record_.notes.push_back({JsonNote::Kind::duplicate_key, place_text()});
+        if (level == 0) record_.columns.erase(member->first);
+      }
       member->second = build(field.value, level + 1);
       place_.pop_back();
     }
@@ -61,14 +71,23 @@ class ValueBuilder {
   Json build_array(dom::array array, int level) {
     Json result = Json::array();
     auto& elements = result.get_ref<Json::array_t&>();
-    elements.reserve(array.size());
     if (level <= 1) unread_of_list_ = level == 1 && !place_[0].key.empty() ? unread_in(place_[0].key) : Names();
+    if (level == 1 && read_columns(place_[0].key, array)) return result;
+    elements.reserve(array.size());
     for (const dom::element element : array) {
       place_.push_back({{}, elements.size()});
       elements.push_back(build(element, level + 1));
       place_.pop_back();
     }
     return result;
+  }
+
+  // A list that is a member of the record; true when it is done with. (Without a name: an element of a list.)
+  bool read_columns(std::string_view name, dom::array rows) {
+    const auto members = flat_.find(name);
+    if (members == flat_.end()) return false;
+    auto list = flat_rows(rows, members->second, unread_of_list_);
+    return list && record_.columns.try_emplace(members->first, std::move(*list)).second;
   }
 
   // Unread members of the objects of this list, itself a member of the record; of the record itself: "".
@@ -102,8 +121,9 @@ class ValueBuilder {
 
   using Names = std::vector<std::string_view>;
 
-  std::vector<JsonNote>& notes_;
+  JsonRecord& record_;
   const UnreadMembers& unread_;
+  const FlatLists& flat_;
   const Names unread_of_record_;
   Names unread_of_list_;     // of the objects of the member of the record that is being built
   std::vector<Step> place_;  // of the value being built
@@ -130,7 +150,7 @@ std::size_t nesting(std::string_view text) {
 }
 
 // Parses into `record`; false when simdjson refuses the text.
-bool parse(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
+bool parse(std::string& text, const UnreadMembers& unread, const FlatLists& flat, JsonRecord& record) {
   static_assert(kTextPadding >= simdjson::SIMDJSON_PADDING);
   const KeptParser parser;
   text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
@@ -141,10 +161,7 @@ bool parse(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
     error = parser->allocate(std::max(text.size(), parser->capacity()), nesting(text) + 2);
     if (!error) error = parser->parse(text.data(), text.size(), false).get(root);
   }
-  if (!error) {
-    record.notes.clear();
-    record.value = ValueBuilder(record.notes, unread).build(root);
-  }
+  if (!error) ValueBuilder(record, unread, flat).build_record(root);
   return !error;
 }
 
@@ -244,25 +261,25 @@ void note_differences(const Json& a, const Json& b, const std::string& path, std
 }
 
 // simdjson takes an unpaired surrogate for a broken string. Such a text is parsed twice, with two different characters
-// in place of each: where the two values differ, the surrogates were.
+// in place of each: where the two values differ, the surrogates were. (Nothing by columns: they have no paths.)
 bool parse_with_unpaired_surrogates(std::string& text, const UnreadMembers& unread, JsonRecord& record) {
   std::string other_text = text;
   if (replace_unpaired_surrogates(text, 'd') == 0) return false;
   replace_unpaired_surrogates(other_text, 'c');
   JsonRecord other;
-  if (!parse(text, unread, record) || !parse(other_text, unread, other)) return false;
+  if (!parse(text, unread, {}, record) || !parse(other_text, unread, {}, other)) return false;
   note_differences(record.value, other.value, "", record.notes);
   return true;
 }
 
 }  // namespace
 
-JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread) {
+JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const FlatLists& flat) {
   JsonRecord record;
   record.index = slice.index;
   record.begin = slice.begin;
   const bool whole = slice.cut_short.empty();
-  if (whole && parse(slice.text, unread, record)) return record;
+  if (whole && parse(slice.text, unread, flat, record)) return record;
 
   TextPosition where = slice.begin;
   if (const auto offset = invalid_utf8(slice.text)) {

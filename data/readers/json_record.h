@@ -1,10 +1,12 @@
 // One record's text → a JSON value (simdjson behind this door), with what a task has to report about it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "data/readers/flat_list.h"
 #include "data/readers/record_slicer.h"
 #include "etc_core/base/json.h"
 
@@ -26,6 +28,8 @@ struct JsonRecord {
   std::int64_t index = 0;
   TextPosition begin;
   Json value;  // containers below level kMaxDepth are left empty: no task looks there
+  // Members of the record that were read by columns; the value has an empty list in the place of each.
+  std::map<std::string, FlatList, std::less<>> columns;
   std::vector<JsonNote> notes;
 };
 
@@ -35,9 +39,10 @@ inline constexpr int kMaxDepth = 64;
 // objects of a list that is a member of the record ("document_tokens", "start_byte").
 using UnreadMembers = std::vector<std::pair<std::string, std::string>>;
 
-// Parses a slice; every key of every object (down to kMaxDepth) is visited. The value has no unread members. Throws
-// InputFault with the place of the fault when the text is not UTF-8 or not JSON; NaN and Infinity are not JSON.
+// Parses a slice; every key of every object (down to kMaxDepth) is visited. The value has no unread members. Those
+// lists of `flat` that are as flat_list.h says, but for unread members, are read by columns; any other is in the value.
+// Throws InputFault with the place of the fault when the text is not UTF-8 or not JSON; NaN and Infinity are not JSON.
 // Thread-safe. Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
-JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread = {});
+JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread = {}, const FlatLists& flat = {});
 
 }  // namespace etc::data

@@ -126,6 +126,13 @@ struct RecordSlicer::Impl {
     begin += count;
   }
 
+  // The same of bytes without a line end.
+  void skip_within_line(std::size_t count) {
+    position.byte_offset += static_cast<std::int64_t>(count);
+    position.column += static_cast<std::int64_t>(count);
+    begin += count;
+  }
+
   void skip_blanks() {
     while (available(1) > 0) {
       const char* text = block.data() + begin;
@@ -223,7 +230,11 @@ struct RecordSlicer::Impl {
                                                               : scan_scalar(text, size, done);
       if (slice.text.empty()) slice.text.reserve(count + kTextPadding);
       slice.text.append(text, count);
-      skip(count);
+      if (layout == RecordLayout::lines) {
+        skip_within_line(count);
+      } else {
+        skip(count);
+      }
     }
     if (layout == RecordLayout::lines) {
       finish_line(slice);

@@ -1,7 +1,6 @@
 #include "tasks/nq/prepare.h"
 
 #include "etc_core/base/error.h"
-#include "tasks/nq/record.h"
 #include "tasks/nq/schema.h"
 #include "tasks/nq/windows.h"
 

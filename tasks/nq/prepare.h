@@ -6,6 +6,7 @@
 
 #include "data/text/tokenizer.h"
 #include "tasks/nq/prepare_config.h"
+#include "tasks/nq/record.h"
 #include "tasks/prepare/preparation.h"
 
 namespace etc::nq {
@@ -21,6 +22,7 @@ class NqPreparation : public prepare::Preparation {
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
   data::UnreadMembers unread_members() const override;
+  data::FlatLists flat_lists() const override { return {{"document_tokens", kTokenMembers}}; }
   const char* out_of_range_code(const std::string& field) const override {
     return field == "example_id" ? "id_range" : "wrong_type";
   }

@@ -136,6 +136,9 @@ class RecordReader {
     }
     const Json* tokens = fields_.required("document_tokens", Json::value_t::array);
     if (tokens == nullptr) return;
+    if (const auto list = raw_.columns.find("document_tokens"); list != raw_.columns.end()) {
+      return take_tokens(list->second);
+    }
     record_.tokens.reserve(tokens->size());
     for (std::size_t i = 0; i < tokens->size(); ++i) {
       const Json& token = (*tokens)[i];
@@ -148,6 +151,12 @@ class RecordReader {
       }
       return report_token(token, element("document_tokens", i));
     }
+    check_token_count();
+  }
+
+  void take_tokens(const data::FlatList& list) {
+    record_.tokens.reserve(list.rows);
+    for (std::size_t i = 0; i < list.rows; ++i) record_.tokens.push_back({list.texts[0][i], list.flags[0][i]});
     check_token_count();
   }
 
@@ -365,6 +374,8 @@ class RecordReader {
 };
 
 }  // namespace
+
+const data::FlatMembers kTokenMembers{{"token"}, {}, {}, {"html_token"}};
 
 Record read_record(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults) {
   return RecordReader(raw, config, faults).read();

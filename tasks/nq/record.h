@@ -38,6 +38,9 @@ struct Record {
   std::vector<RecordAnnotation> annotations;
 };
 
+// What read_record() looks at in the objects of document_tokens: the list may be in raw.columns.
+extern const data::FlatMembers kTokenMembers;
+
 // Reads the fields and reports everything wrong with them; of a list the first bad element. When a fault rejects the
 // record, the result holds what could be read. raw.value is an object.
 Record read_record(const data::JsonRecord& raw, const PrepareConfig& config, prepare::FaultList& faults);

@@ -51,12 +51,18 @@ bool unreadable(const Preparation& preparation, const data::JsonRecord& record, 
   return true;
 }
 
-void convert(const Preparation& preparation, const Conversion& conversion, const data::UnreadMembers& unread,
+// What of a record is left out of its JSON value.
+struct LeftOut {
+  data::UnreadMembers unread;
+  data::FlatLists flat;
+};
+
+void convert(const Preparation& preparation, const Conversion& conversion, const LeftOut& left_out,
              WindowRecord& record) {
   record.result.index = record.slice.index;
   record.result.begin = record.slice.begin;
   try {
-    const data::JsonRecord parsed = data::parse_record(record.slice, unread);
+    const data::JsonRecord parsed = data::parse_record(record.slice, left_out.unread, left_out.flat);
     std::string().swap(record.slice.text);  // a large record is not kept twice while it is converted
     FaultList& faults = record.result.converted.faults;
     if (!unreadable(preparation, parsed, faults)) record.result.converted = conversion(parsed);
@@ -84,7 +90,7 @@ PassEnd pass_over_file(const Preparation& preparation, const Conversion& convers
                        const PassCallbacks& callbacks) {
   data::ByteStream stream(path);
   data::RecordSlicer slicer(stream, preparation.layout());
-  const data::UnreadMembers unread = preparation.unread_members();
+  const LeftOut left_out{preparation.unread_members(), preparation.flat_lists()};
   PassEnd end;
   const auto deliver = [&](Window& window) {
     for (WindowRecord& record : window.records) {
@@ -108,7 +114,7 @@ PassEnd pass_over_file(const Preparation& preparation, const Conversion& convers
     const auto tasks = static_cast<std::int64_t>(current.records.size()) + 1;
     parallel_for(tasks, [&](std::int64_t task) {
       if (task > 0)
-        return convert(preparation, conversion, unread, current.records[static_cast<std::size_t>(task - 1)]);
+        return convert(preparation, conversion, left_out, current.records[static_cast<std::size_t>(task - 1)]);
       deliver(done);
       if (!end.fault && !current.end_fault) next = read_window(slicer);
     });

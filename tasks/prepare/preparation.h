@@ -69,6 +69,9 @@ class Preparation {
   // Members of a record that convert() does not look at.
   virtual data::UnreadMembers unread_members() const { return {}; }
 
+  // Lists of a record that are long and almost always of one form: convert() finds such a one in JsonRecord::columns.
+  virtual data::FlatLists flat_lists() const { return {}; }
+
   // The code of the fault that a number of this member of a record is beyond 64 bits.
   virtual const char* out_of_range_code(const std::string& /*field*/) const { return "wrong_type"; }
 

@@ -22,6 +22,15 @@ TEST_CASE("a list of equal objects is read by columns, in any order of members",
   CHECK(read_flat_list("[]", kMembers)->rows == 0);
 }
 
+TEST_CASE("true and false are a column of flags", "[readers]") {
+  const FlatMembers members{{}, {}, {}, {"html"}};
+  const auto list = read_flat_list(R"([{"html": true}, {"html": false}])", members);
+  REQUIRE(list);
+  CHECK(list->flags == std::vector<std::vector<bool>>{{true, false}});
+  CHECK_FALSE(read_flat_list(R"([{"html": true}, {"html": 0}])", members));
+  CHECK_FALSE(read_flat_list(R"([{"html": true, "html": true}])", members));
+}
+
 TEST_CASE("a list with anything else in it is left to the reader of any JSON", "[readers]") {
   const std::string sound = R"({"text": "a", "start": 0, "end": 1, "box": [1.5, 2.0]})";
   REQUIRE(read_flat_list("[" + sound + "]", kMembers));

@@ -42,7 +42,7 @@ TEST_CASE("a chunk comes back as it was, whatever the size of its elements", "[d
     for (const std::size_t elements : {std::size_t{1}, std::size_t{1000}, std::size_t{65536}}) {
       CAPTURE(element_size, elements);
       const std::vector<std::byte> chunk = sample_chunk(elements * static_cast<std::size_t>(element_size));
-      const std::span<const std::byte> packed = pack_chunk(chunk, element_size);
+      const std::span<const std::byte> packed = pack_chunk(chunk, element_size, elements);
       CHECK(packed.size() <= largest_packed(chunk.size()));
       std::vector<std::byte> back(chunk.size());
       REQUIRE(unpack_chunk(packed, back, element_size));
@@ -51,9 +51,31 @@ TEST_CASE("a chunk comes back as it was, whatever the size of its elements", "[d
   }
 }
 
+TEST_CASE("a chunk that is not full is packed as with zeros behind its elements", "[data][store]") {
+  const auto packed_as = [](std::span<const std::byte> elements, int element_size) {
+    const std::span<const std::byte> packed = pack_chunk(elements, element_size, 5000);
+    return std::vector<std::byte>(packed.begin(), packed.end());
+  };
+  for (const int element_size : {1, 2, 4, 8}) {
+    for (const std::size_t elements : {0, 1, 1000}) {
+      CAPTURE(element_size, elements);
+      const auto size = static_cast<std::size_t>(element_size);
+      for (const std::vector<std::byte>& part :
+           {sample_chunk(elements * size), std::vector<std::byte>(elements * size)}) {
+        std::vector<std::byte> whole = part, back(5000 * size, std::byte{1});
+        whole.resize(back.size());
+        const std::vector<std::byte> packed = packed_as(part, element_size);
+        CHECK(packed == packed_as(whole, element_size));
+        REQUIRE(unpack_chunk(packed, back, element_size));
+        CHECK(back == whole);
+      }
+    }
+  }
+}
+
 TEST_CASE("packed bytes that are damaged, cut or of another length are refused", "[data][store]") {
   const std::vector<std::byte> chunk = sample_chunk(4000);
-  const std::span<const std::byte> view = pack_chunk(chunk, 4);
+  const std::span<const std::byte> view = pack_chunk(chunk, 4, 1000);
   const std::vector<std::byte> packed(view.begin(), view.end());
   std::vector<std::byte> back(chunk.size()), shorter(chunk.size() - 4), longer(chunk.size() + 4);
   REQUIRE(unpack_chunk(packed, back, 4));
