@@ -1,4 +1,4 @@
-// simdjson's parser of the calling thread.
+// simdjson's parsers of the calling thread.
 #pragma once
 
 #include <simdjson.h>
@@ -10,10 +10,12 @@ namespace etc::data {
 
 // A parser keeps the memory of its longest and deepest text: it is used again while that is little, and given back at
 // the end of the use otherwise. What a text was parsed into lasts until the next use on the thread.
+// Parser: simdjson's for whole values, or simdjson::ondemand::parser for what is asked for.
+template <typename Parser = simdjson::dom::parser>
 class KeptParser {
  public:
   KeptParser() {
-    if (kept() == nullptr) kept() = std::make_unique<simdjson::dom::parser>();
+    if (kept() == nullptr) kept() = std::make_unique<Parser>();
   }
   ~KeptParser() {
     if (kept()->capacity() > kBytesToKeep || kept()->max_depth() > simdjson::DEFAULT_MAX_DEPTH) kept().reset();
@@ -21,14 +23,14 @@ class KeptParser {
   KeptParser(const KeptParser&) = delete;
   KeptParser& operator=(const KeptParser&) = delete;
 
-  simdjson::dom::parser& operator*() const { return *kept(); }
-  simdjson::dom::parser* operator->() const { return kept().get(); }
+  Parser& operator*() const { return *kept(); }
+  Parser* operator->() const { return kept().get(); }
 
  private:
   static constexpr std::size_t kBytesToKeep = 16u << 20;
 
-  static std::unique_ptr<simdjson::dom::parser>& kept() {
-    static thread_local std::unique_ptr<simdjson::dom::parser> parser;
+  static std::unique_ptr<Parser>& kept() {
+    static thread_local std::unique_ptr<Parser> parser;
     return parser;
   }
 };

@@ -78,15 +78,13 @@ std::size_t scan_line(const char* text, std::size_t size, bool& done) {
 
 void TextPosition::advance(const char* text, std::size_t size) {
   byte_offset += static_cast<std::int64_t>(size);
-  const auto lines = std::count(text, text + size, '\n');
-  if (lines == 0) {
-    column += static_cast<std::int64_t>(size);
-    return;
+  const char* const end = text + size;
+  while (const void* line_end = std::memchr(text, '\n', static_cast<std::size_t>(end - text))) {
+    text = static_cast<const char*>(line_end) + 1;
+    column = 1;
+    ++line;
   }
-  line += lines;
-  const char* last = text + size;
-  while (last[-1] != '\n') --last;
-  column = 1 + (text + size - last);
+  column += end - text;
 }
 
 InputFault::InputFault(std::string code, TextPosition where, const std::string& message)
