@@ -1,14 +1,12 @@
-// One input file from front to back: cut, parse and convert its records on all threads, deliver them in source order.
+// The records of one input file as JSON values through a task's conversion.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
-#include <string>
 
-#include "data/readers/record_slicer.h"
 #include "tasks/prepare/preparation.h"
+#include "tasks/prepare/record_walk.h"
 
 namespace etc::prepare {
 
@@ -24,24 +22,12 @@ struct PassCallbacks {
   std::function<void(std::int64_t file_bytes)> progress;  // bytes of the file read so far; may throw to stop
 };
 
-struct PassEnd {
-  std::optional<data::InputFault> fault;  // why the file could not be read to its end
-  std::int64_t fault_record = 0;          // index of the record it lies in or before
-  bool byte_order_mark = false;
-  std::int64_t empty_lines = 0;  // where records are lines
-};
-
-using Conversion = std::function<Converted(const data::JsonRecord& record)>;  // thread-safe
-
-// `conversion` in the place of the preparation's convert(): what else a task wants to know of its records.
-// Where records are lines, one that is no JSON is a rejected record; in an array it ends the pass.
-// Memory: two windows of records (a few MB, or one record where that is larger), whatever the file's size. What is in a
-// window depends on the file alone, so the callbacks see the same for any number of threads.
-PassEnd pass_over_file(const Preparation& preparation, const Conversion& conversion, const std::filesystem::path& path,
-                       const PassCallbacks& callbacks);
-
-// With the preparation's own convert().
+// The preparation's convert() over a file; see walk_records. Where records are lines, one that is no JSON is a rejected
+// record; in an array it ends the pass.
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,
                        const PassCallbacks& callbacks);
+
+// Faults of any task's records that leave nothing to convert; true if there is one.
+bool unreadable(const Preparation& preparation, const data::JsonRecord& record, FaultList& faults);
 
 }  // namespace etc::prepare

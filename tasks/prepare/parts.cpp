@@ -16,7 +16,7 @@ PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const
   Json files = Json::array();
   for (const data::SourceFile& file : depends_on) files.push_back({file.name, file.sha256});
   const auto stem = (folder_ / data::sha256_hex(configuration_ + files.dump()).substr(0, 32)).string();
-  return {stem + ".h5", stem + ".rejects.jsonl", stem + ".ids.jsonl", stem + ".json", stem + ".candidates.jsonl"};
+  return {stem + ".h5", stem + ".rejects.jsonl", stem + ".ids.jsonl", stem + ".json"};
 }
 
 void Parts::make_folder() const {

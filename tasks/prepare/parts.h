@@ -3,8 +3,7 @@
 // Beside OUT.h5 a folder OUT.h5.parts holds, per finished input file: a data set of its examples, its report lines, its
 // record ids and, written last, a small state file with its counts. All four are named after a key: a hash of the
 // configuration and of this and all earlier input files (all input files where records are chosen among all). Whatever
-// changes, changes the key, so a part that is there fits. What a first pass found out about an input file has a file
-// `candidates` of its own, named after the configuration and that input file.
+// changes, changes the key, so a part that is there fits.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +18,7 @@
 namespace etc::prepare {
 
 struct PartFiles {
-  std::filesystem::path examples, report, ids, state, candidates;
+  std::filesystem::path examples, report, ids, state;
 };
 
 class Parts {

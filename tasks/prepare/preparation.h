@@ -78,9 +78,10 @@ class Preparation {
   // record.value is an object. Bad input is a fault, never an exception. Thread-safe.
   virtual Converted convert(const data::JsonRecord& record) const = 0;
 
-  // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id. A
-  // first pass then asks every record for its rank; the others of an id are dropped as "duplicate_<field>". Null: there
-  // is no such pass, and every record after the first of an id is rejected.
+  // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id, a
+  // string of the record. A first pass (first_pass.h) then asks the records of repeated ids for their rank; the others
+  // of an id are dropped as "duplicate_<field>". Null: there is no such pass, and every record after the first of an id
+  // is rejected.
   virtual const char* unique_field() const { return nullptr; }
 
   // nullopt: the record takes no part, because convert() will reject it. record.value is an object. Thread-safe.

@@ -1,5 +1,6 @@
 #include "tasks/prepare/run.h"
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <sstream>
@@ -11,6 +12,7 @@
 #include "etc_core/base/progress.h"
 #include "tasks/prepare/choice.h"
 #include "tasks/prepare/file_pass.h"
+#include "tasks/prepare/first_pass.h"
 #include "tasks/prepare/parts.h"
 #include "tasks/train/stop_signal.h"
 
@@ -110,48 +112,15 @@ class Run {
 
   // The first pass: which record of each id is kept.
   void choose_records() {
-    Progress progress("first pass", total_bytes_ / kMegabyte, "MB");
-    std::int64_t bytes_before = 0;
-    for (std::size_t i = 0; i < sources_.size(); ++i) {
-      const fs::path path = parts_.files_of({sources_[i]}).candidates;
-      if (!fs::exists(path)) {
-        parts_.make_folder();
-        write_candidates(i, path, [&](std::int64_t bytes) {
-          progress.update((bytes_before + bytes) / kMegabyte);
-          stop_if_asked();
-        });
-      }
-      read_candidates(path, i);
-      bytes_before += sources_[i].bytes;
-    }
-    progress.finish();
-  }
-
-  // One line per record that takes part: [record, id, rank].
-  void write_candidates(std::size_t i, const fs::path& path, const std::function<void(std::int64_t)>& progress) const {
-    AtomicFile file(path);
-    const auto ask = [&](const data::JsonRecord& record) {
-      Converted answer;
-      if (const auto candidate = preparation_.candidate(record)) {
-        answer.id = Json({record.index, candidate->id, candidate->rank}).dump();
-      }
-      return answer;
-    };
-    PassCallbacks callbacks;
-    callbacks.record = [&](PassRecord&& record) {
-      if (!record.converted.id.empty()) file.write(record.converted.id + "\n");
-    };
-    callbacks.progress = progress;
-    pass_over_file(preparation_, ask, options_.inputs[i], callbacks);  // its faults are the second pass's
-    file.commit();
-  }
-
-  void read_candidates(const fs::path& path, std::size_t file) {
-    std::istringstream lines(read_file(path));
-    for (std::string line; std::getline(lines, line);) {
-      const Json candidate = parse_json(line, path.string());
-      records_.add(candidate.at(1), {file, candidate.at(0)}, candidate.at(2));
-    }
+    constexpr std::array kWalks = {"first pass", "repeated ids"};
+    std::optional<Progress> progress;
+    int shown = -1;
+    records_ = prepare::choose_records(preparation_, options_.inputs, [&](int walk, std::int64_t bytes) {
+      if (walk != shown) progress.emplace(kWalks[static_cast<std::size_t>(walk)], total_bytes_ / kMegabyte, "MB");
+      shown = walk;
+      progress->update(bytes / kMegabyte);
+      stop_if_asked();
+    });
   }
 
   // Makes sure that part i is there and its ids are known.

@@ -12,6 +12,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/random.h"
 #include "tasks/prepare/file_pass.h"
+#include "tasks/prepare/first_pass.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
@@ -133,17 +134,33 @@ class RawMutants {
     }
   }
 
-  // A first pass looks at the same records.
+  // The first pass keeps and leaves out what it would if every record were parsed and ranked.
   static void first_pass(const prepare::Preparation& preparation, const std::filesystem::path& path) {
-    prepare::PassCallbacks callbacks;
-    callbacks.progress = [](std::int64_t) {};
-    callbacks.record = [](prepare::PassRecord&&) {};
-    const auto ask = [&](const data::JsonRecord& record) {
-      const auto candidate = preparation.candidate(record);
-      CHECK((!candidate || candidate->rank >= 0));
-      return prepare::Converted();
+    const prepare::Choice chosen = prepare::choose_records(preparation, {path}, [](int, std::int64_t) {});
+    prepare::Choice all;
+    std::vector<std::pair<std::string, prepare::Choice::Place>> candidates;
+    prepare::RecordWork<std::optional<prepare::Candidate>> work;
+    work.work = [&](data::RecordSlice& slice) -> std::optional<prepare::Candidate> {
+      prepare::FaultList ignored;
+      try {
+        const data::JsonRecord record = data::parse_record(slice);
+        if (!unreadable(preparation, record, ignored)) return preparation.candidate(record);
+      } catch (const data::InputFault&) {
+      }
+      return std::nullopt;
     };
-    pass_over_file(preparation, ask, path, callbacks);
+    work.deliver = [&](std::int64_t index, const data::TextPosition&, std::optional<prepare::Candidate>&& candidate) {
+      if (!candidate) return;
+      CHECK(candidate->rank >= 0);
+      candidates.push_back({candidate->id, {0, index}});
+      all.add(candidate->id, {0, index}, candidate->rank);
+    };
+    work.progress = [](std::int64_t) {};
+    walk_records(path, preparation.layout(), work);
+    for (const auto& [id, place] : candidates) {
+      const auto* kept = chosen.kept(id);
+      CHECK((kept == nullptr || *kept == place) == (*all.kept(id) == place));
+    }
   }
 
   // Everything taken can be read back.

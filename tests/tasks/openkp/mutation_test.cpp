@@ -45,7 +45,11 @@ void run_raw_mutants(std::uint64_t count) {
   model.vocab_size = 64;
   test::RawMutants mutants(std::move(preparations),
                            [&](const data::Example& example) { check_example(example, model, "mutant"); });
-  mutants.run(base_records(), count);
+  // Pages of one url: the second has more valid phrases.
+  Json pages = base_records();
+  pages.push_back(test::worked_page(test::worked_elements(), {{"Fishing"}, {"dawn"}, {"Blue", "Lake"}, {"Guide"}}));
+  pages.push_back(pages[1]);
+  mutants.run(pages, count);
 }
 
 void run_prediction_mutants(std::uint64_t count) {
