@@ -1,10 +1,10 @@
 #include "tasks/openkp/features.h"
 
 #include <algorithm>
-#include <span>
 #include <unordered_map>
 
 #include "data/text/unicode.h"
+#include "tasks/openkp/phrases.h"
 
 namespace etc::openkp {
 
@@ -14,20 +14,12 @@ std::int64_t spaces(std::string_view text) {
   return std::count(text.begin(), text.end(), ' ');
 }
 
-// Appends tokens of `word`, the next word, owned by global token `global`.
-void add_word(Features& f, std::span<const std::int32_t> ids, std::int64_t word, std::int64_t global) {
-  for (const std::int32_t id : ids) {
-    f.long_token_ids.push_back(id);
-    f.long_word_idx.push_back(word);
-    f.long_vdom_idx.push_back(global);
-  }
-  if (ids.empty()) ++f.words_without_tokens;
-}
-
 class ElementLayout {
  public:
   ElementLayout(const std::vector<std::string>& keys, const data::Tokenizer& tokenizer, const PrepareConfig& config)
-      : missing_(keys), tokenizer_(tokenizer), config_(config) {}
+      : tokenizer_(tokenizer), config_(config) {
+    f_.missing_keys = keys;
+  }
 
   Features build(const std::vector<Element>& elements) {
     for (const Element& e : elements) {
@@ -41,35 +33,38 @@ class ElementLayout {
   bool add(const std::string& text) {
     ids_.clear();
     word_ends_.clear();
-    for (const std::string_view word : words_of(text)) {
+    for_each_word_of(text, [&](std::string_view word) {
       tokenizer_.append_ids(word, ids_);
       word_ends_.push_back(ids_.size());
-    }
+    });
     const std::int64_t tokens = std::ssize(f_.long_token_ids) + std::ssize(ids_);
     if (f_.num_globals >= config_.global_max_length || tokens > config_.long_max_length) return false;
-    const std::string lower = data::lower_case(text);
-    find_keys(" " + lower + " ");
-    for (const std::string_view word : words_of(lower)) f_.lower_words.emplace_back(word);
+    if (!f_.missing_keys.empty() || config_.first_occurrence) look_at_words(data::lower_case(text));
+    f_.long_token_ids.insert(f_.long_token_ids.end(), ids_.begin(), ids_.end());
+    f_.long_vdom_idx.insert(f_.long_vdom_idx.end(), ids_.size(), f_.num_globals);
     std::size_t begin = 0;
     for (const std::size_t end : word_ends_) {
-      add_word(f_, std::span(ids_).subspan(begin, end - begin), f_.num_words++, f_.num_globals);
-      begin = end;
+      if (begin == end) ++f_.words_without_tokens;
+      for (; begin < end; ++begin) f_.long_word_idx.push_back(f_.num_words);
+      ++f_.num_words;
     }
     f_.element_words.push_back(std::ssize(word_ends_));
     ++f_.num_globals;
     return true;
   }
 
-  void find_keys(const std::string& padded_text) {
-    std::erase_if(missing_, [&](const std::string& key) {
-      const std::size_t at = padded_text.find(" " + key + " ");
-      if (at == std::string::npos) return false;
-      f_.labels.push_back({f_.num_words + spaces(std::string_view(padded_text).substr(0, at)), spaces(key) + 1});
+  // Of the element that begins at word num_words.
+  void look_at_words(std::string_view lower_text) {
+    std::erase_if(f_.missing_keys, [&](const std::string& key) {
+      const std::size_t at = find_words(key, lower_text);
+      if (at == std::string_view::npos) return false;
+      f_.labels.push_back({f_.num_words + spaces(lower_text.substr(0, at)), spaces(key) + 1});
       return true;
     });
+    if (!config_.first_occurrence) return;
+    for_each_word_of(lower_text, [&](std::string_view word) { f_.lower_words.emplace_back(word); });
   }
 
-  std::vector<std::string> missing_;
   const data::Tokenizer& tokenizer_;
   const PrepareConfig& config_;
   std::vector<std::int32_t> ids_;       // of the element's words, one after the other
@@ -87,11 +82,16 @@ Features lay_out_blocks(const Page& page, const std::vector<std::string>& keys, 
     const std::vector<std::int32_t> ids = tokenizer.encode_ids(word);
     const std::int64_t tokens = std::ssize(f.long_token_ids) + std::ssize(ids);
     if (tokens > config.long_max_length || blocks(tokens) > config.global_max_length) break;
-    add_word(f, ids, f.num_words, 0);
+    f.long_token_ids.insert(f.long_token_ids.end(), ids.begin(), ids.end());
+    f.long_word_idx.insert(f.long_word_idx.end(), ids.size(), f.num_words);
     ++f.num_words;
-    if (!ids.empty()) searched = static_cast<std::size_t>(word.data() + word.size() - page.text.data());
+    if (ids.empty()) {
+      ++f.words_without_tokens;
+    } else {
+      searched = static_cast<std::size_t>(word.data() + word.size() - page.text.data());
+    }
   }
-  for (std::size_t i = 0; i < f.long_vdom_idx.size(); ++i) f.long_vdom_idx[i] = static_cast<std::int64_t>(i) / block;
+  for (std::int64_t i = 0; i < std::ssize(f.long_token_ids); ++i) f.long_vdom_idx.push_back(i / block);
   f.num_globals = blocks(std::ssize(f.long_token_ids));
   const std::string text = data::lower_case(std::string_view(page.text).substr(0, searched));
   for (const std::string& key : keys) {

@@ -22,7 +22,8 @@ struct Features {
   std::int64_t num_words = 0;               // w: words of what was kept, those without tokens, too
   std::int64_t num_globals = 0;             // V: kept elements, or blocks
   std::vector<PhraseLabel> labels;          // in the order they were found
-  std::vector<std::string> lower_words;     // [w]; none with fixed blocks
+  std::vector<std::string> missing_keys;    // key strings without a label, in order; none with fixed blocks
+  std::vector<std::string> lower_words;     // [w]; only with config.first_occurrence, and none with fixed blocks
   std::vector<std::int64_t> element_words;  // words of each kept element; none with fixed blocks
   std::int64_t words_without_tokens = 0;
 };

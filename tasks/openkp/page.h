@@ -15,6 +15,16 @@ namespace etc::openkp {
 
 // The fields between single U+0020; an empty text is one empty field.
 std::vector<std::string_view> words_of(std::string_view text);
+template <typename Visit>
+void for_each_word_of(std::string_view text, const Visit& visit) {
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != ' ') continue;
+    visit(text.substr(begin, at - begin));
+    begin = at + 1;
+  }
+  visit(text.substr(begin));
+}
 std::int64_t word_count(std::string_view text);
 
 // Of an element or of its parent, as the page's publisher measured it.

@@ -25,6 +25,14 @@ std::string phrase_text(const Phrase& phrase) {
   return text;
 }
 
+std::size_t find_words(std::string_view key, std::string_view text) {
+  for (std::size_t at = 0; (at = text.find(key, at)) != std::string_view::npos; ++at) {
+    const std::size_t end = at + key.size();
+    if ((at == 0 || text[at - 1] == ' ') && (end == text.size() || text[end] == ' ')) return at;
+  }
+  return std::string_view::npos;
+}
+
 bool occurs_in_text(std::string_view phrase, std::string_view lower_text) {
   if (phrase.empty()) {
     return lower_text.empty() || lower_text.ends_with(' ') || lower_text.find("  ") != std::string_view::npos;

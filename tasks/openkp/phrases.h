@@ -12,6 +12,9 @@ namespace etc::openkp {
 // The phrase as one text: words stripped, empty ones left out, joined by one space.
 std::string phrase_text(const Phrase& phrase);
 
+// Byte at which `key` stands first in `text` as whole words: between spaces, or the text's ends; npos: nowhere.
+std::size_t find_words(std::string_view key, std::string_view text);
+
 // Whether the phrase occurs in the text as whole words, both lower-cased; an empty one occurs where the text is empty,
 // ends in a space or has two in a row.
 //   lower_text   the whole text, lower-cased

@@ -55,10 +55,10 @@ void label_fault(const PrepareConfig& config, prepare::FaultList& faults, const 
   }
 }
 
-void check_labels(const Page& page, const Features& f, const std::vector<std::string>& keys,
-                  const PrepareConfig& config, prepare::FaultList& faults) {
+void check_labels(const Page& page, const Features& f, bool any_key, const PrepareConfig& config,
+                  prepare::FaultList& faults) {
   // With fixed blocks the reference lets a page with an empty list of key phrases pass.
-  const bool none_expected = config.fixed_block_len > 0 && keys.empty();
+  const bool none_expected = config.fixed_block_len > 0 && !any_key;
   if (f.labels.empty() && !none_expected) {
     label_fault(config, faults, "no_label_located", "no key phrase lies within one of the kept elements");
   }
@@ -77,14 +77,13 @@ void check_labels(const Page& page, const Features& f, const std::vector<std::st
       faults.warn("KeyPhrases", "key_phrase_too_long", message);
     }
   }
-  if (config.fixed_block_len > 0) return;
+  if (f.missing_keys.empty()) return;
   const std::string lower_text = data::lower_case(page.text);
-  std::vector<std::string> lower_elements;
-  for (const Element& e : page.elements) lower_elements.push_back(" " + data::lower_case(e.text) + " ");
-  for (const std::string& key : keys) {
-    const std::string word = " " + key + " ";
-    const auto holds = [&](const std::string& element) { return element.find(word) != std::string::npos; };
-    if (occurs_in_text(key, lower_text) && std::none_of(lower_elements.begin(), lower_elements.end(), holds)) {
+  for (const std::string& key : f.missing_keys) {
+    const auto holds = [&](const Element& e) {
+      return find_words(key, data::lower_case(e.text)) != std::string_view::npos;
+    };
+    if (occurs_in_text(key, lower_text) && std::none_of(page.elements.begin(), page.elements.end(), holds)) {
       faults.warn("KeyPhrases", "key_phrase_crosses_vdom",
                   prepare::quoted(key) + " is in the text, but not inside one element");
     }
@@ -122,7 +121,12 @@ std::vector<Phrase> chosen_phrases(const Page& page, const PrepareConfig& config
 data::Example visual_features(const Page& page, std::int64_t kept_elements) {
   Floats x, y, width, height, parent_x, parent_y, parent_width, parent_height;
   Numbers font, parent_font, indicators;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kept_elements); ++i) {
+  const auto count = static_cast<std::size_t>(kept_elements);
+  for (Floats* floats : {&x, &y, &width, &height, &parent_x, &parent_y, &parent_width, &parent_height}) {
+    floats->reserve(count);
+  }
+  for (Numbers* numbers : {&font, &parent_font, &indicators}) numbers->reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
     const Element& e = page.elements[i];
     x.push_back(e.own.x);
     y.push_back(e.own.y);
@@ -165,7 +169,7 @@ Json OpenkpPreparation::preprocess_config() const {
 prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const {
   prepare::Converted result;
   prepare::FaultList& faults = result.faults;
-  const Page page = read_page(raw, config_, faults);
+  Page page = read_page(raw, config_, faults);
   result.id = page.url;
   std::vector<std::string> keys;
   if (page.key_phrases) {
@@ -174,9 +178,9 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
   // A page without a valid phrase has something to be compared with all the same.
   result.reject_details["key_phrases"] = keys.empty() && page.key_phrases ? key_strings(*page.key_phrases) : keys;
   if (faults.rejected()) return result;
-  const Features f = lay_out(page, keys, *tokenizer_, config_);
+  Features f = lay_out(page, keys, *tokenizer_, config_);
   check_lengths(page, f, config_, faults);
-  if (page.key_phrases && !faults.rejected()) check_labels(page, f, keys, config_, faults);
+  if (page.key_phrases && !faults.rejected()) check_labels(page, f, !keys.empty(), config_, faults);
   if (faults.rejected()) return result;
 
   Numbers starts, lengths;
@@ -186,18 +190,18 @@ prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const
   }
   const bool blocks = config_.fixed_block_len > 0;
   data::Example& example = result.examples.emplace_back(visual_features(page, blocks ? 0 : f.num_globals));
-  example["id"] = page.url;
+  example["id"] = std::move(page.url);
   example["record_index"] = raw.index;
-  example["long_token_ids"] = f.long_token_ids;
-  example["long_word_idx"] = f.long_word_idx;
-  example["long_vdom_idx"] = f.long_vdom_idx;
+  example["long_token_ids"] = std::move(f.long_token_ids);
+  example["long_word_idx"] = std::move(f.long_word_idx);
+  example["long_vdom_idx"] = std::move(f.long_vdom_idx);
   example["num_words"] = f.num_words;
   example["num_words_text"] = word_count(page.text);
   example["label_start_idx"] = std::move(starts);
   example["label_phrase_len"] = std::move(lengths);
   example["first_occurrence"] =
       config_.first_occurrence && !blocks ? first_occurrences(f, config_.kp_max_length) : Numbers();
-  example["text"] = page.text;
+  example["text"] = std::move(page.text);
   example["key_phrases"] = std::move(keys);
   return result;
 }
