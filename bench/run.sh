@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Every measurement in one go; `./run bench` calls this after the build. With a name it runs one: ./run bench attention.
+# PYTHON says which python has the packages of wordpiece and prepare_python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/cpu
@@ -8,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 attention() { "$build/bench_attention"; }
 batch() { "$build/bench_batch"; }
+scores() { "$build/bench_scores"; }
 matmul() { "$build/bench_matmul"; }
 loader() {
   "$build/bench_loader"
@@ -20,7 +22,7 @@ text() {  # generated records as text: the vocabulary is theirs, too
 }
 wordpiece() {  # next to the Python package `tokenizers`; skipped without it
   "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --output "$work/sample" 2>/dev/null
-  python3 bench/wordpiece.py --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json"
+  "${PYTHON:-python3}" bench/wordpiece.py --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json"
 }
 prepare() { bench/prepare.sh; }
 prepare_python() {  # generated records next to a preparation in Python; skipped without its packages
@@ -37,11 +39,11 @@ prepare_python() {  # generated records next to a preparation in Python; skipped
 
 if [ $# -gt 0 ]; then
   for name in "$@"; do
-    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention matmul batch text wordpiece prepare prepare_python loader checkpoint" >&2; exit 2; }
+    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention scores matmul batch text wordpiece prepare prepare_python loader checkpoint" >&2; exit 2; }
     "$name"
   done
 else
-  for name in attention matmul batch text wordpiece prepare prepare_python loader checkpoint; do
+  for name in attention scores matmul batch text wordpiece prepare prepare_python loader checkpoint; do
     printf '\n== %s\n' "$name"
     "$name"
   done

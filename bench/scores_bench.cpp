@@ -94,8 +94,8 @@ void walk(std::vector<std::int32_t>& memory) {
 void measure(std::int64_t repeats, std::int64_t layers) {
   const auto count = static_cast<double>(layers);
   std::vector<std::int32_t> memory(kWalkBytes / sizeof(std::int32_t));
-  std::printf("%8s %10s %12s %12s %10s %10s %8s\n", "tokens", "scores MB", "attention s", "extra s",
-              "GB/s", "limit s", "of it");
+  std::printf("%8s %10s %12s %12s %10s %10s %8s\n", "tokens", "scores MB", "attention s", "extra s", "GB/s", "limit s",
+              "of it");
   for (const std::int64_t length : kLengths) {
     Layer layer(length);
     // The extra time of a short text is little beside what it is the difference of.
