@@ -1,7 +1,7 @@
 // Dense layers on the CPU: which tiles there are, what order they are summed in, where their operands lie.
 //
 // Invariant: the tiles follow from the sizes alone. A tile of the forward product (and of dx) is 64 rows by 192 columns
-// over the whole inner dimension, the last rows in a lower tile that gives the same bits (tile_height.h), padded with
+// over the whole inner dimension, the last rows in a lower tile that gives the same bits (tile_shape.h), padded with
 // zero rows: every row of every call goes through a product of one of few shapes, so its bits know neither its position
 // nor its neighbours. 64 rows by 192 columns and whole
 // panels in contiguous memory reach the rate of one large product (bench/matmul_bench.cpp).
@@ -15,18 +15,13 @@
 #include "etc_core/ops/cpu/linear_reduced.h"
 #include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/scratch.h"
-#include "etc_core/ops/cpu/tile_height.h"
 #include "etc_core/ops/cpu/tile_product.h"
+#include "etc_core/ops/cpu/tile_shape.h"
 #include "etc_core/ops/cpu/weight_gradient.h"
 
 namespace etc::ops::cpu {
 
 namespace {
-
-// Weight gradients: large tiles, because oneDNN packs both operands anew for each (measured on 768 x 3072, one core:
-// 105 GFLOP/s with 384 x 384, 96 with 192 x 192), but enough of them to share among cores.
-constexpr std::int64_t kGradientTiles[][2] = {{384, 384}, {384, 192}, {192, 192}};
-constexpr std::int64_t kEnoughTasks = 16;
 
 void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t first_col, std::int64_t width,
                   const float* panel) {
@@ -113,21 +108,15 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
   }
 }
 
-// Every tile of dw sums the tokens in blocks, in order. The column sums are taken by the first tiles of a row or
+// dw += sums over tokens [first, end) in tiles of this shape. The column sums are taken by the first tiles of a row or
 // column, while their operand is in cache.
-void weight_gradient(const WeightGradient& g) {
-  std::int64_t high = 0, wide = 0;
-  for (const auto& [tile_high, tile_wide] : kGradientTiles) {
-    high = tile_high;
-    wide = tile_wide;
-    if (blocks(g.p, high) * blocks(g.q, wide) >= kEnoughTasks) break;
-  }
-  const std::int64_t across = blocks(g.q, wide);
-  parallel_for(blocks(g.p, high) * across, [&](std::int64_t task) {
-    const std::int64_t i = task / across * high, j = task % across * wide;
-    const std::int64_t height = std::min(high, g.p - i), width = std::min(wide, g.q - j);
-    for (std::int64_t t = 0; t < g.rows; t += kTokenBlock) {
-      const std::int64_t tokens = std::min(kTokenBlock, g.rows - t);
+void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end, GradientTile tile) {
+  const std::int64_t across = blocks(g.q, tile.wide);
+  parallel_for(blocks(g.p, tile.high) * across, [&](std::int64_t task) {
+    const std::int64_t i = task / across * tile.high, j = task % across * tile.wide;
+    const std::int64_t height = std::min(tile.high, g.p - i), width = std::min(tile.wide, g.q - j);
+    for (std::int64_t t = first; t < end; t += kTokenBlock) {
+      const std::int64_t tokens = std::min(kTokenBlock, end - t);
       const float* a = g.a + t * g.a_stride + i;
       const float* b = g.b + t * g.b_stride + j;
       tile_product(Transpose::yes, height, width, tokens, a, g.a_stride, b, g.b_stride, /*add=*/true,
@@ -136,6 +125,13 @@ void weight_gradient(const WeightGradient& g) {
       if (g.b_sums != nullptr && i == 0) add_column_sums(tokens, width, b, g.b_stride, g.b_sums + j);
     }
   });
+}
+
+// Every number of dw sums the tokens in blocks, in order.
+void weight_gradient(const WeightGradient& g) {
+  const std::int64_t whole = g.rows / kTokenBlock * kTokenBlock;
+  if (whole > 0) add_gradients(g, 0, whole, gradient_tile(g.p, g.q));
+  if (whole < g.rows) add_gradients(g, whole, g.rows, gradient_tile_of_part(g.p, g.q));
 }
 
 void multiply_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {

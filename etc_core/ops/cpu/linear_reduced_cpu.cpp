@@ -13,7 +13,7 @@
 #include "etc_core/ops/cpu/quantize.h"
 #include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/scratch.h"
-#include "etc_core/ops/cpu/tile_height.h"
+#include "etc_core/ops/cpu/tile_shape.h"
 
 namespace etc::ops::cpu {
 

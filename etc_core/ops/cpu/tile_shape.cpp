@@ -1,16 +1,20 @@
-#include "etc_core/ops/cpu/tile_height.h"
+#include "etc_core/ops/cpu/tile_shape.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/tile_product.h"
+#include "etc_core/ops/cpu/weight_gradient.h"
 
 namespace etc::ops::cpu {
 
@@ -98,7 +102,46 @@ std::int64_t whole_steps(std::int64_t rows) {
   return (rows + kStep - 1) / kStep * kStep;
 }
 
+constexpr GradientTile kGradientTiles[] = {{768, 768}, {384, 768}, {384, 384}, {384, 192}, {192, 192}};
+
+// The first of these of which there are so many, or the last.
+GradientTile largest_tile(std::int64_t p, std::int64_t q, std::int64_t tasks) {
+  const auto enough = [&](GradientTile tile) { return blocks(p, tile.high) * blocks(q, tile.wide) >= tasks; };
+  const auto found = std::find_if(std::begin(kGradientTiles), std::end(kGradientTiles), enough);
+  return found != std::end(kGradientTiles) ? *found : *std::prev(found);
+}
+
+// Whether sums over a block of tokens have the same bits in tiles of all these shapes.
+bool gradient_tiles_keep_bits() {
+  const auto [high, wide] = kGradientTiles[0];
+  const auto a = numbers(kTokenBlock * high, 1), b = numbers(kTokenBlock * wide, 2), before = numbers(high * wide, 3);
+  const auto sums_in = [&](GradientTile tile) {
+    auto dw = before;
+    for (std::int64_t i = 0; i < high; i += tile.high) {
+      for (std::int64_t j = 0; j < wide; j += tile.wide) {
+        tile_product(Transpose::yes, tile.high, tile.wide, kTokenBlock, a.data() + i, high, b.data() + j, wide,
+                     /*add=*/true, dw.data() + i * wide + j, wide);
+      }
+    }
+    return dw;
+  };
+  const auto whole = sums_in(kGradientTiles[0]);
+  return std::all_of(std::begin(kGradientTiles) + 1, std::end(kGradientTiles),
+                     [&](GradientTile tile) { return same_rows(sums_in(tile), whole, high * wide); });
+}
+
 }  // namespace
+
+GradientTile gradient_tile_of_part(std::int64_t p, std::int64_t q) {
+  constexpr std::int64_t kEnoughTasks = 16;
+  return largest_tile(p, q, kEnoughTasks);
+}
+
+GradientTile gradient_tile(std::int64_t p, std::int64_t q) {
+  static const bool any = gradient_tiles_keep_bits();
+  const std::int64_t threads = thread_count();
+  return any ? largest_tile(p, q, threads == 1 ? 1 : 2 * threads) : gradient_tile_of_part(p, q);
+}
 
 std::int64_t tile_height(std::int64_t rows, std::int64_t n, std::int64_t k) {
   return height_or_whole(whole_steps(rows), std::pair(n, k), [&] { return low_tiles_keep_bits(n, k); });
