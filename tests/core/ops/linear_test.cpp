@@ -266,7 +266,8 @@ TEST_CASE("an added dx has the row rule, too", "[core][ops][linear]") {
 
 TEST_CASE("dense layers have the same bits for 1, 2 and 4 threads", "[core][ops][linear]") {
   ops::register_cpu_ops();
-  for (const auto& [rows, in, out] : {Sizes{65, 24, 24}, Sizes{1000, 24, 7}, Sizes{600, 500, 400}, Sizes{1030, 300, 1000}}) {
+  for (const auto& [rows, in, out] :
+       {Sizes{65, 24, 24}, Sizes{1000, 24, 7}, Sizes{600, 500, 400}, Sizes{1030, 300, 1000}}) {
     CAPTURE(rows, in, out);
     const auto x = random_floats(rows * in, 1), w = random_floats(in * out, 2), b = random_floats(out, 3);
     const auto dz = random_floats(rows * out, 4);
