@@ -1,7 +1,8 @@
-// What a token costs in texts of different lengths, alone and in one batch: inference of the base model, fp32.
+// What a token costs in texts of different lengths, alone and in one batch: inference of the base model with shared
+// Q/K/V projections (bench/peers/base.json), fp32.
 //   bench_batch [--repeats N] [--threads N]      default 5 and 1
-// Every call is warmed up, then all take turns; medians of processor seconds. A batch of mixed lengths is to cost the
-// sum of its parts, a short text per token as much as a long one.
+// Every call is warmed up, then all take turns, the shortest text with several calls in its turn; medians of processor
+// seconds. A batch of mixed lengths is to cost the sum of its parts, a short text per token as much as a long one.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +25,7 @@ using namespace etc;
 
 constexpr std::int64_t kTokensPerGlobal = 18;  // 228 global tokens for 4,096
 constexpr std::int64_t kVocabulary = 30522;
+constexpr std::int64_t kTokensOfTurn = 512;  // at least
 const std::vector<std::int64_t> kLengths = {64, 512, 1024, 4096};
 
 struct Line {
@@ -42,6 +44,7 @@ struct Line {
 void measure(std::int64_t repeats) {
   EtcConfig config = etc_config_preset("base");
   config.vocab_size = kVocabulary;
+  config.share_qkv_projections = true;
   ParameterSet parameters;
   EtcEncoder encoder(config, parameters);
   parameters.initialize(1);
@@ -55,10 +58,13 @@ void measure(std::int64_t repeats) {
   lines.push_back({"all of these in one batch", all, random_batch(config, kLengths, kTokensPerGlobal), {}});
   for (std::int64_t turn = 0; turn <= repeats; ++turn) {
     for (Line& line : lines) {
+      const std::int64_t calls = std::max<std::int64_t>(1, kTokensOfTurn / line.tokens);
       const double start = bench::processor_seconds();
-      Tape tape(false);
-      encoder.forward(tape, line.input, {});
-      if (turn > 0) line.seconds.push_back(bench::processor_seconds() - start);
+      for (std::int64_t call = 0; call < calls; ++call) {
+        Tape tape(false);
+        encoder.forward(tape, line.input, {});
+      }
+      if (turn > 0) line.seconds.push_back((bench::processor_seconds() - start) / static_cast<double>(calls));
     }
   }
   const double long_token = lines[kLengths.size() - 1].median() / static_cast<double>(kLengths.back());
