@@ -209,6 +209,23 @@ TEST_CASE("an example has the same bits alone and between others, with dropout t
   }
 }
 
+TEST_CASE("a short text has the same bits with its sides multiplied together and, in a large batch, apart", "[nn]") {
+  for (const bool shared : {false, true}) {
+    CAPTURE(shared);
+    EtcConfig config = tiny_config();
+    config.share_qkv_projections = shared;
+    TinyModel model(config);
+    const EtcOutput alone = model.infer(tiny_input(config, {9}, {3}));
+    const EtcOutput large = model.infer(tiny_input(config, {9, 600}, {3, 5}));
+    for (std::int64_t i = 0; i < 9; ++i) {
+      REQUIRE(equal_rows(alone.long_states.value(), i, large.long_states.value(), i));
+    }
+    for (std::int64_t i = 0; i < 3; ++i) {
+      REQUIRE(equal_rows(alone.global_states.value(), i, large.global_states.value(), i));
+    }
+  }
+}
+
 TEST_CASE("batches without tokens, without globals and without examples go through, forward and backward", "[nn]") {
   for (const bool residual : {false, true}) {
     EtcConfig config = tiny_config();
