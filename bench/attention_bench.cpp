@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/cases/attention.h"
+#include "bench/median.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
@@ -151,11 +152,6 @@ struct Options {
   std::int64_t length = 4096;
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 // What dropout adds, and what a batch pays once for its tiles.
 void add_extras(std::vector<Item>& items, const AttentionCase& c, const std::shared_ptr<const Structure>& structure) {
   AttentionCase dropped = c;
@@ -191,12 +187,12 @@ void measure(std::vector<Item>& items, const Options& options, int threads) {
 }
 
 void print(const std::vector<Item>& items, int threads, bool csv) {
-  const double rate = items[0].operations / median(items[0].seconds);
+  const double rate = items[0].operations / bench::median(items[0].seconds);
   if (!csv)
     std::printf("\n%d thread%s%51s %9s %9s %9s %6s\n", threads, threads == 1 ? " " : "s", "ms", "min", "max", "GFLOP/s",
                 "rate");
   for (const Item& item : items) {
-    const double middle = median(item.seconds);
+    const double middle = bench::median(item.seconds);
     const auto [low, high] = std::minmax_element(item.seconds.begin(), item.seconds.end());
     const double gigaflops = item.operations / middle * 1e-9, percent = 100.0 * item.operations / middle / rate;
     if (csv) {

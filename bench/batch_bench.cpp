@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/median.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
 #include "etc_core/base/error.h"
@@ -34,11 +35,7 @@ struct Line {
   EtcInput input;
   std::vector<double> seconds;
 
-  double median() const {
-    std::vector<double> sorted = seconds;
-    std::sort(sorted.begin(), sorted.end());
-    return sorted[sorted.size() / 2];
-  }
+  double median() const { return bench::median(seconds); }
 };
 
 void measure(std::int64_t repeats) {

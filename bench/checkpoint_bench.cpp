@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/median.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
@@ -170,11 +171,6 @@ struct Line {
   double rate(std::size_t turn) const { return bytes / runs[turn].seconds / 1e9; }
 };
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void measure(const Options& options, const fs::path& folder, int threads) {
   const fs::path output = folder / "output";
   std::vector<Line> lines;
@@ -224,8 +220,8 @@ void measure(const Options& options, const fs::path& folder, int threads) {
       peaks.push_back(line.runs[turn].peak_bytes / line.bytes);
     }
     const auto [low, high] = std::minmax_element(rates.begin(), rates.end());
-    std::printf("  %-44s %6.2f GB/s (%.2f to %.2f)  %5.0f %%", line.name.c_str(), median(rates), *low, *high,
-                100 * median(shares));
+    std::printf("  %-44s %6.2f GB/s (%.2f to %.2f)  %5.0f %%", line.name.c_str(), bench::median(rates), *low, *high,
+                100 * bench::median(shares));
     const bool is_cat = &line == &lines[line.cat];
     std::printf(is_cat ? "\n" : "  peak %.2f of the file\n", *std::max_element(peaks.begin(), peaks.end()));
   }

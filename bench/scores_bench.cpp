@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/cases/attention.h"
+#include "bench/median.h"
 #include "bench/processor_time.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
@@ -79,11 +80,6 @@ double seconds_of(const std::function<void()>& work) {
   return bench::processor_seconds() - start;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void walk(std::vector<std::int32_t>& memory) {
   constexpr std::int64_t kTask = std::int64_t{1} << 18;
   parallel_for(static_cast<std::int64_t>(memory.size()) / kTask, [&](std::int64_t task) {
@@ -113,11 +109,11 @@ void measure(std::int64_t repeats, std::int64_t layers) {
       without.push_back(count * none);
       extra.push_back(write + (count - 2) * add + last - count * none);
     }
-    const double rate = 2.0 * kWalkBytes / median(walks);
+    const double rate = 2.0 * kWalkBytes / bench::median(walks);
     const double traffic = static_cast<double>(layer.score_bytes()) * (2 + 2 * (count - 2)), limit = traffic / rate;
     std::printf("%8lld %10.1f %12.3f %12.3f %10.1f %10.3f %8.2f\n", static_cast<long long>(length),
-                1e-6 * static_cast<double>(layer.score_bytes()), median(without), median(extra), 1e-9 * rate, limit,
-                median(extra) / limit);
+                1e-6 * static_cast<double>(layer.score_bytes()), bench::median(without), bench::median(extra),
+                1e-9 * rate, limit, bench::median(extra) / limit);
     std::fflush(stdout);
   }
 }

@@ -235,7 +235,6 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];
     const TypeScoreGradients& type_scores = scores[part.type];
-
     probabilities_of_part(head, part, type_scores, scratch, lse);
     score_gradients_of_part(head, part, type_scores, first_query, scratch, delta);
     // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q

@@ -111,16 +111,17 @@ GradientTile largest_tile(std::int64_t p, std::int64_t q, std::int64_t tasks) {
   return found != std::end(kGradientTiles) ? *found : *std::prev(found);
 }
 
-// Whether sums over a block of tokens have the same bits in tiles of all these shapes.
+// Whether sums over a block of tokens have the same bits in tiles of all these shapes, and in what is left of them at
+// the ends of a matrix.
 bool gradient_tiles_keep_bits() {
-  const auto [high, wide] = kGradientTiles[0];
+  constexpr std::int64_t high = 1000, wide = 1000;
   const auto a = numbers(kTokenBlock * high, 1), b = numbers(kTokenBlock * wide, 2), before = numbers(high * wide, 3);
   const auto sums_in = [&](GradientTile tile) {
     auto dw = before;
     for (std::int64_t i = 0; i < high; i += tile.high) {
       for (std::int64_t j = 0; j < wide; j += tile.wide) {
-        tile_product(Transpose::yes, tile.high, tile.wide, kTokenBlock, a.data() + i, high, b.data() + j, wide,
-                     /*add=*/true, dw.data() + i * wide + j, wide);
+        tile_product(Transpose::yes, std::min(tile.high, high - i), std::min(tile.wide, wide - j), kTokenBlock,
+                     a.data() + i, high, b.data() + j, wide, /*add=*/true, dw.data() + i * wide + j, wide);
       }
     }
     return dw;
