@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables of bench/README.md: attention alone, then whole encoders beside their peers, within 18 minutes on an
+# The tables of bench/RESULTS.md: attention alone, then whole encoders beside their peers, within 18 minutes on an
 # otherwise idle machine.   PYTHON=VENV/bin/python bench/peers/all.sh [OUTPUT]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,4 +13,4 @@ output="${1:-bench/results}"
   --budget "${BUDGET:-900}" --output "$output"
 build/cpu/etc benchmark --config bench/peers/base.json --lengths 512,4096 --residual off --tokens-per-global 18 \
   --compute fp32,bf16 --repeats 1 --threads 1 --profile >"$output/profile.txt"
-"$python" bench/peers/into_readme.py "$output"
+"$python" bench/tables.py  # RESULTS.md and README.md, from bench/results

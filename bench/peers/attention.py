@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 
-from compare import ROOT, machine, median
+from compare import ROOT, machine, median  # first: it knows where tables are
+from tables import attention_table
 
 LENGTH, HEADS, HEAD_SIZE, RADIUS, GLOBALS = 4096, 12, 64, 84, 230
 
@@ -87,12 +88,7 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     with open(options.output / "attention.json", "w") as file:
         json.dump({"machine": machine(), "torch": torch.__version__, "gflops": rates}, file, indent=1)
-    large = median(rates["oneDNN 2048x2048x2048"])
-    text = ["| useful GFLOP/s, one thread | rate | of the large product |", "|---|---|---|"]
-    text += [f"| {name} | {median(values):.1f} | {100 * median(values) / large:.0f} % |"
-             for name, values in rates.items() if median(values) > 0]
-    (options.output / "attention.md").write_text("\n".join(text) + "\n")
-    print("\n".join(text))
+    print("\n".join(attention_table("attention.json", options.output)))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from tables import comparison_table, median  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ["bert", "flex", "modernbert", "longt5", "longformer", "bigbird"]
 
@@ -101,42 +104,6 @@ class Budget:
         self.taken[name, length] = seconds
 
 
-def median(values):
-    values = sorted(values)
-    middle = len(values) // 2
-    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
-
-
-def times(results, name, length):
-    """Median processor seconds and resident size of a program at a length, or None."""
-    points = results.get((name, length))
-    return (median([p[0] for p in points]), median([p[2] for p in points])) if points else None
-
-
-def share(results, name, peers, length):
-    """What a program takes as a share of the fastest of some peers, and which that is."""
-    own = times(results, name, length)
-    others = [(t[0], peer) for peer in peers if (t := times(results, peer, length))]
-    return f"{own[0] / min(others)[0]:.2f} of {min(others)[1].split()[0]}" if own and others else "–"
-
-
-def table(results, lengths):
-    """Markdown: seconds and memory; below them what etc takes, as a share of the fastest peers."""
-    names = list(dict.fromkeys(name for name, _ in results))
-    lines = ["| processor seconds, MB | " + " | ".join(f"{length:,}" for length in lengths) + " |",
-             "|---" * (len(lengths) + 1) + "|"]
-    for name in names:
-        cells = [f"{t[0]:.2f}, {t[1]:.0f}" if (t := times(results, name, n)) else "–" for n in lengths]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    for name in (name for name in names if name.startswith("etc ")):
-        for number_type in ("fp32", "bf16"):
-            peers = [peer for peer in names if not peer.startswith("etc ") and peer.endswith(number_type)]
-            if peers and not (name == "etc fp32" and number_type == "bf16"):
-                lines.append(f"| {name} / fastest {number_type} peer | " +
-                             " | ".join(share(results, name, peers, n) for n in lengths) + " |")
-    return "\n".join(lines)
-
-
 def plot(names, column, what, picture, folder):
     """A picture of one column of comparison.csv against the length, by gnuplot."""
     lines = [f"'comparison.csv' using (stringcolumn(1) eq '{name}' ? $2 : 1/0):{column} with linespoints title '{name}'"
@@ -161,16 +128,15 @@ def write(results, left_out, options):
     rows = [[name, length, f"{cpu:.6f}", f"{median([p[1] for p in results[name, length]]):.6f}", f"{peak:.1f}",
              len(results[name, length])]
             for name in names for length in lengths if (name, length) in results
-            for cpu, peak in [times(results, name, length)]]
+            for cpu, peak in [(median([p[0] for p in results[name, length]]),
+                               median([p[2] for p in results[name, length]]))]]
     with open(options.output / "comparison.csv", "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
             [["program", "length", "cpu_s", "wall_s", "peak_mb", "rounds"], *rows])
-    text = table(results, lengths)
-    (options.output / "comparison.md").write_text(text + "\n")
     if shutil.which("gnuplot"):
         plot(names, 3, "processor seconds per call", "comparison_time.svg", options.output)
         plot(names, 5, "largest resident size, MB", "comparison_memory.svg", options.output)
-    return text
+    return "\n".join(comparison_table("comparison.json", options.output))
 
 
 def machine():

@@ -7,6 +7,7 @@
 #include "tests/structure/rules.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/python.h"
 
 using namespace etc;
 using test::Findings;
@@ -119,4 +120,10 @@ TEST_CASE("sources are formatted as .clang-format says", "[structure]") {
   for (char line[512]; std::fgets(line, sizeof line, pipe) != nullptr;) findings.emplace_back(line);
   ::pclose(pipe);
   require_none(findings);
+}
+
+TEST_CASE("tables of results say what the raw numbers say", "[structure]") {
+  const auto python = test::python_with("csv, json");
+  if (!python) return test::skip("no Python");
+  REQUIRE(test::run_python(*python, "'" + (test::source_folder() / "bench" / "tables.py").string() + "' --check") == 0);
 }

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Tables of measured results in README.md and bench/RESULTS.md, made from the raw numbers in bench/results.
+
+    bench/tables.py            writes what stands between `<!-- table KIND FILE… -->` and `<!-- end -->` anew
+    bench/tables.py --check    changes nothing; says which tables differ from the raw numbers, exit code 1 if one does
+
+Every table says on which kind of machine it was measured, how often, and with which command. Ratios have the same number
+type on both sides.
+"""
+import csv
+import json
+import os
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench" / "results"
+DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md"]
+NAMES = {"bert": "BERT, full attention", "flex": "compiled FlexAttention, window and globals", "longt5": "LongT5",
+         "longformer": "Longformer", "modernbert": "ModernBERT", "bigbird": "BigBird"}
+
+
+def median(values):
+    values = sorted(values)
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+
+
+def machine_text(machine):
+    """`AMD EPYC, AVX2 alone`"""
+    if machine is None:
+        return "the machine's kind was not recorded"
+    widest = "AMX" if machine["amx_bf16"] else "AVX-512" if machine["avx512"] else "AVX2 alone"
+    return f"{machine['model']}, {widest}"
+
+
+class Comparison:
+    """The file that bench/peers/compare.py writes."""
+
+    def __init__(self, name, folder=RESULTS):
+        self.name, self.data = name, json.loads((folder / name).read_text())
+        self.points = {(p["program"], p["length"]): p["rounds"] for p in self.data["points"]}
+        self.programs = sorted({program for program, _ in self.points}, key=lambda p: (not p.startswith("etc "), p))
+        self.lengths = sorted({length for _, length in self.points})
+
+    def seconds(self, program, length):
+        return self._median(program, length, "cpu_s")
+
+    def megabytes(self, program, length):
+        return self._median(program, length, "peak_mb")
+
+    def _median(self, program, length, what):
+        rounds = self.points.get((program, length))
+        return median([r[what] for r in rounds]) if rounds else None
+
+    def rounds(self):
+        """How many rounds count: `2`, or `1 to 4` where not every point was measured in every round."""
+        rounds = sorted({len(rounds) for rounds in self.points.values()})
+        return f"{rounds[0]}" if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]}"
+
+    def caption(self):
+        what = "a training step" if self.data["mode"] == "train" else "inference"
+        threads = self.data["threads"]
+        return (f"{machine_text(self.data['machine'])}; {what}, {threads} thread{'s' if threads > 1 else ''}; "
+                f"rounds counted: {self.rounds()}; raw numbers: `bench/results/{self.name}`; "
+                f"`{self.data['command']}`.")
+
+    def ratio(self, program, length):
+        """`0.65 of flex`: share of the fastest peer's time in the same number type; `–` without one."""
+        number_type = program.split()[1].rstrip(",")
+        peers = [(self.seconds(peer, length), peer.split()[0]) for peer in self.programs
+                 if not peer.startswith("etc ") and peer.endswith(f" {number_type}") and self.seconds(peer, length)]
+        own = self.seconds(program, length)
+        return f"{own / min(peers)[0]:.2f} of {min(peers)[1]}" if own and peers else "–"
+
+
+def comparison_table(name, folder=RESULTS):
+    """Seconds and memory of every program against the length, and what etc takes of the fastest peer of its type."""
+    result = Comparison(name, folder)
+    lines = [result.caption(), "", "| CPU seconds, peak RSS in MB | " + " | ".join(f"{n:,}" for n in result.lengths) + " |",
+             "|---" * (len(result.lengths) + 1) + "|"]
+    for program in result.programs:
+        cells = [f"{result.seconds(program, n):.2f}, {result.megabytes(program, n):,.0f}"
+                 if (program, n) in result.points else "–" for n in result.lengths]
+        lines.append(f"| {program} | " + " | ".join(cells) + " |")
+    for program in result.programs:
+        ratios = [result.ratio(program, n) for n in result.lengths]
+        if program.startswith("etc ") and set(ratios) != {"–"}:
+            lines.append(f"| {program} / fastest peer of that type | " + " | ".join(ratios) + " |")
+    return lines
+
+
+def at_length_table(name, length, number_type):
+    """One length and number type, the fastest program first."""
+    result, length = Comparison(name), int(length)
+    programs = [p for p in result.programs
+                if (p, length) in result.points and p.split()[1].rstrip(",") == number_type]
+    lines = [result.caption(), "", f"| {number_type}, {length:,} tokens | CPU seconds | peak RSS, MB |", "|---|---|---|"]
+    for program in sorted(programs, key=lambda p: result.seconds(p, length)):
+        ours = program.startswith("etc ")
+        label = "etc" + (", residual scores" if "scores" in program else "") if ours else NAMES[program.split()[0]]
+        mark = "**" if ours else ""
+        lines.append(f"| {mark}{label}{mark} | {mark}{result.seconds(program, length):.1f}{mark} | "
+                     f"{mark}{result.megabytes(program, length):,.0f}{mark} |")
+    return lines
+
+
+def ratios_table(*names):
+    """What etc takes of the fastest peer in the same number type: a row for each file, mode and number type."""
+    lines = ["| etc / fastest peer, CPU seconds | tokens: ratio | machine, rounds | raw numbers |", "|---" * 4 + "|"]
+    for result in map(Comparison, names):
+        what = "training step" if result.data["mode"] == "train" else "inference"
+        for program in result.programs:
+            ratios = [f"{n:,}: {result.ratio(program, n)}" for n in result.lengths if result.ratio(program, n) != "–"]
+            if program.startswith("etc ") and ratios:
+                lines.append(f"| {what}, {program.removeprefix('etc ')} | {'; '.join(ratios)} | "
+                             f"{machine_text(result.data['machine'])}, {result.rounds()} | `bench/results/{result.name}` |")
+    return lines
+
+
+def attention_table(name, folder=RESULTS):
+    """The file that bench/peers/attention.py writes."""
+    data = json.loads((folder / name).read_text())
+    large = median(data["gflops"]["oneDNN 2048x2048x2048"])
+    rounds = max(len(values) for values in data["gflops"].values())
+    lines = [f"{machine_text(data['machine'])}; rounds: {rounds}; torch {data['torch']}; raw numbers: "
+             f"`bench/results/{name}`; `bench/peers/attention.py`.", "",
+             "| useful GFLOP/s, 1 thread | rate | of the large product |", "|---|---|---|"]
+    return lines + [f"| {line} | {median(values):.1f} | {100 * median(values) / large:.0f} % |"
+                    for line, values in data["gflops"].items() if median(values) > 0]
+
+
+def memory_table(name):
+    """The file that bench/memory.py writes."""
+    data = json.loads((RESULTS / name).read_text())
+    points, machine = (data, None) if isinstance(data, list) else (data["points"], data["machine"])
+    lines = [f"{machine_text(machine)}; 1 call; raw numbers: `bench/results/{name}`; `bench/memory.py`.", "",
+             "| base model | scores | L | G | forecast, MB | process, MB | score bytes, MB | CPU s |", "|---" * 8 + "|"]
+    for point in points:
+        layers = f", {point['layers']} layers" if point["layers"] != 12 else ""
+        checkpointed = ", every layer checkpointed" if point["checkpointing_period"] else ""
+        kind = ("inference" if point["mode"] == "infer" else "training step") + layers + checkpointed
+        lines.append(f"| {kind} | {point['scores']} | {point['long_tokens']:,.0f} | {point['global_tokens']:,.0f} | "
+                     f"{point['forecast_mb']:,.0f} | {point['process_peak_mb']:,.0f} | {point['scores_mb']:,.0f} | "
+                     f"{point['cpu_seconds']:.1f} |")
+    return lines
+
+
+def lengths_table(name):
+    """The benchmark.csv of `etc benchmark`."""
+    with open(RESULTS / name) as file:
+        rows = list(csv.DictReader(file))
+    lines = [f"Raw numbers: `bench/results/{name}`.", "",
+             "| scores | L | G | seconds | forecast, s | tokens/s | peak of the buffers, MB | forecast, MB |",
+             "|---" * 8 + "|"]
+    return lines + [f"| {r['kind']} | {int(r['long_tokens']):,} | {int(r['global_tokens']):,} | {float(r['seconds']):.2f} "
+                    f"| {float(r['forecast_seconds']):.2f} | {float(r['tokens_per_second']):,.0f} | "
+                    f"{float(r['peak_mb']):,.0f} | {float(r['forecast_mb']):,.0f} |" for r in rows]
+
+
+KINDS = {"comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table, "attention": attention_table,
+         "memory": memory_table, "lengths": lengths_table}
+
+
+def filled(text):
+    """The document with every table made anew."""
+
+    def table(match):
+        kind, *arguments = match.group(1).split()
+        return f"<!-- table {match.group(1)} -->\n" + "\n".join(KINDS[kind](*arguments)) + "\n<!-- end -->"
+
+    return re.sub(r"<!-- table ([^>]+?) -->\n.*?<!-- end -->", table, text, flags=re.S)
+
+
+def main():
+    check, stale = sys.argv[1:] == ["--check"], []
+    if sys.argv[1:] and not check:
+        sys.exit("usage: bench/tables.py [--check]")
+    for path in DOCUMENTS:
+        before = path.read_text()
+        after = filled(before)
+        if after == before:
+            continue
+        stale.append(str(path.relative_to(ROOT)))
+        if not check:
+            temporary = path.with_suffix(".tmp")
+            temporary.write_text(after)
+            os.replace(temporary, path)
+    if check and stale:
+        sys.exit(f"tables: differ from the raw numbers: {', '.join(stale)} (run bench/tables.py)")
+
+
+if __name__ == "__main__":
+    main()
