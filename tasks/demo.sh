@@ -7,8 +7,14 @@ etc=build/cpu/etc
 
 step() { printf '\n$ %s\n' "$*"; "$@"; }
 
+# The folder of an earlier demo is made anew; anything else of that name is somebody's.
+if [ -e demo ] && [ ! -f demo/made-by-demo ]; then
+  echo "demo: the folder demo is not an earlier demo's: rename it, or remove it" >&2
+  exit 1
+fi
 rm -rf demo
 mkdir demo
+touch demo/made-by-demo
 step $etc sample --task wikihop --records 8000 --seed 1 --hops 1 --output demo/sample
 step $etc prepare --task wikihop --split train --input demo/sample/train.json --vocab demo/sample/vocab.txt \
   --splitter icu --output demo/train.h5
