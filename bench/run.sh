@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every measurement in one go; `./run bench` calls this after the build. With a name it runs one: ./run bench attention.
+# Every measurement in one go; `./run bench` calls this after the build. With names it runs these: ./run bench attention.
+# ./run bench --output DIR [NAME…] also keeps what each prints, with the machine's kind, in DIR/NAME.txt.
 # PYTHON says which python has the packages of wordpiece and prepare_python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -37,14 +38,32 @@ prepare_python() {  # generated records next to a preparation in Python; skipped
   done
 }
 
-if [ $# -gt 0 ]; then
-  for name in "$@"; do
-    declare -F "$name" >/dev/null || { echo "bench: no measurement '$name'; there are attention scores matmul batch text wordpiece prepare prepare_python loader checkpoint" >&2; exit 2; }
-    "$name"
-  done
-else
-  for name in attention scores matmul batch text wordpiece prepare prepare_python loader checkpoint; do
-    printf '\n== %s\n' "$name"
-    "$name"
-  done
+names=(attention scores matmul batch text wordpiece prepare prepare_python loader checkpoint)
+
+# The kind of machine, and how busy it was: without it a figure says little.
+machine() {
+  local model widest=AVX2 flag
+  model="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
+  for flag in avx512f:AVX-512 amx_tile:AMX; do grep -qw "${flag%:*}" /proc/cpuinfo && widest="${flag#*:}"; done
+  echo "machine: $model, $widest, $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
+}
+
+output=
+if [ "${1:-}" = --output ]; then
+  output="${2:?bench: --output needs a folder}"
+  mkdir -p "$output"
+  shift 2
 fi
+[ $# -gt 0 ] || set -- "${names[@]}"
+for name in "$@"; do
+  [[ " ${names[*]} " == *" $name "* ]] || { echo "bench: no measurement '$name'; there are ${names[*]}" >&2; exit 2; }
+done
+for name in "$@"; do
+  printf '\n== %s\n' "$name"
+  if [ -n "$output" ]; then
+    { machine; echo "command: ./run bench $name"; "$name"; } | tee "$output/$name.txt.partial"
+    mv "$output/$name.txt.partial" "$output/$name.txt"
+  else
+    "$name"
+  fi
+done

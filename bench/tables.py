@@ -159,8 +159,13 @@ def lengths_table(name):
                     f"{float(r['peak_mb']):,.0f} | {float(r['forecast_mb']):,.0f} |" for r in rows]
 
 
-KINDS = {"comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table, "attention": attention_table,
-         "memory": memory_table, "lengths": lengths_table}
+def text_table(name):
+    """What one measurement of `./run bench --output bench/results` printed, as it is."""
+    return [f"Raw: `bench/results/{name}`.", "", "```", (RESULTS / name).read_text().strip(), "```"]
+
+
+KINDS = {"comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+         "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 
 def filled(text):
