@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+from machine import machine
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MEGABYTE = 1e6
 
@@ -106,7 +108,7 @@ def main():
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--table", action="store_true", help="print what --output holds, measure nothing")
     options = parser.parse_args()
-    results = json.loads(options.output.read_text()) if options.output and options.output.exists() else []
+    results = json.loads(options.output.read_text())["points"] if options.output and options.output.exists() else []
     names = list(POINTS) if options.points == "all" else options.points.split(",")
     unknown = [name for name in names if name not in POINTS]
     if unknown:
@@ -117,7 +119,7 @@ def main():
             results = [row for row in results if (row["point"], row["scores"]) != (name, residual)] + [fresh]
             if options.output:
                 options.output.parent.mkdir(parents=True, exist_ok=True)
-                options.output.write_text(json.dumps(results, indent=1) + "\n")
+                options.output.write_text(json.dumps({"machine": machine(), "points": results}, indent=1) + "\n")
             print(f"{name}, scores {residual}: {fresh['process_peak_mb']:.0f} MB", file=sys.stderr)
     table(results)
     fits(results)

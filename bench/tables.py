@@ -134,8 +134,8 @@ def attention_table(name, folder=RESULTS):
 def memory_table(name):
     """The file that bench/memory.py writes."""
     data = json.loads((RESULTS / name).read_text())
-    points, machine = (data, None) if isinstance(data, list) else (data["points"], data["machine"])
-    lines = [f"{machine_text(machine)}; 1 call; raw numbers: `bench/results/{name}`; `bench/memory.py`.", "",
+    points = data["points"]
+    lines = [f"{machine_text(data['machine'])}; 1 call; raw numbers: `bench/results/{name}`; `bench/memory.py`.", "",
              "| base model | scores | L | G | forecast, MB | process, MB | score bytes, MB | CPU s |", "|---" * 8 + "|"]
     for point in points:
         layers = f", {point['layers']} layers" if point["layers"] != 12 else ""

@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 
-from compare import ROOT, machine, median  # first: it knows where tables are
+from compare import ROOT, median  # first: it knows where the next two are
+from machine import machine
 from tables import attention_table
 
 LENGTH, HEADS, HEAD_SIZE, RADIUS, GLOBALS = 4096, 12, 64, 84, 230

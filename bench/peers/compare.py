@@ -23,6 +23,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from machine import machine  # noqa: E402
 from tables import comparison_table, median  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -137,14 +138,6 @@ def write(results, left_out, options):
         plot(names, 3, "processor seconds per call", "comparison_time.svg", options.output)
         plot(names, 5, "largest resident size, MB", "comparison_memory.svg", options.output)
     return "\n".join(comparison_table("comparison.json", options.output))
-
-
-def machine():
-    with open("/proc/cpuinfo") as file:
-        lines = file.read().splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
-    flags = next((line for line in lines if line.startswith("flags")), "")
-    return {"model": model, "avx512": " avx512f" in flags, "amx_bf16": " amx_bf16" in flags}
 
 
 def main():
