@@ -1,4 +1,5 @@
-// Progress of long work on stderr: a bar with rate and remaining time on a terminal, plain lines otherwise.
+// Progress of long work on stderr: a bar with rate and remaining time on a terminal, plain lines otherwise. On a narrow
+// terminal a line is shortened until it does not wrap: first the bar, then rate, note and time go.
 #pragma once
 
 #include <chrono>
@@ -19,6 +20,8 @@ class Progress {
   // done: how much in all; note: shown behind the numbers (a loss, say). Cheap: redraws at most ten times a second on a
   // terminal, prints at most one line in ten seconds otherwise.
   void update(std::int64_t done, const std::string& note = "");
+  // The same, drawn at once: at the beginning of parts that take long, so that nobody waits without knowing for what.
+  void announce(std::int64_t done, const std::string& note);
   void finish();  // the last state, once; the destructor calls it
 
  private:
@@ -29,5 +32,9 @@ class Progress {
   bool terminal_, updated_ = false, finished_ = false;
   Clock::time_point start_, last_draw_;
 };
+
+// A rate as people write it, without an exponent: three digits, or all of them before the decimal point; "1140", "5.2",
+// "0.042".
+std::string rate_text(double rate);
 
 }  // namespace etc

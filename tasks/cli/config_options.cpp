@@ -44,7 +44,7 @@ GivenOptions add_config_options(CLI::App& command, const std::function<bool(cons
     CLI::Option* option = command.add_option(key.option_name(), take, key.help + default_text(key));
     option->type_name(type_text(key.kind))->group("Section " + key.section);
     if (key.kind == ConfigKey::Kind::texts) {
-      option->expected(1, CLI::detail::expected_max_vector_size);
+      option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();  // --data a.h5 b.h5
     } else if (key.kind == ConfigKey::Kind::boolean) {
       option->expected(0, 1);
     } else {

@@ -117,6 +117,7 @@ void print_progress(const std::filesystem::path& checkpoint) {
   if (progress.best_step == 0) return;
   std::string text = fmt::format("step {}", progress.best_step);
   for (const auto& [name, value] : progress.best) text += fmt::format(", {} {:.6g}", name, value);
+  if (!progress.best_saved) text += " (not yet in checkpoint `best`: the disk refused it)";
   print_entry("best evaluation", text);
 }
 

@@ -87,7 +87,39 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   return row;
 }
 
-void measure_row(const SweepOptions& options, SweepRow& row) {
+std::string point_text(const std::string& residual, ComputeType compute, std::int64_t length) {
+  return fmt::format("L={} {} {}", length, residual, compute_type_name(compute));
+}
+
+// Progress in calls, since a single one of a long input takes minutes.
+class CallProgress {
+ public:
+  explicit CallProgress(std::int64_t calls) : progress_("benchmark", calls, "calls") {}
+
+  void begin_point(const std::string& point) {
+    stop_on_signal();
+    point_ = point;
+    progress_.announce(done_, point_ + ", warm-up");
+  }
+  void begin_repeat(std::int64_t number, std::int64_t repeats) {
+    stop_on_signal();
+    progress_.update(done_, fmt::format("{}, {} of {}", point_, number, repeats));
+  }
+  void end_call() { ++done_; }
+  void finish() { progress_.update(done_); }
+
+ private:
+  static void stop_on_signal() {
+    if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
+  }
+
+  Progress progress_;
+  std::int64_t done_ = 0;
+  std::string point_;
+};
+
+void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progress) {
+  progress.begin_point(point_text(row.residual, row.compute, row.length));
   EtcConfig model = model_of(options, row.residual);
   model.grad_checkpointing_period = row.period;
   const EtcInput input = random_input(model, row.length, options.tokens_per_global);
@@ -97,15 +129,18 @@ void measure_row(const SweepOptions& options, SweepRow& row) {
   // call, which tells the memory of a long input, half the time is worth more.
   const std::int64_t first = options.repeats > 1 ? row.length : std::min(row.length, kWarmUp);
   call.run(random_input(model, first, options.tokens_per_global));
+  progress.end_call();
   memory_ledger::reset_peak();
   std::vector<double> seconds, cpu_seconds;
   for (std::int64_t i = 0; i < options.repeats; ++i) {
+    progress.begin_repeat(i + 1, options.repeats);
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = processor_seconds();
     call.run(input);
     wait_for(options.device);
     cpu_seconds.push_back(processor_seconds() - cpu_start);
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    progress.end_call();
   }
   row.seconds = {median(seconds), median(cpu_seconds)};
   row.memory = memory_ledger::report();
@@ -181,12 +216,16 @@ std::vector<SweepRow> forecast_lengths(const SweepOptions& given) {
     options.memory_limit = std::max<std::int64_t>(1, options.memory_limit - bytes_outside_ledger());
   }
   std::vector<SweepRow> rows;
+  Progress progress("forecast",
+                    std::ssize(options.residual) * std::ssize(options.compute) * std::ssize(options.lengths), "points");
   for (const std::string& residual : options.residual) {
     for (const ComputeType compute : options.compute) {
       std::map<SliceInput, OperatorRates> rates;
       for (const std::int64_t length : options.lengths) {
         if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
+        progress.announce(std::ssize(rows), point_text(residual, compute, length));
         rows.push_back(forecast_row(options, residual, compute, length, rates));
+        progress.update(std::ssize(rows), point_text(residual, compute, length));
       }
     }
   }
@@ -194,13 +233,12 @@ std::vector<SweepRow> forecast_lengths(const SweepOptions& given) {
 }
 
 void measure_lengths(const SweepOptions& options, std::vector<SweepRow>& rows) {
-  Progress progress("benchmark", static_cast<std::int64_t>(rows.size()), "points");
-  std::int64_t done = 0;
+  const auto fitting = std::count_if(rows.begin(), rows.end(), [](const SweepRow& row) { return row.fits; });
+  CallProgress progress(fitting * (options.repeats + 1));
   for (SweepRow& row : rows) {
-    if (StopSignal::requested()) throw Interrupted("etc benchmark: stopped");
-    if (row.fits) measure_row(options, row);
-    progress.update(++done, fmt::format("L={} {} {}", row.length, row.residual, compute_type_name(row.compute)));
+    if (row.fits) measure_row(options, row, progress);
   }
+  progress.finish();
 }
 
 std::string sweep_table(const std::vector<SweepRow>& rows) {

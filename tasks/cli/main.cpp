@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
+#include "etc_core/base/version.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
 
@@ -38,7 +39,7 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
 int run(int argc, char** argv) {
   CLI::App app("etc: prepares, trains, evaluates and predicts with ETC encoders on long documents", "etc");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "etc 0.1.0");
+  app.set_version_flag("--version", std::string("etc ") + etc::program_version());
   etc::cli::add_sample_command(app);
   etc::cli::add_prepare_command(app);
   etc::cli::add_train_command(app);

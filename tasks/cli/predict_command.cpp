@@ -142,6 +142,7 @@ std::size_t predict_raw(const PredictOptions& options, TaskModel& model, const p
   const prepare::PassEnd end = pass_over_file(preparation, from_stdin ? "/dev/stdin" : options.input, callbacks);
   if (end.fault) fail(where, "{}: {}", end.fault->code(), end.fault->what());
   predictor.flush();
+  progress.update(static_cast<std::int64_t>(predictor.done()));
   return predictor.refused();
 }
 

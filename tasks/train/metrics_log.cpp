@@ -28,7 +28,7 @@ std::string lines_until(const std::string& text, std::int64_t step) {
 }  // namespace
 
 MetricsLog::MetricsLog(const std::filesystem::path& folder, std::int64_t resumed_step)
-    : path_(folder / "metrics.jsonl"), events_(folder) {
+    : path_(folder / "metrics.jsonl"), events_(folder, resumed_step) {
   if (std::filesystem::exists(path_)) write_file_atomically(path_, lines_until(read_file(path_), resumed_step));
   lines_.open(path_, std::ios::binary | std::ios::app);
   if (!lines_) fail(path_.string(), "cannot open for writing");

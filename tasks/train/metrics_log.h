@@ -1,7 +1,7 @@
 // The numbers of a run, written twice: metrics.jsonl (one JSON object per line) and TensorBoard events.
 //
 // Lines: {"step", "time" (seconds since 1970), "kind": "train" | "eval", then the values}. A resumed run first drops
-// the lines behind the step it resumes from, so the file reads as if the run had never stopped.
+// the lines and events behind the step it resumes from, so the files read as if the run had never stopped.
 #pragma once
 
 #include <cstdint>

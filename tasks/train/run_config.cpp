@@ -226,6 +226,32 @@ Json RunConfig::to_json() const {
   return {{"model", model.to_json()}, {"task", task}, {"data", data}, {"training", training}};
 }
 
+std::string absolute_path(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).string();
+}
+
+RunConfig with_absolute_paths(RunConfig config) {
+  for (auto* files : {&config.data.train, &config.data.eval}) {
+    for (std::string& file : *files) file = absolute_path(file);
+  }
+  config.data.vocab = absolute_path(config.data.vocab);
+  config.training.init_from = absolute_path(config.training.init_from);
+  return config;
+}
+
+void require_data_files(const DataConfig& data, const std::string& where) {
+  const auto require = [&](const std::string& file, const char* key, const char* option) {
+    if (file.empty() || std::filesystem::exists(file)) return;
+    const bool relative = std::filesystem::path(file).is_relative();
+    fail(where, "data.{}: {} is not there{} (give {} FILE if it lies elsewhere now{})", key, absolute_path(file),
+         relative ? fmt::format(": the run says {}, from the folder it was started in", file) : "", option,
+         relative ? ", or resume from that folder" : "");
+  };
+  for (const std::string& file : data.train) require(file, "train", "--data");
+  for (const std::string& file : data.eval) require(file, "eval", "--eval-data");
+  require(data.vocab, "vocab", "--vocab");
+}
+
 RunConfig run_config_from_json(const Json& json, const std::string& where) {
   RunConfig config{etc_config_from_json(json.at("model"), where + ": model", true),
                    json.at("task"),

@@ -54,6 +54,16 @@ struct RunConfig {
   Json to_json() const;  // all four sections, every key
 };
 
+// The path as it is found from every folder; an empty one stays empty.
+std::string absolute_path(const std::string& path);
+
+// `config` with all its paths absolute: what a run keeps, which may be resumed from another folder.
+RunConfig with_absolute_paths(RunConfig config);
+
+// Throws Error at the first path of section data where nothing is, saying what was tried and how to tell where it is;
+// `where`: the configuration that names them. For a run that goes on: its data may have moved.
+void require_data_files(const DataConfig& data, const std::string& where);
+
 // One key of one section, as options and messages know it.
 struct ConfigKey {
   enum class Kind { integer, optional_integer, number, boolean, text, texts };

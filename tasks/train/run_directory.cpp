@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -67,6 +68,20 @@ RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
     log::warn("{}: cannot note the process number: {}", lock.string(), std::strerror(errno));
   }
   clean_up(folder_);
+  struct stat status {};
+  if (::stat(folder_.c_str(), &status) != 0) fail(folder_.string(), "cannot look at it: {}", std::strerror(errno));
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+void RunDirectory::require_present() const {
+  struct stat status {};
+  const bool there = ::stat(folder_.c_str(), &status) == 0;
+  // A file system that does not answer now is for those who write to report; it may come back.
+  if (!there && errno != ENOENT && errno != ENOTDIR) return;
+  if (there && status.st_dev == device_ && status.st_ino == inode_) return;
+  fail(folder_.string(), "the run's folder is gone: it was {} while the run was at work",
+       there ? "replaced by another" : "deleted or renamed");
 }
 
 RunDirectory::~RunDirectory() {

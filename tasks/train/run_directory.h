@@ -5,6 +5,7 @@
 //   best/, last/     checkpoints                        lock             held while a process works here
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -21,12 +22,16 @@ class RunDirectory {
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
 
+  // Throws Error when the folder is no longer the one that was opened: deleted, renamed, or another one in its place.
+  void require_present() const;
+
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
 
  private:
   std::filesystem::path folder_;
   int lock_ = -1;
+  std::uint64_t device_ = 0, inode_ = 0;  // of the folder
 };
 
 // Whether a folder is a run's (it has a lock), and the number of the process that works in it, "" when none does.

@@ -1,10 +1,15 @@
 #include "tasks/train/run_state.h"
 
+#include <limits>
+
 #include "data/dataset.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/version.h"
 #include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/ops/library_versions.h"
+#include "tasks/train/plan.h"
 
 namespace etc {
 
@@ -22,7 +27,8 @@ Json to_json(const RunProgress& progress) {
           {"samples", progress.loader.samples},
           {"evaluated_step", progress.evaluated_step},
           {"best_step", progress.best_step},
-          {"best", progress.best},
+          {"best", progress.best},  // NaN becomes null
+          {"best_saved", progress.best_saved},
           {"stale_evaluations", progress.stale_evaluations},
           {"last_loss", progress.last_loss},
           {"loss_sum", progress.loss_sum},
@@ -35,7 +41,12 @@ RunProgress progress_from_json(const Json& json) {
   progress.loader.samples = json.at("samples");
   progress.evaluated_step = json.at("evaluated_step");
   progress.best_step = json.at("best_step");
-  progress.best = json.at("best").get<Metrics>();
+  for (const Json& entry : json.at("best")) {
+    const Json& value = entry.at(1);
+    progress.best.emplace_back(entry.at(0).get<std::string>(),
+                               value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+  }
+  progress.best_saved = json.value("best_saved", true);  // older programs did not look after it
   progress.stale_evaluations = json.at("stale_evaluations");
   progress.last_loss = json.at("last_loss");
   progress.loss_sum = json.at("loss_sum");
@@ -59,7 +70,10 @@ RunProgress stored_progress(const TensorFileReader& state) {
   }
 }
 
-// What runs did that do not say.
+// What runs did that do not say. Null where nobody can know: with which version of program and libraries an older run
+// was started, and whether AMX multiplied in it. Such a run is refused. It was started with another build than this
+// one, which writes those down, and a resumed run promises its bits; whoever does without them starts a run of its own
+// from the older one's weights.
 Json before_it_was_written(const std::string& key) {
   if (key == "device") return kHost;
   if (key == "deterministic") return TrainingConfig{}.deterministic;
@@ -67,11 +81,18 @@ Json before_it_was_written(const std::string& key) {
   return {};
 }
 
+// Runs of before paths were made absolute hold the word of the command line, which meant a place in the folder of then.
+// Nobody reads it any more once there is a checkpoint to resume from.
+Json settled(const std::string& key, const Json& value) {
+  return key == "init_from" && value.is_string() ? Json(absolute_path(value.get<std::string>())) : value;
+}
+
 }  // namespace
 
 Json run_identity(const RunConfig& config, const OpenedDevice& device) {
   Json identity = config.to_json();
   for (const char* key : {"threads", "device", "log_every", "save_every"}) identity["training"].erase(key);
+  identity["training"]["init_from"] = absolute_path(config.training.init_from);
   Json data = Json::object();
   std::string vocabulary;
   const auto add = [&](const char* name, const std::vector<std::string>& files) {
@@ -86,34 +107,43 @@ Json run_identity(const RunConfig& config, const OpenedDevice& device) {
   add("content of the training data", config.data.train);
   data["vocabulary"] = vocabulary;
   identity["data"] = data;
+  identity["build"] = {{"library of products", ops::product_library()},
+                       {"library of vectors", ops::vector_library()},
+                       {"program", program_version()}};
   identity["machine"]["instruction set"] = instruction_set();
   identity["machine"]["device"] = device.device == Device::cpu ? kHost : device.description;
+  if (device.device == Device::cpu && training_compute(config.training) == ComputeType::bf16) {
+    identity["machine"]["bf16 products"] = cpu_has_amx(ComputeType::bf16) ? "AMX" : "AVX-512";
+  }
   return identity;
 }
 
 void require_same_run(const Json& stored, const Json& now, const std::string& where) {
   for (const auto& [section, entries] : now.items()) {
     for (const auto& [key, value] : entries.items()) {
-      const Json before = stored.value(section, Json::object()).value(key, before_it_was_written(key));
+      const Json before = settled(key, stored.value(section, Json::object()).value(key, before_it_was_written(key)));
       if (before == value) continue;
-      const bool is_key = section != "data" && section != "machine";
+      const bool is_key = section == "model" || section == "task" || section == "training";
       fail(where,
-           "cannot be resumed: {}{}: the run was started with {}, now it is {} (another --output starts a run "
-           "of its own)",
-           is_key ? section + "." : "", key, before.dump(), value.dump());
+           "cannot be resumed: {}{}: {}, now it is {} (another --output starts a run of its own, with --init-from {} "
+           "from these weights)",
+           is_key ? section + "." : "", key,
+           before.is_null() && !is_key ? "an older program started the run and did not write it down"
+                                       : "the run was started with " + before.dump(),
+           value.dump(), where);
     }
   }
 }
 
-void save_run(const fs::path& folder, const Json& config, const ParameterSet& parameters, const MoreFiles& more,
-              const Optimizer& optimizer, const RunProgress& progress, const Json& identity) {
+void save_run(const fs::path& folder, const RunState& state) {
   AtomicFolder fresh(folder);
-  write_model(fresh.path(), config, parameters, more);
-  TensorFileWriter state;
-  for (const auto& [name, moment] : optimizer.moments()) state.add(name, moment);
-  state.set_metadata(kProgressKey, to_json(progress).dump());
-  state.set_metadata(kIdentityKey, identity.dump());
-  state.write(fresh.path() / kStateFile);
+  write_model(fresh.path(), state.config, state.parameters, state.files);
+  state.best.write_kept(fresh.path(), state.progress.step);
+  TensorFileWriter file;
+  for (const auto& [name, moment] : state.optimizer.moments()) file.add(name, moment);
+  file.set_metadata(kProgressKey, to_json(state.progress).dump());
+  file.set_metadata(kIdentityKey, state.identity.dump());
+  file.write(fresh.path() / kStateFile);
   fresh.commit();
 }
 

@@ -1,7 +1,8 @@
 // Everything a run needs, beside the weights, to go on with the same bits: state.safetensors of checkpoint `last`.
 //
 // Moments are tensors; counters and the identity of the run are JSON text in the file's metadata. A run goes on only
-// where every bit would come out the same: same configuration, data, vocabulary, instruction set.
+// where every bit would come out the same: same configuration, data, vocabulary, instruction set, program and
+// libraries.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "etc_core/nn/parameters.h"
 #include "etc_core/optim/optimizer.h"
 #include "tasks/task.h"
+#include "tasks/train/best_checkpoint.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
@@ -26,6 +28,7 @@ struct RunProgress {
   std::int64_t evaluated_step = 0;     // of the last evaluation
   std::int64_t best_step = 0;          // of the best one; 0: none yet
   Metrics best;                        // its results
+  bool best_saved = true;              // in checkpoint `best`; else its weights are in `last` (BestCheckpoint)
   std::int64_t stale_evaluations = 0;  // evaluations since the best
   double last_loss = 0;                // of the last step
   double loss_sum = 0;                 // of the steps since the last line of the metrics
@@ -34,15 +37,27 @@ struct RunProgress {
 
 // What must not change between the parts of one run: the resolved configuration (without what has no influence on the
 // weights: threads, how often is logged and saved, where the data lies), the content of the data, the vocabulary, the
-// instruction set, the device.
+// instruction set, the device, the program's version and those of the libraries that compute; for bf16 on the CPU,
+// whether AMX multiplies. config.training.compute must be settled (plan.h).
 Json run_identity(const RunConfig& config, const OpenedDevice& device);
 
 // Throws Error "<where>: cannot be resumed: <what>: the run was started with …, now it is …" at the first difference.
+// What the stored identity, of an older program, does not say counts as a difference, unless it can be known.
 void require_same_run(const Json& stored, const Json& now, const std::string& where);
 
-// Replaces checkpoint `folder` with weights, more files, moments, progress and identity, in one step.
-void save_run(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
-              const MoreFiles& more, const Optimizer& optimizer, const RunProgress& progress, const Json& identity);
+// What checkpoint `last` holds.
+struct RunState {
+  const Json& config;  // of every checkpoint
+  const ParameterSet& parameters;
+  const MoreFiles& files;  // of every checkpoint
+  const Optimizer& optimizer;
+  const RunProgress& progress;
+  const BestCheckpoint& best;
+  const Json& identity;
+};
+
+// Replaces checkpoint `folder` with all of it, in one step.
+void save_run(const std::filesystem::path& folder, const RunState& state);
 
 // Fills weights and moments; returns the progress. Throws Error when the run is another one or a file is damaged.
 RunProgress load_run(const std::filesystem::path& folder, ParameterSet& parameters, Optimizer& optimizer,

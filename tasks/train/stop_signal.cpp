@@ -1,16 +1,23 @@
 #include "tasks/train/stop_signal.h"
 
-#include <csignal>
-
 namespace etc {
 
 namespace {
 
 volatile std::sig_atomic_t received = 0;
-struct sigaction before_int, before_term;
+struct sigaction before_int, before_term, before_hangup;
+
+struct sigaction ignoring() {
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  sigemptyset(&action.sa_mask);
+  return action;
+}
 
 extern "C" void on_signal(int signal) {
   received = signal;
+  const struct sigaction ignore = ignoring();
+  sigaction(SIGPIPE, &ignore, nullptr);
 }
 
 }  // namespace
@@ -23,11 +30,16 @@ StopSignal::StopSignal() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before_int);
   sigaction(SIGTERM, &action, &before_term);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGHUP, nullptr, &before_hangup);
+  if (before_hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 StopSignal::~StopSignal() {
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
+  if (received != 0) return;
+  sigaction(SIGHUP, &before_hangup, nullptr);
 }
 
 bool StopSignal::requested() {
@@ -35,7 +47,16 @@ bool StopSignal::requested() {
 }
 
 const char* StopSignal::name() {
-  return received == SIGTERM ? "SIGTERM" : "SIGINT";
+  return received == SIGTERM ? "SIGTERM" : received == SIGHUP ? "SIGHUP" : "SIGINT";
+}
+
+BrokenPipeIgnored::BrokenPipeIgnored() {
+  const struct sigaction ignore = ignoring();
+  sigaction(SIGPIPE, &ignore, &before_);
+}
+
+BrokenPipeIgnored::~BrokenPipeIgnored() {
+  if (!StopSignal::requested()) sigaction(SIGPIPE, &before_, nullptr);
 }
 
 }  // namespace etc

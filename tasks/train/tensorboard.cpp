@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <ctime>
 
 #include "etc_core/base/error.h"
@@ -12,8 +14,11 @@
 
 namespace etc {
 
+namespace fs = std::filesystem;
+
 namespace {
 
+constexpr std::string_view kFilePrefix = "events.out.tfevents.", kFileSuffix = ".etc";
 constexpr std::uint32_t kCastagnoli = 0x82F63B78u;  // the polynomial, bits reversed
 
 template <typename T>
@@ -36,6 +41,14 @@ void append_text(std::string& bytes, char key, std::string_view text) {
   bytes += text;
 }
 
+std::uint64_t little_endian(std::string_view bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  }
+  return value;
+}
+
 std::string event_start(double wall_time, std::int64_t step) {
   std::string event;
   event += '\x09';  // 1: wall_time
@@ -48,6 +61,54 @@ std::string event_start(double wall_time, std::int64_t step) {
 // CRCs are stored rotated and shifted, so that a checksum of data holding checksums stays useful (TFRecord's rule).
 std::uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(crc32c(bytes), 15) + 0xa282ead8u;
+}
+
+// Calls visit(record, its event) for the whole records, whose lengths and checksums hold, up to the first that is not;
+// returns the bytes they take.
+template <typename Visit>
+std::size_t for_each_record(std::string_view bytes, const Visit& visit) {
+  constexpr std::size_t kLength = 8, kHeader = 12, kFooter = 4;
+  std::size_t at = 0;
+  while (bytes.size() - at >= kHeader + kFooter) {
+    const std::string_view rest = bytes.substr(at);
+    const std::uint64_t length = little_endian(rest.substr(0, kLength));
+    if (length > rest.size() - kHeader - kFooter) break;
+    const std::string_view event = rest.substr(kHeader, length);
+    if (little_endian(rest.substr(kLength, 4)) != masked_crc(rest.substr(0, kLength)) ||
+        little_endian(rest.substr(kHeader + length, kFooter)) != masked_crc(event)) {
+      break;
+    }
+    visit(rest.substr(0, kHeader + length + kFooter), event);
+    at += kHeader + length + kFooter;
+  }
+  return at;
+}
+
+// Of an event that begins as event_start() writes it; another one counts as step 0, which nothing cuts.
+std::int64_t step_of(std::string_view event) {
+  constexpr std::size_t kStepKey = 9;
+  if (event.size() <= kStepKey || event[0] != '\x09' || event[kStepKey] != '\x10') return 0;
+  std::uint64_t step = 0;
+  for (std::size_t i = kStepKey + 1, shift = 0; i < event.size() && shift < 64; ++i, shift += 7) {
+    step |= std::uint64_t{static_cast<unsigned char>(event[i] & 0x7f)} << shift;
+    if ((event[i] & 0x80) == 0) break;
+  }
+  return static_cast<std::int64_t>(step);
+}
+
+// The files a run has written here so far.
+std::vector<fs::path> events_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kFilePrefix) && name.ends_with(kFileSuffix)) files.push_back(entry.path());
+  }
+  return files;
+}
+
+// The seconds in an events file's name; 0 when there are none.
+std::int64_t seconds_of(const fs::path& file) {
+  return std::strtoll(file.filename().string().c_str() + kFilePrefix.size(), nullptr, 10);
 }
 
 }  // namespace
@@ -67,14 +128,27 @@ std::uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder) {
-  const auto now = static_cast<std::int64_t>(std::time(nullptr));
-  const auto path = folder / fmt::format("events.out.tfevents.{}.{}.etc", now, ::getpid());
+TensorBoardWriter::TensorBoardWriter(const fs::path& folder, std::int64_t resumed_step) {
+  const double now = static_cast<double>(std::time(nullptr));
+  // Readers take the files in the order of their names, so a clock that stands or was put back must not decide.
+  auto seconds = static_cast<std::int64_t>(now);
+  bool resumed = false;
+  for (const fs::path& older : events_files(folder)) {
+    cut_tensorboard(older, resumed_step);
+    seconds = std::max(seconds, seconds_of(older) + 1);
+    resumed = true;
+  }
+  const auto path = folder / fmt::format("{}{}.{}{}", kFilePrefix, seconds, ::getpid(), kFileSuffix);
   file_.open(path, std::ios::binary);
   if (!file_) fail(path.string(), "cannot create");
-  std::string event = event_start(static_cast<double>(now), 0);
+  std::string event = event_start(now, 0);
   append_text(event, '\x1a', "brain.Event:2");  // 3: file_version
   record(event);
+  if (!resumed) return;
+  event = event_start(now, resumed_step + 1);
+  append_text(event, '\x3a', "\x08\x01");  // 7: session_log, 1: status START
+  record(event);
+  file_.flush();
 }
 
 bool TensorBoardWriter::add(std::int64_t step, double wall_time,
@@ -105,29 +179,23 @@ void TensorBoardWriter::record(const std::string& event) {
   file_ << header << event << footer;
 }
 
-TensorBoardSummary read_tensorboard(const std::filesystem::path& path) {
+void cut_tensorboard(const fs::path& path, std::int64_t step) {
   const std::string bytes = read_file(path);
-  const auto number = [&](std::size_t at, std::size_t width) {
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < width; ++i) {
-      value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
-    }
-    return value;
-  };
-  constexpr std::size_t kHeader = 12, kFooter = 4;
+  std::string kept;
+  std::size_t records = 0;
+  for_each_record(bytes, [&](std::string_view whole, std::string_view event) {
+    ++records;
+    if (step_of(event) <= step) kept += whole;
+  });
+  if (records > 0 && kept.size() < bytes.size()) write_file_atomically(path, kept);
+}
+
+TensorBoardSummary read_tensorboard(const fs::path& path) {
+  const std::string bytes = read_file(path);
   TensorBoardSummary summary;
-  std::size_t at = 0;
-  while (bytes.size() - at >= kHeader + kFooter) {
-    const std::uint64_t length = number(at, 8);
-    if (length > bytes.size() - at - kHeader - kFooter) break;
-    const std::string_view header = std::string_view(bytes).substr(at, 8);
-    const std::string_view event = std::string_view(bytes).substr(at + kHeader, length);
-    if (number(at + 8, 4) != masked_crc(header) || number(at + kHeader + length, 4) != masked_crc(event)) break;
-    ++summary.records;
-    at += kHeader + length + kFooter;
-  }
+  const std::size_t end = for_each_record(bytes, [&](std::string_view, std::string_view) { ++summary.records; });
   if (summary.records == 0) fail(path.string(), "expected TensorBoard events, got no whole record");
-  summary.trailing_bytes = static_cast<std::int64_t>(bytes.size() - at);
+  summary.trailing_bytes = static_cast<std::int64_t>(bytes.size() - end);
   return summary;
 }
 

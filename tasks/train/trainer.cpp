@@ -24,6 +24,7 @@
 #include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
+#include "tasks/train/best_checkpoint.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/forecast.h"
 #include "tasks/train/memory_fit.h"
@@ -68,6 +69,7 @@ class Trainer {
   void log_step(double norm, double rate);
   void evaluate();
   void save();
+  void require_saved() const;
   void stop_on_signal();
 
   RunConfig config_;
@@ -84,7 +86,9 @@ class Trainer {
   RunDirectory run_;
   RunProgress progress_;
   std::unique_ptr<MetricsLog> metrics_;
+  BestCheckpoint best_;
   std::int64_t saved_step_ = -1;  // in checkpoint `last`
+  bool saved_ = false;            // whether `last` holds all of progress_
 
   // Since the last line of the metrics; not part of the run's state.
   Clock::time_point speed_start_ = Clock::now();
@@ -101,7 +105,8 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_, device_)),
       optimizer_(optimizer_options(training_)),
-      run_(output) {}
+      run_(output),
+      best_(run_ / "best", checkpoint_config_, model_files_) {}
 
 TrainReport Trainer::run() {
   try {
@@ -119,6 +124,7 @@ TrainReport Trainer::run_steps() {
   start_or_resume();
   metrics_ = std::make_unique<MetricsLog>(run_.path(), progress_.step);
   const StopSignal listening;
+  const BrokenPipeIgnored speaking_to_nobody;
 
   data::Loader loader(data_.train, training_order(training_), progress_.loader);
 
@@ -144,7 +150,7 @@ TrainReport Trainer::run_steps() {
   }
   bar.finish();
   save();
-  if (saved_step_ != progress_.step) fail("train", "the last checkpoint could not be saved (see the warnings above)");
+  require_saved();
   if (!data_.eval) save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
   log::info("peak memory {}", memory_text(memory_ledger::report()));
   log::info("finished at step {}; checkpoints: {} and {}", progress_.step, (run_ / "best").string(),
@@ -178,6 +184,7 @@ void Trainer::step(const data::LoadedBatch& batch) {
   model_.parameters.drop_gradients();
 
   progress_.step += 1;
+  saved_ = false;
   progress_.last_loss = loss;
   progress_.loss_sum += loss;
   progress_.loss_steps += 1;
@@ -263,6 +270,11 @@ void Trainer::start_or_resume() {
   if (fs::exists(run_ / "last")) {
     progress_ = load_run(run_ / "last", model_.parameters, optimizer_, identity_);
     saved_step_ = progress_.step;
+    saved_ = true;
+    if (!progress_.best_saved) {
+      best_.read_kept(run_ / "last", model_.parameters, progress_.step, progress_.best_step);
+      best_.retry();
+    }
     log::info("going on at step {} of {}", progress_.step, plan_.total_steps);
   } else {
     model_.parameters.initialize(training_.seed);
@@ -271,7 +283,7 @@ void Trainer::start_or_resume() {
     }
   }
   model_.parameters.to(device_.device);
-  write_file_atomically(run_ / "config.json", json_text(config_.to_json()));
+  write_file_atomically(run_ / "config.json", json_text(with_absolute_paths(config_).to_json()));
   log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", data_.train->size(),
             plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
             thread_count(), device_.description);
@@ -285,6 +297,7 @@ bool Trainer::finished() const {
 }
 
 void Trainer::log_step(double norm, double rate) {
+  run_.require_present();
   const double seconds = std::chrono::duration<double>(Clock::now() - speed_start_).count();
   metrics_->add(
       progress_.step, "train",
@@ -310,8 +323,9 @@ void Trainer::evaluate() {
   const Metrics result = predictions->metrics();
   if (result.empty()) fail(files_text(config_.data.eval), "no example has a label: expected data with answers");
   progress_.evaluated_step = progress_.step;
+  saved_ = false;
   metrics_->add(progress_.step, "eval", result);
-  const bool better = progress_.best_step == 0 || result.front().second > progress_.best.front().second;
+  const bool better = is_better(result, progress_.best);
   log::info("step {}: {} {:.4f}{}", progress_.step, result.front().first, result.front().second,
             better ? ", the best so far" : "");
   speed_start_ = Clock::now();
@@ -323,20 +337,23 @@ void Trainer::evaluate() {
   progress_.best = result;
   progress_.best_step = progress_.step;
   progress_.stale_evaluations = 0;
-  try {
-    save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
-  } catch (const Error& error) {
-    log::warn("checkpoint `best` not saved, the one before stays: {}", error.what());
-  }
+  run_.require_present();
+  best_.replace(model_.parameters, progress_.step);
 }
 
 // A disk that is full or read-only does not end a run that may still find room later; the checkpoint before stays.
 void Trainer::save() {
-  if (saved_step_ == progress_.step) return;
+  run_.require_present();
+  best_.retry();
+  if (saved_ && progress_.best_saved == best_.saved()) return;
+  progress_.best_saved = best_.saved();
   try {
-    save_run(run_ / "last", checkpoint_config_, model_.parameters, model_files_, optimizer_, progress_, identity_);
+    save_run(run_ / "last",
+             {checkpoint_config_, model_.parameters, model_files_, optimizer_, progress_, best_, identity_});
     saved_step_ = progress_.step;
-  } catch (const Error& error) {
+    saved_ = true;
+  } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
+    saved_ = false;
     log::warn(
         "step {} not saved, {}: {}", progress_.step,
         saved_step_ < 0 ? "there is no checkpoint yet" : fmt::format("the checkpoint of step {} stays", saved_step_),
@@ -344,11 +361,24 @@ void Trainer::save() {
   }
 }
 
+// At the end of a run.
+void Trainer::require_saved() const {
+  if (!saved_) {
+    fail("train", "the last checkpoint could not be saved{} (see the warnings above)",
+         best_.saved() ? "" : ", nor could that of the best evaluation");
+  }
+  if (!best_.saved()) {
+    fail("train",
+         "checkpoint `best` could not be saved (see the warnings above): the best evaluation is that of step {}, {} "
+         "{:.6g}; its weights are kept in {}, and the same command tries again",
+         progress_.best_step, progress_.best.front().first, progress_.best.front().second, (run_ / "last").string());
+  }
+}
+
 void Trainer::stop_on_signal() {
   if (!StopSignal::requested()) return;
   save();
-  if (saved_step_ != progress_.step)
-    fail("train", "{}: stopped at step {}, which could not be saved", StopSignal::name(), progress_.step);
+  if (!saved_) fail("train", "{}: stopped at step {}, which could not be saved", StopSignal::name(), progress_.step);
   throw Interrupted(
       fmt::format("train: {}: stopped at step {} of {}, everything is saved; to go on: etc train --resume {}",
                   StopSignal::name(), progress_.step, plan_.total_steps, run_.path().string()));

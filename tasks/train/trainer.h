@@ -15,8 +15,9 @@ struct TrainReport {
 };
 
 // Starts a run in `output`, or goes on with the one that is there (same bits as if it had never stopped).
-// Throws Interrupted after SIGINT or SIGTERM, once everything is saved; Error when the folder is in use, the data do
-// not fit, the run there is another one, the loss is not finite, or nothing could be saved at the end.
+// Throws Interrupted after SIGINT, SIGTERM or SIGHUP, once everything is saved; Error when the folder is in use, the
+// data do not fit, the run there is another one, the loss is not finite, the folder vanishes, or checkpoint `last` or
+// `best` could not be saved in the end.
 TrainReport train(const RunConfig& config, const std::filesystem::path& output);
 
 }  // namespace etc

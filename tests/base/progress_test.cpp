@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <map>
 #include <thread>
 
 #include "tests/support/catch.h"
@@ -39,6 +42,14 @@ class Terminal {
     ::dup2(saved_, STDERR_FILENO);
     ::close(saved_);
     saved_ = -1;
+  }
+
+  // 0: it does not know.
+  void set_columns(unsigned short columns) {
+    struct winsize size {};
+    size.ws_row = 24;
+    size.ws_col = columns;
+    REQUIRE(::ioctl(master_, TIOCSWINSZ, &size) == 0);
   }
 
   std::string shown() {
@@ -101,4 +112,76 @@ TEST_CASE("what was done before does not count as speed", "[base]") {
   CAPTURE(text);
   CHECK(rate > 0.1);
   CHECK(rate < 95);
+}
+
+TEST_CASE("a line of progress is shortened to the columns there are now", "[base]") {
+  std::map<unsigned short, std::string> drawn;
+  {
+    Terminal terminal;
+    {
+      etc::Progress bar("train", 100, "steps");
+      std::this_thread::sleep_for(1ms);
+      for (const unsigned short columns : {200, 80, 60, 50, 30, 20, 6, 1, 0}) {
+        terminal.set_columns(columns);
+        bar.announce(50, "loss 1.2500");
+        drawn[columns] = terminal.shown();
+      }
+      terminal.set_columns(40);
+    }
+    drawn[40] = terminal.shown();
+    terminal.restore();
+  }
+  for (auto& [columns, text] : drawn) {
+    CAPTURE(columns, text);
+    REQUIRE(text.starts_with("\r\033[K"));
+    text.erase(0, 4);
+    if (columns == 40) {
+      REQUIRE(text.ends_with("\r\n"));  // the last one; the terminal makes \r\n of \n
+      text.resize(text.size() - 2);
+    }
+    CHECK(text.find('\n') == std::string::npos);
+    if (columns > 0) CHECK(text.size() < columns);
+  }
+  CHECK_THAT(drawn[200], Catch::StartsWith("train [############............] 50/100 steps, "));
+  CHECK_THAT(drawn[200], Catch::EndsWith(", loss 1.2500"));
+  CHECK_THAT(drawn[0], Catch::StartsWith("train [############............] 50/100 steps, "));
+  CHECK_THAT(drawn[80], Catch::Contains("#") && Catch::EndsWith(", loss 1.2500"));
+  CHECK_THAT(drawn[50], Catch::StartsWith("train 50/100 steps, ") || Catch::StartsWith("train [#"));
+  CHECK_THAT(drawn[30], Catch::StartsWith("train 50/100 steps"));
+  CHECK_THAT(drawn[20], Catch::StartsWith("train 50/100 steps"));
+  CHECK(drawn[6] == "train");
+  CHECK(drawn[1].empty());
+}
+
+TEST_CASE("rates are plain numbers of three digits", "[base]") {
+  CHECK(etc::rate_text(1140.3) == "1140");
+  CHECK(etc::rate_text(123456.7) == "123457");
+  CHECK(etc::rate_text(114) == "114");
+  CHECK(etc::rate_text(99.97) == "100");
+  CHECK(etc::rate_text(11.44) == "11.4");
+  CHECK(etc::rate_text(5) == "5");
+  CHECK(etc::rate_text(0.042) == "0.042");
+  CHECK(etc::rate_text(0.00001234) == "0.0000123");
+  CHECK(etc::rate_text(0) == "0");
+}
+
+TEST_CASE("what takes long is announced at once, on a file as well", "[base]") {
+  FILE* file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  const int saved = ::dup(STDERR_FILENO);
+  ::dup2(::fileno(file), STDERR_FILENO);
+  {
+    etc::Progress bar("benchmark", 3, "points");
+    bar.announce(0, "L=4096");
+    bar.update(1, "L=4096");  // a file gets one line in ten seconds
+    bar.announce(1, "L=8192");
+  }
+  ::dup2(saved, STDERR_FILENO);
+  ::close(saved);
+  char text[512] = {};
+  std::rewind(file);
+  CHECK(std::fread(text, 1, sizeof text - 1, file) > 0);
+  std::fclose(file);
+  CHECK_THAT(text, Catch::StartsWith("benchmark 0/3 points, L=4096\nbenchmark 1/3 points, "));
+  CHECK_THAT(text, Catch::Contains(" left, L=8192\n"));
 }

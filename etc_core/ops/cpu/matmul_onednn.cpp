@@ -5,6 +5,7 @@
 // weights in an opaque order and no cache of primitives, and its rows do not change with their position in the tile.
 #include <omp.h>
 
+#include <cstdlib>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -14,6 +15,7 @@
 #include "etc_core/ops/cpu/library_product.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
+#include "etc_core/ops/library_versions.h"
 
 namespace etc::ops::cpu {
 
@@ -210,3 +212,17 @@ void BatchedLibraryProduct::run() {
 }
 
 }  // namespace etc::ops::cpu
+
+namespace etc::ops {
+
+std::string product_library() {
+  const dnnl_version_t* version = dnnl_version();
+  std::string text = fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
+  for (const char* name :
+       {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
+    if (const char* value = std::getenv(name)) text += fmt::format(" {}={}", name, value);
+  }
+  return text;
+}
+
+}  // namespace etc::ops

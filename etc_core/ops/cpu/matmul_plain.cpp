@@ -5,6 +5,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
+#include "etc_core/ops/library_versions.h"
 
 namespace etc::ops::cpu {
 
@@ -26,3 +27,11 @@ std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t,
 }
 
 }  // namespace etc::ops::cpu
+
+namespace etc::ops {
+
+std::string product_library() {
+  return "plain loops";
+}
+
+}  // namespace etc::ops

@@ -1,6 +1,8 @@
 // The program as a stranger meets it: messages and exit codes before any work is done.
 #include <cstdlib>
 
+#include "etc_core/base/files.h"
+#include "etc_core/base/version.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/train/program.h"
@@ -41,4 +43,14 @@ TEST_CASE("mistyped commands and options are usage errors with a suggestion", "[
   REQUIRE_THAT(option.err, Catch::Contains("etc train: unknown option --lerning-rate (did you mean --learning-rate?)"));
   const test::Result nothing = test::run_program({}, folder.path());
   REQUIRE(nothing.code == 2);
+}
+
+TEST_CASE("the version is the one of the build's project line", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  const test::Result result = test::run_program({"--version"}, folder.path());
+  CHECK(result.code == 0);
+  CHECK(result.out == std::string("etc ") + program_version() + "\n");
+  const std::string project = read_file(test::source_folder() / "CMakeLists.txt");
+  CHECK_THAT(project, Catch::Contains(std::string("project(etc VERSION ") + program_version() + " "));
 }

@@ -290,6 +290,12 @@ TEST_CASE("the benchmark gives a table, a CSV file and how to plot it", "[tasks]
                    "--repeats", "1", "--threads", "1", "--output", folder});
     INFO(result.err);
     REQUIRE(result.code == 0);
+    CHECK(has(result.err, "forecast 0/6 points, L=32 off fp32"));
+    CHECK(has(result.err, "forecast 5/6 points, "));
+    CHECK(has(result.err, "benchmark 0/12 calls, L=32 off fp32, warm-up"));
+    CHECK(has(result.err, "benchmark 10/12 calls, "));
+    CHECK(has(result.err, "L=64 mean fp32, warm-up"));
+    CHECK(has(result.err, "benchmark 12/12 calls, "));
     CHECK(has(result.out, "tokens/s"));
     CHECK(has(result.out, "forecast MB"));
     CHECK(has(result.out, "forecast s"));

@@ -33,7 +33,7 @@ Child::Child(const std::vector<std::string>& command, const std::filesystem::pat
   if (pid_ != 0) ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) fail("test", "cannot fork");
   if (pid_ > 0) return;
-  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   const int flags = O_CREAT | O_TRUNC | O_WRONLY;
   if (::dup2(::open(out.c_str(), flags, 0644), 1) < 0 || ::dup2(::open(err.c_str(), flags, 0644), 2) < 0) ::_exit(126);

@@ -23,6 +23,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   bool running();
+  pid_t pid() const { return pid_; }  // while it runs
   void send(int signal);
   int wait();                                              // exit code; 128 + signal when it was killed
   std::int64_t peak_bytes() const { return peak_bytes_; }  // most memory it held (resident); known after its end

@@ -68,7 +68,10 @@ TEST_CASE("raw records are predicted as prepared ones, from a file and from stan
   REQUIRE(etc::read_json_file(scene.output).size() == 4);
 
   const fs::path from_file = scene.folder / "file.json", from_stdin = scene.folder / "stdin.json";
-  scene.must(scene.predict(scene.raw, from_file));
+  const Result predicted = scene.run(scene.predict(scene.raw, from_file));
+  INFO(predicted.err);
+  CHECK(predicted.code == 0);
+  CHECK(has(predicted.err, "predict 4 examples, "));
   CHECK(etc::read_file(from_file) == expected);
   const std::string records = etc::read_file(scene.raw);
   CHECK(scene.run(scene.predict("-", from_stdin), records).code == 0);

@@ -6,55 +6,21 @@
 #include <csignal>
 #include <thread>
 
-#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
-#include "etc_core/base/json.h"
 #include "etc_core/base/random.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
-#include "tests/tasks/train/program.h"
-#include "tests/tasks/wikihop/examples.h"
+#include "tests/tasks/train/small_run.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using etc::test::bits_of;
 using etc::test::Child;
+using etc::test::training_command;
+using etc::test::write_data;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-// A run of 24 steps that saves after each, with dropout, residual scores and evaluations; in bf16 where it can.
-std::vector<std::string> training_command(const fs::path& folder, const std::string& run) {
-  std::vector<std::string> words = {etc::test::program().value(), "train"};
-  const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
-  add({"--task", "wikihop", "--data", folder / "train.h5", "--eval-data", folder / "dev.h5", "--output", folder / run});
-  add({"--vocab-size", "64", "--hidden-size", "16", "--num-hidden-layers", "2", "--num-attention-heads", "2"});
-  add({"--intermediate-size", "32", "--local-radius", "4", "--relative-pos-max-distance", "4"});
-  add({"--relative-vocab-size", "12", "--use-residual-attention", "--batch-size", "4", "--steps", "24"});
-  add({"--micro-batch-tokens", "60", "--learning-rate", "0.003", "--save-every", "1", "--eval-every", "5"});
-  add({"--log-every", "1", "--threads", "1"});
-  if (etc::cpu_offers(etc::ComputeType::bf16)) add({"--compute", "bf16"});
-  return words;
-}
-
-void write_data(const fs::path& folder) {
-  etc::test::write_readable_dataset(folder / "train.h5", 0, 30);
-  etc::test::write_readable_dataset(folder / "dev.h5", 500, 10);
-}
-
-// Everything that must not depend on interruptions: weights, the whole state, and the metrics without time and speed.
-std::string bits_of(const fs::path& run) {
-  std::string bits;
-  for (const char* file : {"last/model.safetensors", "last/state.safetensors", "best/model.safetensors"}) {
-    bits += etc::read_file(run / file);
-  }
-  std::istringstream lines(etc::read_file(run / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    etc::Json entry = etc::Json::parse(line);
-    for (const char* key : {"time", "examples_per_second", "tokens_per_second", "peak_memory_bytes"}) entry.erase(key);
-    bits += entry.dump() + "\n";
-  }
-  return bits;
-}
 
 bool writing_checkpoint(const fs::path& run) {
   std::error_code ignored;
@@ -120,8 +86,8 @@ TEST_CASE("a stopped run is saved, says how to go on, and goes on with the same 
   const etc::test::TemporaryFolder folder;
   write_data(folder.path());
   REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
-  for (const int signal : {SIGINT, SIGTERM}) {
-    const std::string name = signal == SIGINT ? "int" : "term";
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string name = signal == SIGINT ? "int" : signal == SIGTERM ? "term" : "hup";
     Child child(training_command(folder.path(), name), folder / "log");
     while (child.running() && !fs::exists(folder / name / "last")) std::this_thread::sleep_for(1ms);
     child.send(signal);

@@ -10,10 +10,10 @@
 #include "etc_core/base/json.h"
 #include "tasks/train/metrics_log.h"
 #include "tasks/train/run_directory.h"
-#include "tasks/train/stop_signal.h"
 #include "tasks/train/tensorboard.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/train/small_run.h"
 
 namespace {
 
@@ -134,7 +134,7 @@ TEST_CASE("CRC-32C gives the published values", "[tasks]") {  // RFC 3720, appen
 TEST_CASE("TensorBoard events are records of version, step and scalars", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   {
-    etc::TensorBoardWriter writer(folder.path());
+    etc::TensorBoardWriter writer(folder.path(), 0);
     CHECK(writer.add(300, 1.5, {{"train/loss", 0.25}, {"x", -1}}));
   }
   REQUIRE(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
@@ -156,12 +156,63 @@ TEST_CASE("TensorBoard events are records of version, step and scalars", "[tasks
   CHECK(number(event, 39, 4) == 0xbf800000u);  // -1.0f
 }
 
-TEST_CASE("the first stop signal is only noted", "[tasks]") {
-  const etc::StopSignal signal;
-  CHECK(!etc::StopSignal::requested());
-  ::raise(SIGTERM);
-  CHECK(etc::StopSignal::requested());
-  CHECK(std::string(etc::StopSignal::name()) == "SIGTERM");
+TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  const auto log_steps = [&](std::int64_t resumed, std::int64_t first, std::int64_t last) {
+    etc::MetricsLog log(folder.path(), resumed);
+    for (std::int64_t step = first; step <= last; ++step) log.add(step, "train", {{"loss", 0.5}});
+  };
+  using Steps = std::vector<std::uint64_t>;
+  log_steps(0, 1, 300);
+  CHECK(etc::test::event_steps(folder.path()).size() == 300);
+  // The process was killed while it wrote a record.
+  const fs::path first = fs::path(etc::test::events_files(folder.path()).at(0));
+  etc::write_file_atomically(first, etc::read_file(first) + std::string("\x20\0\0\0\0\0\0\0xyz", 11));
+  log_steps(200, 201, 203);
+  log_steps(202, 203, 205);
+  Steps expected;
+  for (std::uint64_t step = 1; step <= 205; ++step) expected.push_back(step);
+  CHECK(etc::test::event_steps(folder.path()) == expected);
+
+  // A TensorBoard that has read the steps that come again is told to forget them.
+  const auto files = etc::test::events_files(folder.path());
+  REQUIRE(files.size() == 3);
+  const auto events = records_of(etc::read_file(files[1]));
+  REQUIRE(events.size() >= 2);
+  CHECK(events[1].substr(9) == std::string("\x10\xc9\x01\x3a\x02\x08\x01"));  // step 201, session_log START
+  CHECK(records_of(etc::read_file(files[0])).size() == 201);
+
+  SECTION("also where no checkpoint had been saved") {
+    log_steps(0, 1, 2);
+    CHECK(etc::test::event_steps(folder.path()) == Steps{1, 2});
+  }
+  SECTION("and files that are none of ours are left alone") {
+    const fs::path other = folder / "events.out.tfevents.5.other", damaged = folder / "events.out.tfevents.6.7.etc";
+    etc::write_file_atomically(other, etc::read_file(files[0]));
+    etc::write_file_atomically(damaged, "damaged");
+    log_steps(0, 1, 2);
+    CHECK(records_of(etc::read_file(other)).size() == 201);
+    CHECK(etc::read_file(damaged) == "damaged");
+  }
+}
+
+TEST_CASE("a run's folder that is no longer the one that was opened is an error", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  const etc::RunDirectory run(folder / "run");
+  const auto message = [&] {
+    try {
+      run.require_present();
+    } catch (const etc::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string where = (folder / "run").string() + ": the run's folder is gone: it was ";
+  CHECK(message().empty());
+  fs::rename(folder / "run", folder / "elsewhere");
+  CHECK(message() == where + "deleted or renamed while the run was at work");
+  fs::create_directory(folder / "run");
+  CHECK(message() == where + "replaced by another while the run was at work");
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+#include <hwy/highway.h>
+
+#include "etc_core/ops/library_versions.h"
+
+#include <fmt/format.h>
+
+namespace etc::ops {
+
+std::string vector_library() {
+  return fmt::format("Highway {}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH);
+}
+
+}  // namespace etc::ops

@@ -1,0 +1,15 @@
+// Libraries whose version decides about the bits of results.
+#pragma once
+
+#include <string>
+
+namespace etc::ops {
+
+// What multiplies fp32 matrices on the CPU: "oneDNN 3.1.1", as loaded at run time, and behind it the variables of the
+// environment that turn the library to other instructions or number types; or "plain loops".
+std::string product_library();
+
+// What the vector kernels are written with: "Highway 1.0.7", as compiled in.
+std::string vector_library();
+
+}  // namespace etc::ops

@@ -1,0 +1,59 @@
+// Checkpoint `best` of a run, and what happens to it while the disk refuses it.
+//
+// The invariant: the weights of the best evaluation are in folder `best`, or they are kept here until they are. What is
+// kept goes into checkpoint `last` as well, so that a run that is stopped or killed goes on with it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "etc_core/base/json.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/parameters.h"
+#include "tasks/task.h"
+
+namespace etc {
+
+// Whether an evaluation beats the best one so far, empty at first, by their first metric. The first of equal ones
+// stays. NaN is below every number: it beats nothing but the absence of a result, and any number beats it.
+bool is_better(const Metrics& now, const Metrics& best);
+
+class BestCheckpoint {
+ public:
+  // `config` and `files` are those of every checkpoint of the run and must outlive this.
+  BestCheckpoint(std::filesystem::path folder, const Json& config, const MoreFiles& files);
+
+  // The best weights are those of `step` now. Where they cannot be saved, the log says so and a copy is kept, which
+  // takes as much memory as the weights.
+  void replace(const ParameterSet& parameters, std::int64_t step);
+
+  // Tries once more to save what is kept; the log says whether that went well. Does nothing when nothing is kept.
+  void retry();
+
+  bool saved() const { return kept_ == nullptr; }
+
+  // What is kept as a file of checkpoint `last`, written at `step`; no file when the checkpoint's own weights are
+  // those.
+  void write_kept(const std::filesystem::path& last, std::int64_t step) const;
+
+  // Keeps what write_kept() left in checkpoint `last`, of the best evaluation's step `best_step`; `parameters` are the
+  // weights of `last`, of `step`. Throws Error when the file is damaged.
+  void read_kept(const std::filesystem::path& last, const ParameterSet& parameters, std::int64_t step,
+                 std::int64_t best_step);
+
+ private:
+  struct Kept {
+    ParameterSet parameters;  // with memory of their own, on the host
+    std::int64_t step = 0;
+  };
+  void keep(const ParameterSet& parameters, std::int64_t step);
+
+  std::filesystem::path folder_;
+  const Json& config_;
+  const MoreFiles& files_;
+  std::unique_ptr<Kept> kept_;  // null: nothing is kept
+};
+
+}  // namespace etc

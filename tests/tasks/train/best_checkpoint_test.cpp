@@ -1,0 +1,232 @@
+// Checkpoint `best` where it cannot be written for a while, or at all; and which evaluation it is of.
+#include "tasks/train/best_checkpoint.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <csignal>
+#include <limits>
+#include <thread>
+
+#include "etc_core/base/files.h"
+#include "tasks/train/run_state.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/train/small_run.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::test::bits_of;
+using etc::test::Child;
+using etc::test::Result;
+using etc::test::TemporaryFolder;
+using etc::test::training_command;
+using namespace std::chrono_literals;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// Somebody's notes in the place of a checkpoint: it is not replaced, whoever runs the program.
+void block(const fs::path& best) {
+  fs::create_directories(best);
+  etc::write_file_atomically(best / "notes.txt", "mine");
+}
+
+void unblock(const fs::path& best) {
+  fs::remove(best / "notes.txt");
+}
+
+// A run's folder whose checkpoint `best` cannot be written.
+void start_blocked(const fs::path& run) {
+  block(run / "best");
+  etc::write_file_atomically(run / "lock", "");
+}
+
+TEST_CASE("a result that is not a number is below every number", "[tasks]") {
+  const auto better = [](double now, double best) { return etc::is_better({{"f1", now}}, {{"f1", best}}); };
+  CHECK(better(0.7, 0.5));
+  CHECK(!better(0.5, 0.5));
+  CHECK(!better(0.4, 0.5));
+  CHECK(better(0, kNan));
+  CHECK(better(-std::numeric_limits<double>::infinity(), kNan));
+  CHECK(!better(kNan, 0.1));
+  CHECK(!better(kNan, kNan));
+  CHECK(etc::is_better({{"f1", kNan}}, {}));  // the first one: a checkpoint is better than none
+  CHECK(etc::is_better({{"f1", 0.7}, {"loss", kNan}}, {{"f1", 0.6}, {"loss", 0}}));
+}
+
+TEST_CASE("the best weights are kept until they can be saved, whatever becomes of the model", "[tasks]") {
+  const TemporaryFolder folder;
+  const etc::Json config = {{"model", etc::Json::object()}};
+  const etc::MoreFiles files = {{"vocab.txt", "a\nb\n"}};
+  etc::ParameterSet parameters;
+  parameters.add("w", {3, 5}, {etc::Initializer::Kind::truncated_normal, 1});
+  parameters.add("b", {7}, {etc::Initializer::Kind::truncated_normal, 1});
+  parameters.initialize(1);
+  etc::save_model(folder / "expected", config, parameters, files);
+  const auto saved_right = [&](const fs::path& best) {
+    return etc::read_file(best / "model.safetensors") == etc::read_file(folder / "expected/model.safetensors") &&
+           etc::read_file(best / "vocab.txt") == "a\nb\n";
+  };
+  block(folder / "best");
+  etc::BestCheckpoint best(folder / "best", config, files);
+  best.replace(parameters, 5);
+  CHECK(!best.saved());
+  fs::create_directory(folder / "last5");
+  best.write_kept(folder / "last5", 5);
+  CHECK(fs::is_empty(folder / "last5"));  // the checkpoint's own weights are those
+  parameters.initialize(2);               // training goes on
+  best.retry();
+  CHECK(!best.saved());
+  CHECK(etc::read_file(folder / "best/notes.txt") == "mine");
+
+  SECTION("by the same process") {
+    unblock(folder / "best");
+    best.retry();
+    CHECK(best.saved());
+    CHECK(saved_right(folder / "best"));
+  }
+  SECTION("by the process that goes on from checkpoint `last`") {
+    fs::create_directory(folder / "last7");
+    best.write_kept(folder / "last7", 7);
+    unblock(folder / "best");
+    etc::BestCheckpoint again(folder / "best", config, files);
+    again.read_kept(folder / "last7", parameters, 7, 5);
+    CHECK(!again.saved());
+    again.retry();
+    CHECK(again.saved());
+    CHECK(saved_right(folder / "best"));
+  }
+  SECTION("by the process that goes on from that very step") {
+    unblock(folder / "best");
+    parameters.initialize(1);
+    etc::BestCheckpoint again(folder / "best", config, files);
+    again.read_kept(folder / "last5", parameters, 5, 5);
+    parameters.initialize(3);
+    again.retry();
+    CHECK(saved_right(folder / "best"));
+  }
+  SECTION("a better evaluation takes the place of what is kept") {
+    parameters.initialize(1);
+    unblock(folder / "best");
+    best.replace(parameters, 9);
+    CHECK(best.saved());
+    CHECK(saved_right(folder / "best"));
+  }
+}
+
+TEST_CASE("a run whose best checkpoint is never saved fails, and the same command saves it", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  etc::test::write_data(folder.path());
+  REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
+  start_blocked(run);
+  const int code = Child(training_command(folder.path(), "run"), folder / "log").wait();
+  const std::string said = etc::read_file(folder / "log.err");
+  INFO(said);
+  CHECK(code == 1);
+  CHECK(said.find("train: checkpoint `best` could not be saved") != std::string::npos);
+  CHECK(said.find("the same command tries again") != std::string::npos);
+  CHECK(etc::read_file(folder / "log.out").empty());
+  CHECK(etc::read_file(run / "best/notes.txt") == "mine");
+  const etc::RunProgress progress = etc::read_run_progress(run / "last");
+  CHECK(progress.step == 24);
+  CHECK(!progress.best_saved);
+  const Result info = etc::test::run_program({"info", run}, folder.path());
+  CHECK(info.out.find("not yet in checkpoint `best`") != std::string::npos);
+
+  unblock(run / "best");
+  const Result again = etc::test::run_program({"train", "--resume", run}, folder.path());
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(bits_of(run) == bits_of(folder / "reference"));
+  CHECK(!fs::exists(run / "last/unsaved_best.safetensors"));
+}
+
+TEST_CASE("a best checkpoint that could not be saved for a while is saved later in the run", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  etc::test::write_data(folder.path());
+  REQUIRE(Child(training_command(folder.path(), "reference", "100"), folder / "reference_log").wait() == 0);
+  start_blocked(run);
+  Child child(training_command(folder.path(), "run", "100"), folder / "log");
+  while (child.running() && !fs::exists(run / "last/unsaved_best.safetensors")) std::this_thread::sleep_for(1ms);
+
+  SECTION("by the run itself") {
+    unblock(run / "best");
+    CHECK(child.wait() == 0);
+  }
+  SECTION("by the one that goes on after it was killed") {
+    child.send(SIGKILL);
+    CHECK(child.wait() == 128 + SIGKILL);
+    CHECK(!etc::read_run_progress(run / "last").best_saved);
+    unblock(run / "best");
+    CHECK(etc::test::run_program({"train", "--resume", run}, folder.path()).code == 0);
+  }
+  SECTION("by the one that goes on after it was stopped") {
+    child.send(SIGTERM);
+    CHECK(child.wait() == 1);
+    CHECK(etc::read_file(folder / "log.err").find("everything is saved") != std::string::npos);
+    unblock(run / "best");
+    CHECK(etc::test::run_program({"train", "--resume", run}, folder.path()).code == 0);
+  }
+  INFO(etc::read_file(folder / "log.err"));
+  CHECK(bits_of(run) == bits_of(folder / "reference"));
+}
+
+TEST_CASE("a disk that is full for a moment costs a run nothing", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  etc::test::write_data(folder.path());
+  REQUIRE(Child(training_command(folder.path(), "reference", "100"), folder / "reference_log").wait() == 0);
+  // No file may grow beyond 16 blocks of at most 1024 bytes, until the limit is taken away.
+  std::string line = "trap '' XFSZ; ulimit -S -f 16; exec";
+  for (const std::string& word : training_command(folder.path(), "run", "100")) line += " '" + word + "'";
+  Child child({"/bin/sh", "-c", line}, folder / "log");
+  const auto warned = [&] {
+    return etc::read_file(folder / "log.err").find("checkpoint `best` of step 5 not saved") != std::string::npos;
+  };
+  while (child.running() && !warned()) std::this_thread::sleep_for(1ms);
+  if (child.running()) {
+    struct rlimit limit {};
+    REQUIRE(::prlimit(child.pid(), RLIMIT_FSIZE, nullptr, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max;
+    REQUIRE(::prlimit(child.pid(), RLIMIT_FSIZE, &limit, nullptr) == 0);
+  }
+  const int code = child.wait();
+  INFO(etc::read_file(folder / "log.err"));
+  CHECK(warned());
+  CHECK(code == 0);
+  for (const char* file : {"last/model.safetensors", "last/state.safetensors", "best/model.safetensors"}) {
+    CHECK(etc::read_file(run / file) == etc::read_file(folder / "reference" / file));
+  }
+}
+
+TEST_CASE("a run whose folder vanishes ends with an error, not as finished", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const bool renamed = GENERATE(true, false);
+  const TemporaryFolder folder;
+  const fs::path run = folder / "run";
+  etc::test::write_data(folder.path());
+  Child child(training_command(folder.path(), "run", "2000"), folder / "log");
+  while (child.running() && !fs::exists(run / "last")) std::this_thread::sleep_for(1ms);
+  if (renamed) {
+    fs::rename(run, folder / "elsewhere");
+  } else {
+    std::error_code code;  // files may come while others go
+    do {
+      fs::remove_all(run, code);
+    } while (code);
+  }
+  const int code = child.wait();
+  const std::string said = etc::read_file(folder / "log.err");
+  INFO(said);
+  CHECK(code == 1);
+  CHECK(said.find("the run's folder is gone: it was ") != std::string::npos);
+  if (renamed) CHECK(etc::test::run_program({"train", "--resume", folder / "elsewhere"}, folder.path()).code == 0);
+}
+
+}  // namespace

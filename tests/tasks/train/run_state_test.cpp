@@ -1,0 +1,118 @@
+// What checkpoint `last` remembers of a run, and which runs it lets go on.
+#include "tasks/train/run_state.h"
+
+#include <cmath>
+#include <limits>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/version.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/tasks/wikihop/examples.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::Json;
+
+etc::RunConfig config_of(const fs::path& data, const Json& training = Json::object()) {
+  Json config = etc::default_config("wikihop");
+  config["model"] = etc::test::tiny_model().to_json();
+  etc::overlay_config(config, {{"data", {{"train", {data.string()}}}}, {"training", training}}, "test");
+  return etc::run_config_from_json(config, "test");
+}
+
+std::string refusal(const Json& stored, const Json& now) {
+  try {
+    etc::require_same_run(stored, now, "run/last");
+  } catch (const etc::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a run's state keeps results that are not numbers, and whether the best one is saved", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  const Json config = {{"model", Json::object()}}, identity = {{"build", {{"program", "1"}}}};
+  etc::ParameterSet parameters;
+  parameters.add("w", {3}, {etc::Initializer::Kind::ones, 0});
+  parameters.initialize(1);
+  etc::Optimizer optimizer{etc::OptimizerOptions{}};
+  etc::RunProgress progress;
+  progress.step = 7;
+  progress.best_step = 5;
+  progress.best = {{"f1", std::numeric_limits<double>::quiet_NaN()}, {"precision", 0.25}};
+  progress.best_saved = false;
+  const etc::MoreFiles files;
+  const etc::BestCheckpoint best(folder / "best", config, files);
+  etc::save_run(folder / "last", {config, parameters, files, optimizer, progress, best, identity});
+  const etc::RunProgress read = etc::load_run(folder / "last", parameters, optimizer, identity);
+  CHECK(read.step == 7);
+  CHECK(read.best_step == 5);
+  REQUIRE(read.best.size() == 2);
+  CHECK(read.best[0].first == "f1");
+  CHECK(std::isnan(read.best[0].second));
+  CHECK(read.best[1] == std::pair<std::string, double>("precision", 0.25));
+  CHECK(!read.best_saved);
+}
+
+TEST_CASE("a run goes on only with the program and the libraries it was started with", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
+  const Json now = etc::run_identity(config_of(folder / "train.h5"), {});
+  CHECK(refusal(now, now).empty());
+  CHECK(now["build"]["program"] == etc::program_version());
+  CHECK_THAT(now["build"]["library of vectors"].get<std::string>(), Catch::StartsWith("Highway 1."));
+  const std::string products = now["build"]["library of products"];
+  CHECK((products == "plain loops" || products.starts_with("oneDNN ")));
+  for (const auto& [key, value] : now["build"].items()) {
+    Json stored = now;
+    stored["build"][key] = "0.0.1";
+    CHECK_THAT(refusal(stored, now),
+               Catch::StartsWith("run/last: cannot be resumed: " + key +
+                                 ": the run was started with \"0.0.1\", now it is " + value.dump() +
+                                 " (another --output starts a run of its own, "
+                                 "with --init-from run/last from these weights)"));
+  }
+  // One of before this was written down.
+  Json older = now;
+  older.erase("build");
+  CHECK_THAT(refusal(older, now),
+             Catch::StartsWith("run/last: cannot be resumed: library of products: an older program "
+                               "started the run and did not write it down, now it is "));
+}
+
+TEST_CASE("a bf16 run does not move between processors with AMX and without", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
+  const Json now = etc::run_identity(config_of(folder / "train.h5", {{"compute", "bf16"}}), {});
+  CHECK(refusal(now, now).empty());
+  const std::string ours = now.at("machine").at("bf16 products");
+  const std::string other = ours == "AMX" ? "AVX-512" : "AMX";
+  Json stored = now;
+  stored["machine"]["bf16 products"] = other;
+  CHECK_THAT(refusal(stored, now), Catch::StartsWith("run/last: cannot be resumed: bf16 products: the run was started "
+                                                     "with \"" +
+                                                     other + "\", now it is \"" + ours + "\""));
+  stored["machine"].erase("bf16 products");
+  CHECK_THAT(refusal(stored, now), Catch::Contains("bf16 products: an older program started the run"));
+  // fp32 is the same with and without.
+  CHECK(!etc::run_identity(config_of(folder / "train.h5"), {}).at("machine").contains("bf16 products"));
+}
+
+TEST_CASE("where data and first weights lie is no part of a run", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "a.h5", 0, 4);
+  fs::copy_file(folder / "a.h5", folder / "b.h5");
+  CHECK(etc::run_identity(config_of(folder / "a.h5"), {}) == etc::run_identity(config_of(folder / "b.h5"), {}));
+  // An older run says the first weights' place as its command line did.
+  const Json now = etc::run_identity(config_of(folder / "a.h5", {{"init_from", "source/best"}}), {});
+  CHECK(now["training"]["init_from"] == (fs::current_path() / "source/best").string());
+  Json stored = now;
+  stored["training"]["init_from"] = "source/best";
+  CHECK(refusal(stored, now).empty());
+  stored["training"]["init_from"] = "another/best";
+  CHECK_THAT(refusal(stored, now), Catch::Contains("training.init_from: the run was started with"));
+}
+
+}  // namespace
