@@ -10,10 +10,6 @@ void register_cpu_kernels();
 // of the scratch sizes stay. register_cpu_kernels() takes them out again.
 void register_counting_kernels();
 
-// Whether vector kernels of the whole process stay below AVX-512 from now on, for tests and comparisons on machines
-// that have it. Bits differ between instruction sets.
-void restrict_to_avx2(bool restricted);
-
 // For tests: bf16 attention with plain C++ in place of AMX, whose bits it gives.
 void use_plain_bf16_tiles(bool plain);
 

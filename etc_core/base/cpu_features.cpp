@@ -19,6 +19,7 @@ namespace {
 constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24, kAmxInt8 = 1u << 25;
 
 bool has_amx(unsigned bits) {
+  if (cpu_level() < CpuLevel::amx) return false;
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & bits) != bits) return false;
   // Tile registers are large, so Linux gives them to those who ask: ARCH_REQ_XCOMP_PERM for XFEATURE_XTILEDATA.
@@ -46,6 +47,7 @@ std::string instruction_set() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   std::string name = "x86-64 avx2";
+  if (cpu_level() < CpuLevel::avx512) return name;
   if (__builtin_cpu_supports("avx512f")) name += " avx512f";
   if (__builtin_cpu_supports("avx512bw")) name += " avx512bw";
   if (__builtin_cpu_supports("avx512vl")) name += " avx512vl";
@@ -67,15 +69,19 @@ bool cpu_has_amx(ComputeType type) {
 #endif
 }
 
-bool cpu_offers(ComputeType type) {
-  if (type == ComputeType::fp32) return true;
+bool cpu_has_avx512(ComputeType type) {
+  if (type == ComputeType::fp32) return false;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (cpu_has_amx(type)) return true;
+  if (cpu_level() < CpuLevel::avx512) return false;
   return type == ComputeType::bf16 ? __builtin_cpu_supports("avx512bf16") : __builtin_cpu_supports("avx512vnni");
 #else
   return false;
 #endif
+}
+
+bool cpu_offers(ComputeType type) {
+  return type != ComputeType::bf16 || cpu_has_amx(type) || cpu_has_avx512(type);
 }
 
 }  // namespace etc

@@ -1,9 +1,10 @@
-// What the processor can do, asked at run time.
+// What the processor can do, asked at run time, within the limit of cpu_limit.h.
 #pragma once
 
 #include <string>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/cpu_limit.h"
 
 namespace etc {
 
@@ -14,9 +15,12 @@ void require_supported_cpu();
 // sets.
 std::string instruction_set();
 
-// Whether the processor multiplies matrices of this type: bf16 and int8 need AMX, or AVX-512 with its BF16 or VNNI
-// part. (Without AMX bf16 is offered, but slower than fp32.)
+// Whether the processor multiplies matrices of this type: int8 always, bf16 with AMX or the BF16 part of AVX-512.
+// (Without AMX bf16 is offered, but slower than fp32.)
 bool cpu_offers(ComputeType type);
+
+// Whether it has the part of AVX-512 that multiplies bf16 (BF16) or bytes (VNNI).
+bool cpu_has_avx512(ComputeType type);
 
 // Whether the matrix tiles of AMX can be used for bf16 or int8. The first call asks the operating system for their
 // registers.

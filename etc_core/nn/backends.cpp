@@ -45,6 +45,10 @@ OpenedDevice open_device(const std::string& name) {
   }
 }
 
+bool device_offers(Device device, ComputeType type) {
+  return device == Device::cpu ? cpu_offers(type) : type != ComputeType::int8;
+}
+
 ComputeType chosen_compute(const std::string& name, Device device) {
   if (name == "auto") {
     const ComputeType fastest = device == Device::cpu ? ops::fastest_compute(device) : ComputeType::bf16;
@@ -52,12 +56,14 @@ ComputeType chosen_compute(const std::string& name, Device device) {
     return fastest;
   }
   const ComputeType type = compute_type_from_name(name).value();
-  if (device != Device::cpu && type == ComputeType::int8) {
-    fail_usage("--compute", "{} offers fp32 and bf16, not int8", device_name(device));
+  if (device != Device::cpu && !device_offers(device, type)) {
+    fail_usage("--compute", "{} offers fp32 and bf16, not {}", device_name(device), name);
   }
-  if (device == Device::cpu && !cpu_offers(type)) {
-    fail_usage("--compute", "this processor has no {} products: expected AMX, or AVX-512 with {}; use fp32 or auto",
-               name, type == ComputeType::bf16 ? "BF16" : "VNNI");
+  if (!device_offers(device, type)) {
+    fail_usage("--compute",
+               "this processor ({}) has no {} products: expected AMX, or AVX-512 with BF16; use fp32 or "
+               "auto",
+               instruction_set(), name);
   }
   return type;
 }

@@ -25,6 +25,9 @@ struct OpenedDevice {
 // Throws UsageError for other names. The CPU's kernels are registered in any case.
 OpenedDevice open_device(const std::string& name);
 
+// Whether large products can be computed in this type there.
+bool device_offers(Device device, ComputeType type);
+
 // What --compute means on a device: "fp32", "bf16", "int8", or "auto", which measures (cuda: takes bf16) and says in
 // the log what it took. Throws UsageError where the device does not offer it. Needs registered kernels.
 ComputeType chosen_compute(const std::string& name, Device device);

@@ -36,10 +36,11 @@ Dense PackedCache::packed(const Dense& dense) {
     Tensor bias = Tensor::zeros({out}, Purpose::weights);
     std::int64_t column = 0;
     for (const Dense::Part& part : dense.parts) {
-      if (part.bias == nullptr) continue;
-      copy_bytes(Device::cpu, bias.data() + column, device, part.bias->value.data(),
-                 part.bias->size() * static_cast<std::int64_t>(sizeof(float)));
-      column += part.bias->size();
+      if (part.bias != nullptr) {
+        copy_bytes(Device::cpu, bias.data() + column, device, part.bias->value.data(),
+                   part.bias->size() * static_cast<std::int64_t>(sizeof(float)));
+      }
+      column += part.kernel->shape[dense.layout == ops::WeightLayout::in_out ? 1 : 0];
     }
     entry->bias = bias.to(device);
     Tensor matrix = kernels[0]->value.to(Device::cpu);  // what all backends pack from

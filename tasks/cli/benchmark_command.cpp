@@ -1,9 +1,11 @@
 // etc benchmark: time, speed and memory against the sequence length.
 #include <algorithm>
+#include <optional>
 
 #include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
@@ -60,6 +62,23 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   return sweep;
 }
 
+// The number types to measure. Those that the device does not offer are left out, and the log says so; at least one
+// must remain.
+std::vector<ComputeType> offered_types(const std::vector<std::string>& names, Device device) {
+  std::vector<ComputeType> types;
+  for (const std::string& name : names) {
+    const std::optional<ComputeType> type = compute_type_from_name(name);  // none: auto
+    if (type && names.size() > 1 && !device_offers(device, *type)) {
+      log::info("--compute {}: left out: the {} here does not offer it", name, device_name(device));
+      continue;
+    }
+    const ComputeType chosen = chosen_compute(name, device);
+    if (std::find(types.begin(), types.end(), chosen) == types.end()) types.push_back(chosen);
+  }
+  if (types.empty()) chosen_compute(names.front(), device);  // says what is missing
+  return types;
+}
+
 void run_benchmark(const BenchmarkOptions& options) {
   if (options.forecast && !options.output.empty()) {
     fail_usage("etc benchmark", "--forecast measures nothing that could be drawn: leave --output out");
@@ -67,8 +86,7 @@ void run_benchmark(const BenchmarkOptions& options) {
   SweepOptions sweep = sweep_options(options);
   if (options.threads > 0) set_thread_count(options.threads);
   sweep.device = open_device(options.device).device;
-  sweep.compute.clear();
-  for (const std::string& name : options.compute) sweep.compute.push_back(chosen_compute(name, sweep.device));
+  sweep.compute = offered_types(options.compute, sweep.device);
   const StopSignal listening;
   std::vector<SweepRow> rows = forecast_lengths(sweep);
   if (!options.forecast) {
@@ -97,9 +115,10 @@ void add_benchmark_command(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--compute", options->compute,
-                   "number types of the large products: fp32, bf16, int8 (infer); separated by commas")
+                   "number types of the large products: fp32, bf16, int8 (infer), auto (fp32 or bf16, whichever is "
+                   "faster); separated by commas; those the machine does not offer are left out")
       ->delimiter(',')
-      ->check(CLI::IsMember({"fp32", "bf16", "int8"}))
+      ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
   command->add_option("--residual", options->residual, "RealFormer scores: off, sum, mean; separated by commas")
       ->delimiter(',')

@@ -38,6 +38,7 @@ TEST_CASE("outputs, scores, loss and gradients are those of the published model"
   if (files.empty()) return;
   GoldenReport report("golden etc: worst difference (outputs, scores: absolute; gradients: relative)",
                       GoldenDifference::columns());
+  test::GradientDifference all;
   for (const auto& path : files) {
     CAPTURE(path.filename().string());
     const GoldenCase golden(path);
@@ -51,7 +52,9 @@ TEST_CASE("outputs, scores, loss and gradients are those of the published model"
     }
     report.row(path.filename().string(), difference.figures(golden));
     difference.check();
+    all.add(difference.gradients);
   }
+  all.print();
 }
 
 TEST_CASE("golden gradients have the same bits for every checkpointing period", "[golden]") {

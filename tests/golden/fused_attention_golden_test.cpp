@@ -227,6 +227,7 @@ TEST_CASE("a fused attention sub-layer is that of the published model", "[golden
   if (files.empty()) return;
   GoldenReport report("golden fused_attention: worst difference (outputs, scores: absolute; gradients: relative)",
                       {"outputs", "scores", "gradients"});
+  GradientDifference all;
   for (const auto& path : files) {
     const GoldenFile file(path);
     for (const std::string& group : file.groups()) {
@@ -241,6 +242,8 @@ TEST_CASE("a fused attention sub-layer is that of the published model", "[golden
       CHECK(outputs.value <= 1e-5);
       CHECK(scores.value <= 1e-5);
       CHECK(gradients.worst.value <= GradientDifference::kTolerance);
+      all.add(gradients);
     }
   }
+  all.print();
 }

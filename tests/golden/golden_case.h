@@ -79,14 +79,27 @@ struct Worst {
 // without bias correction blow up (trap 19), so trained weights are compared without them.
 bool is_shared_key_bias(const std::string& name, bool share_kv, bool share_qkv);
 
-// Largest difference of all gradients, each relative to max(largest of its tensor, 1 % of the largest of all), as the
-// golden README measures them. Gradients must be there in both or in neither.
+// Gradients against the file's, every tensor relative to its own largest number. Throws Error when one of the two has
+// a tensor that the other lacks.
+//
+// A bias is a sum over tokens of what its kernel multiplies with x, and may cancel to nothing (is_shared_key_bias):
+// then its rounding is that of the terms, 2^-24 · sqrt(tokens) · |term| for each of the roundings on the way. The
+// kernel's gradient, the same sum with normalised x, is as large as sqrt(tokens) · |term|: hence the floor
+// kRoundings · 2^-24 · (largest of the kernel's gradient). All other tensors have none.
 struct GradientDifference {
-  Worst worst;
+  struct OfTensor {
+    double own = 0;        // worst difference relative to the tensor's largest number
+    double tolerated = 0;  // as a share of what is tolerated: below 1
+  };
+  Worst worst;                              // of all, in units of kTolerance's
+  std::map<std::string, OfTensor> tensors;  // by the last parts of their names, layers together
 
   void compare(const std::map<std::string, std::vector<double>>& expected,
                const std::map<std::string, std::vector<float>>& actual, const std::string& place);
+  void add(const GradientDifference& other);  // the worst of both
+  void print() const;                         // one line per tensor
   static constexpr double kTolerance = 1e-5;
+  static constexpr double kRoundings = 8;  // products, softmax and its slope, sums over keys and heads
 };
 
 // Prints one row per file: the worst figures behind the name.

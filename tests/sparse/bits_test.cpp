@@ -1,5 +1,6 @@
 // Equal bits: for any number of threads, and for an example alone or in a batch; and nearly equal results on every
 // instruction set.
+#include "etc_core/base/cpu_limit.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/register_cpu.h"
 #include "tests/sparse/attention_support.h"
@@ -97,7 +98,7 @@ TEST_CASE("an example has the same bits alone and in a batch", "[sparse]") {
 
 TEST_CASE("the AVX2 kernels equal the reference, too", "[sparse]") {
   sparse::register_cpu_kernels();
-  sparse::restrict_to_avx2(true);
+  limit_vectors(CpuLevel::avx2);
   for (std::int64_t head_size : {6, 16, 64}) {
     for (Side side : {Side::long_side, Side::global_side}) {
       const AttentionCase c{"AVX2", {40, 9}, {18, 5}, 9, 2, head_size, 12, Labels::scattered, 1.0f, 0.1f, 3};
@@ -105,5 +106,5 @@ TEST_CASE("the AVX2 kernels equal the reference, too", "[sparse]") {
       CHECK(compare_with_reference(stack, run_stack(stack)) == "");
     }
   }
-  sparse::restrict_to_avx2(false);
+  limit_vectors(cpu_level());
 }

@@ -105,7 +105,9 @@ const std::vector<Door>& doors() {
   static const std::vector<Door> all{
       {"HDF5", std::regex("hdf5.*|H5.*|highfive/.*"), {"data/h5/", "tests/support/"}},
       {"oneDNN", std::regex("oneapi/dnnl/.*|dnnl.*"), {"etc_core/ops/cpu/"}},
-      {"Highway", std::regex("hwy/.*"), {"sparse/cpu/", "etc_core/ops/cpu/", "etc_core/base/bf16-inl.h"}},
+      {"Highway",
+       std::regex("hwy/.*"),
+       {"sparse/cpu/", "etc_core/ops/cpu/", "etc_core/base/bf16-inl.h", "etc_core/base/cpu_limit.cpp"}},
       {"simdjson", std::regex("simdjson.*"), {"data/readers/"}},
       {"zlib",
        std::regex("zlib\\.h"),

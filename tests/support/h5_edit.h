@@ -42,6 +42,7 @@ class H5Edit {
   void put_soft_link(const std::string& path, const std::string& target);
   void put_external_link(const std::string& path, const std::filesystem::path& file, const std::string& target);
   void remove(const std::string& path);
+  void scale_element(const std::string& path, std::int64_t index, double factor);  // of a data set of numbers
 
   // Attributes of an object ("/" is the root).
   void put_attribute(const std::string& object, const std::string& name, std::int64_t value);

@@ -2,6 +2,7 @@
 // ledger sees it (base/counting.h).
 #include <cstddef>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/cpu/weight_gradient.h"
@@ -16,11 +17,24 @@ void take(std::int64_t bytes) {
   scratch.take<std::byte>(bytes);
 }
 
+// A number type without products on this processor is counted for a device that has them: it rounds both operands of
+// every product, in bf16 to two bytes a number.
+std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
+  return 2 * k * (rows + n);
+}
+
 void count_linear(const LinearForward& a) {
-  if (a.packed == nullptr) take(cpu::packing_scratch(a.compute, a.rows, a.in, a.out));
+  if (a.packed != nullptr) return;
+  take(cpu_offers(a.compute) ? cpu::packing_scratch(a.compute, a.rows, a.in, a.out)
+                             : rounded_bytes(a.rows, a.in, a.out));
 }
 
 void count_linear_backward(const LinearBackward& a) {
+  if (!cpu_offers(a.compute)) {
+    if (a.dx != nullptr) take(rounded_bytes(a.rows, a.out, a.in));
+    if (a.dweight != nullptr) take(2 * a.rows * (a.in + a.out));
+    return;
+  }
   if (a.dx != nullptr) take(cpu::packing_scratch(a.compute, a.rows, a.out, a.in));
   if (a.dweight == nullptr || a.compute == ComputeType::fp32) return;
   const bool in_out = a.layout == WeightLayout::in_out;
@@ -38,7 +52,9 @@ void register_counting_ops() {
   linear_backward_kernel.fill(Device::cpu, count_linear_backward);
   embedding_backward_kernel.fill(Device::cpu, count_embedding_backward);
   pack_weights_kernel.fill(Device::cpu, [](const float*, WeightLayout, Purpose purpose, PackedWeights& packed) {
-    packed.bytes = Bytes(cpu::packed_bytes(packed), purpose);
+    const std::int64_t bytes =
+        cpu_offers(packed.compute) ? cpu::packed_bytes(packed) : rounded_bytes(0, packed.in, packed.out);
+    packed.bytes = Bytes(bytes, purpose);
   });
   activation_forward_kernel.fill(Device::cpu, [](Activation, const float*, float*, std::int64_t) {});
   activation_backward_kernel.fill(Device::cpu, [](Activation, const float*, const float*, float*, std::int64_t) {});

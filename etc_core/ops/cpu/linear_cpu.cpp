@@ -130,7 +130,7 @@ void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end
 // Every number of dw sums the tokens in blocks, in order.
 void weight_gradient(const WeightGradient& g) {
   const std::int64_t whole = g.rows / kTokenBlock * kTokenBlock;
-  if (whole > 0) add_gradients(g, 0, whole, gradient_tile(g.p, g.q));
+  if (whole > 0) add_gradients(g, 0, whole, gradient_tile(g));
   if (whole < g.rows) add_gradients(g, whole, g.rows, gradient_tile_of_part(g.p, g.q));
 }
 

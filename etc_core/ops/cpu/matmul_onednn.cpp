@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
@@ -54,6 +55,27 @@ namespace {
 
 using Memory = dnnl::memory;
 
+// A product [m, k] by [k, n], for messages.
+struct Asked {
+  const char* type;
+  std::int64_t m, n, k;
+};
+
+// Runs body(); what the library throws becomes an Error that says what was asked of it, and of which machine.
+template <typename Body>
+auto asking_library(const Asked& asked, Body&& body) {
+  try {
+    return body();
+  } catch (const dnnl::error& error) {
+    const dnnl_version_t& version = *dnnl_version();
+    fail("linear",
+         "oneDNN {}.{}.{} refused a {} product of m={}, n={}, k={} on this processor ({}): {}, status {} (compute in "
+         "fp32, or build with -DETC_ONEDNN=OFF)",
+         version.major, version.minor, version.patch, asked.type, asked.m, asked.n, asked.k, instruction_set(),
+         error.what(), static_cast<int>(error.status));
+  }
+}
+
 const dnnl::engine& library_engine() {
   static const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   return engine;
@@ -76,16 +98,10 @@ Memory::data_type weight_type(ComputeType compute) {
 
 class LibraryKernel final : public ReducedKernel {
  public:
-  LibraryKernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) : compute_(compute), n_(n), k_(k) {
-    const bool bf16 = compute == ComputeType::bf16;
+  LibraryKernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k)
+      : compute_(compute), m_(m), n_(n), k_(k) {
     const LibraryThreads one_thread(1);
-    x_ = Memory::desc({m, k}, bf16 ? Memory::data_type::bf16 : Memory::data_type::u8, Memory::format_tag::ab);
-    y_ = Memory::desc({m, n}, bf16 ? Memory::data_type::f32 : Memory::data_type::s32, Memory::format_tag::ab);
-    const auto description =
-        describe_product(x_, Memory::desc({k, n}, weight_type(compute), Memory::format_tag::any), y_);
-    weights_ = description.weights_desc();
-    scratchpad_ = description.scratchpad_desc();
-    matmul_ = dnnl::matmul(description);
+    asking_library(asked(), [this] { prepare(); });
   }
 
   std::int64_t row_bytes() const override { return k_ * (compute_ == ComputeType::bf16 ? 2 : 1); }
@@ -99,26 +115,43 @@ class LibraryKernel final : public ReducedKernel {
 
   void pack(const void* w, void* packed) const override {
     const LibraryThreads one_thread(1);
-    dnnl::stream stream(library_engine());
-    const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);
-    Memory from(plain, library_engine(), const_cast<void*>(w)), to(weights_, library_engine(), packed);
-    dnnl::reorder(from, to).execute(stream, from, to);
-    stream.wait();
+    asking_library(asked(), [&] {
+      dnnl::stream stream(library_engine());
+      const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);
+      Memory from(plain, library_engine(), const_cast<void*>(w)), to(weights_, library_engine(), packed);
+      dnnl::reorder(from, to).execute(stream, from, to);
+      stream.wait();
+    });
   }
 
   void run(const void* x, const void* packed, std::int64_t, void* scratch, void* y) const override {
     const LibraryThreads one_thread(1);
-    thread_local const dnnl::stream stream(library_engine());
-    const dnnl::engine& engine = library_engine();
-    matmul_.execute(stream, {{DNNL_ARG_SRC, Memory(x_, engine, const_cast<void*>(x))},
-                             {DNNL_ARG_WEIGHTS, Memory(weights_, engine, const_cast<void*>(packed))},
-                             {DNNL_ARG_SCRATCHPAD, Memory(scratchpad_, engine, scratch)},
-                             {DNNL_ARG_DST, Memory(y_, engine, y)}});
+    asking_library(asked(), [&] {
+      thread_local const dnnl::stream stream(library_engine());
+      const dnnl::engine& engine = library_engine();
+      matmul_.execute(stream, {{DNNL_ARG_SRC, Memory(x_, engine, const_cast<void*>(x))},
+                               {DNNL_ARG_WEIGHTS, Memory(weights_, engine, const_cast<void*>(packed))},
+                               {DNNL_ARG_SCRATCHPAD, Memory(scratchpad_, engine, scratch)},
+                               {DNNL_ARG_DST, Memory(y_, engine, y)}});
+    });
   }
 
  private:
+  Asked asked() const { return {compute_type_name(compute_), m_, n_, k_}; }
+
+  void prepare() {
+    const bool bf16 = compute_ == ComputeType::bf16;
+    x_ = Memory::desc({m_, k_}, bf16 ? Memory::data_type::bf16 : Memory::data_type::u8, Memory::format_tag::ab);
+    y_ = Memory::desc({m_, n_}, bf16 ? Memory::data_type::f32 : Memory::data_type::s32, Memory::format_tag::ab);
+    const auto description =
+        describe_product(x_, Memory::desc({k_, n_}, weight_type(compute_), Memory::format_tag::any), y_);
+    weights_ = description.weights_desc();
+    scratchpad_ = description.scratchpad_desc();
+    matmul_ = dnnl::matmul(description);
+  }
+
   ComputeType compute_;
-  std::int64_t n_, k_;
+  std::int64_t m_, n_, k_;
   Memory::desc x_, y_, weights_, scratchpad_;
   dnnl::matmul matmul_;
 };
@@ -126,37 +159,47 @@ class LibraryKernel final : public ReducedKernel {
 }  // namespace
 
 std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (!cpu_has_avx512(compute)) return nullptr;
   return std::make_unique<LibraryKernel>(compute, m, n, k);
 }
 
 struct LibraryProduct::Primitive {
+  Asked asked = {};
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   dnnl::memory::desc x, y;
   dnnl::memory weight;
   dnnl::matmul matmul;
+
+  void prepare(const float* plain_weight);
 };
 
-LibraryProduct::LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, const float* weight)
-    : primitive_(std::make_unique<Primitive>()) {
-  using Memory = dnnl::memory;
+void LibraryProduct::Primitive::prepare(const float* plain_weight) {
   constexpr auto kFloat = Memory::data_type::f32;
   constexpr auto kRowMajor = Memory::format_tag::ab;
-  const LibraryThreads all_threads(thread_count());
-  Primitive& p = *primitive_;
-  p.x = Memory::desc({m, k}, kFloat, kRowMajor);
-  p.y = Memory::desc({m, n}, kFloat, kRowMajor);
-  const Memory::desc any_order({k, n}, kFloat, Memory::format_tag::any);
+  x = Memory::desc({asked.m, asked.k}, kFloat, kRowMajor);
+  y = Memory::desc({asked.m, asked.n}, kFloat, kRowMajor);
+  const Memory::desc any_order({asked.k, asked.n}, kFloat, Memory::format_tag::any);
 #if DNNL_VERSION_MAJOR >= 3
-  const dnnl::matmul::primitive_desc description(p.engine, p.x, any_order, p.y);
+  const dnnl::matmul::primitive_desc description(engine, x, any_order, y);
 #else
-  const dnnl::matmul::primitive_desc description({p.x, any_order, p.y}, p.engine);
+  const dnnl::matmul::primitive_desc description({x, any_order, y}, engine);
 #endif
-  p.matmul = dnnl::matmul(description);
-  Memory plain(Memory::desc({k, n}, kFloat, kRowMajor), p.engine, const_cast<float*>(weight));
-  p.weight = Memory(description.weights_desc(), p.engine);
-  dnnl::reorder(plain, p.weight).execute(p.stream, plain, p.weight);
-  p.stream.wait();
+  matmul = dnnl::matmul(description);
+  Memory plain(Memory::desc({asked.k, asked.n}, kFloat, kRowMajor), engine, const_cast<float*>(plain_weight));
+  weight = Memory(description.weights_desc(), engine);
+  dnnl::reorder(plain, weight).execute(stream, plain, weight);
+  stream.wait();
+}
+
+LibraryProduct::LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, const float* weight) {
+  const LibraryThreads all_threads(thread_count());
+  const Asked asked{compute_type_name(ComputeType::fp32), m, n, k};
+  asking_library(asked, [&] {
+    primitive_ = std::make_unique<Primitive>();
+    primitive_->asked = asked;
+    primitive_->prepare(weight);
+  });
 }
 
 LibraryProduct::~LibraryProduct() = default;
@@ -164,12 +207,15 @@ LibraryProduct::~LibraryProduct() = default;
 void LibraryProduct::run(const float* x, float* y) const {
   const LibraryThreads all_threads(thread_count());
   Primitive& p = *primitive_;
-  dnnl::memory source(p.x, p.engine, const_cast<float*>(x)), target(p.y, p.engine, y);
-  p.matmul.execute(p.stream, {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, p.weight}, {DNNL_ARG_DST, target}});
-  p.stream.wait();
+  asking_library(p.asked, [&] {
+    dnnl::memory source(p.x, p.engine, const_cast<float*>(x)), target(p.y, p.engine, y);
+    p.matmul.execute(p.stream, {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, p.weight}, {DNNL_ARG_DST, target}});
+    p.stream.wait();
+  });
 }
 
 struct BatchedLibraryProduct::Primitive {
+  Asked asked = {};
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   dnnl::matmul matmul;
@@ -183,32 +229,43 @@ struct BatchedLibraryProduct::Primitive {
     }
     return memory;
   }
+
+  void prepare(const BatchedShape& shape);
 };
 
-BatchedLibraryProduct::BatchedLibraryProduct(const BatchedShape& shape) : primitive_(std::make_unique<Primitive>()) {
-  using Memory = dnnl::memory;
+void BatchedLibraryProduct::Primitive::prepare(const BatchedShape& shape) {
   using Dims = Memory::dims;
   constexpr auto kFloat = Memory::data_type::f32;
-  const LibraryThreads all_threads(thread_count());
   const auto [batch, m, n, k, a_transposed, b_transposed] = shape;
-  Primitive& p = *primitive_;
   const Memory::desc a({batch, m, k}, kFloat, a_transposed ? Dims{m * k, 1, m} : Dims{m * k, k, 1});
   const Memory::desc b({batch, k, n}, kFloat, b_transposed ? Dims{n * k, 1, k} : Dims{n * k, n, 1});
   const Memory::desc c({batch, m, n}, kFloat, Dims{m * n, n, 1});
 #if DNNL_VERSION_MAJOR >= 3
-  p.matmul = dnnl::matmul(dnnl::matmul::primitive_desc(p.engine, a, b, c));
+  matmul = dnnl::matmul(dnnl::matmul::primitive_desc(engine, a, b, c));
 #else
-  p.matmul = dnnl::matmul(dnnl::matmul::primitive_desc({a, b, c}, p.engine));
+  matmul = dnnl::matmul(dnnl::matmul::primitive_desc({a, b, c}, engine));
 #endif
-  p.arguments = {{DNNL_ARG_SRC, p.filled(a)}, {DNNL_ARG_WEIGHTS, p.filled(b)}, {DNNL_ARG_DST, p.filled(c)}};
+  arguments = {{DNNL_ARG_SRC, filled(a)}, {DNNL_ARG_WEIGHTS, filled(b)}, {DNNL_ARG_DST, filled(c)}};
+}
+
+BatchedLibraryProduct::BatchedLibraryProduct(const BatchedShape& shape) {
+  const LibraryThreads all_threads(thread_count());
+  const Asked asked{compute_type_name(ComputeType::fp32), shape.m, shape.n, shape.k};
+  asking_library(asked, [&] {
+    primitive_ = std::make_unique<Primitive>();
+    primitive_->asked = asked;
+    primitive_->prepare(shape);
+  });
 }
 
 BatchedLibraryProduct::~BatchedLibraryProduct() = default;
 
 void BatchedLibraryProduct::run() {
   const LibraryThreads all_threads(thread_count());
-  primitive_->matmul.execute(primitive_->stream, primitive_->arguments);
-  primitive_->stream.wait();
+  asking_library(primitive_->asked, [&] {
+    primitive_->matmul.execute(primitive_->stream, primitive_->arguments);
+    primitive_->stream.wait();
+  });
 }
 
 }  // namespace etc::ops::cpu

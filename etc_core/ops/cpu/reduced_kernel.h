@@ -1,4 +1,4 @@
-// What a ReducedProduct stands on: the products of one shape, by the library or by matrix tiles of our own.
+// What a ReducedProduct stands on: the products of one shape, by the library or by kernels of our own.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,11 @@ class ReducedKernel {
 // Null where the processor has no matrix tiles (AMX) for the type.
 std::unique_ptr<ReducedKernel> amx_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k);
 
-// Throws Error when the library has no such product on this processor.
+// Null where the processor has no instructions (AVX-512 with BF16 or VNNI) for the library's exact products of the
+// type: without them its sums of bytes saturate, and bf16 it has not at all.
 std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k);
+
+// Bytes on any processor.
+std::unique_ptr<ReducedKernel> int8_pairs_kernel(std::int64_t m, std::int64_t n, std::int64_t k);
 
 }  // namespace etc::ops::cpu

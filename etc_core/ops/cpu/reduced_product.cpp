@@ -5,11 +5,23 @@
 #include <mutex>
 #include <tuple>
 
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/error.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 
 namespace etc::ops::cpu {
 
 namespace {
+
+std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (auto kernel = amx_kernel(compute, m, n, k)) return kernel;
+  if (auto kernel = library_kernel(compute, m, n, k)) return kernel;
+  if (compute == ComputeType::int8) return int8_pairs_kernel(m, n, k);
+  fail("linear",
+       "no {} products on this processor ({}) and in this build: asked for [{}, {}] by [{}, {}] (compute in "
+       "fp32)",
+       compute_type_name(compute), instruction_set(), m, k, k, n);
+}
 
 const ReducedKernel& kernel_of(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
   using Key = std::tuple<ComputeType, std::int64_t, std::int64_t, std::int64_t>;
@@ -18,11 +30,7 @@ const ReducedKernel& kernel_of(ComputeType compute, std::int64_t m, std::int64_t
   const std::lock_guard lock(mutex);
   const Key key(compute, m, n, k);
   auto place = kernels.find(key);
-  if (place == kernels.end()) {
-    std::unique_ptr<ReducedKernel> kernel = amx_kernel(compute, m, n, k);
-    if (kernel == nullptr) kernel = library_kernel(compute, m, n, k);
-    place = kernels.emplace(key, std::move(kernel)).first;
-  }
+  if (place == kernels.end()) place = kernels.emplace(key, best_kernel(compute, m, n, k)).first;
   return *place->second;
 }
 

@@ -1,9 +1,11 @@
+#include "etc_core/base/cpu_limit.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/register.h"
 
 namespace etc::ops {
 
 void register_cpu_ops() {
+  apply_cpu_limit();
   linear_kernel.fill(Device::cpu, cpu::linear);
   linear_backward_kernel.fill(Device::cpu, cpu::linear_backward);
   pack_weights_kernel.fill(Device::cpu, cpu::pack_weights);

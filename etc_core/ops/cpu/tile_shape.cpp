@@ -1,11 +1,13 @@
 #include "etc_core/ops/cpu/tile_shape.h"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -86,18 +88,6 @@ bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
   return true;
 }
 
-// `height` where try_shape() found, now or before, that low tiles serve for this key, else kTileRows.
-template <typename Key, typename Try>
-std::int64_t height_or_whole(std::int64_t height, const Key& key, const Try& try_shape) {
-  if (height == kTileRows) return height;
-  static std::mutex mutex;
-  static std::map<Key, bool> known;
-  const std::lock_guard lock(mutex);
-  auto place = known.find(key);
-  if (place == known.end()) place = known.emplace(key, try_shape()).first;
-  return place->second ? height : kTileRows;
-}
-
 std::int64_t whole_steps(std::int64_t rows) {
   return (rows + kStep - 1) / kStep * kStep;
 }
@@ -111,24 +101,72 @@ GradientTile largest_tile(std::int64_t p, std::int64_t q, std::int64_t tasks) {
   return found != std::end(kGradientTiles) ? *found : *std::prev(found);
 }
 
-// Whether sums over a block of tokens have the same bits in tiles of all these shapes, and in what is left of them at
-// the ends of a matrix.
-bool gradient_tiles_keep_bits() {
-  constexpr std::int64_t high = 1000, wide = 1000;
-  const auto a = numbers(kTokenBlock * high, 1), b = numbers(kTokenBlock * wide, 2), before = numbers(high * wide, 3);
-  const auto sums_in = [&](GradientTile tile) {
-    auto dw = before;
-    for (std::int64_t i = 0; i < high; i += tile.high) {
-      for (std::int64_t j = 0; j < wide; j += tile.wide) {
-        tile_product(Transpose::yes, std::min(tile.high, high - i), std::min(tile.wide, wide - j), kTokenBlock,
-                     a.data() + i, high, b.data() + j, wide, /*add=*/true, dw.data() + i * wide + j, wide);
+// What decides about the library's kernels for dw [p, q], besides the tile.
+struct GradientShape {
+  std::int64_t p, q, a_stride, b_stride;
+  auto operator<=>(const GradientShape&) const = default;
+};
+
+using Extent = std::pair<std::int64_t, std::int64_t>;  // rows, columns
+
+// All tiles that some of the shapes cut dw into: whole ones, and what is left at its ends.
+std::set<Extent> extents_of(const GradientShape& of) {
+  std::set<Extent> extents;
+  for (const GradientTile& tile : kGradientTiles) {
+    for (const std::int64_t high : {std::min(tile.high, of.p), of.p % tile.high}) {
+      for (const std::int64_t wide : {std::min(tile.wide, of.q), of.q % tile.wide}) {
+        if (high > 0 && wide > 0) extents.emplace(high, wide);
       }
     }
-    return dw;
+  }
+  return extents;
+}
+
+// Whether sums over a block of tokens have the same bits in all these tiles: each of them lies in the last corner of
+// the largest. Milliseconds for p and q of some thousands; nothing where there is only one.
+bool gradient_tiles_keep_bits(const GradientShape& of) {
+  const std::set<Extent> extents = extents_of(of);
+  if (extents.size() == 1) return true;
+  const Extent largest(std::min(kGradientTiles[0].high, of.p), std::min(kGradientTiles[0].wide, of.q));
+  const auto values = numbers(kTokenBlock * std::max(of.a_stride, of.b_stride), 1);  // a and b: the same will do
+  std::vector<float> whole(static_cast<std::size_t>(largest.first * of.q)), dw(whole.size());
+  const auto sum = [&](const Extent& tile, std::vector<float>& to) {
+    const std::int64_t i = largest.first - tile.first, j = largest.second - tile.second;
+    for (std::int64_t row = i; row < largest.first; ++row) {  // what was there
+      std::copy_n(values.data() + row * kTileRows + j, tile.second, to.data() + row * of.q + j);
+    }
+    tile_product(Transpose::yes, tile.first, tile.second, kTokenBlock, values.data() + i, of.a_stride,
+                 values.data() + j, of.b_stride, /*add=*/true, to.data() + i * of.q + j, of.q);
   };
-  const auto whole = sums_in(kGradientTiles[0]);
-  return std::all_of(std::begin(kGradientTiles) + 1, std::end(kGradientTiles),
-                     [&](GradientTile tile) { return same_rows(sums_in(tile), whole, high * wide); });
+  sum(largest, whole);
+  const auto same = [&](const Extent& tile) {
+    sum(tile, dw);
+    bool equal = true;
+    for (std::int64_t row = largest.first - tile.first; row < largest.first; ++row) {
+      const std::int64_t at = row * of.q + largest.second - tile.second;
+      const auto bytes = static_cast<std::size_t>(tile.second) * sizeof(float);
+      equal = equal && std::memcmp(dw.data() + at, whole.data() + at, bytes) == 0;
+    }
+    return equal;
+  };
+  return std::all_of(extents.begin(), extents.end(), same);
+}
+
+// What try_it() found, now or before, for this key.
+template <typename Key, typename Try>
+bool once_for(const Key& key, const Try& try_it) {
+  static std::mutex mutex;
+  static std::map<Key, bool> known;
+  const std::lock_guard lock(mutex);
+  auto place = known.find(key);
+  if (place == known.end()) place = known.emplace(key, try_it()).first;
+  return place->second;
+}
+
+// `height` where low tiles serve for this key, else kTileRows.
+template <typename Key, typename Try>
+std::int64_t height_or_whole(std::int64_t height, const Key& key, const Try& try_shape) {
+  return height == kTileRows || once_for(key, try_shape) ? height : kTileRows;
 }
 
 }  // namespace
@@ -138,10 +176,11 @@ GradientTile gradient_tile_of_part(std::int64_t p, std::int64_t q) {
   return largest_tile(p, q, kEnoughTasks);
 }
 
-GradientTile gradient_tile(std::int64_t p, std::int64_t q) {
-  static const bool any = gradient_tiles_keep_bits();
+GradientTile gradient_tile(const WeightGradient& g) {
+  const GradientShape shape{g.p, g.q, g.a_stride, g.b_stride};
+  if (!once_for(shape, [&] { return gradient_tiles_keep_bits(shape); })) return gradient_tile_of_part(g.p, g.q);
   const std::int64_t threads = thread_count();
-  return any ? largest_tile(p, q, threads == 1 ? 1 : 2 * threads) : gradient_tile_of_part(p, q);
+  return largest_tile(g.p, g.q, threads == 1 ? 1 : 2 * threads);
 }
 
 std::int64_t tile_height(std::int64_t rows, std::int64_t n, std::int64_t k) {

@@ -293,6 +293,51 @@ TEST_CASE("dense layers have the same bits for 1, 2 and 4 threads", "[core][ops]
   }
 }
 
+// The library multiplies otherwise where rows lie a multiple of 1,024 floats apart, as in base and large models.
+TEST_CASE("weight gradients of wide layers have the same bits for 1, 2, 3 and 16 threads", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  const int before = thread_count();
+  for (const auto& [rows, in, out] : {Sizes{520, 768, 3072}, Sizes{520, 3072, 768}, Sizes{512, 1024, 4096},
+                                      Sizes{512, 250, 1024}, Sizes{512, 1024, 250}, Sizes{512, 2048, 1024}}) {
+    CAPTURE(rows, in, out);
+    const auto x = random_floats(rows * in, 1), dz = random_floats(rows * out, 2);
+    std::vector<float> first;
+    for (const int threads : {1, 2, 3, 16}) {
+      CAPTURE(threads);
+      set_thread_count(threads);
+      std::vector<float> dw(static_cast<std::size_t>(in * out));
+      ops::LinearBackward a;
+      a.rows = rows;
+      a.in = in;
+      a.out = out;
+      a.dz = dz.data();
+      a.dz_stride = out;
+      a.x = x.data();
+      a.x_stride = in;
+      a.dweight = dw.data();
+      ops::linear_backward(Device::cpu, a);
+      if (first.empty()) first = dw;
+      REQUIRE(same_bits(dw, first));
+    }
+  }
+  set_thread_count(before);
+}
+
+TEST_CASE("rows of wide layers do not know their position, whatever the distance of rows", "[core][ops][linear]") {
+  ops::register_cpu_ops();
+  for (const auto& [rows, in, out] : {Sizes{70, 1024, 250}, Sizes{70, 3072, 192}, Sizes{70, 192, 3072}}) {
+    CAPTURE(rows, in, out);
+    const auto w = random_floats(in * out, 2), b = random_floats(out, 3), row = random_floats(in, 4);
+    const auto alone = forward(1, in, out, row, w, b);
+    std::vector<float> x;
+    for (std::int64_t i = 0; i < rows; ++i) x.insert(x.end(), row.begin(), row.end());
+    const auto all = forward(rows, in, out, x, w, b);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      REQUIRE(std::memcmp(all.data() + i * out, alone.data(), alone.size() * sizeof(float)) == 0);
+    }
+  }
+}
+
 TEST_CASE("weights too large for the scratch are packed in several groups", "[core][ops][linear]") {
   ops::register_cpu_ops();
   const std::int64_t rows = 2, in = 2048, out = 192 * 11 + 5;  // a group holds ten panels of 192 columns

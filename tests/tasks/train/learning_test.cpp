@@ -1,5 +1,6 @@
 // What the ready small configurations learn on generated records, and that it is attention that learns it.
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 #include "data/loader/loader.h"
@@ -82,6 +83,7 @@ const std::map<std::string, Json> kResidual = {
 };
 
 constexpr int kSeeds[] = {1, 2, 3};
+constexpr double kRoundings = 8;  // of the loss, in units of its last place
 const Json kNoGlobalAttention = {{"task", {{"global_attention", false}}}};
 
 }  // namespace
@@ -109,8 +111,7 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
       if (with_gradients) tape.backward();
       return value;
     };
-    loss(true);
-    double largest = 0;
+    const double value = loss(true);
     std::map<std::string, std::vector<float>> gradients;
     std::map<std::string, double> norms;
     for (const auto& parameter : model.parameters.all()) {
@@ -119,14 +120,14 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
       double squares = 0;
       for (const float x : gradients[parameter->name]) squares += static_cast<double>(x) * x;
       norms[parameter->name] = std::sqrt(squares);
-      largest = std::max(largest, norms[parameter->name]);
     }
+    // The loss is computed from numbers of 24 bits: a few of its last ones, over a distance of 2h, are noise.
+    const double h = 2e-3, noise = kRoundings * 0x1p-24 * std::abs(value) / h;
     double worst = 0;
     for (const auto& [name, gradient] : gradients) {
       // Along the tensor's own gradient the derivative is its norm.
       float* w = model.parameters.at(name).value.data();
       const std::vector<float> start(w, w + gradient.size());
-      const double h = 2e-3;
       double difference = 0;
       for (const double sign : {1.0, -1.0}) {
         for (std::size_t i = 0; i < gradient.size(); ++i) {
@@ -136,11 +137,14 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
       }
       std::copy(start.begin(), start.end(), w);
       const double numeric = difference / (2 * h);
-      CAPTURE(residual, name, numeric, norms[name], largest);
-      worst = std::max(worst, std::abs(numeric - norms[name]) / largest);
-      CHECK(std::abs(numeric - norms[name]) <= 1e-3 * largest);
+      CAPTURE(residual, name, numeric, norms[name], noise);
+      const double error = std::abs(numeric - norms[name]);
+      std::printf("  %-100s norm %9.2e  off by %8.1e of it, %5.2f of what is tolerated\n", name.c_str(), norms[name],
+                  error / std::max(norms[name], 1e-30), error / (1e-3 * norms[name] + noise));
+      worst = std::max(worst, error / (1e-3 * norms[name] + noise));
+      CHECK(error <= 1e-3 * norms[name] + noise);
     }
-    WARN("residual scores " << residual << ": worst difference " << worst << " of the largest norm");
+    WARN("residual scores " << residual << ": worst difference " << worst << " of what is tolerated");
   }
 }
 

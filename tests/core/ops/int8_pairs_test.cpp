@@ -1,0 +1,131 @@
+// Products of bytes: exact everywhere, whichever kernel makes them; and what a library's refusal looks like.
+#include <cstdlib>
+#include <memory>
+
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/error.h"
+#include "etc_core/ops/cpu/int8_pairs.h"
+#include "etc_core/ops/cpu/library_product.h"
+#include "etc_core/ops/cpu/reduced_kernel.h"
+#include "etc_core/ops/linear.h"
+#include "etc_core/ops/register.h"
+#include "tests/core/ops/linear_support.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using namespace etc::ops::cpu;
+
+namespace {
+
+// Memory on a border of 64 bytes, as the kernels get it.
+struct Bytes64 {
+  explicit Bytes64(std::int64_t size)
+      : bytes(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>((size + 63) / 64 * 64)))) {}
+  ~Bytes64() { std::free(bytes); }
+  Bytes64(const Bytes64&) = delete;
+  Bytes64& operator=(const Bytes64&) = delete;
+  std::byte* bytes;
+};
+
+// Operands of a product [m, k] by [k, n]: the largest magnitudes among others, so that sums of 16 bits would overflow.
+struct Operands {
+  Operands(std::int64_t m_, std::int64_t n_, std::int64_t k_) : m(m_), n(n_), k(k_) {
+    const auto a = test::random_floats(m * k, 1), b = test::random_floats(k * n, 2);
+    for (const float value : a) x.push_back(value > 0 ? 255 : static_cast<std::uint8_t>(128 + 127 * value));
+    for (const float value : b)
+      w.push_back(static_cast<std::int8_t>(value > 0.5f ? 127 : value < -0.5f ? -127 : 90 * value));
+  }
+  std::vector<std::int32_t> product() const {
+    std::vector<std::int32_t> y;
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) {
+        std::int32_t sum = 0;
+        for (std::int64_t c = 0; c < k; ++c) {
+          sum += x[static_cast<std::size_t>(i * k + c)] * w[static_cast<std::size_t>(c * n + j)];
+        }
+        y.push_back(sum);
+      }
+    }
+    return y;
+  }
+  std::int64_t m, n, k;
+  std::vector<std::uint8_t> x;
+  std::vector<std::int8_t> w;
+};
+
+// The product as a kernel gives it, group after group.
+std::vector<std::int32_t> product_of(const ReducedKernel& kernel, const Operands& of) {
+  const std::int64_t stride = kernel.row_bytes();
+  Bytes64 x(of.m * stride), packed(kernel.packed_bytes()), scratch(kernel.scratch_bytes() + 64), y(of.m * of.n * 4);
+  std::memset(x.bytes, 0, static_cast<std::size_t>(of.m * stride));
+  for (std::int64_t i = 0; i < of.m; ++i) {
+    std::memcpy(x.bytes + i * stride, of.x.data() + i * of.k, static_cast<std::size_t>(of.k));
+  }
+  kernel.pack(of.w.data(), packed.bytes);
+  std::vector<std::int32_t> all(static_cast<std::size_t>(of.m * of.n));
+  kernel.begin();
+  for (std::int64_t col = 0; col < of.n; col += kernel.group_cols()) {
+    const std::int64_t cols = std::min(kernel.group_cols(), of.n - col);
+    kernel.run(x.bytes, packed.bytes, col, scratch.bytes, y.bytes);
+    for (std::int64_t i = 0; i < of.m; ++i) {
+      std::memcpy(all.data() + i * of.n + col, y.bytes + i * cols * 4, static_cast<std::size_t>(cols) * 4);
+    }
+  }
+  kernel.end();
+  return all;
+}
+
+const std::int64_t kShapes[][3] = {{16, 1, 1},    {16, 5, 2},     {64, 16, 3},     {32, 17, 511}, {64, 192, 512},
+                                   {48, 97, 513}, {64, 192, 768}, {16, 193, 1025}, {64, 31, 3072}};
+
+}  // namespace
+
+TEST_CASE("products of bytes by pairs are exact where sums of 16 bits would overflow, and touch nothing else",
+          "[reduced]") {
+  ops::register_cpu_ops();
+  for (const auto& [m, n, k] : kShapes) {
+    CAPTURE(m, n, k);
+    const Operands of(m, n, k);
+    REQUIRE(product_of(*int8_pairs_kernel(m, n, k), of) == of.product());
+
+    // Guards around the result.
+    constexpr std::int32_t kGuard = 0x5A5A5A5A;
+    std::vector<std::int8_t> packed(static_cast<std::size_t>(pair_weight_bytes(k, n)));
+    pack_pairs(of.w.data(), k, n, packed.data());
+    Bytes64 scratch(pair_scratch_bytes(m));
+    std::vector<std::int32_t> y(static_cast<std::size_t>(m * n + 64), kGuard);
+    multiply_pairs({m, n, k, of.x.data(), k, packed.data(), scratch.bytes, y.data() + 32});
+    for (std::size_t i = 0; i < 32; ++i) {
+      REQUIRE(y[i] == kGuard);
+      REQUIRE(y[y.size() - 1 - i] == kGuard);
+    }
+  }
+}
+
+TEST_CASE("all kernels for products of bytes that this processor has give the same sums", "[reduced]") {
+  ops::register_cpu_ops();
+  for (const auto& [m, n, k] : kShapes) {
+    CAPTURE(m, n, k);
+    const Operands of(m, n, k);
+    const auto expected = product_of(*int8_pairs_kernel(m, n, k), of);
+    if (const auto tiles = amx_kernel(ComputeType::int8, m, n, k)) CHECK(product_of(*tiles, of) == expected);
+    const auto library = library_kernel(ComputeType::int8, m, n, k);
+    CHECK((library != nullptr) == cpu_has_avx512(ComputeType::int8));
+    if (library != nullptr) CHECK(product_of(*library, of) == expected);
+  }
+}
+
+TEST_CASE("int8 is offered by every processor, and no library's bare message reaches a user", "[reduced]") {
+  ops::register_cpu_ops();
+  CHECK(cpu_offers(ComputeType::int8));
+  const std::vector<float> weight(4, 1.0f);
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(LibraryProduct(-1, 2, 2, weight.data()),
+                    Contains("linear: oneDNN") && Contains("fp32 product of m=-1, n=2, k=2") &&
+                        Contains(instruction_set()) && Contains("(compute in fp32, or"));
+  if (cpu_offers(ComputeType::bf16)) return;
+  CHECK_THROWS_WITH(ops::pack_weights(Device::cpu, weight.data(), 2, 2, ops::WeightLayout::in_out, Purpose::weights,
+                                      ComputeType::bf16),
+                    Contains("linear: no bf16 products on this processor") && Contains(instruction_set()));
+}
