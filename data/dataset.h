@@ -74,6 +74,12 @@ struct SourceFile {
   std::string sha256;
 };
 
+// An input file that could not be read to its end; what stands behind that place is missing from the data set.
+struct MissingPart {
+  std::string name;    // of the input file, without folder
+  std::string reason;  // place and cause: "byte 813, line 1, column 814: the file ends inside a record"
+};
+
 // Root attributes of task-wikihop 8.2; the counts, largest lengths and content hash are the writer's own.
 struct DatasetInfo {
   std::string task;
@@ -90,13 +96,15 @@ struct DatasetInfo {
   std::int64_t max_long_len = 0;
   std::int64_t max_global_len = 0;
   std::string content_sha256;
+  std::vector<MissingPart> missing;  // empty: the data set is whole
 };
 
 // Writes one file under a temporary name and renames it into place in finish(); without finish() nothing stays.
 // Equal calls give byte-equal files. Not thread-safe: one thread calls it.
 class DatasetWriter {
  public:
-  // info: task, split, vocab_sha256, preprocess_config, labelled, unicode_version are used; the rest at finish().
+  // info: task, split, vocab_sha256, preprocess_config, labelled, unicode_version, missing are used; the rest at
+  // finish().
   DatasetWriter(const std::filesystem::path& path, const Schema& schema, const DatasetInfo& info);
   ~DatasetWriter();
 
@@ -105,6 +113,9 @@ class DatasetWriter {
   void append(const Example& example);
   void append_gold(const Example& row);  // of a schema with gold features; else an Error
   void add_fault(const Fault& fault);    // severity reject or drop; rows keep the order of the calls
+
+  // The file then says that it is incomplete, and why; before finish().
+  void mark_missing(const MissingPart& part);
 
   // input_records, rejected, dropped count records, as DatasetInfo does. Throws Error when there is not one row of gold
   // for each accepted record.
@@ -131,8 +142,11 @@ class DatasetReader {
 
   const Schema& schema() const;
   std::int64_t size() const;  // examples over all shards
-  // Of the first shard, with counts, lengths and source files over all shards; labelled when all are.
+  // Of the first shard, with counts, lengths, source files and missing parts over all shards; labelled when all are.
   const DatasetInfo& info() const;
+  // "h5: <shard>: the data set is incomplete: <input file>: <reason>" for each missing part; none: every shard is
+  // whole.
+  std::vector<std::string> missing_texts() const;
   Example read(std::int64_t index) const;
 
   // Bytes that reading examples may add to what the reader holds: blocks stay decompressed as far as there is room.

@@ -102,6 +102,13 @@ void send(int pipe, char outcome, const char* text) {
   ::_exit(0);
 }
 
+// Whether the process itself may take less than the probe grants: then the file is not to blame.
+bool held_to_less(std::uint64_t memory_bytes) {
+  struct rlimit limit {};
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_max != RLIM_INFINITY &&
+         limit.rlim_max < virtual_memory_bytes() + memory_bytes;
+}
+
 // Reads until the child closes its end. False: the deadline passed first.
 bool receive(int pipe, int wall_seconds, std::string& message) {
   using Clock = std::chrono::steady_clock;
@@ -166,6 +173,9 @@ void run_probe(const std::string& what, const std::filesystem::path& file, const
       case kOwnError:
         throw Error(text);
       case kOutOfMemory:
+        if (held_to_less(limits.memory_bytes)) {
+          fail(where, "{}: opening it needs more memory than this process may take (ulimit -v)", what);
+        }
         fail(where, "{}: opening it needs more than {} MiB of memory (the file is damaged)", what,
              limits.memory_bytes >> 20);
       default:

@@ -84,6 +84,7 @@ DatasetInfo joined_info(const std::vector<Shard>& shards) {
     all.max_long_len = std::max(all.max_long_len, info.max_long_len);
     all.max_global_len = std::max(all.max_global_len, info.max_global_len);
     all.source_files.insert(all.source_files.end(), info.source_files.begin(), info.source_files.end());
+    all.missing.insert(all.missing.end(), info.missing.begin(), info.missing.end());
     all.content_sha256.clear();  // there is none of several files
   }
   return all;
@@ -161,6 +162,15 @@ std::int64_t DatasetReader::size() const {
 
 const DatasetInfo& DatasetReader::info() const {
   return impl_->info;
+}
+
+std::vector<std::string> DatasetReader::missing_texts() const {
+  std::vector<std::string> texts;
+  for (const Shard& shard : impl_->shards) {
+    for (const MissingPart& part : shard.info.missing)
+      texts.push_back(fmt::format("{}: the data set is incomplete: {}: {}", shard.where, part.name, part.reason));
+  }
+  return texts;
 }
 
 Example DatasetReader::read(std::int64_t index) const {

@@ -98,6 +98,11 @@ void DatasetWriter::add_fault(const Fault& fault) {
   impl_->file.check();
 }
 
+void DatasetWriter::mark_missing(const MissingPart& part) {
+  if (!impl_->examples) fail(impl_->where, "the file is finished: it cannot be marked as incomplete");
+  impl_->info.missing.push_back(part);
+}
+
 void DatasetWriter::finish(const std::vector<SourceFile>& source_files, std::int64_t input_records,
                            std::int64_t rejected, std::int64_t dropped) {
   Impl& impl = *impl_;

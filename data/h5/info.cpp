@@ -43,6 +43,24 @@ std::vector<SourceFile> source_files(const Json& list, const std::string& where)
   }
 }
 
+Json missing_list(const std::vector<MissingPart>& parts) {
+  Json list = Json::array();
+  for (const MissingPart& part : parts) list.push_back({{"name", part.name}, {"reason", part.reason}});
+  return list;
+}
+
+std::vector<MissingPart> missing_parts(const Json& list, const std::string& where) {
+  try {
+    std::vector<MissingPart> parts;
+    for (const Json& part : list)
+      parts.push_back({part.at("name").get<std::string>(), part.at("reason").get<std::string>()});
+    if (!list.is_array() || parts.empty()) fail(where, "expected a list that is not empty ({})", kDamaged);
+    return parts;
+  } catch (const Json::exception& error) {
+    fail(where, "expected a list of {{\"name\", \"reason\"}}: {} ({})", error.what(), kDamaged);
+  }
+}
+
 // More than any file holds, and far from where sums of counts overflow.
 constexpr std::int64_t kLargestCount = std::int64_t{1} << 48;
 
@@ -57,7 +75,7 @@ std::int64_t read_count(hid_t file, const char* name, const std::string& where) 
 
 void write_info(hid_t file, const DatasetInfo& info, const std::string& where) {
   write_text(file, "task", info.task, where);
-  write_integer(file, "format_version", kFormatVersion, kInt32, where);
+  write_integer(file, "format_version", info.missing.empty() ? kFormatVersion : kIncompleteVersion, kInt32, where);
   write_text(file, "split", info.split, where);
   write_text(file, "vocab_sha256", info.vocab_sha256, where);
   write_text(file, "preprocess_config", compact_text(info.preprocess_config, where + ": preprocess_config"), where);
@@ -71,13 +89,16 @@ void write_info(hid_t file, const DatasetInfo& info, const std::string& where) {
   write_integer(file, "max_global_len", info.max_global_len, kInt32, where);
   write_text(file, "unicode_version", info.unicode_version, where);
   write_text(file, "content_sha256", info.content_sha256, where);
+  if (info.missing.empty()) return;
+  write_text(file, "incomplete", compact_text(missing_list(info.missing), where + ": incomplete"), where);
 }
 
 DatasetInfo read_info(hid_t file, std::uint64_t file_bytes, const std::string& where) {
   // First of all, because everything else may differ between versions.
   const std::int64_t version = read_integer(file, "format_version", where);
-  if (version != kFormatVersion)
-    fail(where, "format_version: expected {}, got {} (run `etc prepare` again)", kFormatVersion, version);
+  if (version != kFormatVersion && version != kIncompleteVersion)
+    fail(where, "format_version: expected {} or {}, got {} (run `etc prepare` again)", kFormatVersion,
+         kIncompleteVersion, version);
   const auto text = [&](const char* name) { return read_text(file, name, file_bytes, where); };
   DatasetInfo info;
   info.task = text("task");
@@ -96,6 +117,10 @@ DatasetInfo read_info(hid_t file, std::uint64_t file_bytes, const std::string& w
   info.max_long_len = read_count(file, "max_long_len", where);
   info.max_global_len = read_count(file, "max_global_len", where);
   info.content_sha256 = text("content_sha256");
+  if (version == kIncompleteVersion) {
+    const std::string missing_where = where + ": incomplete";
+    info.missing = missing_parts(parse_json(text("incomplete"), missing_where), missing_where);
+  }
   return info;
 }
 

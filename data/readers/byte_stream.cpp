@@ -1,5 +1,6 @@
 #include "data/readers/byte_stream.h"
 
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -19,6 +20,10 @@ constexpr int kGzipOnly = 15 + 16;  // zlib's way to say: largest window, gzip h
 
 }  // namespace
 
+std::string raw_file_text(const std::filesystem::path& path) {
+  return path == kStandardInput ? "standard input" : path.string();
+}
+
 struct ByteStream::Impl {
   std::string name;
   std::FILE* file = nullptr;
@@ -31,6 +36,7 @@ struct ByteStream::Impl {
   z_stream inflater{};
   bool inflater_ready = false;
   std::string fault;
+  Sha256* hash = nullptr;
 
   ~Impl() {
     if (inflater_ready) inflateEnd(&inflater);
@@ -45,6 +51,7 @@ struct ByteStream::Impl {
     end = std::fread(block.data(), 1, block.size(), file);
     if (end == 0 && std::ferror(file) != 0) fail(name, "cannot read: {}", std::strerror(errno));
     taken += static_cast<std::int64_t>(end);
+    if (hash != nullptr) hash->update({reinterpret_cast<const char*>(block.data()), end});
     return end > 0;
   }
 
@@ -100,9 +107,12 @@ struct ByteStream::Impl {
 
 ByteStream::ByteStream(const std::filesystem::path& path) : impl_(std::make_unique<Impl>()) {
   Impl& s = *impl_;
-  s.name = path.string();
-  if (std::filesystem::is_directory(path)) fail(s.name, "expected a file, got a folder");
-  s.file = std::fopen(path.c_str(), "rb");
+  const bool standard_input = path == kStandardInput;
+  s.name = raw_file_text(path);
+  std::error_code ignored;  // opening says what is wrong
+  if (std::filesystem::is_directory(path, ignored)) fail(s.name, "expected a file, got a folder");
+  // A descriptor of its own: closing the stream leaves standard input open.
+  s.file = standard_input ? ::fdopen(::dup(STDIN_FILENO), "rb") : std::fopen(path.c_str(), "rb");
   if (s.file == nullptr) fail(s.name, "cannot open: {}", std::strerror(errno));
   s.gzip = s.refill() && s.end >= 2 && s.block[0] == 0x1F && s.block[1] == 0x8B;
   if (s.gzip) {
@@ -119,6 +129,18 @@ std::size_t ByteStream::read(char* to, std::size_t size) {
 
 const std::string& ByteStream::fault() const {
   return impl_->fault;
+}
+
+void ByteStream::hash_into(Sha256& hash) {
+  Impl& s = *impl_;
+  s.hash = &hash;
+  hash.update({reinterpret_cast<const char*>(s.block.data()), s.end});  // read when the kind of file was found out
+}
+
+void ByteStream::read_rest() {
+  do {
+    impl_->begin = impl_->end;
+  } while (impl_->refill());
 }
 
 std::int64_t ByteStream::position() const {

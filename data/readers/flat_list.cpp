@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <new>
 
 #include "data/readers/flat_rows.h"
 #include "data/readers/kept_parser.h"
@@ -121,7 +122,9 @@ std::optional<FlatList> flat_rows(dom::array rows, const FlatMembers& members,
 std::optional<FlatList> read_flat_list(std::string_view text, const FlatMembers& members) {
   const KeptParser parser;
   dom::array rows;
-  if (parser->parse(text.data(), text.size()).get(rows)) return std::nullopt;
+  const auto error = parser->parse(text.data(), text.size()).get(rows);
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (error) return std::nullopt;
   return flat_rows(rows, members);
 }
 

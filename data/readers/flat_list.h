@@ -34,7 +34,8 @@ struct FlatList {
 };
 
 // Nothing unless the text is JSON in UTF-8 and such a list: parse_record reads everything else, and says what is wrong.
-// Thread-safe. Cost: one pass.
+// Throws
+// std::bad_alloc when memory does not suffice. Thread-safe. Cost: one pass.
 std::optional<FlatList> read_flat_list(std::string_view text, const FlatMembers& members);
 
 }  // namespace etc::data

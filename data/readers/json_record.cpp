@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <new>
 
 #include "data/readers/flat_rows.h"
 #include "data/readers/kept_parser.h"
@@ -161,6 +162,7 @@ bool parse(std::string& text, const UnreadMembers& unread, const FlatLists& flat
     error = parser->allocate(std::max(text.size(), parser->capacity()), nesting(text) + 2);
     if (!error) error = parser->parse(text.data(), text.size(), false).get(root);
   }
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();  // says nothing about the text
   if (!error) ValueBuilder(record, unread, flat).build_record(root);
   return !error;
 }
@@ -284,7 +286,7 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const F
   TextPosition where = slice.begin;
   if (const auto offset = invalid_utf8(slice.text)) {
     // A character that the file's end cuts is a matter of the end.
-    if (whole || *offset + 4 <= slice.text.size()) {
+    if ((whole && !slice.open_line) || *offset + 4 <= slice.text.size()) {
       where.advance(slice.text.data(), *offset);
       throw InputFault("utf8_invalid", where, "not well-formed UTF-8");
     }
@@ -300,6 +302,10 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const F
     return record;
   }
   where.advance(slice.text.data(), at_the_end ? slice.text.size() : check.offset);
+  if (slice.open_line && at_the_end) {
+    slice.cut_short = kEndsInsideRecord;
+    throw InputFault("json_syntax", where, slice.cut_short);
+  }
   if (!whole && at_the_end) throw InputFault("json_syntax", where, slice.cut_short);
   throw InputFault("json_syntax", where, "not valid JSON: " + check.message);
 }

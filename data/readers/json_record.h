@@ -42,6 +42,8 @@ using UnreadMembers = std::vector<std::pair<std::string, std::string>>;
 // Parses a slice; every key of every object (down to kMaxDepth) is visited. The value has no unread members. Those
 // lists of `flat` that are as flat_list.h says, but for unread members, are read by columns; any other is in the value.
 // Throws InputFault with the place of the fault when the text is not UTF-8 or not JSON; NaN and Infinity are not JSON.
+// A last line without a line end that stops before its JSON is whole gets cut_short set first: the file was cut there.
+// Throws std::bad_alloc when memory does not suffice.
 // Thread-safe. Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
 JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread = {}, const FlatLists& flat = {});
 

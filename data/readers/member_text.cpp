@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <new>
+
 #include "data/readers/kept_parser.h"
 
 namespace etc::data {
@@ -14,9 +16,9 @@ std::optional<std::string> member_text(RecordSlice& slice, std::string_view name
   const KeptParser<ondemand::parser> parser;
   ondemand::document document;
   ondemand::object record;
-  if (parser->iterate(text.data(), text.size(), text.capacity()).get(document) || document.get_object().get(record)) {
-    return std::nullopt;
-  }
+  const auto error = parser->iterate(text.data(), text.size(), text.capacity()).get(document);
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  if (error || document.get_object().get(record)) return std::nullopt;
   std::optional<std::string_view> found;
   for (auto member : record) {
     std::string_view key, value;

@@ -216,6 +216,7 @@ struct RecordSlicer::Impl {
     slice.begin = position;
     slice.text.clear();
     slice.cut_short.clear();
+    slice.open_line = false;
     BracketScanner brackets;
     const char first = block[begin];
     const bool bracketed = first == '{' || first == '[' || first == '"';
@@ -238,6 +239,7 @@ struct RecordSlicer::Impl {
       finish_line(slice);
       if (!done && available(1) == 0) {
         if (!stream.fault().empty()) fail_truncated(slice.begin);
+        slice.open_line = true;
         return;
       }
     }
@@ -247,7 +249,7 @@ struct RecordSlicer::Impl {
       slice.cut_short =
           fmt::format("the record is longer than {} bytes (is a quote or a bracket missing?)", max_record_bytes);
     } else {
-      slice.cut_short = stream.fault().empty() ? "the file ends inside a record" : stream.fault();
+      slice.cut_short = stream.fault().empty() ? kEndsInsideRecord : stream.fault();
     }
   }
 

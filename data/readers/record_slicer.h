@@ -28,11 +28,15 @@ struct TextPosition {
 // Bytes that a slice's text has room for behind its end, so that a parser that wants some there need not copy it.
 inline constexpr std::size_t kTextPadding = 64;
 
+inline constexpr const char* kEndsInsideRecord = "the file ends inside a record";
+
 struct RecordSlice {
   std::int64_t index = 0;  // 0-based position among the file's records
   TextPosition begin;
   std::string text;
   std::string cut_short;  // why the text ends before the record does; empty: it is whole
+  // Of lines: the file ends without a line end behind it. It is whole if it is JSON; parse_record finds out.
+  bool open_line = false;
 };
 
 // A text that cannot be read: of a file whose records are lines this one line, else the file from here on (severity

@@ -4,6 +4,7 @@
 #include <unicode/utext.h>
 
 #include <climits>
+#include <new>
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
@@ -13,6 +14,7 @@ namespace etc::data {
 namespace {
 
 void check(UErrorCode code, const char* what) {
+  if (code == U_MEMORY_ALLOCATION_ERROR) throw std::bad_alloc();
   if (U_FAILURE(code)) fail("icu", "cannot {}: {}", what, u_errorName(code));
 }
 

@@ -2,7 +2,9 @@
 
 #include <openssl/evp.h>
 
-#include <fstream>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "etc_core/base/error.h"
 
@@ -39,14 +41,12 @@ std::string sha256_hex(std::string_view bytes) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(path.string(), "cannot open");
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (file == nullptr) fail(path.string(), "cannot open: {}", std::strerror(errno));
   Sha256 hash;
   char block[65536];
-  while (file.read(block, sizeof block) || file.gcount() > 0) {
-    hash.update({block, static_cast<std::size_t>(file.gcount())});
-  }
-  if (file.bad()) fail(path.string(), "cannot read");
+  while (const std::size_t got = std::fread(block, 1, sizeof block, file.get())) hash.update({block, got});
+  if (std::ferror(file.get()) != 0) fail(path.string(), "cannot read: {}", std::strerror(errno));
   return hash.hex();
 }
 

@@ -22,6 +22,7 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
+// Throws Error naming the file and why it cannot be opened or read.
 std::string sha256_of_file(const std::filesystem::path& path);
 
 }  // namespace etc::data

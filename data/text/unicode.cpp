@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <new>
 
 #include "etc_core/base/error.h"
 
@@ -21,6 +22,7 @@ bool is_ascii(std::string_view text) {
 }
 
 void check(UErrorCode code, const char* what) {
+  if (code == U_MEMORY_ALLOCATION_ERROR) throw std::bad_alloc();
   if (U_FAILURE(code)) fail("unicode", "ICU cannot {}: {}", what, u_errorName(code));
 }
 

@@ -91,9 +91,9 @@ Bytes::Bytes(std::int64_t size, Purpose purpose, Device device) : size_(size), p
   data_ = allocate(size, purpose, device);
   if (data_ == nullptr) {
     size_ = 0;
-    throw OutOfMemory(fmt::format(
-        "memory: {} bytes for {} are not to be had; in use:\n{}(shorter inputs or smaller batches need less)", size,
-        purpose_name(purpose), memory_ledger::table()));
+    throw OutOfMemory(
+        fmt::format("memory: cannot allocate {} bytes for {}; in use:\n{}(shorter inputs or smaller batches need less)",
+                    size, purpose_name(purpose), memory_ledger::table()));
   }
   memory_ledger::charge(purpose_, rounded(size_));
 }

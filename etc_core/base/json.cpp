@@ -10,6 +10,7 @@ namespace etc {
 
 namespace {
 constexpr int kMaxDepth = 512;  // the parser recurses on destruction; a stack must not decide what is legal
+// Of configurations and what else is small by nature. Data, such as predictions, are read_file and parse_json.
 constexpr std::uint64_t kMaxFileBytes = 64ull << 20;
 }  // namespace
 

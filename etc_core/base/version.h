@@ -3,6 +3,7 @@
 
 namespace etc {
 
-const char* program_version();  // "0.1.0"
+// "0.1.0". Files that one release leaves for a later call of its own (parts of a preparation, say) are kept apart by it.
+const char* program_version();
 
 }  // namespace etc

@@ -13,6 +13,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/length_sweep.h"
+#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/train/stop_signal.h"
 
@@ -108,30 +109,30 @@ void add_benchmark_command(CLI::App& program) {
   auto options = std::make_shared<BenchmarkOptions>();
   command->add_option("--lengths", options->lengths, "long tokens of one example, separated by commas")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--mode", options->mode, "infer: forward; train: forward, backward, update")
-      ->check(CLI::IsMember({"infer", "train"}))
+      ->check(one_of({"infer", "train"}))
       ->capture_default_str();
   command
       ->add_option("--compute", options->compute,
                    "number types of the large products: fp32, bf16, int8 (infer), auto (fp32 or bf16, whichever is "
                    "faster); separated by commas; those the machine does not offer are left out")
       ->delimiter(',')
-      ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
+      ->check(one_of({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
   command->add_option("--residual", options->residual, "RealFormer scores: off, sum, mean; separated by commas")
       ->delimiter(',')
-      ->check(CLI::IsMember({"off", "sum", "mean"}))
+      ->check(one_of({"off", "sum", "mean"}))
       ->capture_default_str();
   command->add_option("--preset", options->preset, "size of the model: tiny, small, base, large")
       ->capture_default_str();
   command->add_option("--config", options->config, "configuration file whose section model to use instead");
   command->add_option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--repeats", options->repeats, "timed calls per point; the median is shown")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
   command->add_flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
@@ -140,8 +141,7 @@ void add_benchmark_command(CLI::App& program) {
                       "tell the longest input that does");
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   command->footer(
       "Examples:\n"
       "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"

@@ -1,5 +1,7 @@
 #include "tasks/cli/compute_option.h"
 
+#include "tasks/cli/option_checks.h"
+
 namespace etc::cli {
 
 void add_compute_option(CLI::App& command, std::string& compute) {
@@ -7,7 +9,7 @@ void add_compute_option(CLI::App& command, std::string& compute) {
       .add_option("--compute", compute,
                   "number type of the large products: fp32; bf16, int8: faster and smaller, rounded; auto: fp32 or "
                   "bf16, whichever this machine does faster")
-      ->check(CLI::IsMember({"auto", "fp32", "bf16", "int8"}))
+      ->check(one_of({"auto", "fp32", "bf16", "int8"}))
       ->capture_default_str();
 }
 

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "data/text/tokenizer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
@@ -21,6 +20,8 @@
 #include "etc_core/checkpoint/convert/export.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/convert_vocabulary.h"
+#include "tasks/cli/option_checks.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -113,23 +114,18 @@ fs::path file_beside(const fs::path& given, const fs::path& input, const std::ve
   fail_usage("etc convert", "no {} beside {}: give {}", fmt::join(names, " or "), input.string(), option);
 }
 
-// config.json of a model directory. The vocabulary's hash, where it is known, lets `etc train --init-from` refuse data
-// that was prepared with another one.
-Json document(const EtcConfig& config, const data::Tokenizer* tokenizer) {
+// config.json of a model directory. The vocabulary's hash, where it is known, lets `etc train --init-from` and `etc
+// encode` refuse data that was prepared with another one.
+Json document(const EtcConfig& config, const ModelVocabulary& vocabulary) {
   Json json = {{"model", config.to_json()}};
-  if (tokenizer != nullptr) json["data"] = {{"vocab_sha256", tokenizer->vocab_sha256()}};
+  if (Json section = vocabulary.data_section(); !section.is_null()) json["data"] = std::move(section);
   return json;
 }
 
-std::unique_ptr<data::Tokenizer> tokenizer_of(const ConvertOptions& options) {
-  return options.vocab.empty() ? nullptr : data::load_tokenizer(options.vocab);
-}
-
-void finish(const ConvertOptions& options, const EtcConfig& config, const data::Tokenizer* tokenizer,
-            const ParameterSet& parameters, const convert::ConversionReport& report, Watch& watch,
-            const convert::TfEtcExtras& extras = {}) {
-  convert::save_converted_model(options.output, document(config, tokenizer), parameters, report, extras,
-                                watch.writing(static_cast<std::int64_t>(parameters.all().size())));
+void finish(const ConvertOptions& options, const convert::ConvertedModel& model,
+            const convert::ConversionReport& report, Watch& watch) {
+  convert::save_converted_model(options.output, model, report,
+                                watch.writing(static_cast<std::int64_t>(model.parameters.all().size())));
   std::printf("%soutput: %s\n", report.text().c_str(), options.output.c_str());
 }
 
@@ -146,10 +142,12 @@ EtcConfig tf_config(const fs::path& file) {
 void convert_tf(const ConvertOptions& options) {
   const fs::path file = file_beside(options.config, options.input, {"etc_config.json"}, "--config");
   EtcConfig config = tf_config(file);
-  const auto tokenizer = tokenizer_of(options);
-  if (tokenizer && tokenizer->vocab_size() > config.vocab_size) {
+  const ModelVocabulary vocabulary = options.vocab.empty()
+                                         ? vocabulary_beside(options.input, VocabularyNames::any, config.vocab_size)
+                                         : vocabulary_of(options.vocab);
+  if (vocabulary.tokenizer && vocabulary.tokenizer->vocab_size() > config.vocab_size) {
     fail_usage("etc convert", "--vocab {}: expected at most vocab_size={} pieces, got {}", options.vocab.string(),
-               config.vocab_size, tokenizer->vocab_size());
+               config.vocab_size, vocabulary.tokenizer->vocab_size());
   }
   Watch watch;
   const WatchedSource source(convert::open_tensors(options.input), watch);
@@ -157,7 +155,18 @@ void convert_tf(const ConvertOptions& options) {
   convert::TfEtcExtras extras;
   const convert::ConversionReport report =
       convert::read_tf_etc(source, config, {options.keep_heads, options.with_optimizer_slots}, parameters, extras);
-  finish(options, config, tokenizer.get(), parameters, report, watch, extras);
+  warn_without_vocabulary(vocabulary);
+  const convert::ConvertedModel model{document(config, vocabulary), parameters, extras, vocabulary.files()};
+  finish(options, model, report, watch);
+}
+
+// Whose rows a BERT's token table has after the conversion: those of --vocab, into whose order they are put, else those
+// of its own vocabulary.
+ModelVocabulary bert_vocabulary(const ConvertOptions& options, convert::BertKind kind, std::int64_t rows) {
+  if (!options.vocab.empty()) return vocabulary_of(options.vocab);
+  const auto names = kind == convert::BertKind::roberta ? VocabularyNames::rows : VocabularyNames::wordpiece;
+  if (!options.source_vocab.empty()) return own_vocabulary(options.source_vocab, names, rows);
+  return vocabulary_beside(options.input, names, rows);
 }
 
 convert::VocabularyMatch match(const ConvertOptions& options, const convert::BertConfig& bert, convert::BertKind kind,
@@ -203,11 +212,11 @@ void convert_bert(const ConvertOptions& options) {
   const convert::BertConfig bert = convert::bert_config_from_json(read_json_file(file), "config: " + file.string());
 
   EtcConfig config = convert::etc_config_for(bert, lift.kind, options.exact);
-  const auto tokenizer = tokenizer_of(options);
-  std::optional<convert::VocabularyMatch> vocabulary;
-  if (tokenizer) {
-    vocabulary = match(options, bert, lift.kind, *tokenizer);
-    config.vocab_size = tokenizer->vocab_size();
+  const ModelVocabulary vocabulary = bert_vocabulary(options, lift.kind, bert.vocab_size);
+  std::optional<convert::VocabularyMatch> matched;
+  if (!options.vocab.empty()) {
+    matched = match(options, bert, lift.kind, *vocabulary.tokenizer);
+    config.vocab_size = vocabulary.tokenizer->vocab_size();
   }
   if (!options.config.empty()) {
     config = etc_config_from_json(read_json_file(options.config), "config: " + options.config.string(), false);
@@ -215,8 +224,11 @@ void convert_bert(const ConvertOptions& options) {
   config.validate();
   ParameterSet parameters;
   const convert::ConversionReport report =
-      convert::lift_bert(source, bert, config, vocabulary ? &*vocabulary : nullptr, lift, parameters);
-  finish(options, config, tokenizer.get(), parameters, report, watch);
+      convert::lift_bert(source, bert, config, matched ? &*matched : nullptr, lift, parameters);
+  warn_without_vocabulary(vocabulary);
+  const convert::ConvertedModel model{document(config, vocabulary), parameters, convert::TfEtcExtras(),
+                                      vocabulary.files()};
+  finish(options, model, report, watch);
 }
 
 // Options that say nothing in this kind of conversion are mistakes.
@@ -259,9 +271,9 @@ void add_convert_command(CLI::App& app) {
       app.add_subcommand("convert", "read TensorFlow, BERT and RoBERTa checkpoints, write files for other tools");
   command->footer(kExamples);
   command->add_option("--from", options->from, "tf (a published ETC checkpoint), bert or roberta (lifted into ETC)")
-      ->check(CLI::IsMember({"tf", "bert", "roberta"}));
+      ->check(one_of({"tf", "bert", "roberta"}));
   command->add_option("--to", options->to, "safetensors or tf-names (a TensorFlow checkpoint)")
-      ->check(CLI::IsMember({"safetensors", "tf-names"}));
+      ->check(one_of({"safetensors", "tf-names"}));
   command->add_option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint")
       ->required();
   command->add_option("--output", options->output, "folder to write: a model directory (--from), files (--to)")
@@ -272,7 +284,10 @@ void add_convert_command(CLI::App& app) {
       "same sizes)");
   command->add_option("--source-config", options->source_config,
                       "BERT's own configuration (default: config.json or bert_config.json beside it)");
-  command->add_option("--vocab", options->vocab, "vocabulary that data is prepared with; rows follow its pieces");
+  command->add_option(
+      "--vocab", options->vocab,
+      "vocabulary that data is prepared with (BERT's rows are put into its order); default: vocab.txt or, for "
+      "tf, *.model beside the checkpoint");
   command->add_option("--source-vocab", options->source_vocab,
                       "BERT's own vocabulary (default: vocab.txt, for RoBERTa vocab.json, beside it)");
   command->add_flag("--keep-heads", options->keep_heads, "take task heads along");
@@ -282,13 +297,12 @@ void add_convert_command(CLI::App& app) {
                     "compute what BERT computes: positions, token types and order of the vocabulary are kept");
   command->add_flag("--position-mean", options->position_mean, "add the mean position to the segment rows");
   command->add_option("--relative-init", options->relative_init, "zero or normal: the relative tables BERT has not")
-      ->check(CLI::IsMember({"zero", "normal"}))
+      ->check(one_of({"zero", "normal"}))
       ->capture_default_str();
   command->add_flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
                     "accept that fewer than 90 % of the pieces are found");
   command->add_option("--seed", options->seed, "of what is initialised")->capture_default_str();
-  command->add_option("--threads", options->threads, "threads (default: one per processor)")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "threads (default: one per processor)")->check(at_least(1));
   command->callback([command, options] { run_convert(*command, *options); });
 }
 

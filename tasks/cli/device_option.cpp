@@ -1,6 +1,7 @@
 #include "tasks/cli/device_option.h"
 
 #include "etc_core/ops/determinism.h"
+#include "tasks/cli/option_checks.h"
 
 namespace etc::cli {
 
@@ -8,14 +9,14 @@ void add_device_option(CLI::App& command, std::string& device) {
   command
       .add_option("--device", device,
                   "where to compute: cpu; cuda: the first GPU, an error without; auto: cuda, or else cpu")
-      ->check(CLI::IsMember({"cpu", "cuda", "auto"}))
+      ->check(one_of({"cpu", "cuda", "auto"}))
       ->capture_default_str();
   command
       .add_option_function<std::string>(
           "--deterministic", [](const std::string& word) { ops::set_determinism(ops::determinism_of(word)); },
           "on a GPU, run: same bits for the same batches; strict: an example's states do not depend on its neighbours")
       ->default_str("run")
-      ->check(CLI::IsMember({"run", "strict"}));
+      ->check(one_of({"run", "strict"}));
 }
 
 }  // namespace etc::cli

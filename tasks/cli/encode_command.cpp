@@ -18,6 +18,8 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
+#include "tasks/cli/incomplete_option.h"
+#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/train/stop_signal.h"
 
@@ -47,6 +49,7 @@ struct EncodeOptions {
   std::string compute = kDefaultCompute;
   std::string device = kDefaultDevice;
   int threads = 0;
+  bool allow_incomplete = false;
   ProfileOption profile;
 };
 
@@ -135,7 +138,7 @@ void run_encode(const EncodeOptions& options) {
     encode_inputs(options, device);
   } else {
     encode_dataset(options.data, options.model, {device, chosen_compute(options.compute, device)}, options.output,
-                   options.all_layers);
+                   {options.all_layers, options.allow_incomplete});
   }
   profile.finish();
   std::printf("output: %s\n", options.output.c_str());
@@ -157,8 +160,8 @@ void add_encode_command(CLI::App& app) {
   add_compute_option(*command, options->compute);
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
-      ->check(CLI::PositiveNumber);
+  add_incomplete_option(*command, options->allow_incomplete);
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   command->callback([options] { run_encode(*options); });
 }
 

@@ -107,6 +107,7 @@ data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& 
                               {"preprocess_config", source.preprocess_config}}}};
   info.labelled = source.labelled;
   info.unicode_version = source.unicode_version;
+  info.missing = source.missing;
   return info;
 }
 
@@ -132,10 +133,13 @@ data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
 }
 
 void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on,
-                    const std::filesystem::path& output, bool all_layers) {
+                    const std::filesystem::path& output, const EncodeDataOptions& options) {
   const std::string where = files_text(files);
+  const bool all_layers = options.all_layers;
   const Json document = read_model_config(folder);
   const EtcConfig model = read_etc_config(folder);
+  const std::string vocab_sha256 = DataIdentity::of(document).vocab_sha256;
+  if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
   const auto task = feeding_task(document, model, data::read_dataset_info(files.front()).task, where);
   ParameterSet parameters;
   EtcEncoder encoder(model, parameters);
@@ -143,7 +147,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
   load_parameters(folder / "model.safetensors", parameters, has_task(document) ? Match::exact : Match::encoder);
   parameters.to(on.device);
   encoder.release_kernels(on.compute);
-  const auto reader = open_dataset(files, task->schema(), DataIdentity::of(document).vocab_sha256);
+  const auto reader = open_dataset(files, task->schema(), {vocab_sha256, options.allow_incomplete});
   data::DatasetWriter writer(output, encoded_schema(model, all_layers), output_info(reader->info(), model));
 
   // Scores are taken from one example at a time.
@@ -158,15 +162,15 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
       EtcInput input = task->feed(micro_batch, where);
       if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
       Encoded encoded(micro_batch, input);
-      ForwardOptions options;
+      ForwardOptions forward;
       if (all_layers) {
-        options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
+        forward.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
                             const ExternalScores& scores) {
           encoded.put_states(layer_prefix(layer), of_long, of_global);
           encoded.put_scores(layer_prefix(layer) + "scores_", scores);
         };
       }
-      const EtcOutput states = encoder.forward(tape, input, options);
+      const EtcOutput states = encoder.forward(tape, input, forward);
       encoded.put_states("", states.long_states.value().to(Device::cpu), states.global_states.value().to(Device::cpu));
       for (const data::Example& row : encoded.rows()) writer.append(row);
       done += static_cast<std::int64_t>(micro_batch.size());

@@ -31,12 +31,17 @@ struct EncodeOn {
   ComputeType compute = ComputeType::fp32;
 };
 
+struct EncodeDataOptions {
+  bool all_layers = false;
+  bool allow_incomplete = false;  // DataDemand's; the output is then marked as the data are
+};
+
 // Encodes the examples of `files` in their order into `output`, a micro-batch at a time; an example's bits do not
 // depend on its neighbours. model: a model directory; the section task of its config.json says how the data are fed and
 // what is added to the embeddings; a model without one is fed by the task's defaults, and nothing is added. Throws
 // Error as the reader, the task and the encoder do, and when the data are another task's, of another vocabulary, or
 // empty; Interrupted after a stop signal. Without an output file on any error.
 void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& model, const EncodeOn& on,
-                    const std::filesystem::path& output, bool all_layers);
+                    const std::filesystem::path& output, const EncodeDataOptions& options);
 
 }  // namespace etc::cli

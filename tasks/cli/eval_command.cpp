@@ -8,6 +8,8 @@
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/device_option.h"
+#include "tasks/cli/incomplete_option.h"
+#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
@@ -27,6 +29,7 @@ struct EvalOptions {
   std::string compute = kDefaultCompute;
   std::string device = kDefaultDevice;
   int threads = 0;
+  bool allow_incomplete = false;
   ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
@@ -37,7 +40,8 @@ Metrics evaluate_model(const EvalOptions& options) {
   TaskModel& model = *loaded.model;
   model.parameters.to(device);
   model.encoder->release_kernels(chosen_compute(options.compute, device));
-  const auto reader = open_dataset(options.data, model.task->schema(), loaded.data.vocab_sha256);
+  const auto reader =
+      open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
   const auto predictions = model.task->start_predictions({options.output, {}, 0});
   const StopSignal listening;
   Profile profile(options.profile);
@@ -102,8 +106,8 @@ void add_eval_command(CLI::App& program) {
   add_compute_option(*command, options->compute);
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
-      ->check(CLI::PositiveNumber);
+  add_incomplete_option(*command, options->allow_incomplete);
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
   command->footer(
       "Examples:\n"

@@ -10,8 +10,10 @@
 #include "data/dataset.h"
 #include "data/h5/array_file.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_encoder.h"
@@ -33,8 +35,8 @@ constexpr const char* kExamples = R"(Examples:
   etc info run/best/model.safetensors
   etc info tasks/configs/wikihop_base.json --forecast
 
-Known are the folders of runs and models, configurations, prediction files and other JSON (*.json), metrics and reports
-(*.jsonl), weights and the state of a run (*.safetensors), prepared data, hidden states and other arrays (*.h5), tables
+Known are the folders of runs, models and exported models, configurations, prediction files and other JSON (*.json),
+metrics, reports, n-best answers, predictions of OpenKP and other JSON lines (*.jsonl), weights and the state of a run (*.safetensors), prepared data, hidden states and other arrays (*.h5), tables
 (*.csv) and TensorBoard events.)";
 
 // Which part of the model a tensor belongs to, by its name of etc-core 12.
@@ -140,8 +142,24 @@ void describe_run(const std::filesystem::path& folder) {
   for (const auto& [section, content] : config.items()) print_entry("section " + section, content.dump());
 }
 
+// What `etc convert --to` writes, and published checkpoints of the same form: weights beside an etc_config.json.
+void describe_export(const std::filesystem::path& folder) {
+  const EtcConfig config = read_config(folder / "etc_config.json");
+  const auto source = convert::open_tensors(folder);
+  const bool safetensors = std::filesystem::exists(folder / "model.safetensors");
+  print_entry("exported model", folder.string());
+  print_entry("weights", fmt::format("{}, {}", source->where(), safetensors ? "safetensors" : "TensorFlow checkpoint"));
+  std::vector<std::pair<std::string, std::int64_t>> tensors;
+  for (const auto& [name, tensor] : source->tensors()) tensors.emplace_back(name, tensor.count());
+  print_config(config);
+  print_groups(tensors);
+}
+
 void describe_folder(const std::filesystem::path& folder) {
   if (is_run_folder(folder)) return describe_run(folder);
+  if (!std::filesystem::exists(folder / "config.json") && std::filesystem::exists(folder / "etc_config.json")) {
+    return describe_export(folder);
+  }
   const Json document = read_model_config(folder);
   const EtcConfig config = read_etc_config(folder);
   print_entry("model directory", folder.string());
@@ -180,6 +198,7 @@ void describe_dataset(const std::filesystem::path& path) {
   print_entry("examples", grouped(info.examples));
   print_entry("records", fmt::format("{} read, {} rejected, {} dropped", grouped(info.input_records),
                                      grouped(info.rejected), grouped(info.dropped)));
+  for (const data::MissingPart& part : info.missing) print_entry("INCOMPLETE: " + part.name, part.reason);
   print_entry("longest example", fmt::format("{} long, {} global tokens", info.max_long_len, info.max_global_len));
   print_entry("vocabulary (SHA-256)", info.vocab_sha256);
   print_entry("content (SHA-256)", info.content_sha256);
@@ -227,7 +246,10 @@ void run_info(const std::filesystem::path& path, bool forecast) {
   if (std::filesystem::is_directory(path)) return describe_folder(path);
   const std::string name = path.filename().string(), extension = path.extension().string();
   if (name.find(".tfevents.") != std::string::npos) return describe_events(path);
-  if (extension == ".json") return is_configuration(read_json_file(path)) ? describe_config(path) : describe_json(path);
+  if (extension == ".json") {
+    const Json json = parse_json(read_file(path), path.string());  // predictions may be large
+    return is_configuration(json) ? describe_config(path) : describe_json(path, json);
+  }
   if (extension == ".jsonl") return describe_json_lines(path);
   if (extension == ".safetensors") return describe_tensors(path);
   if (extension == ".h5" || extension == ".hdf5") return describe_h5(path);

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string>
 
+#include "etc_core/base/json.h"
+
 namespace etc::cli {
 
 // One line of a description: key, then value in a column of its own.
@@ -12,12 +14,15 @@ void print_entry(const std::string& key, const std::string& value);
 
 std::string grouped(std::int64_t number);  // 1234567 as 1,234,567
 
-// metrics.jsonl of a run, or the report of a preparation; told apart by their first line. Lines that are no JSON object
-// are counted and named. Throws Error when no line is one of either kind.
+// The beginning of a JSON value in one line.
+std::string example_text(const Json& json);
+
+// metrics.jsonl of a run, the report of a preparation, n-best answers, predictions of OpenKP or other JSON objects,
+// each line by itself. Lines that are no JSON object are counted and named. Throws Error when no line is an object.
 void describe_json_lines(const std::filesystem::path& path);
 
 // A prediction file, or any other JSON document: how many entries, and the first.
-void describe_json(const std::filesystem::path& path);
+void describe_json(const std::filesystem::path& path, const Json& json);
 
 void describe_csv(const std::filesystem::path& path);
 

@@ -5,36 +5,13 @@
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/version.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
+#include "tasks/cli/option_checks.h"
 
 namespace {
-
-// The sub-command being parsed when the command line went wrong, or the program itself.
-const CLI::App& innermost(const CLI::App& app) {
-  const auto chosen = app.get_subcommands();
-  return chosen.empty() ? app : innermost(*chosen.front());
-}
-
-// What to say about a command line that cannot be meant. A mistyped name is the likely cause of whatever else is
-// missing, so it goes first.
-std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& command = innermost(app);
-  const std::string where = &command == &app ? "etc" : "etc " + command.get_name();
-  const auto extras = command.remaining();
-  if (extras.empty()) return where + ": " + error.what();
-  std::vector<std::string> names;
-  if (extras.front().starts_with("-")) {
-    for (const CLI::Option* option : command.get_options()) names.push_back("--" + option->get_single_name());
-    return where + ": unknown option " + extras.front() + etc::suggestion(extras.front(), names);
-  }
-  if (&command != &app) return where + ": unexpected argument " + extras.front();
-  for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
-  return where + ": unknown command " + extras.front() + etc::suggestion(extras.front(), names);
-}
 
 int run(int argc, char** argv) {
   CLI::App app("etc: prepares, trains, evaluates and predicts with ETC encoders on long documents", "etc");
@@ -56,8 +33,13 @@ int run(int argc, char** argv) {
   } catch (const CLI::RuntimeError& result) {
     return result.get_exit_code();
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "%s\n", complaint(app, error).c_str());
+    std::fprintf(stderr, "%s\n", etc::cli::complaint(app, error).c_str());
     return 2;
+  } catch (const etc::UsageError& error) {
+    // An option's value that was looked at while the command line was read names the option alone.
+    const std::string message = error.what();
+    if (!message.starts_with("--")) throw;
+    etc::fail_usage(etc::cli::command_text(app), "{}", message);
   }
   return 0;
 }

@@ -9,6 +9,8 @@
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/device_option.h"
+#include "tasks/cli/incomplete_option.h"
+#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
@@ -36,6 +38,7 @@ struct PredictOptions {
   std::string compute = kDefaultCompute;
   std::string device = kDefaultDevice;
   int threads = 0;
+  bool allow_incomplete = false;
   ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
@@ -129,8 +132,7 @@ class RawPredictor {
 // Records without a prediction.
 std::size_t predict_raw(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation,
                         Predictions& predictions) {
-  const bool from_stdin = options.input == "-";
-  const std::string where = from_stdin ? "standard input" : options.input;
+  const std::string where = data::raw_file_text(options.input);
   RawPredictor predictor(model, predictions, where);
   Progress progress("predict", 0, "examples");
   prepare::PassCallbacks callbacks;
@@ -139,7 +141,7 @@ std::size_t predict_raw(const PredictOptions& options, TaskModel& model, const p
     predictor.flush();
     progress.update(static_cast<std::int64_t>(predictor.done()));
   };
-  const prepare::PassEnd end = pass_over_file(preparation, from_stdin ? "/dev/stdin" : options.input, callbacks);
+  const prepare::PassEnd end = pass_over_file(preparation, options.input, callbacks);
   if (end.fault) fail(where, "{}: {}", end.fault->code(), end.fault->what());
   predictor.flush();
   progress.update(static_cast<std::int64_t>(predictor.done()));
@@ -171,7 +173,8 @@ void run_predict(const PredictOptions& options) {
   if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
   const bool raw = !options.input.empty();
   if (!raw && options.show > 0) fail_usage(kWhere, "--show needs --input: prepared data hold no text");
-  if (options.show > 0 && options.input == "-") fail_usage(kWhere, "--show needs a file, not standard input");
+  if (options.show > 0 && options.input == data::kStandardInput)
+    fail_usage(kWhere, "--show needs a file, not standard input");
   const bool writes = !options.output.empty() || !options.n_best_output.empty();
   if (options.show == 0 && !writes) fail_usage(kWhere, "expected --output FILE (- for standard output)");
 
@@ -194,7 +197,8 @@ void run_predict(const PredictOptions& options) {
     if (raw) {
       refused = predict_raw(options, model, *preparation, *predictions);
     } else {
-      const auto reader = open_dataset(options.data, model.task->schema(), loaded.data.vocab_sha256);
+      const auto reader =
+          open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
       if (!predict_dataset(model, reader, files_text(options.data), "predict", *predictions)) stopped();
     }
     predictions->finish();
@@ -222,14 +226,14 @@ void add_predict_command(CLI::App& program) {
   command->add_option("--output", options->output, "prediction file to write; -: standard output");
   command->add_option("--n-best-output", options->n_best_output,
                       "also write several answers of each example, JSON lines");
-  command->add_option("--n-best", options->n_best, "so many [10]")->check(CLI::PositiveNumber);
+  command->add_option("--n-best", options->n_best, "so many [10]")->check(at_least(1));
   command->add_option("--show", options->show, "print the predictions of the first records in their documents")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   add_compute_option(*command, options->compute);
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
-      ->check(CLI::PositiveNumber);
+  add_incomplete_option(*command, options->allow_incomplete);
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
   command->footer(
       "Examples:\n"

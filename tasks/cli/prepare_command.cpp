@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/option_checks.h"
 #include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/run.h"
 
@@ -20,6 +21,7 @@ constexpr const char* kExamples = R"(Examples:
               --parity reference --output dev.h5
   etc prepare --task wikihop --split train --input train.json --vocab vocab.txt --splitter punkt:learned \
               --learn-splitter --output train.h5
+  unzip -p nq.zip train.jsonl | etc prepare --task nq --split train --input - --vocab vocab.txt --output train.h5
 
 Exit code: 0; 1 when more records are rejected than --max-rejects or the run fails; 2 when an input file cannot be read
 to its end or the command line cannot be meant. Every fault has a line in the report.)";
@@ -88,7 +90,11 @@ void run_prepare(PrepareOptions& options) {
   std::printf("%soutput: %s\nreport: %s\n", counts.summary().c_str(), options.run.output.c_str(),
               options.run.report.c_str());
   if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());
-  if (counts.fatal) throw CLI::RuntimeError(2);
+  if (counts.fatal) {
+    log::warn("prepare: {} is incomplete: train, eval, predict and encode take it with --allow-incomplete only",
+              options.run.output.string());
+    throw CLI::RuntimeError(2);
+  }
   if (counts.rejected > options.max_rejects) {
     log::warn("prepare: {} rejected records are more than --max-rejects {} (see {})", counts.rejected,
               options.max_rejects, options.run.report.string());
@@ -106,18 +112,18 @@ void add_prepare_command(CLI::App& app) {
   for (const auto& kind : prepare::preparation_kinds()) tasks.push_back(kind.name);
   command->add_option("--task", options->task, fmt::format("{}", fmt::join(tasks, ", ")))->required();
   command->add_option("--split", options->run.split, "train, dev, or test (where answers may be missing)")->required();
-  command->add_option("--input", options->run.inputs, "raw files, plain or gzip, read in this order")->required();
+  command->add_option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input")
+      ->required();
   command->add_option("--vocab", options->vocab, "WordPiece vocabulary, or SentencePiece model (*.model)")->required();
   command->add_option("--output", options->run.output, "HDF5 file to write")->required();
   command->add_option("--report", options->run.report,
                       "file for faults, one JSON object per line (default: "
                       "the output's name with .rejects.jsonl)");
   command->add_option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   command->add_option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   command->add_flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
   command->add_flag("--learn-splitter", options->learn_splitter,
                     "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");

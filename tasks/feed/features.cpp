@@ -1,5 +1,6 @@
 #include "tasks/feed/features.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "etc_core/base/error.h"
@@ -65,6 +66,20 @@ void Examination::in_range(const char* feature, std::int64_t least, std::int64_t
       reject(feature, "expected {} … {} at position {}, got {}", least, limit - 1, i, all[i]);
     }
   }
+}
+
+void Examination::token_ids(const char* feature, std::int64_t vocab_size) const {
+  const Numbers& all = numbers(example_, feature);
+  const auto largest = std::max_element(all.begin(), all.end());
+  if (largest != all.end() && *largest >= vocab_size) {
+    fail(
+        "feed",
+        "{}: example {}: {}: expected token ids below vocab_size={} of the model, got {} at position {}: the data have "
+        "a larger vocabulary than the model (prepare them with the model's vocabulary, or take a model with more "
+        "rows: --vocab-size)",
+        where_, text(example_, "id"), feature, vocab_size, *largest, largest - all.begin());
+  }
+  in_range(feature, 0, vocab_size);
 }
 
 void Examination::number_in_range(const char* feature, std::int64_t least, std::int64_t limit) const {

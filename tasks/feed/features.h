@@ -37,7 +37,9 @@ class Examination {
   }
   std::int64_t length(const char* feature) const;  // at least 1
   void same_length(const char* feature, std::int64_t expected) const;
-  void in_range(const char* feature, std::int64_t least, std::int64_t limit) const;         // least <= every < limit
+  void in_range(const char* feature, std::int64_t least, std::int64_t limit) const;  // least <= every < limit
+  // Ids of the model's token table. An id behind it is no damage: the data have a larger vocabulary than the model.
+  void token_ids(const char* feature, std::int64_t vocab_size) const;
   void number_in_range(const char* feature, std::int64_t least, std::int64_t limit) const;  // the same of a scalar
   void never_decreases(const char* feature) const;
   void finite(const char* feature, std::int64_t expected) const;  // so many real numbers

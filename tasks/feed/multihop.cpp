@@ -11,8 +11,8 @@ Sizes check_multihop(const data::Example& example, const Examination& examinatio
   for (const char* feature : {"global_token_type_ids", "global_paragraph_breakpoints"}) {
     examination.same_length(feature, sizes.globals);
   }
-  examination.in_range("long_token_ids", 0, model.vocab_size);
-  examination.in_range("global_token_ids", 0, model.vocab_size);
+  examination.token_ids("long_token_ids", model.vocab_size);
+  examination.token_ids("global_token_ids", model.vocab_size);
   examination.in_range("long_sentence_ids", -1, sizes.globals);
   examination.in_range("long_paragraph_ids", -1, sizes.globals);
   examination.in_range("long_paragraph_breakpoints", 0, 2);

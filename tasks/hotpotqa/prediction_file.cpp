@@ -1,5 +1,6 @@
 #include "tasks/hotpotqa/prediction_file.h"
 
+#include "etc_core/base/files.h"
 #include "tasks/text/raw_records.h"
 
 namespace etc::hotpotqa {
@@ -29,7 +30,7 @@ PredictionSet parse_predictions(const text::JsonField& file) {
 }
 
 PredictionSet read_predictions(const std::filesystem::path& path) {
-  const Json json = read_json_file(path);
+  const Json json = parse_json(read_file(path), path.string());
   return parse_predictions({json, path.string()});
 }
 

@@ -15,8 +15,8 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   examination.length("global_token_ids");
   examination.same_length("sentence_ids", length);
   examination.same_length("token_pos", length);
-  examination.in_range("token_ids", 0, model.vocab_size);
-  examination.in_range("global_token_ids", 0, model.vocab_size);
+  examination.token_ids("token_ids", model.vocab_size);
+  examination.token_ids("global_token_ids", model.vocab_size);
   examination.in_range("sentence_ids", 0, length);  // blocks may be more than the global tokens
   examination.in_range("token_pos", -1, std::numeric_limits<std::int64_t>::max());
   for (const char* label : {"sa_start", "sa_end", "la_start", "la_end"}) {

@@ -5,6 +5,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 #include "tasks/text/raw_records.h"
 
 namespace etc::nq {
@@ -91,7 +92,7 @@ PredictionMap parse_predictions(const text::JsonField& file) {
 }
 
 PredictionMap read_predictions(const std::filesystem::path& path) {
-  const Json json = read_json_file(path);
+  const Json json = parse_json(read_file(path), path.string());
   return parse_predictions({json, path.string()});
 }
 

@@ -71,7 +71,7 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
     examination.same_length(feature, length);
     examination.never_decreases(feature);
   }
-  examination.in_range("long_token_ids", 0, model.vocab_size);
+  examination.token_ids("long_token_ids", model.vocab_size);
   examination.in_range("long_word_idx", 0, words);
   examination.in_range("long_vdom_idx", 0, elements);
   check_elements(examination, example, elements);

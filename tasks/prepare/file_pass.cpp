@@ -47,6 +47,7 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
     callbacks.record({index, begin, std::move(converted)});
   };
   work.progress = callbacks.progress;
+  work.source = callbacks.source;
   return walk_records(path, preparation.layout(), work);
 }
 

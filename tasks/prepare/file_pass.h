@@ -20,6 +20,7 @@ struct PassRecord {
 struct PassCallbacks {
   std::function<void(PassRecord&&)> record;               // in source order, one at a time, but from any thread
   std::function<void(std::int64_t file_bytes)> progress;  // bytes of the file read so far; may throw to stop
+  data::SourceFile* source = nullptr;                     // RecordWork's
 };
 
 // The preparation's convert() over a file; see walk_records. Where records are lines, one that is no JSON is a rejected

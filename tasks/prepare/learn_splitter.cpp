@@ -4,6 +4,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
+#include "tasks/prepare/inputs.h"
 
 namespace etc::prepare {
 
@@ -19,6 +20,14 @@ void learn_splitter(const PreparationKind& kind, const Json& settings,
   const std::filesystem::path folder = splitter.substr(kPrefix.size());
   if (std::filesystem::exists(folder)) {
     fail(folder.string(), "exists already: leave --learn-splitter out to use its tables, or name another folder");
+  }
+  for (const auto& input : inputs) {
+    check_input(input);
+    if (!is_stream(input)) continue;
+    fail_usage("etc prepare",
+               "--learn-splitter: input {}: the input is read four times, first to learn from it: expected a file, got "
+               "a stream (save it to a file first; .gz is read as it is)",
+               input.string());
   }
   constexpr std::int64_t kPasses = 3;  // of the trainer
   Progress progress("learn splitter", 0, "texts");

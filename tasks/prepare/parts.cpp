@@ -2,15 +2,13 @@
 
 #include "data/text/sha256.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/version.h"
 
 namespace etc::prepare {
 
-namespace {
-constexpr int kFormat = 1;  // of the part files; another number makes older parts not fit
-}
-
 Parts::Parts(const std::filesystem::path& output, const Json& configuration)
-    : folder_(output.string() + ".parts"), configuration_(fmt::format("{}\n{}\n", kFormat, configuration.dump())) {}
+    : folder_(output.string() + ".parts"),
+      configuration_(fmt::format("{}\n{}\n", program_version(), configuration.dump())) {}
 
 PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const {
   Json files = Json::array();

@@ -2,8 +2,8 @@
 //
 // Beside OUT.h5 a folder OUT.h5.parts holds, per finished input file: a data set of its examples, its report lines, its
 // record ids and, written last, a small state file with its counts. All four are named after a key: a hash of the
-// configuration and of this and all earlier input files (all input files where records are chosen among all). Whatever
-// changes, changes the key, so a part that is there fits.
+// program's version, the configuration and of this and all earlier input files (all input files where records are
+// chosen among all). Whatever changes, changes the key, so a part that is there fits.
 #pragma once
 
 #include <filesystem>

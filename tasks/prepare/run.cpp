@@ -13,6 +13,7 @@
 #include "tasks/prepare/choice.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/prepare/first_pass.h"
+#include "tasks/prepare/inputs.h"
 #include "tasks/prepare/parts.h"
 #include "tasks/train/stop_signal.h"
 
@@ -36,11 +37,12 @@ class Run {
 
   Counts execute() {
     check_paths();
+    const bool stream = is_stream(options_.inputs.back());
     for (const fs::path& input : options_.inputs) {
-      sources_.push_back(
-          {input.filename().string(), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)});
+      sources_.push_back(is_stream(input) ? data::SourceFile{name_of(input), 0, ""} : source_of(input));
       total_bytes_ += sources_.back().bytes;
     }
+    if (stream) total_bytes_ = 0;  // unknown
     if (preparation_.unique_field() != nullptr) choose_records();
     Progress progress("prepare", total_bytes_ / kMegabyte, "MB");
     progress_ = &progress;
@@ -51,8 +53,7 @@ class Run {
     data::DatasetWriter writer(options_.output, preparation_.schema(), info());
     Report report(options_.report);
     for (std::size_t i = 0; i < last; ++i) take_part(i, writer, report);
-    const Sink sink{writer, report, nullptr};
-    counts_.add(prepare_file(last, sink));
+    counts_.add(prepare_file(last, {writer, report, nullptr}, stream ? &sources_[last] : nullptr));
     progress.finish();
     writer.finish(sources_, counts_.records, counts_.rejected, counts_.dropped);
     report.finish();
@@ -84,23 +85,47 @@ class Run {
     return info;
   }
 
+  static std::string name_of(const fs::path& input) {
+    return input == data::kStandardInput ? data::raw_file_text(input) : input.filename().string();
+  }
+
+  static data::SourceFile source_of(const fs::path& input) {
+    return {name_of(input), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)};
+  }
+
   void check_paths() const {
     for (const fs::path& input : options_.inputs) {
-      if (!fs::exists(input)) fail_usage("etc prepare", "input {}: no such file", input.string());
-      if (fs::is_directory(input)) fail_usage("etc prepare", "input {}: expected a file, got a folder", input.string());
+      check_input(input);
+      if (is_stream(input)) check_stream(input);
       for (const fs::path& written : {options_.output, options_.report}) {
-        if (fs::exists(written) && fs::equivalent(input, written)) {
+        if (same_file(input, written)) {
           fail_usage("etc prepare", "{}: expected another file than the input {}", written.string(), input.string());
         }
       }
       for (const fs::path& other : options_.inputs) {
-        if (&other != &input && fs::exists(other) && fs::equivalent(input, other)) {
+        if (&other != &input && same_file(input, other)) {
           fail_usage("etc prepare", "input {} is given twice", input.string());
         }
       }
     }
     if (fs::absolute(options_.output).lexically_normal() == fs::absolute(options_.report).lexically_normal()) {
       fail_usage("etc prepare", "report {}: expected another file than the output", options_.report.string());
+    }
+  }
+
+  // What is read only once serves where once is enough.
+  void check_stream(const fs::path& input) const {
+    if (preparation_.unique_field() != nullptr) {
+      fail_usage("etc prepare",
+                 "input {}: task {} reads its input twice, first to choose one record of each {}: expected a file, got "
+                 "a stream (save it to a file first; .gz is read as it is)",
+                 input.string(), preparation_.schema().task, preparation_.unique_field());
+    }
+    if (&input != &options_.inputs.back()) {
+      fail_usage("etc prepare",
+                 "input {}: of several inputs only the last may be a stream: the others are kept as finished parts by "
+                 "their SHA-256, which is read before them (save it to a file first, or give it last)",
+                 input.string());
     }
   }
 
@@ -135,7 +160,7 @@ class Run {
       data::DatasetWriter writer(files.examples, preparation_.schema(), info());
       Report report(files.report);
       AtomicFile ids(files.ids);
-      counts = prepare_file(i, {writer, report, &ids});
+      counts = prepare_file(i, {writer, report, &ids}, nullptr);
       writer.finish({sources_[i]}, counts->records, counts->rejected, counts->dropped);
       report.finish();
       ids.commit();
@@ -164,11 +189,13 @@ class Run {
     }
     for (std::int64_t row = 0; row < reader.gold_size(); ++row) writer.append_gold(reader.read_gold(row));
     for (const data::Fault& fault : reader.faults()) writer.add_fault(fault);
+    for (const data::MissingPart& part : reader.info().missing) writer.mark_missing(part);
     report.append(read_file(files.report));
     counts_.add(part_counts_[i]);
   }
 
-  Counts prepare_file(std::size_t i, const Sink& sink) {
+  // source: gets size and hash of a stream, which are known at its end; null for a file.
+  Counts prepare_file(std::size_t i, const Sink& sink, data::SourceFile* source) {
     Counts counts;
     const auto add_row = [&](data::Fault fault, bool listed) {
       ++counts.codes[fault.severity + " " + fault.code];
@@ -183,6 +210,7 @@ class Run {
                         fmt::format("{} records", counts_.records + counts.records));
       stop_if_asked();
     };
+    callbacks.source = source;
     const PassEnd end = pass_over_file(preparation_, options_.inputs[i], callbacks);
     const auto warn = [&](const char* code, const std::string& message) {
       data::Fault fault;
@@ -195,7 +223,9 @@ class Run {
     if (end.byte_order_mark) warn("json_syntax", "the file starts with a byte-order mark");
     if (end.empty_lines > 0) warn("empty_line", fmt::format("the file holds {} empty lines", end.empty_lines));
     if (end.fault) {
+      stop_if_asked();  // Ctrl-C ends the program at the other end of a pipe as well
       counts.fatal = true;
+      sink.writer.mark_missing({sources_[i].name, end.fault->what()});
       data::Fault fault;
       fault.record_index = end.fault_record;
       fault.byte_offset = end.fault->where().byte_offset;

@@ -4,6 +4,7 @@
 
 #include "data/loader/loader.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
 #include "tasks/train/stop_signal.h"
 
@@ -77,10 +78,16 @@ bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::Dataset
 }
 
 std::shared_ptr<const data::DatasetReader> open_dataset(const std::vector<std::string>& files,
-                                                        const data::Schema& schema, const std::string& vocab_sha256) {
+                                                        const data::Schema& schema, const DataDemand& demand) {
   auto reader =
       std::make_shared<data::DatasetReader>(std::vector<std::filesystem::path>(files.begin(), files.end()), schema);
-  if (!vocab_sha256.empty()) reader->require_vocabulary(vocab_sha256);
+  for (const std::string& missing : reader->missing_texts()) {
+    if (!demand.allow_incomplete) {
+      throw Error(missing + " (prepare it again from a whole file, or take what there is with --allow-incomplete)");
+    }
+    log::warn("{} (taken as it is: --allow-incomplete)", missing);
+  }
+  if (!demand.vocab_sha256.empty()) reader->require_vocabulary(demand.vocab_sha256);
   if (reader->size() == 0) fail(files_text(files), "the data set has no examples (see its rejects: `etc info`)");
   return reader;
 }

@@ -29,9 +29,15 @@ bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::Dataset
                      const std::string& where, const std::string& what, Predictions& predictions,
                      std::int64_t micro_batch_tokens = kEvaluationTokens);
 
-// Opens prepared data for a model. Throws Error when it is empty or of another vocabulary.
+// What prepared data must be for a model.
+struct DataDemand {
+  std::string vocab_sha256;       // empty: any vocabulary
+  bool allow_incomplete = false;  // take data whose raw input could not be read to its end, with a warning
+};
+
+// Opens prepared data for a model. Throws Error when it is empty, incomplete or of another vocabulary.
 std::shared_ptr<const data::DatasetReader> open_dataset(const std::vector<std::string>& files,
-                                                        const data::Schema& schema, const std::string& vocab_sha256);
+                                                        const data::Schema& schema, const DataDemand& demand);
 
 // Names of files for messages: "a.h5" or "a.h5 and 2 more".
 std::string files_text(const std::vector<std::string>& files);

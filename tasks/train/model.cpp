@@ -76,8 +76,8 @@ Vocabulary::Vocabulary(const fs::path& file, const std::string& expected_sha256)
        tokenizer->vocab_sha256());
 }
 
-std::string Vocabulary::name_in_checkpoint() const {
-  return tokenizer->kind() == std::string_view("sentencepiece") ? "vocab.model" : "vocab.txt";
+std::string kept_name(const data::Tokenizer& vocabulary) {
+  return vocabulary.kind() == std::string_view("sentencepiece") ? "vocab.model" : "vocab.txt";
 }
 
 Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {
@@ -112,9 +112,14 @@ void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataId
   const EtcConfig source = read_etc_config(folder);
   const DataIdentity source_data = DataIdentity::of(config);
   if (!source_data.vocab_sha256.empty() && source_data.vocab_sha256 != data.vocab_sha256) {
-    fail("train", "--init-from {}: made with another vocabulary: expected {} as in the training data, got {}",
-         folder.string(), data.vocab_sha256, source_data.vocab_sha256);
+    fail(
+        "train",
+        "--init-from {}: made with another vocabulary than the training data: SHA-256 {}, that of the data {} (prepare "
+        "the data with the model's vocabulary{})",
+        folder.string(), source_data.vocab_sha256, data.vocab_sha256,
+        source_data.vocab_file.empty() ? "" : ", " + (folder / source_data.vocab_file).string());
   }
+  if (source_data.vocab_sha256.empty()) warn_unknown_vocabulary(folder);
   const bool whole =
       may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
   load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder);
@@ -126,6 +131,11 @@ void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataId
     log::warn("residual scores: {}, but the checkpoint was trained with: {}", residual_text(model.config),
               residual_text(source));
   }
+}
+
+void warn_unknown_vocabulary(const fs::path& folder) {
+  log::warn("{}: the model does not say which vocabulary it has: whether that of the data fits is not checked",
+            folder.string());
 }
 
 std::string residual_text(const EtcConfig& config) {

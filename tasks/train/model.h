@@ -45,13 +45,15 @@ struct DataIdentity {
   Json to_json() const;
 };
 
+// The name under which a model folder keeps a vocabulary: vocab.txt or vocab.model.
+std::string kept_name(const data::Tokenizer& vocabulary);
+
 // The vocabulary file of a data set. Throws Error when its SHA-256 is not that of the data.
 struct Vocabulary {
   std::filesystem::path path;
   std::shared_ptr<const data::Tokenizer> tokenizer;
 
   Vocabulary(const std::filesystem::path& path, const std::string& expected_sha256);
-  std::string name_in_checkpoint() const;  // vocab.txt or vocab.model
 };
 
 // config.json of a checkpoint.
@@ -76,6 +78,9 @@ LoadedModel load_model(const std::filesystem::path& folder, const ModelUse& use 
 // keeps its fresh values. Says so in the log, and how the residual scores of both compare. Throws Error when the
 // checkpoint was made with another vocabulary.
 void init_from_checkpoint(const std::filesystem::path& folder, TaskModel& model, const DataIdentity& data);
+
+// Says in the log that data of any vocabulary are taken, because the model in this folder names none.
+void warn_unknown_vocabulary(const std::filesystem::path& folder);
 
 // "off", "running sum" or "running mean", and the types if not all.
 std::string residual_text(const EtcConfig& config);

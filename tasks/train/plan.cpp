@@ -10,8 +10,8 @@ namespace etc {
 namespace {
 
 std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::string>& files, const Task& task,
-                                                         const std::string& vocab_sha256) {
-  auto reader = open_dataset(files, task.schema(), vocab_sha256);
+                                                         const DataDemand& demand) {
+  auto reader = open_dataset(files, task.schema(), demand);
   if (!reader->info().labelled) {
     fail(files_text(files), "the data set has no labels: expected one prepared with its answers");
   }
@@ -52,8 +52,10 @@ data::LoaderOptions training_order(const TrainingConfig& training) {
 
 RunData open_run_data(const DataConfig& files, const Task& task) {
   RunData data;
-  data.train = open_labelled(files.train, task, "");
-  if (!files.eval.empty()) data.eval = open_labelled(files.eval, task, data.train->info().vocab_sha256);
+  DataDemand demand{"", files.allow_incomplete};
+  data.train = open_labelled(files.train, task, demand);
+  demand.vocab_sha256 = data.train->info().vocab_sha256;
+  if (!files.eval.empty()) data.eval = open_labelled(files.eval, task, demand);
   return data;
 }
 

@@ -8,7 +8,7 @@
 
 namespace etc {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataConfig, train, eval, vocab)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DataConfig, train, eval, vocab, allow_incomplete)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainingConfig, batch_size, micro_batch_tokens, epochs, steps, optimizer,
                                    learning_rate, warmup_proportion, weight_decay, clip_norm, eval_every, save_every,
                                    log_every, early_stopping, seed, threads, device, deterministic, compute, init_from)
@@ -52,6 +52,7 @@ const std::map<std::string, std::string>& help_texts() {
       {"data.eval", "prepared data to evaluate on while training"},
       {"data.vocab",
        "the vocabulary of the data; kept with the model. Needed by hotpotqa, which writes answers with it"},
+      {"data.allow_incomplete", kAllowIncompleteHelp},
       {"training.batch_size", "examples per optimiser step"},
       {"training.micro_batch_tokens", "long and global tokens in memory at once; 0: the whole batch"},
       {"training.epochs", "passes over the training data"},
@@ -171,7 +172,8 @@ void check_positive(const char* key, double value, bool zero_is_legal) {
 
 std::string ConfigKey::option_name() const {
   if (section == "task" && key == "name") return "--task";
-  if (section == "data" && key != "vocab") return key == "train" ? "--data" : "--eval-data";
+  if (section == "data" && key == "train") return "--data";
+  if (section == "data" && key == "eval") return "--eval-data";
   std::string name = "--" + key;
   std::replace(name.begin(), name.end(), '_', '-');
   return name;

@@ -17,10 +17,15 @@
 
 namespace etc {
 
+// Of --allow-incomplete, in every command that has it.
+inline constexpr const char* kAllowIncompleteHelp =
+    "take prepared data although a raw file of theirs could not be read to its end";
+
 struct DataConfig {
   std::vector<std::string> train;  // HDF5 files, shards of one data set
   std::vector<std::string> eval;   // none: no evaluation; `best` is then the last checkpoint
   std::string vocab;               // the data's vocabulary, kept with the model; may be empty
+  bool allow_incomplete = false;   // take data whose raw input could not be read to its end
 };
 
 struct TrainingConfig {
@@ -76,7 +81,7 @@ struct ConfigKey {
 
   std::string path() const { return section + "." + key; }
   std::string option_name() const;  // "--learning-rate"; those of section data are --data,
-  // --eval-data and --vocab
+  // --eval-data, --vocab and --allow-incomplete
 };
 
 // All keys of all sections; section task holds those of every task there is.

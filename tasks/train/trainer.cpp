@@ -242,7 +242,7 @@ DataIdentity Trainer::take_vocabulary() {
   }
   const Vocabulary vocabulary(config_.data.vocab, identity.vocab_sha256);
   model_.task->use_vocabulary(vocabulary.tokenizer);
-  identity.vocab_file = vocabulary.name_in_checkpoint();
+  identity.vocab_file = kept_name(*vocabulary.tokenizer);
   model_files_[identity.vocab_file] = read_file(vocabulary.path);
   return identity;
 }

@@ -1,6 +1,7 @@
 #include "tasks/wikihop/metrics.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 #include "tasks/text/raw_records.h"
 #include "tasks/wikihop/decode.h"
 #include "tasks/wikihop/head.h"
@@ -42,7 +43,7 @@ Json score_predictions(const std::map<std::string, std::string>& predictions,
 }
 
 Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold) {
-  const Json json = read_json_file(predictions);
+  const Json json = parse_json(read_file(predictions), predictions.string());
   const text::JsonField file(json, predictions.string());
   file.require_object();
   std::map<std::string, std::string> answers;

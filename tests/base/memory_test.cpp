@@ -19,9 +19,9 @@ TEST_CASE("the ledger counts a buffer while it lives and remembers the peak", "[
   REQUIRE(after.at_peak[static_cast<int>(Purpose::scores)] >= 4096);
 }
 
-TEST_CASE("memory that is not to be had is an error with the ledger, not a crash", "[base]") {
+TEST_CASE("memory that cannot be allocated is an error with the ledger, not a crash", "[base]") {
   REQUIRE_THROWS_WITH(Buffer<float>(std::int64_t{1} << 50, Purpose::scores),
-                      Catch::Contains("bytes for scores are not to be had") && Catch::Contains("activations"));
+                      Catch::Contains("bytes for scores; in use") && Catch::Contains("activations"));
 }
 
 TEST_CASE("buffers are aligned to 64 bytes and empty buffers cost nothing", "[base]") {

@@ -83,10 +83,10 @@ void* allocate(std::int64_t bytes) {
   const cudaError_t status = cudaMallocAsync(&memory, static_cast<std::size_t>(bytes), opened());
   if (status == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());  // the device is fine
-    throw OutOfMemory(fmt::format(
-        "memory: {} bytes of device memory are not to be had; in use:\n{}(shorter inputs or smaller batches "
-        "need less)",
-        bytes, memory_ledger::table()));
+    throw OutOfMemory(
+        fmt::format("memory: cannot allocate {} bytes of device memory; in use:\n{}(shorter inputs or smaller batches "
+                    "need less)",
+                    bytes, memory_ledger::table()));
   }
   check_cuda("memory", status);
   return memory;

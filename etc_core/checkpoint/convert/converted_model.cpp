@@ -2,17 +2,16 @@
 
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/atomic_folder.h"
-#include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
 namespace etc::convert {
 
-void save_converted_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
-                          const ConversionReport& report, const TfEtcExtras& extras,
-                          const std::function<void(std::int64_t)>& written) {
+void save_converted_model(const std::filesystem::path& folder, const ConvertedModel& model,
+                          const ConversionReport& report, const std::function<void(std::int64_t)>& written) {
   AtomicFolder update(folder);
-  write_model(update.path(), config, parameters, {}, written);
+  write_model(update.path(), model.config, model.parameters, model.files, written);
   write_file_atomically(update.path() / "conversion.json", json_text(report.to_json()));
+  const TfEtcExtras& extras = model.extras;
   if (!extras.slots.empty() || extras.global_step) {
     TensorFileWriter slots;
     for (const auto& [name, values] : extras.slots) slots.add(name, values);

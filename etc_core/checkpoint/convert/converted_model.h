@@ -8,15 +8,23 @@
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/report.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
+#include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/parameters.h"
 
 namespace etc::convert {
 
-// Replaces or makes the model directory in one step: config.json (`config`, with its section "model"),
-// model.safetensors, conversion.json (the report) and, if there are extras, optimizer_slots.safetensors with
-// <name>/adam_m, <name>/adam_v and global_step. `written`: TensorFileWriter::write, for the parameters.
-void save_converted_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
-                          const ConversionReport& report, const TfEtcExtras& extras = {},
+struct ConvertedModel {
+  Json config;  // the whole config.json, with its section "model"
+  const ParameterSet& parameters;
+  TfEtcExtras extras = {};
+  MoreFiles files = {};  // such as the vocabulary
+};
+
+// Replaces or makes the model directory in one step: config.json, model.safetensors, the model's files, conversion.json
+// (the report) and, if there are extras, optimizer_slots.safetensors with <name>/adam_m, <name>/adam_v and global_step.
+// `written`: TensorFileWriter::write, for the parameters.
+void save_converted_model(const std::filesystem::path& folder, const ConvertedModel& model,
+                          const ConversionReport& report,
                           const std::function<void(std::int64_t tensors)>& written = {});
 
 }  // namespace etc::convert

@@ -24,6 +24,17 @@ Json published_config(const EtcConfig& config) {
   return json;
 }
 
+// The vocabulary in a model directory, by its name; empty: it keeps none.
+std::string kept_vocabulary(const fs::path& model) {
+  const Json data = read_model_config(model).value("data", Json::object());
+  const Json name = data.is_object() ? data.value("vocab_file", Json("")) : Json("");
+  if (!name.is_string()) fail(model.string(), "data.vocab_file: expected a file name, got {}", name.dump());
+  const fs::path file = name.get<std::string>();
+  if (file != file.filename())
+    fail(model.string(), "data.vocab_file: expected a name in the folder, got {}", name.dump());
+  return file.string();
+}
+
 constexpr const char* kGlobalStep = "global_step";
 
 // Every tensor but the number of steps; one that cannot be had as numbers is an error, not left out.
@@ -66,8 +77,13 @@ std::string export_model(const fs::path& model, ExportFormat format, const fs::p
     }
     writer.write(update.path() / "model.ckpt", written);
   }
+  text += "; etc_config.json";
+  if (const std::string vocabulary = kept_vocabulary(model); !vocabulary.empty()) {
+    write_file_atomically(update.path() / vocabulary, read_file(model / vocabulary));
+    text += "; " + vocabulary;
+  }
   update.commit();
-  return text + "; etc_config.json";
+  return text;
 }
 
 }  // namespace etc::convert

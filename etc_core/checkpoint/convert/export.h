@@ -14,11 +14,11 @@ enum class ExportFormat {
 };
 
 // Writes all tensors of a model directory into a fresh or empty folder, with the configuration as etc_config.json: the
-// section "model" alone, as published checkpoints have it. tf_names takes the slots of optimizer_slots.safetensors
-// along, if there are any, so that a published checkpoint converted with heads and slots comes out as it went in.
-// F16 and BF16 become F32; a tensor of another type is an Error. `written` is called after each tensor with how many
-// there are by now. Returns a line for people. Throws Error when the folder is no model directory or a file is damaged,
-// UsageError when the output is the model's own folder.
+// section "model" alone, as published checkpoints have it, and with the vocabulary that the model directory keeps.
+// tf_names takes the slots of optimizer_slots.safetensors along, if there are any, so that a published checkpoint
+// converted with heads and slots comes out as it went in. F16 and BF16 become F32; a tensor of another type is an
+// Error. `written` is called after each tensor with how many there are by now. Returns a line for people. Throws Error
+// when the folder is no model directory or a file is damaged, UsageError when the output is the model's own folder.
 std::string export_model(const std::filesystem::path& model, ExportFormat format, const std::filesystem::path& output,
                          const std::function<void(std::int64_t tensors)>& written = {});
 

@@ -104,3 +104,22 @@ TEST_CASE("a byte stream names the file it cannot open", "[readers]") {
   REQUIRE_THROWS_WITH(ByteStream(folder / "none"), Catch::Contains("none: cannot open: No such file"));
   REQUIRE_THROWS_WITH(ByteStream(folder.path()), Catch::Contains("expected a file, got a folder"));
 }
+
+TEST_CASE("a byte stream hashes every byte of the file as it is stored, also what nobody asked for", "[readers]") {
+  const test::TemporaryFolder folder;
+  const std::string text = long_text();
+  for (const std::string& bytes :
+       {text, test::gzip(text), std::string(), std::string("x"), text + std::string(9, '\0')}) {
+    write_file_atomically(folder / "in", bytes);
+    for (const std::size_t taken : {std::size_t{0}, std::size_t{10}, text.size()}) {
+      data::Sha256 hash;
+      ByteStream stream(folder / "in");
+      stream.hash_into(hash);
+      std::string buffer(taken + 1, '\0');
+      if (taken > 0) stream.read(buffer.data(), taken);
+      stream.read_rest();
+      CHECK(stream.position() == static_cast<std::int64_t>(bytes.size()));
+      CHECK(hash.hex() == data::sha256_hex(bytes));
+    }
+  }
+}

@@ -1,8 +1,11 @@
 #include "data/readers/json_record.h"
 
+#include <algorithm>
 #include <optional>
 
+#include "data/probe.h"
 #include "data/readers/json_pass.h"
+#include "data/readers/member_text.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/memory_ledger.h"
 #include "tests/support/catch.h"
@@ -137,6 +140,65 @@ TEST_CASE("a cut record is a fault at its end, or where its text went wrong befo
   const auto inside_character = fault_of("{\"a\": \"\xe2\x82", "the file ends inside a record");
   REQUIRE(inside_character);
   REQUIRE(inside_character->code() == "json_syntax");
+}
+
+TEST_CASE("a last line without a line end is cut where its JSON is not whole, and any other line is a bad one",
+          "[readers]") {
+  struct Case {
+    std::string text;
+    bool cut;
+  };
+  const std::vector<Case> cases = {{R"({"a": "b)", true},        {R"({"a": "b", )", true},
+                                   {R"({"a": [1, 2)", true},     {R"({"a": tru)", true},
+                                   {"{\"a\": \"\xe2\x82", true}, {R"({"a": "b" "c": 1})", false},
+                                   {R"({"a": 1}})", false},      {"{\"a\": \"\xff\", \"b\": 1}", false}};
+  for (const Case& c : cases) {
+    CAPTURE(c.text);
+    for (const bool open_line : {true, false}) {
+      RecordSlice slice = slice_of(c.text);
+      slice.open_line = open_line;
+      CHECK_THROWS_AS(parse_record(slice), InputFault);
+      CHECK(slice.cut_short == (open_line && c.cut ? kEndsInsideRecord : ""));
+    }
+  }
+  RecordSlice whole = slice_of(R"({"a": 1})");
+  whole.open_line = true;
+  CHECK(parse_record(whole).value["a"] == 1);
+  RecordSlice large = slice_of(R"({"a": 1e999})");
+  large.open_line = true;
+  CHECK(parse_record(large).notes.size() == 1);
+}
+
+TEST_CASE("a record that memory does not suffice for is no fault of the record", "[readers]") {
+#if defined(__SANITIZE_ADDRESS__)
+  return test::skip("the sanitizer reserves more than any limit");
+#endif
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "record", "x");
+  std::string text = "{\"a\": [7";
+  for (int i = 0; i < 12'000'000; ++i) text += ",7";
+  RecordSlice slice = slice_of(text + "]}");
+  REQUIRE(parse(slice.text).value["a"].size() > 10'000'000);
+  std::vector<int> outcomes;  // for each limit
+  for (std::uint64_t megabytes = 4; megabytes <= 4096; megabytes *= 2) {
+    CAPTURE(megabytes);
+    try {
+      run_probe("record", folder / "record",
+                [&] {
+                  parse_record(slice);
+                  read_flat_list(slice.text, {});
+                  member_text(slice, "b");
+                },
+                {megabytes << 20, 600, 600});
+      outcomes.push_back(1);
+    } catch (const Error& error) {
+      CHECK_THAT(error.what(), Catch::Contains("needs more than"));  // std::bad_alloc in the child
+      outcomes.push_back(0);
+    }
+  }
+  CHECK(std::is_sorted(outcomes.begin(), outcomes.end()));
+  CHECK(outcomes.front() == 0);
+  CHECK(outcomes.back() == 1);
 }
 
 TEST_CASE("nesting 10,000 and 1,000,000 deep is read without a stack to match", "[readers]") {

@@ -110,6 +110,14 @@ std::string new_format_bytes() {
   return read_file(folder / "good.h5");
 }
 
+std::string incomplete_bytes() {
+  const TemporaryFolder folder;
+  DatasetInfo info = sample_info();
+  info.missing = {{"a.json", "byte 7, line 1, column 8: the file ends inside a record"}};
+  write_examples(folder / "good.h5", {worked_example(), sample_example(1)}, {sample_fault(1)}, info);
+  return read_file(folder / "good.h5");
+}
+
 std::string old_format_bytes() {
   const TemporaryFolder folder;
   std::vector<Example> rows;
@@ -125,9 +133,11 @@ std::string old_format_bytes() {
 TEST_CASE("damaged data sets give errors or valid results", "[data][store]") {
   read_mutants(new_format_bytes(), 0, 100);
   read_mutants(old_format_bytes(), 0, 100);
+  read_mutants(incomplete_bytes(), 0, 50);
 }
 
 TEST_CASE("many damaged data sets give errors or valid results", "[data][store][slow]") {
   read_mutants(new_format_bytes(), 1000, 2500);
   read_mutants(old_format_bytes(), 1000, 2500);
+  read_mutants(incomplete_bytes(), 1000, 1250);
 }

@@ -7,6 +7,7 @@
 #include "tests/data/store/samples.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
 #include "tests/support/h5_edit.h"
 
 using namespace etc;
@@ -187,10 +188,58 @@ TEST_CASE("a file that is no data set of this task and version is refused with b
   CHECK_THAT(error_of([&] { read_dataset_info(folder / "other.h5"); }), Contains("format_version: is missing"));
 
   Damage damage;
-  CHECK(damage([](H5Edit& file) { file.put_attribute("/", "format_version", 2); }) ==
-        ": format_version: expected 1, got 2 (run `etc prepare` again)");
+  CHECK(damage([](H5Edit& file) { file.put_attribute("/", "format_version", 3); }) ==
+        ": format_version: expected 1 or 2, got 3 (run `etc prepare` again)");
   CHECK(damage([](H5Edit& file) { file.put_attribute("/", "task", "nq"); }) ==
         ": task: expected wikihop, got nq (the file was prepared for another task)");
+}
+
+TEST_CASE("a data set with missing parts says which and why, shard by shard", "[data][store]") {
+  const TemporaryFolder folder;
+  DatasetInfo info = sample_info();
+  write_examples(folder / "whole.h5", {worked_example()});
+  info.missing = {{"a.json", "byte 7: the file ends inside a record"}, {"b.json.gz", "the gzip data ends early"}};
+  write_examples(folder / "cut.h5", {worked_example()}, {}, info);
+  const DatasetInfo told = read_dataset_info(folder / "cut.h5");
+  REQUIRE(told.missing.size() == 2);
+  CHECK(told.missing[1].name == "b.json.gz");
+  CHECK(told.missing[1].reason == "the gzip data ends early");
+  CHECK(read_dataset_info(folder / "whole.h5").missing.empty());
+
+  const DatasetReader whole({folder / "whole.h5"}, sample_schema());
+  CHECK(whole.missing_texts().empty());
+  const DatasetReader both({folder / "whole.h5", folder / "cut.h5"}, sample_schema());
+  CHECK(both.size() == 2);
+  CHECK(both.info().missing.size() == 2);
+  REQUIRE(both.missing_texts().size() == 2);
+  CHECK(both.missing_texts()[0] == "h5: " + (folder / "cut.h5").string() +
+                                       ": the data set is incomplete: a.json: byte 7: the file ends inside a record");
+}
+
+TEST_CASE("whole data sets are stored as before; incomplete ones are of a version that older programs refuse",
+          "[data][store]") {
+  const TemporaryFolder folder;
+  DatasetInfo info = sample_info();
+  write_examples(folder / "whole.h5", {worked_example()}, {}, info);
+  DatasetWriter writer(folder / "cut.h5", sample_schema(), info);
+  writer.append(worked_example());
+  writer.mark_missing({"a.json", "cut"});
+  writer.finish({}, 1, 0, 0);
+  CHECK_THAT(error_of([&] { writer.mark_missing({"a.json", "late"}); }), Contains("the file is finished"));
+  CHECK(GoldenFile(folder / "whole.h5").int_attribute("", "format_version") == 1);
+  CHECK_THROWS(GoldenFile(folder / "whole.h5").string_attribute("", "incomplete"));
+  CHECK(GoldenFile(folder / "cut.h5").int_attribute("", "format_version") == 2);
+  CHECK(GoldenFile(folder / "cut.h5").string_attribute("", "incomplete") == R"([{"name":"a.json","reason":"cut"}])");
+  const auto error_with = [&](const std::string& attribute) {
+    write_file_atomically(folder / "bad.h5", read_file(folder / "cut.h5"));
+    { H5Edit(folder / "bad.h5").put_attribute("/", "incomplete", attribute); }
+    return open_error({folder / "bad.h5"});
+  };
+  CHECK_THAT(error_with("[]"), Contains("bad.h5: incomplete: expected a list that is not empty"));
+  CHECK_THAT(error_with("{"), Contains("bad.h5: incomplete: not valid JSON"));
+  CHECK_THAT(error_with("[{\"name\": 5, \"reason\": \"x\"}]"), Contains("expected a list of {\"name\", \"reason\"}"));
+  { H5Edit(folder / "whole.h5").put_attribute("/", "format_version", 2); }
+  CHECK_THAT(open_error({folder / "whole.h5"}), Contains("incomplete: is missing"));
 }
 
 TEST_CASE("damaged root attributes are refused", "[data][store]") {

@@ -70,7 +70,7 @@ void drop_queued_work() {
 void* allocate_pinned(std::int64_t bytes) {
   check_device("pinned memory");
   void* memory = std::malloc(static_cast<std::size_t>(bytes));
-  if (memory == nullptr) fail("pinned memory", "{} bytes are not to be had", bytes);
+  if (memory == nullptr) fail("pinned memory", "cannot allocate {} bytes", bytes);
   return memory;
 }
 

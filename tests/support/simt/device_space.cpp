@@ -23,7 +23,7 @@ class DeviceSpace {
   DeviceSpace() {
     void* const range = ::mmap(nullptr, static_cast<std::size_t>(kReserved), PROT_NONE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (range == MAP_FAILED) fail("emulated device", "{} bytes of addresses are not to be had", kReserved);
+    if (range == MAP_FAILED) fail("emulated device", "cannot reserve {} bytes of addresses", kReserved);
     base_ = static_cast<std::byte*>(range);
     static_cast<void>(::madvise(range, static_cast<std::size_t>(kReserved), MADV_HUGEPAGE));  // a hint
     free_[0] = kReserved;

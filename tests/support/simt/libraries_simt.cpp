@@ -35,7 +35,7 @@ float gelu(float x) {
 // The library refuses these calls; so must the stand-in.
 void check(const Product& p) {
   if (p.add && (p.bias != nullptr || p.gelu)) fail("product", "a sum has neither bias nor gelu");
-  if (p.pre_activation != nullptr && (!p.gelu || p.cols % 8 != 0)) fail("product", "pre_activation is not to be had");
+  if (p.pre_activation != nullptr && (!p.gelu || p.cols % 8 != 0)) fail("product", "pre_activation is not available");
   if (p.compute == ComputeType::bf16 && (p.a.stride % 8 != 0 || p.b.stride % 8 != 0)) {
     fail("product", "rows of bf16 must begin at 16 bytes");
   }

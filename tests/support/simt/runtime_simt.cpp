@@ -45,10 +45,10 @@ void* allocate(std::int64_t bytes) {
   const std::int64_t rounded = (bytes + 255) / 256 * 256;
   if (g_used + rounded > g_capacity) {
     throw OutOfMemory(
-        fmt::format("memory: {} bytes of device memory are not to be had; in use:\n{}", bytes, memory_ledger::table()));
+        fmt::format("memory: cannot allocate {} bytes of device memory; in use:\n{}", bytes, memory_ledger::table()));
   }
   void* memory = take_device_memory(rounded);
-  if (memory == nullptr) fail("memory", "{} bytes are not to be had", bytes);
+  if (memory == nullptr) fail("memory", "cannot allocate {} bytes", bytes);
   const DeviceAccess access;
   std::memset(memory, 0xff, static_cast<std::size_t>(rounded));
   g_sizes[memory] = rounded;

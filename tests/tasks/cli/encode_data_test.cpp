@@ -58,7 +58,7 @@ TEST_CASE("prepared examples are encoded with the bits of each example alone", "
   etc::register_cpu_backend();
   const etc::LoadedModel loaded = etc::load_model(scene.model);
   loaded.model->encoder->release_kernels();
-  const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), "");
+  const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), {});
   for (const bool all_layers : {false, true}) {
     CAPTURE(all_layers);
     const Result result = scene.encode(all_layers ? etc::test::Words{"--data", scene.data, "--all-layers"}
@@ -100,7 +100,7 @@ TEST_CASE("encode gives the same bits from prepared data and from padded inputs"
 
   // Example 3 as arrays: ids, and labels taken apart into masks and relative ids.
   const etc::LoadedModel loaded = etc::load_model(scene.model);
-  const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), "");
+  const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), {});
   const std::vector<etc::data::LoadedExample> alone = {{3, 0, reader->read(3)}};
   const etc::EtcInput input = loaded.model->task->feed(alone, "train.h5");
   const std::int64_t L = input.long_tokens(), G = input.global_tokens();

@@ -63,7 +63,12 @@ struct Scene {
           "--threads",
           "1"});
     const fs::path model = folder / "run/best";
-    must({"predict", "--model", model, "--data", folder / "dev.h5", "--output", folder / "predictions.json"});
+    must({"predict", "--model", model, "--data", folder / "dev.h5", "--output", folder / "predictions.json",
+          "--n-best-output", folder / "answers.jsonl", "--n-best", "3"});
+    for (const char* format : {"safetensors", "tf-names"}) {
+      must({"convert", "--to", format, model, "--output", folder / format});
+    }
+    must({"sample", "--task", "openkp", "--records", "5", "--output", folder / "openkp"});
     must({"encode", "--model", model, "--data", folder / "dev.h5", "--output", folder / "states.h5"});
     must({"benchmark", "--preset", "tiny", "--lengths", "32", "--repeats", "1", "--output", folder / "lengths"});
   }
@@ -114,6 +119,16 @@ TEST_CASE("info tells what each file is that the program writes", "[cli]") {
   told(folder / "run/last/state.safetensors", {"metadata progress", "metadata identity", "output_weights/adam_m"});
   told(scene.events(), {"TensorBoard events", entry("records", "5")});  // version, 3 steps, 1 evaluation
   told(folder / "predictions.json", {"predictions", entry("entries", "3"), "first"});
+  told(folder / "answers.jsonl",
+       {"n-best answers", entry("examples", "3"), entry("answers of each", "3"), "first", "\"answers\""});
+  told(folder / "safetensors", {"exported model", "safetensors", "hidden_size", "parameters", "attention projections"});
+  told(folder / "tf-names", {"exported model", "model.ckpt", "TensorFlow checkpoint", "parameters", "feed-forward"});
+  etc::write_file_atomically(folder / "pages.jsonl",
+                             "{\"url\": \"a\", \"KeyPhrases\": [[\"x\"], [\"y\", \"z\"]]}\n"
+                             "{\"url\": \"b\", \"KeyPhrases\": []}\n");
+  told(folder / "pages.jsonl",
+       {"predictions of OpenKP", entry("pages", "2"), entry("key phrases of each", "0 to 2"), "first"});
+  told(folder / "openkp/train.jsonl", {"JSON lines", entry("objects", "5"), "first"});
   told(folder / "states.h5", {"hidden_states", "examples/long/values", "longest example"});
   told(folder / "sample/train.json", {"JSON array", entry("elements", "20")});
   told(folder / "lengths/benchmark.csv", {"table", entry("rows", "2"), "columns"});

@@ -192,7 +192,7 @@ TEST_CASE("hidden states of pages hold what their elements look like", "[tasks][
   register_cpu_backend();
   const LoadedModel loaded = load_model(s.path("run/best"));
   loaded.model->encoder->release_kernels();
-  const auto reader = open_dataset({s.path("train.h5")}, loaded.model->task->schema(), "");
+  const auto reader = open_dataset({s.path("train.h5")}, loaded.model->task->schema(), {});
   const std::vector<data::LoadedExample> first = {{0, 0, reader->read(0)}};
   const auto encoded = [&](bool with_looks) {
     Tape tape(false);

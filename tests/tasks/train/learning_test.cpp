@@ -95,7 +95,7 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
     etc::register_cpu_backend();
     etc::TaskModel model(config.model, config.task);
     model.parameters.initialize(3);
-    const auto reader = etc::open_dataset(config.data.train, model.task->schema(), "");
+    const auto reader = etc::open_dataset(config.data.train, model.task->schema(), {});
     etc::data::Loader loader(reader, {.batch_examples = 8, .shuffle = false});
     etc::data::LoadedBatch batch;
     REQUIRE(loader.next(batch));

@@ -135,7 +135,7 @@ TEST_CASE("a tiny model learns to read answers off its documents", "[tasks]") {
     const etc::LoadedModel loaded = etc::load_model(folder / "run" / "best");
     loaded.model->encoder->release_kernels();
     const auto reader =
-        etc::open_dataset({(folder / "dev.h5").string()}, loaded.model->task->schema(), loaded.data.vocab_sha256);
+        etc::open_dataset({(folder / "dev.h5").string()}, loaded.model->task->schema(), {loaded.data.vocab_sha256});
     const auto all = loaded.model->task->start_predictions({folder / "p.json", {}, 0});
     CHECK(etc::predict_dataset(*loaded.model, reader, "dev.h5", "evaluate", *all));
     all->finish();

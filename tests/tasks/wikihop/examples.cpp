@@ -90,7 +90,7 @@ data::LoadedExample readable_example(std::int64_t ordinal) {
 }
 
 void write_readable_dataset(const std::filesystem::path& path, std::int64_t first, std::int64_t count,
-                            const std::string& vocabulary) {
+                            const std::string& vocabulary, const std::vector<data::MissingPart>& missing) {
   data::DatasetInfo info;
   info.task = "wikihop";
   info.split = "train";
@@ -98,6 +98,7 @@ void write_readable_dataset(const std::filesystem::path& path, std::int64_t firs
   info.preprocess_config = Json::object();
   info.labelled = true;
   info.unicode_version = "15.0";
+  info.missing = missing;
   data::DatasetWriter writer(path, wikihop::schema(), info);
   for (std::int64_t i = first; i < first + count; ++i) writer.append(readable_example(i).features);
   writer.finish({}, count, 0, 0);

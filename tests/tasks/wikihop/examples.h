@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "data/loader/loader.h"
 #include "etc_core/nn/etc_config.h"
@@ -20,7 +21,7 @@ data::LoadedExample readable_example(std::int64_t ordinal);
 
 // Prepared data of the readable examples first … first+count-1, labelled, with a vocabulary of that name.
 void write_readable_dataset(const std::filesystem::path& path, std::int64_t first, std::int64_t count,
-                            const std::string& vocabulary = "v1");
+                            const std::string& vocabulary = "v1", const std::vector<data::MissingPart>& missing = {});
 
 // Two layers, H = 16, two heads, radius 4, k = 4, no dropout, room for 64 token ids.
 EtcConfig tiny_model();

@@ -238,7 +238,7 @@ TEST_CASE("heads, optimiser slots and strangers are listed or taken, as asked", 
   REQUIRE(same(extras.slots.at(kernel + "/adam_v"), slot));
   REQUIRE(report.left_out.size() == 1);
 
-  save_converted_model(folder / "model", Json{{"model", config.to_json()}}, parameters, report, extras);
+  save_converted_model(folder / "model", {Json{{"model", config.to_json()}}, parameters, extras}, report);
   ParameterSet loaded;
   const EtcEncoder encoder(read_etc_config(folder / "model"), loaded);
   load_parameters(folder / "model/model.safetensors", loaded, Match::encoder);

@@ -34,7 +34,7 @@ TEST_CASE("golden ETC checkpoints give the golden weights and outputs", "[conver
         REQUIRE(done.left_out.empty());
         REQUIRE(extras.global_step == 1234);
         REQUIRE(done.copied.size() + 1 == source->tensors().size());
-        save_converted_model(folder / "model", Json{{"model", config.to_json()}}, parameters, done, extras);
+        save_converted_model(folder / "model", {Json{{"model", config.to_json()}}, parameters, extras}, done);
       }
       // From here on as any program that finds the model directory.
       ParameterSet parameters;
