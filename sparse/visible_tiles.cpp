@@ -9,6 +9,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
+#include "sparse/tile_sample.h"
 
 namespace etc::sparse {
 
@@ -150,6 +151,15 @@ void append(Buffer<T>& to, std::int64_t& used, const std::vector<T>& from) {
   used += static_cast<std::int64_t>(from.size());
 }
 
+// Room for so many runs and mixed columns of `groups` groups, and for tiles.columns columns.
+void make_room(TypeTiles& tiles, std::int64_t groups, std::int64_t runs, std::int64_t mixed_columns) {
+  tiles.run_offsets = Buffer<std::int64_t>(groups + 1, Purpose::labels);
+  tiles.runs = Buffer<TileRun>(runs, Purpose::labels);
+  tiles.visible = Buffer<std::uint16_t>(tiles.columns, Purpose::labels);
+  tiles.label = Buffer<std::uint32_t>(tiles.relative ? tiles.columns : 0, Purpose::labels);
+  tiles.mixed = Buffer<std::uint8_t>(mixed_columns * kGroup, Purpose::labels);
+}
+
 void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t runs = 0, mixed = 0;
   for (const GroupTiles& group : groups) {
@@ -160,11 +170,7 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
     tiles.max_group_runs = std::max(tiles.max_group_runs, static_cast<std::int64_t>(group.runs.size()));
     tiles.max_group_columns = std::max(tiles.max_group_columns, static_cast<std::int64_t>(group.visible.size()));
   }
-  tiles.run_offsets = Buffer<std::int64_t>(static_cast<std::int64_t>(groups.size()) + 1, Purpose::labels);
-  tiles.runs = Buffer<TileRun>(runs, Purpose::labels);
-  tiles.visible = Buffer<std::uint16_t>(tiles.columns, Purpose::labels);
-  tiles.label = Buffer<std::uint32_t>(tiles.relative ? tiles.columns : 0, Purpose::labels);
-  tiles.mixed = Buffer<std::uint8_t>(mixed, Purpose::labels);
+  make_room(tiles, static_cast<std::int64_t>(groups.size()), runs, mixed / kGroup);
   std::int64_t run = 0, column = 0, labels_used = 0, mixed_used = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     tiles.run_offsets[static_cast<std::int64_t>(g)] = run;
@@ -180,6 +186,28 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
     append(tiles.mixed, mixed_used, groups[g].mixed);
   }
   tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
+}
+
+// The same sizes without contents, each group after the sample's (tile_sample.h).
+void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const GroupSizes& sample) {
+  std::int64_t runs = 0, mixed_columns = 0;
+  for (const GroupPlace& place : places) {
+    GroupSizes group = sample;
+    if (sample.whole) {
+      const bool split_keys = tiles.type == AttentionType::g2g || tiles.type == AttentionType::g2l;
+      const std::int64_t keys = place.example_keys;
+      group.columns = (keys + kRunStep - 1) / kRunStep * kRunStep;
+      group.runs = split_keys ? (keys + kKeySplit - 1) / kKeySplit : 1;
+      group.visible_pairs = place.queries * keys;
+    }
+    runs += group.runs;
+    mixed_columns += group.mixed_columns;
+    tiles.columns += group.columns;
+    tiles.visible_pairs += group.visible_pairs;
+    tiles.max_group_runs = std::max(tiles.max_group_runs, group.runs);
+    tiles.max_group_columns = std::max(tiles.max_group_columns, group.columns);
+  }
+  make_room(tiles, static_cast<std::int64_t>(places.size()), runs, mixed_columns);
 }
 
 TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vector<std::int64_t>& query_offsets,
@@ -205,6 +233,10 @@ TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vect
     }
     tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
     label_bases.push_back(label_bases.back() + queries * (type == AttentionType::l2l ? 2 * in.radius + 1 : keys));
+  }
+  if (const GroupSizes* sample = sampled_group(type)) {
+    take_sizes(tiles, places, *sample);
+    return tiles;
   }
   std::vector<GroupTiles> groups(places.size());
   const bool split_keys = type == AttentionType::g2g || type == AttentionType::g2l;

@@ -1,7 +1,4 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "data/h5/table.h"
 #include "data/probe.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/machine_share.h"
 
 namespace etc::data {
 
@@ -23,10 +21,7 @@ namespace {
 // hold all of the prepared WikiHop training set (1 GB).
 std::int64_t cache_bytes() {
   constexpr std::int64_t kLeast = std::int64_t{64} << 20, kMost = std::int64_t{2} << 30, kShare = 16;
-  std::int64_t memory = std::int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  std::int64_t group_limit = 0;  // of a container; the file holds "max" where there is none
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> group_limit) memory = std::min(memory, group_limit);
-  return std::clamp(memory / kShare, kLeast, kMost);
+  return std::clamp(usable_memory() / kShare, kLeast, kMost);
 }
 
 constexpr const char* kProbed = "HDF5 data set";

@@ -50,6 +50,7 @@ struct Loader::Impl {
   std::int64_t index_of(std::int64_t ordinal) {
     const std::int64_t epoch = ordinal / n;
     if (epoch != order_epoch) {
+      order = {};  // before there are two
       order = epoch_order(n, epoch, options.seed, options.shuffle);
       order_epoch = epoch;
     }

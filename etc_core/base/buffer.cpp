@@ -21,7 +21,7 @@ constexpr std::int64_t kAlignment = 64;
 // Smaller buffers are not worth a mapping of their own.
 constexpr std::int64_t kReservedFrom = std::int64_t{1} << 20;
 
-std::atomic<bool> g_counting{false};
+std::atomic<bool> g_counting{false}, g_labels_reserved{false};
 std::atomic<int> g_reserved_count{0};
 std::mutex g_reserved_mutex;
 std::map<void*, std::size_t> g_reserved;  // address → bytes; some outlive counting (working memory that is kept)
@@ -50,8 +50,8 @@ void* reserve(std::size_t bytes) {
 void* allocate(std::int64_t size, Purpose purpose, Device device) {
   if (device != Device::cpu) return device_memory(device).allocate(rounded(size));
   const auto bytes = static_cast<std::size_t>(rounded(size));
-  const bool counted = counting() && size >= kReservedFrom && purpose != Purpose::labels && purpose != Purpose::data;
-  if (counted) return reserve(bytes);
+  const bool read = purpose == Purpose::data || (purpose == Purpose::labels && !g_labels_reserved);
+  if (counting() && size >= kReservedFrom && !read) return reserve(bytes);
   if (is_large(size)) return large_blocks::take(size);
   return std::aligned_alloc(kAlignment, bytes);
 }
@@ -75,6 +75,10 @@ void release(void* data, std::int64_t size, Device device) {
 
 bool counting() {
   return g_counting.load(std::memory_order_relaxed);
+}
+
+void reserve_labels(bool reserved) {
+  g_labels_reserved.store(reserved);
 }
 
 CountingMode::CountingMode() {

@@ -1,10 +1,9 @@
 #include "etc_core/base/device_state.h"
 
-#include <unistd.h>
-
 #include <array>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/machine_share.h"
 
 namespace etc {
 
@@ -36,8 +35,7 @@ void wait_for_devices() {
 
 std::int64_t memory_capacity(Device device) {
   if (device != Device::cpu) return state_of(device).capacity();
-  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::int64_t>(pages) * size : 0;
+  return usable_memory();
 }
 
 }  // namespace etc

@@ -21,7 +21,7 @@ void wait_for(Device device);
 // So for every device that was opened.
 void wait_for_devices();
 
-// Bytes of memory in all: of the machine for the host; 0: not known.
+// Bytes of memory in all: what this process may use of the host's (machine_share.h); 0: not known.
 std::int64_t memory_capacity(Device device);
 
 }  // namespace etc

@@ -1,8 +1,7 @@
 #include "etc_core/base/memory_ledger.h"
 
-#include <sys/resource.h>
-
 #include <atomic>
+#include <fstream>
 #include <mutex>
 
 #include "etc_core/base/error.h"
@@ -66,9 +65,13 @@ std::string table() {
 }
 
 std::int64_t process_peak_bytes() {
-  rusage usage{};
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;  // Linux counts in KiB
+  // Not getrusage(): its figure begins with that of the program that started this one.
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::int64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
 }
 
 }  // namespace memory_ledger

@@ -1,12 +1,10 @@
 #include "etc_core/base/parallel.h"
 
-#include <omp.h>
-
 #include <algorithm>
-#include <atomic>
-#include <exception>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/machine_share.h"
+#include "etc_core/base/thread_team.h"
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -15,11 +13,12 @@
 namespace etc {
 
 namespace {
-int g_thread_count = 0;  // 0: not chosen, OpenMP decides
+int g_thread_count = 0;  // 0: not chosen
 }
 
 int thread_count() {
-  return g_thread_count > 0 ? g_thread_count : omp_get_max_threads();
+  static const int as_found = default_thread_count();
+  return g_thread_count > 0 ? g_thread_count : as_found;
 }
 
 void set_thread_count(int count) {
@@ -42,30 +41,11 @@ namespace parallel_detail {
 void run(std::int64_t task_count, void* context, void (*call)(void*, std::int64_t, int)) {
   if (task_count <= 0) return;
   const int threads = static_cast<int>(std::min<std::int64_t>(thread_count(), task_count));
-  if (threads == 1 || omp_in_parallel()) {
-    set_flush_to_zero();
-    // A nested loop keeps the worker's own number, so that scratch indexed by it stays private.
-    const int thread = omp_in_parallel() ? omp_get_thread_num() : 0;
-    for (std::int64_t task = 0; task < task_count; ++task) call(context, task, thread);
-    return;
-  }
-  std::exception_ptr error;
-  std::atomic<bool> failed{false};
-#pragma omp parallel num_threads(threads)
-  {
-    set_flush_to_zero();
-    const int thread = omp_get_thread_num();
-#pragma omp for schedule(dynamic, 1) nowait
-    for (std::int64_t task = 0; task < task_count; ++task) {
-      if (failed.load(std::memory_order_relaxed)) continue;
-      try {
-        call(context, task, thread);
-      } catch (...) {
-        if (!failed.exchange(true)) error = std::current_exception();
-      }
-    }
-  }
-  if (error) std::rethrow_exception(error);
+  const int within = ThreadTeam::current();
+  if (threads > 1 && within < 0 && ThreadTeam::get().run(threads, task_count, context, call)) return;
+  set_flush_to_zero();
+  // A nested loop keeps the worker's own number, so that scratch indexed by it stays private.
+  for (std::int64_t task = 0; task < task_count; ++task) call(context, task, std::max(within, 0));
 }
 
 }  // namespace parallel_detail

@@ -1,4 +1,4 @@
-// Loops over tasks on the one team of threads (OpenMP).
+// Loops over tasks on the one team of threads (thread_team.h).
 //
 // The invariant that gives equal bits for any thread count: WHAT is a task (its bounds, its order of summation) is
 // decided by the caller from sizes alone; threads only decide WHO runs it. Never derive a partition from
@@ -11,7 +11,7 @@
 
 namespace etc {
 
-// Number of threads loops run on: set_thread_count, else OMP_NUM_THREADS, else the processors this process may use.
+// Number of threads loops run on: set_thread_count, else default_thread_count (machine_share.h).
 int thread_count();
 void set_thread_count(int count);  // count >= 1
 
@@ -24,7 +24,7 @@ void run(std::int64_t task_count, void* context, void (*call)(void* context, std
 
 // Calls body(task) or body(task, thread) for task = 0 … task_count-1, each once, in any order, on several threads
 // (0 <= thread < thread_count(): for scratch). Tasks are handed out one at a time. The first exception is rethrown
-// here; tasks not yet started are then skipped. A call inside a task runs serially.
+// here; tasks not yet started are then skipped. A call inside a task, or beside another thread's loop, runs serially.
 template <typename Body>
 void parallel_for(std::int64_t task_count, Body&& body) {
   using Plain = std::remove_reference_t<Body>;

@@ -1,5 +1,6 @@
 #include "etc_core/nn/random_input.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,6 +8,30 @@
 #include "sparse/labels/builders.h"
 
 namespace etc {
+
+namespace {
+
+std::int32_t random_token(const EtcConfig& model, std::int64_t i) {
+  const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, 1)[0];
+  return static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(model.vocab_size));
+}
+
+std::unique_ptr<const sparse::TileSample> sample_of(const EtcConfig& model, const EtcInput& input) {
+  sparse::LabelTensors labels;
+  labels.examples = 1;
+  labels.long_offsets = input.long_offsets.data();
+  labels.global_offsets = input.global_offsets.data();
+  labels.radius = model.local_radius;
+  labels.relative_labels = input.labels.long_relative ? model.relative_labels() : 0;
+  labels.l2l = input.labels.l2l.data();
+  labels.l2g = input.labels.l2g.data();
+  labels.g2g = input.labels.g2g.data();
+  labels.g2l = input.labels.g2l.data();
+  return std::make_unique<const sparse::TileSample>(sparse::build_long_tiles(labels),
+                                                    sparse::build_global_tiles(labels));
+}
+
+}  // namespace
 
 EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
   return random_batch(model, {length}, tokens_per_global);
@@ -19,10 +44,7 @@ EtcInput random_batch(const EtcConfig& model, const std::vector<std::int64_t>& l
   for (const std::int64_t length : lengths) {
     const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
     sparse::FixedBlocks blocks = sparse::fixed_block_structure(mask, tokens_per_global);
-    for (std::int64_t i = 0; i < length; ++i) {
-      const auto bits = philox({static_cast<std::uint32_t>(i), 0, 0, 0}, 1)[0];
-      input.token_ids.push_back(static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(model.vocab_size)));
-    }
+    for (std::int64_t i = 0; i < length; ++i) input.token_ids.push_back(random_token(model, i));
     const std::vector<std::int32_t>& globals = blocks.global_token_ids;
     input.global_token_ids.insert(input.global_token_ids.end(), globals.begin(), globals.end());
     input.long_offsets.push_back(static_cast<std::int64_t>(input.token_ids.size()));
@@ -32,6 +54,30 @@ EtcInput random_batch(const EtcConfig& model, const std::vector<std::int64_t>& l
   input.labels = sparse::build_labels(structures, {model.local_radius, model.relative_pos_max_distance,
                                                    model.use_hard_g2l_mask, model.use_hard_l2g_mask});
   return input;
+}
+
+CountedInput::CountedInput(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
+  // Long enough that the middle group of each type has neighbours on both sides as far as labels tell them apart.
+  const std::int64_t reach = std::max(model.local_radius, model.relative_pos_max_distance);
+  const std::int64_t sample = std::max(4 * reach + 512, (4 * model.relative_pos_max_distance + 64) * tokens_per_global);
+  if (length <= 2 * sample) {
+    input_ = random_input(model, length, tokens_per_global);
+    return;
+  }
+  const EtcInput shorter = random_input(model, sample, tokens_per_global);
+  sample_ = sample_of(model, shorter);
+  const std::int64_t L = length, G = (length + tokens_per_global - 1) / tokens_per_global;
+  const std::int64_t W = 2 * model.local_radius + 1;
+  for (std::int64_t i = 0; i < L; ++i) input_.token_ids.push_back(random_token(model, i));
+  input_.global_token_ids.assign(static_cast<std::size_t>(G), shorter.global_token_ids.front());
+  input_.long_offsets.push_back(L);
+  input_.global_offsets.push_back(G);
+  input_.labels.l2l = Buffer<std::uint8_t>(L * W, Purpose::labels);
+  input_.labels.l2g = Buffer<std::uint8_t>(L * G, Purpose::labels);
+  input_.labels.g2g = Buffer<std::uint8_t>(G * G, Purpose::labels);
+  input_.labels.g2l = Buffer<std::uint8_t>(G * L, Purpose::labels);
+  input_.labels.long_relative = shorter.labels.long_relative;
+  input_.labels.global_relative = shorter.labels.global_relative;
 }
 
 }  // namespace etc

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/etc_input.h"
+#include "sparse/tile_sample.h"
 
 namespace etc {
 
@@ -15,5 +17,17 @@ EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t 
 
 // The same for a batch with an example for each length; without ordinals of examples.
 EtcInput random_batch(const EtcConfig& model, const std::vector<std::int64_t>& lengths, std::int64_t tokens_per_global);
+
+// An input as random_input makes it for counting what a call takes (count_memory.h), without the memory of its labels,
+// however long it is. Made and used within count_memory().
+class CountedInput {
+ public:
+  CountedInput(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global);
+  const EtcInput& input() const { return input_; }
+
+ private:
+  std::unique_ptr<const sparse::TileSample> sample_;  // none: the input is short, its labels have values
+  EtcInput input_;
+};
 
 }  // namespace etc

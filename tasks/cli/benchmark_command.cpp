@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
@@ -13,6 +12,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/length_sweep.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/train/stop_signal.h"
@@ -59,7 +59,6 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   }
   sweep.tokens_per_global = options.tokens_per_global;
   sweep.repeats = options.repeats;
-  if (!options.memory_limit.empty()) sweep.memory_limit = parse_byte_size(options.memory_limit, "--memory-limit");
   return sweep;
 }
 
@@ -87,6 +86,7 @@ void run_benchmark(const BenchmarkOptions& options) {
   SweepOptions sweep = sweep_options(options);
   if (options.threads > 0) set_thread_count(options.threads);
   sweep.device = open_device(options.device).device;
+  sweep.memory_limit = take_memory_limit(options.memory_limit, sweep.device);
   sweep.compute = offered_types(options.compute, sweep.device);
   const StopSignal listening;
   std::vector<SweepRow> rows = forecast_lengths(sweep);
@@ -136,9 +136,9 @@ void add_benchmark_command(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
   command->add_flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
-  command->add_option("--memory-limit", options->memory_limit,
-                      "such as 8GB: checkpoint layers where training needs it to fit, leave out what does not fit and "
-                      "tell the longest input that does");
+  add_memory_option(*command, options->memory_limit,
+                    "checkpoint layers where training needs it to fit, leave out what does not fit and tell the "
+                    "longest input that does");
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));

@@ -19,8 +19,10 @@
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
 #include "tasks/cli/incomplete_option.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -48,6 +50,7 @@ struct EncodeOptions {
   bool all_layers = false;
   std::string compute = kDefaultCompute;
   std::string device = kDefaultDevice;
+  std::string memory_limit;
   int threads = 0;
   bool allow_incomplete = false;
   ProfileOption profile;
@@ -83,17 +86,35 @@ class StatesFile {
   std::set<std::string> made_;
 };
 
+// Throws Error unless each of the inputs, which are of one size, fits into the memory limit.
+void require_fit(const EncodeInputs& inputs, const EtcConfig& config, const EncodeOn& on) {
+  InferenceFit fit("etc encode", on.memory_limit, on.device, config, on.compute);
+  const CountedCall call = [&](const std::function<void()>& loaded) {
+    ParameterSet parameters;
+    EtcEncoder encoder(config, parameters);
+    for (const auto& parameter : parameters.all()) parameter->allocate();
+    encoder.release_kernels(on.compute);
+    loaded();
+    ForwardOptions options;
+    if (on.all_layers) options.watch = [](std::int64_t, const Tensor&, const Tensor&, const ExternalScores&) {};
+    Tape tape(false);
+    encoder.forward(tape, inputs.example(0), options);
+  };
+  if (!fit.fits(call)) fit.refuse("an example of the file", inputs.length(), inputs.globals(), call);
+}
+
 // Padded examples, one after the other.
-void encode_inputs(const EncodeOptions& options, Device device) {
+void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   const std::filesystem::path folder = options.model;
   const EtcConfig config = read_etc_config(folder);
+  const EncodeInputs inputs(options.inputs, config);
+  if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
+  if (on.memory_limit > 0) require_fit(inputs, config, on);
   ParameterSet parameters;
   EtcEncoder encoder(config, parameters);
   load_parameters(folder / "model.safetensors", parameters, Match::encoder);
-  parameters.to(device);
-  encoder.release_kernels(chosen_compute(options.compute, device));
-  const EncodeInputs inputs(options.inputs, config);
-  if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
+  parameters.to(on.device);
+  encoder.release_kernels(on.compute);
 
   StatesFile file(options.output, inputs);
   Progress progress("encode", inputs.batch(), "examples");
@@ -134,13 +155,15 @@ void run_encode(const EncodeOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
   Profile profile(options.profile);
+  const EncodeOn on{device, chosen_compute(options.compute, device), take_memory_limit(options.memory_limit, device),
+                    options.all_layers};
   if (options.data.empty()) {
-    encode_inputs(options, device);
+    encode_inputs(options, on);
   } else {
-    encode_dataset(options.data, options.model, {device, chosen_compute(options.compute, device)}, options.output,
-                   {options.all_layers, options.allow_incomplete});
+    encode_dataset(options.data, options.model, on, options.output);
   }
   profile.finish();
+  log_peak_memory(device);
   std::printf("output: %s\n", options.output.c_str());
 }
 
@@ -161,6 +184,8 @@ void add_encode_command(CLI::App& app) {
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
   add_incomplete_option(*command, options->allow_incomplete);
+  add_memory_option(*command, options->memory_limit,
+                    "choose how many tokens are in memory at a time, with the same results");
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   command->callback([options] { run_encode(*options); });
 }

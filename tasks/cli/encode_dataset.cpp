@@ -8,6 +8,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/task.h"
 #include "tasks/train/evaluate.h"
+#include "tasks/train/inference_fit.h"
 #include "tasks/train/model.h"
 #include "tasks/train/run_config.h"
 #include "tasks/train/stop_signal.h"
@@ -111,6 +112,52 @@ data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& 
   return info;
 }
 
+// What a micro-batch takes until its rows are written: the call, and copies of all that it hands out.
+CountedCall counted_encoding(const Json& document, const EtcConfig& model, const EncodeOn& on,
+                             const data::Schema& schema, Examples examples) {
+  return [&document, &model, on, &schema, examples](const std::function<void()>& loaded) {
+    const auto task = feeding_task(document, model, schema.task, "");
+    ParameterSet parameters;
+    EtcEncoder encoder(model, parameters);
+    if (has_task(document)) task->add_parameters(parameters);
+    for (const auto& parameter : parameters.all()) parameter->allocate();
+    encoder.release_kernels(on.compute);
+    loaded();
+    Tape tape(false);
+    EtcInput input = task->feed(examples, "");
+    if (has_task(document)) task->add_to_embeddings(tape, examples, input);
+    std::vector<Tensor> rows;
+    const auto copy = [&rows](const Tensor& values) {
+      if (values) rows.push_back(Tensor::empty(values.shape(), Purpose::activations));
+    };
+    ForwardOptions options;
+    if (on.all_layers) {
+      options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor& of_global, const ExternalScores& scores) {
+        for (const Tensor* values : {&of_long, &of_global, &scores.l2l, &scores.l2g, &scores.g2g, &scores.g2l}) {
+          copy(*values);
+        }
+      };
+    }
+    const EtcOutput states = encoder.forward(tape, input, options);
+    copy(states.long_states.value());
+    copy(states.global_states.value());
+  };
+}
+
+// The most tokens of a micro-batch, scores being taken from one example at a time.
+std::int64_t micro_batch_tokens(const Json& document, const EtcConfig& model, const EncodeOn& on,
+                                const data::DatasetReader& reader) {
+  const std::int64_t most = on.all_layers ? 1 : kEvaluationTokens;
+  if (on.memory_limit == 0) return most;
+  InferenceFit fit("etc encode", on.memory_limit, on.device, model, on.compute);
+  // The writer collects a chunk of every feature, and packs it in as much.
+  constexpr std::int64_t kChunkBytes = 65536 * sizeof(float);
+  fit.hold(2 * kChunkBytes * std::ssize(encoded_schema(model, on.all_layers).features));
+  return fit.choose(reader, most, [&](Examples examples) {
+    return counted_encoding(document, model, on, reader.schema(), examples);
+  });
+}
+
 }  // namespace
 
 data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
@@ -133,9 +180,8 @@ data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
 }
 
 void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on,
-                    const std::filesystem::path& output, const EncodeDataOptions& options) {
+                    const std::filesystem::path& output) {
   const std::string where = files_text(files);
-  const bool all_layers = options.all_layers;
   const Json document = read_model_config(folder);
   const EtcConfig model = read_etc_config(folder);
   const std::string vocab_sha256 = DataIdentity::of(document).vocab_sha256;
@@ -144,14 +190,14 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
   ParameterSet parameters;
   EtcEncoder encoder(model, parameters);
   if (has_task(document)) task->add_parameters(parameters);
+  const auto reader = open_dataset(files, task->schema(), {vocab_sha256, on.allow_incomplete});
+  const data::LoaderOptions order = evaluation_order(micro_batch_tokens(document, model, on, *reader));
   load_parameters(folder / "model.safetensors", parameters, has_task(document) ? Match::exact : Match::encoder);
   parameters.to(on.device);
   encoder.release_kernels(on.compute);
-  const auto reader = open_dataset(files, task->schema(), {vocab_sha256, options.allow_incomplete});
-  data::DatasetWriter writer(output, encoded_schema(model, all_layers), output_info(reader->info(), model));
+  data::DatasetWriter writer(output, encoded_schema(model, on.all_layers), output_info(reader->info(), model));
 
-  // Scores are taken from one example at a time.
-  data::Loader loader(reader, evaluation_order(all_layers ? 1 : kEvaluationTokens));
+  data::Loader loader(reader, order);
   const StopSignal listening;
   Progress progress("encode", reader->size(), "examples");
   std::int64_t done = 0;
@@ -162,15 +208,15 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
       EtcInput input = task->feed(micro_batch, where);
       if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
       Encoded encoded(micro_batch, input);
-      ForwardOptions forward;
-      if (all_layers) {
-        forward.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
+      ForwardOptions options;
+      if (on.all_layers) {
+        options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
                             const ExternalScores& scores) {
           encoded.put_states(layer_prefix(layer), of_long, of_global);
           encoded.put_scores(layer_prefix(layer) + "scores_", scores);
         };
       }
-      const EtcOutput states = encoder.forward(tape, input, forward);
+      const EtcOutput states = encoder.forward(tape, input, options);
       encoded.put_states("", states.long_states.value().to(Device::cpu), states.global_states.value().to(Device::cpu));
       for (const data::Example& row : encoded.rows()) writer.append(row);
       done += static_cast<std::int64_t>(micro_batch.size());

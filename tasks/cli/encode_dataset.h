@@ -25,13 +25,11 @@ namespace etc::cli {
 // data it came from.
 data::Schema encoded_schema(const EtcConfig& model, bool all_layers);
 
-// Where and with which number type of the large products.
+// Where, with which number type of the large products, in how much memory, and how much of it is wanted.
 struct EncodeOn {
   Device device = Device::cpu;
   ComputeType compute = ComputeType::fp32;
-};
-
-struct EncodeDataOptions {
+  std::int64_t memory_limit = 0;  // bytes of the process, or of the device; 0: none
   bool all_layers = false;
   bool allow_incomplete = false;  // DataDemand's; the output is then marked as the data are
 };
@@ -40,8 +38,9 @@ struct EncodeDataOptions {
 // depend on its neighbours. model: a model directory; the section task of its config.json says how the data are fed and
 // what is added to the embeddings; a model without one is fed by the task's defaults, and nothing is added. Throws
 // Error as the reader, the task and the encoder do, and when the data are another task's, of another vocabulary, or
-// empty; Interrupted after a stop signal. Without an output file on any error.
+// empty, or when an example does not fit into the memory limit; Interrupted after a stop signal. Without an output file
+// on any error.
 void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& model, const EncodeOn& on,
-                    const std::filesystem::path& output, const EncodeDataOptions& options);
+                    const std::filesystem::path& output);
 
 }  // namespace etc::cli

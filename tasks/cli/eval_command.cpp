@@ -9,9 +9,11 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/incomplete_option.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/train/evaluate.h"
+#include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -28,6 +30,7 @@ struct EvalOptions {
   std::string task;
   std::string compute = kDefaultCompute;
   std::string device = kDefaultDevice;
+  std::string memory_limit;
   int threads = 0;
   bool allow_incomplete = false;
   ProfileOption profile;
@@ -36,20 +39,31 @@ struct EvalOptions {
 
 Metrics evaluate_model(const EvalOptions& options) {
   const Device device = open_device(options.device).device;
-  const LoadedModel loaded = load_model(options.model, {options.vocab, options.given->value("task", Json::object())});
+  const std::int64_t limit = take_memory_limit(options.memory_limit, device);
+  const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
-  model.parameters.to(device);
-  model.encoder->release_kernels(chosen_compute(options.compute, device));
+  const ComputeType compute = chosen_compute(options.compute, device);
   const auto reader =
       open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
+  std::int64_t micro_batch_tokens = kEvaluationTokens;
+  if (limit > 0) {
+    InferenceFit fit("etc eval", limit, device, model.config, compute);
+    micro_batch_tokens = fit.choose(*reader, kEvaluationTokens, [&](Examples examples) {
+      return counted_prediction(model, compute, examples, files_text(options.data));
+    });
+  }
+  load_weights(options.model, model);
+  model.parameters.to(device);
+  model.encoder->release_kernels(compute);
   const auto predictions = model.task->start_predictions({options.output, {}, 0});
   const StopSignal listening;
   Profile profile(options.profile);
-  if (!predict_dataset(model, reader, files_text(options.data), "evaluate", *predictions)) {
+  if (!predict_dataset(model, reader, files_text(options.data), "evaluate", *predictions, micro_batch_tokens)) {
     throw Interrupted("etc eval: stopped before the end; no result");
   }
   profile.finish();
   predictions->finish();
+  log_peak_memory(device);
   const Metrics metrics = predictions->metrics();
   if (metrics.empty()) fail(files_text(options.data), "no example has a label: nothing to compare with");
   return metrics;
@@ -81,6 +95,8 @@ void evaluate(const EvalOptions& options) {
     fail_usage("etc eval", "expected --model and --data, or --predictions and --gold");
   }
   if (from_file) {
+    if (!options.memory_limit.empty())
+      fail_usage("etc eval", "--memory-limit goes with --model: a file is only scored");
     if (options.profile.wanted())
       fail_usage("etc eval", "--profile and --trace go with --model: a file is only scored");
     return score_file(options);
@@ -107,6 +123,8 @@ void add_eval_command(CLI::App& program) {
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
   add_incomplete_option(*command, options->allow_incomplete);
+  add_memory_option(*command, options->memory_limit,
+                    "choose how many tokens are in memory at a time, with the same results");
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
   command->footer(

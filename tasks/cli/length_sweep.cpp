@@ -10,7 +10,6 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/nn/count_memory.h"
-#include "tasks/train/forecast.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -33,19 +32,23 @@ EtcConfig model_of(const SweepOptions& options, const std::string& residual) {
 }
 
 struct Forecast {
-  MemoryReport memory;
+  ProcessMemory memory;
   std::vector<profiler::Row> work;
 };
 
-Forecast forecast_call(const SweepOptions& options, const EtcConfig& model, ComputeType compute,
-                       const EtcInput& input) {
+// After a slice of the model has run: what the process holds beside its buffers is there then.
+Forecast forecast_call(const SweepOptions& options, const EtcConfig& model, ComputeType compute, std::int64_t length) {
   Forecast forecast;
-  forecast.memory = count_memory([&] { forecast.work = EncoderCall(model, options.mode, compute).count(input); });
+  if (options.device == Device::cpu) forecast.memory.beside = bytes_beside_buffers();
+  forecast.memory.buffers = count_memory([&] {
+    const CountedInput counted(model, length, options.tokens_per_global);
+    forecast.work = EncoderCall(model, options.mode, compute).count(counted.input());
+  });
   return forecast;
 }
 
-bool fits(const SweepOptions& options, const MemoryReport& forecast) {
-  return options.memory_limit == 0 || forecast.peak <= options.memory_limit;
+bool fits(const SweepOptions& options, const ProcessMemory& forecast) {
+  return options.memory_limit == 0 || forecast.peak() <= options.memory_limit;
 }
 
 // The longest input below `length`, which does not fit, that does; by bisection over whole blocks.
@@ -54,8 +57,8 @@ std::int64_t longest_that_fits(const SweepOptions& options, const EtcConfig& mod
   std::int64_t good = 0, bad = (length + options.tokens_per_global - 1) / options.tokens_per_global;  // blocks
   while (bad - good > 1) {
     const std::int64_t middle = (good + bad) / 2;
-    const EtcInput input = random_input(model, middle * options.tokens_per_global, options.tokens_per_global);
-    (fits(options, forecast_call(options, model, compute, input).memory) ? good : bad) = middle;
+    const std::int64_t tokens = middle * options.tokens_per_global;
+    (fits(options, forecast_call(options, model, compute, tokens).memory) ? good : bad) = middle;
   }
   return good * options.tokens_per_global;
 }
@@ -68,16 +71,15 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   if (!rates.contains(slice)) {
     rates.emplace(slice, OperatorRates(model, options.mode, compute, options.device, slice));
   }
-  const EtcInput input = random_input(model, length, options.tokens_per_global);
   SweepRow row;
   row.residual = residual;
   row.compute = compute;
   row.length = length;
-  row.globals = input.global_tokens();
-  Forecast forecast = forecast_call(options, model, compute, input);
+  row.globals = (length + options.tokens_per_global - 1) / options.tokens_per_global;
+  Forecast forecast = forecast_call(options, model, compute, length);
   if (!fits(options, forecast.memory) && options.mode == CallMode::train && model.grad_checkpointing_period != 1) {
     model.grad_checkpointing_period = 1;
-    forecast = forecast_call(options, model, compute, input);
+    forecast = forecast_call(options, model, compute, length);
   }
   row.forecast = forecast.memory;
   row.forecast_seconds = rates.at(slice).of(forecast.work);
@@ -131,6 +133,7 @@ void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progr
   call.run(random_input(model, first, options.tokens_per_global));
   progress.end_call();
   memory_ledger::reset_peak();
+  reset_process_peak();
   std::vector<double> seconds, cpu_seconds;
   for (std::int64_t i = 0; i < options.repeats; ++i) {
     progress.begin_repeat(i + 1, options.repeats);
@@ -143,7 +146,7 @@ void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progr
     progress.end_call();
   }
   row.seconds = {median(seconds), median(cpu_seconds)};
-  row.memory = memory_ledger::report();
+  row.memory = measured_memory(options.device);
   row.tokens_per_second = static_cast<double>(row.length) / row.seconds.wall;
 }
 
@@ -157,7 +160,11 @@ double megabytes(std::int64_t bytes) {
 
 // Bytes by purpose as the table splits them.
 const std::array<std::int64_t, kPurposeCount>& split_of(const SweepRow& row) {
-  return measured(row) ? row.memory.at_peak : row.forecast.at_peak;
+  return (measured(row) ? row.memory : row.forecast).buffers.at_peak;
+}
+
+std::int64_t program_of(const SweepRow& row) {
+  return (measured(row) ? row.memory : row.forecast).beside;
 }
 
 std::vector<int> used_purposes(const std::vector<SweepRow>& rows) {
@@ -210,11 +217,7 @@ std::string gnuplot_script(const std::vector<SweepRow>& rows) {
 
 }  // namespace
 
-std::vector<SweepRow> forecast_lengths(const SweepOptions& given) {
-  SweepOptions options = given;
-  if (options.memory_limit > 0 && options.device == Device::cpu) {  // from here on of what the ledger counts
-    options.memory_limit = std::max<std::int64_t>(1, options.memory_limit - bytes_outside_ledger());
-  }
+std::vector<SweepRow> forecast_lengths(const SweepOptions& options) {
   std::vector<SweepRow> rows;
   Progress progress("forecast",
                     std::ssize(options.residual) * std::ssize(options.compute) * std::ssize(options.lengths), "points");
@@ -248,7 +251,7 @@ std::string sweep_table(const std::vector<SweepRow>& rows) {
   if (timed) text += fmt::format(" {:>10} {:>10} {:>10} {:>9}", "seconds", "CPU s", "tokens/s", "peak MB");
   text += fmt::format(" {:>11} {:>10} {:>10}", "forecast MB", "forecast s", "CPU s");
   for (const int p : purposes) text += fmt::format(" {:>11}", purpose_name(static_cast<Purpose>(p)));
-  text += "\n";
+  text += fmt::format(" {:>11}\n", "program");
   for (const SweepRow& row : rows) {
     text +=
         fmt::format("{:>8} {:>7} {:>7} {:>6}", row.residual, compute_type_name(row.compute), row.length, row.globals);
@@ -256,12 +259,12 @@ std::string sweep_table(const std::vector<SweepRow>& rows) {
       text += fmt::format(" {:>10} {:>10} {:>10} {:>9}", "-", "-", "-", "-");
     } else if (timed) {
       text += fmt::format(" {:>10.4f} {:>10.4f} {:>10.0f} {:>9.1f}", row.seconds.wall, row.seconds.processor,
-                          row.tokens_per_second, megabytes(row.memory.peak));
+                          row.tokens_per_second, megabytes(row.memory.peak()));
     }
-    text += fmt::format(" {:>11.1f} {:>10.4f} {:>10.4f}", megabytes(row.forecast.peak), row.forecast_seconds.wall,
+    text += fmt::format(" {:>11.1f} {:>10.4f} {:>10.4f}", megabytes(row.forecast.peak()), row.forecast_seconds.wall,
                         row.forecast_seconds.processor);
     for (const int p : purposes) text += fmt::format(" {:>11.1f}", megabytes(split_of(row)[p]));
-    text += limit_note(row) + "\n";
+    text += fmt::format(" {:>11.1f}{}\n", megabytes(program_of(row)), limit_note(row));
   }
   return text;
 }
@@ -271,15 +274,15 @@ std::string sweep_csv(const std::vector<SweepRow>& rows) {
       "kind,long_tokens,global_tokens,seconds,cpu_seconds,tokens_per_second,peak_mb,forecast_mb,forecast_seconds,"
       "forecast_cpu_seconds";
   for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{}_mb", purpose_name(static_cast<Purpose>(p)));
-  text += "\n";
+  text += ",program_mb\n";
   for (const SweepRow& row : rows) {
     if (!measured(row)) continue;  // did not fit
     text +=
         fmt::format("{},{},{},{:.6f},{:.6f},{:.1f},{:.3f},{:.3f},{:.6f},{:.6f}", row_kind(row), row.length, row.globals,
-                    row.seconds.wall, row.seconds.processor, row.tokens_per_second, megabytes(row.memory.peak),
-                    megabytes(row.forecast.peak), row.forecast_seconds.wall, row.forecast_seconds.processor);
+                    row.seconds.wall, row.seconds.processor, row.tokens_per_second, megabytes(row.memory.peak()),
+                    megabytes(row.forecast.peak()), row.forecast_seconds.wall, row.forecast_seconds.processor);
     for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{:.3f}", megabytes(split_of(row)[p]));
-    text += "\n";
+    text += fmt::format(",{:.3f}\n", megabytes(program_of(row)));
   }
   return text;
 }

@@ -8,7 +8,7 @@
 
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
-#include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/process_memory.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/cli/encoder_call.h"
 #include "tasks/cli/time_forecast.h"
@@ -36,11 +36,11 @@ struct SweepRow {
   std::int64_t period = 0;       // of gradient checkpointing; 1 where only that fits into the memory limit
   bool fits = true;              // into the memory limit; else only forecast, and
   std::int64_t longest = 0;      // the longest L that fits, a multiple of tokens_per_global; 0: none
-  MemoryReport forecast;         // expected peak of one call, weights included (nn/count_memory.h)
+  ProcessMemory forecast;        // expected peak of one call, weights included (nn/count_memory.h)
   Seconds forecast_seconds;      // expected time of one call (time_forecast.h)
   Seconds seconds;               // median of the repeats; 0: not measured
   double tokens_per_second = 0;  // long tokens
-  MemoryReport memory;           // measured peak
+  ProcessMemory memory;          // measured peak
 };
 
 // One row for each kind of scores, number type and length, with memory and time as forecast. Random tokens in blocks of

@@ -1,4 +1,7 @@
 // etc predict: the prediction file of prepared or raw data.
+#include <algorithm>
+#include <optional>
+
 #include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
@@ -10,11 +13,13 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/incomplete_option.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/train/evaluate.h"
+#include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -24,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWhere = "etc predict";
+constexpr std::int64_t kRawReading = 32'000'000;  // bytes that reading and preparing raw records takes (data/README.md)
 
 struct PredictOptions {
   std::string model;
@@ -37,6 +43,7 @@ struct PredictOptions {
   std::int64_t show = 0;
   std::string compute = kDefaultCompute;
   std::string device = kDefaultDevice;
+  std::string memory_limit;
   int threads = 0;
   bool allow_incomplete = false;
   ProfileOption profile;
@@ -71,11 +78,19 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& opt
   return preparation;
 }
 
+// Where and how a model predicts.
+struct Running {
+  TaskModel& model;
+  ComputeType compute;
+  const InferenceFit* fit;          // null: as much memory as it takes
+  std::int64_t micro_batch_tokens;  // at most
+};
+
 // Predicts records as they are read: examples wait until a micro-batch is full or a window of the file is done.
 class RawPredictor {
  public:
-  RawPredictor(TaskModel& model, Predictions& predictions, std::string where)
-      : model_(model), predictions_(predictions), where_(std::move(where)) {}
+  RawPredictor(const Running& running, Predictions& predictions, std::string where)
+      : running_(running), model_(running.model), predictions_(predictions), where_(std::move(where)) {}
 
   void take(prepare::PassRecord&& record) {
     const prepare::FaultList& faults = record.converted.faults;
@@ -98,16 +113,10 @@ class RawPredictor {
 
   // Called outside of parallel loops, so that the model has all threads.
   void flush() {
-    const data::Schema& schema = model_.task->schema();
-    const auto tokens_at = [&](std::size_t i) { return tokens_of(waiting_[i].features, schema); };
     std::size_t first = 0;
     while (first < waiting_.size()) {
       if (StopSignal::requested()) stopped();
-      std::size_t end = first;
-      std::int64_t tokens = 0;
-      while (end < waiting_.size() && (end == first || tokens + tokens_at(end) <= kEvaluationTokens)) {
-        tokens += tokens_at(end++);
-      }
+      const std::size_t end = end_of_micro_batch(first);
       predict_examples(model_, Examples(waiting_).subspan(first, end - first), where_, predictions_);
       done_ += end - first;
       first = end;
@@ -121,6 +130,31 @@ class RawPredictor {
   std::size_t refused() const { return refused_; }
 
  private:
+  // As many of the waiting examples as fit, from `first` on.
+  std::size_t end_of_micro_batch(std::size_t first) {
+    const data::Schema& schema = model_.task->schema();
+    while (true) {
+      std::size_t end = first;
+      for (std::int64_t tokens = 0; end < waiting_.size(); ++end) {
+        tokens += tokens_of(waiting_[end].features, schema);
+        if (end > first && tokens > running_.micro_batch_tokens) break;
+      }
+      if (running_.fit == nullptr) return end;
+      const Examples examples = Examples(waiting_).subspan(first, end - first);
+      const CountedCall call = counted_prediction(model_, running_.compute, examples, where_);
+      if (running_.fit->fits(call)) return end;
+      if (examples.size() == 1) refuse(examples, call);
+      running_.micro_batch_tokens = std::max<std::int64_t>(1, running_.micro_batch_tokens / 2);
+    }
+  }
+
+  [[noreturn]] void refuse(Examples example, const CountedCall& call) const {
+    const EtcInput input = model_.task->feed(example, where_);
+    running_.fit->refuse(fmt::format("{}: record {}", where_, example.front().index), input.long_tokens(),
+                         input.global_tokens(), call);
+  }
+
+  Running running_;
   TaskModel& model_;
   Predictions& predictions_;
   std::string where_;
@@ -130,10 +164,10 @@ class RawPredictor {
 };
 
 // Records without a prediction.
-std::size_t predict_raw(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation,
+std::size_t predict_raw(const PredictOptions& options, const Running& running, const prepare::Preparation& preparation,
                         Predictions& predictions) {
   const std::string where = data::raw_file_text(options.input);
-  RawPredictor predictor(model, predictions, where);
+  RawPredictor predictor(running, predictions, where);
   Progress progress("predict", 0, "examples");
   prepare::PassCallbacks callbacks;
   callbacks.record = [&](prepare::PassRecord&& record) { predictor.take(std::move(record)); };
@@ -180,32 +214,49 @@ void run_predict(const PredictOptions& options) {
 
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
-  const LoadedModel loaded = load_model(options.model, {options.vocab, options.given->value("task", Json::object())});
+  const std::int64_t limit = take_memory_limit(options.memory_limit, device);
+  const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   std::unique_ptr<prepare::Preparation> preparation;
   if (raw && loaded.vocab.empty()) {
     fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
   }
   if (raw) preparation = make_preparation(options, loaded);
+  std::shared_ptr<const data::DatasetReader> reader;
+  if (!raw)
+    reader = open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
+  Running running{model, chosen_compute(options.compute, device), nullptr, kEvaluationTokens};
+  std::optional<InferenceFit> fit;
+  if (limit > 0) {
+    fit.emplace(kWhere, limit, device, model.config, running.compute);
+    if (raw) fit->hold(kRawReading);
+    if (reader) {
+      running.micro_batch_tokens = fit->choose(*reader, kEvaluationTokens, [&](Examples examples) {
+        return counted_prediction(model, running.compute, examples, files_text(options.data));
+      });
+    }
+    running.fit = &*fit;
+  }
+  load_weights(options.model, model);
   model.parameters.to(device);
-  model.encoder->release_kernels(chosen_compute(options.compute, device));
+  model.encoder->release_kernels(running.compute);
   const StopSignal listening;
   Profile profile(options.profile);
   std::size_t refused = 0;
   if (writes) {
     const auto predictions = model.task->start_predictions({options.output, options.n_best_output, options.n_best});
     if (raw) {
-      refused = predict_raw(options, model, *preparation, *predictions);
-    } else {
-      const auto reader =
-          open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
-      if (!predict_dataset(model, reader, files_text(options.data), "predict", *predictions)) stopped();
+      refused = predict_raw(options, running, *preparation, *predictions);
+    } else if (!predict_dataset(model, reader, files_text(options.data), "predict", *predictions,
+                                running.micro_batch_tokens)) {
+      stopped();
     }
     predictions->finish();
     for (const auto& [name, value] : predictions->metrics()) log::info("{} {:.6g}", name, value);
   }
   if (options.show > 0) show_records(options, model, *preparation);
   profile.finish();
+  log_peak_memory(device);
   if (refused > 0) {
     log::warn("{}: {} records have no prediction (see above)", kWhere, refused);
     throw CLI::RuntimeError(1);
@@ -233,6 +284,8 @@ void add_predict_command(CLI::App& program) {
   add_profile_option(*command, options->profile);
   add_device_option(*command, options->device);
   add_incomplete_option(*command, options->allow_incomplete);
+  add_memory_option(*command, options->memory_limit,
+                    "choose how many tokens are in memory at a time, with the same results");
   command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
   options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
   command->footer(

@@ -1,13 +1,13 @@
 // etc train: trains, fine-tunes or resumes a run.
 #include <optional>
 
-#include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/profile_option.h"
-#include "tasks/train/forecast.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
 
@@ -69,10 +69,8 @@ void add_train_command(CLI::App& program) {
   command->add_option("--output", options->output, "the run's folder; the same command again goes on with the run");
   command->add_option("--resume", options->resume, "go on with this run, with its own configuration");
   command->add_flag("--forecast", options->forecast, "only say how much memory the run would take");
-  command->add_option(
-      "--memory-limit", options->memory_limit,
-      "such as 8GB: choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps "
-      "the choice");
+  add_memory_option(*command, options->memory_limit,
+                    "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
   add_profile_option(*command, options->profile);
   options->given = add_config_options(*command, [](const ConfigKey&) { return true; });
   command->footer(
@@ -86,7 +84,8 @@ void add_train_command(CLI::App& program) {
     fs::path output;
     RunConfig config = resolve(*options, output);
     if (!options->memory_limit.empty()) {
-      config = fit_memory(config, parse_byte_size(options->memory_limit, "--memory-limit"), output);
+      const Device device = open_device(config.training.device).device;
+      config = fit_memory(config, take_memory_limit(options->memory_limit, device), output);
     }
     if (options->forecast) {
       std::printf("expected peak memory %s\n", memory_text(forecast_memory(config)).c_str());

@@ -1,23 +1,20 @@
 #include "tasks/train/forecast.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <fstream>
+#include <numeric>
 
 #include "data/loader/order.h"
-#include "etc_core/base/error.h"
-#include "etc_core/base/large_blocks.h"
+#include "etc_core/base/parallel.h"
 #include "etc_core/nn/count_memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
 
 namespace etc {
 
-namespace {
-
 using MicroBatch = std::vector<data::LoadedExample>;
+
+namespace {
 
 std::vector<MicroBatch> read_examples(const data::DatasetReader& reader,
                                       const std::vector<std::vector<std::int64_t>>& indices_of_each) {
@@ -29,6 +26,26 @@ std::vector<MicroBatch> read_examples(const data::DatasetReader& reader,
     }
   }
   return micro_batches;
+}
+
+// What an example takes as the loader hands it out.
+std::int64_t bytes_of(const data::Example& example) {
+  constexpr std::int64_t kEach = 128;  // a node of the map, its name and malloc's own
+  const auto of = [](const auto& value) -> std::int64_t {
+    if constexpr (requires { value.size(); }) {
+      const auto size = static_cast<std::int64_t>(value.size() * sizeof(value[0]));
+      if constexpr (requires { value.front().size(); }) {
+        return std::accumulate(value.begin(), value.end(), size, [](std::int64_t sum, const auto& text) {
+          return sum + static_cast<std::int64_t>(text.size());
+        });
+      }
+      return size;
+    }
+    return 0;
+  };
+  std::int64_t bytes = 0;
+  for (const auto& [name, value] : example) bytes += kEach + std::visit(of, value);
+  return bytes;
 }
 
 // Sets of gradients that wait in the accumulator while the micro-batches of a batch run: before number i there are as
@@ -53,8 +70,8 @@ void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& con
 }
 
 // training: micro-batches as indices of examples, one of which has the peak; most_of_a_batch: micro-batches of a batch.
-MemoryReport forecast(const RunConfig& config, const RunData& data,
-                      const std::vector<std::vector<std::int64_t>>& training_indices, std::int64_t most_of_a_batch) {
+ProcessMemory forecast(const RunConfig& config, const RunData& data, Device device,
+                       const std::vector<std::vector<std::int64_t>>& training_indices, std::int64_t most_of_a_batch) {
   const std::vector<MicroBatch> training = read_examples(*data.train, training_indices);
   std::vector<MicroBatch> evaluation;
   if (data.eval != nullptr) {
@@ -62,7 +79,9 @@ MemoryReport forecast(const RunConfig& config, const RunData& data,
         data::heaviest_micro_batches(*data.eval, evaluation_order(kEvaluationTokens), data.eval->size());
     evaluation = read_examples(*data.eval, heaviest.examples);
   }
-  return count_memory([&] {
+  ProcessMemory memory;
+  if (device == Device::cpu) memory.beside = bytes_beside_buffers() + bytes_of_computing();
+  memory.buffers = count_memory([&] {
     TaskModel model(config.model, config.task);
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
     train_on(model, training.front(), config);  // which parameters have gradients shows here
@@ -86,9 +105,42 @@ MemoryReport forecast(const RunConfig& config, const RunData& data,
       model.forward(tape, examples, input, ForwardOptions{});
     }
   });
+  if (device != Device::cpu) return memory;
+  add_reading(memory, *data.train, training_order(config.training), training);
+  if (data.eval != nullptr) add_reading(memory, *data.eval, evaluation_order(kEvaluationTokens), evaluation);
+  return memory;
 }
 
 }  // namespace
+
+std::int64_t bytes_of_computing() {
+  constexpr std::int64_t kProgram = 0, kThread = 0;
+  return kProgram + kThread * thread_count();
+}
+
+void add_reading(ProcessMemory& memory, const data::DatasetReader& reader, const data::LoaderOptions& order,
+                 const std::vector<MicroBatch>& some) {
+  // Blocks of the file that stay unpacked; buffers of their own.
+  const std::int64_t blocks = reader.cache_growth();
+  memory.buffers.at_peak[static_cast<std::size_t>(Purpose::data)] += blocks;
+  memory.buffers.peak += blocks;
+  // Of every example its length and its place in the order of the epoch.
+  memory.beside += 2 * static_cast<std::int64_t>(sizeof(std::int64_t)) * reader.size();
+  // Batches that wait, the one being read and the one in use. Examples are as large as `some` are, by their tokens.
+  const std::vector<std::int64_t> tokens = data::token_counts(reader);
+  std::int64_t bytes = 0, tokens_of_some = 0;
+  for (const MicroBatch& micro_batch : some) {
+    for (const data::LoadedExample& example : micro_batch) {
+      bytes += bytes_of(example.features);
+      tokens_of_some += tokens[static_cast<std::size_t>(example.index)];
+    }
+  }
+  const std::int64_t all = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
+  const std::int64_t examples = std::min((order.prefetch_batches + 2) * order.batch_examples, reader.size());
+  memory.beside += static_cast<std::int64_t>(
+      static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, tokens_of_some)) *
+      static_cast<double>(all) / static_cast<double>(reader.size()) * static_cast<double>(examples));
+}
 
 std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
   std::vector<Tensor> moments;
@@ -98,40 +150,16 @@ std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
   return moments;
 }
 
-MemoryReport forecast_training(const RunConfig& config, const RunData& data, std::int64_t steps) {
+ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps) {
   data::LoaderOptions order = training_order(config.training);
   constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
   const std::int64_t samples = std::min(steps, kSamples / order.batch_examples + 1) * order.batch_examples;
   const auto heaviest = data::heaviest_micro_batches(*data.train, order, samples);
-  return forecast(config, data, heaviest.examples, heaviest.most_of_a_batch);
+  return forecast(config, data, device, heaviest.examples, heaviest.most_of_a_batch);
 }
 
-MemoryReport forecast_single_example(const RunConfig& config, const RunData& data, std::int64_t index) {
-  return forecast(config, data, {{index}}, 1);
-}
-
-std::int64_t bytes_outside_ledger() {
-  std::int64_t pages = 0, resident = 0;
-  if (!(std::ifstream("/proc/self/statm") >> pages >> resident)) return 0;
-  const large_blocks::Report large = large_blocks::report();
-  return std::max<std::int64_t>(0, resident * ::sysconf(_SC_PAGESIZE) - large.in_use - large.kept);
-}
-
-std::string memory_text(const MemoryReport& peak) {
-  constexpr double kGigabyte = 1e9, kMegabyte = 1e6;
-  const bool large = peak.peak >= 1000 * static_cast<std::int64_t>(kMegabyte);
-  const auto number = [&](std::int64_t bytes) {
-    return fmt::format("{:.{}f}", static_cast<double>(bytes) / (large ? kGigabyte : kMegabyte), large ? 2 : 1);
-  };
-  std::string text = fmt::format("{} {}", number(peak.peak), large ? "GB" : "MB");
-  const char* separator = ": ";
-  for (int p = 0; p < kPurposeCount; ++p) {
-    if (peak.at_peak[static_cast<std::size_t>(p)] == 0) continue;
-    text += fmt::format("{}{} {}", separator, purpose_name(static_cast<Purpose>(p)),
-                        number(peak.at_peak[static_cast<std::size_t>(p)]));
-    separator = ", ";
-  }
-  return text;
+ProcessMemory forecast_single_example(const RunConfig& config, const RunData& data, Device device, std::int64_t index) {
+  return forecast(config, data, device, {{index}}, 1);
 }
 
 }  // namespace etc

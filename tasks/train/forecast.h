@@ -1,10 +1,15 @@
-// Expected peak memory of a run by purpose, before it starts.
+// Expected peak memory of a process that trains or predicts, before it starts.
+//
+// Two parts. Buffers are counted by the program's own code (nn/count_memory.h). What is beside them is measured at the
+// moment of the forecast, when the data are open, and what is known to come later is added: code that has not run yet
+// and the threads' stacks and small working memory (bytes_of_computing), batches read ahead and the loader's index
+// (add_reading). bench/README.md, "What the process takes", compares with the kernel's figure.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/process_memory.h"
 #include "etc_core/nn/parameters.h"
 #include "etc_core/optim/accumulator.h"
 #include "tasks/train/plan.h"
@@ -15,18 +20,19 @@ namespace etc {
 // What the optimiser keeps beside each parameter that has a gradient, without values: two moments.
 std::vector<Tensor> moments_without_values(const ParameterSet& parameters);
 
-// The ledger's peak of training with these data, and of the evaluations between the steps when there are evaluation
-// data. Looks at the lengths of every micro-batch of the run and counts (nn/count_memory.h) the heaviest ones with
-// everything that is held beside them. steps: of the whole run. What config computes in is settled (plan.h).
-MemoryReport forecast_training(const RunConfig& config, const RunData& data, std::int64_t steps);
+// The peak of training with these data, and of the evaluations between the steps when there are evaluation data. Looks
+// at the lengths of every micro-batch of the run and counts the heaviest ones with everything that is held beside them.
+// steps: of the whole run. What config computes in is settled (plan.h). On another device than the host, buffers alone.
+ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps);
 
 // So with this example alone as every batch.
-MemoryReport forecast_single_example(const RunConfig& config, const RunData& data, std::int64_t index);
+ProcessMemory forecast_single_example(const RunConfig& config, const RunData& data, Device device, std::int64_t index);
 
-// What the process holds now beside the ledger's large buffers: program, libraries, stacks, small objects.
-std::int64_t bytes_outside_ledger();
+// What a process that has not computed yet will hold beside its buffers once it has.
+std::int64_t bytes_of_computing();
 
-// "1.2 GB: weights 0.1, gradients 0.1, …": what is not zero, in the order of the purposes.
-std::string memory_text(const MemoryReport& peak);
+// Adds what reading these data in this order takes. some: examples as they are handed out.
+void add_reading(ProcessMemory& memory, const data::DatasetReader& reader, const data::LoaderOptions& order,
+                 const std::vector<std::vector<data::LoadedExample>>& some);
 
 }  // namespace etc

@@ -20,15 +20,15 @@ namespace {
 // Configuration, data and limit, with what every question about them needs.
 class Fitting {
  public:
-  Fitting(const RunConfig& config, Device device, std::int64_t limit) : config_(config), limit_(limit) {
+  Fitting(const RunConfig& config, Device device, std::int64_t limit)
+      : config_(config), device_(device), limit_(limit) {
     data_ = open_run_data(config.data,
                           *task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model));
     steps_ = make_plan(config, data_.train->size()).total_steps;
     tokens_ = data::token_counts(*data_.train);
-    if (device == Device::cpu) outside_ = bytes_outside_ledger();
   }
 
-  std::int64_t peak(const RunConfig& config) const { return forecast_training(config, data_, steps_).peak + outside_; }
+  std::int64_t peak(const RunConfig& config) const { return forecast_training(config, data_, device_, steps_).peak(); }
 
   RunConfig choose() const {
     for (const std::int64_t period : periods()) {
@@ -72,7 +72,7 @@ class Fitting {
     std::iota(order.begin(), order.end(), std::int64_t{0});
     const auto tokens_of = [&](std::int64_t index) { return tokens_[static_cast<std::size_t>(index)]; };
     std::sort(order.begin(), order.end(), [&](auto a, auto b) { return tokens_of(a) < tokens_of(b); });
-    const auto taken = [&](std::int64_t index) { return forecast_single_example(least, data_, index).peak + outside_; };
+    const auto taken = [&](std::int64_t index) { return forecast_single_example(least, data_, device_, index).peak(); };
     const auto longer =
         std::partition_point(order.begin(), order.end(), [&](std::int64_t index) { return taken(index) <= limit_; });
     const std::string limit = byte_size_text(limit_);
@@ -94,11 +94,11 @@ class Fitting {
   }
 
   RunConfig config_;
+  Device device_;
   std::int64_t limit_;
   RunData data_;
   std::int64_t steps_ = 0;
   std::vector<std::int64_t> tokens_;  // long and global ones of each example
-  std::int64_t outside_ = 0;          // bytes beside the ledger's
 };
 
 std::string choice_text(const RunConfig& config) {
@@ -108,11 +108,12 @@ std::string choice_text(const RunConfig& config) {
 
 }  // namespace
 
-MemoryReport forecast_memory(const RunConfig& config) {
+ProcessMemory forecast_memory(const RunConfig& config) {
   const Device device = prepare_machine(config.training).device;
   const auto task = task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model);
   const RunData data = open_run_data(config.data, *task);
-  return forecast_training(settle_compute(config, device, {}), data, make_plan(config, data.train->size()).total_steps);
+  const std::int64_t steps = make_plan(config, data.train->size()).total_steps;
+  return forecast_training(settle_compute(config, device, {}), data, device, steps);
 }
 
 std::string fitting_options(const RunConfig& config, std::int64_t limit) {

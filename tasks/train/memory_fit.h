@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <string>
 
-#include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/process_memory.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
 
-// Expected peak memory of a run, by purpose, from configuration and data alone; writes nothing. Throws Error as train()
-// does when the data do not fit.
-MemoryReport forecast_memory(const RunConfig& config);
+// Expected peak memory of the process of a run, from configuration and data alone; writes nothing. Throws Error as
+// train() does when the data do not fit.
+ProcessMemory forecast_memory(const RunConfig& config);
 
 // Options with which the run is expected to fit into `limit` bytes; "": none do.
 std::string fitting_options(const RunConfig& config, std::int64_t limit);

@@ -84,7 +84,7 @@ Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {
   return {{"model", model.config.to_json()}, {"task", model.task_section}, {"data", data.to_json()}};
 }
 
-LoadedModel load_model(const fs::path& folder, const ModelUse& use) {
+LoadedModel open_model(const fs::path& folder, const ModelUse& use) {
   const Json config = read_model_config(folder);
   if (!config.contains("task") || !config["task"].contains("name")) {
     fail(folder.string(),
@@ -103,8 +103,17 @@ LoadedModel load_model(const fs::path& folder, const ModelUse& use) {
     fail_usage(folder.string(), "the model was trained without --vocab: give the vocabulary of its data with --vocab");
   }
   if (!loaded.vocab.empty()) task.use_vocabulary(Vocabulary(loaded.vocab, loaded.data.vocab_sha256).tokenizer);
-  load_parameters(folder / kTensorFile, loaded.model->parameters);
   return loaded;
+}
+
+LoadedModel load_model(const fs::path& folder, const ModelUse& use) {
+  LoadedModel loaded = open_model(folder, use);
+  load_weights(folder, *loaded.model);
+  return loaded;
+}
+
+void load_weights(const fs::path& folder, TaskModel& model) {
+  load_parameters(folder / kTensorFile, model.parameters);
 }
 
 void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataIdentity& data) {

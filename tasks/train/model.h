@@ -74,6 +74,10 @@ struct ModelUse {
 };
 LoadedModel load_model(const std::filesystem::path& folder, const ModelUse& use = {});
 
+// The same in two steps: all but the weights, then these.
+LoadedModel open_model(const std::filesystem::path& folder, const ModelUse& use = {});
+void load_weights(const std::filesystem::path& folder, TaskModel& model);
+
 // Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's; what is not taken
 // keeps its fresh values. Says so in the log, and how the residual scores of both compare. Throws Error when the
 // checkpoint was made with another vocabulary.

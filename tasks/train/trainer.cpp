@@ -15,9 +15,9 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
-#include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/out_of_memory.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/process_memory.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
@@ -152,7 +152,7 @@ TrainReport Trainer::run_steps() {
   save();
   require_saved();
   if (!data_.eval) save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
-  log::info("peak memory {}", memory_text(memory_ledger::report()));
+  log::info("peak memory {}", memory_text(measured_memory(device_.device)));
   log::info("finished at step {}; checkpoints: {} and {}", progress_.step, (run_ / "best").string(),
             (run_ / "last").string());
   return {progress_.step, progress_.best};
@@ -248,10 +248,10 @@ DataIdentity Trainer::take_vocabulary() {
 }
 
 void Trainer::log_forecast() const {
-  const MemoryReport expected = forecast_training(config_, data_, plan_.total_steps);
+  const ProcessMemory expected = forecast_training(config_, data_, device_.device, plan_.total_steps);
   log::info("expected peak memory {}", memory_text(expected));
   const std::int64_t machine = memory_capacity(device_.device);
-  if (machine > 0 && expected.peak > machine) {
+  if (machine > 0 && expected.peak() > machine) {
     log::warn(
         "this is more than the {:.1f} GB there are (--memory-limit chooses --micro-batch-tokens and "
         "--grad-checkpointing-period that need less)",
@@ -307,7 +307,7 @@ void Trainer::log_step(double norm, double rate) {
        {"epoch", static_cast<double>(progress_.step * training_.batch_size) / static_cast<double>(data_.train->size())},
        {"examples_per_second", static_cast<double>(speed_examples_) / seconds},
        {"tokens_per_second", static_cast<double>(speed_tokens_) / seconds},
-       {"peak_memory_bytes", static_cast<double>(memory_ledger::report().peak)}});
+       {"peak_memory_bytes", static_cast<double>(measured_memory(device_.device).peak())}});
   progress_.loss_sum = 0;
   progress_.loss_steps = 0;
   speed_start_ = Clock::now();

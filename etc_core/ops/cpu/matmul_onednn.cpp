@@ -22,10 +22,10 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// oneDNN asks OpenMP how many threads it may use. Inside a parallel region the answer is one already.
+// oneDNN asks OpenMP how many threads the calling thread may use.
 class LibraryThreads {
  public:
-  explicit LibraryThreads(int count) : before_(omp_in_parallel() ? count : omp_get_max_threads()), count_(count) {
+  explicit LibraryThreads(int count) : before_(omp_get_max_threads()), count_(count) {
     if (before_ != count_) omp_set_num_threads(count_);
   }
   ~LibraryThreads() {

@@ -145,6 +145,44 @@ TEST_CASE("the work per operator that is counted is the work that is then done",
   }
 }
 
+TEST_CASE("memory counted from the sizes of labels is that of labels with values", "[nn]") {
+  register_cpu_backend();
+  constexpr std::int64_t kLong = 4100;  // more than two samples, and no whole number of blocks or groups
+  for (const bool hard : {false, true}) {
+    for (const bool training : {false, true}) {
+      CAPTURE(hard, training);
+      EtcConfig config = small_model(true, 0);
+      config.use_hard_g2l_mask = config.use_hard_l2g_mask = hard;
+      const MemoryReport expected = count_memory([&] {
+        const EtcInput input = random_input(config, kLong, kTokensPerGlobal);
+        peak_of(config, input, training);
+      });
+      const MemoryReport counted = count_memory([&] {
+        const CountedInput input(config, kLong, kTokensPerGlobal);
+        peak_of(config, input.input(), training);
+      });
+      CHECK(counted.peak == Approx(expected.peak).epsilon(0.005));
+      for (int p = 0; p < kPurposeCount; ++p) {
+        CAPTURE(purpose_name(static_cast<Purpose>(p)));
+        CHECK(counted.at_peak[p] == Approx(expected.at_peak[p]).epsilon(0.01));
+      }
+    }
+  }
+}
+
+TEST_CASE("counting a long input needs no memory for its labels", "[nn]") {
+  register_cpu_backend();
+  const EtcConfig config = small_model(false, 0);
+  const std::int64_t resident = memory_ledger::process_peak_bytes();
+  const MemoryReport counted = count_memory([&] {
+    const CountedInput input(config, 200'000, kTokensPerGlobal);
+    peak_of(config, input.input(), false);
+  });
+  // 200,000 x 12,500 pairs, twice, a byte each and as much again for the tiles.
+  CHECK(counted.at_peak[static_cast<int>(Purpose::labels)] > 5'000'000'000);
+  CHECK(memory_ledger::process_peak_bytes() - resident < 100'000'000);
+}
+
 TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") {
   register_cpu_backend();
   const std::int64_t before = memory_ledger::report().total;

@@ -2,7 +2,6 @@
 #include "tasks/train/memory_fit.h"
 
 #include "etc_core/base/error.h"
-#include "tasks/train/forecast.h"
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -32,8 +31,7 @@ etc::RunConfig config_for(const fs::path& data) {
 std::int64_t taken(etc::RunConfig config, std::int64_t tokens, std::int64_t period) {
   config.training.micro_batch_tokens = tokens;
   config.model.grad_checkpointing_period = period;
-  const std::int64_t peak = etc::forecast_memory(config).peak;
-  return peak + etc::bytes_outside_ledger();
+  return etc::forecast_memory(config).peak();
 }
 
 TEST_CASE("a memory limit chooses smaller micro-batches and refuses what can never fit", "[tasks]") {

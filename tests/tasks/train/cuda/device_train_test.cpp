@@ -124,7 +124,7 @@ TEST_CASE("a run on an emulated device takes the memory that was forecast, the b
   config.training.steps = 1;
   open_device("cuda");
   CHECK(memory_ledger::report().total >= 64 << 20);  // the ring of copies, here and there, and the library's workspace
-  const MemoryReport expected = forecast_memory(config);
+  const MemoryReport expected = forecast_memory(config).buffers;
   train(config, folder / "run");
   const MemoryReport measured = memory_ledger::report();
   CAPTURE(expected.peak, measured.peak);
@@ -142,7 +142,7 @@ TEST_CASE("out of device memory names what holds it and a micro-batch that is ex
   RunConfig config = config_for(folder.path(), "cuda");
   config.training.batch_size = 16;
   config.training.micro_batch_tokens = 0;  // the whole batch at once
-  const std::int64_t needed = forecast_memory(config).peak - memory_ledger::report().total;
+  const std::int64_t needed = forecast_memory(config).peak() - memory_ledger::report().total;
   const std::int64_t held = simt::memory_in_use();  // by the backend
   simt::set_memory_capacity(held + needed * 6 / 10);
   CHECK_THROWS_WITH(train(config, folder / "run"),

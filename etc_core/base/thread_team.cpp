@@ -1,0 +1,207 @@
+#include "etc_core/base/thread_team.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "etc_core/base/machine_share.h"
+#include "etc_core/base/parallel.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace etc {
+
+namespace {
+
+constexpr std::int64_t kSpins = 1000;  // bench/README.md, "Threads that wait"
+constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
+
+thread_local int t_thread = -1;
+
+void pause_processor() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Looks `spins` times whether done().
+template <typename Done>
+bool spin(std::int64_t spins, Done&& done) {
+  for (std::int64_t i = 0; i < spins; ++i) {
+    if (done()) return true;
+    pause_processor();
+  }
+  return done();
+}
+
+std::atomic<ThreadTeam*> g_team{nullptr};
+
+// Teams are never destroyed: workers sleep on them until the process ends.
+bool make_team() {
+  // A child has no workers, whatever they were doing.
+  ::pthread_atfork(nullptr, nullptr, [] { g_team.store(new ThreadTeam); });
+  g_team.store(new ThreadTeam);
+  return true;
+}
+
+// GOMP_SPINCOUNT: a number with, perhaps, a letter k, M, G or T; or "infinity". -1: not one.
+std::int64_t parse_spin_count(std::string text) {
+  std::erase(text, ' ');
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (text == "infinity" || text == "infinite") return kForEver;
+  std::int64_t count = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (error != std::errc() || count < 0 || unit.size() > 1) return -1;
+  if (unit.empty()) return count;
+  const std::size_t power = std::string("kmgt").find(unit);
+  if (power == std::string::npos) return -1;
+  for (std::size_t i = 0; i <= power; ++i) count = count > kForEver / 1000 ? kForEver : count * 1000;
+  return count;
+}
+
+}  // namespace
+
+std::int64_t spins_before_sleep(int threads, int processors, const char* spin_count, const char* wait_policy) {
+  if (spin_count != nullptr) {
+    if (const std::int64_t count = parse_spin_count(spin_count); count >= 0) return count;
+  }
+  std::string policy = wait_policy != nullptr ? wait_policy : "";
+  std::transform(policy.begin(), policy.end(), policy.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (policy == "active") return kForEver;
+  if (policy == "passive" || threads > processors) return 0;
+  return kSpins;
+}
+
+ThreadTeam& ThreadTeam::get() {
+  static const bool made = make_team();
+  static_cast<void>(made);
+  return *g_team.load(std::memory_order_acquire);
+}
+
+int ThreadTeam::current() {
+  return t_thread;
+}
+
+bool ThreadTeam::run(int threads, std::int64_t tasks, void* context, Call call) {
+  if (busy_.test_and_set(std::memory_order_acquire)) return false;
+  grow(threads - 1);
+  tasks_ = tasks;
+  context_ = context;
+  call_ = call;
+  most_workers_.store(std::min({workers_, threads - 1, static_cast<int>(kCount)}));
+  next_.store(0);
+  failed_.store(false);
+  const std::uint64_t number = (state_.load() / kNumber + 1) * kNumber;
+  state_.store(number | kOpen);
+  wake(threads - 1);
+  work(0);
+  state_.fetch_and(~kOpen);
+  wait_for_workers();
+  const std::exception_ptr error = std::exchange(error_, nullptr);
+  busy_.clear(std::memory_order_release);
+  if (error) std::rethrow_exception(error);
+  return true;
+}
+
+// One share of the loop under way: tasks until there are none left.
+void ThreadTeam::work(int thread) {
+  set_flush_to_zero();
+  t_thread = thread;
+  for (std::int64_t task = next_.fetch_add(1); task < tasks_; task = next_.fetch_add(1)) {
+    if (failed_.load(std::memory_order_relaxed)) break;
+    try {
+      call_(context_, task, thread);
+    } catch (...) {
+      if (!failed_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+  t_thread = -1;
+}
+
+void ThreadTeam::wait_for_workers() {
+  const auto all_left = [&] { return (state_.load() & kCount) == 0; };
+  if (spin(spins_.load(std::memory_order_relaxed), all_left)) return;
+  std::unique_lock lock(mutex_);
+  left_.wait(lock, all_left);
+}
+
+// Workers that cannot be had are done without.
+void ThreadTeam::grow(int workers) {
+  static const int processors = usable_processors();
+  static const char* const spin_count = std::getenv("GOMP_SPINCOUNT");
+  static const char* const wait_policy = std::getenv("OMP_WAIT_POLICY");
+  spins_.store(spins_before_sleep(workers + 1, processors, spin_count, wait_policy), std::memory_order_relaxed);
+  try {
+    for (; workers_ < workers; ++workers_) std::thread([this] { serve(); }).detach();
+  } catch (const std::system_error&) {
+  }
+}
+
+void ThreadTeam::wake(int workers) {
+  const int sleeping = sleeping_.load();
+  if (sleeping == 0) return;
+  { const std::lock_guard lock(mutex_); }  // whoever has counted itself sleeps, or will see the loop
+  if (sleeping <= workers) return loop_.notify_all();
+  for (int i = 0; i < workers; ++i) loop_.notify_one();
+}
+
+// ---- The workers' side. ----
+
+void ThreadTeam::serve() {
+  for (std::uint64_t seen = 0;;) {
+    const std::uint64_t state = wait_for_loop(seen);
+    seen = state / kNumber;
+    const int thread = join(state);
+    if (thread == 0) continue;
+    work(thread);
+    leave();
+  }
+}
+
+// The state with an open loop of another number than `seen`.
+std::uint64_t ThreadTeam::wait_for_loop(std::uint64_t seen) {
+  std::uint64_t state = 0;
+  const auto new_loop = [&] {
+    state = state_.load();
+    return (state & kOpen) != 0 && state / kNumber != seen;
+  };
+  if (spin(spins_.load(std::memory_order_relaxed), new_loop)) return state;
+  std::unique_lock lock(mutex_);
+  sleeping_.fetch_add(1);
+  loop_.wait(lock, new_loop);
+  sleeping_.fetch_sub(1);
+  return state;
+}
+
+// The worker's number in the loop that `state` shows, from 1 on; 0: it is over, or has all the workers it wants.
+int ThreadTeam::join(std::uint64_t state) {
+  const std::uint64_t number = state / kNumber;
+  while ((state & kOpen) != 0 && state / kNumber == number) {
+    const auto joined = static_cast<int>(state / kJoined & kCount);
+    if (joined >= most_workers_.load()) return 0;
+    if (state_.compare_exchange_weak(state, state + kJoined + kActive)) return joined + 1;
+  }
+  return 0;
+}
+
+void ThreadTeam::leave() {
+  const std::uint64_t before = state_.fetch_sub(kActive);
+  if ((before & kCount) != 1 || (before & kOpen) != 0) return;
+  { const std::lock_guard lock(mutex_); }  // the caller sleeps, or will see that all have left
+  left_.notify_one();
+}
+
+}  // namespace etc

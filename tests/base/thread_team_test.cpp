@@ -1,0 +1,151 @@
+// How the team of threads waits: without using the processor, whatever loops came before.
+#include "etc_core/base/thread_team.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+
+using namespace etc;
+
+namespace {
+
+double processor_seconds(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Processor seconds of all threads but this one while `work` runs.
+template <typename Work>
+double seconds_of_others(const Work& work) {
+  const auto others = [] {
+    return processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - processor_seconds(CLOCK_THREAD_CPUTIME_ID);
+  };
+  const double before = others();
+  work();
+  return others() - before;
+}
+
+bool waiting_is_set() {
+  const bool set = std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
+  if (set) test::skip("the environment says how threads wait");
+  return set;
+}
+
+void compute_for(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) continue;
+}
+
+}  // namespace
+
+TEST_CASE("threads that wait for a loop use no processor time", "[base]") {
+  if (waiting_is_set()) return;
+  set_thread_count(4);
+  std::atomic<int> runs{0};
+  // 20 loops, each followed by 10 ms of one thread's work: with spinning workers the others take 0.2 s and more.
+  const double waiting = seconds_of_others([&] {
+    for (int i = 0; i < 20; ++i) {
+      parallel_for(8, [&](std::int64_t) { ++runs; });
+      compute_for(std::chrono::milliseconds(10));
+    }
+  });
+  set_thread_count(2);
+  CHECK(runs == 160);
+  CHECK(waiting < 0.02);
+}
+
+TEST_CASE("the caller waits for others' tasks without using the processor", "[base]") {
+  if (waiting_is_set()) return;
+  set_thread_count(2);
+  const double before = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
+  for (int i = 0; i < 5; ++i) {
+    // Whoever takes task 1 sleeps; the other has nothing to do.
+    parallel_for(2, [](std::int64_t task) {
+      if (task == 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
+    });
+  }
+  CHECK(processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - before < 0.02);
+}
+
+TEST_CASE("nobody waits for a worker that has not begun", "[base]") {
+  // More threads than any machine has processors, tasks that the caller alone does in no time.
+  set_thread_count(64);
+  std::atomic<std::int64_t> runs{0};
+  for (int i = 0; i < 2000; ++i) parallel_for(64, [&](std::int64_t) { ++runs; });
+  set_thread_count(2);
+  CHECK(runs == 2000 * 64);
+}
+
+TEST_CASE("loops of several callers at once are all run", "[base]") {
+  set_thread_count(3);
+  std::atomic<std::int64_t> runs{0}, wrong{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        std::atomic<int> mine{0};
+        try {
+          parallel_for(7, [&](std::int64_t task, int thread) {
+            if (thread < 0 || thread >= 3) ++wrong;
+            ++mine;
+            if (i % 50 == 0 && task == 6) fail("task", "six");
+          });
+          if (i % 50 == 0 || mine != 7) ++wrong;
+        } catch (const Error&) {
+          if (i % 50 != 0) ++wrong;
+        }
+        runs += mine;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  set_thread_count(2);
+  CHECK(wrong == 0);
+  CHECK(runs > 4 * 490 * 7);
+}
+
+TEST_CASE("a forked child computes with workers of its own", "[base]") {
+  set_thread_count(2);
+  parallel_for(8, [](std::int64_t) {});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    std::atomic<int> runs{0};
+    for (int i = 0; i < 100; ++i) parallel_for(8, [&](std::int64_t) { ++runs; });
+    ::_exit(runs == 800 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("a user's word on waiting counts, else it is short", "[base]") {
+  constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t usual = spins_before_sleep(2, 2, nullptr, nullptr);
+  CHECK(usual > 0);
+  CHECK(usual <= 10'000);
+  CHECK(spins_before_sleep(3, 2, nullptr, nullptr) == 0);
+  CHECK(spins_before_sleep(2, 2, nullptr, "passive") == 0);
+  CHECK(spins_before_sleep(3, 2, nullptr, "ACTIVE") == kForEver);
+  CHECK(spins_before_sleep(2, 2, "300k", "passive") == 300'000);
+  CHECK(spins_before_sleep(2, 2, "0", "active") == 0);
+  CHECK(spins_before_sleep(2, 2, "infinity", nullptr) == kForEver);
+  CHECK(spins_before_sleep(2, 2, "99999999T", nullptr) == kForEver);
+  for (const char* not_a_count : {"", "many", "-3", "3x", "3kk"}) {
+    CHECK(spins_before_sleep(2, 2, not_a_count, nullptr) == usual);
+  }
+}

@@ -1,0 +1,139 @@
+// Memory of the program as a process: what it forecasts, what it keeps to, what it says.
+#include <algorithm>
+#include <sstream>
+
+#include "etc_core/base/files.h"
+#include "tests/tasks/train/place.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::test::has;
+using etc::test::Place;
+using etc::test::Result;
+using etc::test::Words;
+
+constexpr double kMegabyte = 1e6;
+
+// The megabytes that a line of standard error tells: "<what> 61.3 MB: …".
+double told(const std::string& text, const std::string& what) {
+  const std::size_t at = text.find(what + " ");
+  REQUIRE(at != std::string::npos);
+  std::istringstream words(text.substr(at + what.size()));
+  double number = 0;
+  std::string unit;
+  words >> number >> unit;
+  return unit.starts_with("GB") ? 1000 * number : number;
+}
+
+// A model whose layers are wide inside: 500 examples of 30 tokens at once take 230 MB more than one.
+struct Scene : Place {
+  fs::path model = folder / "run/best", data = folder / "many.h5";
+
+  Scene() {
+    etc::test::write_readable_dataset(data, 0, 500);
+    const Result result =
+        run(training({"--intermediate-size", "4096", "--num-hidden-layers", "2", "--micro-batch-tokens", "1"}));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+  }
+  Result limited(Words words, const std::string& limit) const {
+    words.insert(words.end(), {"--model", model, "--threads", "1"});
+    if (!limit.empty()) words.insert(words.end(), {"--memory-limit", limit});
+    return run(words);
+  }
+};
+
+TEST_CASE("a memory limit of eval, predict and encode changes the memory and no result", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const fs::path output = scene.folder / "result";
+  for (const std::string command : {"eval", "predict", "encode"}) {
+    CAPTURE(command);
+    const Words words = {command, "--data", scene.data, "--output", output};
+    const Result whole = scene.limited(words, "");
+    REQUIRE(whole.code == 0);
+    const std::string expected = etc::read_file(output);
+    const double taken = told(whole.err, "peak memory");
+    CHECK(taken > 250);
+    fs::remove(output);
+    const Result small = scene.limited(words, "150MB");
+    INFO(small.err);
+    REQUIRE(small.code == 0);
+    CHECK(has(small.err, "memory limit 150.0 MB: up to "));
+    CHECK(told(small.err, "peak memory") <= 150);
+    CHECK(small.out == whole.out);
+    CHECK(etc::read_file(output) == expected);
+    fs::remove(output);
+
+    const Result none = scene.limited(words, "5MB");
+    CHECK(none.code == 1);
+    CHECK(has(none.err, "etc " + command + ": the memory limit of 5.0 MB is too low for this model: "));
+    CHECK(!fs::exists(output));
+    CHECK(scene.limited(words, "much").code == 2);
+  }
+  const Words scored = {"eval",   "--task",         "wikihop", "--predictions", "p.json", "--gold",
+                        "g.json", "--memory-limit", "1GB"};
+  CHECK(scene.run(scored).code == 2);
+}
+
+TEST_CASE("an input that does not fit is refused with the longest that does", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  // One example alone needs about the same whatever its length; the limit lies where only some fit.
+  const auto first = scene.limited({"eval", "--data", scene.data}, "5MB");
+  const std::string takes = " tokens, takes ";
+  const double least = told(first.err, takes.substr(1, takes.size() - 2));
+  for (double limit = least; limit < least + 4; limit += 0.02) {
+    const Result result =
+        scene.limited({"eval", "--data", scene.data}, std::to_string(static_cast<long long>(limit * kMegabyte)));
+    if (!has(result.err, "holds examples of up to ")) continue;
+    CHECK(result.code == 1);
+    CHECK(has(result.err, " of 500 are longer, up to "));
+    return;
+  }
+  FAIL("no limit between all and none: " << first.err);
+}
+
+TEST_CASE("training takes the memory that it said it would, as a process", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  etc::test::write_readable_dataset(place.folder / "many.h5", 0, 2000);
+  struct Case {
+    std::string width, threads, micro_batch;
+  };
+  for (const Case& each : {Case{"32", "1", "0"}, Case{"32", "2", "0"}, Case{"4096", "2", "2000"}}) {
+    fs::remove_all(place.folder / "run");
+    const Result result = place.run(place.training(
+        {"--intermediate-size", each.width, "--num-hidden-layers", "2", "--batch-size", "100", "--threads",
+         each.threads, "--micro-batch-tokens", each.micro_batch, "--eval-data", place.folder / "train.h5"},
+        "many.h5", "20"));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    const double expected = told(result.err, "expected peak memory"), measured = told(result.err, "info: peak memory");
+    std::printf("%s wide, %s threads: expected %.1f MB, took %.1f MB\n", each.width.c_str(), each.threads.c_str(),
+                expected, measured);
+    CHECK(expected > 0.97 * measured);
+    CHECK(expected < std::max(1.05 * measured, measured + 20));
+  }
+}
+
+TEST_CASE("the forecast of a benchmark does not take the memory it forecasts", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const Result result =
+      place.run({"benchmark", "--preset", "tiny", "--lengths", "300000", "--residual", "off", "--forecast"});
+  INFO(result.out << result.err);
+  REQUIRE(result.code == 0);
+  std::istringstream row(result.out.substr(result.out.find('\n')));
+  std::string residual, compute;
+  std::int64_t length = 0, globals = 0;
+  double forecast = 0;
+  row >> residual >> compute >> length >> globals >> forecast;
+  CHECK(length == 300000);
+  CHECK(globals == 18750);
+  CHECK(forecast > 11'000);
+  CHECK(static_cast<double>(result.peak_bytes) < 400 * kMegabyte);
+}
+
+}  // namespace
