@@ -1,6 +1,5 @@
 // etc encode: hidden states of a model, for prepared data or for given inputs (so that its numbers can be checked from
 // outside).
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,12 +12,14 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/output.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -126,8 +127,19 @@ void encode_inputs(const EncodeOptions& options, Device device) {
   file.finish();
 }
 
+void check_paths(const EncodeOptions& options) {
+  CommandPaths paths("etc encode");
+  paths.reads("--inputs", options.inputs);
+  paths.reads("--data", options.data);
+  paths.reads_folder("--model", options.model);
+  paths.writes("--output", options.output);
+  paths.writes("--trace", options.profile.trace);
+  paths.check();
+}
+
 void run_encode(const EncodeOptions& options) {
   if (options.inputs.empty() == options.data.empty()) fail_usage("etc encode", "expected either --inputs or --data");
+  check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
   Profile profile(options.profile);
@@ -138,7 +150,7 @@ void run_encode(const EncodeOptions& options) {
                    options.all_layers);
   }
   profile.finish();
-  std::printf("output: %s\n", options.output.c_str());
+  print("output: {}\n", options.output);
 }
 
 }  // namespace

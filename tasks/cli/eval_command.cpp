@@ -4,11 +4,13 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/backends.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/output.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
 
@@ -30,6 +32,19 @@ struct EvalOptions {
   ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
+
+void check_paths(const EvalOptions& options) {
+  CommandPaths paths("etc eval");
+  paths.reads_folder("--model", options.model);
+  paths.reads("--data", options.data);
+  paths.reads("--vocab", options.vocab);
+  paths.reads("--predictions", options.predictions);
+  paths.reads("--gold", options.gold);
+  paths.writes_standard_output("the metrics");
+  paths.writes_or_standard_output("--output", options.output);
+  paths.writes("--trace", options.profile.trace);
+  paths.check();
+}
 
 Metrics evaluate_model(const EvalOptions& options) {
   const Device device = open_device(options.device).device;
@@ -62,10 +77,10 @@ void score_file(const EvalOptions& options) {
   scores["task"] = options.task;
   if (!options.output.empty()) write_file_atomically(options.output, json_text(scores));
   for (const auto& [name, value] : scores.at("metrics").items()) {
-    std::printf("%s %s\n", name.c_str(), number_text(value).c_str());
+    print("{} {}\n", name, number_text(value));
   }
   for (const auto& [name, value] : scores.items()) {
-    if (value.is_number()) std::printf("%s %s\n", name.c_str(), number_text(value).c_str());
+    if (value.is_number()) print("{} {}\n", name, number_text(value));
   }
 }
 
@@ -76,13 +91,14 @@ void evaluate(const EvalOptions& options) {
       options.predictions.empty() != options.gold.empty()) {
     fail_usage("etc eval", "expected --model and --data, or --predictions and --gold");
   }
+  check_paths(options);
   if (from_file) {
     if (options.profile.wanted())
       fail_usage("etc eval", "--profile and --trace go with --model: a file is only scored");
     return score_file(options);
   }
   if (!options.task.empty()) fail_usage("etc eval", "--task goes with --predictions: a model knows its task");
-  for (const auto& [name, value] : evaluate_model(options)) std::printf("%s %.6g\n", name.c_str(), value);
+  for (const auto& [name, value] : evaluate_model(options)) print("{} {:.6g}\n", name, value);
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "tasks/cli/info_text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <sstream>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tasks/output.h"
 #include "tasks/train/tensorboard.h"
 
 namespace etc::cli {
@@ -55,7 +55,7 @@ void print_metrics(const std::map<std::string, MetricLines>& kinds) {
 }  // namespace
 
 void print_entry(const std::string& key, const std::string& value) {
-  std::printf("%-34s %s\n", key.c_str(), value.c_str());
+  print("{:<34} {}\n", key, value);
 }
 
 std::string grouped(std::int64_t number) {

@@ -1,9 +1,9 @@
 #include "tasks/train/run_state.h"
 
 #include "data/dataset.h"
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
 namespace etc {
@@ -107,7 +107,7 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
 
 void save_run(const fs::path& folder, const Json& config, const ParameterSet& parameters, const MoreFiles& more,
               const Optimizer& optimizer, const RunProgress& progress, const Json& identity) {
-  AtomicFolder fresh(folder);
+  AtomicFolder fresh(folder, OldFiles::keep);
   write_model(fresh.path(), config, parameters, more);
   TensorFileWriter state;
   for (const auto& [name, moment] : optimizer.moments()) state.add(name, moment);

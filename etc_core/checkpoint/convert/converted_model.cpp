@@ -1,7 +1,7 @@
 #include "etc_core/checkpoint/convert/converted_model.h"
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/files.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
@@ -10,7 +10,7 @@ namespace etc::convert {
 void save_converted_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                           const ConversionReport& report, const TfEtcExtras& extras,
                           const std::function<void(std::int64_t)>& written) {
-  AtomicFolder update(folder);
+  AtomicFolder update(folder, OldFiles::drop);
   write_model(update.path(), config, parameters, {}, written);
   write_file_atomically(update.path() / "conversion.json", json_text(report.to_json()));
   if (!extras.slots.empty() || extras.global_step) {
