@@ -18,11 +18,11 @@ loader() {
 }
 checkpoint() { "$build/bench_checkpoint"; }
 text() {  # generated records as text: the vocabulary is theirs, too
-  "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --output "$work/sample" 2>/dev/null
+  "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --overwrite --output "$work/sample" 2>/dev/null
   "$build/bench_text" --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json" --repeat 5
 }
 wordpiece() {  # next to the Python package `tokenizers`; skipped without it
-  "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --output "$work/sample" 2>/dev/null
+  "$build/etc" sample --task wikihop --records 2000 --seed 1 --hops 1 --overwrite --output "$work/sample" 2>/dev/null
   "${PYTHON:-python3}" bench/wordpiece.py --vocab "$work/sample/vocab.txt" --input "$work/sample/train.json"
 }
 prepare() { bench/prepare.sh; }

@@ -316,9 +316,6 @@ Json nq_sample_record(const NqSampleOptions& options, const std::string& file, s
 
 void write_nq_sample(const NqSampleOptions& options, const std::filesystem::path& folder) {
   check(options);
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
   write_records(options, kTrainFile, options.records, folder);
   write_records(options, "dev", std::max<std::int64_t>(1, options.records / 5), folder);

@@ -160,9 +160,6 @@ Json openkp_sample_record(const OpenkpSampleOptions& options, const std::string&
 
 void write_openkp_sample(const OpenkpSampleOptions& options, const std::filesystem::path& folder) {
   check(options);
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(all_words()));
   write_file_atomically(folder / "train.jsonl", json_lines(options, kTrainFile, options.records));
   write_file_atomically(folder / "dev.jsonl",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 
 namespace etc::data {
@@ -51,9 +50,6 @@ std::vector<std::string> some_of(std::vector<std::string> words, std::size_t fir
 
 void write_sample_files(const std::filesystem::path& folder, const std::set<std::string>& words,
                         const std::string& train, const std::string& dev) {
-  std::error_code problem;
-  std::filesystem::create_directories(folder, problem);
-  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
   write_file_atomically(folder / "vocab.txt", bert_vocabulary(words));
   write_file_atomically(folder / "train.json", train);
   write_file_atomically(folder / "dev.json", dev);

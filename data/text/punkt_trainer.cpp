@@ -6,6 +6,7 @@
 
 #include "data/text/punkt_words.h"
 #include "data/text/unicode.h"
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 
@@ -261,13 +262,8 @@ PunktTables learn_punkt(const TextSource& texts) {
 void write_punkt_tables(const PunktTables& tables, const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   if (fs::exists(folder)) fail(folder.string(), "exists already: learned tables go into a folder of their own");
-  fs::path partial = folder;
-  partial += ".partial";
-  std::error_code problem;
-  fs::remove_all(partial, problem);
-  if (!fs::create_directories(partial, problem) || problem) {
-    fail(partial.string(), "cannot create the folder: {}", problem.message());
-  }
+  AtomicFolder tables_folder(folder, OldFiles::keep);
+  const fs::path& partial = tables_folder.path();
   const auto lines_of = [](const auto& set) {
     std::vector<std::string> sorted(set.begin(), set.end());
     std::sort(sorted.begin(), sorted.end());
@@ -281,8 +277,7 @@ void write_punkt_tables(const PunktTables& tables, const std::filesystem::path& 
   write_file_atomically(partial / "collocations.tab", lines_of(tables.collocations));
   write_file_atomically(partial / "sent_starters.txt", lines_of(tables.starters));
   write_file_atomically(partial / "ortho_context.tab", lines_of(contexts));
-  fs::rename(partial, folder, problem);
-  if (problem) fail(folder.string(), "cannot create the folder: {}", problem.message());
+  tables_folder.commit();
 }
 
 }  // namespace etc::data

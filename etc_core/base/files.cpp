@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "etc_core/base/error.h"
 
@@ -43,26 +46,45 @@ Claim claim(int descriptor, const std::string& path) {
 
 struct Temporary {
   std::string path;
-  int descriptor = -1;  // -1: errno says why
+  int descriptor = -1;  // -1: `error` says why
+  int error = 0;
 };
+
+// A file of ours: not a name that something else was given, such as a FIFO or a second name of somebody's file.
+bool is_plain(int descriptor) {
+  struct stat status {};
+  return ::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
+}
+
+// The target's name, cut where a longer one would leave no room for what is put behind it.
+std::string stem_of(const std::filesystem::path& target) {
+  constexpr std::size_t kSuffix = 24;
+  const std::string name = target.filename().string().substr(0, NAME_MAX - kSuffix);
+  return (target.parent_path() / name).string();
+}
 
 // "TARGET.partial.tmp", or with a number while other writers of the same target hold it. What a killed process left
 // under that name is taken over, so it does not pile up.
-Temporary open_temporary(const std::string& target) {
+Temporary open_temporary(const std::filesystem::path& target) {
   constexpr int kMostWriters = 100;
+  const std::string stem = stem_of(target);
   for (int number = 1; number <= kMostWriters; ++number) {
-    Temporary file{target + ".partial" + (number > 1 ? std::to_string(number) : "") + ".tmp"};
-    file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (file.descriptor < 0 && (errno == EACCES || errno == ELOOP) && ::access(file.path.c_str(), F_OK) == 0) continue;
+    Temporary file{stem + ".partial" + (number > 1 ? std::to_string(number) : "") + ".tmp"};
+    // Without waiting: the name may be a FIFO's.
+    file.descriptor = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    file.error = errno;
+    struct stat there {};
+    if (file.descriptor < 0 && ::lstat(file.path.c_str(), &there) == 0) continue;  // somebody else's
     if (file.descriptor < 0) return file;
-    const Claim claimed = claim(file.descriptor, file.path);
+    const Claim claimed = is_plain(file.descriptor) ? claim(file.descriptor, file.path) : Claim::taken;
     if (claimed == Claim::ours && ::ftruncate(file.descriptor, 0) == 0) return file;
     ::close(file.descriptor);
     if (claimed == Claim::unknown) break;
   }
   // No locks here (some network file systems): a name that nobody has.
-  Temporary file{target + ".XXXXXX.tmp"};
+  Temporary file{stem + ".XXXXXX.tmp"};
   file.descriptor = ::mkostemps(file.path.data(), 4, O_CLOEXEC);
+  file.error = errno;
   return file;
 }
 
@@ -88,36 +110,83 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t max_bytes
   }
 }
 
-AtomicFile::AtomicFile(std::filesystem::path target) : target_(std::move(target)) {
-  const Temporary file = open_temporary(target_.string());
-  if (file.descriptor < 0) fail_io(target_, "create");
+AtomicFile::AtomicFile(std::filesystem::path target) : name_(std::move(target)), target_(find_output_target(name_)) {
+  if (target_.kind == OutputTarget::Kind::in_place) {
+    descriptor_ = open_in_place(target_, name_);
+    return;
+  }
+  if (target_.path.has_parent_path()) make_folders(target_.path.parent_path(), name_);
+  const Temporary file = open_temporary(target_.path);
+  if (file.descriptor < 0) {
+    errno = file.error;
+    fail_io(name_, "create");
+  }
   descriptor_ = file.descriptor;
   temporary_ = file.path;
-  ::fchmod(descriptor_, 0644);
+  // Closed to those the old file was closed to, from the first byte on; open to the writer until commit().
+  const bool replaces = target_.kind == OutputTarget::Kind::regular;
+  ::fchmod(descriptor_, replaces ? target_.permissions | S_IRUSR | S_IWUSR : 0644);
 }
 
 AtomicFile::~AtomicFile() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());  // while it is locked: afterwards it may be another writer's
+  if (!temporary_.empty() && staged_ < 0) {
+    ::unlink(temporary_.c_str());  // while it is locked: afterwards it may be another writer's
+  }
   if (descriptor_ >= 0) ::close(descriptor_);
+  if (staged_ >= 0) ::close(staged_);
+}
+
+const std::filesystem::path& AtomicFile::temporary_path() {
+  if (!temporary_.empty()) return temporary_;
+  std::string name = (std::filesystem::temp_directory_path() / "etc.XXXXXX").string();
+  staged_ = ::mkostemp(name.data(), O_CLOEXEC);
+  if (staged_ < 0) fail_io(name, "create");
+  ::unlink(name.c_str());  // so that it goes with the process, however that ends
+  temporary_ = "/proc/self/fd/" + std::to_string(staged_);
+  return temporary_;
 }
 
 void AtomicFile::write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::write(descriptor_, bytes.data(), bytes.size());
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail_io(target_, "write");
+    if (put < 0) fail_io(name_, "write");
     bytes.remove_prefix(static_cast<std::size_t>(put));
   }
 }
 
+void AtomicFile::copy_staged() {
+  std::vector<char> block(1 << 20);
+  for (off_t offset = 0;;) {
+    const ssize_t got = ::pread(staged_, block.data(), block.size(), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_io(name_, "read what is to be copied");
+    if (got == 0) return;
+    write({block.data(), static_cast<std::size_t>(got)});
+    offset += got;
+  }
+}
+
 void AtomicFile::commit() {
-  // A writer that opened the temporary name itself (HDF5) may have replaced the bytes: sync by name, not descriptor.
-  sync_path(temporary_);
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_io(target_, "rename into place");
-  temporary_.clear();
-  ::close(descriptor_);
+  if (target_.kind == OutputTarget::Kind::in_place) {
+    if (staged_ >= 0) copy_staged();
+    // FIFOs and many devices cannot be synced, and say EINVAL.
+    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) fail_io(name_, "sync");
+  } else {
+    if (target_.kind == OutputTarget::Kind::regular) {
+      // The owner first: a change of it may take permission bits away. Only root can give files away; others' stay
+      // ours.
+      [[maybe_unused]] const int given = ::fchown(descriptor_, target_.owner, target_.group);
+      ::fchmod(descriptor_, target_.permissions);
+    }
+    if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS) fail_io(name_, "sync");
+    if (::rename(temporary_.c_str(), target_.path.c_str()) != 0) fail_io(name_, "rename into place");
+    temporary_.clear();
+    sync_path(target_.path.has_parent_path() ? target_.path.parent_path() : std::filesystem::path("."));
+  }
+  const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  sync_path(target_.has_parent_path() ? target_.parent_path() : std::filesystem::path("."));
+  if (closed != 0 && errno != EINTR) fail_io(name_, "write");
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <set>
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
 namespace etc {
@@ -122,7 +122,7 @@ void write_model(const std::filesystem::path& folder, const Json& config, const 
 
 void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                 const MoreFiles& more) {
-  AtomicFolder update(folder);
+  AtomicFolder update(folder, OldFiles::keep);
   write_model(update.path(), config, parameters, more);
   update.commit();
 }

@@ -9,12 +9,14 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/length_sweep.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/output.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -31,6 +33,7 @@ struct BenchmarkOptions {
   std::string preset = "base";
   std::string config;
   std::string output;
+  bool overwrite = false;
   std::int64_t tokens_per_global = 16;
   std::int64_t repeats = 3;
   int threads = 0;
@@ -79,10 +82,22 @@ std::vector<ComputeType> offered_types(const std::vector<std::string>& names, De
   return types;
 }
 
+void check_paths(const BenchmarkOptions& options) {
+  CommandPaths paths("etc benchmark");
+  paths.reads("--config", options.config);
+  if (!options.output.empty()) {
+    for (const char* name : kSweepFiles) paths.writes("--output", std::filesystem::path(options.output) / name);
+    if (!options.overwrite) require_no_others(options.output);
+  }
+  paths.writes("--trace", options.profile.trace);
+  paths.check();
+}
+
 void run_benchmark(const BenchmarkOptions& options) {
   if (options.forecast && !options.output.empty()) {
     fail_usage("etc benchmark", "--forecast measures nothing that could be drawn: leave --output out");
   }
+  check_paths(options);
   SweepOptions sweep = sweep_options(options);
   if (options.threads > 0) set_thread_count(options.threads);
   sweep.device = open_device(options.device).device;
@@ -95,11 +110,9 @@ void run_benchmark(const BenchmarkOptions& options) {
     measure_lengths(sweep, rows);
     profile.finish();
   }
-  std::printf("%s", sweep_table(rows).c_str());
+  write_standard_output(sweep_table(rows));
   if (options.output.empty()) return;
-  const bool drawn = write_sweep(rows, options.output);
-  std::printf("\n%s/benchmark.csv%s\n", options.output.c_str(),
-              drawn ? ", time.svg, memory.svg" : " (install gnuplot and run: gnuplot benchmark.gnuplot)");
+  print("\n{}/{}\n", options.output, write_sweep(rows, options.output));
 }
 
 }  // namespace
@@ -135,6 +148,7 @@ void add_benchmark_command(CLI::App& program) {
       ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
+  command->add_flag("--overwrite", options->overwrite, "replace files there that are no earlier benchmark's");
   command->add_flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
   add_memory_option(*command, options->memory_limit,
                     "checkpoint layers where training needs it to fit, leave out what does not fit and tell the "

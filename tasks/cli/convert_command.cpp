@@ -1,6 +1,5 @@
 // etc convert: published checkpoints into model directories, and model directories into files for other tools.
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -14,14 +13,17 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/export.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
+#include "etc_core/checkpoint/replaceable.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/convert_vocabulary.h"
 #include "tasks/cli/option_checks.h"
+#include "tasks/output.h"
+#include "tasks/train/run_directory.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -45,6 +47,7 @@ struct ConvertOptions {
   fs::path input, output;
   fs::path config, source_config;
   fs::path vocab, source_vocab;
+  bool overwrite = false;
   bool keep_heads = false;
   bool with_optimizer_slots = false;
   bool exact = false;
@@ -126,7 +129,7 @@ void finish(const ConvertOptions& options, const convert::ConvertedModel& model,
             const convert::ConversionReport& report, Watch& watch) {
   convert::save_converted_model(options.output, model, report,
                                 watch.writing(static_cast<std::int64_t>(model.parameters.all().size())));
-  std::printf("%soutput: %s\n", report.text().c_str(), options.output.c_str());
+  print("{}output: {}\n", report.text(), options.output.string());
 }
 
 // A published etc_config.json, or the config.json of a model directory, whose section `model` has the same fields.
@@ -241,24 +244,50 @@ void refuse_others(const CLI::App& command, const std::string& kind, const std::
   }
 }
 
+// A run goes on from its checkpoints.
+void require_no_run(const fs::path& output) {
+  fs::path folder = fs::weakly_canonical(fs::absolute(output));
+  if (!folder.has_filename()) folder = folder.parent_path();  // "run/last/"
+  const bool checkpoint = folder.filename() == "best" || folder.filename() == "last";
+  if (is_run_folder(folder) || (checkpoint && is_run_folder(folder.parent_path()))) {
+    fail_usage("etc convert", "--output {}: refusing to replace the folder or a checkpoint of a run: expected another",
+               output.string());
+  }
+}
+
+// Before the work rather than after it.
+void check_paths(const ConvertOptions& options) {
+  CommandPaths paths("etc convert");
+  paths.reads("the checkpoint", options.input);
+  paths.reads("--config", options.config);
+  paths.reads("--source-config", options.source_config);
+  paths.reads("--vocab", options.vocab);
+  paths.reads("--source-vocab", options.source_vocab);
+  paths.replaces_folder("--output", options.output);
+  paths.check();
+  require_no_run(options.output);
+  require_replaceable(options.output, options.overwrite);
+}
+
 void run_convert(const CLI::App& command, const ConvertOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   if (options.from.empty() == options.to.empty()) fail_usage("etc convert", "expected one of --from and --to");
-  require_replaceable(options.output);  // before the work rather than after it
+  check_paths(options);
   if (!options.to.empty()) {
-    refuse_others(command, "--to", {"--to", "--output", "--threads"});
+    refuse_others(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
     const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
     Watch watch;
-    std::printf("output: %s\n", convert::export_model(options.input, format, options.output, watch.writing(0)).c_str());
+    print("output: {}\n", convert::export_model(options.input, format, options.output, watch.writing(0)));
   } else if (options.from == "tf") {
     refuse_others(command, "--from tf",
-                  {"--from", "--output", "--threads", "--config", "--vocab", "--keep-heads", "--with-optimizer-slots"});
+                  {"--from", "--output", "--overwrite", "--threads", "--config", "--vocab", "--keep-heads",
+                   "--with-optimizer-slots"});
     convert_tf(options);
   } else {
     refuse_others(
         command, "--from " + options.from,
-        {"--from", "--output", "--threads", "--config", "--source-config", "--vocab", "--source-vocab", "--keep-heads",
-         "--exact", "--position-mean", "--relative-init", "--seed", "--allow-partial-vocabulary"});
+        {"--from", "--output", "--overwrite", "--threads", "--config", "--source-config", "--vocab", "--source-vocab",
+         "--keep-heads", "--exact", "--position-mean", "--relative-init", "--seed", "--allow-partial-vocabulary"});
     convert_bert(options);
   }
 }
@@ -278,6 +307,7 @@ void add_convert_command(CLI::App& app) {
       ->required();
   command->add_option("--output", options->output, "folder to write: a model directory (--from), files (--to)")
       ->required();
+  command->add_flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
   command->add_option(
       "--config", options->config,
       "etc_config.json of the ETC model (default: beside a TensorFlow checkpoint; for BERT an ETC of the "

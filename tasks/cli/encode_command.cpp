@@ -1,6 +1,5 @@
 // etc encode: hidden states of a model, for prepared data or for given inputs (so that its numbers can be checked from
 // outside).
-#include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/device_option.h"
@@ -22,6 +22,7 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/output.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
 
@@ -150,13 +151,24 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   file.finish();
 }
 
+void check_paths(const EncodeOptions& options) {
+  CommandPaths paths("etc encode");
+  paths.reads("--inputs", options.inputs);
+  paths.reads("--data", options.data);
+  paths.reads_folder("--model", options.model);
+  paths.writes("--output", options.output);
+  paths.writes("--trace", options.profile.trace);
+  paths.check();
+}
+
 void run_encode(const EncodeOptions& options) {
   if (options.inputs.empty() == options.data.empty()) fail_usage("etc encode", "expected either --inputs or --data");
+  check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
   Profile profile(options.profile);
   const EncodeOn on{device, chosen_compute(options.compute, device), take_memory_limit(options.memory_limit, device),
-                    options.all_layers};
+                    options.all_layers, options.allow_incomplete};
   if (options.data.empty()) {
     encode_inputs(options, on);
   } else {
@@ -164,7 +176,7 @@ void run_encode(const EncodeOptions& options) {
   }
   profile.finish();
   log_peak_memory(device);
-  std::printf("output: %s\n", options.output.c_str());
+  print("output: {}\n", options.output);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/backends.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
@@ -12,6 +13,7 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/output.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -36,6 +38,19 @@ struct EvalOptions {
   ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
+
+void check_paths(const EvalOptions& options) {
+  CommandPaths paths("etc eval");
+  paths.reads_folder("--model", options.model);
+  paths.reads("--data", options.data);
+  paths.reads("--vocab", options.vocab);
+  paths.reads("--predictions", options.predictions);
+  paths.reads("--gold", options.gold);
+  paths.writes_standard_output("the metrics");
+  paths.writes_or_standard_output("--output", options.output);
+  paths.writes("--trace", options.profile.trace);
+  paths.check();
+}
 
 Metrics evaluate_model(const EvalOptions& options) {
   const Device device = open_device(options.device).device;
@@ -80,10 +95,10 @@ void score_file(const EvalOptions& options) {
   scores["task"] = options.task;
   if (!options.output.empty()) write_file_atomically(options.output, json_text(scores));
   for (const auto& [name, value] : scores.at("metrics").items()) {
-    std::printf("%s %s\n", name.c_str(), number_text(value).c_str());
+    print("{} {}\n", name, number_text(value));
   }
   for (const auto& [name, value] : scores.items()) {
-    if (value.is_number()) std::printf("%s %s\n", name.c_str(), number_text(value).c_str());
+    if (value.is_number()) print("{} {}\n", name, number_text(value));
   }
 }
 
@@ -94,6 +109,7 @@ void evaluate(const EvalOptions& options) {
       options.predictions.empty() != options.gold.empty()) {
     fail_usage("etc eval", "expected --model and --data, or --predictions and --gold");
   }
+  check_paths(options);
   if (from_file) {
     if (!options.memory_limit.empty())
       fail_usage("etc eval", "--memory-limit goes with --model: a file is only scored");
@@ -102,7 +118,7 @@ void evaluate(const EvalOptions& options) {
     return score_file(options);
   }
   if (!options.task.empty()) fail_usage("etc eval", "--task goes with --predictions: a model knows its task");
-  for (const auto& [name, value] : evaluate_model(options)) std::printf("%s %.6g\n", name.c_str(), value);
+  for (const auto& [name, value] : evaluate_model(options)) print("{} {:.6g}\n", name, value);
 }
 
 }  // namespace

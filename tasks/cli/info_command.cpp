@@ -1,6 +1,5 @@
 // etc info: what a run, a model directory or any file that the program writes holds.
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/info_text.h"
 #include "tasks/cli/length_sweep.h"
+#include "tasks/output.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/run_state.h"
 
@@ -185,7 +185,7 @@ void describe_tensors(const std::filesystem::path& path) {
   print_entry("tensor file", path.string());
   for (const auto& [key, text] : file.metadata()) print_entry("metadata " + key, text);
   for (const auto& [name, entry] : file.entries()) {
-    std::printf("%-5s %-18s %s\n", stored_dtype_name(entry.dtype), shape_text(entry.shape).c_str(), name.c_str());
+    print("{:<5} {:<18} {}\n", stored_dtype_name(entry.dtype), shape_text(entry.shape), name);
   }
   print_groups(sizes_in(file));
 }
@@ -235,8 +235,8 @@ void print_forecast(const std::filesystem::path& path) {
   sweep.residual = {!sweep.model.use_residual_attention ? "off" : sweep.model.use_running_mean ? "mean" : "sum"};
   for (const CallMode mode : {CallMode::infer, CallMode::train}) {
     sweep.mode = mode;
-    std::printf("%s of one example:\n%s", mode == CallMode::infer ? "inference" : "training step",
-                sweep_table(forecast_lengths(sweep)).c_str());
+    print("{} of one example:\n{}", mode == CallMode::infer ? "inference" : "training step",
+          sweep_table(forecast_lengths(sweep)));
   }
 }
 

@@ -1,10 +1,10 @@
 #include "tasks/cli/info_text.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "tasks/output.h"
 #include "tasks/train/tensorboard.h"
 
 namespace etc::cli {
@@ -27,7 +27,7 @@ std::string example_text(const Json& json) {
 }
 
 void print_entry(const std::string& key, const std::string& value) {
-  std::printf("%-34s %s\n", key.c_str(), value.c_str());
+  print("{:<34} {}\n", key, value);
 }
 
 std::string grouped(std::int64_t number) {

@@ -1,9 +1,16 @@
 #include "tasks/cli/length_sweep.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 #include <map>
+#include <string_view>
 
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
@@ -17,7 +24,8 @@ namespace etc::cli {
 namespace {
 
 constexpr double kMegabyte = 1e6;
-constexpr std::int64_t kWarmUp = 512;  // long tokens
+constexpr std::int64_t kWarmUp = 512;                                         // long tokens
+constexpr std::string_view kFirstColumns = "kind,long_tokens,global_tokens";  // of every CSV of a benchmark
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -191,28 +199,58 @@ std::string limit_note(const SweepRow& row) {
   return row.period > 0 ? fmt::format("  checkpointing period {}", row.period) : "";
 }
 
-// Two pictures from the CSV: one line per kind of residual scores and number type.
-std::string gnuplot_script(const std::vector<SweepRow>& rows) {
+struct Picture {
+  const char* file;
+  const char* title;
+  int column;  // of the CSV
+};
+constexpr Picture kPictures[] = {{kSweepFiles[2], "seconds", 4}, {kSweepFiles[3], "peak MB", 7}};
+
+constexpr const char* kPictureStyle =
+    "set datafile separator ','\nset terminal svg size 800,500\nset xlabel 'long tokens L'\nset key top left\n"
+    "set logscale x 2\nset logscale y\n";
+
+// gnuplot's commands for one picture from the CSV: a line per kind of residual scores and number type.
+std::string plot_text(const std::vector<SweepRow>& rows, const Picture& picture) {
   std::vector<std::string> kinds;
   for (const SweepRow& row : rows) {
     if (std::find(kinds.begin(), kinds.end(), row_kind(row)) == kinds.end()) kinds.push_back(row_kind(row));
   }
-  std::string script =
-      "set datafile separator ','\nset terminal svg size 800,500\nset xlabel 'long tokens L'\nset key top left\n"
-      "set logscale x 2\nset logscale y\n";
-  const auto plot = [&](const char* file, const char* title, int column) {
-    script += fmt::format("set output '{}'\nset ylabel '{}'\nplot ", file, title);
-    for (std::size_t k = 0; k < kinds.size(); ++k) {
-      script += fmt::format(
-          "{}'benchmark.csv' using 2:(strcol(1) eq '{}' ? ${} : NaN) with linespoints title "
-          "'residual scores {}'",
-          k == 0 ? "" : ", ", kinds[k], column, kinds[k]);
-    }
-    script += "\n";
-  };
-  plot("time.svg", "seconds", 4);
-  plot("memory.svg", "peak MB", 7);
+  std::string script = fmt::format("set ylabel '{}'\nplot ", picture.title);
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    script += fmt::format(
+        "{}'{}' using 2:(strcol(1) eq '{}' ? ${} : NaN) with linespoints title "
+        "'residual scores {}'",
+        k == 0 ? "" : ", ", kSweepFiles[0], kinds[k], picture.column, kinds[k]);
+  }
+  return script + "\n";
+}
+
+// Both pictures, for people who draw them again.
+std::string gnuplot_script(const std::vector<SweepRow>& rows) {
+  std::string script = kPictureStyle;
+  for (const Picture& picture : kPictures) {
+    script += fmt::format("set output '{}'\n", picture.file) + plot_text(rows, picture);
+  }
   return script;
+}
+
+// What gnuplot draws, taken from its standard output, so that a picture is written like every other file. The folder
+// and the commands go through the environment: no character of them means anything to the shell.
+std::string draw(const std::string& commands, const std::filesystem::path& folder) {
+  ::setenv("ETC_BENCHMARK_FOLDER", folder.c_str(), 1);
+  ::setenv("ETC_BENCHMARK_PLOT", commands.c_str(), 1);
+  std::FILE* pipe = ::popen("cd \"$ETC_BENCHMARK_FOLDER\" && printf %s \"$ETC_BENCHMARK_PLOT\" | gnuplot", "r");
+  if (pipe == nullptr) fail("benchmark", "cannot start gnuplot: {}", std::strerror(errno));
+  std::string picture;
+  char block[65536];
+  for (std::size_t got = 0; (got = std::fread(block, 1, sizeof block, pipe)) > 0;) picture.append(block, got);
+  const int status = ::pclose(pipe);
+  if (status != 0 || picture.find("</svg>") == std::string::npos) {
+    fail("benchmark", "gnuplot drew no whole picture: expected exit code 0, got {}",
+         WIFEXITED(status) ? WEXITSTATUS(status) : status);
+  }
+  return picture;
 }
 
 }  // namespace
@@ -270,9 +308,8 @@ std::string sweep_table(const std::vector<SweepRow>& rows) {
 }
 
 std::string sweep_csv(const std::vector<SweepRow>& rows) {
-  std::string text =
-      "kind,long_tokens,global_tokens,seconds,cpu_seconds,tokens_per_second,peak_mb,forecast_mb,forecast_seconds,"
-      "forecast_cpu_seconds";
+  std::string text = std::string(kFirstColumns) +
+                     ",seconds,cpu_seconds,tokens_per_second,peak_mb,forecast_mb,forecast_seconds,forecast_cpu_seconds";
   for (int p = 0; p < kPurposeCount; ++p) text += fmt::format(",{}_mb", purpose_name(static_cast<Purpose>(p)));
   text += ",program_mb\n";
   for (const SweepRow& row : rows) {
@@ -287,14 +324,33 @@ std::string sweep_csv(const std::vector<SweepRow>& rows) {
   return text;
 }
 
-bool write_sweep(const std::vector<SweepRow>& rows, const std::filesystem::path& folder) {
-  std::filesystem::create_directories(folder);
-  write_file_atomically(folder / "benchmark.csv", sweep_csv(rows));
-  write_file_atomically(folder / "benchmark.gnuplot", gnuplot_script(rows));
-  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) return false;
-  // The folder goes through the environment, so that no character of its name means anything to the shell.
-  ::setenv("ETC_BENCHMARK_FOLDER", folder.c_str(), 1);
-  return std::system("cd \"$ETC_BENCHMARK_FOLDER\" && gnuplot benchmark.gnuplot") == 0;
+void require_no_others(const std::filesystem::path& folder) {
+  const std::filesystem::path csv = folder / kSweepFiles[0];
+  if (std::filesystem::is_regular_file(csv)) {
+    std::ifstream file(csv);
+    std::string first_line;
+    std::getline(file, first_line);
+    if (first_line.starts_with(kFirstColumns)) return;
+  }
+  for (const char* name : kSweepFiles) {
+    if (!std::filesystem::is_regular_file(folder / name)) continue;
+    fail_usage("etc benchmark",
+               "{} is there already, and no earlier benchmark's: expected another folder (--overwrite replaces it)",
+               (folder / name).string());
+  }
+}
+
+std::string write_sweep(const std::vector<SweepRow>& rows, const std::filesystem::path& folder) {
+  write_file_atomically(folder / kSweepFiles[0], sweep_csv(rows));
+  write_file_atomically(folder / kSweepFiles[1], gnuplot_script(rows));
+  if (std::none_of(rows.begin(), rows.end(), measured)) return kSweepFiles[0];
+  if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) {
+    return fmt::format("{} (install gnuplot and run: gnuplot {})", kSweepFiles[0], kSweepFiles[1]);
+  }
+  for (const Picture& picture : kPictures) {
+    write_file_atomically(folder / picture.file, draw(kPictureStyle + plot_text(rows, picture), folder));
+  }
+  return fmt::format("{}, {}, {}", kSweepFiles[0], kPictures[0].file, kPictures[1].file);
 }
 
 }  // namespace etc::cli

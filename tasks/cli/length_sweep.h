@@ -55,8 +55,14 @@ void measure_lengths(const SweepOptions& options, std::vector<SweepRow>& rows);
 std::string sweep_table(const std::vector<SweepRow>& rows);
 std::string sweep_csv(const std::vector<SweepRow>& rows);
 
+// What write_sweep() writes.
+inline constexpr const char* kSweepFiles[] = {"benchmark.csv", "benchmark.gnuplot", "time.svg", "memory.svg"};
+
+// Throws UsageError when the folder holds files of these names, but no benchmark.csv of an earlier benchmark.
+void require_no_others(const std::filesystem::path& folder);
+
 // Writes benchmark.csv and benchmark.gnuplot into the folder and, where gnuplot is installed, time.svg and memory.svg.
-// Returns whether the pictures were drawn.
-bool write_sweep(const std::vector<SweepRow>& rows, const std::filesystem::path& folder);
+// Returns what to tell of them. Throws Error when a file cannot be written or gnuplot fails.
+std::string write_sweep(const std::vector<SweepRow>& rows, const std::filesystem::path& folder);
 
 }  // namespace etc::cli

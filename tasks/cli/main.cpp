@@ -1,7 +1,12 @@
 // The program: picks the sub-command and turns what it throws into a message and an exit code
 // (0 success, 1 failure, 2 usage).
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <new>
+#include <sstream>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
@@ -10,8 +15,19 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/option_checks.h"
+#include "tasks/output.h"
 
 namespace {
+
+// A descriptor 0, 1 or 2 that the caller closed would be given to the next file that is opened, and messages would go
+// into it. They are opened the wrong way round, so that using them is an error.
+void reserve_standard_descriptors() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      [[maybe_unused]] const int taken = ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
+    }
+  }
+}
 
 int run(int argc, char** argv) {
   CLI::App app("etc: prepares, trains, evaluates and predicts with ETC encoders on long documents", "etc");
@@ -29,7 +45,10 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help_or_version) {
-    return app.exit(help_or_version);
+    std::ostringstream text;
+    const int code = app.exit(help_or_version, text, text);
+    etc::write_standard_output(text.str());
+    return code;
   } catch (const CLI::RuntimeError& result) {
     return result.get_exit_code();
   } catch (const CLI::ParseError& error) {
@@ -47,11 +66,15 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  reserve_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error with a message, not the end without a word
   etc::log::to_stderr();
   try {
     etc::require_supported_cpu();
     etc::cli::add_backends();
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    etc::flush_standard_output();
+    return code;
   } catch (const etc::UsageError& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;

@@ -8,6 +8,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/nn/backends.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
@@ -49,6 +50,20 @@ struct PredictOptions {
   ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
+
+void check_paths(const PredictOptions& options) {
+  CommandPaths paths(kWhere);
+  paths.reads_folder("--model", options.model);
+  paths.reads("--data", options.data);
+  paths.reads_or_standard_input("--input", options.input);
+  paths.reads("--vocab", options.vocab);
+  paths.splitter("--splitter", options.splitter, false);
+  if (options.show > 0) paths.writes_standard_output("--show");
+  paths.writes_or_standard_output("--output", options.output);
+  paths.writes_or_standard_output("--n-best-output", options.n_best_output);
+  paths.writes("--trace", options.profile.trace);
+  paths.check();
+}
 
 [[noreturn]] void stopped() {
   throw Interrupted(std::string(kWhere) + ": stopped before the end; no prediction file was written");
@@ -197,7 +212,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
       EtcInput input = model.task->feed(alone, options.input);
       Tape tape(false);
       const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
-      std::printf("%s\n", model.task->show(record.value, alone[0].features, logits).c_str());
+      print("{}\n", model.task->show(record.value, alone[0].features, logits));
     }
     ++shown;
   }
@@ -211,6 +226,7 @@ void run_predict(const PredictOptions& options) {
     fail_usage(kWhere, "--show needs a file, not standard input");
   const bool writes = !options.output.empty() || !options.n_best_output.empty();
   if (options.show == 0 && !writes) fail_usage(kWhere, "expected --output FILE (- for standard output)");
+  check_paths(options);
 
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;

@@ -1,13 +1,14 @@
 // etc prepare: raw dataset → HDF5.
-#include <cstdio>
 #include <map>
 #include <memory>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/option_checks.h"
+#include "tasks/output.h"
 #include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/run.h"
 
@@ -78,17 +79,47 @@ Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions
   return with_overrides(kind, std::move(settings), given, "etc prepare");
 }
 
+// A device or a FIFO.
+bool is_special(const std::filesystem::path& output) {
+  std::error_code ignored;
+  const auto type = std::filesystem::status(output, ignored).type();
+  if (type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::directory) return false;
+  return find_output_target(output).kind == OutputTarget::Kind::in_place;
+}
+
+void check_paths(const PrepareOptions& options, const Json& settings) {
+  CommandPaths paths("etc prepare");
+  for (const auto& input : options.run.inputs) paths.reads("--input", input);
+  paths.reads("--vocab", options.vocab);
+  paths.reads("--config", options.config);
+  if (settings.contains("splitter") && settings["splitter"].is_string()) {
+    paths.splitter("--splitter", settings["splitter"], options.learn_splitter);
+  }
+  paths.writes("--output", options.run.output);
+  paths.writes("--report", options.run.report);
+  paths.check();
+  if (options.run.inputs.size() > 1 && is_special(options.run.output) && is_special(options.run.report)) {
+    fail_usage("etc prepare",
+               "several input files need room for finished ones beside --output or --report: expected one of them to "
+               "be a plain file");
+  }
+}
+
 void run_prepare(PrepareOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   const prepare::PreparationKind& kind = prepare::preparation_kind(options.task);
   options.run.labelled = options.run.split != "test";
+  if (options.run.report.empty() && is_special(options.run.output)) {
+    fail_usage("etc prepare", "--output {} has no room for a report beside it: expected --report FILE",
+               options.run.output.string());
+  }
   if (options.run.report.empty()) options.run.report = options.run.output.string() + ".rejects.jsonl";
   const Json settings = resolve_settings(kind, options);
+  check_paths(options, settings);
   if (options.learn_splitter) learn_splitter(kind, settings, options.run.inputs);
   const auto preparation = kind.make(settings, options.vocab, options.run.labelled);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
-  std::printf("%soutput: %s\nreport: %s\n", counts.summary().c_str(), options.run.output.c_str(),
-              options.run.report.c_str());
+  print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
   if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());
   if (counts.fatal) {
     log::warn("prepare: {} is incomplete: train, eval, predict and encode take it with --allow-incomplete only",

@@ -11,6 +11,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 
 namespace etc::cli {
@@ -33,6 +34,7 @@ using SampleValues = std::map<std::string, std::int64_t>;
 
 struct SampleKind {
   std::string task;
+  const char* extension;  // of its train and dev files
   std::vector<SampleKey> keys;
   // Every key has a value. Throws UsageError when values cannot be meant.
   void (*write)(const SampleValues& values, const std::filesystem::path& folder);
@@ -49,6 +51,7 @@ std::uint64_t seed_of(const SampleValues& values) {
 const std::vector<SampleKind>& sample_kinds() {
   static const std::vector<SampleKind> kKinds = {
       {"wikihop",
+       ".json",
        {kRecords,
         kSeed,
         {"hops", 1, "1: one document answers; 2: two together do"},
@@ -59,6 +62,7 @@ const std::vector<SampleKind>& sample_kinds() {
          data::write_wikihop_sample({v.at("records"), seed_of(v), v.at("hops"), v.at("candidates"), tokens}, folder);
        }},
       {"hotpotqa",
+       ".json",
        {kRecords,
         kSeed,
         {"hops", 1, "1: one document answers; 2: two together do"},
@@ -71,6 +75,7 @@ const std::vector<SampleKind>& sample_kinds() {
              {v.at("records"), seed_of(v), v.at("hops"), v.at("subjects"), tokens, v.at("yes_no")}, folder);
        }},
       {"nq",
+       ".jsonl",
        {kRecords,
         kSeed,
         {"candidates", 4, "choices per record"},
@@ -81,6 +86,7 @@ const std::vector<SampleKind>& sample_kinds() {
                                folder);
        }},
       {"openkp",
+       ".jsonl",
        {kRecords,
         kSeed,
         {"topics", 4, "topics per page that could be meant"},
@@ -107,8 +113,24 @@ std::string option_of(const std::string& key) {
 struct SampleCommand {
   std::string task;
   std::string output;
+  bool overwrite = false;
   SampleValues given;
 };
+
+void check_paths(const SampleCommand& options, const SampleKind& kind) {
+  const std::filesystem::path folder = options.output;
+  CommandPaths paths("etc sample");
+  for (const std::string& name :
+       {std::string("vocab.txt"), std::string("train") + kind.extension, std::string("dev") + kind.extension}) {
+    paths.writes("--output", folder / name);
+    if (!options.overwrite && std::filesystem::exists(folder / name)) {
+      fail_usage("etc sample",
+                 "{}: exists already: expected a new folder (--overwrite replaces train, dev and vocab.txt)",
+                 (folder / name).string());
+    }
+  }
+  paths.check();
+}
 
 void run(const SampleCommand& options) {
   const auto& kinds = sample_kinds();
@@ -122,6 +144,7 @@ void run(const SampleCommand& options) {
     if (!values.contains(key)) fail_usage("etc sample", "{} is no option of task {}", option_of(key), kind->task);
     values[key] = value;
   }
+  check_paths(options, *kind);
   kind->write(values, options.output);
   log::info("train and dev records and vocab.txt written to {}", options.output);
 }
@@ -147,6 +170,7 @@ void add_sample_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("sample", "Generate records to try things out with; nothing is downloaded");
   command->add_option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", ")))->required();
   command->add_option("--output", options->output, "Folder for the train and dev files and vocab.txt")->required();
+  command->add_flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
   std::set<std::string> known;
   for (const SampleKind& kind : sample_kinds()) {
     for (const SampleKey& key : kind.keys) {

@@ -4,10 +4,12 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
+#include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/output.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
 
@@ -59,6 +61,25 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
   return config;
 }
 
+// What the run replaces in its folder must not be what it reads.
+void check_paths(const TrainOptions& options, const RunConfig& config, const fs::path& output) {
+  CommandPaths paths("etc train");
+  paths.reads("--config", options.config);
+  paths.reads("--data", config.data.train);
+  paths.reads("--eval-data", config.data.eval);
+  paths.reads("--vocab", config.data.vocab);
+  paths.reads_folder("--init-from", config.training.init_from);
+  const char* option = options.resume.empty() ? "--output" : "--resume";
+  for (const char* name : {"config.json", "metrics.jsonl", "log.txt", "lock"}) paths.writes(option, output / name);
+  for (const char* checkpoint : {"best", "last"}) {
+    for (const char* name : {"config.json", "model.safetensors", "state.safetensors", "vocab.txt", "vocab.model"}) {
+      paths.writes(option, output / checkpoint / name);
+    }
+  }
+  paths.writes("--trace", options.profile.trace);
+  paths.check();
+}
+
 }  // namespace
 
 void add_train_command(CLI::App& program) {
@@ -83,19 +104,20 @@ void add_train_command(CLI::App& program) {
   command->callback([options] {
     fs::path output;
     RunConfig config = resolve(*options, output);
+    if (!options->forecast) check_paths(*options, config, output);
     if (!options->memory_limit.empty()) {
       const Device device = open_device(config.training.device).device;
       config = fit_memory(config, take_memory_limit(options->memory_limit, device), output);
     }
     if (options->forecast) {
-      std::printf("expected peak memory %s\n", memory_text(forecast_memory(config)).c_str());
+      print("expected peak memory {}\n", memory_text(forecast_memory(config)));
       return;
     }
     Profile profile(options->profile);
     const TrainReport report = train(config, output);
     profile.finish();
-    std::printf("steps %lld\n", static_cast<long long>(report.step));
-    for (const auto& [name, value] : report.best) std::printf("%s %.6g\n", name.c_str(), value);
+    print("steps {}\n", report.step);
+    for (const auto& [name, value] : report.best) print("{} {:.6g}\n", name, value);
   });
 }
 

@@ -1,10 +1,30 @@
 #include "tasks/prepare/parts.h"
 
+#include <algorithm>
+#include <string_view>
+
 #include "data/text/sha256.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/version.h"
 
 namespace etc::prepare {
+
+namespace {
+
+constexpr std::size_t kKeyLetters = 32;
+constexpr std::string_view kEndings[] = {".h5", ".rejects.jsonl", ".ids.jsonl", ".json"};  // as in PartFiles
+constexpr std::string_view kTemporary = ".partial.tmp";  // behind them while a killed run wrote (AtomicFile)
+
+// Whether a file's name is that of a part, of this run or of an earlier one with other settings.
+bool is_part(std::string name) {
+  if (name.ends_with(kTemporary)) name.resize(name.size() - kTemporary.size());
+  const bool key = name.size() > kKeyLetters && std::all_of(name.begin(), name.begin() + kKeyLetters, [](char c) {
+                     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+                   });
+  return key && std::find(std::begin(kEndings), std::end(kEndings), name.substr(kKeyLetters)) != std::end(kEndings);
+}
+
+}  // namespace
 
 Parts::Parts(const std::filesystem::path& output, const Json& configuration)
     : folder_(output.string() + ".parts"),
@@ -13,14 +33,9 @@ Parts::Parts(const std::filesystem::path& output, const Json& configuration)
 PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const {
   Json files = Json::array();
   for (const data::SourceFile& file : depends_on) files.push_back({file.name, file.sha256});
-  const auto stem = (folder_ / data::sha256_hex(configuration_ + files.dump()).substr(0, 32)).string();
-  return {stem + ".h5", stem + ".rejects.jsonl", stem + ".ids.jsonl", stem + ".json"};
-}
-
-void Parts::make_folder() const {
-  std::error_code error;
-  std::filesystem::create_directories(folder_, error);
-  if (error) fail(folder_.string(), "cannot make the folder for finished parts: {}", error.message());
+  const std::string stem = folder_ / data::sha256_hex(configuration_ + files.dump()).substr(0, kKeyLetters);
+  const auto with = [&](std::size_t ending) { return stem + std::string(kEndings[ending]); };
+  return {with(0), with(1), with(2), with(3)};
 }
 
 std::optional<Counts> Parts::finished(const PartFiles& files) const {
@@ -37,8 +52,13 @@ void Parts::finish(const PartFiles& files, const Counts& counts) const {
 }
 
 void Parts::remove() const {
-  std::error_code ignored;  // a folder left behind costs room, not correctness
-  std::filesystem::remove_all(folder_, ignored);
+  std::error_code ignored;  // a part left behind costs room, not correctness
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, ignored)) {
+    if (is_part(entry.path().filename())) files.push_back(entry.path());
+  }
+  for (const auto& file : files) std::filesystem::remove(file, ignored);
+  std::filesystem::remove(folder_, ignored);  // unless it holds something else
 }
 
 }  // namespace etc::prepare

@@ -28,13 +28,12 @@ class Parts {
 
   // depends_on: the input files that decide what is in the part.
   PartFiles files_of(const std::vector<data::SourceFile>& depends_on) const;
-  void make_folder() const;
 
   // The counts of a finished part; nullopt when there is none (or its state file is not readable as such).
   std::optional<Counts> finished(const PartFiles& files) const;
   void finish(const PartFiles& files, const Counts& counts) const;
 
-  void remove() const;  // the whole folder
+  void remove() const;  // all parts, and the folder unless somebody put other files there
 
  private:
   std::filesystem::path folder_;

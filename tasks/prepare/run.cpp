@@ -33,10 +33,10 @@ struct Sink {
 class Run {
  public:
   Run(const Preparation& preparation, const RunOptions& options)
-      : preparation_(preparation), options_(options), parts_(options.output, configuration()) {}
+      : preparation_(preparation), options_(options), parts_(place_of_parts(options), configuration()) {}
 
   Counts execute() {
-    check_paths();
+    check_inputs();
     const bool stream = is_stream(options_.inputs.back());
     for (const fs::path& input : options_.inputs) {
       sources_.push_back(is_stream(input) ? data::SourceFile{name_of(input), 0, ""} : source_of(input));
@@ -93,23 +93,21 @@ class Run {
     return {name_of(input), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)};
   }
 
-  void check_paths() const {
+  // Nothing lies beside a device or a FIFO.
+  static const fs::path& place_of_parts(const RunOptions& options) {
+    const bool special = find_output_target(options.output).kind == OutputTarget::Kind::in_place;
+    return special ? options.report : options.output;
+  }
+
+  void check_inputs() const {
     for (const fs::path& input : options_.inputs) {
       check_input(input);
       if (is_stream(input)) check_stream(input);
-      for (const fs::path& written : {options_.output, options_.report}) {
-        if (same_file(input, written)) {
-          fail_usage("etc prepare", "{}: expected another file than the input {}", written.string(), input.string());
-        }
-      }
       for (const fs::path& other : options_.inputs) {
         if (&other != &input && same_file(input, other)) {
           fail_usage("etc prepare", "input {} is given twice", input.string());
         }
       }
-    }
-    if (fs::absolute(options_.output).lexically_normal() == fs::absolute(options_.report).lexically_normal()) {
-      fail_usage("etc prepare", "report {}: expected another file than the output", options_.report.string());
     }
   }
 
@@ -156,7 +154,6 @@ class Run {
       log::info("prepare: {} is finished from an earlier run", sources_[i].name);
       read_ids(files.ids, i);
     } else {
-      parts_.make_folder();
       data::DatasetWriter writer(files.examples, preparation_.schema(), info());
       Report report(files.report);
       AtomicFile ids(files.ids);

@@ -24,8 +24,8 @@ struct RunOptions {
 // Reads the input files in order and writes output and report, both complete or not at all. A file that cannot be read
 // to its end (counts.fatal) counts up to the fault. Several input files: finished ones are kept beside the output and
 // not read again by the same call after a kill; the output is the same, byte for byte, with and without.
-// Throws UsageError on inputs that are missing, double or the output itself; Interrupted on SIGINT or SIGTERM; Error
-// when reading or writing fails.
+// Beside the report instead, where the output is a device or a FIFO. Throws UsageError on inputs that are missing or
+// double; Interrupted on SIGINT or SIGTERM; Error when reading or writing fails.
 // Memory: flat in the files' sizes, but for the ids of all records.
 Counts run(const Preparation& preparation, const RunOptions& options);
 

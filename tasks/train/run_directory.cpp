@@ -8,10 +8,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <vector>
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
+#include "etc_core/base/output_target.h"
 
 namespace etc {
 
@@ -20,24 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kLockName = "lock";
-constexpr const char* kTemporaryMark = ".tmp";  // in the names AtomicFile and AtomicFolder write under
-
-// What writers leave when the process is killed; on file systems that cannot exchange names AtomicFolder may have
-// moved the old checkpoint aside already.
-void clean_up(const fs::path& folder) {
-  std::error_code ignored;
-  for (const char* name : {"best", "last"}) {
-    const fs::path old = folder / (std::string(name) + ".old");
-    if (fs::exists(old) && !fs::exists(folder / name)) fs::rename(old, folder / name, ignored);
-    fs::remove_all(old, ignored);
-  }
-  std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename().string().find(kTemporaryMark) != std::string::npos) leftovers.push_back(entry.path());
-  }
-  for (const fs::path& path : leftovers) fs::remove_all(path, ignored);
-}
-
 // The process number in a lock's file.
 std::string noted_process(int lock) {
   char text[32] = {};
@@ -47,9 +30,7 @@ std::string noted_process(int lock) {
 }  // namespace
 
 RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
-  std::error_code code;
-  fs::create_directories(folder_, code);
-  if (code) fail(folder_.string(), "cannot make the run's folder: {}", code.message());
+  make_folders(folder_, folder_);
   if (!fs::exists(folder_ / kLockName) && !fs::is_empty(folder_)) {
     fail(folder_.string(), "the folder holds files that are no run's: expected a new or empty folder, or an older run");
   }
@@ -67,7 +48,7 @@ RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
   if (::ftruncate(lock_, 0) != 0 || ::pwrite(lock_, text, static_cast<std::size_t>(length), 0) != length) {
     log::warn("{}: cannot note the process number: {}", lock.string(), std::strerror(errno));
   }
-  clean_up(folder_);
+  for (const char* checkpoint : {"best", "last"}) remove_left_over(folder_ / checkpoint);
   struct stat status {};
   if (::stat(folder_.c_str(), &status) != 0) fail(folder_.string(), "cannot look at it: {}", std::strerror(errno));
   device_ = status.st_dev;

@@ -14,9 +14,9 @@ namespace etc {
 // Holds the lock until the end of the process or of this object.
 class RunDirectory {
  public:
-  // Makes the folder if need be, and removes temporary files that a killed process left. Throws Error when another
-  // process holds the folder (naming that process) or when it holds files but is no run's (so that nobody's documents
-  // get mixed up with a run).
+  // Makes the folder if need be, and removes what a killed writer of its checkpoints left (base/atomic_folder.h), no
+  // other file. Throws Error when another process holds the folder (naming that process) or when it holds files but is
+  // no run's (so that nobody's documents get mixed up with a run).
   explicit RunDirectory(std::filesystem::path folder);
   ~RunDirectory();
   RunDirectory(const RunDirectory&) = delete;

@@ -3,10 +3,10 @@
 #include <limits>
 
 #include "data/dataset.h"
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/version.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/ops/library_versions.h"
 #include "tasks/train/plan.h"
@@ -136,7 +136,7 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
 }
 
 void save_run(const fs::path& folder, const RunState& state) {
-  AtomicFolder fresh(folder);
+  AtomicFolder fresh(folder, OldFiles::keep);
   write_model(fresh.path(), state.config, state.parameters, state.files);
   state.best.write_kept(fresh.path(), state.progress.step);
   TensorFileWriter file;

@@ -1,14 +1,14 @@
 #include "etc_core/checkpoint/convert/converted_model.h"
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/files.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
 namespace etc::convert {
 
 void save_converted_model(const std::filesystem::path& folder, const ConvertedModel& model,
                           const ConversionReport& report, const std::function<void(std::int64_t)>& written) {
-  AtomicFolder update(folder);
+  AtomicFolder update(folder, OldFiles::drop);
   write_model(update.path(), model.config, model.parameters, model.files, written);
   write_file_atomically(update.path() / "conversion.json", json_text(report.to_json()));
   const TfEtcExtras& extras = model.extras;

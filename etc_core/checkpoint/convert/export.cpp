@@ -2,9 +2,9 @@
 
 #include <vector>
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
@@ -54,11 +54,8 @@ std::int64_t add_all(const TensorFileReader& file, Writer& writer) {
 std::string export_model(const fs::path& model, ExportFormat format, const fs::path& output,
                          const std::function<void(std::int64_t)>& written) {
   const EtcConfig config = read_etc_config(model);
-  if (fs::exists(output) && fs::equivalent(model, output)) {
-    fail_usage(output.string(), "expected another folder than the model's own, which would be replaced");
-  }
   const TensorFileReader weights(model / "model.safetensors");
-  AtomicFolder update(output);
+  AtomicFolder update(output, OldFiles::drop);
   write_file_atomically(update.path() / "etc_config.json", json_text(published_config(config)));
   std::string text;
   if (format == ExportFormat::safetensors) {

@@ -1,11 +1,11 @@
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/replaceable.h"
 
 #include <cmath>
 #include <fstream>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
-#include "etc_core/checkpoint/atomic_folder.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/support/catch.h"
@@ -162,58 +162,49 @@ TEST_CASE("parameters without a value cannot be saved", "[checkpoint]") {
   REQUIRE(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("a model directory is replaced as a whole or not at all", "[checkpoint]") {
+TEST_CASE("a model saved over another one leaves what somebody put beside it", "[checkpoint]") {
   const test::TemporaryFolder folder;
-  const auto write = [](const std::filesystem::path& path, const std::string& text) {
-    write_file_atomically(path / "config.json", R"({"model": {}})");
-    write_file_atomically(path / "model.safetensors", text);
-    write_file_atomically(path / (text + ".bin"), text);
-  };
-  {
-    AtomicFolder update(folder / "best/");
-    write(update.path(), "one");
-    update.commit();
-  }
-  {
-    AtomicFolder update(folder / "best");
-    write(update.path(), "half");
-  }
-  REQUIRE(read_file(folder / "best/model.safetensors") == "one");
-  {
-    AtomicFolder update(folder / "best");
-    write(update.path(), "two");
-    update.commit();
-  }
-  REQUIRE(read_file(folder / "best/model.safetensors") == "two");
-  REQUIRE(!std::filesystem::exists(folder / "best/one.bin"));
+  Model model;
+  model.parameters.initialize(1);
+  save_model(folder / "best", document(small_config()), model.parameters);
+  write_file_atomically(folder / "best/notes.txt", "mine");
+  save_model(folder / "best", document(small_config()), model.parameters);
+  REQUIRE(read_file(folder / "best/notes.txt") == "mine");
   REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("a folder that is no model directory is never replaced", "[checkpoint]") {
+TEST_CASE("only a model alone is replaceable, and only on request", "[checkpoint]") {
   const test::TemporaryFolder folder;
+  const auto model = folder / "model";
+  const auto refuses = [&](const std::string& why) {
+    REQUIRE_THROWS_WITH(require_replaceable(model, true), Contains("model: refusing to replace a folder " + why));
+    REQUIRE_THROWS_AS(require_replaceable(model, false), UsageError);
+  };
+  REQUIRE_NOTHROW(require_replaceable(model, false));
+  std::filesystem::create_directories(model);
+  REQUIRE_NOTHROW(require_replaceable(model, false));
   write_file_atomically(folder / "thesis.txt", "years of work");
-  REQUIRE_THROWS_WITH(AtomicFolder(folder.path()), Contains("refusing to replace a folder"));
-  REQUIRE_THROWS_WITH(AtomicFolder(folder / "thesis.txt"), Contains("expected a folder, got a file"));
-  REQUIRE(read_file(folder / "thesis.txt") == "years of work");
-  REQUIRE_NOTHROW(require_replaceable(folder / "none"));
+  REQUIRE_THROWS_WITH(require_replaceable(folder / "thesis.txt", true), Contains("expected a folder, got a file"));
 
   // Somebody else's model: config.json and weights, but no section "model". A run: all of ours, and folders below.
-  const auto model = folder / "model";
-  const auto refuses = [&] {
-    REQUIRE_THROWS_WITH(require_replaceable(model), Contains("model: refusing to replace a folder"));
-  };
-  std::filesystem::create_directories(model);
+  const std::string other = "that is not a model directory", more = "that holds more than a model: ";
   write_file_atomically(model / "model.safetensors", "numbers");
-  refuses();
+  refuses(other);
   for (const char* config : {R"({"model_type": "bert"})", R"(["model"])", "{"}) {
     write_file_atomically(model / "config.json", config);
-    refuses();
+    refuses(other);
   }
-  write_file_atomically(model / "config.json", R"({"model": {}})");
-  REQUIRE_NOTHROW(require_replaceable(model));
+  write_file_atomically(model / "config.json", R"({"model": {}, "data": {"vocab_file": "vocab.txt"}})");
+  write_file_atomically(model / "vocab.txt", "a");
+  REQUIRE_NOTHROW(require_replaceable(model, true));
+  REQUIRE_THROWS_WITH(require_replaceable(model, false),
+                      Contains("a model is there already") && Contains("--overwrite"));
   std::filesystem::create_directory(model / "best");
-  refuses();
+  refuses(more + "best");
   std::filesystem::remove(model / "best");
+  write_file_atomically(model / "notes.txt", "mine");
+  refuses(more + "notes.txt");
+  std::filesystem::remove(model / "notes.txt");
   std::filesystem::remove(model / "model.safetensors");
-  refuses();
+  refuses(other);
 }

@@ -128,7 +128,7 @@ TEST_CASE("etc convert accounts for every tensor of a published checkpoint", "[c
   // The folder stands for checkpoint and configuration; heads and slots come along on request. And back: the same
   // bytes.
   succeeds(convert({"--from", "tf", convert / "published", "--keep-heads", "--with-optimizer-slots", "--output",
-                    convert / "model"}));
+                    convert / "model", "--overwrite"}));
   CHECK(TensorFileReader(convert / "model/model.safetensors").entries().size() == tensors + 1);
   CHECK(TensorFileReader(convert / "model/optimizer_slots.safetensors").entries().size() == 3);
   const Result back = succeeds(convert({"--to", "tf-names", convert / "model", "--output", convert / "back"}));
@@ -210,12 +210,13 @@ TEST_CASE("etc convert lifts BERT from every form of file alike and says what ha
   for (const std::string& bytes :
        {test::torch_zip(tensors), test::torch_zip(tensors, true), test::torch_stream(tensors)}) {
     test::write_plain(convert / "bert/pytorch_model.bin", bytes);
-    succeeds(convert({"--from", "bert", convert / "bert", "--output", convert / "model"}));
+    succeeds(convert({"--from", "bert", convert / "bert", "--output", convert / "model", "--overwrite"}));
     CHECK(read_file(convert / "model/model.safetensors") == expected);
   }
 
   // What the options change.
-  const std::vector<std::string> base = {"--from", "bert", convert / "bert", "--output", convert / "model"};
+  const std::vector<std::string> base = {"--from",          "bert",       convert / "bert", "--output",
+                                         convert / "model", "--overwrite"};
   const auto with = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = base;
     arguments.insert(arguments.end(), more.begin(), more.end());
@@ -394,27 +395,57 @@ TEST_CASE("etc convert never replaces what is not a model directory", "[cli]") {
   write_bert(convert);
   const std::string published = convert / "published", bert = convert / "bert";
   const std::string refusal = "refusing to replace a folder that is not a model directory";
-  // The checkpoint itself has a config.json and weights, but is not ours.
-  convert.refuses({"--from", "bert", bert, "--output", bert}, 1, refusal);
-  convert.refuses({"--from", "tf", published, "--output", published}, 1, refusal);
-  // A run's folder has a config.json of ours, and all its checkpoints.
+  const std::string lies_in = " is replaced as a whole, and the checkpoint ";
+  convert.refuses({"--from", "bert", bert, "--output", bert}, 2, lies_in + bert);
+  convert.refuses({"--from", "tf", published + "/model.ckpt", "--output", published}, 2, lies_in + published);
+  // A checkpoint has a config.json and weights, but is not ours; --overwrite changes nothing about that.
+  for (const bool overwrite : {false, true}) {
+    std::vector<std::string> command = {"--from", "tf", published, "--output", bert};
+    if (overwrite) command.push_back("--overwrite");
+    convert.refuses(command, 2, refusal);
+  }
+  // The folder of a run and its checkpoints, also under another name.
   succeeds(convert({"--from", "tf", published, "--output", convert / "run/best"}));
-  fs::copy_file(convert / "run/best/config.json", convert / "run/config.json");
-  fs::copy_file(convert / "run/best/model.safetensors", convert / "run/model.safetensors");
-  convert.refuses({"--to", "safetensors", convert / "run/best", "--output", convert / "run"}, 1, refusal);
-  convert.refuses({"--to", "safetensors", convert / "run/best", "--output", convert / "run/best"}, 2,
-                  "expected another folder than the model's own");
+  succeeds(convert({"--from", "tf", published, "--output", convert / "model"}));
+  write_file_atomically(convert / "run/lock", "1");
+  fs::create_directory_symlink("run/best", convert / "link");
+  for (const char* folder : {"run", "run/best", "run/best/", "run/last", "link"}) {
+    convert.refuses({"--to", "safetensors", convert / "model", "--output", convert / folder, "--overwrite"}, 2,
+                    "refusing to replace the folder or a checkpoint of a run");
+  }
+  convert.refuses({"--to", "safetensors", convert / "run/best", "--output", convert / "run/best", "--overwrite"}, 2,
+                  lies_in + (convert / "run/best").string());
   convert.refuses({"--from", "tf", published, "--output", convert / "bert/config.json"}, 1,
                   "expected a folder, got a file");
-  convert.refuses({"--from", "tf", published, "--output", convert / "bert/config.json/below"}, 1,
-                  "cannot create a folder");
+  convert.refuses({"--from", "tf", published, "--output", convert / "bert/config.json/below"}, 1, "Not a directory");
+}
+
+TEST_CASE("etc convert replaces a model on request only, and never one with notes beside it", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Convert convert;
+  write_published(convert);
+  std::vector<std::string> command = {"--from", "tf", convert / "published", "--output", convert / "model"};
+  fs::create_directory(convert / "model");
+  succeeds(convert(command));
+  convert.refuses(command, 2, "a model is there already: expected a new or empty folder (--overwrite replaces it)");
+  command.push_back("--overwrite");
+  succeeds(convert(command));
+  write_file_atomically(convert / "model/notes.txt", "mine");
+  convert.refuses(command, 2, "refusing to replace a folder that holds more than a model: notes.txt");
+  // An export over an export.
+  std::vector<std::string> back = {"--to", "tf-names", convert / "model", "--output", convert / "back"};
+  succeeds(convert(back));
+  convert.refuses(back, 2, "a model is there already");
+  back.push_back("--overwrite");
+  succeeds(convert(back));
 }
 
 TEST_CASE("a conversion that runs out of disk leaves nothing, and the old model whole", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Convert convert;
   write_published(convert);
-  const std::vector<std::string> command = {"--from", "tf", convert / "published", "--output", convert / "model"};
+  const std::vector<std::string> command = {"--from",          "tf",         convert / "published", "--output",
+                                            convert / "model", "--overwrite"};
   // A limit on the size of files that the program inherits stands for a full disk.
   struct rlimit before {};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
@@ -74,22 +75,26 @@ TEST_CASE("a run's folder belongs to one process at a time", "[tasks]") {
     ::waitpid(child, nullptr, 0);
     CHECK(message_of_opening(path).empty());
   }
-  SECTION("what killed writers left is removed") {
-    fs::create_directory(path / "last.tmp.abc123");
-    etc::write_file_atomically(path / "last.tmp.abc123" / "x", "x");
-    etc::write_file_atomically(path / "keep.json", "{}");
+  SECTION("what killed writers of its checkpoints left is removed, a person's files are not") {
+    for (const char* name : {"last.tmp.abc123", "best.old", "last.old", "notes.tmp"}) {
+      fs::create_directory(path / name);
+      etc::write_file_atomically(path / name / "x", "mine");
+    }
+    etc::write_file_atomically(path / "p.json.partial.tmp", "of a prediction that is being written");
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto* checkpoint = new etc::AtomicFolder(path / "last", etc::OldFiles::keep);
+      etc::write_file_atomically(checkpoint->path() / "x", "half");
+      ::kill(::getpid(), SIGKILL);
+    }
+    ::waitpid(child, nullptr, 0);
+    CHECK(std::distance(fs::directory_iterator(path), {}) == 7);  // the lock as well
     CHECK(message_of_opening(path).empty());
-    CHECK(!fs::exists(path / "last.tmp.abc123"));
-    CHECK(fs::exists(path / "keep.json"));
-  }
-  SECTION("a checkpoint that was moved aside is put back") {
-    fs::create_directory(path / "last.old");
-    fs::create_directory(path / "best.old");
-    fs::create_directory(path / "best");
-    CHECK(message_of_opening(path).empty());
-    CHECK(fs::exists(path / "last"));
-    CHECK(fs::exists(path / "best"));
-    CHECK(!fs::exists(path / "best.old"));
+    CHECK(std::distance(fs::directory_iterator(path), {}) == 6);
+    CHECK(etc::read_file(path / "last.tmp.abc123/x") == "mine");
+    CHECK(etc::read_file(path / "best.old/x") == "mine");
+    CHECK(fs::exists(path / "p.json.partial.tmp"));
+    CHECK(!fs::exists(path / "last"));
   }
 }
 
@@ -98,7 +103,7 @@ TEST_CASE("a folder with other files is not taken for a run", "[tasks]") {
   etc::write_file_atomically(folder / "thesis.txt", "mine");
   CHECK(message_of_opening(folder.path()).find("holds files that are no run's") != std::string::npos);
   CHECK(!fs::exists(folder / "lock"));
-  CHECK(message_of_opening(folder / "thesis.txt").find("cannot make the run's folder") != std::string::npos);
+  CHECK(message_of_opening(folder / "thesis.txt").find("cannot create the folder") != std::string::npos);
 }
 
 TEST_CASE("metrics are JSON lines and a resumed run continues them from its step", "[tasks]") {

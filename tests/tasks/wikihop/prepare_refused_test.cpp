@@ -14,12 +14,13 @@ TEST_CASE("paths that cannot be meant are refused before anything is written", "
   check_refused(scene, {"--input", scene.at("")}, 2, {"expected a file, got a folder"});
   check_refused(scene, {"--output", scene.at("in.json")}, 2, {"in.json", "expected another file than the input"});
   check_refused(scene, {"--report", scene.at("in.json")}, 2, {"in.json", "expected another file than the input"});
-  check_refused(scene, {"--report", scene.at("out.h5")}, 2, {"report", "expected another file than the output"});
+  check_refused(scene, {"--report", scene.at("out.h5")}, 2,
+                {"--report", "expected another file than the other output"});
   check_refused(scene, {"--input", scene.at("in.json"), "--input", scene.at("in.json")}, 2, {"given twice"});
   fs::create_symlink(scene.at("in.json"), scene.at("link.json"));
   check_refused(scene, {"--output", scene.at("link.json")}, 2, {"expected another file than the input"});
   check_refused(scene, {"--output", "/proc/none/out.h5"}, 1, {"/proc/none/out.h5"});
-  check_refused(scene, {"--output", scene.at("none/out.h5")}, 1, {"none/out.h5"});
+  check_refused(scene, {"--output", scene.at("")}, 2, {"--output", "expected a file, got a folder"});
   check_refused(scene, {"--output", "/sys/out.h5"}, 1, {"/sys/out.h5", "cannot create"});  // nobody may write there
   check_refused(scene, {"--report", "/proc/none/report"}, 1, {"/proc/none/report"});
   check_refused(scene, {"--vocab", scene.at("none.txt")}, 1, {"none.txt"});

@@ -1,0 +1,143 @@
+#include "etc_core/base/output_target.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "etc_core/base/error.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kMostLinks = 40;               // in a chain, as the kernel counts
+constexpr long kWaitForReader = 20'000'000;  // nanoseconds between two looks at a FIFO
+
+[[noreturn]] void fail_io(const fs::path& name, const char* action, int code) {
+  fail(name.string(), "cannot {}: {}", action, std::strerror(code));
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+// /proc/self/fd/1 and its like lead to a file by themselves; their text ("pipe:[4026]") is no name.
+bool is_open_file(const fs::path& link) {
+  struct statfs system {};
+  return ::statfs(folder_of(link).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
+// A copy of our own descriptor that a link /proc/self/fd/N stands for, so that both write on at one place; -1: none.
+int copy_of_own(const fs::path& link) {
+  const std::string digits = link.filename().string();
+  if (digits.empty() || !std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return -1;
+  const int number = std::atoi(digits.c_str());
+  struct stat held {
+  }, there{};
+  const bool same = ::fstat(number, &held) == 0 && ::stat(link.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+                    held.st_ino == there.st_ino;
+  return same ? ::fcntl(number, F_DUPFD_CLOEXEC, 3) : -1;
+}
+
+// Without waiting in open() itself, which would go on waiting after the first Ctrl-C.
+int open_fifo(const fs::path& path, const fs::path& name) {
+  int descriptor = -1;
+  while ((descriptor = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0) {
+    if (errno != ENXIO && errno != EINTR) fail_io(name, "open", errno);
+    const struct timespec pause { 0, kWaitForReader };
+    if (::nanosleep(&pause, nullptr) != 0) {
+      throw Interrupted(name.string() + ": stopped while waiting for a reader of the FIFO");
+    }
+  }
+  ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) & ~O_NONBLOCK);
+  return descriptor;
+}
+
+}  // namespace
+
+fs::path follow_links(const fs::path& name) {
+  fs::path path = name;
+  for (int hops = 0;; ++hops) {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) {
+      if (errno == ENOENT) return path;
+      fail_io(name, "look up", errno);
+    }
+    if (!S_ISLNK(status.st_mode) || is_open_file(path)) return path;
+    if (hops == kMostLinks) fail_io(name, "look up", ELOOP);
+    std::error_code code;
+    const fs::path text = fs::read_symlink(path, code);
+    if (code) fail_io(name, "look up", code.value());
+    path = text.is_absolute() ? text : path.parent_path() / text;
+  }
+}
+
+OutputTarget find_output_target(const fs::path& name) {
+  OutputTarget target{follow_links(name)};
+  struct stat status {};
+  if (::stat(target.path.c_str(), &status) != 0) {
+    if (errno != ENOENT) fail_io(name, "look up", errno);
+    if (!target.path.has_filename()) fail(name.string(), "expected a file, got the name of a folder");
+    return target;
+  }
+  if (S_ISDIR(status.st_mode)) fail(name.string(), "expected a file, got a folder");
+  const bool open_file = fs::is_symlink(target.path);
+  if (S_ISSOCK(status.st_mode) && !open_file) {
+    fail(name.string(), "expected a file, a device or a FIFO, got a socket");
+  }
+  target.kind = S_ISREG(status.st_mode) && !open_file ? OutputTarget::Kind::regular : OutputTarget::Kind::in_place;
+  target.permissions = status.st_mode & 0777;
+  target.owner = status.st_uid;
+  target.group = status.st_gid;
+  return target;
+}
+
+int open_in_place(const OutputTarget& target, const fs::path& name) {
+  const bool open_file = fs::is_symlink(target.path);
+  if (open_file) {
+    const int own = copy_of_own(target.path);
+    if (own >= 0) return own;
+  }
+  struct stat status {};
+  if (::stat(target.path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode)) return open_fifo(target.path, name);
+  const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC | (open_file ? O_APPEND : 0);
+  const int descriptor = ::open(target.path.c_str(), flags);
+  if (descriptor < 0) fail_io(name, "open", errno);
+  return descriptor;
+}
+
+void make_folders(const fs::path& folder, const fs::path& name) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) fail(name.string(), "cannot create the folder {}: {}", folder.string(), code.message());
+}
+
+void require_writable(const fs::path& name) {
+  const OutputTarget target = find_output_target(name);
+  if (target.kind == OutputTarget::Kind::in_place) {
+    if (fs::is_symlink(target.path)) return;  // an open file: who opened it had the permission
+    if (::faccessat(AT_FDCWD, target.path.c_str(), W_OK, AT_EACCESS) != 0) fail_io(name, "open", errno);
+    return;
+  }
+  fs::path folder = folder_of(target.path);
+  struct stat status {};
+  while (::stat(folder.c_str(), &status) != 0) {  // the nearest one that is there
+    if (errno != ENOENT || folder == folder_of(folder)) fail_io(name, "create", errno);
+    folder = folder_of(folder);
+  }
+  if (!S_ISDIR(status.st_mode)) fail_io(name, "create", ENOTDIR);
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) fail_io(name, "create", errno);
+}
+
+}  // namespace etc

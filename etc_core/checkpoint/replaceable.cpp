@@ -1,0 +1,71 @@
+#include "etc_core/checkpoint/replaceable.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array kOurFiles = {"config.json",       "etc_config.json", "model.safetensors",
+                                  "state.safetensors", "conversion.json", "optimizer_slots.safetensors",
+                                  "model.ckpt.index"};
+
+// The configuration that makes a folder one of ours; nullopt: it is not.
+std::optional<Json> configuration_of(const fs::path& folder) {
+  if (!fs::exists(folder / "model.safetensors") && !fs::exists(folder / "model.ckpt.index")) return std::nullopt;
+  try {
+    if (!fs::exists(folder / "config.json")) return read_json_file(folder / "etc_config.json");
+    Json config = read_json_file(folder / "config.json");
+    if (config.is_object() && config.contains("model")) return config;
+  } catch (const Error&) {
+  }
+  return std::nullopt;
+}
+
+// The name of a file the program did not put there, or "".
+std::string foreign_file(const fs::path& folder, const Json& config) {
+  std::string vocabulary;  // of a trained model
+  if (config.is_object() && config.contains("data") && config["data"].is_object()) {
+    const Json name = config["data"].value("vocab_file", Json());
+    if (name.is_string()) vocabulary = name.get<std::string>();
+  }
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    const bool ours = name == vocabulary || name.starts_with("model.ckpt.data-") ||
+                      std::find(kOurFiles.begin(), kOurFiles.end(), name) != kOurFiles.end();
+    if (!ours || !entry.is_regular_file()) return name;
+  }
+  return "";
+}
+
+}  // namespace
+
+void require_replaceable(const fs::path& target, bool overwrite) {
+  if (!fs::exists(target)) return;
+  if (!fs::is_directory(target)) fail(target.string(), "expected a folder, got a file");
+  if (fs::is_empty(target)) return;
+  const std::optional<Json> config = configuration_of(target);
+  if (!config) {
+    fail_usage(target.string(),
+               "refusing to replace a folder that is not a model directory: expected config.json with a section "
+               "\"model\", or etc_config.json, and weights (give another folder)");
+  }
+  const std::string foreign = foreign_file(target, *config);
+  if (!foreign.empty()) {
+    fail_usage(target.string(), "refusing to replace a folder that holds more than a model: {} (give another folder)",
+               foreign);
+  }
+  if (!overwrite) {
+    fail_usage(target.string(), "a model is there already: expected a new or empty folder (--overwrite replaces it)");
+  }
+}
+
+}  // namespace etc
