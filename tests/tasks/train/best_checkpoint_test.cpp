@@ -187,7 +187,9 @@ TEST_CASE("a disk that is full for a moment costs a run nothing", "[tasks]") {
   for (const std::string& word : training_command(folder.path(), "run", "100")) line += " '" + word + "'";
   Child child({"/bin/sh", "-c", line}, folder / "log");
   const auto warned = [&] {
-    return etc::read_file(folder / "log.err").find("checkpoint `best` of step 5 not saved") != std::string::npos;
+    // The file is made by the child, which may not have come so far yet.
+    return fs::exists(folder / "log.err") &&
+           etc::read_file(folder / "log.err").find("checkpoint `best` of step 5 not saved") != std::string::npos;
   };
   while (child.running() && !warned()) std::this_thread::sleep_for(1ms);
   if (child.running()) {
@@ -211,7 +213,7 @@ TEST_CASE("a run whose folder vanishes ends with an error, not as finished", "[t
   const TemporaryFolder folder;
   const fs::path run = folder / "run";
   etc::test::write_data(folder.path());
-  Child child(training_command(folder.path(), "run", "2000"), folder / "log");
+  Child child(training_command(folder.path(), "run", "300"), folder / "log");
   while (child.running() && !fs::exists(run / "last")) std::this_thread::sleep_for(1ms);
   if (renamed) {
     fs::rename(run, folder / "elsewhere");

@@ -100,7 +100,7 @@ TEST_CASE("a bf16 run does not move between processors with AMX and without", "[
   CHECK(!etc::run_identity(config_of(folder / "train.h5"), {}).at("machine").contains("bf16 products"));
 }
 
-TEST_CASE("where data and first weights lie is no part of a run", "[tasks]") {
+TEST_CASE("where the data lie is no part of a run, and first weights are told apart by their place", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "a.h5", 0, 4);
   fs::copy_file(folder / "a.h5", folder / "b.h5");
