@@ -89,7 +89,7 @@ bool is_special(const std::filesystem::path& output) {
 
 void check_paths(const PrepareOptions& options, const Json& settings) {
   CommandPaths paths("etc prepare");
-  for (const auto& input : options.run.inputs) paths.reads("--input", input);
+  for (const auto& input : options.run.inputs) paths.reads_or_standard_input("--input", input);
   paths.reads("--vocab", options.vocab);
   paths.reads("--config", options.config);
   if (settings.contains("splitter") && settings["splitter"].is_string()) {

@@ -61,7 +61,7 @@ struct Scene {
   Result run(std::vector<std::string> words) const { return test::run_program(words, folder.path()); }
   Result convert(std::vector<std::string> words) const {
     words.insert(words.begin(), "convert");
-    words.insert(words.end(), {"--output", at("model")});
+    words.insert(words.end(), {"--output", at("model"), "--overwrite"});
     const Result result = run(words);
     INFO(result.err);
     REQUIRE(result.code == 0);
