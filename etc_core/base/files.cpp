@@ -115,6 +115,7 @@ AtomicFile::AtomicFile(std::filesystem::path target) : name_(std::move(target)),
     descriptor_ = open_in_place(target_, name_);
     return;
   }
+  require_writable(name_);  // what lies at the temporary name may open even where nothing can be made
   if (target_.path.has_parent_path()) make_folders(target_.path.parent_path(), name_);
   const Temporary file = open_temporary(target_.path);
   if (file.descriptor < 0) {
