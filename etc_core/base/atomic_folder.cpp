@@ -73,22 +73,10 @@ void take_along(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Entries of `old` that `fresh` lacks go along; those of the same name keep their permission bits.
-void keep_others(const fs::path& old, const fs::path& fresh) {
-  for (const auto& entry : fs::directory_iterator(old)) {
-    const fs::path to = fresh / entry.path().filename();
-    if (!fs::exists(fs::symlink_status(to))) {
-      take_along(entry.path(), to);
-    } else if (entry.symlink_status().type() == fs::file_type::regular) {
-      fs::permissions(to, entry.status().permissions());
-    }
-  }
-}
-
 }  // namespace
 
-AtomicFolder::AtomicFolder(const fs::path& target, OldFiles old_files)
-    : target_(folder_meant(target)), old_files_(old_files) {
+AtomicFolder::AtomicFolder(const fs::path& target, OldFiles old_files, std::vector<std::string> own)
+    : target_(folder_meant(target)), old_files_(old_files), own_(std::move(own)) {
   if (fs::exists(target_) && !fs::is_directory(target_)) fail(target_.string(), "expected a folder, got a file");
   make_folders(parent_of(target_), target_);
   remove_left_over(target_);
@@ -144,6 +132,19 @@ void AtomicFolder::commit() {
   std::error_code ignored;
   fs::remove_all(holder_, ignored);
   holder_.clear();
+}
+
+// Entries of `old` that `fresh` lacks go along; those of the same name keep their permission bits.
+void AtomicFolder::keep_others(const fs::path& old, const fs::path& fresh) const {
+  for (const auto& entry : fs::directory_iterator(old)) {
+    const std::string name = entry.path().filename();
+    const fs::path to = fresh / name;
+    if (fs::exists(fs::symlink_status(to))) {
+      if (entry.symlink_status().type() == fs::file_type::regular) fs::permissions(to, entry.status().permissions());
+    } else if (std::find(own_.begin(), own_.end(), name) == own_.end()) {
+      take_along(entry.path(), to);
+    }
+  }
 }
 
 // Whether there was an old folder, which then is fresh_.

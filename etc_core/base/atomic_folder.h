@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace etc {
 
@@ -19,8 +20,9 @@ enum class OldFiles {
 //   Symbolic links to the target are followed; permissions of the folder and of files with the same names stay.
 class AtomicFolder {
  public:
+  // `own`: names of files in the target that are the caller's, not somebody's: they never go along.
   // Throws Error when the target is something else than a folder, or when there is no room beside it.
-  AtomicFolder(const std::filesystem::path& target, OldFiles old_files);
+  AtomicFolder(const std::filesystem::path& target, OldFiles old_files, std::vector<std::string> own = {});
   ~AtomicFolder();
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
@@ -30,11 +32,13 @@ class AtomicFolder {
 
  private:
   void make_holder();
+  void keep_others(const std::filesystem::path& old, const std::filesystem::path& fresh) const;
   bool swap();
   void swap_without_exchange();
 
   std::filesystem::path target_;  // links followed
   OldFiles old_files_;
+  std::vector<std::string> own_;
   std::filesystem::path holder_;  // TARGET.tmp.XXXXXX; empty: nothing left to remove
   std::filesystem::path fresh_;   // in it: the new folder, after the exchange the old one
   int lock_ = -1;

@@ -99,6 +99,21 @@ Json read_model_config(const std::filesystem::path& folder) {
   return config;
 }
 
+std::string vocabulary_name(const Json& config) {
+  if (!config.is_object() || !config.contains("data") || !config["data"].is_object()) return "";
+  const Json name = config["data"].value("vocab_file", Json());
+  return name.is_string() ? name.get<std::string>() : "";
+}
+
+std::vector<std::string> own_files(const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(folder / "config.json")) return {};
+  try {
+    return {vocabulary_name(read_json_file(folder / "config.json"))};
+  } catch (const Error&) {
+    return {};  // damaged: nothing in the folder is known to be ours
+  }
+}
+
 EtcConfig read_etc_config(const std::filesystem::path& folder) {
   const Json config = read_model_config(folder);
   EtcConfig result =
@@ -122,7 +137,7 @@ void write_model(const std::filesystem::path& folder, const Json& config, const 
 
 void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                 const MoreFiles& more) {
-  AtomicFolder update(folder, OldFiles::keep);
+  AtomicFolder update(folder, OldFiles::keep, own_files(folder));
   write_model(update.path(), config, parameters, more);
   update.commit();
 }

@@ -30,6 +30,13 @@ Json read_model_config(const std::filesystem::path& folder);
 // Its section "model", strict and validated.
 EtcConfig read_etc_config(const std::filesystem::path& folder);
 
+// The name of the vocabulary that lies beside a model, as its config.json says it; "" when it says none.
+std::string vocabulary_name(const Json& config);
+
+// The names of files in a model folder that are the program's and that it does not write each time: the vocabulary its
+// config.json names. Empty where there is no model. For AtomicFolder.
+std::vector<std::string> own_files(const std::filesystem::path& folder);
+
 // Whether the tensor belongs to the encoder, by its name of etc-core 12.2; everything else is a head's or a stranger's.
 bool is_encoder_tensor(std::string_view name);
 
@@ -50,7 +57,8 @@ using MoreFiles = std::map<std::string, std::string>;
 void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                  const MoreFiles& more = {}, const std::function<void(std::int64_t tensors)>& written = {});
 
-// Replaces or makes the model directory in one step.
+// Replaces or makes the model directory in one step. What somebody put into it stays, an older vocabulary of the
+// model's own does not.
 void save_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,
                 const MoreFiles& more = {});
 

@@ -7,6 +7,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/model_files.h"
 
 namespace etc {
 
@@ -32,11 +33,7 @@ std::optional<Json> configuration_of(const fs::path& folder) {
 
 // The name of a file the program did not put there, or "".
 std::string foreign_file(const fs::path& folder, const Json& config) {
-  std::string vocabulary;  // of a trained model
-  if (config.is_object() && config.contains("data") && config["data"].is_object()) {
-    const Json name = config["data"].value("vocab_file", Json());
-    if (name.is_string()) vocabulary = name.get<std::string>();
-  }
+  const std::string vocabulary = vocabulary_name(config);  // of a trained model
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
     const bool ours = name == vocabulary || name.starts_with("model.ckpt.data-") ||

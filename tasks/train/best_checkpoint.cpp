@@ -12,8 +12,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kKeptFile = "unsaved_best.safetensors";
-
 // The same variables without values.
 ParameterSet without_values(const ParameterSet& parameters) {
   ParameterSet same;

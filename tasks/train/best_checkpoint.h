@@ -22,6 +22,9 @@ bool is_better(const Metrics& now, const Metrics& best);
 
 class BestCheckpoint {
  public:
+  // Its name in checkpoint `last`.
+  static constexpr const char* kKeptFile = "unsaved_best.safetensors";
+
   // `config` and `files` are those of every checkpoint of the run and must outlive this.
   BestCheckpoint(std::filesystem::path folder, const Json& config, const MoreFiles& files);
 

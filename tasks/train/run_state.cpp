@@ -136,7 +136,9 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
 }
 
 void save_run(const fs::path& folder, const RunState& state) {
-  AtomicFolder fresh(folder, OldFiles::keep);
+  std::vector<std::string> own = own_files(folder);
+  own.push_back(BestCheckpoint::kKeptFile);
+  AtomicFolder fresh(folder, OldFiles::keep, own);
   write_model(fresh.path(), state.config, state.parameters, state.files);
   state.best.write_kept(fresh.path(), state.progress.step);
   TensorFileWriter file;

@@ -82,6 +82,24 @@ TEST_CASE("what somebody put into a folder goes along, with names, links and per
   REQUIRE(entries(folder.path()) == 1);
 }
 
+TEST_CASE("files of the writer's own do not go along", "[base]") {
+  const test::TemporaryFolder folder;
+  const auto best = folder / "best";
+  replace(best, "one", OldFiles::keep);
+  write_file_atomically(best / "notes", "mine");
+  {
+    AtomicFolder update(best, OldFiles::keep, {"one.bin", "weights", "absent"});
+    write_file_atomically(update.path() / "weights", "two");
+    write_file_atomically(best / "more", "of the meantime");
+    update.commit();
+  }
+  REQUIRE(read_file(best / "weights") == "two");
+  REQUIRE(read_file(best / "notes") == "mine");
+  REQUIRE(read_file(best / "more") == "of the meantime");
+  REQUIRE(!fs::exists(best / "one.bin"));
+  REQUIRE(entries(best) == 3);
+}
+
 TEST_CASE("a link to a folder stays, and the folder is replaced", "[base]") {
   const test::TemporaryFolder folder;
   fs::create_directories(folder / "disk");

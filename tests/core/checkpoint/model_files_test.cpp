@@ -173,6 +173,23 @@ TEST_CASE("a model saved over another one leaves what somebody put beside it", "
   REQUIRE(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE("a model saved over another one leaves no vocabulary of that one", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  Model model;
+  model.parameters.initialize(1);
+  Json config = document(small_config());
+  config["data"]["vocab_file"] = "vocab.txt";
+  save_model(folder / "best", config, model.parameters, {{"vocab.txt", "a"}});
+  write_file_atomically(folder / "best/vocab.model", "mine");
+  save_model(folder / "best", config, model.parameters, {{"vocab.txt", "b"}});
+  REQUIRE(read_file(folder / "best/vocab.txt") == "b");
+  REQUIRE(read_file(folder / "best/vocab.model") == "mine");
+  config["data"]["vocab_file"] = "vocab.model";
+  save_model(folder / "best", config, model.parameters, {{"vocab.model", "c"}});
+  REQUIRE(!std::filesystem::exists(folder / "best/vocab.txt"));
+  REQUIRE(read_file(folder / "best/vocab.model") == "c");
+}
+
 TEST_CASE("only a model alone is replaceable, and only on request", "[checkpoint]") {
   const test::TemporaryFolder folder;
   const auto model = folder / "model";

@@ -26,14 +26,13 @@ using namespace std::chrono_literals;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Somebody's notes in the place of a checkpoint: it is not replaced, whoever runs the program.
+// Somebody's file in the place of a checkpoint: it is not replaced, whoever runs the program.
 void block(const fs::path& best) {
-  fs::create_directories(best);
-  etc::write_file_atomically(best / "notes.txt", "mine");
+  etc::write_file_atomically(best, "mine");
 }
 
 void unblock(const fs::path& best) {
-  fs::remove(best / "notes.txt");
+  fs::remove(best);
 }
 
 // A run's folder whose checkpoint `best` cannot be written.
@@ -78,7 +77,7 @@ TEST_CASE("the best weights are kept until they can be saved, whatever becomes o
   parameters.initialize(2);               // training goes on
   best.retry();
   CHECK(!best.saved());
-  CHECK(etc::read_file(folder / "best/notes.txt") == "mine");
+  CHECK(etc::read_file(folder / "best") == "mine");
 
   SECTION("by the same process") {
     unblock(folder / "best");
@@ -115,6 +114,30 @@ TEST_CASE("the best weights are kept until they can be saved, whatever becomes o
   }
 }
 
+TEST_CASE("weights that were kept leave checkpoint `last` once they are saved, somebody's files do not", "[tasks]") {
+  const TemporaryFolder folder;
+  const etc::Json config = {{"model", etc::Json::object()}}, identity = etc::Json::object();
+  const etc::MoreFiles files;
+  etc::ParameterSet parameters;
+  parameters.add("w", {3}, {etc::Initializer::Kind::ones, 0});
+  parameters.initialize(1);
+  const etc::Optimizer optimizer{etc::OptimizerOptions{}};
+  etc::RunProgress progress;
+  progress.step = 7;
+  block(folder / "best");
+  etc::BestCheckpoint best(folder / "best", config, files);
+  best.replace(parameters, 5);
+  const fs::path last = folder / "last", kept = last / etc::BestCheckpoint::kKeptFile;
+  etc::save_run(last, {config, parameters, files, optimizer, progress, best, identity});
+  CHECK(fs::exists(kept));
+  etc::write_file_atomically(last / "notes.txt", "mine");
+  unblock(folder / "best");
+  best.retry();
+  etc::save_run(last, {config, parameters, files, optimizer, progress, best, identity});
+  CHECK(!fs::exists(kept));
+  CHECK(etc::read_file(last / "notes.txt") == "mine");
+}
+
 TEST_CASE("a run whose best checkpoint is never saved fails, and the same command saves it", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const TemporaryFolder folder;
@@ -129,7 +152,7 @@ TEST_CASE("a run whose best checkpoint is never saved fails, and the same comman
   CHECK(said.find("train: checkpoint `best` could not be saved") != std::string::npos);
   CHECK(said.find("the same command tries again") != std::string::npos);
   CHECK(etc::read_file(folder / "log.out").empty());
-  CHECK(etc::read_file(run / "best/notes.txt") == "mine");
+  CHECK(etc::read_file(run / "best") == "mine");
   const etc::RunProgress progress = etc::read_run_progress(run / "last");
   CHECK(progress.step == 24);
   CHECK(!progress.best_saved);
