@@ -49,24 +49,21 @@ std::string kind_text(const CLI::Option& option) {
 }
 
 // What is wrong with an option's words: their number, or what they spell.
-std::string words_text(const CLI::Option& option, const CLI::ParseError& error) {
+std::string words_text(const CLI::Option& option) {
   const CLI::results_t& words = option.results();
-  const std::string name = option.get_name();
   const auto most = static_cast<std::size_t>(option.get_items_expected_max());
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
-    return fmt::format("{}: expected {}, got {}", name, kind_text(option), fmt::join(words, " "));
-  }
-  if (most == 0) return name + ": expected no value: it is on where it is given";
-  if (words.size() > most)
-    return fmt::format("{}: expected {}, got {} (is it given twice?)", name,
-                       most == 1 ? "one value" : fmt::format("at most {} values", most), fmt::join(words, " "));
-  return fmt::format("{}: expected {}, got none", name, kind_text(option));
+  const std::string name = option.get_name(), got = words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));
+  const bool flag = option.get_expected_min() == 0 && option.get_type_name().empty();
+  if (flag) return fmt::format("{}: expected no value, got {}", name, got);
+  if (words.size() <= most) return fmt::format("{}: expected {}, got {}", name, kind_text(option), got);
+  return fmt::format("{}: expected {}, got {} (is it given twice?)", name,
+                     most == 1 ? "one value" : fmt::format("at most {} values", most), got);
 }
 
 std::string what_is_wrong(const CLI::App& command, const CLI::ParseError& error) {
   const auto is = [&](const char* name) { return error.get_name() == name; };
   if (is("ConversionError") || is("ArgumentMismatch")) {
-    if (const CLI::Option* option = option_of(command, error.what())) return words_text(*option, error);
+    if (const CLI::Option* option = option_of(command, error.what())) return words_text(*option);
   }
   return error.what();
 }

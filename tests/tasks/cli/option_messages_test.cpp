@@ -31,7 +31,7 @@ TEST_CASE("an option that cannot be meant is told with what is expected and what
       {{"train", "--steps", "1", "--steps", "2"}, "etc train: --steps: expected "},
       {{"predict", "--model"}, "etc predict: --model: expected a value, got none"},
       {{"eval", "--threads"}, "etc eval: --threads: expected a whole number, got none"},
-      {{"prepare", "--strict=7"}, "etc prepare: --strict: expected no value"},
+      {{"prepare", "--strict=maybe"}, "etc prepare: --strict: expected no value, got maybe"},
       {{"train", "--learning-rate", "fast"}, "etc train: --learning-rate: expected a number, got \"fast\""},
       {{"prepare"}, "etc prepare: --task is required"},
       {{}, "etc: expected a command: sample, prepare, train, eval"}};
