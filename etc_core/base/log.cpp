@@ -3,14 +3,28 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include <atomic>
+#include <cstdio>
+
 #include "etc_core/base/error.h"
 
 namespace etc::log {
+
+namespace {
+
+// A log that a full disk or a closed terminal refuses is told of once.
+void report_once(const std::string& what) {
+  static std::atomic_flag told;
+  if (!told.test_and_set()) std::fprintf(stderr, "warning: messages are lost: %s\n", what.c_str());
+}
+
+}  // namespace
 
 void to_stderr() {
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("etc", sink);
   logger->set_pattern("%^%l%$: %v");
+  logger->set_error_handler(report_once);
   spdlog::set_default_logger(logger);
 }
 

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
@@ -13,7 +12,8 @@ namespace etc {
 
 namespace {
 
-// Whole lines up to and including `step`; a half-written last line (the process was killed) goes with the rest.
+// Whole lines of metrics.jsonl up to and including `step`; a half-written last line (the process was killed) goes with
+// the rest.
 std::string lines_until(const std::string& text, std::int64_t step) {
   std::istringstream stream(text);
   std::string kept, line;
@@ -25,14 +25,16 @@ std::string lines_until(const std::string& text, std::int64_t step) {
   return kept;
 }
 
+// Drops what lies behind the step; returns the path.
+const std::filesystem::path& cut_lines(const std::filesystem::path& path, std::int64_t step) {
+  if (std::filesystem::exists(path)) write_file_atomically(path, lines_until(read_file(path), step));
+  return path;
+}
+
 }  // namespace
 
 MetricsLog::MetricsLog(const std::filesystem::path& folder, std::int64_t resumed_step)
-    : path_(folder / "metrics.jsonl"), events_(folder, resumed_step) {
-  if (std::filesystem::exists(path_)) write_file_atomically(path_, lines_until(read_file(path_), resumed_step));
-  lines_.open(path_, std::ios::binary | std::ios::app);
-  if (!lines_) fail(path_.string(), "cannot open for writing");
-}
+    : path_(folder / "metrics.jsonl"), events_(folder, resumed_step), lines_(cut_lines(path_, resumed_step)) {}
 
 void MetricsLog::add(std::int64_t step, const std::string& kind,
                      const std::vector<std::pair<std::string, double>>& values) {
@@ -43,12 +45,14 @@ void MetricsLog::add(std::int64_t step, const std::string& kind,
     line[name] = std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
     scalars.emplace_back(kind + "/" + name, value);
   }
-  lines_ << line.dump() << "\n" << std::flush;
-  const bool written = events_.add(step, now, scalars) && lines_;
-  lines_.clear();  // the disk may have room again for the next line
-  if (!written && !complained_) {
-    complained_ = true;
-    log::warn("{}: cannot write metrics (disk full?); the run goes on without them", path_.string());
+  const bool lines_written = lines_.append(line.dump() + "\n");
+  const bool refused = !events_.add(step, now, scalars) || !lines_written;
+  if (refused == refused_) return;
+  refused_ = refused;
+  if (refused) {
+    log::warn("{}: cannot write metrics (disk full?); they are kept in memory until there is room", path_.string());
+  } else {
+    log::info("{}: there is room again, all metrics are written", path_.string());
   }
 }
 

@@ -6,11 +6,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tasks/train/appended_file.h"
 #include "tasks/train/tensorboard.h"
 
 namespace etc {
@@ -19,14 +19,15 @@ class MetricsLog {
  public:
   MetricsLog(const std::filesystem::path& folder, std::int64_t resumed_step);
 
-  // Not finite values become null in JSON. A disk that refuses is reported once; the run goes on.
+  // Not finite values become null in JSON. A disk that refuses is reported once; what it refuses is kept and written
+  // when there is room.
   void add(std::int64_t step, const std::string& kind, const std::vector<std::pair<std::string, double>>& values);
 
  private:
   std::filesystem::path path_;
-  std::ofstream lines_;
   TensorBoardWriter events_;
-  bool complained_ = false;
+  AppendedFile lines_;
+  bool refused_ = false;
 };
 
 }  // namespace etc

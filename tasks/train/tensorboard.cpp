@@ -111,6 +111,14 @@ std::int64_t seconds_of(const fs::path& file) {
   return std::strtoll(file.filename().string().c_str() + kFilePrefix.size(), nullptr, 10);
 }
 
+// Of a file behind those: readers take them in the order of their names, so a clock that stands or was put back must
+// not decide.
+std::string next_name(const std::vector<fs::path>& older) {
+  auto seconds = static_cast<std::int64_t>(std::time(nullptr));
+  for (const fs::path& file : older) seconds = std::max(seconds, seconds_of(file) + 1);
+  return fmt::format("{}{}.{}{}", kFilePrefix, seconds, ::getpid(), kFileSuffix);
+}
+
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes) {
@@ -128,27 +136,21 @@ std::uint32_t crc32c(std::string_view bytes) {
   return ~crc;
 }
 
-TensorBoardWriter::TensorBoardWriter(const fs::path& folder, std::int64_t resumed_step) {
+TensorBoardWriter::TensorBoardWriter(const fs::path& folder, std::int64_t resumed_step)
+    : TensorBoardWriter(folder, resumed_step, events_files(folder)) {}
+
+TensorBoardWriter::TensorBoardWriter(const fs::path& folder, std::int64_t resumed_step,
+                                     const std::vector<fs::path>& older)
+    : file_(folder / next_name(older)) {
+  for (const fs::path& file : older) cut_tensorboard(file, resumed_step);
   const double now = static_cast<double>(std::time(nullptr));
-  // Readers take the files in the order of their names, so a clock that stands or was put back must not decide.
-  auto seconds = static_cast<std::int64_t>(now);
-  bool resumed = false;
-  for (const fs::path& older : events_files(folder)) {
-    cut_tensorboard(older, resumed_step);
-    seconds = std::max(seconds, seconds_of(older) + 1);
-    resumed = true;
-  }
-  const auto path = folder / fmt::format("{}{}.{}{}", kFilePrefix, seconds, ::getpid(), kFileSuffix);
-  file_.open(path, std::ios::binary);
-  if (!file_) fail(path.string(), "cannot create");
   std::string event = event_start(now, 0);
   append_text(event, '\x1a', "brain.Event:2");  // 3: file_version
   record(event);
-  if (!resumed) return;
+  if (older.empty()) return;
   event = event_start(now, resumed_step + 1);
   append_text(event, '\x3a', "\x08\x01");  // 7: session_log, 1: status START
   record(event);
-  file_.flush();
 }
 
 bool TensorBoardWriter::add(std::int64_t step, double wall_time,
@@ -163,20 +165,16 @@ bool TensorBoardWriter::add(std::int64_t step, double wall_time,
   }
   std::string event = event_start(wall_time, step);
   append_text(event, '\x2a', summary);  // 5: summary
-  record(event);
-  file_.flush();
-  const bool written = static_cast<bool>(file_);
-  file_.clear();
-  return written;
+  return record(event);
 }
 
-void TensorBoardWriter::record(const std::string& event) {
+bool TensorBoardWriter::record(const std::string& event) {
   std::string header;
   append_little_endian(header, static_cast<std::uint64_t>(event.size()));
   append_little_endian(header, masked_crc(std::string_view(header).substr(0, 8)));
   std::string footer;
   append_little_endian(footer, masked_crc(event));
-  file_ << header << event << footer;
+  return file_.append(header + event + footer);
 }
 
 void cut_tensorboard(const fs::path& path, std::int64_t step) {

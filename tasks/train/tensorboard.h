@@ -11,11 +11,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "tasks/train/appended_file.h"
 
 namespace etc {
 
@@ -28,12 +29,15 @@ class TensorBoardWriter {
   // there, which are cut behind `resumed_step`.
   TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_step);
 
-  // One event with all scalars of a step; flushed at once. False when the disk refused.
+  // One event with all scalars of a step, written at once. False while the disk refuses; the event is kept (see
+  // AppendedFile).
   bool add(std::int64_t step, double wall_time, const std::vector<std::pair<std::string, double>>& scalars);
 
  private:
-  void record(const std::string& event);
-  std::ofstream file_;
+  TensorBoardWriter(const std::filesystem::path& folder, std::int64_t resumed_step,
+                    const std::vector<std::filesystem::path>& older);
+  bool record(const std::string& event);
+  AppendedFile file_;
 };
 
 // Cuts an events file behind its last event of at most this step, and whatever is not a whole record. A file without a

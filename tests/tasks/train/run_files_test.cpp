@@ -1,7 +1,9 @@
 // What a run writes beside checkpoints: its lock, metrics as JSON lines, TensorBoard events.
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <limits>
 
@@ -199,6 +201,64 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
     CHECK(records_of(etc::read_file(other)).size() == 201);
     CHECK(etc::read_file(damaged) == "damaged");
   }
+}
+
+// No file of this process grows beyond so many bytes while one exists.
+class FilesLimited {
+ public:
+  explicit FilesLimited(rlim_t bytes) : before_handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    struct rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FilesLimited() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, before_handler_);
+  }
+  FilesLimited(const FilesLimited&) = delete;
+  FilesLimited& operator=(const FilesLimited&) = delete;
+
+ private:
+  struct rlimit before_ {};
+  void (*before_handler_)(int);
+};
+
+TEST_CASE("a disk that is full for a moment costs no line of the metrics and no event", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  const fs::path lines = folder / "metrics.jsonl";
+  // The steps of whole lines; no line is a half one.
+  const auto steps_of_lines = [&] {
+    std::istringstream stream(etc::read_file(lines));
+    std::vector<std::uint64_t> steps;
+    for (std::string line; std::getline(stream, line);) steps.push_back(etc::Json::parse(line)["step"]);
+    return steps;
+  };
+  std::vector<std::uint64_t> all, before;
+  {
+    etc::MetricsLog log(folder.path(), 0);
+    const auto add = [&](std::uint64_t steps) {
+      while (steps-- > 0) {
+        all.push_back(all.size() + 1);
+        log.add(static_cast<std::int64_t>(all.back()), "train", {{"loss", 0.5}});
+      }
+    };
+    add(10);
+    before = all;
+    {
+      const FilesLimited full(fs::file_size(lines) + 20);  // amid a line
+      add(50);
+    }
+    CHECK(steps_of_lines() == before);
+    CHECK(etc::test::event_steps(folder.path()).size() >= before.size());
+    add(1);
+    CHECK(steps_of_lines() == all);
+    CHECK(etc::test::event_steps(folder.path()) == all);
+    const FilesLimited full(fs::file_size(lines) + 20);
+    add(5);
+  }
+  CHECK(steps_of_lines() == all);  // there was room again at the end
+  CHECK(etc::test::event_steps(folder.path()) == all);
 }
 
 TEST_CASE("a run's folder that is no longer the one that was opened is an error", "[tasks]") {
