@@ -192,8 +192,6 @@ std::size_t predict_raw(const PredictOptions& options, const Running& running, c
   };
   const prepare::PassEnd end = pass_over_file(preparation, options.input, callbacks);
   if (end.fault) fail(where, "{}: {}", end.fault->code(), end.fault->what());
-  predictor.flush();
-  progress.update(static_cast<std::int64_t>(predictor.done()));
   return predictor.refused();
 }
 

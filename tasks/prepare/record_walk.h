@@ -24,7 +24,7 @@ struct RecordWork {
   std::function<Result(data::RecordSlice& slice)> work;
   // In source order, one at a time, but from any thread.
   std::function<void(std::int64_t index, const data::TextPosition& begin, Result&& result)> deliver;
-  // Bytes of the file read so far; may throw to stop.
+  // Bytes of the file read so far; the last call comes when every record has been delivered. May throw to stop.
   std::function<void(std::int64_t file_bytes)> progress;
   // Gets size and SHA-256 of the file, which is then read to its end whatever stands there; null: not wanted. For what
   // can be read only once.
@@ -105,6 +105,7 @@ PassEnd walk_records(const std::filesystem::path& path, data::RecordLayout layou
     if (end.fault) break;
   }
   deliver(done);
+  work.progress(stream.position());  // with all records delivered
   end.byte_order_mark = slicer.byte_order_mark();
   end.empty_lines = slicer.empty_lines();
   if (work.source != nullptr) {

@@ -43,8 +43,9 @@ class Run {
       total_bytes_ += sources_.back().bytes;
     }
     if (stream) total_bytes_ = 0;  // unknown
+    unit_ = unit_of(total_bytes_);
     if (preparation_.unique_field() != nullptr) choose_records();
-    Progress progress("prepare", total_bytes_ / kMegabyte, "MB");
+    Progress progress("prepare", total_bytes_ / unit_.bytes, unit_.name);
     progress_ = &progress;
     const std::size_t last = options_.inputs.size() - 1;
     for (std::size_t i = 0; i < last; ++i) finish_part(i);
@@ -62,7 +63,16 @@ class Run {
   }
 
  private:
-  static constexpr std::int64_t kMegabyte = 1000000;
+  // What progress is counted in.
+  struct Unit {
+    std::int64_t bytes;
+    const char* name;
+  };
+  static Unit unit_of(std::int64_t total_bytes) {
+    constexpr std::int64_t kMegabyte = 1000000, kFewMegabytes = 10 * kMegabyte;
+    const bool small = total_bytes > 0 && total_bytes < kFewMegabytes;
+    return small ? Unit{1000, "KB"} : Unit{kMegabyte, "MB"};
+  }
 
   // Everything besides the input files that decides what is written.
   Json configuration() const {
@@ -139,9 +149,10 @@ class Run {
     std::optional<Progress> progress;
     int shown = -1;
     records_ = prepare::choose_records(preparation_, options_.inputs, [&](int walk, std::int64_t bytes) {
-      if (walk != shown) progress.emplace(kWalks[static_cast<std::size_t>(walk)], total_bytes_ / kMegabyte, "MB");
+      if (walk != shown)
+        progress.emplace(kWalks[static_cast<std::size_t>(walk)], total_bytes_ / unit_.bytes, unit_.name);
       shown = walk;
-      progress->update(bytes / kMegabyte);
+      progress->update(bytes / unit_.bytes);
       stop_if_asked();
     });
   }
@@ -203,7 +214,7 @@ class Run {
     PassCallbacks callbacks;
     callbacks.record = [&](PassRecord&& record) { take_record(std::move(record), i, sink, counts, add_row); };
     callbacks.progress = [&](std::int64_t bytes) {
-      progress_->update((bytes_before_ + bytes) / kMegabyte,
+      progress_->update((bytes_before_ + bytes) / unit_.bytes,
                         fmt::format("{} records", counts_.records + counts.records));
       stop_if_asked();
     };
@@ -315,6 +326,7 @@ class Run {
   Choice records_;  // of each id: the chosen record, or the first
   std::vector<data::SourceFile> sources_;
   std::int64_t total_bytes_ = 0, bytes_before_ = 0;
+  Unit unit_ = unit_of(0);
   std::vector<Counts> part_counts_;
   Counts counts_;
   Progress* progress_ = nullptr;

@@ -1,6 +1,7 @@
 // The program as a stranger meets it: messages and exit codes before any work is done.
 #include <cstdlib>
 
+#include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/version.h"
 #include "tests/support/catch.h"
@@ -53,4 +54,21 @@ TEST_CASE("the version is the one of the build's project line", "[cli]") {
   CHECK(result.out == std::string("etc ") + program_version() + "\n");
   const std::string project = read_file(test::source_folder() / "CMakeLists.txt");
   CHECK_THAT(project, Catch::Contains(std::string("project(etc VERSION ") + program_version() + " "));
+}
+
+TEST_CASE("the last line of a preparation's progress counts every byte and record", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  const auto run = [&](const std::vector<std::string>& words) {
+    const test::Result result = test::run_program(words, folder.path());
+    INFO(words[0] << ": " << result.err);
+    REQUIRE(result.code == 0);
+    return result.err;
+  };
+  run({"sample", "--task", "wikihop", "--records", "30", "--output", "s"});
+  const std::string progress = run({"prepare", "--task", "wikihop", "--split", "train", "--input", "s/train.json",
+                                    "--vocab", "s/vocab.txt", "--splitter", "icu", "--output", "train.h5"});
+  const auto kilobytes = std::filesystem::file_size(folder / "s/train.json") / 1000;
+  CHECK_THAT(progress, Catch::Contains(fmt::format("prepare {0}/{0} KB", kilobytes)));
+  CHECK_THAT(progress, Catch::Contains(", 30 records\n"));
 }
