@@ -15,21 +15,21 @@ namespace {
 std::int64_t example_pairs(const TypeTiles& tiles, std::int64_t b) {
   const auto at = static_cast<std::size_t>(b);
   const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
-  if (tiles.type == AttentionType::l2l) return queries * (2 * tiles.radius + 1);
+  if (tiles.window) return queries * (2 * tiles.radius + 1);
   return queries * (tiles.key_offsets[at + 1] - tiles.key_offsets[at]);
 }
 
 // Calls visit(element inside, element outside, visible) for every pair that has a place in both forms.
 template <typename Visit>
 void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
-  const bool window = tiles.type == AttentionType::l2l;
+  const bool window = tiles.window;
   std::int64_t example_base = 0;  // of example b, outside
   for (std::int64_t b = 0; b < tiles.examples(); ++b) {
     const auto at = static_cast<std::size_t>(b);
     const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
     const std::int64_t keys = tiles.key_offsets[at + 1] - tiles.key_offsets[at];
     const std::int64_t row = window ? 2 * tiles.radius + 1 : keys;
-    // l2l is one tensor over all tokens, the others one tensor per example.
+    // A window is one tensor over all tokens, the others one tensor per example.
     const std::int64_t head_stride = window ? tiles.queries() * row : queries * row;
     const std::int64_t base = window ? tiles.query_offsets[at] * row : example_base;
     example_base += heads * example_pairs(tiles, b);
@@ -86,8 +86,8 @@ void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* exte
     const float value = external[out];
     if (!(std::fabs(value) <= kScoreLimit)) {
       if (!visible) return;  // stays 0: any finite value will do
-      fail("scores", "scores.{}: head {}: expected at most {} in magnitude, got {}", attention_type_name(tiles.type),
-           head, kScoreLimit, value);
+      fail("scores", "scores.{}: head {}: expected at most {} in magnitude, got {}", tiles.type.name, head, kScoreLimit,
+           value);
     }
     inside[in] = static_cast<ScoreElement>(std::lrint(value * kScoreStepsPerUnit));
   });

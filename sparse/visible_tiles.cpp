@@ -9,6 +9,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
+#include "sparse/etc_attention.h"
 
 namespace etc::sparse {
 
@@ -30,17 +31,11 @@ struct TypeNames {
 };
 
 TypeNames names(AttentionType type) {
-  switch (type) {
-    case AttentionType::l2l:
-      return {"long_attention", "long", "key"};
-    case AttentionType::l2g:
-      return {"long_attention", "long", "global"};
-    case AttentionType::g2g:
-      return {"global_attention", "global", "key"};
-    case AttentionType::g2l:
-      return {"global_attention", "global", "long"};
-  }
-  return {};
+  static constexpr TypeNames kNames[] = {{"long_attention", "long", "key"},
+                                         {"long_attention", "long", "global"},
+                                         {"global_attention", "global", "key"},
+                                         {"global_attention", "global", "long"}};
+  return kNames[type.index];
 }
 
 std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
@@ -68,7 +63,7 @@ struct GroupPlace {
 
 GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const std::uint8_t* labels,
                           std::int64_t label_base, std::int64_t relative_labels) {
-  const bool window = tiles.type == AttentionType::l2l;
+  const bool window = tiles.window;
   const std::int64_t radius = tiles.radius, width = 2 * radius + 1;
   GroupLabels group;
   const std::int64_t end_query = place.first_query + place.queries;
@@ -93,7 +88,7 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
       if (label >= relative_labels && label != kMasked && relative_labels > 0) {
         const TypeNames name = names(tiles.type);
         fail(name.op, "labels.{}: example {}, {} {}, {} {}: expected a label below R={} or 255 (masked), got {}",
-             attention_type_name(tiles.type), place.example, name.query, query, name.key, j, relative_labels, label);
+             tiles.type.name, place.example, name.query, query, name.key, j, relative_labels, label);
       }
       *column = label;
     }
@@ -182,17 +177,27 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
 }
 
-TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vector<std::int64_t>& query_offsets,
-                     const std::vector<std::int64_t>& key_offsets, const std::uint8_t* labels) {
+// What sets one type apart from the others of a batch.
+struct TypeLabels {
+  AttentionType type;
+  const std::vector<std::int64_t>& query_offsets;
+  const std::vector<std::int64_t>& key_offsets;
+  const std::uint8_t* labels;  // external form; null: everything visible
+  bool window;
+};
+
+TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_keys) {
   static std::atomic<std::uint64_t> next_serial{1};
   TypeTiles tiles;
-  tiles.type = type;
+  const std::vector<std::int64_t>&query_offsets = own.query_offsets, &key_offsets = own.key_offsets;
+  tiles.type = own.type;
   tiles.serial = next_serial++;
+  tiles.window = own.window;
   tiles.radius = in.radius;
   tiles.query_offsets = query_offsets;
   tiles.key_offsets = key_offsets;
   tiles.relative_labels = in.relative_labels;
-  tiles.relative = labels != nullptr && in.relative_labels > 0;
+  tiles.relative = own.labels != nullptr && in.relative_labels > 0;
   tiles.group_offsets.push_back(0);
   std::vector<GroupPlace> places;
   std::vector<std::int64_t> label_bases(1, 0);  // of each example
@@ -204,15 +209,14 @@ TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vect
       places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys});
     }
     tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
-    label_bases.push_back(label_bases.back() + queries * (type == AttentionType::l2l ? 2 * in.radius + 1 : keys));
+    label_bases.push_back(label_bases.back() + queries * (own.window ? 2 * in.radius + 1 : keys));
   }
   std::vector<GroupTiles> groups(places.size());
-  const bool split_keys = type == AttentionType::g2g || type == AttentionType::g2l;
   parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t g) {
     const GroupPlace& place = places[static_cast<std::size_t>(g)];
     const std::int64_t base = label_bases[static_cast<std::size_t>(place.example)];
     groups[static_cast<std::size_t>(g)] =
-        build_group(gather_labels(tiles, place, labels, base, in.relative_labels), tiles.relative, split_keys);
+        build_group(gather_labels(tiles, place, own.labels, base, in.relative_labels), tiles.relative, split_keys);
   });
   concatenate(tiles, groups);
   return tiles;
@@ -233,19 +237,21 @@ Offsets check(const char* op, const LabelTensors& in) {
 
 }  // namespace
 
-LongTiles build_long_tiles(const LabelTensors& in) {
+AttentionTiles build_long_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("long_attention", in);
   if (in.radius < 0) fail("long_attention", "radius: expected at least 0, got {}", in.radius);
-  return {build_type(AttentionType::l2l, in, offsets.longs, offsets.longs, in.l2l),
-          build_type(AttentionType::l2g, in, offsets.longs, offsets.globals, in.l2g)};
+  return {&kLongAttention,
+          {build_type(in, {kL2l, offsets.longs, offsets.longs, in.l2l, true}, false),
+           build_type(in, {kL2g, offsets.longs, offsets.globals, in.l2g, false}, false)}};
 }
 
-GlobalTiles build_global_tiles(const LabelTensors& in) {
+AttentionTiles build_global_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("global_attention", in);
-  return {build_type(AttentionType::g2g, in, offsets.globals, offsets.globals, in.g2g),
-          build_type(AttentionType::g2l, in, offsets.globals, offsets.longs, in.g2l)};
+  return {&kGlobalAttention,
+          {build_type(in, {kG2g, offsets.globals, offsets.globals, in.g2g, false}, true),
+           build_type(in, {kG2l, offsets.globals, offsets.longs, in.g2l, false}, true)}};
 }
 
 }  // namespace etc::sparse

@@ -67,14 +67,6 @@ HWY_INLINE void require_bf16(const HeadContext& head, KeyPanel& panel, std::int6
   panel.set_filled(j);
 }
 
-// The relative vectors, which a task's groups share.
-HWY_INLINE void load_bf16_task(const HeadContext& head) {
-  for (std::int64_t r = 0; r < head.labels; ++r) {
-    head.bf16->round_row(head.relative_vectors + r * head.stride, head.stride, head.bf16_stride,
-                         head.relative_bf16 + r * head.bf16_stride);
-  }
-}
-
 }  // namespace etc::sparse::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

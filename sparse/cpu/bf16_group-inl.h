@@ -121,7 +121,7 @@ HWY_INLINE void bf16_step(const HeadContext& head, const Part& part, const TypeS
   }
   FloatVec largest[kParts];
   for (int p = 0; p < kParts; ++p) largest[p] = softmax.reference[p];
-  logits_of_part(head, part, scores, scratch.table, logits, largest);
+  logits_of_part(head, part, scores, scratch.terms, logits, largest);
   follow_largest(largest, head.stride, own.out_columns, softmax);
   // Values are read in whole tiles from whole lines of the cache.
   const std::int64_t lead = part.row % kTilePairs;
@@ -138,10 +138,7 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   const FloatTag d;
   const Bf16Scratch& own = scratch.bf16;
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read && head.labels > 0) {
-    head.bf16->dot_products(own.q_pairs, head.relative_bf16, head.bf16_stride, head.labels, scratch.table);
-    finish_relative_terms(head, scratch.table);
-  }
+  if (!all_read) make_bf16_table(head, own.q_pairs, scratch.terms);
   RunningSoftmax softmax;
   for (int p = 0; p < kParts; ++p) {
     softmax.reference[p] = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -153,7 +150,7 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // of a step
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];
-    const TypeScores& type_scores = scores[part.type];
+    const TypeScores& type_scores = scores[part.set];
     // Running scores lie in the order they are read in: the hardware fetches them ahead.
     for (std::int64_t j = 0; j < part.keys;) {
       Part step = part;

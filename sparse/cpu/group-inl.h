@@ -36,7 +36,7 @@ HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const Ty
     if (scores.mode == ScoreMode::read) continue;
     dot_products(scratch.q_lanes, part.panel->k(part.row + j), head.stride, keys, head.head_size, s + j * kGroup);
   }
-  logits_of_part(head, part, scores, scratch.table, s, max);
+  logits_of_part(head, part, scores, scratch.terms, s, max);
 }
 
 // Dropout bits of a part's pairs.
@@ -70,12 +70,12 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   for (int p = 0; p < kParts; ++p) max[p] = none;
   ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read) relative_terms(head, scratch);
+  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms);
 
   // Pass 1: logits, their maximum, running scores.
   std::int64_t columns = 0;
   for (std::int64_t n = 0; n < count; columns += parts[n].keys, ++n) {
-    forward_part(head, parts[n], scores[parts[n].type], scratch, scratch.p + columns * kGroup, max);
+    forward_part(head, parts[n], scores[parts[n].set], scratch, scratch.p + columns * kGroup, max);
   }
 
   // Pass 2: powers and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
@@ -125,20 +125,22 @@ HWY_INLINE void probabilities_of_part(const HeadContext& head, const Part& part,
   if (!carried) {
     dot_products(scratch.q_lanes, part.panel->k(part.row), head.stride, part.keys, head.head_size, scratch.p);
   }
-  const PartLabels labels(head, part);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
-  const std::uint16_t* const visible_columns = part.tiles->visible.data() + part.column;
-  const ScoreElement* const running = carried ? scores.running + part.column * kGroup : nullptr;
+  const std::uint16_t* const visible_columns = part.tiles->visible.data() + part.column;          // [keys]
+  const ScoreElement* const running = carried ? scores.running + part.column * kGroup : nullptr;  // [keys, kGroup]
   const std::int64_t keys = part.keys;
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      const std::int64_t at = j * kGroup + p * kLanes;
-      const FloatVec logit =
-          carried ? score_value(hn::LoadU(di, running + at)) : score(head, labels, scratch.table, scratch.p, j, p);
-      const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[p]));
-      hn::StoreU(hn::IfThenElseZero(lanes_of(visible_columns[j], p), probability), d, scratch.p + at);
-    }
-  }
+  with_term(
+      scratch.terms, part, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+        for (std::int64_t j = 0; j < keys; ++j) {
+          for (int p = 0; p < kParts; ++p) {
+            const std::int64_t at = j * kGroup + p * kLanes;
+            const FloatVec logit =
+                carried ? score_value(hn::LoadU(di, running + at)) : score(head, term, scratch.p, j, p);
+            const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[p]));
+            hn::StoreU(hn::IfThenElseZero(lanes_of(visible_columns[j], p), probability), d, scratch.p + at);
+          }
+        }
+      });
 }
 
 // forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j
@@ -181,60 +183,39 @@ HWY_INLINE void score_gradients_of_part(const HeadContext& head, const Part& par
   }
 }
 
-// dtable[label_ij][i] += ds_ij. Runs of columns with one label are summed in registers first.
-HWY_INLINE void table_gradients_of_part(const HeadContext& head, const Part& part, const float* ds, float* dtable) {
-  const FloatTag d;
-  const PartLabels labels(head, part);
-  if (labels.label == nullptr) return;
-  for (std::int64_t j = 0; j < part.keys;) {
-    const std::uint32_t label = labels.label[j];
-    if (label >= kFirstMixed) {
-      const std::uint8_t* lane_labels = labels.mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup;
-      for (int i = 0; i < kGroup; ++i) dtable[lane_labels[i] * kGroup + i] += ds[j * kGroup + i];
-      ++j;
-      continue;
-    }
-    FloatVec sum[kParts];
-    for (int p = 0; p < kParts; ++p) sum[p] = hn::LoadU(d, dtable + label * kGroup + p * kLanes);
-    for (; j < part.keys && labels.label[j] == label; ++j) {
-      for (int p = 0; p < kParts; ++p) sum[p] = hn::Add(sum[p], hn::LoadU(d, ds + j * kGroup + p * kLanes));
-    }
-    for (int p = 0; p < kParts; ++p) hn::StoreU(sum[p], d, dtable + label * kGroup + p * kLanes);
-  }
-}
-
 // C = C - s: the running scores of the layer before. The same s, by the same instructions, as the forward added.
 HWY_INLINE void rewind_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
                             const GroupScratch& scratch) {
   const IntTag di;
   dot_products(scratch.q_lanes, part.panel->k(part.row), head.stride, part.keys, head.head_size, scratch.p);
-  const PartLabels labels(head, part);
-  ScoreElement* running = scores.running + part.column * kGroup;
-  for (std::int64_t j = 0; j < part.keys; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      ScoreElement* place = running + j * kGroup + p * kLanes;
-      const auto own = score_element(score(head, labels, scratch.table, scratch.p, j, p));
-      hn::StoreU(hn::Sub(hn::LoadU(di, place), own), di, place);
-    }
-  }
+  ScoreElement* running = scores.running + part.column * kGroup;  // [keys, kGroup]
+  with_term(
+      scratch.terms, part, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+        for (std::int64_t j = 0; j < part.keys; ++j) {
+          for (int p = 0; p < kParts; ++p) {
+            ScoreElement* place = running + j * kGroup + p * kLanes;
+            const auto own = score_element(score(head, term, scratch.p, j, p));
+            hn::StoreU(hn::Sub(hn::LoadU(di, place), own), di, place);
+          }
+        }
+      });
 }
 
 // Gradients of one group over `count` parts, part by part so that a part's keys, values and their gradients stay in the
 // first cache from step to step.
-//   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  panels' dk, dv, scratch.drel, scratch.dbias are added to
+//   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  the panels' dk, dv and the terms' sums are added to
 // scratch.q_*, scratch.dout_* must be loaded. delta, lse: per lane; lse must be finite (any value where nothing is
 // seen).
 HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, std::int64_t first_query,
                                const Part* parts, std::int64_t count, const GroupScratch& scratch, const FloatVec* lse,
                                const FloatVec* delta) {
-  const FloatTag d;
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
-  if (needs_scores(scores[0]) || needs_scores(scores[1])) relative_terms(head, scratch);
-  std::fill_n(scratch.dtable, head.labels * kGroup, 0.0f);
+  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms);
+  clear_term_gradients(scratch.terms);
   for (std::int64_t n = 0; n < count; ++n) {
     const Part& part = parts[n];
-    const TypeScoreGradients& type_scores = scores[part.type];
+    const TypeScoreGradients& type_scores = scores[part.set];
     probabilities_of_part(head, part, type_scores, scratch, lse);
     score_gradients_of_part(head, part, type_scores, first_query, scratch, delta);
     // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q
@@ -243,17 +224,11 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
     outer_products(scratch.ds, scratch.q_rows, head.stride, part.keys, part.panel->dk(part.row));
     // forward: out = sum_j p v; so dv += p dout
     outer_products(scratch.p, scratch.dout_rows, head.stride, part.keys, part.panel->dv(part.row));
-    table_gradients_of_part(head, part, scratch.ds, scratch.dtable);
+    add_term_gradients(scratch.terms, part, scratch.ds);
     if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
       rewind_part(head, part, type_scores, scratch);
   }
-  if (head.labels == 0) return;
-  // forward: table = q·rel + rel_bias
-  weighted_sum(scratch.dtable, head.relative_vectors, head.stride, head.labels, nullptr, scratch.out);
-  outer_products(scratch.dtable, scratch.q_rows, head.stride, head.labels, scratch.drel);
-  for (std::int64_t at = 0; at < head.labels * kGroup; at += kLanes) {
-    hn::StoreU(hn::Add(hn::LoadU(d, scratch.dbias + at), hn::LoadU(d, scratch.dtable + at)), d, scratch.dbias + at);
-  }
+  finish_term_gradients(head, scratch.terms, scratch.q_rows, scratch.out);
 }
 
 // delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite; both as lanes.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sparse/cpu/score_terms-inl.h"
 #include "sparse/cpu/tile_walk.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,30 +20,27 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // What one group needs in scratch. `columns` keys at most at a time.
 struct GroupScratch {
-  float* q_rows = nullptr;   // [kGroup, stride], zero for missing queries
-  float* q_lanes = nullptr;  // [D, kGroup]
-  float* table = nullptr;    // [labels, kGroup]: (q·rel + rel_bias) / sqrt(D)
-  float* p = nullptr;        // [columns, kGroup]: logits (in base 2), then probabilities; in bf16 one step's logits
+  float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
+  float* q_lanes = nullptr;       // [D, kGroup]
+  float* p = nullptr;             // [columns, kGroup]: logits (base 2), then probabilities; in bf16 one step's logits
   std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
-  Part* parts = nullptr;
+  Part* parts = nullptr;          // what the group sees of the task's panels
+  TermScratch terms;
   Bf16Scratch bf16;  // forward in bf16 only
   // Backward only.
-  float* ds = nullptr;          // [columns, kGroup]
+  float* ds = nullptr;          // [columns, kGroup]: dC / sqrt(D)
   float* dout_rows = nullptr;   // [kGroup, stride]
   float* dout_lanes = nullptr;  // [D, kGroup]
-  float* dtable = nullptr;      // [labels, kGroup]
-  float* drel = nullptr;        // [labels, stride]: sum over the task's groups
-  float* dbias = nullptr;       // [labels, kGroup]: likewise, still per lane
 
-  static GroupScratch take(Arena& arena, const HeadContext& head, std::int64_t columns, std::int64_t parts,
-                           bool backward) {
+  static GroupScratch take(Arena& arena, const HeadContext& head, const RelativeTable& table, std::int64_t columns,
+                           std::int64_t parts, bool backward) {
     const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
     const bool bf16 = head.bf16 != nullptr;
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
     scratch.q_lanes = arena.take<float>(lanes);
-    scratch.table = arena.take<float>((bf16 ? rounded_up(head.labels, kTileRows16) : head.labels) * kGroup);
+    scratch.terms = TermScratch::take(arena, head, table, backward);
     scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(columns);
     scratch.out = arena.take<float>(rows);
@@ -52,9 +50,6 @@ struct GroupScratch {
     scratch.ds = arena.take<float>(columns * kGroup);
     scratch.dout_rows = arena.take<float>(rows);
     scratch.dout_lanes = arena.take<float>(lanes);
-    scratch.dtable = arena.take<float>(head.labels * kGroup);
-    scratch.drel = arena.take<float>(head.labels * head.stride);
-    scratch.dbias = arena.take<float>(head.labels * kGroup);
     return scratch;
   }
 };

@@ -1,4 +1,4 @@
-// Arithmetic on columns (one value per query of a group): exponential, visible lanes, label look-up, dropout bits.
+// Arithmetic on columns (one value per query of a group): exponential, visible lanes, dropout bits.
 #if defined(SPARSE_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_LANES_INL_H_
 #undef SPARSE_CPU_LANES_INL_H_
@@ -58,20 +58,6 @@ HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int part) {
   const FloatTag d;
   const std::uint64_t shifted = static_cast<std::uint64_t>(bits) >> (part * kLanes);
   return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&shifted));  // may read 8 bytes
-}
-
-// table[label of each lane][lane], for one column. Most columns have one label for all queries (far keys, whole
-// sentences): one load. The others, near the diagonal and at sentence ends, gather.
-HWY_INLINE FloatVec look_up(const float* table, std::uint32_t label, const std::uint8_t* mixed, int part) {
-  const FloatTag d;
-  const IntTag di;
-  if (HWY_LIKELY(label < kFirstMixed)) return hn::LoadU(d, table + label * kGroup + part * kLanes);
-  const hn::Rebind<std::uint8_t, IntTag> du8;
-  const std::uint8_t* labels = mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup + part * kLanes;
-  const auto lane = hn::Iota(di, part * kLanes);
-  const auto index = hn::Add(hn::ShiftLeft<4>(hn::PromoteTo(di, hn::LoadU(du8, labels))), lane);
-  static_assert(kGroup == 1 << 4);
-  return hn::GatherIndex(d, table, index);
 }
 
 // Ten rounds of Philox4x32 on the even 32-bit lanes of each 64-bit lane. The odd halves hold rubbish throughout:

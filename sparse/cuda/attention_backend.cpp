@@ -17,20 +17,20 @@ struct ForwardScratch {
   CommonScratch common;
   Span<float> slots;
 
-  ForwardScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan) : common(carver, in, plan) {
+  ForwardScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) : common(carver, in, plan) {
     slots = carver.take<float>(plan.query_slots * in.heads * kBlockQueries * (in.head_size + 2));
   }
 };
 
 template <typename Element>
-void forward_with(const Forward& args, const DevicePlan& plan, const ForwardScratch& scratch) {
+void forward_with(const AttentionForward& args, const DevicePlan& plan, const ForwardScratch& scratch) {
   ForwardParams<Element> params;
   params.sizes = sizes_of(args.inputs);
   params.work = work_of(args.inputs, plan);
   params.q = operand<Element>(args.inputs, args.inputs.q, scratch.common.q);
   for (int t = 0; t < 2; ++t) {
-    params.k[t] = operand<Element>(args.inputs, args.inputs.k[t], scratch.common.k[t]);
-    params.v[t] = operand<Element>(args.inputs, args.inputs.v[t], scratch.common.v[t]);
+    params.k[t] = operand<Element>(args.inputs, args.inputs.keys[t].k, scratch.common.k[t]);
+    params.v[t] = operand<Element>(args.inputs, args.inputs.keys[t].v, scratch.common.v[t]);
   }
   params.table = simt::read_only(scratch.common.table);
   params.dropout = dropout_view(args.inputs, scratch.common);
@@ -47,33 +47,34 @@ void forward_with(const Forward& args, const DevicePlan& plan, const ForwardScra
 }
 
 // Scores out of the range of C are an error of the call that made them, found out when the host next reads anything.
-void check_range(const Forward& args, const CommonScratch& scratch) {
+void check_range(const AttentionForward& args, const CommonScratch& scratch) {
   struct Made {
+    const char* op;
     AttentionType type;
     std::int64_t layer;
     bool any;
   };
-  std::array<Made, 2> made;
+  std::array<Made, kKeySets> made;
   for (std::size_t t = 0; t < 2; ++t) {
     const TypeScores& scores = args.scores[t];
-    made[t] = {args.inputs.tiles[t]->type, scores.layer,
+    made[t] = {args.inputs.tiles->op->name, args.inputs.tiles->types[t].type, scores.layer,
                scores.mode != ScoreMode::none && scores.mode != ScoreMode::read};
   }
   if (!made[0].any && !made[1].any) return;
   simt::check_later(scratch.range.data, [made](const std::array<std::int32_t, 2>& out_of_range) {
     for (std::size_t t = 0; t < 2; ++t) {
-      if (made[t].any && out_of_range[t] != 0) fail_scores_out_of_range(made[t].type, made[t].layer);
+      if (made[t].any && out_of_range[t] != 0) fail_scores_out_of_range(made[t].op, made[t].type, made[t].layer);
     }
   });
 }
 
 }  // namespace
 
-void forward(const Forward& args) {
-  const Inputs& in = args.inputs;
+void forward(const AttentionForward& args) {
+  const AttentionInputs& in = args.inputs;
   check_head_size(in);
   if (in.q.rows == 0) return;
-  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+  const auto plan = plan_of(*in.tiles);
   simt::Carver carver(args.scratch);
   const ForwardScratch scratch(carver, in, *plan);
   prepare(in, *plan, scratch.common);
@@ -95,8 +96,8 @@ void forward(const Forward& args) {
   check_range(args, scratch.common);
 }
 
-std::int64_t forward_scratch_bytes(const Inputs& in) {
-  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+std::int64_t forward_scratch_bytes(const AttentionInputs& in) {
+  const auto plan = plan_of(*in.tiles);
   simt::Carver counter(nullptr);
   const ForwardScratch scratch(counter, in, *plan);
   return counter.used();

@@ -56,10 +56,10 @@ void add_tiles(const TypeTiles& tiles, int type, std::int64_t first, std::int64_
   }
 }
 
-void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool split_keys, HostPlan& plan) {
-  const std::int64_t first_row = types[0]->query_offsets[at(b)];
-  const std::int64_t queries = types[0]->query_offsets[at(b + 1)] - first_row;
-  const std::int64_t first_group = types[0]->group_offsets[at(b)];
+void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t b, bool split_keys, HostPlan& plan) {
+  const std::int64_t first_row = types[0].query_offsets[at(b)];
+  const std::int64_t queries = types[0].query_offsets[at(b + 1)] - first_row;
+  const std::int64_t first_group = types[0].group_offsets[at(b)];
   for (std::int64_t q = 0; q < queries; q += kBlockQueries) {
     QueryItem item;
     item.query_row = first_row + q;
@@ -70,9 +70,9 @@ void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool sp
     item.groups = (item.queries + kGroup - 1) / kGroup;
     const std::int64_t tile_begin = static_cast<std::int64_t>(plan.tiles.size());
     for (int t = 0; t < 2; ++t) {
-      item.key_row[t] = types[t]->key_offsets[at(b)];
-      item.keys[t] = narrow(types[t]->key_offsets[at(b + 1)] - item.key_row[t]);
-      add_tiles(*types[t], t, item.first_group, item.groups, plan);
+      item.key_row[t] = types[t].key_offsets[at(b)];
+      item.keys[t] = narrow(types[t].key_offsets[at(b + 1)] - item.key_row[t]);
+      add_tiles(types[t], t, item.first_group, item.groups, plan);
     }
     const std::int64_t tile_end = static_cast<std::int64_t>(plan.tiles.size());
     const bool split = split_keys && tile_end - tile_begin > kSplitTiles;
@@ -93,8 +93,8 @@ void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool sp
   }
 }
 
-void add_key_items(const TypeTiles* const (&types)[2], int t, std::int64_t b, HostPlan& plan) {
-  const TypeTiles& tiles = *types[t];
+void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t b, HostPlan& plan) {
+  const TypeTiles& tiles = types[t];
   const std::int64_t keys = tiles.key_offsets[at(b + 1)] - tiles.key_offsets[at(b)];
   std::vector<std::vector<KeyEntry>> entries(at((keys + kTileKeys - 1) / kTileKeys));
   for (std::int64_t group = tiles.group_offsets[at(b)]; group < tiles.group_offsets[at(b + 1)]; ++group) {
@@ -114,7 +114,7 @@ void add_key_items(const TypeTiles* const (&types)[2], int t, std::int64_t b, Ho
   item.queries = narrow(tiles.query_offsets[at(b + 1)] - item.query_row);
   item.first_group = narrow(tiles.group_offsets[at(b)]);
   for (int other = 0; other < 2; ++other) {
-    item.example_keys[other] = narrow(types[other]->key_offsets[at(b + 1)] - types[other]->key_offsets[at(b)]);
+    item.example_keys[other] = narrow(types[other].key_offsets[at(b + 1)] - types[other].key_offsets[at(b)]);
   }
   for (std::size_t n = 0; n < entries.size(); ++n) {
     item.first_key = narrow(static_cast<std::int64_t>(n) * kTileKeys);
@@ -155,10 +155,10 @@ class Upload {
   simt::Carver& carver_;
 };
 
-void lay_out(const HostPlan& host, const TypeTiles* const (&types)[2], simt::Carver& carver, DevicePlan& plan) {
+void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Carver& carver, DevicePlan& plan) {
   Upload upload(carver);
   for (int t = 0; t < 2; ++t) {
-    const TypeTiles& tiles = *types[t];
+    const TypeTiles& tiles = types[t];
     // Buffers are whole 64-byte lines: their sizes are not the arrays'.
     const std::int64_t groups = tiles.group_offsets.back(), runs = tiles.run_offsets[groups];
     TypeView& view = plan.work.types[t];
@@ -182,8 +182,9 @@ void lay_out(const HostPlan& host, const TypeTiles* const (&types)[2], simt::Car
 
 }  // namespace
 
-HostPlan make_plan(const TypeTiles& first, const TypeTiles& second, bool split_keys) {
-  const TypeTiles* const types[2] = {&first, &second};
+HostPlan make_plan(const AttentionTiles& tiles) {
+  const TypeTiles& first = tiles.types[0];
+  const bool split_keys = tiles.op->partition == Partition::keys;
   HostPlan plan;
   for (std::int64_t b = 0; b < first.examples(); ++b) {
     const std::int64_t row = first.query_offsets[at(b)], queries = first.query_offsets[at(b + 1)] - row;
@@ -191,13 +192,14 @@ HostPlan make_plan(const TypeTiles& first, const TypeTiles& second, bool split_k
       plan.group_rows.push_back(row + q);
       plan.group_sizes.push_back(narrow(std::min<std::int64_t>(kGroup, queries - q)));
     }
-    add_query_items(types, b, split_keys, plan);
-    for (int t = 0; t < 2; ++t) add_key_items(types, t, b, plan);
+    add_query_items(tiles.types, b, split_keys, plan);
+    for (int t = 0; t < 2; ++t) add_key_items(tiles.types, t, b, plan);
   }
   return plan;
 }
 
-std::shared_ptr<const DevicePlan> plan_of(const TypeTiles& first, const TypeTiles& second, bool split_keys) {
+std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles) {
+  const TypeTiles &first = tiles.types[0], &second = tiles.types[1];
   struct Kept {
     std::uint64_t first, second;
     std::shared_ptr<const DevicePlan> plan;
@@ -207,14 +209,13 @@ std::shared_ptr<const DevicePlan> plan_of(const TypeTiles& first, const TypeTile
   for (const Kept& k : kept) {
     if (k.first == first.serial && k.second == second.serial) return k.plan;
   }
-  const HostPlan host = make_plan(first, second, split_keys);
-  const TypeTiles* const types[2] = {&first, &second};
+  const HostPlan host = make_plan(tiles);
   auto plan = std::make_shared<DevicePlan>();
   simt::Carver counter(nullptr);
-  lay_out(host, types, counter, *plan);
+  lay_out(host, tiles.types, counter, *plan);
   plan->memory = simt::device_bytes(counter.used(), Purpose::labels);
   simt::Carver carver(plan->memory.data());
-  lay_out(host, types, carver, *plan);
+  lay_out(host, tiles.types, carver, *plan);
   plan->query_slots = host.query_slots;
   plan->key_slots = host.key_slots;
   kept.push_back({first.serial, second.serial, plan});

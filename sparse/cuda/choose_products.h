@@ -1,4 +1,4 @@
-// From a call's precision and head size to the kernels' template arguments: the one list of what is compiled.
+// From a call's precision, head size and terms to the kernels' template arguments: the one list of what is compiled.
 //
 // C++17: device code reads this header.
 #pragma once
@@ -8,6 +8,7 @@
 
 #include "sparse/cuda/launch.h"
 #include "sparse/cuda/products.h"
+#include "sparse/cuda/score_terms.h"
 
 namespace etc::sparse::cuda {
 
@@ -35,6 +36,18 @@ void choose_products(int head_size, const Run& run) {
         return run(Chosen<Bf16Products<8>, StagedBf16Products<8>>{});
     }
   }
+}
+
+template <typename ChosenTerms>
+struct TermsTag {
+  using Type = ChosenTerms;
+};
+
+// Calls run(TermsTag<Terms>): a model without a relative table runs kernels in which there is none.
+template <typename Run>
+void choose_terms(const AttentionSizes& sizes, const Run& run) {
+  if (sizes.labels > 0) return run(TermsTag<LabelTerms>{});
+  run(TermsTag<NoTerms>{});
 }
 
 }  // namespace etc::sparse::cuda

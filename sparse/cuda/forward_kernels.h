@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "sparse/cuda/pair_terms.h"
+#include "sparse/cuda/score_terms.h"
 #include "sparse/cuda/tile_pipe.h"
 
 namespace etc::sparse::cuda {
@@ -59,7 +59,7 @@ struct ForwardTiles {
   }
 };
 
-template <typename Products>
+template <typename Products, typename Terms>
 struct ForwardKernel {
   using Params = ForwardParams<typename Products::Element>;
   static constexpr int kThreads = kBlockThreads;
@@ -69,12 +69,12 @@ struct ForwardKernel {
 
   // Logits, in base 2, of one step in place of its products; masked ones kHidden. Brings C forward.
   static ETC_DEVICE bool logits(const Params& p, int type_index, std::int64_t head, std::int64_t column,
-                                const LabelTable& table, float (&c)[4]) {
+                                const Terms& terms, float (&c)[4]) {
     const TypeView& type = p.work.types[type_index];
     const ScoreView& scores = p.scores[type_index];
     const unsigned visible = visible_pairs(type, column);
     float term[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (scores.mode != ScoreMode::read) relative_terms(type, column, table, term);
+    if (scores.mode != ScoreMode::read) terms.of_step(type, column, term);
     bool good = true;
     ETC_UNROLL
     for (int e = 0; e < 4; ++e) {
@@ -120,10 +120,8 @@ struct ForwardKernel {
                           kThreads);
     }
     shared.pipe.begin(p, item, head);
-    LabelTable table;
-    if (working) {
-      table = label_table(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
-    }
+    Terms terms;
+    if (working) terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
     typename Products::Query query;
     Products::load_query(query, shared.q, p.q, head, item.query_row + kGroup * warp, kGroup * warp,
                          item.queries - kGroup * warp, head_size);
@@ -159,7 +157,7 @@ struct ForwardKernel {
           if (p.scores[tile.type].mode != ScoreMode::read) {
             Products::scores(query, shared.pipe.keys(), chunk.row[s], head_size, c[s]);
           }
-          fine = logits(p, tile.type, head, chunk.column[s], table, c[s]) && fine;
+          fine = logits(p, tile.type, head, chunk.column[s], terms, c[s]) && fine;
           ETC_UNROLL
           for (int e = 0; e < 4; ++e) largest[e / 2] = largest[e / 2] >= c[s][e] ? largest[e / 2] : c[s][e];
         }

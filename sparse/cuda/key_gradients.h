@@ -46,7 +46,7 @@ struct KeyGradientTiles {
   }
 };
 
-template <typename Products>
+template <typename Products, typename Terms>
 struct KeyGradientKernel {
   using Params = BackwardParams<typename Products::Element>;
   static constexpr int kThreads = kBlockThreads;
@@ -56,7 +56,7 @@ struct KeyGradientKernel {
 
   // One warp's group: its pairs with the block's keys, into rows [16 warp, 16 warp + 16) of the pair tiles.
   static ETC_DEVICE void pairs_of_group(const Params& p, const KeyItem& item, std::int64_t head, int entry_index,
-                                        const KeyGradientTiles<Products>& shared, const LabelTable& table) {
+                                        const KeyGradientTiles<Products>& shared, const Terms& terms) {
     const int warp = simt::warp_index(), lane = simt::lane_index(), head_size = p.sizes.head_size;
     const TypeView& type = p.work.types[item.type];
     const ScoreView& scores = p.scores[item.type];
@@ -94,7 +94,7 @@ struct KeyGradientKernel {
         if (!carried) {
           float term[4];
           Products::scores(query, shared.k, offset + kRunStep, head_size, score);
-          relative_terms(type, column, table, term);
+          terms.of_step(type, column, term);
           ETC_UNROLL
           for (int e = 0; e < 4; ++e) score[e] = simt::fma(score[e], p.sizes.scale, term[e]);
         }
@@ -147,13 +147,13 @@ struct KeyGradientKernel {
       const auto dout = shared.dout.part(kGroup * warp * stride, kGroup * stride);
       std::int64_t row = 0;
       int queries = 0;
-      LabelTable table;
+      Terms terms;
       if (working) {
         const std::int64_t group = simt::load(p.work.key_entries, n + warp).group;
         const int first = static_cast<int>(group - item.first_group) * kGroup;
         row = item.query_row + first;
         queries = item.queries - first;
-        table = label_table(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
+        terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
       }
       Products::copy_rows(q, p.q, head, row, 0, queries, kGroup, head_size, lane, simt::kWarp);
       Products::copy_rows(dout, p.dout, head, row, 0, queries, kGroup, head_size, lane, simt::kWarp);
@@ -164,7 +164,7 @@ struct KeyGradientKernel {
       }
       simt::copy_async_wait<0>();
       simt::sync_block();
-      if (working) pairs_of_group(p, item, head, n + warp, shared, table);
+      if (working) pairs_of_group(p, item, head, n + warp, shared, terms);
       simt::sync_block();
       // forward: out += p v, s += q·k / sqrt(D); so dv += pᵀ dout, dk += dsᵀ q
       Products::transposed_sum(shared.weights, Products::kPairStride, kGroup * warp, shared.dout, head_size, dv);

@@ -1,5 +1,5 @@
-// What happens to a pair of query and key between the products: relative term, running score, mask, dropout. The same
-// text in forward and backward, so that recomputed scores are the forward's to the last bit.
+// What happens to a pair of query and key between the products: running score, mask, dropout (terms: score_terms.h).
+// The same text in forward and backward, so that recomputed scores are the forward's to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -44,55 +44,6 @@ ETC_DEVICE int query_of(int e) {
 }
 ETC_DEVICE int key_of(int e) {
   return simt::lane_index() % 4 * 2 + e % 2;
-}
-
-// Relative terms of one group's queries: in shared memory [R, kTableStride], or where TableKernel left them [R,
-// kGroup].
-struct LabelTable {
-  SharedTile<float> shared;
-  Span<const float> terms;
-  std::int64_t base = 0;
-  bool in_shared = false;
-
-  ETC_DEVICE float at(int label, int query) const {
-    return in_shared ? shared.load(label * kTableStride + query) : simt::load(terms, base + label * kGroup + query);
-  }
-};
-
-// The table of one group, copied by its warp; a sync must follow.  shared [kWarpsPerBlock, R, kTableStride]
-ETC_DEVICE LabelTable label_table(const AttentionSizes& sizes, const Span<const float>& terms,
-                                  const SharedTile<float>& shared, std::int64_t head, std::int64_t groups,
-                                  std::int64_t group) {
-  LabelTable table;
-  table.terms = terms;
-  table.base = (head * groups + group) * sizes.labels * kGroup;
-  table.in_shared = sizes.shared_labels > 0;
-  if (!table.in_shared) return table;
-  const int size = sizes.labels * kTableStride;
-  table.shared = shared.part(simt::warp_index() * size, size);
-  for (int i = simt::lane_index(); i < sizes.labels * kGroup; i += simt::kWarp) {
-    table.shared.store(i / kGroup * kTableStride + i % kGroup, simt::load(terms, table.base + i));
-  }
-  return table;
-}
-
-// (q·rel[label] + rel_bias[label]) / sqrt(D) of each of a step's pairs.
-ETC_DEVICE void relative_terms(const TypeView& type, std::int64_t column, const LabelTable& table, float (&term)[4]) {
-  ETC_UNROLL
-  for (int e = 0; e < 4; ++e) term[e] = 0.0f;
-  if (type.label.size == 0) return;
-  ETC_UNROLL
-  for (int j = 0; j < 2; ++j) {
-    const std::uint32_t label = simt::load(type.label, column + key_of(j));
-    ETC_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const int query = query_of(2 * half);
-      const int own = label < kFirstMixed
-                          ? static_cast<int>(label)
-                          : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
-      term[2 * half + j] = table.at(own, query);
-    }
-  }
 }
 
 // Bit e: whether the pair of accumulator e sees each other.

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "sparse/cuda/pair_terms.h"
+#include "sparse/cuda/score_terms.h"
 #include "sparse/cuda/tile_pipe.h"
 
 namespace etc::sparse::cuda {
@@ -91,47 +91,7 @@ struct QueryGradientTiles {
   }
 };
 
-// One warp's sums of ds by label and query. A query belongs to one lane, in shared memory to two, which take every
-// other key: nothing is added by two threads.
-struct LabelSums {
-  SharedTile<float> shared;  // [R, 32]
-  Span<float> out;           // of query 0 of the group: label r of query i at base + i stride + r
-  std::int64_t base = 0, stride = 0;
-  int labels = 0;
-  bool in_shared = false, mine = false;  // mine: this lane has a query
-
-  // How many lanes share a query's keys.
-  ETC_DEVICE int sharers() const { return in_shared ? 2 : 1; }
-  ETC_DEVICE std::int64_t place(int label) const { return base + simt::lane_index() % kGroup * stride + label; }
-
-  ETC_DEVICE void clear() const {
-    for (int r = 0; r < labels; ++r) {
-      if (in_shared) {
-        shared.store(r * simt::kWarp + simt::lane_index(), 0.0f);
-      } else if (mine) {
-        simt::store(out, place(r), 0.0f);
-      }
-    }
-  }
-  ETC_DEVICE void add(int label, float value) const {
-    if (in_shared) {
-      const int at = label * simt::kWarp + simt::lane_index();
-      shared.store(at, shared.load(at) + value);
-    } else if (mine) {
-      simt::store(out, place(label), simt::load(out, place(label)) + value);
-    }
-  }
-  // Shared sums to their places; a sync must come before.
-  ETC_DEVICE void flush() const {
-    if (!in_shared || !mine) return;
-    const int lane = simt::lane_index(), query = lane % kGroup;
-    for (int r = lane / kGroup; r < labels; r += 2) {
-      simt::store(out, place(r), shared.load(r * simt::kWarp + query) + shared.load(r * simt::kWarp + kGroup + query));
-    }
-  }
-};
-
-template <typename Products>
+template <typename Products, typename Terms>
 struct QueryGradientKernel {
   using Params = BackwardParams<typename Products::Element>;
   static constexpr int kThreads = kBlockThreads;
@@ -139,61 +99,11 @@ struct QueryGradientKernel {
   static constexpr std::int64_t kMaxShared = kMaxTileBytes;
   static const char* name() { return "attention backward, queries"; }
 
-  // Adds a staged chunk's ds to the sums; neighbours of one label are summed in a register first.
-  static ETC_DEVICE void add_labels(const TypeView& type, const Chunk& chunk, const SharedTile<float>& stage,
-                                    const LabelSums& sums) {
-    const int lane = simt::lane_index(), query = lane % kGroup, sharers = sums.sharers();
-    if (lane / kGroup >= sharers) return;
-    int current = -1;
-    float sum = 0.0f;
-    ETC_UNROLL
-    for (int s = 0; s < kTileSteps; ++s) {
-      if (s >= chunk.count) break;
-      ETC_KEEP_LOOP
-      for (int j = lane / kGroup; j < kRunStep; j += sharers) {
-        const std::uint32_t label = simt::load(type.label, chunk.column[s] + j);
-        const int own = label < kFirstMixed
-                            ? static_cast<int>(label)
-                            : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
-        if (own != current) {
-          if (current >= 0) sums.add(current, sum);
-          current = own;
-          sum = 0.0f;
-        }
-        sum += stage.load((kRunStep * s + j) * kTableStride + query);
-      }
-    }
-    if (current >= 0) sums.add(current, sum);
-  }
-
-  // Where this warp's sums go: dtable, or the item's slot.
-  static ETC_DEVICE LabelSums label_sums(const Params& p, const QueryItem& item, std::int64_t head, int warp,
-                                         const SharedTile<float>& shared) {
-    LabelSums sums;
-    const int size = p.sizes.labels * simt::kWarp, lane = simt::lane_index();
-    sums.labels = p.sizes.labels;
-    sums.in_shared = p.sizes.shared_labels > 0;
-    if (sums.in_shared) sums.shared = shared.part(warp * size, size);
-    sums.mine = kGroup * warp + lane % kGroup < item.queries && (sums.in_shared || lane < kGroup);
-    if (item.slot < 0) {
-      sums.out = p.dtable;
-      sums.stride = p.sizes.labels;
-      sums.base = (head * p.sizes.queries + item.query_row + kGroup * warp) * sums.stride;
-    } else {
-      sums.out = p.query_slots;
-      sums.stride = p.sizes.head_size + p.sizes.labels;
-      sums.base = ((static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries + kGroup * warp) *
-                      sums.stride +
-                  p.sizes.head_size;
-    }
-    return sums;
-  }
-
   static ETC_DEVICE void run(const Params& p) {
     const QueryItem item = simt::load(p.work.items, simt::block_x());
     const std::int64_t head = simt::block_y();
     const int warp = simt::warp_index(), lane = simt::lane_index(), thread = simt::thread_index();
-    const int head_size = p.sizes.head_size, labels = p.sizes.labels;
+    const int head_size = p.sizes.head_size;
     const bool working = warp < item.groups;
     const std::int64_t group = item.first_group + warp;
     auto shared = QueryGradientTiles<Products>::take(p.sizes);
@@ -206,10 +116,10 @@ struct QueryGradientKernel {
                           kThreads);
     }
     shared.pipe.begin(p, item, head);
-    LabelTable table;
-    const LabelSums sums = label_sums(p, item, head, warp, shared.sums);
+    Terms terms;
+    const auto sums = Terms::Sums::of(p, item, head, shared.sums);
     if (working) {
-      table = label_table(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
+      terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
       sums.clear();
     }
     const std::int64_t first_row = item.query_row + kGroup * warp;
@@ -252,7 +162,7 @@ struct QueryGradientKernel {
           if (needs_scores) {
             float term[4];
             Products::scores(query, shared.pipe.keys(), chunk.row[s], head_size, score);
-            relative_terms(type, chunk.column[s], table, term);
+            terms.of_step(type, chunk.column[s], term);
             ETC_UNROLL
             for (int e = 0; e < 4; ++e) score[e] = simt::fma(score[e], p.sizes.scale, term[e]);
           }
@@ -264,13 +174,13 @@ struct QueryGradientKernel {
           }
           step_gradients<true>(p, tile.type, head, chunk.column[s], score, dp, lse, delta, kept, weights, ds[s]);
         }
-        const bool labelled = labels > 0 && type.label.size > 0;
-        if (Products::kStagedWeights || labelled) {
+        const bool summed = sums.takes(type);
+        if (Products::kStagedWeights || summed) {
           stage_chunk(stage, ds, chunk);
           simt::sync_warp();
         }
         Products::weighted_sum(ds, chunk, shared.pipe.keys(), head_size, stage, dq);
-        if (labelled) add_labels(type, chunk, stage, sums);
+        if (summed) sums.add_chunk(type, chunk, stage);
       }
       shared.pipe.leave(p, item, head, n);
     }
