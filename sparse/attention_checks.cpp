@@ -9,6 +9,7 @@ namespace etc::sparse {
 
 namespace {
 
+// Checks look at places and sizes only.
 Rows read_only(const MutableRows& rows) {
   return {rows.data, rows.stride, rows.rows};
 }
@@ -21,6 +22,7 @@ void AttentionChecks::sizes() const {
 }
 
 void AttentionChecks::rows(const char* name, const char* type, const Rows& rows, std::int64_t expected) const {
+  // "q" of the queries, "k of l2g" of a key set: the name a caller knows it by.
   const std::string full = *type == '\0' ? name : std::string(name) + " of " + type;
   const char* const letter = *type == '\0' ? "queries" : "keys";
   if (rows.rows != expected) {
@@ -28,6 +30,7 @@ void AttentionChecks::rows(const char* name, const char* type, const Rows& rows,
          shape_text({{letter, expected}, {"N", heads}, {"D", head_size}}),
          shape_text({{letter, rows.rows}, {"N", heads}, {"D", head_size}}));
   }
+  // An empty tensor has no address to check.
   if (expected == 0) return;
   if (rows.data == nullptr) {
     fail(tiles.op->name, "{}: expected {}, got null", full,
@@ -60,11 +63,13 @@ void AttentionChecks::pointer(const char* name, const void* pointer, std::int64_
 }
 
 void AttentionChecks::table(const RelativeTable& table) const {
+  // Each part may be missing; what is there must have a row for every label.
   if (table.vectors == nullptr && table.biases == nullptr) return;
   if (table.labels < 1 || table.labels > kMasked) {
     fail(tiles.op->name, "rel: expected R from 1 to 255, got R={}", table.labels);
   }
   for (const TypeTiles& type : tiles.types) {
+    // Labels were checked against R when the tiles were built, so this makes every look-up safe.
     if (type.relative && type.relative_labels > table.labels) {
       fail(tiles.op->name, "rel must match labels.{}: expected R={}, got R={}", type.type.name, type.relative_labels,
            table.labels);
@@ -78,12 +83,14 @@ void AttentionChecks::table_gradients(const RelativeTable& table, const Relative
 }
 
 profiler::Work AttentionChecks::work(int products) const {
+  // Masked pairs cost time but count nothing: rates of different masks can be compared.
   const auto pairs = static_cast<double>((tiles.types[0].visible_pairs + tiles.types[1].visible_pairs) * heads);
   return {2.0 * products * pairs * static_cast<double>(head_size), 0};
 }
 
 void AttentionChecks::forward_compute(Device device, ComputeType compute, const DropoutArgs& args) const {
   if (compute == ComputeType::int8) fail(tiles.op->name, "compute: expected fp32 or bf16, got int8");
+  // There are no dropout bits in the pass of AMX tiles.
   if (device == Device::cpu && compute == ComputeType::bf16 && args.rate > 0.0f) {
     fail(tiles.op->name, "compute: bf16 is for inference: expected no dropout, got a rate of {}", args.rate);
   }
@@ -114,6 +121,7 @@ void AttentionChecks::alignment(const char* type, const void* pointer) const {
 
 void AttentionChecks::scores(int t, const TypeScores& scores) const {
   const TypeTiles& type = tiles.types[t];
+  // A type that carries nothing needs no memory.
   if (scores.mode == ScoreMode::none) return;
   if (scores.running == nullptr && type.columns > 0) {
     fail(tiles.op->name, "scores.{}: expected running scores, got null", type.type.name);

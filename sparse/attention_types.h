@@ -24,11 +24,11 @@ constexpr bool operator==(AttentionType a, AttentionType b) {
   return a.index == b.index;
 }
 
-// How a device divides an operator's work among its cores. Both give any pattern of visible pairs its result; they
-// differ in speed, in scratch, and in the order in which partial sums are added.
+// How a device divides an operator's work among its cores: a matter of speed, of scratch, and of the order in which
+// partial sums are added.
 enum class Partition : int {
-  queries,  // many queries that see few keys: key set 0 is a window of the queries' own sequence, set 1 is short
-  keys,     // few queries that see many keys: the keys are split, partial results are combined
+  queries,  // many queries that see few keys: key set 0 must be a window of the queries' own sequence; set 1 is short
+  keys,     // few queries that see many keys, in any pattern: the keys are split, partial results are combined
 };
 
 // What a model declares once for each of its attention operators (etc_attention.h has those of ETC).
@@ -62,6 +62,7 @@ struct RelativeTable {
   std::int64_t labels = 0;         // R
 
   // Labels a kernel looks up: R, or 0 when there is nothing to look up.
+  // Kernels ask this, not the pointers: either part alone needs labels to be looked up.
   constexpr std::int64_t rows() const { return vectors == nullptr && biases == nullptr ? 0 : labels; }
 };
 

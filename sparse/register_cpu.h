@@ -12,6 +12,7 @@ void register_counting_kernels();
 
 // Whether vector kernels of the whole process stay below AVX-512 from now on, for tests and comparisons on machines
 // that have it. Bits differ between instruction sets.
+// Tests compare instruction sets with it; AVX-512 is the default where there is some.
 void restrict_to_avx2(bool restricted);
 
 // For tests: bf16 attention with plain C++ in place of AMX, whose bits it gives.

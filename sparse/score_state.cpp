@@ -34,12 +34,14 @@ ScoreState::ScoreState(const ScoreOptions& options, const ScoredOperators& opera
   if (options.layers < 1 || options.heads < 1) {
     fail("scores", "expected at least 1 layer and 1 head, got {} layers and {} heads", options.layers, options.heads);
   }
+  // Uninitialised: forward of layer 0 writes every place before anything reads it.
   for (const AttentionTiles* tiles : operators) {
     Held& held = operators_.emplace_back();
     held.op = tiles->op;
     for (int t = 0; t < kKeySets; ++t) {
       Carried& own = held.types[t];
       own.tiles = &tiles->types[t];
+      // Types are the model's: their indices say which of them the options switch on.
       const auto index = static_cast<std::size_t>(own.tiles->type.index);
       own.carries = index < options.types.size() && options.types[index];
       if (!own.carries) continue;
@@ -51,6 +53,7 @@ ScoreState::ScoreState(const ScoreOptions& options, const ScoredOperators& opera
 }
 
 ScoreState::Held& ScoreState::held(const AttentionOperator& op) {
+  // A handful at most: no map needed. Operators are told apart by their address, which a model has once.
   for (Held& held : operators_) {
     if (held.op == &op) return held;
   }
@@ -77,6 +80,7 @@ bool ScoreState::carries(AttentionType type) const {
 }
 
 float ScoreState::logit_scale(std::int64_t layer) const {
+  // Of the sum over layers 0 … layer the logits are the mean.
   return options_.running_mean ? 1.0f / static_cast<float>(layer + 1) : 1.0f;
 }
 
@@ -84,6 +88,7 @@ LayerScores ScoreState::scores_of(Held& held, std::int64_t layer, ScoreMode mode
   LayerScores scores;
   for (std::size_t t = 0; t < scores.size(); ++t) {
     Carried& own = held.types[t];
+    // The others keep mode none: their logits are s.
     if (own.carries) scores[t] = {mode, own.running.data(), logit_scale(layer), static_cast<int>(layer)};
   }
   return scores;
@@ -98,6 +103,7 @@ void ScoreState::check_layer(const char* who, const char* what, std::int64_t lay
 LayerScores ScoreState::forward(std::int64_t layer, const AttentionOperator& op) {
   Held& own = held(op);
   check_layer(op.name, "forward", layer);
+  // Layers in order, each once; backward gives them back in reverse.
   if (own.walking_back || own.finished || own.layer != layer - 1) {
     fail("scores",
          "{}: forward of layer {}: expected the running scores of layer {}, they hold layer {}{} (one state serves one "
@@ -106,6 +112,7 @@ LayerScores ScoreState::forward(std::int64_t layer, const AttentionOperator& op)
          own.walking_back ? ", and backward has begun" : (own.finished ? ", and the last layer has run" : ""));
   }
   ScoreMode mode = layer == 0 ? ScoreMode::write : ScoreMode::add;
+  // Whether anything reads C after this layer: the next one, a backward, or an export.
   const bool kept = options_.training || options_.keep_last || layer + 1 < options_.layers;
   // Nothing will read C. A model of one layer writes it all the same: unwritten scores are not rounded to C's step, and
   // inference must have the bits of training.
@@ -121,6 +128,7 @@ LayerScores ScoreState::forward(std::int64_t layer, const AttentionOperator& op)
 LayerScores ScoreState::recompute(std::int64_t layer, const AttentionOperator& op) {
   Held& own = held(op);
   check_layer(op.name, "recomputation", layer);
+  // C of exactly this layer, or recomputed logits would be another layer's.
   if (own.layer != layer) {
     fail("scores",
          "{}: recomputation of layer {}: the running scores hold layer {} (recompute from the last layer down)",
@@ -136,6 +144,7 @@ LayerScoreGradients ScoreState::backward(std::int64_t layer, const AttentionOper
     fail("scores", "{}: backward of layer {}: this state was made for inference and keeps no gradients", op.name,
          layer);
   }
+  // Backward begins at the last layer, where nothing has been added to dC yet.
   const bool last = layer + 1 == options_.layers;
   if (own.layer != layer || own.walking_back == last) {
     fail("scores",
@@ -147,13 +156,12 @@ LayerScoreGradients ScoreState::backward(std::int64_t layer, const AttentionOper
   for (std::size_t t = 0; t < scores.size(); ++t) {
     Carried& type = own.types[t];
     if (!type.carries) continue;
-    scores[t] = {last ? ScoreGradientMode::first : ScoreGradientMode::inner,
-                 type.running.data(),
-                 type.gradient.data(),
+    scores[t] = {last ? ScoreGradientMode::first : ScoreGradientMode::inner, type.running.data(), type.gradient.data(),
                  logit_scale(layer),
-                 layer > 0,
-                 static_cast<int>(layer)};
+                 // rewind: below layer 0 there is nothing to go back to
+                 layer > 0, static_cast<int>(layer)};
   }
+  // The kernel rewinds C; from here on it is the layer's below.
   own.layer = layer - 1;
   own.walking_back = layer > 0;
   return scores;
@@ -182,6 +190,7 @@ void ScoreState::import_running(std::int64_t layer, const std::vector<const floa
       if (index >= external.size() || external[index] == nullptr) {
         fail("scores", "scores.{}: import: expected values, got null", own.tiles->type.name);
       }
+      // Rounded on the host, then copied: C may lie on a device.
       Buffer<ScoreElement> values(own.running.size(), Purpose::scores);
       import_scores(*own.tiles, options_.heads, external[index], values.data());
       copy_bytes(own.running.device(), own.running.data(), Device::cpu, values.data(), bytes_of(values));

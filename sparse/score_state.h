@@ -41,6 +41,9 @@ using LayerScoreGradients = std::array<TypeScoreGradients, kKeySets>;
 //   backward(l):  dC = ds, or dC + ds; then C = C - s      mode first | inner; rewind unless l = 0
 // Types that are switched off neither carry nor divide: their arguments keep mode none.
 // Memory: C and, in training, dC of every carrying type, once for all layers; charged to `scores`.
+//
+// What C holds after each call, for 3 layers with sum:
+//   forward 0: s0   forward 1: s0+s1   forward 2: s0+s1+s2   backward 2: s0+s1   backward 1: s0   backward 0: s0 (free)
 class ScoreState {
  public:
   // The tiles must outlive the state; no two of them may hold the same type.

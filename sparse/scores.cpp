@@ -36,14 +36,17 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
     parallel_for(tiles.group_offsets[at + 1] - tiles.group_offsets[at], [&](std::int64_t group_in_example) {
       const std::int64_t group = tiles.group_offsets[at] + group_in_example;
       const std::int64_t first_query = group_in_example * kGroup;
+      // Only what is inside: pairs without a place keep the zeros outside was filled with.
       for (std::int64_t r = tiles.run_offsets[group]; r < tiles.run_offsets[group + 1]; ++r) {
         const TileRun& run = tiles.runs[r];
         for (std::int64_t j = 0; j < run.keys && run.first_key + j < keys; ++j) {
           for (std::int64_t i = 0; i < std::min<std::int64_t>(kGroup, queries - first_query); ++i) {
             const std::int64_t query = first_query + i, key = run.first_key + j;
             const std::int64_t place = window ? key - query + tiles.radius : key;
+            // A group's keys reach further than each of its queries sees.
             if (place < 0 || place >= row) continue;
             const bool visible = (tiles.visible[run.column + j] >> i) & 1;
+            // Heads innermost: their places are far apart, but the pair is found once.
             for (std::int64_t head = 0; head < heads; ++head) {
               visit((head * tiles.columns + run.column + j) * kGroup + i,
                     base + head * head_stride + query * row + place, visible, head);
@@ -57,6 +60,7 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
 
 }  // namespace
 
+// Whole columns, masked pairs included: [N, columns, kGroup].
 std::int64_t score_elements(const TypeTiles& tiles, std::int64_t heads) {
   return heads * tiles.columns * kGroup;
 }
@@ -81,6 +85,7 @@ void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* insi
 }
 
 void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* external, ScoreElement* inside) {
+  // Places no external element stands for (beyond the window, masked keys of a step) are 0.
   std::fill_n(inside, score_elements(tiles, heads), ScoreElement{0});
   for_each_pair(tiles, heads, [&](std::int64_t in, std::int64_t out, bool visible, std::int64_t head) {
     const float value = external[out];
@@ -89,6 +94,7 @@ void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* exte
       fail("scores", "scores.{}: head {}: expected at most {} in magnitude, got {}", tiles.type.name, head, kScoreLimit,
            value);
     }
+    // To nearest even, as the kernels round.
     inside[in] = static_cast<ScoreElement>(std::lrint(value * kScoreStepsPerUnit));
   });
 }

@@ -24,6 +24,7 @@ struct GroupTiles {
   std::int64_t visible_pairs = 0;
 };
 
+// What messages call the two ends of a pair, by the index of the type.
 struct TypeNames {
   const char* op;
   const char* query;
@@ -38,6 +39,7 @@ TypeNames names(AttentionType type) {
   return kNames[type.index];
 }
 
+// A copy of offsets that start at 0 and do not fall.
 std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
                                           std::int64_t examples) {
   if (offsets == nullptr) fail(op, "{}: expected [B+1={}] offsets, got null", name, examples + 1);
@@ -66,10 +68,12 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
   const bool window = tiles.window;
   const std::int64_t radius = tiles.radius, width = 2 * radius + 1;
   GroupLabels group;
+  // A group's keys are those of any of its queries: of a window that is 2*radius + 16 at most.
   const std::int64_t end_query = place.first_query + place.queries;
   const std::int64_t end_key = window ? std::min(place.example_keys, end_query + radius) : place.example_keys;
   group.first_key = window ? std::max<std::int64_t>(0, place.first_query - radius) : 0;
   group.keys = std::max<std::int64_t>(0, end_key - group.first_key);
+  // Steps are whole; columns beyond the last key stay masked.
   const std::int64_t rounded = (group.keys + kRunStep - 1) / kRunStep * kRunStep;
   group.columns.assign(static_cast<std::size_t>(rounded * kGroup), kMasked);
   for (std::int64_t i = 0; i < place.queries; ++i) {
@@ -77,11 +81,13 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
     const std::int64_t begin = window ? std::max(group.first_key, query - radius) : 0;
     const std::int64_t end = window ? std::min(place.example_keys, query + radius + 1) : place.example_keys;
     std::uint8_t* column = group.columns.data() + (begin - group.first_key) * kGroup + i;
+    // Without labels everything in reach is seen; the label is 0, but nobody looks it up.
     if (labels == nullptr) {
       for (std::int64_t j = begin; j < end; ++j, column += kGroup) *column = 0;
       continue;
     }
     const std::uint8_t* row = labels + label_base + query * (window ? width : place.example_keys);
+    // Rows of a window are counted by distance: shifted so that row[key] is the label of a key.
     if (window) row += radius - query;
     for (std::int64_t j = begin; j < end; ++j, column += kGroup) {
       const std::uint8_t label = row[j];
@@ -98,6 +104,7 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
 
 // One column into the list: which queries see the key, and with which label.
 void append_column(GroupTiles& out, const std::uint8_t* column, bool relative) {
+  // One pass finds all three: who sees the key, and whether all who do have the same label.
   std::uint32_t visible = 0;
   std::uint8_t lowest = kMasked, highest = 0;
   for (int i = 0; i < kGroup; ++i) {
@@ -113,22 +120,26 @@ void append_column(GroupTiles& out, const std::uint8_t* column, bool relative) {
     out.label.push_back(visible == 0 ? 0u : lowest);
     return;
   }
+  // Labels beyond 255 are rows of `mixed`. Counted within the group; concatenate makes them the type's.
   out.label.push_back(kFirstMixed + static_cast<std::uint32_t>(out.mixed.size()) / kGroup);
   for (int i = 0; i < kGroup; ++i) out.mixed.push_back(column[i] == kMasked ? std::uint8_t{0} : column[i]);
 }
 
+// Cuts a group's columns into runs of whole steps.
 GroupTiles build_group(const GroupLabels& labels, bool relative, bool split_keys) {
   GroupTiles out;
   const std::int64_t steps = static_cast<std::int64_t>(labels.columns.size()) / (kGroup * kRunStep);
   bool open = false;  // whether the last run may grow
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::uint8_t* columns = labels.columns.data() + step * kGroup * kRunStep;
+    // A step nobody sees ends the run: neither computed nor stored.
     const bool seen = std::any_of(columns, columns + kGroup * kRunStep, [](std::uint8_t l) { return l != kMasked; });
     if (!seen) {
       open = false;
       continue;
     }
     const std::int64_t key = labels.first_key + step * kRunStep;
+    // With split keys a run also ends where a task does, so that no run is two tasks'.
     if (!open || (split_keys && key % kKeySplit == 0)) {
       out.runs.push_back({static_cast<std::int64_t>(out.visible.size()), static_cast<std::int32_t>(key), 0});
     }
@@ -145,8 +156,10 @@ void append(Buffer<T>& to, std::int64_t& used, const std::vector<T>& from) {
   used += static_cast<std::int64_t>(from.size());
 }
 
+// All groups' lists one after the other, in the order of the groups.
 void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t runs = 0, mixed = 0;
+  // Sizes first: the lists are one allocation each, charged to the batch.
   for (const GroupTiles& group : groups) {
     runs += static_cast<std::int64_t>(group.runs.size());
     mixed += static_cast<std::int64_t>(group.mixed.size());
@@ -163,6 +176,7 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t run = 0, column = 0, labels_used = 0, mixed_used = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     tiles.run_offsets[static_cast<std::int64_t>(g)] = run;
+    // Columns were counted within the group.
     for (TileRun r : groups[g].runs) {
       r.column += column;
       tiles.runs[run++] = r;
@@ -174,6 +188,7 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
     append(tiles.visible, column, groups[g].visible);
     append(tiles.mixed, mixed_used, groups[g].mixed);
   }
+  // The end of the last group.
   tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
 }
 
@@ -187,6 +202,7 @@ struct TypeLabels {
 };
 
 TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_keys) {
+  // Batches are built by several threads at a time.
   static std::atomic<std::uint64_t> next_serial{1};
   TypeTiles tiles;
   const std::vector<std::int64_t>&query_offsets = own.query_offsets, &key_offsets = own.key_offsets;
@@ -206,11 +222,13 @@ TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_k
     const std::int64_t queries = query_offsets[at + 1] - query_offsets[at],
                        keys = key_offsets[at + 1] - key_offsets[at];
     for (std::int64_t q = 0; q < queries; q += kGroup) {
+      // Groups never cross examples: the last one of an example may be short.
       places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys});
     }
     tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
     label_bases.push_back(label_bases.back() + queries * (own.window ? 2 * in.radius + 1 : keys));
   }
+  // Groups are independent; their order is restored by concatenate, so threads change nothing.
   std::vector<GroupTiles> groups(places.size());
   parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t g) {
     const GroupPlace& place = places[static_cast<std::size_t>(g)];
@@ -241,17 +259,21 @@ AttentionTiles build_long_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("long_attention", in);
   if (in.radius < 0) fail("long_attention", "radius: expected at least 0, got {}", in.radius);
-  return {&kLongAttention,
-          {build_type(in, {kL2l, offsets.longs, offsets.longs, in.l2l, true}, false),
-           build_type(in, {kL2g, offsets.longs, offsets.globals, in.l2g, false}, false)}};
+  const AttentionOperator& op = kLongAttention;
+  const bool split_keys = op.partition == Partition::keys;
+  return {&op,
+          {build_type(in, {op.types[0], offsets.longs, offsets.longs, in.l2l, true}, split_keys),
+           build_type(in, {op.types[1], offsets.longs, offsets.globals, in.l2g, false}, split_keys)}};
 }
 
 AttentionTiles build_global_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("global_attention", in);
-  return {&kGlobalAttention,
-          {build_type(in, {kG2g, offsets.globals, offsets.globals, in.g2g, false}, true),
-           build_type(in, {kG2l, offsets.globals, offsets.longs, in.g2l, false}, true)}};
+  const AttentionOperator& op = kGlobalAttention;
+  const bool split_keys = op.partition == Partition::keys;
+  return {&op,
+          {build_type(in, {op.types[0], offsets.globals, offsets.globals, in.g2g, false}, split_keys),
+           build_type(in, {op.types[1], offsets.globals, offsets.longs, in.g2l, false}, split_keys)}};
 }
 
 }  // namespace etc::sparse

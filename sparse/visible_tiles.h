@@ -6,6 +6,10 @@
 // no query of the group sees belong to no run: they are neither computed nor stored. Score storage (scores.h) has one
 // line of kGroup elements per column, so this list is its layout, too. Not here: what labels mean (labels/), arithmetic
 // (cpu/).
+//
+//   keys of an example   0       8       16      24      32      40            steps of 8
+//   group 0 (queries 0-15)       [==== run of 16 ====]   [ run of 8 ]          24 columns: 24 lines of scores
+//   group 1 (queries 16-31)              [ run of 8 ]                           8 columns
 #pragma once
 
 #include <cstdint>

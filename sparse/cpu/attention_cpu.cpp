@@ -7,6 +7,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+// foreach_target includes this file again for every instruction set; the -inl headers below are compiled anew each
+// time, into a namespace of their own.
 #include "sparse/cpu/by_keys-inl.h"
 #include "sparse/cpu/by_queries-inl.h"
 #include "sparse/register_cpu.h"
@@ -45,12 +47,14 @@ HWY_AFTER_NAMESPACE();
 namespace etc::sparse {
 
 namespace {
+// The table of compiled versions of each function; HWY_DYNAMIC_DISPATCH picks the best one the processor runs.
 HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 HWY_EXPORT(forward_scratch);
 HWY_EXPORT(backward_scratch);
 }  // namespace
 
+// Slots take plain functions: a lambda that captures nothing is one.
 void register_cpu_kernels() {
   attention_forward_slot.fill(Device::cpu, [](const AttentionForward& a) { HWY_DYNAMIC_DISPATCH(forward)(a); });
   attention_backward_slot.fill(Device::cpu, [](const AttentionBackward& a) { HWY_DYNAMIC_DISPATCH(backward)(a); });

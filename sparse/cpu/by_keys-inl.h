@@ -6,9 +6,9 @@
 // keys; a second pass combines the splits of a group in order. Backward: a task owns the gradients of its keys; dq and
 // the tables' gradients are partial sums in its slot, added in order by a second pass.
 //
-//            split 0   split 1   split 2              slot of a task (split, head):
-//   group 0  [ part ]  [ part ]  [ part ]  --> combine     forward   per group: out [16, stride], max [16], sum [16]
-//   group 1  [ part ]  [ part ]  [ part ]  --> combine     backward  per group: dq  [16, stride]; then the tables
+//            split 0    split 1    split 2                slot of a task (split, head):
+//   group 0  [partial]  [partial]  [partial]  --> combine     forward   per group: out [16, stride], max [16], sum [16]
+//   group 1  [partial]  [partial]  [partial]  --> combine     backward  per group: dq  [16, stride]; then the tables
 //
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_BY_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -30,12 +30,12 @@ inline std::int64_t splits_of(std::int64_t keys) {
 
 class ByKeys {
  public:
-  // Floats of a task's slot: a block per group, then in backward the tables.
+  // Floats of a task's slot: a partial per group, then in backward the tables.
   struct Slot {
     std::int64_t groups = 0, stride = 0;
     bool backward = false;
     std::int64_t group_floats() const { return kGroup * stride + (backward ? 0 : 2 * kGroup); }
-    std::int64_t max() const { return kGroup * stride; }  // of a group's block, behind its rows: [kGroup]
+    std::int64_t max() const { return kGroup * stride; }  // of a group's partial, behind its rows: [kGroup]
     std::int64_t sum() const { return max() + kGroup; }   // [kGroup]
     std::int64_t terms() const { return groups * group_floats(); }
   };
@@ -44,6 +44,7 @@ class ByKeys {
 
   ByKeys(const AttentionInputs& in, bool backward) : in_(in), backward_(backward), list_(in.heads) {
     for (std::int64_t b = 0; b < tiles(0).examples(); ++b) {
+      // A split has keys of one set: a task needs one panel, and knows its gradients' place.
       const std::int64_t keys[kKeySets] = {rows_of(tiles(0).key_offsets, b).count,
                                            rows_of(tiles(1).key_offsets, b).count};
       list_.add(splits_of(keys[0]) + splits_of(keys[1]), slot(b).terms() + (backward ? TermSlot(in).floats() : 0));
@@ -55,9 +56,9 @@ class ByKeys {
   std::int64_t terms_in_slot(std::int64_t b) const { return slot(b).terms(); }
 
   TaskSizes sizes() const {
-    // Runs do not cross splits: at most one run per step, each in parts.
-    const std::int64_t parts = kKeySplit / kRunStep + (backward_ ? kKeySplit / kBackwardKeys : 1);
-    return {{max_split_, 0}, 1, backward_ ? kBackwardKeys : max_split_ + kRunStep, parts};
+    // Runs do not cross splits: at most one run per step, each cut into key blocks.
+    const std::int64_t blocks = kKeySplit / kRunStep + (backward_ ? kKeySplit / kBackwardKeys : 1);
+    return {{max_split_, 0}, 1, backward_ ? kBackwardKeys : max_split_ + kRunStep, blocks};
   }
 
   Slot slot(std::int64_t b) const {
@@ -66,8 +67,9 @@ class ByKeys {
 
   // Tasks run through examples, then heads, then splits.
   Task task(std::int64_t number) const {
-    const std::int64_t b = list_.example_of(number), splits = list_.parts(b), index = number % splits;
+    const std::int64_t b = list_.example_of(number), splits = list_.tasks_per_head(b), index = number % splits;
     const RowRange queries = rows_of(tiles(0).query_offsets, b);
+    // Splits of set 0 come first.
     const std::int64_t first_splits = splits_of(rows_of(tiles(0).key_offsets, b).count);
     const int set = index < first_splits ? 0 : 1;
     const RowRange keys = rows_of(tiles(set).key_offsets, b);
@@ -94,22 +96,23 @@ class ByKeys {
   // Calls body(example, head, group's number in the example) for every group of every head, in parallel.
   template <typename Body>
   void for_each_group_of_heads(const Body& body) const {
+    // Few examples, many groups of heads: parallel within an example.
     for (std::int64_t b = 0; b < list_.examples(); ++b) {
       const std::int64_t groups = slot(b).groups;
       parallel_for(in_.heads * groups, [&](std::int64_t n) HWY_ATTR { body(b, n / groups, n % groups); });
     }
   }
 
-  // The queries of a group, and its blocks of the example's slots.
+  // The queries of a group, and its partial results in the example's slots.
   RowRange group_rows(std::int64_t b, std::int64_t group) const {
     const RowRange queries = rows_of(tiles(0).query_offsets, b);
     const std::int64_t first = group * kGroup;
     return {queries.first + first, std::min<std::int64_t>(kGroup, queries.count - first)};
   }
-  SlotSum group_blocks(std::int64_t b, std::int64_t head, std::int64_t group, const float* slots) const {
+  SlotSum group_partials(std::int64_t b, std::int64_t head, std::int64_t group, const float* slots) const {
     const Slot layout = slot(b);
-    return {slots + list_.slot(b, head, 0) + group * layout.group_floats(), list_.parts(b), list_.slot_floats(b),
-            layout.stride};
+    return {slots + list_.slot(b, head, 0) + group * layout.group_floats(), list_.tasks_per_head(b),
+            list_.slot_floats(b), layout.stride};
   }
   void combine_group(const AttentionForward& args, std::int64_t b, std::int64_t head, std::int64_t group,
                      const float* slots) const;
@@ -120,10 +123,11 @@ class ByKeys {
   std::int64_t max_split_ = 0;
 };
 
+// Leaves a group's output, maximum and sum over the split's keys in the slot.
 class ByKeys::ForwardSink {
  public:
   ForwardSink(const AttentionForward&, const ByKeys& division, const Task& task, float* slots)
-      : layout_(division.slot(task.example)), block_(slots + task.slot) {}
+      : layout_(division.slot(task.example)), place_(slots + task.slot) {}
 
   // Queries are few: they lie in the caches already.
   void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
@@ -131,29 +135,30 @@ class ByKeys::ForwardSink {
   void take(const QueryGroup&, bool seen, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) {
     const FloatTag d;
     // Where nothing is seen the maximum says so, and nobody reads the output.
-    if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, block_);
-    for (int p = 0; p < kParts; ++p) {
-      hn::StoreU(max[p], d, block_ + layout_.max() + p * kLanes);
-      hn::StoreU(sum[p], d, block_ + layout_.sum() + p * kLanes);
+    if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      hn::StoreU(max[v], d, place_ + layout_.max() + v * kLanes);
+      hn::StoreU(sum[v], d, place_ + layout_.sum() + v * kLanes);
     }
-    block_ += layout_.group_floats();
+    place_ += layout_.group_floats();
   }
 
  private:
   const Slot layout_;
-  float* block_;  // of the next group
+  float* place_;  // of the next group
 };
 
+// Leaves dq of a group over the split's keys in the slot; dk and dv go to their places.
 class ByKeys::BackwardSink {
  public:
   BackwardSink(const AttentionBackward& args, const ByKeys& division, const Task& task, float* slots)
-      : args_(args), task_(task), layout_(division.slot(task.example)), block_(slots + task.slot) {}
+      : args_(args), task_(task), layout_(division.slot(task.example)), place_(slots + task.slot) {}
 
   void begin_group(const QueryGroup&, const TaskScratch&) const {}
 
   void take(const QueryGroup&, const TaskScratch& scratch) {
-    std::copy_n(scratch.group.out, kGroup * layout_.stride, block_);
-    block_ += layout_.group_floats();
+    std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+    place_ += layout_.group_floats();
   }
 
   // Gradients of the task's keys, which no other task has.
@@ -173,7 +178,7 @@ class ByKeys::BackwardSink {
   const AttentionBackward& args_;
   const Task& task_;
   const Slot layout_;
-  float* block_;  // of the next group
+  float* place_;  // of the next group
 };
 
 // One group of one head, over its splits in order.
@@ -182,40 +187,44 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
                                   const float* slots) const {
   const FloatTag d;
   const Slot layout = slot(b);
-  const SlotSum blocks = group_blocks(b, head, group, slots);
+  const SlotSum partials = group_partials(b, head, group, slots);
   const float kept_scale = in_.dropout.rate > 0.0f ? 1.0f / (1.0f - in_.dropout.rate) : 1.0f;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
 
   HWY_ALIGN float shift[kGroup];   // the maximum, 0 where nothing is seen
   HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
   HWY_ALIGN float lse[kGroup];
-  for (int p = 0; p < kParts; ++p) {
-    const float* const lanes = blocks.first + p * kLanes;
+  for (int v = 0; v < kGroupVectors; ++v) {
+    const float* const lanes = partials.first + v * kLanes;
     FloatVec max = none, sum = hn::Zero(d);
-    for (std::int64_t n = 0; n < blocks.slots; ++n) {
-      max = hn::Max(max, hn::LoadU(d, lanes + n * blocks.slot_floats + layout.max()));
+    for (std::int64_t n = 0; n < partials.slots; ++n) {
+      max = hn::Max(max, hn::LoadU(d, lanes + n * partials.slot_floats + layout.max()));
     }
+    // As in the walk: a row nobody sees subtracts 0, so that -inf stays -inf.
     const FloatVec finite_max = hn::IfThenZeroElse(hn::Eq(max, none), max);
-    for (std::int64_t n = 0; n < blocks.slots; ++n) {
-      const float* block = lanes + n * blocks.slot_floats;
-      const FloatVec weight = power_of_two(hn::Sub(hn::LoadU(d, block + layout.max()), finite_max));
-      sum = hn::MulAdd(weight, hn::LoadU(d, block + layout.sum()), sum);
+    for (std::int64_t n = 0; n < partials.slots; ++n) {
+      const float* partial = lanes + n * partials.slot_floats;
+      const FloatVec weight = power_of_two(hn::Sub(hn::LoadU(d, partial + layout.max()), finite_max));
+      sum = hn::MulAdd(weight, hn::LoadU(d, partial + layout.sum()), sum);
     }
-    hn::Store(finite_max, d, shift + p * kLanes);
-    end_softmax(max, sum, kept_scale, p, factor, lse);
+    // Kept for the loop over rows below, which takes one query at a time.
+    hn::Store(finite_max, d, shift + v * kLanes);
+    end_softmax(max, sum, kept_scale, v, factor, lse);
   }
 
   const RowRange rows = group_rows(b, group);
   const std::int64_t size = in_.head_size;
   for (std::int64_t i = 0; i < rows.count; ++i) {
+    // The splits of a row in order: 2^(max_n - max) / sum times the partial output.
     float* out = head_row(args.out, rows.first + i, head, size);  // [D]
     std::fill_n(out, size, 0.0f);
-    for (std::int64_t n = 0; n < blocks.slots; ++n) {
-      const float* block = blocks.first + n * blocks.slot_floats;
-      const float split_max = block[layout.max() + i];
+    for (std::int64_t n = 0; n < partials.slots; ++n) {
+      const float* partial = partials.first + n * partials.slot_floats;
+      const float split_max = partial[layout.max() + i];
       if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // saw nothing: its output was not written
+      // A scalar by the vector function: the same power of two, bit by bit, as in the sum.
       const float weight = hn::GetLane(power_of_two(hn::Set(d, split_max - shift[i]))) * factor[i];
-      for (std::int64_t c = 0; c < size; ++c) out[c] += weight * block[i * layout.stride + c];
+      for (std::int64_t c = 0; c < size; ++c) out[c] += weight * partial[i * layout.stride + c];
     }
   }
   std::copy_n(lse, rows.count, args.lse + head * in_.q.rows + rows.first);
@@ -228,7 +237,7 @@ inline void ByKeys::finish_forward(const AttentionForward& args, const ByKeys& d
 
 inline void ByKeys::finish_backward(const AttentionBackward& args, const ByKeys& division, const float* slots) {
   division.for_each_group_of_heads([&](std::int64_t b, std::int64_t head, std::int64_t group) HWY_ATTR {
-    const SlotSum dq = division.group_blocks(b, head, group, slots);
+    const SlotSum dq = division.group_partials(b, head, group, slots);
     dq.write(args.dq, division.group_rows(b, group), head, args.inputs.head_size);
   });
   parallel_for(args.inputs.heads,

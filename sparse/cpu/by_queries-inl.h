@@ -37,7 +37,7 @@ struct Segment : Task {
   std::int64_t index = 0;
   std::int64_t own_begin = 0, own_end = 0;  // of the window, keys no other segment sees
 
-  // Row of a window key in the halo part of the slot, -1 if it has none there.
+  // Row of a window key in the halo of the slot, -1 if it has none there.
   std::int64_t halo_row(std::int64_t key) const {
     const KeyRange& window = keys[0];
     if (key < window.begin || key >= window.end || (key >= own_begin && key < own_end)) return -1;
@@ -47,7 +47,7 @@ struct Segment : Task {
 
 class ByQueries {
  public:
-  // Floats of a task's slot, one part after the other.
+  // Floats of a task's slot, one array after the other.
   struct Slot {
     std::int64_t halo_rows = 0, other_keys = 0, stride = 0;
     std::int64_t dk() const { return 0; }                                       // [halo_rows, stride]
@@ -71,9 +71,10 @@ class ByQueries {
   std::int64_t terms_in_slot(std::int64_t b) const { return slot(b).terms(); }
 
   TaskSizes sizes() const {
+    // Forward: a group's logits over all its keys at a time. Backward: of one key block.
     const std::int64_t all = std::max<std::int64_t>(own().max_group_columns + other().max_group_columns, kRunStep);
     const std::int64_t columns = backward_ ? kBackwardKeys : all;
-    return {{max_window_, max_other_}, 2, columns, max_parts(own(), columns) + max_parts(other(), columns)};
+    return {{max_window_, max_other_}, 2, columns, max_key_blocks(own(), columns) + max_key_blocks(other(), columns)};
   }
 
   Slot slot(std::int64_t b) const {
@@ -99,9 +100,11 @@ class ByQueries {
     s.head = head;
     s.index = index;
     s.query_row = queries.first;
+    // Counted from the example's first query: alone or in a batch, the same segments.
     s.first_query = index * kSegment;
     s.end_query = std::min(end, s.first_query + kSegment);
     s.first_group = own().group_offsets[static_cast<std::size_t>(b)];
+    // The keys any query of the segment can see.
     const std::int64_t key_begin = std::max<std::int64_t>(0, s.first_query - radius);
     const std::int64_t key_end = std::min(end, s.end_query + radius);
     s.keys[0] = {0, queries.first, key_begin, key_end, 0};
@@ -110,6 +113,7 @@ class ByQueries {
     s.key_ranges = 2;
     s.own_begin = s.first_query == 0 ? 0 : std::min(s.first_query + radius, key_end);
     s.own_end = s.end_query == end ? end : std::max(s.end_query - radius, key_begin);
+    // A radius beyond the segment: every key of the window is some other segment's, too.
     if (s.own_end <= s.own_begin) s.own_begin = s.own_end = key_end;
     s.slot = list_.slot(b, head, index);
     return s;
@@ -122,6 +126,7 @@ class ByQueries {
   const TypeTiles& own() const { return in_.tiles->types[0]; }
   const TypeTiles& other() const { return in_.tiles->types[1]; }
   std::int64_t length(std::int64_t b) const { return rows_of(own().query_offsets, b).count; }
+  // Second pass of backward.
   void sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const;
   void sum_other_keys(const AttentionBackward& args, std::int64_t head, const float* slots) const;
 
@@ -131,11 +136,13 @@ class ByQueries {
   std::int64_t max_window_ = 0, max_other_ = 0;
 };
 
+// Writes a group's output and log-sum-exp to their places.
 class ByQueries::ForwardSink {
  public:
   ForwardSink(const AttentionForward& args, const ByQueries&, const Segment& s, float*)
       : args_(args), s_(s), streams_(streams_rows(args.out, args.inputs.head_size)) {}
 
+  // Rows of one head lie far apart; no hardware prefetcher follows them.
   // What this group will write and the next one will read; its arithmetic hides the time.
   void ask_ahead(const QueryGroup& group, const TaskScratch& scratch, RowsAhead& ahead) const {
     const Rows& q = args_.inputs.q;
@@ -152,7 +159,7 @@ class ByQueries::ForwardSink {
   void take(const QueryGroup& group, bool, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) const {
     HWY_ALIGN float factor[kGroup];
     HWY_ALIGN float lse[kGroup];
-    for (int p = 0; p < kParts; ++p) end_softmax(max[p], sum[p], scratch.head.kept_scale, p, factor, lse);
+    for (int v = 0; v < kGroupVectors; ++v) end_softmax(max[v], sum[v], scratch.head.kept_scale, v, factor, lse);
     store_group(scratch.group.out, scratch.head, factor, args_.out, s_.head, group.row, group.queries, streams_);
     std::copy_n(lse, group.queries, args_.lse + s_.head * args_.inputs.q.rows + group.row);
   }
@@ -163,6 +170,7 @@ class ByQueries::ForwardSink {
   bool streams_;
 };
 
+// Writes dq of a group and the gradients of keys no later group sees.
 class ByQueries::BackwardSink {
  public:
   BackwardSink(const AttentionBackward& args, const ByQueries& division, const Segment& s, float* slots)
@@ -200,6 +208,7 @@ class ByQueries::BackwardSink {
 
   // Gradients of key set 1 to the slot.
   void end(TaskScratch& scratch) const {
+    // Every segment sees all of set 1: nobody owns its gradients.
     const std::int64_t floats = layout_.other_keys * layout_.stride;
     scratch.panels[1].require(layout_.other_keys);
     std::copy_n(scratch.panels[1].dk(0), floats, slot_ + layout_.other_dk());
@@ -215,6 +224,7 @@ class ByQueries::BackwardSink {
       const float* dk = scratch.panels[0].dk(key - window.begin);  // [stride]
       const float* dv = scratch.panels[0].dv(key - window.begin);  // [stride]
       const std::int64_t halo = s_.halo_row(key), row = window.example_row + key;
+      // Two or more segments write the halo: never the same memory.
       if (halo >= 0) {
         std::copy_n(dk, stride, slot_ + layout_.dk() + halo * stride);
         std::copy_n(dv, stride, slot_ + layout_.dv() + halo * stride);
@@ -236,13 +246,14 @@ class ByQueries::BackwardSink {
 // Window keys that several segments see: the sum of their halos. A task adds up the keys among its own queries.
 inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const {
   const Slot layout = slot(s.example);
-  const std::int64_t segments = list_.parts(s.example), size = in_.head_size;
+  const std::int64_t segments = list_.tasks_per_head(s.example), size = in_.head_size;
   if (segments == 1) return;
   const std::int64_t reach = (own().radius + kSegment - 1) / kSegment;  // segments to each side
   const auto row_of = [&](const MutableRows& rows, std::int64_t key) {
     return head_row(rows, s.query_row + key, s.head, size);
   };
   for (std::int64_t key = s.first_query; key < s.end_query; ++key) {
+    // Whole by now: the task that owns the key wrote it.
     if (s.halo_row(key) < 0) continue;
     std::fill_n(row_of(args.dkeys[0].dk, key), size, 0.0f);
     std::fill_n(row_of(args.dkeys[0].dv, key), size, 0.0f);
@@ -269,7 +280,8 @@ inline void ByQueries::sum_other_keys(const AttentionBackward& args, std::int64_
   for (std::int64_t b = 0; b < list_.examples(); ++b) {
     const Slot layout = slot(b);
     const RowRange rows = rows_of(other().key_offsets, b);
-    SlotSum sum{slots + list_.slot(b, head, 0) + layout.other_dk(), list_.parts(b), list_.slot_floats(b),
+    // dk first; dv lies a fixed distance behind it in every slot.
+    SlotSum sum{slots + list_.slot(b, head, 0) + layout.other_dk(), list_.tasks_per_head(b), list_.slot_floats(b),
                 layout.stride};
     sum.write(args.dkeys[1].dk, rows, head, in_.head_size);
     sum.first += layout.other_dv() - layout.other_dk();
@@ -279,6 +291,7 @@ inline void ByQueries::sum_other_keys(const AttentionBackward& args, std::int64_
 
 // Sums over slots, always in order of the segments.
 inline void ByQueries::finish_backward(const AttentionBackward& args, const ByQueries& division, const float* slots) {
+  // First the halos, each key by the task whose query it is; then what all segments of a head share.
   parallel_for(division.list_.tasks(),
                [&](std::int64_t number) HWY_ATTR { division.sum_halo(args, division.task(number), slots); });
   parallel_for(args.inputs.heads, [&](std::int64_t head) HWY_ATTR {

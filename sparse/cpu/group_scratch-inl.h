@@ -25,7 +25,7 @@ struct GroupScratch {
   float* p = nullptr;             // [columns, kGroup]: logits (base 2), then probabilities; in bf16 one step's logits
   std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
-  Part* parts = nullptr;          // what the group sees of the task's panels
+  KeyBlock* blocks = nullptr;     // what the group sees of the task's panels
   TermScratch terms;
   Bf16Scratch bf16;  // forward in bf16 only
   // Backward only.
@@ -34,8 +34,9 @@ struct GroupScratch {
   float* dout_lanes = nullptr;  // [D, kGroup]
 
   static GroupScratch take(Arena& arena, const HeadContext& head, const RelativeTable& table, std::int64_t columns,
-                           std::int64_t parts, bool backward) {
+                           std::int64_t blocks, bool backward) {
     const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
+    // In bf16 a step's logits lie between one column before and a tile behind, which products and weights write.
     const bool bf16 = head.bf16 != nullptr;
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
@@ -44,8 +45,9 @@ struct GroupScratch {
     scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(columns);
     scratch.out = arena.take<float>(rows);
-    scratch.parts = arena.take<Part>(parts);
+    scratch.blocks = arena.take<KeyBlock>(blocks);
     if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride);
+    // Forward needs none of the rest: scratch is charged to the memory of a run.
     if (!backward) return scratch;
     scratch.ds = arena.take<float>(columns * kGroup);
     scratch.dout_rows = arena.take<float>(rows);
@@ -56,6 +58,7 @@ struct GroupScratch {
 
 // to[c][i] = rows[i][c] for kGroup rows and columns.   rows [kGroup, stride], to [kGroup, to_stride]
 HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* to, std::int64_t to_stride) {
+  // 4x4 blocks: two rounds of interleaving, first single floats, then pairs of them (as doubles).
   const hn::FixedTag<float, 4> d4;
   const hn::FixedTag<double, 2> pairs;
   for (std::int64_t c = 0; c < kGroup; c += 4) {
@@ -77,6 +80,7 @@ HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* t
 }
 
 // lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]; stride a multiple of kGroup
+// Done once per group: 16 rows of D against hundreds of keys that need no turning.
 HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
   for (std::int64_t d = 0; d < stride; d += kGroup) transpose_block(rows + d, stride, lanes + d * kGroup, kGroup);
 }
@@ -85,6 +89,7 @@ HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* l
 HWY_INLINE void load_group(const Rows& from, std::int64_t head, const HeadContext& context, std::int64_t first_row,
                            std::int64_t rows, float* group_rows, float* group_lanes) {
   copy_rows(from, head, context.head_size, first_row, rows, group_rows);
+  // A short group's missing queries are zeros: their products are finite, and nobody reads them.
   std::fill(group_rows + rows * context.stride, group_rows + kGroup * context.stride, 0.0f);
   transpose_group(group_rows, context.stride, group_lanes);
 }

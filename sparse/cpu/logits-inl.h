@@ -22,101 +22,110 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls body(term) with the policy of the part's scores: one copy of the loop in `body` for each. The body should be
-// forced inline, or what it captures is read from memory for every key.
+// Calls body(term) with the policy of the key block's scores: one copy of the loop in `body` for each. The body should
+// be forced inline, or what it captures is read from memory for every key.
 template <typename Body>
-HWY_INLINE void with_term(const TermScratch& terms, const Part& part, const Body& body) {
-  if (has_labels(terms, part)) return body(label_term(terms, part));
+HWY_INLINE void with_term(const TermScratch& terms, const KeyBlock& block, const Body& body) {
+  if (has_labels(terms, block)) return body(label_term(terms, block));
   body(NoTerm());
 }
 
 // s of one column: q·k / sqrt(D) + terms; `dots` [keys, kGroup] holds q·k.
 template <typename Term>
-HWY_INLINE FloatVec score(const HeadContext& head, const Term& term, const float* dots, std::int64_t j, int part) {
+HWY_INLINE FloatVec score(const HeadContext& head, const Term& term, const float* dots, std::int64_t j, int v) {
   const FloatTag d;
-  return term.score(hn::LoadU(d, dots + j * kGroup + part * kLanes), hn::Set(d, head.scale), j, part);
+  return term.score(hn::LoadU(d, dots + j * kGroup + v * kLanes), hn::Set(d, head.scale), j, v);
 }
 
+// C is 32-bit fixed point (score_element.h). Conversions are exact for |C| below 16 and off by half a unit of a float's
+// last place above.
 HWY_INLINE FloatVec score_value(hn::Vec<IntTag> element) {
   const FloatTag d;
   return hn::Mul(hn::ConvertTo(d, element), hn::Set(d, kScoreStep));
 }
 
+// Rounded to nearest even by the one instruction forward and backward share: what a layer added is what it subtracts.
 HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
   return hn::NearestInt(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
 }
 
-// Logits of one part, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows the
-// largest logit, `bad` collects visible pairs whose score leaves the range of C (a comparison that is false for NaN,
-// too).
+// Logits of one key block, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows
+// the largest logit, `bad` collects visible pairs whose score leaves the range of C (a comparison that is false for
+// NaN, too). Mode and term are known to the compiler: the loop has no branch but the look-up of mixed labels.
 template <ScoreMode kMode, typename Term>
-HWY_INLINE void logits_in_mode(const HeadContext& head, const Part& part, const TypeScores& scores, const Term& term,
-                               float* s, FloatVec* max, FloatMask& bad) {
+HWY_INLINE void logits_in_mode(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
+                               const Term& term, float* s, FloatVec* max, FloatMask& bad) {
   const FloatTag d;
   const IntTag di;
-  const std::uint16_t* const visible_columns = part.tiles->visible.data() + part.column;
-  const std::int64_t keys = part.keys;
-  FloatVec largest[kParts];  // in registers: `max` might alias the scores
-  for (int p = 0; p < kParts; ++p) largest[p] = max[p];
+  // Pointers and factors in locals: stores to s could change what is read through references.
+  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;
+  const std::int64_t keys = block.keys;
+  FloatVec largest[kGroupVectors];  // in registers: `max` might alias the scores
+  for (int v = 0; v < kGroupVectors; ++v) largest[v] = max[v];
   const FloatVec hidden = hn::Set(d, -std::numeric_limits<float>::infinity());
   const FloatVec limit = hn::Set(d, kScoreLimit);
   const FloatVec logit_scale = hn::Set(d, kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale);
-  ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + part.column * kGroup;
+  ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + block.column * kGroup;
+  // Column by column: a line of logits, a line of C, 16 bits of who sees the key.
   for (std::int64_t j = 0; j < keys; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      float* place = s + j * kGroup + p * kLanes;
-      const FloatMask visible = lanes_of(visible_columns[j], p);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* place = s + j * kGroup + v * kLanes;
+      const FloatMask visible = lanes_of(visible_columns[j], v);
       FloatVec logit;
+      // Without scores s is never rounded to C's step.
       if constexpr (kMode == ScoreMode::none) {
-        logit = score(head, term, s, j, p);
+        logit = score(head, term, s, j, v);
       } else {
-        ScoreElement* c_place = running + j * kGroup + p * kLanes;
+        ScoreElement* c_place = running + j * kGroup + v * kLanes;
         hn::Vec<IntTag> c;
         if constexpr (kMode == ScoreMode::read) {
           c = hn::LoadU(di, c_place);
           logit = score_value(c);
         } else {
-          const FloatVec own = score(head, term, s, j, p);
+          const FloatVec own = score(head, term, s, j, v);
           c = score_element(own);
           if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, c_place));
           // Past the caches: nobody reads C before the next layer, and writing whole lines saves reading them.
           if constexpr (kMode == ScoreMode::write) hn::Stream(c, di, c_place);
           if constexpr (kMode == ScoreMode::add) hn::StoreU(c, di, c_place);
           logit = score_value(c);
+          // Checked here, where s and C are in registers anyway; masked pairs may be anything.
           const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
           bad = hn::Or(bad, hn::AndNot(good, visible));
         }
       }
+      // log2(e), and c of the running mean, in one factor.
       logit = hn::Mul(logit, logit_scale);
       logit = hn::IfThenElse(visible, logit, hidden);
-      largest[p] = hn::Max(largest[p], logit);
+      largest[v] = hn::Max(largest[v], logit);
       hn::StoreU(logit, d, place);
     }
   }
-  for (int p = 0; p < kParts; ++p) max[p] = largest[p];
+  for (int v = 0; v < kGroupVectors; ++v) max[v] = largest[v];
 }
 
-// The same with the mode of the part's type. Throws Error when a score leaves the range of C.
-HWY_INLINE void logits_of_part(const HeadContext& head, const Part& part, const TypeScores& scores,
-                               const TermScratch& terms, float* s, FloatVec* max) {
+// The same with the mode of the key block's type. Throws Error when a score leaves the range of C.
+HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
+                                const TermScratch& terms, float* s, FloatVec* max) {
   const FloatTag d;
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   with_term(
-      terms, part, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+      terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         switch (scores.mode) {
           case ScoreMode::none:
-            return logits_in_mode<ScoreMode::none>(head, part, scores, term, s, max, bad);
+            return logits_in_mode<ScoreMode::none>(head, block, scores, term, s, max, bad);
           case ScoreMode::write:
-            return logits_in_mode<ScoreMode::write>(head, part, scores, term, s, max, bad);
+            return logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max, bad);
           case ScoreMode::add:
-            return logits_in_mode<ScoreMode::add>(head, part, scores, term, s, max, bad);
+            return logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max, bad);
           case ScoreMode::add_unkept:
-            return logits_in_mode<ScoreMode::add_unkept>(head, part, scores, term, s, max, bad);
+            return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max, bad);
           case ScoreMode::read:
-            return logits_in_mode<ScoreMode::read>(head, part, scores, term, s, max, bad);
+            return logits_in_mode<ScoreMode::read>(head, block, scores, term, s, max, bad);
         }
       });
-  if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(head.op, part.tiles->type, scores.layer);
+  // Once per key block, not per column: a branch in the loop would cost more than the work done in vain.
+  if (!hn::AllFalse(d, bad)) fail_scores_out_of_range(head.op, block.tiles->type, scores.layer);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

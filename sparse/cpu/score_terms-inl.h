@@ -9,8 +9,8 @@
 // Backward is the mirror image: dtable[r][i] sums the gradients of the pairs with label r; at the group's end one
 // small product takes dtable to dq and to the tables.
 //
-// A term is a policy of the tile loop, chosen per part at compile time (with_term): a part without labels runs the loop
-// in which the term does not occur. Highway's per-target include guard.
+// A term is a policy of the tile loop, chosen per key block at compile time (with_term): a key block without labels
+// runs the loop in which the term does not occur. Highway's per-target include guard.
 #if defined(SPARSE_CPU_SCORE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_SCORE_TERMS_INL_H_
 #undef SPARSE_CPU_SCORE_TERMS_INL_H_
@@ -70,8 +70,8 @@ HWY_INLINE void finish_table(const HeadContext& head, const TermScratch& terms) 
   const FloatVec scale = hn::Set(d, head.scale);
   for (std::int64_t r = 0; r < terms.labels; ++r) {
     const FloatVec bias = hn::Set(d, terms.biases[r]);
-    for (int part = 0; part < kParts; ++part) {
-      float* place = terms.table + r * kGroup + part * kLanes;  // [kLanes]
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* place = terms.table + r * kGroup + v * kLanes;  // [kLanes]
       hn::StoreU(hn::Mul(hn::Add(hn::LoadU(d, place), bias), scale), d, place);
     }
   }
@@ -114,44 +114,44 @@ HWY_INLINE void make_bf16_table(const HeadContext& head, const std::uint16_t* q_
   finish_table(head, terms);
 }
 
-// Policy of a part without terms: s = q·k / sqrt(D).
+// Policy of a key block without terms: s = q·k / sqrt(D).
 struct NoTerm {
   HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t, int) const { return hn::Mul(dot, scale); }
 };
 
-// Policy of a part with labels.
+// Policy of a key block with labels.
 struct LabelTerm {
   const float* table;          // [labels, kGroup]
-  const std::uint32_t* label;  // [keys]: of the part
+  const std::uint32_t* label;  // [keys]: of the key block
   const std::uint8_t* mixed;   // [mixed columns, kGroup]: of the type
 
-  // s of key j and the queries of vector `part`. Most columns have one label for all queries (far keys, whole
+  // s of key j and the queries of vector `v`. Most columns have one label for all queries (far keys, whole
   // sentences): one load. The others, near the diagonal and at sentence ends, gather.
-  HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t j, int part) const {
-    return hn::MulAdd(dot, scale, look_up(label[j], part));
+  HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t j, int v) const {
+    return hn::MulAdd(dot, scale, look_up(label[j], v));
   }
 
  private:
-  HWY_INLINE FloatVec look_up(std::uint32_t own, int part) const {
+  HWY_INLINE FloatVec look_up(std::uint32_t own, int v) const {
     const FloatTag d;
     const IntTag di;
-    if (HWY_LIKELY(own < kFirstMixed)) return hn::LoadU(d, table + own * kGroup + part * kLanes);
+    if (HWY_LIKELY(own < kFirstMixed)) return hn::LoadU(d, table + own * kGroup + v * kLanes);
     const hn::Rebind<std::uint8_t, IntTag> du8;
-    const std::uint8_t* labels = mixed + static_cast<std::int64_t>(own - kFirstMixed) * kGroup + part * kLanes;
-    const auto lane = hn::Iota(di, part * kLanes);
+    const std::uint8_t* labels = mixed + static_cast<std::int64_t>(own - kFirstMixed) * kGroup + v * kLanes;
+    const auto lane = hn::Iota(di, v * kLanes);
     const auto index = hn::Add(hn::ShiftLeft<4>(hn::PromoteTo(di, hn::LoadU(du8, labels))), lane);
     static_assert(kGroup == 1 << 4);
     return hn::GatherIndex(d, table, index);
   }
 };
 
-// Whether pairs of this part have a label to look up.
-HWY_INLINE bool has_labels(const TermScratch& terms, const Part& part) {
-  return terms.labels > 0 && part.tiles->relative;
+// Whether pairs of this key block have a label to look up.
+HWY_INLINE bool has_labels(const TermScratch& terms, const KeyBlock& block) {
+  return terms.labels > 0 && block.tiles->relative;
 }
 
-HWY_INLINE LabelTerm label_term(const TermScratch& terms, const Part& part) {
-  return {terms.table, part.tiles->label.data() + part.column, part.tiles->mixed.data()};
+HWY_INLINE LabelTerm label_term(const TermScratch& terms, const KeyBlock& block) {
+  return {terms.table, block.tiles->label.data() + block.column, block.tiles->mixed.data()};
 }
 
 // Backward, group begins.
@@ -159,13 +159,13 @@ HWY_INLINE void clear_term_gradients(const TermScratch& terms) {
   std::fill_n(terms.dtable, terms.labels * kGroup, 0.0f);
 }
 
-// Backward, per part: dtable[label_ij][i] += ds_ij. Runs of columns with one label are summed in registers first.
+// Backward, per key block: dtable[label_ij][i] += ds_ij. Runs of columns with one label are summed in registers first.
 //   ds [keys, kGroup]
-HWY_INLINE void add_term_gradients(const TermScratch& terms, const Part& part, const float* ds) {
-  if (!has_labels(terms, part)) return;
+HWY_INLINE void add_term_gradients(const TermScratch& terms, const KeyBlock& block, const float* ds) {
+  if (!has_labels(terms, block)) return;
   const FloatTag d;
-  const LabelTerm term = label_term(terms, part);
-  for (std::int64_t j = 0; j < part.keys;) {
+  const LabelTerm term = label_term(terms, block);
+  for (std::int64_t j = 0; j < block.keys;) {
     const std::uint32_t label = term.label[j];
     if (label >= kFirstMixed) {
       const std::uint8_t* lane_labels = term.mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup;
@@ -174,12 +174,12 @@ HWY_INLINE void add_term_gradients(const TermScratch& terms, const Part& part, c
       continue;
     }
     float* const place = terms.dtable + label * kGroup;  // [kGroup]
-    FloatVec sum[kParts];
-    for (int p = 0; p < kParts; ++p) sum[p] = hn::LoadU(d, place + p * kLanes);
-    for (; j < part.keys && term.label[j] == label; ++j) {
-      for (int p = 0; p < kParts; ++p) sum[p] = hn::Add(sum[p], hn::LoadU(d, ds + j * kGroup + p * kLanes));
+    FloatVec sum[kGroupVectors];
+    for (int v = 0; v < kGroupVectors; ++v) sum[v] = hn::LoadU(d, place + v * kLanes);
+    for (; j < block.keys && term.label[j] == label; ++j) {
+      for (int v = 0; v < kGroupVectors; ++v) sum[v] = hn::Add(sum[v], hn::LoadU(d, ds + j * kGroup + v * kLanes));
     }
-    for (int p = 0; p < kParts; ++p) hn::StoreU(sum[p], d, place + p * kLanes);
+    for (int v = 0; v < kGroupVectors; ++v) hn::StoreU(sum[v], d, place + v * kLanes);
   }
 }
 

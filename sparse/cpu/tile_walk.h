@@ -1,5 +1,9 @@
-// How a task walks the tiles of one example and head: contiguous copies of keys and values, parts of runs. Nothing here
-// is vector code; the arithmetic is in group-inl.h.
+// How a task walks the tiles of one example and head: contiguous copies of keys and values, runs cut into key blocks.
+// Nothing here is vector code; the arithmetic is in group-inl.h.
+//
+//   runs of a group   |-----run-----|    |--run--|            keys that some query of the group sees, whole steps of 8
+//   panel          [==============================]           the task's keys, copied side by side
+//   key blocks        |  ≤max  | .. |    |  ≤max |            what the products take at a time
 #pragma once
 
 #include <algorithm>
@@ -54,12 +58,14 @@ inline void prefetch_rows(const MutableRows& rows, std::int64_t begin, std::int6
 }
 
 // to[row] = from[first_row + row] of one head, zero beyond D.   to [rows, stride]
+// The only place where inputs are read row by row: strides of any width end here.
 inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_size, std::int64_t first_row,
                       std::int64_t rows, float* to) {
   const std::int64_t stride = row_stride(head_size);
   for (std::int64_t r = 0; r < rows; ++r, to += stride) {
     const float* source = head_row(from, first_row + r, head, head_size);
     for (std::int64_t d = 0; d < head_size; ++d) to[d] = source[d];
+    // Components beyond D: zeros, so that products may go on to whole vectors.
     for (std::int64_t d = head_size; d < stride; ++d) to[d] = 0.0f;
   }
 }
@@ -111,11 +117,13 @@ class KeyPanel {
 
   // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
   void require(std::int64_t end) {
+    // Groups come in order of their queries and see nearly the same keys: most calls end here.
     if (end <= copied_ || k_ == nullptr) return;
     const std::int64_t from = copied_, rows = std::min(end, keys_) - from;
     copied_ = end;
     copy_rows(k_rows_, head_, head_size_, first_row_ + from, rows, k_ + from * stride_);
     copy_rows(v_rows_, head_, head_size_, first_row_ + from, rows, v_ + from * stride_);
+    // Runs are whole steps: beyond the last key there must be zeros, whose products are zeros.
     const std::int64_t beyond = std::max(from, keys_);
     if (end > beyond) {
       std::fill_n(k_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
@@ -125,6 +133,7 @@ class KeyPanel {
       std::fill_n(dk_ + from * stride_, (end - from) * stride_, 0.0f);
       std::fill_n(dv_ + from * stride_, (end - from) * stride_, 0.0f);
     }
+    // The next groups need the next rows: have them in the cache by then.
     const std::int64_t ask = std::min(end + kAhead, keys_);
     if (ask <= asked_) return;
     asked_ = std::max(asked_, end);
@@ -160,6 +169,7 @@ class KeyPanel {
  private:
   static constexpr std::int64_t kAhead = 64;  // rows asked for beyond the required ones
 
+  // Null in bf16, where copies lie in bf16_.
   float* k_ = nullptr;   // [keys + kRunStep, stride]
   float* v_ = nullptr;   // [keys + kRunStep, stride]
   float* dk_ = nullptr;  // [keys + kRunStep, stride]; backward only
@@ -173,7 +183,7 @@ class KeyPanel {
 };
 
 // A stretch of one run, at most `max_keys` keys: what the inner loops work on.
-struct Part {
+struct KeyBlock {
   const TypeTiles* tiles = nullptr;
   KeyPanel* panel = nullptr;
   int set = 0;              // which key set
@@ -182,10 +192,10 @@ struct Part {
   std::int64_t keys = 0;    // a multiple of kRunStep
 };
 
-// Appends the parts of a group's runs that start within the panel; returns how many. A run is found by bisection: a
-// group's runs are in order of their keys, and with split keys most lie in other panels.
-inline std::int64_t collect_parts(const AttentionTiles& tiles, std::int64_t group, KeyPanel& panel,
-                                  std::int64_t max_keys, Part* parts) {
+// Appends the key blocks of a group's runs that start within the panel; returns how many. The first run is found by
+// bisection: a group's runs are in order of their keys, and with split keys most lie in other panels.
+inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, std::int64_t group, KeyPanel& panel,
+                                       std::int64_t max_keys, KeyBlock* blocks) {
   const int set = panel.set();
   const TypeTiles& type = tiles.types[set];
   const TileRun* run = type.runs.data() + type.run_offsets[group];
@@ -196,18 +206,19 @@ inline std::int64_t collect_parts(const AttentionTiles& tiles, std::int64_t grou
   for (; run != end && run->first_key < panel.end_key(); ++run) {
     for (std::int64_t at = 0; at < run->keys; at += max_keys) {
       const std::int64_t row = run->first_key + at - panel.first_key();
-      parts[count++] = {&type, &panel, set, run->column + at, row, std::min(max_keys, run->keys - at)};
+      blocks[count++] = {&type, &panel, set, run->column + at, row, std::min(max_keys, run->keys - at)};
     }
   }
   return count;
 }
 
-// An upper bound for what collect_parts appends.
-inline std::int64_t max_parts(const TypeTiles& tiles, std::int64_t max_keys) {
+// An upper bound for what collect_key_blocks appends.
+inline std::int64_t max_key_blocks(const TypeTiles& tiles, std::int64_t max_keys) {
   return tiles.max_group_runs + tiles.max_group_columns / max_keys;
 }
 
 // What stays the same over all groups of a task: one example, one head.
+// Small, and read in every loop: by value in the task's scratch.
 struct HeadContext {
   const char* op = "";         // for messages
   std::int64_t head_size = 0;  // D
@@ -228,6 +239,7 @@ struct HeadContext {
         head_size(in.head_size),
         stride(row_stride(in.head_size)),
         scale(static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)))) {
+    // Chosen once per task: AMX where there is some, plain C++ in tests.
     if (in.compute != ComputeType::bf16) return;
     bf16 = &bf16_tiles();
     bf16_stride = rounded_up(stride, kTilePairs);
@@ -240,6 +252,7 @@ struct HeadContext {
     dropout_key = etc::dropout_key(in.dropout.seed, ordinal, in.dropout.layer, in.tiles->op->dropout_site);
     dropout_head = static_cast<std::uint32_t>(head);
     dropout_threshold = etc::dropout_threshold(in.dropout.rate);
+    // Dropout keeps the expectation of every weight.
     kept_scale = 1.0f / (1.0f - in.dropout.rate);
   }
 };
@@ -250,6 +263,7 @@ inline TypeScores of_head(TypeScores scores, const TypeTiles& tiles, std::int64_
   return scores;
 }
 
+// A head's columns are one stretch; groups of all examples follow one another in it.
 inline TypeScoreGradients of_head(TypeScoreGradients scores, const TypeTiles& tiles, std::int64_t head) {
   if (scores.running != nullptr) scores.running += head * tiles.columns * kGroup;
   if (scores.gradient != nullptr) scores.gradient += head * tiles.columns * kGroup;

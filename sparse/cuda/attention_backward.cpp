@@ -1,4 +1,10 @@
-// Backward of both operators: scratch, and the order of the kernels.
+// Backward: scratch, and the order of the kernels.
+//   convert (bf16), table   as forward
+//   delta                   dout·out of every query
+//   keys                    dk, dv; reads C and dC as the layer above left them
+//   queries                 dq, dC, C rewound, label sums
+//   sums                    partial dk, dv, dq and label sums of split items
+//   relative, tables        label sums to dq and to the tables' gradients
 #include "sparse/cuda/attention_backend.h"
 #include "sparse/cuda/attention_plan.h"
 #include "sparse/cuda/backend_support.h"
@@ -19,6 +25,7 @@ struct BackwardScratch {
 
   BackwardScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) : common(carver, in, plan) {
     const std::int64_t queries = in.tiles->types[0].queries(), size = in.head_size;
+    // Without a table nothing is kept for labels.
     const std::int64_t labels = in.relative.rows();
     dout = carver.take<std::uint32_t>(converted_words(queries, in));
     delta = carver.take<float>(in.heads * queries);
@@ -29,6 +36,7 @@ struct BackwardScratch {
   }
 };
 
+// Element: float, or std::uint32_t for pairs of bf16.
 template <typename Element>
 void gradients_with(const AttentionBackward& args, const DevicePlan& plan, const BackwardScratch& scratch) {
   const AttentionInputs& in = args.inputs;
@@ -43,6 +51,7 @@ void gradients_with(const AttentionBackward& args, const DevicePlan& plan, const
     params.dk[t] = output_of(args.dkeys[t].dk, in);
     params.dv[t] = output_of(args.dkeys[t].dv, in);
     const TypeScoreGradients& scores = args.scores[t];
+    // C and dC of all heads; empty where the type carries nothing.
     const std::int64_t elements = in.heads * plan.work.types[t].columns * kGroup;
     params.scores[t].gradient_mode = scores.mode;
     params.scores[t].rewind = scores.mode != ScoreGradientMode::none && scores.rewind;
@@ -87,11 +96,13 @@ void relative_gradients(const AttentionBackward& args, const BackwardScratch& sc
 void backward(const AttentionBackward& args) {
   const AttentionInputs& in = args.inputs;
   check_head_size(in);
+  // Keys without queries still get gradients of zero; without either nothing is written.
   if (in.q.rows == 0 && in.keys[1].k.rows == 0) return;
   const auto plan = plan_of(*in.tiles);
   simt::Carver carver(args.scratch);
   const BackwardScratch scratch(carver, in, *plan);
   prepare(in, *plan, scratch.common);
+  // delta = dout·out before anything else: both backward kernels read it.
   launch_delta({sizes_of(in), operand_of(args.out, in), operand_of(args.dout, in), scratch.delta}, simt::stream());
   if (uses_bf16(in)) {
     convert(args.dout, in, scratch.dout);
@@ -99,6 +110,7 @@ void backward(const AttentionBackward& args) {
   } else {
     gradients_with<float>(args, *plan, scratch);
   }
+  // Partial sums of keys that very many groups see, then of queries whose keys were split.
   if (plan->key_slots > 0) {
     launch_sum_keys({sizes_of(in),
                      plan->work.split_keys,
@@ -112,6 +124,7 @@ void backward(const AttentionBackward& args) {
                         output_of(args.dq, in), scratch.dtable},
                        simt::stream());
   }
+  // Last: dtable is whole only now, and dq takes its share on top.
   if (in.relative.rows() > 0 && in.q.rows > 0) relative_gradients(args, scratch);
 }
 

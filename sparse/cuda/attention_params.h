@@ -27,8 +27,13 @@ inline constexpr int kSplitEntries = 8 * kWarpsPerBlock;  // groups of queries o
 inline constexpr int kTableStride = 20;                   // floats per label in shared memory: no bank twice
 inline constexpr int kRelativeRows = 128;                 // queries of one partial sum of the tables' gradients
 
+// Why these sizes: 16 queries are one row of mma tiles and one group of the tiles' lists; four warps of them share each
+// copied key tile; 64 keys are 8 steps, whose scores (4 a lane and step) stay in 32 registers. With D = 64 in bf16 two
+// tiles of keys and values and the relative terms of 32 labels take 51,712 bytes.
+
 // One attention type of the batch, on the device (TypeTiles of visible_tiles.h).
 struct TypeView {
+  // As in TypeTiles: columns are keys of groups, runs are stretches of columns.
   Span<const std::int64_t> run_offsets;
   Span<const TileRun> runs;
   Span<const std::uint16_t> visible;
@@ -36,6 +41,8 @@ struct TypeView {
   Span<const std::uint8_t> mixed;
   std::int64_t columns = 0;
 };
+
+// The lists' entries from here on are plain numbers, no pointers: they are copied to the device as they are.
 
 // A place in a group's runs: run (absolute) and key within it.
 struct Cursor {
@@ -53,6 +60,7 @@ struct QueryItem {
   std::int64_t key_row[2] = {0, 0};  // of the example's first key, per type
   std::int32_t keys[2] = {0, 0};     // of the example
   std::int32_t example = 0, first_query = 0, queries = 0, first_group = 0, groups = 0;
+  // In `tiles` and `cursors` of the work list.
   std::int32_t tile_begin = 0, tile_end = 0;
   std::int32_t slot = -1;  // where the partial result goes; -1: this item has all its queries see
 };
@@ -70,10 +78,12 @@ struct KeyItem {
   std::int32_t type = 0, example = 0, first_key = 0, keys = 0;  // keys: valid ones
   std::int32_t first_group = 0, queries = 0;                    // of the example
   std::int32_t example_keys[2] = {0, 0};
+  // In `key_entries`.
   std::int32_t entry_begin = 0, entry_end = 0;
   std::int32_t slot = -1, unused = 0;
 };
 
+// One group of queries that sees some of a key item's keys.
 struct KeyEntry {
   std::int32_t group = 0;  // absolute
   Cursor cursor;
@@ -92,21 +102,24 @@ struct Operand {
   std::int64_t head_stride = 0, row_stride = 0;
 };
 
+// Gradients and outputs are token-major, as the tensors of the caller are.
 struct Output {
   Span<float> values;
   std::int64_t row_stride = 0;
 };
 
-// Running scores of one type, forward and backward in one.
+// Running scores of one type, forward and backward in one. C and dC lie as on the CPU: a key's 16 queries side by side.
 struct ScoreView {
   ScoreMode mode = ScoreMode::none;                           // forward
   ScoreGradientMode gradient_mode = ScoreGradientMode::none;  // backward
   bool rewind = false;
   float logit_scale = 1.0f;
+  // C and dC of all heads: [N, columns, kGroup]
   Span<std::int32_t> running;
   Span<float> gradient;
 };
 
+// Dropout as kernels see it: one stream of bits per example.
 struct DropoutView {
   Span<const std::uint64_t> keys;  // [B] streams; empty: no dropout
   std::uint32_t threshold = 0;
@@ -124,21 +137,27 @@ struct AttentionSizes {
   int buffers = 2;        // key tiles in shared memory: 2, or 1 without copying ahead
 };
 
+// The lists of attention_plan.h, on the device.
 struct WorkList {
   TypeView types[2];
+  // One block each: forward, and backward by queries.
   Span<const QueryItem> items;
   Span<const KeyTile> tiles;
   Span<const Cursor> cursors;  // [tiles, kWarpsPerBlock]: where each warp's group begins
+  // Queries whose keys were split, and keys whose queries were.
   Span<const SplitQueries> split_queries;
+  // One block each: backward by keys.
   Span<const KeyItem> key_items;
   Span<const KeyEntry> key_entries;
   Span<const SplitKeys> split_keys;
 };
 
+// Parameters are copied to the device by value with the launch: kernels read them from constant memory.
 template <typename Element>
 struct ForwardParams {
   AttentionSizes sizes;
   WorkList work;
+  // k, v: by key set.
   Operand<Element> q, k[2], v[2];
   Span<const float> table;  // [N, groups, R, kGroup]: relative terms, scaled
   ScoreView scores[2];
@@ -167,6 +186,7 @@ struct TableParams {
   Span<float> table;
 };
 
+// max = max_n max_n, out = sum_n 2^(max_n - max) out_n / sum_n 2^(max_n - max) sum_n over a query's slots n
 struct CombineParams {
   AttentionSizes sizes;
   Span<const SplitQueries> split_queries;
@@ -176,6 +196,7 @@ struct CombineParams {
   Span<float> lse;
 };
 
+// Of both backward kernels: by keys (dk, dv), then by queries (dq, dC, C, dtable).
 template <typename Element>
 struct BackwardParams {
   AttentionSizes sizes;
@@ -198,6 +219,7 @@ struct DeltaParams {
   Span<float> delta;
 };
 
+// dq, dtable = the sums of a query's slots, in their order
 struct SumQueriesParams {
   AttentionSizes sizes;
   Span<const SplitQueries> split_queries;
@@ -206,6 +228,7 @@ struct SumQueriesParams {
   Span<float> dtable;
 };
 
+// dk, dv = the sums of a key's slots, in their order
 struct SumKeysParams {
   AttentionSizes sizes;
   Span<const SplitKeys> split_keys;
@@ -223,6 +246,7 @@ struct RelativeParams {
   Span<float> partial;       // [parts, N, R, D + 1] =: sums over kRelativeRows queries of dtable·q, and of dtable
 };
 
+// drel, drel_bias += the partial sums, in their order
 struct TableSumParams {
   AttentionSizes sizes;
   Span<const float> partial;

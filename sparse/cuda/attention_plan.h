@@ -38,6 +38,7 @@ struct DevicePlan {
   simt::Span<const std::int64_t> group_rows;
   simt::Span<const std::int32_t> group_sizes;
   std::int64_t query_slots = 0, key_slots = 0;
+  // What all spans above point into.
   Bytes memory;
 };
 

@@ -7,6 +7,7 @@
 
 namespace etc::sparse::cuda {
 
+// Larger heads would need tiles no block's shared memory holds.
 void check_head_size(const AttentionInputs& in) {
   const int most = uses_bf16(in) ? kMaxBf16Head : kMaxFp32Head;
   if (in.head_size > most) {
@@ -15,10 +16,12 @@ void check_head_size(const AttentionInputs& in) {
   }
 }
 
+// Pairs of bf16, rows padded to a width the kernels know; in fp32 rows are read where they lie.
 std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in) {
   return uses_bf16(in) ? rows * in.heads * (bf16_width(static_cast<int>(in.head_size)) / 2) : 0;
 }
 
+// The order of the arrays is the layout: both calls, counting and taking, come through here.
 CommonScratch::CommonScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) {
   // Sizes come from the tiles: a call for the size may leave the rows unset.
   const TypeTiles& first = in.tiles->types[0];
@@ -32,6 +35,7 @@ CommonScratch::CommonScratch(simt::Carver& carver, const AttentionInputs& in, co
   range = carver.take<std::int32_t>(2);
 }
 
+// shared_labels and buffers are decided at launch, kernel by kernel (fit_shared).
 AttentionSizes sizes_of(const AttentionInputs& in) {
   AttentionSizes sizes;
   sizes.heads = in.heads;
@@ -42,6 +46,7 @@ AttentionSizes sizes_of(const AttentionInputs& in) {
   return sizes;
 }
 
+// Threshold and scale as the CPU has them: the same pairs are kept on every device.
 DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch) {
   DropoutView view;
   view.keys = simt::read_only(scratch.dropout_keys);
@@ -51,6 +56,7 @@ DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch
 }
 
 namespace {
+// From the first float of a tensor of rows to the last that may be touched: the span kernels are checked against.
 std::int64_t floats_of(std::int64_t rows, std::int64_t stride, const AttentionInputs& in) {
   return rows == 0 ? 0 : (rows - 1) * stride + in.heads * in.head_size;
 }
@@ -60,11 +66,13 @@ Output output_of(const MutableRows& rows, const AttentionInputs& in) {
   return {{rows.data, floats_of(rows.rows, rows.stride, in)}, rows.stride};
 }
 
+// Token-major: head n of row t at n*D + t*stride.
 Operand<float> operand_of(const Rows& rows, const AttentionInputs& in) {
   return {{rows.data, floats_of(rows.rows, rows.stride, in)}, in.head_size, rows.stride};
 }
 
 Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const AttentionInputs& in) {
+  // Head-major after conversion: a head's rows are neighbours, and copies of tiles are whole lines.
   const std::int64_t words = bf16_width(static_cast<int>(in.head_size)) / 2;
   return {simt::read_only(converted), rows * words, words};
 }
@@ -87,6 +95,7 @@ WorkList work_of(const AttentionInputs& in, const DevicePlan& plan) {
 }
 
 void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScratch& scratch) {
+  // Raised by kernels, looked at by check_range.
   simt::fill_zero(scratch.range.data, scratch.range.size * static_cast<std::int64_t>(sizeof(std::int32_t)));
   if (uses_bf16(in)) {
     convert(in.q, in, scratch.q);
@@ -99,6 +108,7 @@ void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScra
     TableParams params;
     params.sizes = sizes_of(in);
     params.q = operand_of(in.q, in);
+    // Rows of the tables: [R, N]; either part may be missing.
     const std::int64_t width = in.relative.labels * in.heads;
     params.rel = {in.relative.vectors, in.relative.vectors == nullptr ? 0 : width * in.head_size};
     params.rel_bias = {in.relative.biases, in.relative.biases == nullptr ? 0 : width};
@@ -108,6 +118,7 @@ void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScra
     launch_table(params, simt::stream());
   }
   if (scratch.dropout_keys.size > 0) {
+    // Streams are few: the host derives them, in the words of etc_core/base/random.h.
     std::vector<std::uint64_t> keys;
     for (std::int64_t b = 0; b < scratch.dropout_keys.size; ++b) {
       keys.push_back(dropout_key(in.dropout.seed, static_cast<std::uint64_t>(in.dropout.sample_ordinals[b]),

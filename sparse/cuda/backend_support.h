@@ -23,9 +23,11 @@ struct CommonScratch {
   Span<std::uint64_t> dropout_keys;   // [B]
   Span<std::int32_t> range;           // [2]
 
+  // Takes its places; with a null carver it only counts.
   CommonScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan);
 };
 
+// From the call's arguments to what kernels are given.
 AttentionSizes sizes_of(const AttentionInputs& in);
 DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch);
 Output output_of(const MutableRows& rows, const AttentionInputs& in);
@@ -33,6 +35,7 @@ Output output_of(const MutableRows& rows, const AttentionInputs& in);
 Operand<float> operand_of(const Rows& rows, const AttentionInputs& in);
 // Rows in bf16: `converted` of the same rows, made by convert().
 Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const AttentionInputs& in);
+// To [N, rows, width / 2] words, zeros beyond D.
 void convert(const Rows& from, const AttentionInputs& in, const Span<std::uint32_t>& to);
 std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in);
 

@@ -9,10 +9,12 @@ namespace etc::sparse::cuda {
 
 namespace {
 
+// Both kernels, for one precision: head size and terms choose the instance.
 template <typename Element>
 void launch_any(BackwardParams<Element> params, void* stream) {
   choose_products<Element>(params.sizes.head_size, [&](auto chosen) {
     using Products = typename decltype(chosen)::Type;
+    // The kernel by queries holds most at a time: the widest heads need another kind of products there.
     using QueryProducts = typename decltype(chosen)::QueryGradients;
     choose_terms(params.sizes, [&](auto tag) {
       using Terms = typename decltype(tag)::Type;

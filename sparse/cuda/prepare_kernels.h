@@ -9,6 +9,7 @@ namespace etc::sparse::cuda {
 
 // Rows [rows, N, D] of floats to [N, rows, width] of bf16, zeros beyond D. A thread makes words of two, block y is a
 // head.
+// Once per call and operand, not per block that reads it: a key tile is read by several blocks.
 struct ConvertKernel {
   using Params = ConvertParams;
   static constexpr int kThreads = 256;
@@ -23,6 +24,7 @@ struct ConvertKernel {
     if (i >= p.rows * words) return;
     const std::int64_t row = i / words;
     const int d = static_cast<int>(i % words) * 2;
+    // Components beyond D become zeros: products over the padded width change nothing.
     const std::int64_t at = head * p.from.head_stride + row * p.from.row_stride + d;
     const float low = d < p.head_size ? simt::load(p.from.values, at) : 0.0f;
     const float high = d + 1 < p.head_size ? simt::load(p.from.values, at + 1) : 0.0f;

@@ -27,6 +27,7 @@ template <bool kWrites, typename Params>
 ETC_DEVICE void step_gradients(const Params& p, int type_index, std::int64_t head, std::int64_t column,
                                const float (&s)[4], const float (&dp)[4], const float (&lse)[2],
                                const float (&delta)[2], unsigned kept, float (&weights)[4], float (&ds)[4]) {
+  // Both kernels run this text on the same numbers: ds of keys and of queries agree to the last bit.
   const TypeView& type = p.work.types[type_index];
   const ScoreView& scores = p.scores[type_index];
   const bool carried = scores.gradient_mode != ScoreGradientMode::none;
@@ -38,17 +39,21 @@ ETC_DEVICE void step_gradients(const Params& p, int type_index, std::int64_t hea
     std::int32_t running = 0;
     float logit, c = 1.0f;
     if (carried) {
+      // p from C, which includes this layer's s; s itself is needed only to rewind.
       running = simt::load(scores.running, place);
       c = scores.logit_scale;
       logit = running_value(running) * (kLog2E * c);
     } else {
       logit = s[e] * kLog2E;
     }
+    // Base 2 throughout; lse is at least every logit, so the power is at most 1.
     const float probability = seen ? simt::exp2(logit - lse[e / 2]) : 0.0f;
     weights[e] = keep ? probability * p.dropout.kept_scale : 0.0f;
     const float kept_dp = keep ? dp[e] * p.dropout.kept_scale : 0.0f;
+    // forward: p = softmax(c·C)
     float dc = seen ? probability * (kept_dp - delta[e / 2]) * c : 0.0f;
     if (scores.gradient_mode == ScoreGradientMode::inner) dc += simt::load(scores.gradient, place);
+    // Only one of the two kernels may write: the other would read what is half new.
     if (kWrites && carried) {
       simt::store(scores.gradient, place, dc);
       if (scores.rewind) {
@@ -59,7 +64,8 @@ ETC_DEVICE void step_gradients(const Params& p, int type_index, std::int64_t hea
   }
 }
 
-// Shared memory of the kernel.
+// Shared memory of the kernel. At D = 64 in bf16 with R = 32: 41,472 bytes of key tiles, 20,480 of stage, 10,240 of
+// labels and 16,384 of label sums: 88,576, so that a multiprocessor of sm_90 holds two blocks, one of sm_80 one.
 template <typename Products>
 struct QueryGradientTiles {
   TilePipe<Products> pipe;
@@ -91,6 +97,12 @@ struct QueryGradientTiles {
   }
 };
 
+// One block: 64 queries of one example and head against the key tiles they see; a warp takes 16 of them. What a thread
+// holds over the whole loop, for its rows lane/4 and lane/4 + 8 of the warp's group:
+//   query, dout  the operands of q·k and dout·v
+//   lse, delta   of its two rows
+//   dq           kTiles accumulators of 16x8
+// Leaves dq without the share of the relative vectors, dC, C rewound, and the label sums.
 template <typename Products, typename Terms>
 struct QueryGradientKernel {
   using Params = BackwardParams<typename Products::Element>;
@@ -100,6 +112,7 @@ struct QueryGradientKernel {
   static const char* name() { return "attention backward, queries"; }
 
   static ETC_DEVICE void run(const Params& p) {
+    // Block x: an item; block y: a head; warp w: the item's group w.
     const QueryItem item = simt::load(p.work.items, simt::block_x());
     const std::int64_t head = simt::block_y();
     const int warp = simt::warp_index(), lane = simt::lane_index(), thread = simt::thread_index();
@@ -122,11 +135,13 @@ struct QueryGradientKernel {
       terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
       sums.clear();
     }
+    // Row of the warp's first query.
     const std::int64_t first_row = item.query_row + kGroup * warp;
     typename Products::Query query, dout;
     Products::load_query(query, shared.q, p.q, head, first_row, kGroup * warp, item.queries - kGroup * warp, head_size);
     Products::load_query(dout, shared.dout, p.dout, head, first_row, kGroup * warp, item.queries - kGroup * warp,
                          head_size);
+    // Of the lane's two rows.
     float lse[2] = {0.0f, 0.0f}, delta[2] = {0.0f, 0.0f};
     ETC_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -138,6 +153,7 @@ struct QueryGradientKernel {
     std::uint64_t stream = 0;
     if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
 
+    // dq of the group, spread over the warp as accumulators are.
     float dq[Products::kTiles][4];
     ETC_UNROLL
     for (int t = 0; t < Products::kTiles; ++t) {
@@ -145,6 +161,7 @@ struct QueryGradientKernel {
       for (int e = 0; e < 4; ++e) dq[t][e] = 0.0f;
     }
 
+    // Every warp goes through all tiles of the block: copies and barriers are the block's.
     for (int n = item.tile_begin; n < item.tile_end; ++n) {
       shared.pipe.arrive(p, item, head, n);
       if (working) {
@@ -152,8 +169,10 @@ struct QueryGradientKernel {
         const TypeView& type = p.work.types[tile.type];
         const Cursor cursor = simt::load(p.work.cursors, n * kWarpsPerBlock + warp);
         const Chunk chunk = chunk_of(type, cursor, group, tile.first_key);
+        // With scores carried and nothing to rewind no s is computed.
         const bool needs_scores =
             p.scores[tile.type].gradient_mode == ScoreGradientMode::none || p.scores[tile.type].rewind;
+        // Step by step through the chunk: q·k, dout·v, and from both ds, which stays in registers.
         float ds[kTileSteps][4] = {};
         ETC_UNROLL
         for (int s = 0; s < kTileSteps; ++s) {
@@ -167,6 +186,7 @@ struct QueryGradientKernel {
             for (int e = 0; e < 4; ++e) score[e] = simt::fma(score[e], p.sizes.scale, term[e]);
           }
           Products::scores(dout, shared.pipe.values(), chunk.row[s], head_size, dp);
+          // Bit e of accumulator e: without dropout all four.
           unsigned kept = 15;
           if (p.dropout.keys.size > 0) {
             const int key = tile.first_key + chunk.row[s] + (tile.type == 0 ? 0 : item.keys[0]);
@@ -174,11 +194,14 @@ struct QueryGradientKernel {
           }
           step_gradients<true>(p, tile.type, head, chunk.column[s], score, dp, lse, delta, kept, weights, ds[s]);
         }
+        // The stage turns accumulators into columns by query, for products in fp32 and for label sums.
         const bool summed = sums.takes(type);
         if (Products::kStagedWeights || summed) {
+          // [kTileKeys, kTableStride] of the warp: a column of ds per query
           stage_chunk(stage, ds, chunk);
           simt::sync_warp();
         }
+        // dq += ds · keys of the tile
         Products::weighted_sum(ds, chunk, shared.pipe.keys(), head_size, stage, dq);
         if (summed) sums.add_chunk(type, chunk, stage);
       }
@@ -194,6 +217,7 @@ struct QueryGradientKernel {
   static ETC_DEVICE void finish(const Params& p, const QueryItem& item, std::int64_t head, int warp,
                                 const float (&dq)[Products::kTiles][4]) {
     const int lane = simt::lane_index(), head_size = p.sizes.head_size, labels = p.sizes.labels;
+    // Whole items write dq, parts of split ones their slot.
     const bool whole = item.slot < 0;
     const std::int64_t slot =
         (static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries * (head_size + labels);

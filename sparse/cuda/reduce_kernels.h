@@ -8,6 +8,7 @@
 namespace etc::sparse::cuda {
 
 // delta = dout·out. A warp takes one row of one head: block x four rows, block y a head.
+// Both precisions read out and dout in fp32: delta is subtracted from dp, where rounding would show.
 struct DeltaKernel {
   using Params = DeltaParams;
   static constexpr int kThreads = kBlockThreads;
@@ -17,10 +18,13 @@ struct DeltaKernel {
   static std::int64_t blocks(std::int64_t rows) { return (rows + kWarpsPerBlock - 1) / kWarpsPerBlock; }
 
   static ETC_DEVICE void run(const Params& p) {
+    // A warp per row: neighbouring lanes read neighbouring components.
     const std::int64_t row = simt::block_x() * kWarpsPerBlock + simt::warp_index(), head = simt::block_y();
     if (row >= p.sizes.queries) return;
     const std::int64_t out = head * p.out.head_stride + row * p.out.row_stride;
     const std::int64_t dout = head * p.dout.head_stride + row * p.dout.row_stride;
+    // Lane by lane every 32nd component, then a butterfly: every lane ends with the same sum, in an order D alone
+    // decides.
     float sum = 0.0f;
     for (int d = simt::lane_index(); d < p.sizes.head_size; d += simt::kWarp) {
       sum = simt::fma(simt::load(p.out.values, out + d), simt::load(p.dout.values, dout + d), sum);
@@ -31,6 +35,7 @@ struct DeltaKernel {
 };
 
 // dq and dtable of queries whose keys were split: block x is a set of queries, block y a head.
+// Slots of one item are summed by the thread that owns the element: the order is that of the slots.
 struct SumQueriesKernel {
   using Params = SumQueriesParams;
   static constexpr int kThreads = 128;
@@ -42,13 +47,16 @@ struct SumQueriesKernel {
     const SplitQueries split = simt::load(p.split_queries, simt::block_x());
     const std::int64_t head = simt::block_y();
     const int head_size = p.sizes.head_size, labels = p.sizes.labels, width = head_size + labels;
+    // A slot holds all heads of one item.
     const std::int64_t part = p.sizes.heads * kBlockQueries * width;  // from slot to slot
     for (int i = simt::thread_index(); i < split.queries * width; i += kThreads) {
       const std::int64_t first = (split.first_slot * p.sizes.heads + head) * kBlockQueries * width + i;
       float sum = 0.0f;
       for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, first + n * part);
+      // Elements of a slot are numbered [queries, D + R].
       const std::int64_t row = split.query_row + i / width;
       const int column = i % width;
+      // The first D columns are dq, the others dtable.
       if (column < head_size) {
         simt::store(p.dq.values, row * p.dq.row_stride + head * head_size + column, sum);
       } else {
@@ -59,6 +67,7 @@ struct SumQueriesKernel {
 };
 
 // dk and dv of keys whose queries were split: block x is a tile of keys, block y a head.
+// A slot holds dk and dv of its keys side by side: [kTileKeys, 2 D].
 struct SumKeysKernel {
   using Params = SumKeysParams;
   static constexpr int kThreads = 128;
@@ -77,8 +86,10 @@ struct SumKeysKernel {
       const std::int64_t first = (split.first_slot * p.sizes.heads + head) * kTileKeys * width + i;
       float sum = 0.0f;
       for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, first + n * part);
+      // Elements of a slot are numbered [keys, 2 D].
       const std::int64_t row = split.key_row + i / width;
       const int column = i % width;
+      // The first D columns are dk, the others dv.
       const Output& to = column < head_size ? dk : dv;
       simt::store(to.values, row * to.row_stride + head * head_size + column % head_size, sum);
     }

@@ -32,6 +32,7 @@ struct LabelTerms {
                        std::int64_t head, std::int64_t groups, std::int64_t group) {
     table = all;
     base = (head * groups + group) * sizes.labels * kGroup;
+    // All labels or none: looked up per pair, in shared memory whenever it has room.
     in_shared = sizes.shared_labels > 0;
     if (!in_shared) return;
     const int size = sizes.labels * kTableStride;
@@ -48,6 +49,7 @@ struct LabelTerms {
     if (type.label.size == 0) return;  // labels of this type only mask
     ETC_UNROLL
     for (int j = 0; j < 2; ++j) {
+      // A column's label, or where the labels of its 16 queries lie.
       const std::uint32_t label = simt::load(type.label, column + key_of(j));
       ETC_UNROLL
       for (int half = 0; half < 2; ++half) {
@@ -85,6 +87,7 @@ struct LabelSums {
     sums.labels = p.sizes.labels;
     sums.in_shared = p.sizes.shared_labels > 0;
     if (sums.in_shared) sums.shared = shared.part(warp * size, size);
+    // A short group's missing queries have no place to go to.
     sums.mine = kGroup * warp + lane % kGroup < item.queries && (sums.in_shared || lane < kGroup);
     if (item.slot < 0) {
       sums.out = p.dtable;
@@ -103,8 +106,10 @@ struct LabelSums {
   // Whether pairs of this type add to the sums.
   ETC_DEVICE bool takes(const TypeView& type) const { return type.label.size > 0; }
 
+  // Where this lane's query keeps a label's sum, outside shared memory.
   ETC_DEVICE std::int64_t place(int label) const { return base + simt::lane_index() % kGroup * stride + label; }
 
+  // Before the first chunk: places in dtable or the slot hold old numbers.
   ETC_DEVICE void clear() const {
     for (int r = 0; r < labels; ++r) {
       if (in_shared) {
@@ -114,6 +119,7 @@ struct LabelSums {
       }
     }
   }
+  // One thread adds to a place: no atomics, and one order.
   ETC_DEVICE void add(int label, float value) const {
     if (in_shared) {
       const int at = label * simt::kWarp + simt::lane_index();
@@ -138,11 +144,13 @@ struct LabelSums {
         const int own = label < kFirstMixed
                             ? static_cast<int>(label)
                             : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
+        // Labels are distances or memberships: neighbours mostly have the same one.
         if (own != current) {
           if (current >= 0) add(current, sum);
           current = own;
           sum = 0.0f;
         }
+        // ds of key j of step s and this lane's query
         sum += stage.load((kRunStep * s + j) * kTableStride + query);
       }
     }
@@ -154,12 +162,16 @@ struct LabelSums {
     if (!in_shared || !mine) return;
     const int lane = simt::lane_index(), query = lane % kGroup;
     for (int r = lane / kGroup; r < labels; r += 2) {
+      // Both lanes' halves of the keys, always in this order.
       simt::store(out, place(r), shared.load(r * simt::kWarp + query) + shared.load(r * simt::kWarp + kGroup + query));
     }
   }
 };
 
-// Policy of a call without a table: nothing is copied, looked up or summed.
+// Policy of a call without a table: nothing is copied, looked up or summed. A policy of either kind has
+//   load      what a warp needs of its group, before the first tile
+//   of_step   what is added to each of a step's scores (times 1/sqrt(D) already), forward and backward alike
+//   Sums      backward: what the terms collect of ds, per group; of, clear, takes, add_chunk, flush
 struct NoSums {
   template <typename Params>
   static ETC_DEVICE NoSums of(const Params&, const QueryItem&, std::int64_t, const SharedTile<float>&) {
@@ -181,6 +193,7 @@ struct NoTerms {
 };
 
 // Relative terms of one group and head: block x is a group, block y a head, a thread takes pairs of label and query.
+// In fp32 in both precisions: R products of a query are few, and their error would be in every pair.
 struct TableKernel {
   using Params = TableParams;
   static constexpr int kThreads = 128;
@@ -196,6 +209,7 @@ struct TableKernel {
     for (int i = simt::thread_index(); i < p.sizes.labels * kGroup; i += kThreads) {
       const int label = i / kGroup, query = i % kGroup;
       float sum = 0.0f;
+      // Missing queries get 0: nobody looks them up, but the numbers must be numbers.
       if (query < queries) {
         const std::int64_t q = head * p.q.head_stride + (row + query) * p.q.row_stride;
         const std::int64_t r = (label * p.sizes.heads + head) * head_size;
@@ -210,6 +224,7 @@ struct TableKernel {
 
 // forward: table = (q·rel + rel_bias) / sqrt(D), and dtable has the 1/sqrt(D) already; so dq += dtable rel, and per
 // kRelativeRows queries (block x; block y is a head) partial sums of dtable q and of dtable.
+// No two blocks share a query or a partial sum.
 struct RelativeKernel {
   using Params = RelativeParams;
   static constexpr int kThreads = 128;
@@ -223,6 +238,7 @@ struct RelativeKernel {
     const int head_size = p.sizes.head_size, labels = p.sizes.labels;
     const std::int64_t left = p.sizes.queries - first;
     const int rows = left < kRelativeRows ? static_cast<int>(left) : kRelativeRows;
+    // [rows, R] of this block's queries
     const std::int64_t dtable = (head * p.sizes.queries + first) * labels;
     const bool has_vectors = p.rel.size > 0;  // biases alone give nothing back to queries
     for (int i = simt::thread_index(); has_vectors && i < rows * head_size; i += kThreads) {
@@ -235,11 +251,13 @@ struct RelativeKernel {
       }
       simt::store(p.dq.values, place, sum);
     }
+    // A part of the tables per kRelativeRows queries: fixed, so that the sum's order is.
     const std::int64_t partial = (simt::block_x() * p.sizes.heads + head) * labels * (head_size + 1);
     for (int i = simt::thread_index(); i < labels * (head_size + 1); i += kThreads) {
       const int r = i / (head_size + 1), d = i % (head_size + 1);
       float sum = 0.0f;
       for (int row = 0; row < rows; ++row) {
+        // Column D is the bias's: dtable itself.
         const float weight = simt::load(p.dtable, dtable + row * labels + r);
         const float q =
             d < head_size ? simt::load(p.q.values, head * p.q.head_stride + (first + row) * p.q.row_stride + d) : 1.0f;
@@ -251,6 +269,7 @@ struct RelativeKernel {
 };
 
 // drel += the partial sums, in order; drel_bias likewise. A thread takes one element, block y is a head.
+// The only kernel that reads what it writes: parameter gradients accumulate.
 struct TableSumKernel {
   using Params = TableSumParams;
   static constexpr int kThreads = 128;
@@ -268,6 +287,7 @@ struct TableSumKernel {
     if (i >= width) return;
     float sum = 0.0f;
     for (std::int64_t n = 0; n < p.parts; ++n) sum += simt::load(p.partial, (n * p.sizes.heads + head) * width + i);
+    // Parameter gradients accumulate over calls.
     const std::int64_t r = i / (head_size + 1), d = i % (head_size + 1), row = r * p.sizes.heads + head;
     if (d < head_size) {
       if (p.drel.size == 0) return;  // biases alone

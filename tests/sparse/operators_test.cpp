@@ -165,6 +165,12 @@ TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]")
   CHECK_THROWS_WITH(sparse::attention_backward(Device::cpu, backward),
                     Contains("scores.l2l: expected running scores and their gradient, got null"));
 
+  Structure changed(c);
+  changed.long_tiles.types[0].window = false;
+  bad = args;
+  bad.inputs.tiles = &changed.long_tiles;
+  refuses(bad, "long_attention: tiles of l2l: expected a window");
+
   sparse::AttentionForward global;
   global.inputs = {2, 8, globals, {{globals, globals}, {globals, longs}}, {}, &structure.global_tiles, {}};
   refuses(global,
