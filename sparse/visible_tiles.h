@@ -51,9 +51,6 @@ struct TypeTiles {
 struct AttentionTiles {
   const AttentionOperator* op = nullptr;
   TypeTiles types[kKeySets];
-
-  // Whether any label selects a row of the relative tables.
-  bool relative() const { return types[0].relative || types[1].relative; }
 };
 
 // ETC's label tensors of a ragged batch (see labels/labels.h for who makes them); null: everything visible, no relative

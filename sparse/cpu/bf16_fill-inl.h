@@ -46,8 +46,8 @@ HWY_INLINE void values_to_columns(const Bf16Tiles& tiles, const KeyPanel& panel,
   const std::int64_t some = std::min(kTilePairs, panel.keys() - j);
   for (std::int64_t pair = 0; pair < kGroup; ++pair) {
     const std::int64_t key = 2 * pair;
-    const float* first = key < some ? panel.value_row(j + key) : nullptr;
-    const float* second = key + 1 < some ? panel.value_row(j + key + 1) : nullptr;
+    const float* first = key < some ? panel.value_row(j + key) : nullptr;           // [D]
+    const float* second = key + 1 < some ? panel.value_row(j + key + 1) : nullptr;  // [D]
     tiles.round_pairs(first, second, size, stride, reinterpret_cast<std::uint16_t*>(pairs + pair * stride));
   }
   // [16 pairs of keys, 16 components] to [16 components, 16 pairs of keys]

@@ -45,7 +45,7 @@ HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
 //   out_columns = sum_j w_ij v_j,  total_i = sum_j w_ij,  w_ij = 2^(logit_ij - reference_i)     logits in base 2
 struct RunningSoftmax {
   FloatVec reference[kGroupVectors];  // -inf: no visible key yet
-  FloatVec total[kGroupVectors];
+  FloatVec total[kGroupVectors];      // [kGroup]
 };
 
 // Weights may grow to 2^kSlack before the reference follows: after the first step of a group it rarely does.
@@ -65,7 +65,7 @@ HWY_INLINE void follow_largest(const FloatVec* largest, std::int64_t stride, flo
     softmax.reference[v] = after;
     softmax.total[v] = hn::Mul(softmax.total[v], factor);
     for (std::int64_t c = 0; c < stride; ++c) {
-      float* place = out_columns + c * kGroup + v * kLanes;
+      float* place = out_columns + c * kGroup + v * kLanes;  // [kLanes]: component c
       hn::StoreU(hn::Mul(hn::LoadU(d, place), factor), d, place);
     }
   }
@@ -95,7 +95,7 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
     const FloatVec reference = softmax.reference[v];
     const FloatVec shift = hn::Add(hn::IfThenZeroElse(hn::Eq(reference, none), reference), hn::Set(d, 0.5f));
     FloatVec sum = softmax.total[v];
-    const float* from = logits + v * kLanes;
+    const float* from = logits + v * kLanes;  // [keys, kLanes], columns kGroup apart
     for (std::int64_t j = 0; j < keys; j += 2, from += 2 * kGroup) {
       const UintVec first = bf16_power_bits(hn::Sub(hn::LoadU(d, from), shift));
       const UintVec second = bf16_power_bits(hn::Sub(hn::LoadU(d, from + kGroup), shift));
@@ -117,13 +117,13 @@ HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const 
   const Bf16Scratch& own = scratch.bf16;
   const Bf16Panel& panel = block.panel->bf16();
   // One column in front is left for bf16_weights to fill an odd half pair.
-  float* const logits = scratch.p + kGroup;
+  float* const logits = scratch.p + kGroup;  // [keys, kGroup]
   require_bf16(head, *block.panel, block.row + block.keys, own);
   if (scores.mode != ScoreMode::read) {
     head.bf16->dot_products(own.q_pairs, panel.k + block.row * panel.k_stride, panel.k_stride, block.keys, logits);
   }
   // Begins at the reference: only larger logits matter.
-  FloatVec largest[kGroupVectors];
+  FloatVec largest[kGroupVectors];  // [kGroup]
   for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
   logits_of_block(head, block, scores, scratch.terms, logits, largest);
   follow_largest(largest, head.stride, own.out_columns, softmax);

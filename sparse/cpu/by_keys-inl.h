@@ -193,9 +193,9 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
 
   HWY_ALIGN float shift[kGroup];   // the maximum, 0 where nothing is seen
   HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
-  HWY_ALIGN float lse[kGroup];
+  HWY_ALIGN float lse[kGroup];     // natural logarithm
   for (int v = 0; v < kGroupVectors; ++v) {
-    const float* const lanes = partials.first + v * kLanes;
+    const float* const lanes = partials.first + v * kLanes;  // [slots, …]: lanes of vector v
     FloatVec max = none, sum = hn::Zero(d);
     for (std::int64_t n = 0; n < partials.slots; ++n) {
       max = hn::Max(max, hn::LoadU(d, lanes + n * partials.slot_floats + layout.max()));
@@ -203,7 +203,7 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
     // As in the walk: a row nobody sees subtracts 0, so that -inf stays -inf.
     const FloatVec finite_max = hn::IfThenZeroElse(hn::Eq(max, none), max);
     for (std::int64_t n = 0; n < partials.slots; ++n) {
-      const float* partial = lanes + n * partials.slot_floats;
+      const float* partial = lanes + n * partials.slot_floats;  // one split's lanes
       const FloatVec weight = power_of_two(hn::Sub(hn::LoadU(d, partial + layout.max()), finite_max));
       sum = hn::MulAdd(weight, hn::LoadU(d, partial + layout.sum()), sum);
     }
@@ -219,7 +219,7 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
     float* out = head_row(args.out, rows.first + i, head, size);  // [D]
     std::fill_n(out, size, 0.0f);
     for (std::int64_t n = 0; n < partials.slots; ++n) {
-      const float* partial = partials.first + n * partials.slot_floats;
+      const float* partial = partials.first + n * partials.slot_floats;  // [kGroup, stride], then max, sum
       const float split_max = partial[layout.max() + i];
       if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // saw nothing: its output was not written
       // A scalar by the vector function: the same power of two, bit by bit, as in the sum.

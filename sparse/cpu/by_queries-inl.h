@@ -157,8 +157,8 @@ class ByQueries::ForwardSink {
   }
 
   void take(const QueryGroup& group, bool, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) const {
-    HWY_ALIGN float factor[kGroup];
-    HWY_ALIGN float lse[kGroup];
+    HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
+    HWY_ALIGN float lse[kGroup];     // natural logarithm
     for (int v = 0; v < kGroupVectors; ++v) end_softmax(max[v], sum[v], scratch.head.kept_scale, v, factor, lse);
     store_group(scratch.group.out, scratch.head, factor, args_.out, s_.head, group.row, group.queries, streams_);
     std::copy_n(lse, group.queries, args_.lse + s_.head * args_.inputs.q.rows + group.row);
@@ -239,8 +239,8 @@ class ByQueries::BackwardSink {
   const Segment& s_;
   const Slot layout_;
   float* const slot_;
-  std::int64_t flushed_, done_;  // window keys whose gradients are written, and will be after this group
-  HWY_ALIGN float ones_[kGroup];
+  std::int64_t flushed_, done_;   // window keys whose gradients are written, and will be after this group
+  HWY_ALIGN float ones_[kGroup];  // factor of rows that are stored as they are
 };
 
 // Window keys that several segments see: the sum of their halos. A task adds up the keys among its own queries.

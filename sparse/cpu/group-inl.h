@@ -91,14 +91,14 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   // Pass 2: powers and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
   // subtracts 0, so that -inf stays -inf and becomes 0.
   // The sum takes the powers as they are, before dropout and in fp32: what is divided by must be the whole mass.
-  FloatVec shift[kGroupVectors], total[kGroupVectors];
+  FloatVec shift[kGroupVectors], total[kGroupVectors];  // [kGroup] each
   for (int v = 0; v < kGroupVectors; ++v) {
     shift[v] = hn::IfThenZeroElse(hn::Eq(max[v], none), max[v]);
     total[v] = hn::Zero(d);
   }
   for (std::int64_t j = 0; j < columns; ++j) {
     for (int v = 0; v < kGroupVectors; ++v) {
-      float* place = scratch.p + j * kGroup + v * kLanes;
+      float* place = scratch.p + j * kGroup + v * kLanes;  // [kLanes]: key j
       const FloatVec e = power_of_two(hn::Sub(hn::LoadU(d, place), shift[v]));
       total[v] = hn::Add(total[v], e);
       hn::StoreU(e, d, place);
@@ -109,7 +109,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
   // Weighted sums accumulate over key blocks.
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
-  float* weights = scratch.p;
+  float* weights = scratch.p;  // [columns, kGroup]: 2^(logit - max)
   for (std::int64_t n = 0; n < count; weights += blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = blocks[n];
     if (head.dropout) {
@@ -117,7 +117,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
       keep_bits_of_block(head, block, first_query, scratch.keep);
       for (std::int64_t j = 0; j < block.keys; ++j) {
         for (int v = 0; v < kGroupVectors; ++v) {
-          float* place = weights + j * kGroup + v * kLanes;
+          float* place = weights + j * kGroup + v * kLanes;  // [kLanes]: key j
           hn::StoreU(hn::IfThenElseZero(lanes_of(scratch.keep[j], v), hn::LoadU(d, place)), d, place);
         }
       }
@@ -187,7 +187,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
       }
       FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[v])), logit_scale);
       if (mode != ScoreGradientMode::none) {
-        float* gradient = gradients + at;
+        float* gradient = gradients + at;  // [kLanes]
         if (mode == ScoreGradientMode::inner) {
           dc = hn::Add(dc, hn::LoadU(d, gradient));
           hn::StoreU(dc, d, gradient);
@@ -210,7 +210,7 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
       scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         for (std::int64_t j = 0; j < block.keys; ++j) {
           for (int v = 0; v < kGroupVectors; ++v) {
-            ScoreElement* place = running + j * kGroup + v * kLanes;
+            ScoreElement* place = running + j * kGroup + v * kLanes;  // [kLanes]
             const auto own = score_element(score(head, term, scratch.p, j, v));
             hn::StoreU(hn::Sub(hn::LoadU(di, place), own), di, place);
           }
@@ -256,11 +256,11 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_i
                                     std::int64_t first_row, std::int64_t rows, const float* dout_rows,
                                     FloatVec* lse_lanes, FloatVec* delta_lanes) {
   const FloatTag d;
-  HWY_ALIGN float lse_values[kGroup] = {};
+  HWY_ALIGN float lse_values[kGroup] = {};  // base 2
   HWY_ALIGN float delta_values[kGroup] = {};
   for (std::int64_t i = 0; i < rows; ++i) {
-    const float* out_row = out.data + (first_row + i) * out.stride + head_index * head.head_size;
-    const float* dout_row = dout_rows + i * head.stride;
+    const float* out_row = out.data + (first_row + i) * out.stride + head_index * head.head_size;  // [D]
+    const float* dout_row = dout_rows + i * head.stride;                                           // [stride]
     // Vectors first, then the rest of a head size that is no multiple of a vector, in this order for every group: the
     // bits depend on D alone.
     FloatVec sum = hn::Zero(d);
@@ -288,10 +288,10 @@ HWY_INLINE void store_group(const float* group_rows, const HeadContext& head, co
                             bool past_caches) {
   const FloatTag d;
   // A head's rows lie N*D floats apart: whole lines are written where D is a multiple of 16.
-  float* const first = to.data + first_row * to.stride + head_index * head.head_size;
+  float* const first = to.data + first_row * to.stride + head_index * head.head_size;  // [D]: of row 0
   for (std::int64_t i = 0; i < rows; ++i) {
-    const float* from = group_rows + i * head.stride;
-    float* row = first + i * to.stride;
+    const float* from = group_rows + i * head.stride;  // [stride]
+    float* row = first + i * to.stride;                // [D]
     const FloatVec by = hn::Set(d, factor[i]);
     std::int64_t c = 0;
     if (past_caches) {

@@ -63,14 +63,14 @@ HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* t
   const hn::FixedTag<double, 2> pairs;
   for (std::int64_t c = 0; c < kGroup; c += 4) {
     for (std::int64_t i = 0; i < kGroup; i += 4) {
-      const float* from = rows + i * stride + c;
+      const float* from = rows + i * stride + c;  // [4, 4] of the rows
       const auto r0 = hn::LoadU(d4, from), r1 = hn::LoadU(d4, from + stride);
       const auto r2 = hn::LoadU(d4, from + 2 * stride), r3 = hn::LoadU(d4, from + 3 * stride);
       const auto a = hn::BitCast(pairs, hn::InterleaveLower(d4, r0, r1));  // r0[0] r1[0] r0[1] r1[1]
       const auto b = hn::BitCast(pairs, hn::InterleaveLower(d4, r2, r3));
       const auto x = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
       const auto y = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
-      float* place = to + c * to_stride + i;
+      float* place = to + c * to_stride + i;  // [4, 4] of the transpose
       hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, place);
       hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, place + to_stride);
       hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, x, y)), d4, place + 2 * to_stride);

@@ -58,7 +58,7 @@ HWY_INLINE void logits_in_mode(const HeadContext& head, const KeyBlock& block, c
   const FloatTag d;
   const IntTag di;
   // Pointers and factors in locals: stores to s could change what is read through references.
-  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;
+  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;  // [keys]
   const std::int64_t keys = block.keys;
   FloatVec largest[kGroupVectors];  // in registers: `max` might alias the scores
   for (int v = 0; v < kGroupVectors; ++v) largest[v] = max[v];
@@ -69,14 +69,14 @@ HWY_INLINE void logits_in_mode(const HeadContext& head, const KeyBlock& block, c
   // Column by column: a line of logits, a line of C, 16 bits of who sees the key.
   for (std::int64_t j = 0; j < keys; ++j) {
     for (int v = 0; v < kGroupVectors; ++v) {
-      float* place = s + j * kGroup + v * kLanes;
+      float* place = s + j * kGroup + v * kLanes;  // [kLanes]: key j
       const FloatMask visible = lanes_of(visible_columns[j], v);
       FloatVec logit;
       // Without scores s is never rounded to C's step.
       if constexpr (kMode == ScoreMode::none) {
         logit = score(head, term, s, j, v);
       } else {
-        ScoreElement* c_place = running + j * kGroup + v * kLanes;
+        ScoreElement* c_place = running + j * kGroup + v * kLanes;  // [kLanes]
         hn::Vec<IntTag> c;
         if constexpr (kMode == ScoreMode::read) {
           c = hn::LoadU(di, c_place);

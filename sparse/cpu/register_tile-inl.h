@@ -96,7 +96,7 @@ HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride
       while (begin < end && (visible[end - 1] & rows) == 0) --end;
     }
     // Rows of queries as rows of A: consecutive floats of a column, one column per step.
-    const float* left = w + begin * kGroup + i;
+    const float* left = w + begin * kGroup + i;  // [steps, kTileRows], kGroup apart
     std::int64_t d = 0;
     for (; d + kTileVectors * kLanes <= stride; d += kTileVectors * kLanes) {
       register_tile<kTileRows, kTileVectors, true>(left, 1, kGroup, y + begin * stride + d, stride, o + i * stride + d,

@@ -137,6 +137,7 @@ struct LabelTerm {
     const IntTag di;
     if (HWY_LIKELY(own < kFirstMixed)) return hn::LoadU(d, table + own * kGroup + v * kLanes);
     const hn::Rebind<std::uint8_t, IntTag> du8;
+    // [kLanes]
     const std::uint8_t* labels = mixed + static_cast<std::int64_t>(own - kFirstMixed) * kGroup + v * kLanes;
     const auto lane = hn::Iota(di, v * kLanes);
     const auto index = hn::Add(hn::ShiftLeft<4>(hn::PromoteTo(di, hn::LoadU(du8, labels))), lane);
@@ -168,13 +169,14 @@ HWY_INLINE void add_term_gradients(const TermScratch& terms, const KeyBlock& blo
   for (std::int64_t j = 0; j < block.keys;) {
     const std::uint32_t label = term.label[j];
     if (label >= kFirstMixed) {
+      // [kGroup]
       const std::uint8_t* lane_labels = term.mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup;
       for (int i = 0; i < kGroup; ++i) terms.dtable[lane_labels[i] * kGroup + i] += ds[j * kGroup + i];
       ++j;
       continue;
     }
     float* const place = terms.dtable + label * kGroup;  // [kGroup]
-    FloatVec sum[kGroupVectors];
+    FloatVec sum[kGroupVectors];                         // [kGroup]
     for (int v = 0; v < kGroupVectors; ++v) sum[v] = hn::LoadU(d, place + v * kLanes);
     for (; j < block.keys && term.label[j] == label; ++j) {
       for (int v = 0; v < kGroupVectors; ++v) sum[v] = hn::Add(sum[v], hn::LoadU(d, ds + j * kGroup + v * kLanes));

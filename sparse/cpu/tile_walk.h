@@ -45,14 +45,14 @@ inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t h
 inline void prefetch_rows(const Rows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
                           std::int64_t head_size) {
   for (std::int64_t r = begin; r < end; ++r) {
-    const float* row = head_row(rows, r, head, head_size);
+    const float* row = head_row(rows, r, head, head_size);  // [D]
     for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 0, 2);
   }
 }
 inline void prefetch_rows(const MutableRows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
                           std::int64_t head_size) {
   for (std::int64_t r = begin; r < end; ++r) {
-    float* row = head_row(rows, r, head, head_size);
+    float* row = head_row(rows, r, head, head_size);  // [D]
     for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 1, 2);
   }
 }
@@ -63,7 +63,7 @@ inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_siz
                       std::int64_t rows, float* to) {
   const std::int64_t stride = row_stride(head_size);
   for (std::int64_t r = 0; r < rows; ++r, to += stride) {
-    const float* source = head_row(from, first_row + r, head, head_size);
+    const float* source = head_row(from, first_row + r, head, head_size);  // [D]
     for (std::int64_t d = 0; d < head_size; ++d) to[d] = source[d];
     // Components beyond D: zeros, so that products may go on to whole vectors.
     for (std::int64_t d = head_size; d < stride; ++d) to[d] = 0.0f;
@@ -234,7 +234,7 @@ struct HeadContext {
   std::uint32_t dropout_threshold = 0;
   float kept_scale = 1.0f;  // 1/(1-rate)
 
-  HeadContext(const AttentionInputs& in)
+  explicit HeadContext(const AttentionInputs& in)
       : op(in.tiles->op->name),
         head_size(in.head_size),
         stride(row_stride(in.head_size)),

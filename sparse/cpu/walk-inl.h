@@ -122,7 +122,7 @@ HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, Tas
     ahead.clear();
     sink.ask_ahead(group, scratch, ahead);
     const std::int64_t count = collect_group_blocks(in, task, group, kForwardKeys, scratch);
-    FloatVec max[kGroupVectors], sum[kGroupVectors];
+    FloatVec max[kGroupVectors], sum[kGroupVectors];  // [kGroup] each
     if (count > 0) {
       load_queries(in.q, task.head, scratch.head, group.row, group.queries, scratch.group);
       forward_group(scratch.head, scores, group.first, scratch.group.blocks, count, ahead, scratch.group, max, sum);
@@ -152,7 +152,7 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
     if (count > 0) {
       load_group(in.q, task.head, head, group.row, group.queries, own.q_rows, own.q_lanes);
       load_group(args.dout, task.head, head, group.row, group.queries, own.dout_rows, own.dout_lanes);
-      FloatVec lse[kGroupVectors], delta[kGroupVectors];
+      FloatVec lse[kGroupVectors], delta[kGroupVectors];  // [kGroup] each
       load_row_statistics(head, task.head, args.out, args.lse + task.head * in.q.rows, group.row, group.queries,
                           own.dout_rows, lse, delta);
       backward_group(head, scores, group.first, own.blocks, count, own, lse, delta);
@@ -200,7 +200,7 @@ template <typename Division>
 void run_forward(const AttentionForward& args) {
   const AttentionInputs& in = args.inputs;
   const Division division(in, false);
-  float* const slots = slots_of(in, division, false, args.scratch);
+  float* const slots = slots_of(in, division, false, args.scratch);  // [floats of all slots]
   for_each_task(in, division, false, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
                   // The tile unit is configured per task, on the thread that runs it.
@@ -231,7 +231,7 @@ void run_backward(const AttentionBackward& args) {
   const AttentionInputs& in = args.inputs;
   const Division division(in, true);
   const TermSlot terms(in);
-  float* const slots = slots_of(in, division, true, args.scratch);
+  float* const slots = slots_of(in, division, true, args.scratch);  // [floats of all slots]
   for_each_task(in, division, true, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
                   clear_term_sums(scratch.group.terms, terms);

@@ -34,11 +34,11 @@ inline constexpr int kRelativeRows = 128;                 // queries of one part
 // One attention type of the batch, on the device (TypeTiles of visible_tiles.h).
 struct TypeView {
   // As in TypeTiles: columns are keys of groups, runs are stretches of columns.
-  Span<const std::int64_t> run_offsets;
+  Span<const std::int64_t> run_offsets;  // [groups + 1]
   Span<const TileRun> runs;
-  Span<const std::uint16_t> visible;
-  Span<const std::uint32_t> label;  // empty: no relative term
-  Span<const std::uint8_t> mixed;
+  Span<const std::uint16_t> visible;  // [columns]
+  Span<const std::uint32_t> label;    // empty: no relative term
+  Span<const std::uint8_t> mixed;     // [mixed columns, kGroup]
   std::int64_t columns = 0;
 };
 
@@ -104,7 +104,7 @@ struct Operand {
 
 // Gradients and outputs are token-major, as the tensors of the caller are.
 struct Output {
-  Span<float> values;
+  Span<float> values;  // [rows, row_stride]
   std::int64_t row_stride = 0;
 };
 
@@ -171,7 +171,7 @@ struct ForwardParams {
 // Rows as bf16, padded with zeros: [N, rows, width] from [rows, N, D].
 struct ConvertParams {
   Operand<float> from;
-  Span<std::uint32_t> to;
+  Span<std::uint32_t> to;  // [N, rows, width / 2]
   std::int64_t heads = 0, rows = 0;
   int head_size = 0, width = 0;
 };
@@ -180,20 +180,20 @@ struct ConvertParams {
 struct TableParams {
   AttentionSizes sizes;
   Operand<float> q;
-  Span<const float> rel, rel_bias;      // [R, N, D], [R, N]; rel_bias may be empty
-  Span<const std::int64_t> group_rows;  // [groups + 1]: first query of each group; the last may be short
-  Span<const std::int32_t> group_sizes;
-  Span<float> table;
+  Span<const float> rel, rel_bias;       // [R, N, D], [R, N]; rel_bias may be empty
+  Span<const std::int64_t> group_rows;   // [groups + 1]: first query of each group; the last may be short
+  Span<const std::int32_t> group_sizes;  // [groups]
+  Span<float> table;                     // [N, groups, R, kGroup]
 };
 
 // max = max_n max_n, out = sum_n 2^(max_n - max) out_n / sum_n 2^(max_n - max) sum_n over a query's slots n
 struct CombineParams {
   AttentionSizes sizes;
   Span<const SplitQueries> split_queries;
-  Span<const float> slots;
+  Span<const float> slots;  // [slots, N, kBlockQueries, D + 2]
   float kept_scale = 1.0f;
   Output out;
-  Span<float> lse;
+  Span<float> lse;  // [N, queries]
 };
 
 // Of both backward kernels: by keys (dk, dv), then by queries (dq, dC, C, dtable).
@@ -216,23 +216,23 @@ struct BackwardParams {
 struct DeltaParams {
   AttentionSizes sizes;
   Operand<float> out, dout;
-  Span<float> delta;
+  Span<float> delta;  // [N, queries]
 };
 
 // dq, dtable = the sums of a query's slots, in their order
 struct SumQueriesParams {
   AttentionSizes sizes;
   Span<const SplitQueries> split_queries;
-  Span<const float> slots;
+  Span<const float> slots;  // [slots, N, kBlockQueries, D + R]
   Output dq;
-  Span<float> dtable;
+  Span<float> dtable;  // [N, queries, R]
 };
 
 // dk, dv = the sums of a key's slots, in their order
 struct SumKeysParams {
   AttentionSizes sizes;
   Span<const SplitKeys> split_keys;
-  Span<const float> slots;
+  Span<const float> slots;  // [slots, N, kTileKeys, 2 D]
   Output dk[2], dv[2];
 };
 
@@ -249,7 +249,7 @@ struct RelativeParams {
 // drel, drel_bias += the partial sums, in their order
 struct TableSumParams {
   AttentionSizes sizes;
-  Span<const float> partial;
+  Span<const float> partial;  // [parts, N, R, D + 1]
   std::int64_t parts = 0;
   Span<float> drel, drel_bias;  // += [R, N, D], [R, N]; drel_bias may be empty
 };

@@ -35,8 +35,8 @@ HostPlan make_plan(const AttentionTiles& tiles);
 // The same on the device, with the tiles.
 struct DevicePlan {
   WorkList work;
-  simt::Span<const std::int64_t> group_rows;
-  simt::Span<const std::int32_t> group_sizes;
+  simt::Span<const std::int64_t> group_rows;   // [groups]
+  simt::Span<const std::int32_t> group_sizes;  // [groups]
   std::int64_t query_slots = 0, key_slots = 0;
   // What all spans above point into.
   Bytes memory;

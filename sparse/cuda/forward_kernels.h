@@ -146,7 +146,7 @@ struct ForwardKernel {
     std::uint64_t stream = 0;
     if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
 
-    float out[Products::kTiles][4];
+    float out[Products::kTiles][4];  // [16 queries, 8 kTiles components] over the warp
     ETC_UNROLL
     for (int t = 0; t < Products::kTiles; ++t) {
       ETC_UNROLL
@@ -169,7 +169,7 @@ struct ForwardKernel {
         bool fine = true;
 
         // Pass 1: logits and their maximum.
-        float c[kTileSteps][4] = {};
+        float c[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp
         float largest[2] = {max[0], max[1]};
         ETC_UNROLL
         for (int s = 0; s < kTileSteps; ++s) {

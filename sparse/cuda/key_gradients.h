@@ -151,7 +151,7 @@ struct KeyGradientKernel {
     simt::copy_async_commit();
 
     // Of the warp's 16 keys, over all groups of the item.
-    float dk[Products::kTiles][4], dv[Products::kTiles][4];
+    float dk[Products::kTiles][4], dv[Products::kTiles][4];  // each [16 keys, 8 kTiles components] over the warp
     ETC_UNROLL
     for (int t = 0; t < Products::kTiles; ++t) {
       ETC_UNROLL

@@ -154,7 +154,7 @@ struct QueryGradientKernel {
     if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
 
     // dq of the group, spread over the warp as accumulators are.
-    float dq[Products::kTiles][4];
+    float dq[Products::kTiles][4];  // [16 queries, 8 kTiles components] over the warp
     ETC_UNROLL
     for (int t = 0; t < Products::kTiles; ++t) {
       ETC_UNROLL
@@ -173,7 +173,7 @@ struct QueryGradientKernel {
         const bool needs_scores =
             p.scores[tile.type].gradient_mode == ScoreGradientMode::none || p.scores[tile.type].rewind;
         // Step by step through the chunk: q·k, dout·v, and from both ds, which stays in registers.
-        float ds[kTileSteps][4] = {};
+        float ds[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp
         ETC_UNROLL
         for (int s = 0; s < kTileSteps; ++s) {
           if (s >= chunk.count) break;
