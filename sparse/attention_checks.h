@@ -1,4 +1,4 @@
-// Argument checks both operators share. Messages: `operator: what is wrong: expected …, got …`.
+// Argument checks of the attention operator. Messages: `operator: what is wrong: expected …, got …`.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,39 @@ namespace etc::sparse {
 
 // What an operator's tensors are checked against.
 struct AttentionChecks {
-  const char* op;
+  const AttentionTiles& tiles;
   std::int64_t heads, head_size;  // N, D
 
   void sizes() const;
 
-  // `rows` must be [letter=expected, N, D] like the tensor `like`; empty tensors may be null.
-  void rows(const char* name, const Rows& rows, const char* letter, std::int64_t expected) const;
-  void rows(const char* name, const MutableRows& rows, const char* letter, std::int64_t expected) const;
+  // `rows` must be [queries, N, D] or [keys of set t, N, D]; empty tensors may be null.
+  void query_rows(const char* name, const Rows& rows) const;
+  void query_rows(const char* name, const MutableRows& rows) const;
+  void key_rows(const char* name, int t, const Rows& rows) const;
+  void key_rows(const char* name, int t, const MutableRows& rows) const;
   void pointer(const char* name, const void* pointer, std::int64_t elements) const;
 
-  // The table must be there when labels select vectors, and know every label.
-  void table(const RelativeTable& table, const TypeTiles& first, const TypeTiles& second) const;
+  // A table must know every label it is asked for.
+  void table(const RelativeTable& table) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
   // The cpu multiplies in bf16 only where nothing is trained; cuda does both.
   void forward_compute(Device device, ComputeType compute, const DropoutArgs& dropout) const;
   void backward_compute(Device device, ComputeType compute) const;
 
-  // Useful operations of `products` products over the visible pairs of both types: 2·D per pair and product.
-  profiler::Work work(const TypeTiles& first, const TypeTiles& second, int products) const;
-  void alignment(const TypeTiles& tiles, const void* pointer) const;
-  void scores(const TypeTiles& tiles, const TypeScores& scores) const;
-  void scores(const TypeTiles& tiles, const TypeScoreGradients& scores) const;
+  // Running scores of key set t.
+  void scores(int t, const TypeScores& scores) const;
+  void scores(int t, const TypeScoreGradients& scores) const;
+
+  // Useful operations of `products` products over the visible pairs of both key sets: 2·D per pair and product.
+  profiler::Work work(int products) const;
+
+ private:
+  void rows(const char* name, const char* type, const Rows& rows, std::int64_t expected) const;
+  void alignment(const char* type, const void* pointer) const;
 };
 
 // A visible pair's score or running sum, made by a call with these scores, left the range of C or is not a number.
-[[noreturn]] void fail_scores_out_of_range(AttentionType type, std::int64_t layer);
+[[noreturn]] void fail_scores_out_of_range(const char* op, AttentionType type, std::int64_t layer);
 
 }  // namespace etc::sparse

@@ -1,53 +1,77 @@
-// What both sparse attention operators speak of: rows of vectors, attention types, relative tables, running scores and
-// dropout, as plain structs. No model, configuration or batch object reaches a kernel.
+// What an attention operator speaks of: types and operators as models declare them, rows of vectors, relative tables,
+// running scores and dropout, as plain structs. No model, configuration or batch object reaches a kernel.
 //
 // C++17: device code reads these headers too.
 #pragma once
 
 #include <cstdint>
 
+#include "etc_core/base/random.h"
 #include "sparse/score_element.h"
 
 namespace etc::sparse {
 
 inline constexpr std::uint8_t kMasked = 255;  // label of a pair that does not see each other
+inline constexpr int kKeySets = 2;            // key sets under one softmax
 
-// From queries to keys: l2g are long queries over global keys.
-enum class AttentionType : int { l2l, l2g, g2g, g2l };
-inline constexpr int kAttentionTypes = 4;
-
-inline const char* attention_type_name(AttentionType type) {
-  constexpr const char* kNames[kAttentionTypes] = {"l2l", "l2g", "g2g", "g2l"};
-  return kNames[static_cast<int>(type)];
+// From which queries to which keys (ETC's l2g: long queries over global keys). A model declares its types and counts
+// them from 0: the index says whose running scores are whose, the name stands in messages.
+struct AttentionType {
+  int index = 0;
+  const char* name = "";
+};
+constexpr bool operator==(AttentionType a, AttentionType b) {
+  return a.index == b.index;
 }
+
+// How a device divides an operator's work among its cores: a matter of speed, of scratch, and of the order in which
+// partial sums are added.
+enum class Partition : int {
+  queries,  // many queries that see few keys: key set 0 must be a window of the queries' own sequence; set 1 is short
+  keys,     // few queries that see many keys, in any pattern: the keys are split, partial results are combined
+};
+
+// What a model declares once for each of its attention operators (etc_attention.h has those of ETC).
+struct AttentionOperator {
+  const char* name;               // in messages and in the profiler's table
+  const char* bf16_name;          // in the profiler's table: forward in bf16,
+  const char* backward_name;      // and backward
+  AttentionType types[kKeySets];  // of its key sets
+  DropoutSite dropout_site;
+  Partition partition;
+};
 
 // Token-major vectors of all heads: row t lies at data + t*stride and holds N*D floats, head n at n*D. A column range
 // of a wider matrix (one fused QKV product) is a Rows with the wider stride.
 struct Rows {
-  const float* data = nullptr;
-  std::int64_t stride = 0;  // floats from row to row, at least N*D
-  std::int64_t rows = 0;    // T or U
+  const float* data = nullptr;  // [rows, stride]
+  std::int64_t stride = 0;      // floats from row to row, at least N*D
+  std::int64_t rows = 0;
 };
 
 struct MutableRows {
-  float* data = nullptr;
+  float* data = nullptr;  // [rows, stride]
   std::int64_t stride = 0;
   std::int64_t rows = 0;
 };
 
-// Relative tables of one side (long or global), shared by its two types.
+// Relative tables of one operator, shared by its key sets. The parts are independent; without any, labels only mask.
 struct RelativeTable {
-  const float* vectors = nullptr;  // rel [R, N, D]; null: labels only mask
-  const float* biases = nullptr;   // rel_bias [R, N]; null: zeros
+  const float* vectors = nullptr;  // rel [R, N, D]; null: no q·rel
+  const float* biases = nullptr;   // rel_bias [R, N]; null: no bias
   std::int64_t labels = 0;         // R
+
+  // Labels a kernel looks up: R, or 0 when there is nothing to look up.
+  // Kernels ask this, not the pointers: either part alone needs labels to be looked up.
+  constexpr std::int64_t rows() const { return vectors == nullptr && biases == nullptr ? 0 : labels; }
 };
 
 struct RelativeTableGradients {
-  float* vectors = nullptr;  // drel [R, N, D] +=; null when the table is
-  float* biases = nullptr;   // drel_bias [R, N] +=; null when the biases are
+  float* vectors = nullptr;  // drel [R, N, D] +=; null when there are no vectors
+  float* biases = nullptr;   // drel_bias [R, N] +=; null when there are no biases
 };
 
-// What an operator does with the running scores C of one type (architecture: "The running scores, exactly").
+// What an operator does with the running scores C of one type (score_state.h says who holds them).
 enum class ScoreMode : int {
   none,        // the type carries nothing: logits are s
   write,       // C = s         (first layer)
@@ -59,7 +83,7 @@ enum class ScoreMode : int {
 // Running scores of one type as a forward operator sees them; ScoreState fills this in.
 struct TypeScores {
   ScoreMode mode = ScoreMode::none;
-  ScoreElement* running = nullptr;  // C, in the layout of scores.h, 64-byte aligned
+  ScoreElement* running = nullptr;  // C [N, columns, kGroup], 64-byte aligned (scores.h)
   float logit_scale = 1.0f;         // c: 1, or 1/(layer+1) for the running mean
   int layer = 0;                    // for messages
 };
@@ -73,7 +97,7 @@ enum class ScoreGradientMode : int {
 // Running scores of one type as a backward operator sees them; ScoreState fills this in.
 struct TypeScoreGradients {
   ScoreGradientMode mode = ScoreGradientMode::none;
-  ScoreElement* running = nullptr;  // C of this layer, 64-byte aligned
+  ScoreElement* running = nullptr;  // C of this layer [N, columns, kGroup], 64-byte aligned
   float* gradient = nullptr;        // dC, same layout
   float logit_scale = 1.0f;         // c
   bool rewind = false;              // C = C - s when done, so that C belongs to the layer before

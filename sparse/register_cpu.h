@@ -1,9 +1,9 @@
-// The CPU backend of the sparse operators.
+// The CPU backend of the attention operator.
 #pragma once
 
 namespace etc::sparse {
 
-// Fills the cpu entry of every slot of long_attention.h and global_attention.h. Call once, before the operators.
+// Fills the cpu entry of every slot of attention.h. Call once, before the operators.
 void register_cpu_kernels();
 
 // Fills the slots of forward and backward with kernels that compute nothing, to count memory (base/counting.h); those

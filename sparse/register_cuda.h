@@ -1,9 +1,9 @@
-// The CUDA backend of the sparse operators. In programs built with ETC_CUDA, and in the emulated tests.
+// The CUDA backend of the attention operator. In programs built with ETC_CUDA, and in the emulated tests.
 #pragma once
 
 namespace etc::sparse {
 
-// Fills the cuda entry of every slot of long_attention.h and global_attention.h.
+// Fills the cuda entry of every slot of attention.h.
 void register_cuda_kernels();
 
 }  // namespace etc::sparse

@@ -12,6 +12,7 @@ namespace etc::sparse {
 
 using ScoreElement = std::int32_t;
 
+// About 1e-6: half of it is the largest error a score of one layer can get by rounding.
 inline constexpr float kScoreStep = 0x1p-20f;
 inline constexpr float kScoreStepsPerUnit = 0x1p20f;
 inline constexpr float kScoreLimit = 1024.0f;

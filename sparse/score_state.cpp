@@ -5,13 +5,7 @@
 namespace etc::sparse {
 
 namespace {
-constexpr std::array<AttentionType, kAttentionTypes> kAllTypes = {AttentionType::l2l, AttentionType::l2g,
-                                                                  AttentionType::g2g, AttentionType::g2l};
-constexpr const char* kOperatorNames[] = {"long_attention", "global_attention"};
 
-std::size_t at(AttentionType type) {
-  return static_cast<std::size_t>(type);
-}
 template <typename T>
 std::int64_t bytes_of(const Buffer<T>& buffer) {
   return buffer.size() * static_cast<std::int64_t>(sizeof(T));
@@ -33,146 +27,183 @@ class OnHost {
   Buffer<T> copy_;
   const T* data_;
 };
+
 }  // namespace
 
-ScoreState::ScoreState(const ScoreOptions& options, const LongTiles& long_tiles, const GlobalTiles& global_tiles)
-    : options_(options), long_tiles_(&long_tiles), global_tiles_(&global_tiles) {
+ScoreState::ScoreState(const ScoreOptions& options, const ScoredOperators& operators) : options_(options) {
   if (options.layers < 1 || options.heads < 1) {
     fail("scores", "expected at least 1 layer and 1 head, got {} layers and {} heads", options.layers, options.heads);
   }
-  for (AttentionType type : kAllTypes) {
-    if (!carries(type)) continue;
-    const std::int64_t elements = score_elements(tiles(type), options.heads);
-    running_[at(type)] = Buffer<ScoreElement>(elements, Purpose::scores, options.device);
-    if (options.training) gradient_[at(type)] = Buffer<float>(elements, Purpose::scores, options.device);
+  // Uninitialised: forward of layer 0 writes every place before anything reads it.
+  for (const AttentionTiles* tiles : operators) {
+    Held& held = operators_.emplace_back();
+    held.op = tiles->op;
+    for (int t = 0; t < kKeySets; ++t) {
+      Carried& own = held.types[t];
+      own.tiles = &tiles->types[t];
+      // Types are the model's: their indices say which of them the options switch on.
+      const auto index = static_cast<std::size_t>(own.tiles->type.index);
+      own.carries = index < options.types.size() && options.types[index];
+      if (!own.carries) continue;
+      const std::int64_t elements = score_elements(*own.tiles, options.heads);
+      own.running = Buffer<ScoreElement>(elements, Purpose::scores, options.device);
+      if (options.training) own.gradient = Buffer<float>(elements, Purpose::scores, options.device);
+    }
   }
 }
 
-const TypeTiles& ScoreState::tiles(AttentionType type) const {
-  switch (type) {
-    case AttentionType::l2l:
-      return long_tiles_->l2l;
-    case AttentionType::l2g:
-      return long_tiles_->l2g;
-    case AttentionType::g2g:
-      return global_tiles_->g2g;
-    default:
-      return global_tiles_->g2l;
+ScoreState::Held& ScoreState::held(const AttentionOperator& op) {
+  // A handful at most: no map needed. Operators are told apart by their address, which a model has once.
+  for (Held& held : operators_) {
+    if (held.op == &op) return held;
   }
+  fail("scores", "{}: expected an operator whose tiles the state was made with", op.name);
+}
+
+const ScoreState::Carried* ScoreState::find(AttentionType type) const {
+  for (const Held& held : operators_) {
+    for (const Carried& own : held.types) {
+      if (own.tiles->type == type && own.carries) return &own;
+    }
+  }
+  return nullptr;
+}
+
+const ScoreState::Carried& ScoreState::carried(AttentionType type) const {
+  const Carried* const own = find(type);
+  if (own == nullptr) fail("scores", "scores.{}: this type carries no scores", type.name);
+  return *own;
+}
+
+bool ScoreState::carries(AttentionType type) const {
+  return find(type) != nullptr;
 }
 
 float ScoreState::logit_scale(std::int64_t layer) const {
+  // Of the sum over layers 0 … layer the logits are the mean.
   return options_.running_mean ? 1.0f / static_cast<float>(layer + 1) : 1.0f;
 }
 
-TypeScores ScoreState::scores_of(AttentionType type, std::int64_t layer, ScoreMode mode) {
-  if (!carries(type)) return {};
-  return {mode, running_[at(type)].data(), logit_scale(layer), static_cast<int>(layer)};
+LayerScores ScoreState::scores_of(Held& held, std::int64_t layer, ScoreMode mode) {
+  LayerScores scores;
+  for (std::size_t t = 0; t < scores.size(); ++t) {
+    Carried& own = held.types[t];
+    // The others keep mode none: their logits are s.
+    if (own.carries) scores[t] = {mode, own.running.data(), logit_scale(layer), static_cast<int>(layer)};
+  }
+  return scores;
 }
 
-void ScoreState::check_layer(Operator op, const char* what, std::int64_t layer) const {
+void ScoreState::check_layer(const char* who, const char* what, std::int64_t layer) const {
   if (layer < 0 || layer >= options_.layers) {
-    fail("scores", "{}: {} of layer {}: expected a layer below {}", kOperatorNames[op], what, layer, options_.layers);
+    fail("scores", "{}: {} of layer {}: expected a layer below {}", who, what, layer, options_.layers);
   }
 }
 
-void ScoreState::forward(std::int64_t layer, Operator op, TypeScores& first, TypeScores& second) {
-  Held& held = held_[op];
-  check_layer(op, "forward", layer);
-  if (held.walking_back || held.finished || held.layer != layer - 1) {
+LayerScores ScoreState::forward(std::int64_t layer, const AttentionOperator& op) {
+  Held& own = held(op);
+  check_layer(op.name, "forward", layer);
+  // Layers in order, each once; backward gives them back in reverse.
+  if (own.walking_back || own.finished || own.layer != layer - 1) {
     fail("scores",
          "{}: forward of layer {}: expected the running scores of layer {}, they hold layer {}{} (one state serves one "
          "encoder forward; make another, or finish the backward first)",
-         kOperatorNames[op], layer, layer - 1, held.layer,
-         held.walking_back ? ", and backward has begun" : (held.finished ? ", and the last layer has run" : ""));
+         op.name, layer, layer - 1, own.layer,
+         own.walking_back ? ", and backward has begun" : (own.finished ? ", and the last layer has run" : ""));
   }
   ScoreMode mode = layer == 0 ? ScoreMode::write : ScoreMode::add;
+  // Whether anything reads C after this layer: the next one, a backward, or an export.
   const bool kept = options_.training || options_.keep_last || layer + 1 < options_.layers;
   // Nothing will read C. A model of one layer writes it all the same: unwritten scores are not rounded to C's step, and
   // inference must have the bits of training.
   if (!kept && layer > 0) mode = ScoreMode::add_unkept;
-  const AttentionType types[2] = {op == kLong ? AttentionType::l2l : AttentionType::g2g,
-                                  op == kLong ? AttentionType::l2g : AttentionType::g2l};
-  first = scores_of(types[0], layer, mode);
-  second = scores_of(types[1], layer, mode);
   if (kept) {
-    held.layer = layer;
+    own.layer = layer;
   } else {
-    held.finished = true;
+    own.finished = true;
   }
+  return scores_of(own, layer, mode);
 }
 
-void ScoreState::recompute(std::int64_t layer, Operator op, TypeScores& first, TypeScores& second) {
-  check_layer(op, "recomputation", layer);
-  if (held_[op].layer != layer) {
+LayerScores ScoreState::recompute(std::int64_t layer, const AttentionOperator& op) {
+  Held& own = held(op);
+  check_layer(op.name, "recomputation", layer);
+  // C of exactly this layer, or recomputed logits would be another layer's.
+  if (own.layer != layer) {
     fail("scores",
          "{}: recomputation of layer {}: the running scores hold layer {} (recompute from the last layer down)",
-         kOperatorNames[op], layer, held_[op].layer);
+         op.name, layer, own.layer);
   }
-  first = scores_of(op == kLong ? AttentionType::l2l : AttentionType::g2g, layer, ScoreMode::read);
-  second = scores_of(op == kLong ? AttentionType::l2g : AttentionType::g2l, layer, ScoreMode::read);
+  return scores_of(own, layer, ScoreMode::read);
 }
 
-void ScoreState::backward(std::int64_t layer, Operator op, TypeScoreGradients& first, TypeScoreGradients& second) {
-  Held& held = held_[op];
-  check_layer(op, "backward", layer);
+LayerScoreGradients ScoreState::backward(std::int64_t layer, const AttentionOperator& op) {
+  Held& own = held(op);
+  check_layer(op.name, "backward", layer);
   if (!options_.training) {
-    fail("scores", "{}: backward of layer {}: this state was made for inference and keeps no gradients",
-         kOperatorNames[op], layer);
+    fail("scores", "{}: backward of layer {}: this state was made for inference and keeps no gradients", op.name,
+         layer);
   }
+  // Backward begins at the last layer, where nothing has been added to dC yet.
   const bool last = layer + 1 == options_.layers;
-  if (held.layer != layer || held.walking_back == last) {
+  if (own.layer != layer || own.walking_back == last) {
     fail("scores",
          "{}: backward of layer {}: the running scores hold layer {} (backward runs once per forward, from layer {} "
-         "down "
-         "to 0, with no forward in between)",
-         kOperatorNames[op], layer, held.layer, options_.layers - 1);
+         "down to 0, with no forward in between)",
+         op.name, layer, own.layer, options_.layers - 1);
   }
-  const ScoreGradientMode mode = last ? ScoreGradientMode::first : ScoreGradientMode::inner;
-  const auto gradients_of = [&](AttentionType type) -> TypeScoreGradients {
-    if (!carries(type)) return {};
-    return {mode,      running_[at(type)].data(), gradient_[at(type)].data(), logit_scale(layer),
-            layer > 0, static_cast<int>(layer)};
-  };
-  first = gradients_of(op == kLong ? AttentionType::l2l : AttentionType::g2g);
-  second = gradients_of(op == kLong ? AttentionType::l2g : AttentionType::g2l);
-  held.layer = layer - 1;
-  held.walking_back = layer > 0;
+  LayerScoreGradients scores;
+  for (std::size_t t = 0; t < scores.size(); ++t) {
+    Carried& type = own.types[t];
+    if (!type.carries) continue;
+    scores[t] = {last ? ScoreGradientMode::first : ScoreGradientMode::inner, type.running.data(), type.gradient.data(),
+                 logit_scale(layer),
+                 // rewind: below layer 0 there is nothing to go back to
+                 layer > 0, static_cast<int>(layer)};
+  }
+  // The kernel rewinds C; from here on it is the layer's below.
+  own.layer = layer - 1;
+  own.walking_back = layer > 0;
+  return scores;
 }
 
 void ScoreState::export_running(AttentionType type, float* external) const {
-  if (!carries(type)) fail("scores", "scores.{}: this type carries no scores", attention_type_name(type));
-  export_scores(tiles(type), options_.heads, OnHost(running_[at(type)]).data(), external);
+  const Carried& own = carried(type);
+  export_scores(*own.tiles, options_.heads, OnHost(own.running).data(), external);
 }
 
 void ScoreState::export_gradient(AttentionType type, float* external) const {
   if (!carries(type) || !options_.training) {
     fail("scores", "scores.{}: no gradient is kept (the type carries no scores, or the state is for inference)",
-         attention_type_name(type));
+         type.name);
   }
-  export_scores(tiles(type), options_.heads, OnHost(gradient_[at(type)]).data(), external);
+  const Carried& own = carried(type);
+  export_scores(*own.tiles, options_.heads, OnHost(own.gradient).data(), external);
 }
 
-void ScoreState::import_running(std::int64_t layer, const std::array<const float*, kAttentionTypes>& external) {
-  check_layer(kLong, "import", layer);
-  for (AttentionType type : kAllTypes) {
-    if (!carries(type)) continue;
-    if (external[at(type)] == nullptr) {
-      fail("scores", "scores.{}: import: expected values, got null", attention_type_name(type));
+void ScoreState::import_running(std::int64_t layer, const std::vector<const float*>& external) {
+  check_layer("running scores", "import", layer);
+  for (Held& held : operators_) {
+    for (Carried& own : held.types) {
+      if (!own.carries) continue;
+      const auto index = static_cast<std::size_t>(own.tiles->type.index);
+      if (index >= external.size() || external[index] == nullptr) {
+        fail("scores", "scores.{}: import: expected values, got null", own.tiles->type.name);
+      }
+      // Rounded on the host, then copied: C may lie on a device.
+      Buffer<ScoreElement> values(own.running.size(), Purpose::scores);
+      import_scores(*own.tiles, options_.heads, external[index], values.data());
+      copy_bytes(own.running.device(), own.running.data(), Device::cpu, values.data(), bytes_of(values));
     }
-    Buffer<ScoreElement>& running = running_[at(type)];
-    Buffer<ScoreElement> values(running.size(), Purpose::scores);
-    import_scores(tiles(type), options_.heads, external[at(type)], values.data());
-    copy_bytes(running.device(), running.data(), Device::cpu, values.data(), bytes_of(values));
+    held.layer = layer;
+    held.walking_back = held.finished = false;
   }
-  held_ = {Held{layer, false, false}, Held{layer, false, false}};
 }
 
 std::int64_t ScoreState::bytes() const {
   std::int64_t total = 0;
-  for (AttentionType type : kAllTypes) {
-    total += running_[at(type)].size() * static_cast<std::int64_t>(sizeof(ScoreElement)) +
-             gradient_[at(type)].size() * static_cast<std::int64_t>(sizeof(float));
+  for (const Held& held : operators_) {
+    for (const Carried& own : held.types) total += bytes_of(own.running) + bytes_of(own.gradient);
   }
   return total;
 }

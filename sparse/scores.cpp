@@ -15,35 +15,38 @@ namespace {
 std::int64_t example_pairs(const TypeTiles& tiles, std::int64_t b) {
   const auto at = static_cast<std::size_t>(b);
   const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
-  if (tiles.type == AttentionType::l2l) return queries * (2 * tiles.radius + 1);
+  if (tiles.window) return queries * (2 * tiles.radius + 1);
   return queries * (tiles.key_offsets[at + 1] - tiles.key_offsets[at]);
 }
 
 // Calls visit(element inside, element outside, visible) for every pair that has a place in both forms.
 template <typename Visit>
 void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
-  const bool window = tiles.type == AttentionType::l2l;
+  const bool window = tiles.window;
   std::int64_t example_base = 0;  // of example b, outside
   for (std::int64_t b = 0; b < tiles.examples(); ++b) {
     const auto at = static_cast<std::size_t>(b);
     const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
     const std::int64_t keys = tiles.key_offsets[at + 1] - tiles.key_offsets[at];
     const std::int64_t row = window ? 2 * tiles.radius + 1 : keys;
-    // l2l is one tensor over all tokens, the others one tensor per example.
+    // A window is one tensor over all tokens, the others one tensor per example.
     const std::int64_t head_stride = window ? tiles.queries() * row : queries * row;
     const std::int64_t base = window ? tiles.query_offsets[at] * row : example_base;
     example_base += heads * example_pairs(tiles, b);
     parallel_for(tiles.group_offsets[at + 1] - tiles.group_offsets[at], [&](std::int64_t group_in_example) {
       const std::int64_t group = tiles.group_offsets[at] + group_in_example;
       const std::int64_t first_query = group_in_example * kGroup;
+      // Only what is inside: pairs without a place keep the zeros outside was filled with.
       for (std::int64_t r = tiles.run_offsets[group]; r < tiles.run_offsets[group + 1]; ++r) {
         const TileRun& run = tiles.runs[r];
         for (std::int64_t j = 0; j < run.keys && run.first_key + j < keys; ++j) {
           for (std::int64_t i = 0; i < std::min<std::int64_t>(kGroup, queries - first_query); ++i) {
             const std::int64_t query = first_query + i, key = run.first_key + j;
             const std::int64_t place = window ? key - query + tiles.radius : key;
+            // A group's keys reach further than each of its queries sees.
             if (place < 0 || place >= row) continue;
             const bool visible = (tiles.visible[run.column + j] >> i) & 1;
+            // Heads innermost: their places are far apart, but the pair is found once.
             for (std::int64_t head = 0; head < heads; ++head) {
               visit((head * tiles.columns + run.column + j) * kGroup + i,
                     base + head * head_stride + query * row + place, visible, head);
@@ -57,6 +60,7 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
 
 }  // namespace
 
+// Whole columns, masked pairs included: [N, columns, kGroup].
 std::int64_t score_elements(const TypeTiles& tiles, std::int64_t heads) {
   return heads * tiles.columns * kGroup;
 }
@@ -81,14 +85,16 @@ void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* insi
 }
 
 void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* external, ScoreElement* inside) {
+  // Places no external element stands for (beyond the window, masked keys of a step) are 0.
   std::fill_n(inside, score_elements(tiles, heads), ScoreElement{0});
   for_each_pair(tiles, heads, [&](std::int64_t in, std::int64_t out, bool visible, std::int64_t head) {
     const float value = external[out];
     if (!(std::fabs(value) <= kScoreLimit)) {
       if (!visible) return;  // stays 0: any finite value will do
-      fail("scores", "scores.{}: head {}: expected at most {} in magnitude, got {}", attention_type_name(tiles.type),
-           head, kScoreLimit, value);
+      fail("scores", "scores.{}: head {}: expected at most {} in magnitude, got {}", tiles.type.name, head, kScoreLimit,
+           value);
     }
+    // To nearest even, as the kernels round.
     inside[in] = static_cast<ScoreElement>(std::lrint(value * kScoreStepsPerUnit));
   });
 }

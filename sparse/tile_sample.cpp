@@ -1,6 +1,6 @@
 #include "sparse/tile_sample.h"
 
-#include <array>
+#include <map>
 
 #include "etc_core/base/counting.h"
 
@@ -8,8 +8,7 @@ namespace etc::sparse {
 
 namespace {
 
-std::array<GroupSizes, kAttentionTypes> g_groups;
-bool g_sampled = false;
+std::map<int, GroupSizes> g_groups;  // by AttentionType::index; empty: no sample
 
 GroupSizes middle_group(const TypeTiles& tiles) {
   GroupSizes sizes;
@@ -25,27 +24,28 @@ GroupSizes middle_group(const TypeTiles& tiles) {
       sizes.mixed_columns += tiles.relative && tiles.label[column] >= kFirstMixed ? 1 : 0;
     }
   }
-  sizes.whole = tiles.type != AttentionType::l2l && sizes.visible_pairs == kGroup * tiles.keys();
+  sizes.whole = !tiles.window && sizes.visible_pairs == kGroup * tiles.keys();
   return sizes;
 }
 
 }  // namespace
 
-TileSample::TileSample(const LongTiles& long_tiles, const GlobalTiles& global_tiles) {
-  for (const TypeTiles* tiles : {&long_tiles.l2l, &long_tiles.l2g, &global_tiles.g2g, &global_tiles.g2l}) {
-    g_groups[static_cast<std::size_t>(tiles->type)] = middle_group(*tiles);
+TileSample::TileSample(const AttentionTiles& long_tiles, const AttentionTiles& global_tiles) {
+  for (const AttentionTiles* tiles : {&long_tiles, &global_tiles}) {
+    for (const TypeTiles& type : tiles->types) g_groups[type.type.index] = middle_group(type);
   }
-  g_sampled = true;
   reserve_labels(true);
 }
 
 TileSample::~TileSample() {
-  g_sampled = false;
+  g_groups.clear();
   reserve_labels(false);
 }
 
 const GroupSizes* sampled_group(AttentionType type) {
-  return counting() && g_sampled ? &g_groups[static_cast<std::size_t>(type)] : nullptr;
+  if (!counting()) return nullptr;
+  const auto group = g_groups.find(type.index);
+  return group == g_groups.end() ? nullptr : &group->second;
 }
 
 }  // namespace etc::sparse

@@ -15,7 +15,7 @@ namespace etc::sparse {
 // at a time, and not nested.
 class TileSample {
  public:
-  TileSample(const LongTiles& long_tiles, const GlobalTiles& global_tiles);  // of one example
+  TileSample(const AttentionTiles& long_tiles, const AttentionTiles& global_tiles);  // of one example
   ~TileSample();
   TileSample(const TileSample&) = delete;
   TileSample& operator=(const TileSample&) = delete;

@@ -9,6 +9,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
+#include "sparse/etc_attention.h"
 #include "sparse/tile_sample.h"
 
 namespace etc::sparse {
@@ -24,6 +25,7 @@ struct GroupTiles {
   std::int64_t visible_pairs = 0;
 };
 
+// What messages call the two ends of a pair, by the index of the type.
 struct TypeNames {
   const char* op;
   const char* query;
@@ -31,19 +33,14 @@ struct TypeNames {
 };
 
 TypeNames names(AttentionType type) {
-  switch (type) {
-    case AttentionType::l2l:
-      return {"long_attention", "long", "key"};
-    case AttentionType::l2g:
-      return {"long_attention", "long", "global"};
-    case AttentionType::g2g:
-      return {"global_attention", "global", "key"};
-    case AttentionType::g2l:
-      return {"global_attention", "global", "long"};
-  }
-  return {};
+  static constexpr TypeNames kNames[] = {{"long_attention", "long", "key"},
+                                         {"long_attention", "long", "global"},
+                                         {"global_attention", "global", "key"},
+                                         {"global_attention", "global", "long"}};
+  return kNames[type.index];
 }
 
+// A copy of offsets that start at 0 and do not fall.
 std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
                                           std::int64_t examples) {
   if (offsets == nullptr) fail(op, "{}: expected [B+1={}] offsets, got null", name, examples + 1);
@@ -69,13 +66,15 @@ struct GroupPlace {
 
 GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const std::uint8_t* labels,
                           std::int64_t label_base, std::int64_t relative_labels) {
-  const bool window = tiles.type == AttentionType::l2l;
+  const bool window = tiles.window;
   const std::int64_t radius = tiles.radius, width = 2 * radius + 1;
   GroupLabels group;
+  // A group's keys are those of any of its queries: of a window that is 2*radius + 16 at most.
   const std::int64_t end_query = place.first_query + place.queries;
   const std::int64_t end_key = window ? std::min(place.example_keys, end_query + radius) : place.example_keys;
   group.first_key = window ? std::max<std::int64_t>(0, place.first_query - radius) : 0;
   group.keys = std::max<std::int64_t>(0, end_key - group.first_key);
+  // Steps are whole; columns beyond the last key stay masked.
   const std::int64_t rounded = (group.keys + kRunStep - 1) / kRunStep * kRunStep;
   group.columns.assign(static_cast<std::size_t>(rounded * kGroup), kMasked);
   for (std::int64_t i = 0; i < place.queries; ++i) {
@@ -83,18 +82,20 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
     const std::int64_t begin = window ? std::max(group.first_key, query - radius) : 0;
     const std::int64_t end = window ? std::min(place.example_keys, query + radius + 1) : place.example_keys;
     std::uint8_t* column = group.columns.data() + (begin - group.first_key) * kGroup + i;
+    // Without labels everything in reach is seen; the label is 0, but nobody looks it up.
     if (labels == nullptr) {
       for (std::int64_t j = begin; j < end; ++j, column += kGroup) *column = 0;
       continue;
     }
     const std::uint8_t* row = labels + label_base + query * (window ? width : place.example_keys);
+    // Rows of a window are counted by distance: shifted so that row[key] is the label of a key.
     if (window) row += radius - query;
     for (std::int64_t j = begin; j < end; ++j, column += kGroup) {
       const std::uint8_t label = row[j];
       if (label >= relative_labels && label != kMasked && relative_labels > 0) {
         const TypeNames name = names(tiles.type);
         fail(name.op, "labels.{}: example {}, {} {}, {} {}: expected a label below R={} or 255 (masked), got {}",
-             attention_type_name(tiles.type), place.example, name.query, query, name.key, j, relative_labels, label);
+             tiles.type.name, place.example, name.query, query, name.key, j, relative_labels, label);
       }
       *column = label;
     }
@@ -104,6 +105,7 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
 
 // One column into the list: which queries see the key, and with which label.
 void append_column(GroupTiles& out, const std::uint8_t* column, bool relative) {
+  // One pass finds all three: who sees the key, and whether all who do have the same label.
   std::uint32_t visible = 0;
   std::uint8_t lowest = kMasked, highest = 0;
   for (int i = 0; i < kGroup; ++i) {
@@ -119,22 +121,26 @@ void append_column(GroupTiles& out, const std::uint8_t* column, bool relative) {
     out.label.push_back(visible == 0 ? 0u : lowest);
     return;
   }
+  // Labels beyond 255 are rows of `mixed`. Counted within the group; concatenate makes them the type's.
   out.label.push_back(kFirstMixed + static_cast<std::uint32_t>(out.mixed.size()) / kGroup);
   for (int i = 0; i < kGroup; ++i) out.mixed.push_back(column[i] == kMasked ? std::uint8_t{0} : column[i]);
 }
 
+// Cuts a group's columns into runs of whole steps.
 GroupTiles build_group(const GroupLabels& labels, bool relative, bool split_keys) {
   GroupTiles out;
   const std::int64_t steps = static_cast<std::int64_t>(labels.columns.size()) / (kGroup * kRunStep);
   bool open = false;  // whether the last run may grow
   for (std::int64_t step = 0; step < steps; ++step) {
     const std::uint8_t* columns = labels.columns.data() + step * kGroup * kRunStep;
+    // A step nobody sees ends the run: neither computed nor stored.
     const bool seen = std::any_of(columns, columns + kGroup * kRunStep, [](std::uint8_t l) { return l != kMasked; });
     if (!seen) {
       open = false;
       continue;
     }
     const std::int64_t key = labels.first_key + step * kRunStep;
+    // With split keys a run also ends where a task does, so that no run is two tasks'.
     if (!open || (split_keys && key % kKeySplit == 0)) {
       out.runs.push_back({static_cast<std::int64_t>(out.visible.size()), static_cast<std::int32_t>(key), 0});
     }
@@ -160,8 +166,10 @@ void make_room(TypeTiles& tiles, std::int64_t groups, std::int64_t runs, std::in
   tiles.mixed = Buffer<std::uint8_t>(mixed_columns * kGroup, Purpose::labels);
 }
 
+// All groups' lists one after the other, in the order of the groups.
 void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t runs = 0, mixed = 0;
+  // Sizes first: the lists are one allocation each, charged to the batch.
   for (const GroupTiles& group : groups) {
     runs += static_cast<std::int64_t>(group.runs.size());
     mixed += static_cast<std::int64_t>(group.mixed.size());
@@ -174,6 +182,7 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t run = 0, column = 0, labels_used = 0, mixed_used = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     tiles.run_offsets[static_cast<std::int64_t>(g)] = run;
+    // Columns were counted within the group.
     for (TileRun r : groups[g].runs) {
       r.column += column;
       tiles.runs[run++] = r;
@@ -185,16 +194,16 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
     append(tiles.visible, column, groups[g].visible);
     append(tiles.mixed, mixed_used, groups[g].mixed);
   }
+  // The end of the last group.
   tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
 }
 
 // The same sizes without contents, each group after the sample's (tile_sample.h).
-void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const GroupSizes& sample) {
+void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const GroupSizes& sample, bool split_keys) {
   std::int64_t runs = 0, mixed_columns = 0;
   for (const GroupPlace& place : places) {
     GroupSizes group = sample;
     if (sample.whole) {
-      const bool split_keys = tiles.type == AttentionType::g2g || tiles.type == AttentionType::g2l;
       const std::int64_t keys = place.example_keys;
       group.columns = (keys + kRunStep - 1) / kRunStep * kRunStep;
       group.runs = split_keys ? (keys + kKeySplit - 1) / kKeySplit : 1;
@@ -210,17 +219,28 @@ void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const G
   make_room(tiles, static_cast<std::int64_t>(places.size()), runs, mixed_columns);
 }
 
-TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vector<std::int64_t>& query_offsets,
-                     const std::vector<std::int64_t>& key_offsets, const std::uint8_t* labels) {
+// What sets one type apart from the others of a batch.
+struct TypeLabels {
+  AttentionType type;
+  const std::vector<std::int64_t>& query_offsets;
+  const std::vector<std::int64_t>& key_offsets;
+  const std::uint8_t* labels;  // external form; null: everything visible
+  bool window;
+};
+
+TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_keys) {
+  // Batches are built by several threads at a time.
   static std::atomic<std::uint64_t> next_serial{1};
   TypeTiles tiles;
-  tiles.type = type;
+  const std::vector<std::int64_t>&query_offsets = own.query_offsets, &key_offsets = own.key_offsets;
+  tiles.type = own.type;
   tiles.serial = next_serial++;
+  tiles.window = own.window;
   tiles.radius = in.radius;
   tiles.query_offsets = query_offsets;
   tiles.key_offsets = key_offsets;
   tiles.relative_labels = in.relative_labels;
-  tiles.relative = labels != nullptr && in.relative_labels > 0;
+  tiles.relative = own.labels != nullptr && in.relative_labels > 0;
   tiles.group_offsets.push_back(0);
   std::vector<GroupPlace> places;
   std::vector<std::int64_t> label_bases(1, 0);  // of each example
@@ -229,22 +249,23 @@ TypeTiles build_type(AttentionType type, const LabelTensors& in, const std::vect
     const std::int64_t queries = query_offsets[at + 1] - query_offsets[at],
                        keys = key_offsets[at + 1] - key_offsets[at];
     for (std::int64_t q = 0; q < queries; q += kGroup) {
+      // Groups never cross examples: the last one of an example may be short.
       places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys});
     }
     tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
-    label_bases.push_back(label_bases.back() + queries * (type == AttentionType::l2l ? 2 * in.radius + 1 : keys));
+    label_bases.push_back(label_bases.back() + queries * (own.window ? 2 * in.radius + 1 : keys));
   }
-  if (const GroupSizes* sample = sampled_group(type)) {
-    take_sizes(tiles, places, *sample);
+  if (const GroupSizes* sample = sampled_group(own.type)) {
+    take_sizes(tiles, places, *sample, split_keys);
     return tiles;
   }
+  // Groups are independent; their order is restored by concatenate, so threads change nothing.
   std::vector<GroupTiles> groups(places.size());
-  const bool split_keys = type == AttentionType::g2g || type == AttentionType::g2l;
   parallel_for(static_cast<std::int64_t>(places.size()), [&](std::int64_t g) {
     const GroupPlace& place = places[static_cast<std::size_t>(g)];
     const std::int64_t base = label_bases[static_cast<std::size_t>(place.example)];
     groups[static_cast<std::size_t>(g)] =
-        build_group(gather_labels(tiles, place, labels, base, in.relative_labels), tiles.relative, split_keys);
+        build_group(gather_labels(tiles, place, own.labels, base, in.relative_labels), tiles.relative, split_keys);
   });
   concatenate(tiles, groups);
   return tiles;
@@ -265,19 +286,25 @@ Offsets check(const char* op, const LabelTensors& in) {
 
 }  // namespace
 
-LongTiles build_long_tiles(const LabelTensors& in) {
+AttentionTiles build_long_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("long_attention", in);
   if (in.radius < 0) fail("long_attention", "radius: expected at least 0, got {}", in.radius);
-  return {build_type(AttentionType::l2l, in, offsets.longs, offsets.longs, in.l2l),
-          build_type(AttentionType::l2g, in, offsets.longs, offsets.globals, in.l2g)};
+  const AttentionOperator& op = kLongAttention;
+  const bool split_keys = op.partition == Partition::keys;
+  return {&op,
+          {build_type(in, {op.types[0], offsets.longs, offsets.longs, in.l2l, true}, split_keys),
+           build_type(in, {op.types[1], offsets.longs, offsets.globals, in.l2g, false}, split_keys)}};
 }
 
-GlobalTiles build_global_tiles(const LabelTensors& in) {
+AttentionTiles build_global_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const Offsets offsets = check("global_attention", in);
-  return {build_type(AttentionType::g2g, in, offsets.globals, offsets.globals, in.g2g),
-          build_type(AttentionType::g2l, in, offsets.globals, offsets.longs, in.g2l)};
+  const AttentionOperator& op = kGlobalAttention;
+  const bool split_keys = op.partition == Partition::keys;
+  return {&op,
+          {build_type(in, {op.types[0], offsets.globals, offsets.globals, in.g2g, false}, split_keys),
+           build_type(in, {op.types[1], offsets.globals, offsets.longs, in.g2l, false}, split_keys)}};
 }
 
 }  // namespace etc::sparse

@@ -6,6 +6,10 @@
 // no query of the group sees belong to no run: they are neither computed nor stored. Score storage (scores.h) has one
 // line of kGroup elements per column, so this list is its layout, too. Not here: what labels mean (labels/), arithmetic
 // (cpu/).
+//
+//   keys of an example   0       8       16      24      32      40            steps of 8
+//   group 0 (queries 0-15)       [==== run of 16 ====]   [ run of 8 ]          24 columns: 24 lines of scores
+//   group 1 (queries 16-31)              [ run of 8 ]                           8 columns
 #pragma once
 
 #include <cstdint>
@@ -19,9 +23,10 @@ namespace etc::sparse {
 
 // One attention type of a batch.
 struct TypeTiles {
-  AttentionType type = AttentionType::l2l;
+  AttentionType type;
   std::uint64_t serial = 0;                 // no other tiles of this process have it: backends keep copies by it
-  std::int64_t radius = 0;                  // l2l only
+  bool window = false;                      // queries and keys are one sequence, pairs at most `radius` apart
+  std::int64_t radius = 0;                  // of a window
   std::vector<std::int64_t> query_offsets;  // [B+1]
   std::vector<std::int64_t> key_offsets;    // [B+1]
   std::vector<std::int64_t> group_offsets;  // [B+1]: example b owns groups group_offsets[b] …
@@ -42,15 +47,14 @@ struct TypeTiles {
   std::int64_t keys() const { return key_offsets.back(); }
 };
 
-struct LongTiles {
-  TypeTiles l2l, l2g;
+// The tiles of one operator: of both its key sets, with the same queries.
+struct AttentionTiles {
+  const AttentionOperator* op = nullptr;
+  TypeTiles types[kKeySets];
 };
 
-struct GlobalTiles {
-  TypeTiles g2g, g2l;
-};
-
-// Label tensors of a ragged batch (see labels/labels.h for who makes them); null: everything visible, no relative term.
+// ETC's label tensors of a ragged batch (see labels/labels.h for who makes them); null: everything visible, no relative
+// term.
 struct LabelTensors {
   std::int64_t examples = 0;                     // B
   const std::int64_t* long_offsets = nullptr;    // [B+1]
@@ -63,10 +67,10 @@ struct LabelTensors {
   const std::uint8_t* g2l = nullptr;             // per example [G, L]
 };
 
-// The tiles of one operator. Throws Error when offsets do not start at 0 or are not monotone, radius < 0, R > 255, or a
-// label is neither below R nor kMasked (naming example, query and key).
+// The tiles of ETC's long and of its global attention (etc_attention.h). Throws Error when offsets do not start at 0 or
+// are not monotone, radius < 0, R > 255, or a label is neither below R nor kMasked (naming example, query and key).
 // Cost: one pass over the labels, in parallel over groups; about 0.4 bytes per pair, charged to `labels`.
-LongTiles build_long_tiles(const LabelTensors& labels);
-GlobalTiles build_global_tiles(const LabelTensors& labels);
+AttentionTiles build_long_tiles(const LabelTensors& labels);
+AttentionTiles build_global_tiles(const LabelTensors& labels);
 
 }  // namespace etc::sparse

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
 
 namespace etc::bench {
@@ -45,11 +46,11 @@ std::uint8_t distance_label(std::int64_t distance, std::int64_t k) {
 std::uint8_t document_label(const AttentionCase& c, sparse::AttentionType type, std::int64_t length,
                             std::int64_t globals, std::int64_t query, std::int64_t key) {
   const std::int64_t k = std::max<std::int64_t>(0, (c.relative_labels - 4) / 2);
-  if (type == sparse::AttentionType::l2l || type == sparse::AttentionType::g2g) return distance_label(key - query, k);
-  const std::int64_t token = type == sparse::AttentionType::l2g ? query : key;
-  const std::int64_t global = type == sparse::AttentionType::l2g ? key : query;
+  if (type == sparse::kL2l || type == sparse::kG2g) return distance_label(key - query, k);
+  const std::int64_t token = type == sparse::kL2g ? query : key;
+  const std::int64_t global = type == sparse::kL2g ? key : query;
   const bool member = token * globals / length == global;
-  if (!member && c.labels == Labels::hard && type == sparse::AttentionType::g2l) return sparse::kMasked;
+  if (!member && c.labels == Labels::hard && type == sparse::kG2l) return sparse::kMasked;
   return static_cast<std::uint8_t>(2 * k + 1 + (member ? 1 : 0));
 }
 
@@ -71,11 +72,12 @@ Structure::Structure(const AttentionCase& c)
       global_offsets(offsets(c.globals)),
       radius_(c.radius),
       relative_labels_(c.relative_labels) {
-  for (int t = 0; t < sparse::kAttentionTypes && c.labels != Labels::none; ++t) {
-    const auto type = static_cast<sparse::AttentionType>(t);
-    const bool from_long = type == sparse::AttentionType::l2l || type == sparse::AttentionType::l2g;
-    const bool to_long = type == sparse::AttentionType::l2l || type == sparse::AttentionType::g2l;
-    const bool window = type == sparse::AttentionType::l2l;
+  for (const sparse::AttentionType& type : sparse::kEtcTypes) {
+    if (c.labels == Labels::none) break;
+    const auto t = static_cast<std::size_t>(type.index);
+    const bool from_long = type == sparse::kL2l || type == sparse::kL2g;
+    const bool to_long = type == sparse::kL2l || type == sparse::kG2l;
+    const bool window = type == sparse::kL2l;
     for (std::size_t b = 0; b < c.lengths.size(); ++b) {
       const std::int64_t length = c.lengths[b], globals = c.globals[b];
       const std::int64_t queries = from_long ? length : globals, keys = to_long ? length : globals;
@@ -98,7 +100,7 @@ Structure::Structure(const AttentionCase& c)
 
 sparse::LabelTensors Structure::tensors() const {
   const auto data = [&](sparse::AttentionType type) {
-    const auto& tensor = labels[static_cast<int>(type)];
+    const auto& tensor = labels[type.index];
     return tensor.empty() ? nullptr : tensor.data();
   };
   return {static_cast<std::int64_t>(long_offsets.size()) - 1,
@@ -106,10 +108,10 @@ sparse::LabelTensors Structure::tensors() const {
           global_offsets.data(),
           radius_,
           relative_labels_,
-          data(sparse::AttentionType::l2l),
-          data(sparse::AttentionType::l2g),
-          data(sparse::AttentionType::g2g),
-          data(sparse::AttentionType::g2l)};
+          data(sparse::kL2l),
+          data(sparse::kL2g),
+          data(sparse::kG2g),
+          data(sparse::kG2l)};
 }
 
 void Structure::build_tiles() const {
@@ -118,16 +120,12 @@ void Structure::build_tiles() const {
 }
 
 const sparse::TypeTiles& Structure::tiles(sparse::AttentionType type) const {
-  switch (type) {
-    case sparse::AttentionType::l2l:
-      return long_tiles.l2l;
-    case sparse::AttentionType::l2g:
-      return long_tiles.l2g;
-    case sparse::AttentionType::g2g:
-      return global_tiles.g2g;
-    default:
-      return global_tiles.g2l;
+  for (const sparse::AttentionTiles* op : operators()) {
+    for (const sparse::TypeTiles& own : op->types) {
+      if (own.type == type) return own;
+    }
   }
+  fail("cases", "type {}: expected one of ETC's", type.name);
 }
 
 RowBuffer::RowBuffer(std::int64_t rows, std::int64_t row_width, std::int64_t padding)
@@ -184,36 +182,22 @@ AttentionProblem::AttentionProblem(const AttentionCase& c, std::shared_ptr<const
   for (std::size_t b = 0; b < c.lengths.size(); ++b) ordinals.push_back(1000 + static_cast<std::int64_t>(b));
 }
 
-sparse::AttentionType AttentionProblem::type(int index) const {
-  using sparse::AttentionType;
-  if (side == Side::long_side) return index == 0 ? AttentionType::l2l : AttentionType::l2g;
-  return index == 0 ? AttentionType::g2g : AttentionType::g2l;
-}
-
 double AttentionProblem::useful_operations(int products) const {
   const auto pairs = static_cast<double>(tiles(0).visible_pairs + tiles(1).visible_pairs);
   return 2.0 * products * static_cast<double>(setup.head_size * setup.heads) * pairs;
 }
 
-sparse::LongAttentionInputs AttentionProblem::long_inputs() const {
+sparse::AttentionInputs AttentionProblem::inputs() const {
   const bool table = setup.relative_labels > 0;
-  return {setup.heads,
-          setup.head_size,
-          q.rows(),
-          k[0].rows(),
-          v[0].rows(),
-          k[1].rows(),
-          v[1].rows(),
-          {table ? rel.data() : nullptr, table ? rel_bias.data() : nullptr, setup.relative_labels},
-          &structure->long_tiles,
-          {setup.seed, setup.dropout, ordinals.data(), layer},
-          setup.compute};
-}
-
-sparse::GlobalAttentionInputs AttentionProblem::global_inputs() const {
-  const sparse::LongAttentionInputs same = long_inputs();
-  return {same.heads,    same.head_size,           same.q,       same.k,      same.v, same.gk, same.gv,
-          same.relative, &structure->global_tiles, same.dropout, same.compute};
+  return {
+      setup.heads,
+      setup.head_size,
+      q.rows(),
+      {{k[0].rows(), v[0].rows()}, {k[1].rows(), v[1].rows()}},
+      {table && !setup.biases_alone ? rel.data() : nullptr, table ? rel_bias.data() : nullptr, setup.relative_labels},
+      &tiles(),
+      {setup.seed, setup.dropout, ordinals.data(), layer},
+      setup.compute};
 }
 
 void* AttentionProblem::scratch(std::int64_t bytes) {
@@ -222,32 +206,26 @@ void* AttentionProblem::scratch(std::int64_t bytes) {
 }
 
 void AttentionProblem::forward(const sparse::TypeScores& first, const sparse::TypeScores& second) {
-  if (side == Side::long_side) {
-    const auto inputs = long_inputs();
-    void* block = scratch(sparse::long_attention_forward_scratch_bytes(device, inputs));
-    sparse::long_attention_forward(device, {inputs, first, second, out.mutable_rows(), lse.data(), block});
-  } else {
-    const auto inputs = global_inputs();
-    void* block = scratch(sparse::global_attention_forward_scratch_bytes(device, inputs));
-    sparse::global_attention_forward(device, {inputs, first, second, out.mutable_rows(), lse.data(), block});
-  }
+  const sparse::AttentionInputs in = inputs();
+  void* block = scratch(sparse::attention_forward_scratch_bytes(device, in));
+  sparse::attention_forward(device, {in, {first, second}, out.mutable_rows(), lse.data(), block});
 }
 
 void AttentionProblem::backward(const sparse::TypeScoreGradients& first, const sparse::TypeScoreGradients& second) {
-  const sparse::RelativeTableGradients tables{drel.data(), drel_bias.data()};
-  if (side == Side::long_side) {
-    const auto inputs = long_inputs();
-    void* block = scratch(sparse::long_attention_backward_scratch_bytes(device, inputs));
-    sparse::long_attention_backward(
-        device, {inputs, first, second, out.rows(), lse.data(), dout.rows(), dq.mutable_rows(), dk[0].mutable_rows(),
-                 dv[0].mutable_rows(), dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
-  } else {
-    const auto inputs = global_inputs();
-    void* block = scratch(sparse::global_attention_backward_scratch_bytes(device, inputs));
-    sparse::global_attention_backward(
-        device, {inputs, first, second, out.rows(), lse.data(), dout.rows(), dq.mutable_rows(), dk[0].mutable_rows(),
-                 dv[0].mutable_rows(), dk[1].mutable_rows(), dv[1].mutable_rows(), tables, block});
-  }
+  const sparse::AttentionInputs in = inputs();
+  const sparse::RelativeTableGradients tables{in.relative.vectors == nullptr ? nullptr : drel.data(),
+                                              in.relative.biases == nullptr ? nullptr : drel_bias.data()};
+  void* block = scratch(sparse::attention_backward_scratch_bytes(device, in));
+  sparse::attention_backward(
+      device, {in,
+               {first, second},
+               out.rows(),
+               lse.data(),
+               dout.rows(),
+               dq.mutable_rows(),
+               {{dk[0].mutable_rows(), dv[0].mutable_rows()}, {dk[1].mutable_rows(), dv[1].mutable_rows()}},
+               tables,
+               block});
 }
 
 }  // namespace etc::bench

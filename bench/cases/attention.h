@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "etc_core/base/buffer.h"
-#include "sparse/global_attention.h"
-#include "sparse/long_attention.h"
+#include "sparse/attention.h"
+#include "sparse/etc_attention.h"
+#include "sparse/score_state.h"
 #include "sparse/visible_tiles.h"
 
 namespace etc::bench {
@@ -36,6 +37,7 @@ struct AttentionCase {
   std::int64_t row_padding = 0;  // floats between rows, and after them, that no kernel may touch
   std::uint64_t seed = 1;
   ComputeType compute = ComputeType::fp32;  // of the forward
+  bool biases_alone = false;                // no relative vectors
 };
 
 // Offsets, label tensors and tiles of a case; shared by all layers and both operators.
@@ -43,13 +45,13 @@ struct Structure {
   explicit Structure(const AttentionCase& attention_case);
 
   std::vector<std::int64_t> long_offsets, global_offsets;
-  std::vector<std::uint8_t> labels[sparse::kAttentionTypes];  // external form; empty: null
-  sparse::LongTiles long_tiles;
-  sparse::GlobalTiles global_tiles;
+  std::vector<std::uint8_t> labels[sparse::kEtcTypes.size()];  // external form; empty: null
+  sparse::AttentionTiles long_tiles, global_tiles;
 
   std::int64_t longs() const { return long_offsets.back(); }      // T
   std::int64_t globals() const { return global_offsets.back(); }  // U
   const sparse::TypeTiles& tiles(sparse::AttentionType type) const;
+  sparse::ScoredOperators operators() const { return {&long_tiles, &global_tiles}; }
 
   // Builds the tiles once more, to time it.
   void build_tiles() const;
@@ -74,7 +76,7 @@ struct RowBuffer {
   std::int64_t stride = 0, count = 0, width = 0;
 };
 
-// Inputs, outputs and gradients of one operator call of one layer. Type 0 is l2l or g2g, type 1 is l2g or g2l.
+// Inputs, outputs and gradients of one operator call of one layer. Key set 0 is l2l or g2g, set 1 is l2g or g2l.
 class AttentionProblem {
  public:
   AttentionProblem(const AttentionCase& attention_case, std::shared_ptr<const Structure> structure, Side side,
@@ -83,8 +85,11 @@ class AttentionProblem {
   void forward(const sparse::TypeScores& first = {}, const sparse::TypeScores& second = {});
   void backward(const sparse::TypeScoreGradients& first = {}, const sparse::TypeScoreGradients& second = {});
 
-  sparse::AttentionType type(int index) const;
-  const sparse::TypeTiles& tiles(int index) const { return structure->tiles(type(index)); }
+  sparse::AttentionType type(int index) const { return tiles(index).type; }
+  const sparse::AttentionTiles& tiles() const {
+    return side == Side::long_side ? structure->long_tiles : structure->global_tiles;
+  }
+  const sparse::TypeTiles& tiles(int index) const { return tiles().types[index]; }
   // 2 operations per component and visible pair for each of `products`.
   double useful_operations(int products) const;
 
@@ -100,8 +105,7 @@ class AttentionProblem {
   Buffer<float> lse;                             // [N, queries]
 
  private:
-  sparse::LongAttentionInputs long_inputs() const;
-  sparse::GlobalAttentionInputs global_inputs() const;
+  sparse::AttentionInputs inputs() const;
   void* scratch(std::int64_t bytes);
 
   Buffer<std::uint8_t> scratch_;

@@ -1,6 +1,7 @@
-// The two sparse attention operators (sparse/long_attention.h, sparse/global_attention.h) as functions on a tape.
+// The sparse attention operator (sparse/attention.h) as a function on a tape.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,18 +10,23 @@
 #include "etc_core/autograd/functions.h"
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/autograd/tape.h"
+#include "sparse/attention.h"
+#include "sparse/etc_attention.h"
 #include "sparse/score_state.h"
 #include "sparse/visible_tiles.h"
 
 namespace etc {
 
+// One operator's part of a batch.
+struct OperatorBatch {
+  sparse::AttentionTiles tiles;
+  bool relative = false;  // whether the labels select rows of the operator's relative tables
+};
+
 // What the attention of one batch shares over all layers and between forward and backward. Closures hold it; it does
 // not move (the scores point at the tiles).
 struct AttentionBatch {
-  sparse::LongTiles long_tiles;
-  sparse::GlobalTiles global_tiles;
-  bool long_relative = false;  // whether labels select relative vectors
-  bool global_relative = false;
+  std::vector<OperatorBatch> operators;
   std::int64_t heads = 0;                   // N
   std::int64_t head_size = 0;               // D
   float dropout_rate = 0;                   // of the probabilities
@@ -28,6 +34,11 @@ struct AttentionBatch {
   std::uint64_t seed = 0;
   std::vector<std::int64_t> sample_ordinals;  // [B]
   std::optional<sparse::ScoreState> scores;   // of this forward; none: plain attention
+
+  // The part of an operator the batch was made for.
+  const OperatorBatch& of(const sparse::AttentionOperator& op) const;
+  // For ScoreState.
+  sparse::ScoredOperators scored_operators() const;
 };
 
 // N·D neighbouring columns of a variable. A recording tape takes only whole variables (first = 0, no other columns).
@@ -37,23 +48,25 @@ struct Columns {
 };
 
 struct RelativeParameters {
-  Parameter* vectors = nullptr;  // [R, N, D]; null: none
-  Parameter* biases = nullptr;   // [R, N]
+  Parameter* vectors = nullptr;  // [R, N, D]; null: no q·rel
+  Parameter* biases = nullptr;   // [R, N]; null: no bias
 };
 
-// One operator's inputs: queries, keys and values of its own side, keys and values of the other.
+struct KeyColumns {
+  Columns k, v;  // [keys, N·D]
+};
+
+// One operator's inputs.
 struct AttentionInputs {
-  Columns q, k, v;              // long_attention: [T, N·D]; global_attention: [U, N·D]
-  Columns other_k, other_v;     // long_attention: [U, N·D]; global_attention: [T, N·D]
+  Columns q;  // [queries, N·D]
+  std::array<KeyColumns, sparse::kKeySets> keys;
   RelativeParameters relative;  // read only where the batch's labels are relative
 };
 
-// out [T, N·D] (long) or [U, N·D] (global); formulas in the operators' headers. Saves the five inputs, out and the
+// out [queries, N·D] of an operator of the batch; formulas in sparse/attention.h. Saves the five inputs, out and the
 // log-sum-exp. With running scores, layers must be called in order, and in backward in reverse order (ScoreState says
 // which calls are errors); a result without gradient then still walks the scores back.
-Var long_attention(Tape& tape, const std::shared_ptr<AttentionBatch>& batch, std::int64_t layer, Pass pass,
-                   const AttentionInputs& inputs);
-Var global_attention(Tape& tape, const std::shared_ptr<AttentionBatch>& batch, std::int64_t layer, Pass pass,
-                     const AttentionInputs& inputs);
+Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared_ptr<AttentionBatch>& batch,
+              std::int64_t layer, Pass pass, const AttentionInputs& inputs);
 
 }  // namespace etc

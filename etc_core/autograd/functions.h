@@ -1,4 +1,4 @@
-// The dense operators of ops/ as functions of variables on a tape. The two attention operators are in
+// The dense operators of ops/ as functions of variables on a tape. The attention operator is in
 // autograd/attention.h.
 //
 // Every function computes its result at once; on a recording tape it also records a closure that takes the result's

@@ -40,13 +40,12 @@ std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t layers, s
   return ranges;
 }
 
-Tensor exported(const sparse::ScoreState& scores, AttentionType type, const sparse::TypeTiles& tiles,
-                std::int64_t heads) {
-  if (!scores.carries(type)) return {};
+Tensor exported(const sparse::ScoreState& scores, const sparse::TypeTiles& tiles, std::int64_t heads) {
+  if (!scores.carries(tiles.type)) return {};
   const std::int64_t size = sparse::external_score_elements(tiles, heads);
   Tensor external = Tensor::empty({size}, Purpose::scratch);
-  scores.export_running(type, external.data());
-  if (type != AttentionType::l2l) return external;
+  scores.export_running(tiles.type, external.data());
+  if (!tiles.window) return external;
   return external.reshaped({heads, tiles.queries(), 2 * tiles.radius + 1});
 }
 
@@ -102,11 +101,9 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
   labels.g2g = input.labels.g2g.data();
   labels.g2l = input.labels.g2l.data();
   labels.relative_labels = input.labels.long_relative ? config.relative_labels() : 0;
-  batch->long_tiles = sparse::build_long_tiles(labels);
+  batch->operators.push_back({sparse::build_long_tiles(labels), input.labels.long_relative});
   labels.relative_labels = input.labels.global_relative ? config.relative_labels() : 0;
-  batch->global_tiles = sparse::build_global_tiles(labels);
-  batch->long_relative = input.labels.long_relative;
-  batch->global_relative = input.labels.global_relative;
+  batch->operators.push_back({sparse::build_global_tiles(labels), input.labels.global_relative});
   batch->heads = config.num_attention_heads;
   batch->head_size = config.head_size();
   batch->dropout_rate = options.training ? static_cast<float>(config.attention_probs_dropout_prob) : 0;
@@ -117,16 +114,15 @@ std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput
     sparse::ScoreOptions scores;
     scores.layers = config.num_hidden_layers;
     scores.heads = config.num_attention_heads;
-    for (int type = 0; type < sparse::kAttentionTypes; ++type) {
-      const std::string name = sparse::attention_type_name(static_cast<AttentionType>(type));
+    for (const AttentionType& type : sparse::kEtcTypes) {
       const auto& types = config.residual_attention_types;
-      scores.types[static_cast<std::size_t>(type)] = std::find(types.begin(), types.end(), name) != types.end();
+      scores.types.push_back(std::find(types.begin(), types.end(), type.name) != types.end());
     }
     scores.running_mean = config.use_running_mean;
     scores.training = recording;
     scores.device = device();
     scores.keep_last = static_cast<bool>(options.watch);
-    batch->scores.emplace(scores, batch->long_tiles, batch->global_tiles);
+    batch->scores.emplace(scores, batch->scored_operators());
   }
   return batch;
 }
@@ -157,10 +153,12 @@ void EtcEncoder::Impl::report(const ForwardOptions& options, std::int64_t layer,
   if (attention.scores && layer >= 0) {
     const sparse::ScoreState& scores = *attention.scores;
     const std::int64_t heads = config.num_attention_heads;
-    external.l2l = exported(scores, AttentionType::l2l, attention.long_tiles.l2l, heads);
-    external.l2g = exported(scores, AttentionType::l2g, attention.long_tiles.l2g, heads);
-    external.g2g = exported(scores, AttentionType::g2g, attention.global_tiles.g2g, heads);
-    external.g2l = exported(scores, AttentionType::g2l, attention.global_tiles.g2l, heads);
+    const auto& of_long = attention.of(sparse::kLongAttention).tiles.types;
+    const auto& of_global = attention.of(sparse::kGlobalAttention).tiles.types;
+    external.l2l = exported(scores, of_long[0], heads);
+    external.l2g = exported(scores, of_long[1], heads);
+    external.g2g = exported(scores, of_global[0], heads);
+    external.g2l = exported(scores, of_global[1], heads);
   }
   options.watch(layer, states.of_long.value().to(Device::cpu), states.of_global.value().to(Device::cpu), external);
 }

@@ -298,10 +298,11 @@ States EtcLayer::attend(Tape& tape, const States& x, const ForwardContext& conte
     l = one_by_one(tape, x.of_long, long_projections, context);
     g = one_by_one(tape, x.of_global, global_projections, context);
   }
-  const Var long_out = long_attention(tape, context.attention, index_, pass,
-                                      {l.query, l.key, l.value, g.other_key, g.other_value, of_long.relative});
-  const Var global_out = global_attention(tape, context.attention, index_, pass,
-                                          {g.query, g.key, g.value, l.other_key, l.other_value, of_global.relative});
+  const auto& batch = context.attention;
+  const Var long_out = attention(tape, sparse::kLongAttention, batch, index_, pass,
+                                 {l.query, {{{l.key, l.value}, {g.other_key, g.other_value}}}, of_long.relative});
+  const Var global_out = attention(tape, sparse::kGlobalAttention, batch, index_, pass,
+                                   {g.query, {{{g.key, g.value}, {l.other_key, l.other_value}}}, of_global.relative});
   const bool shared = of_long.output.parts[0].kernel == of_global.output.parts[0].kernel;
   return on_both(tape, {long_out, global_out}, shared, context, [&](const Var& rows, bool global) {
     return linear(tape, rows, context.dense(sides_[global].output));

@@ -44,8 +44,8 @@ HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
 // The softmax of a group over the steps so far, one value per lane.
 //   out_columns = sum_j w_ij v_j,  total_i = sum_j w_ij,  w_ij = 2^(logit_ij - reference_i)     logits in base 2
 struct RunningSoftmax {
-  FloatVec reference[kParts];  // -inf: no visible key yet
-  FloatVec total[kParts];
+  FloatVec reference[kGroupVectors];  // -inf: no visible key yet
+  FloatVec total[kGroupVectors];      // [kGroup]
 };
 
 // Weights may grow to 2^kSlack before the reference follows: after the first step of a group it rarely does.
@@ -55,16 +55,17 @@ inline constexpr float kSlack = 8.0f;
 HWY_INLINE void follow_largest(const FloatVec* largest, std::int64_t stride, float* out_columns,
                                RunningSoftmax& softmax) {
   const FloatTag d;
-  for (int p = 0; p < kParts; ++p) {
-    const FloatVec before = softmax.reference[p];
-    const FloatMask grown = hn::Gt(largest[p], hn::Add(before, hn::Set(d, kSlack)));
+  for (int v = 0; v < kGroupVectors; ++v) {
+    // A change costs a pass over the sums, 16 queries times D: the slack makes it rare.
+    const FloatVec before = softmax.reference[v];
+    const FloatMask grown = hn::Gt(largest[v], hn::Add(before, hn::Set(d, kSlack)));
     if (HWY_LIKELY(hn::AllFalse(d, grown))) continue;
-    const FloatVec after = hn::IfThenElse(grown, largest[p], before);
+    const FloatVec after = hn::IfThenElse(grown, largest[v], before);
     const FloatVec factor = hn::IfThenElse(grown, power_of_two(hn::Sub(before, after)), hn::Set(d, 1.0f));
-    softmax.reference[p] = after;
-    softmax.total[p] = hn::Mul(softmax.total[p], factor);
+    softmax.reference[v] = after;
+    softmax.total[v] = hn::Mul(softmax.total[v], factor);
     for (std::int64_t c = 0; c < stride; ++c) {
-      float* place = out_columns + c * kGroup + p * kLanes;
+      float* place = out_columns + c * kGroup + v * kLanes;  // [kLanes]: component c
       hn::StoreU(hn::Mul(hn::LoadU(d, place), factor), d, place);
     }
   }
@@ -89,89 +90,93 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
   // Rounding half away from zero is as good for weights as half to even.
   const UintVec half = hn::Set(du, 0x8000u), upper = hn::Set(du, 0xFFFF0000u);
   const FloatVec none = hn::Set(d, hidden);
-  for (int p = 0; p < kParts; ++p) {
+  for (int v = 0; v < kGroupVectors; ++v) {
     // A row without a visible key so far subtracts 1/2, so that -inf stays -inf and becomes 0.
-    const FloatVec reference = softmax.reference[p];
+    const FloatVec reference = softmax.reference[v];
     const FloatVec shift = hn::Add(hn::IfThenZeroElse(hn::Eq(reference, none), reference), hn::Set(d, 0.5f));
-    FloatVec sum = softmax.total[p];
-    const float* from = logits + p * kLanes;
+    FloatVec sum = softmax.total[v];
+    const float* from = logits + v * kLanes;  // [keys, kLanes], columns kGroup apart
     for (std::int64_t j = 0; j < keys; j += 2, from += 2 * kGroup) {
       const UintVec first = bf16_power_bits(hn::Sub(hn::LoadU(d, from), shift));
       const UintVec second = bf16_power_bits(hn::Sub(hn::LoadU(d, from + kGroup), shift));
       sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
       const UintVec pair = hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
-      hn::StoreU(pair, du, to + j / 2 * kGroup + p * kLanes);
+      hn::StoreU(pair, du, to + j / 2 * kGroup + v * kLanes);
     }
-    softmax.total[p] = sum;
+    softmax.total[v] = sum;
   }
+  // Zero weights fill the last tile: the values behind them are numbers, but of other keys.
   to += keys / 2 * kGroup;
   const std::int64_t rest = rounded_up(lead + keys, kTilePairs) - lead - keys;
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 
-// One step: at most kBf16Keys keys of a part.
-HWY_INLINE void bf16_step(const HeadContext& head, const Part& part, const TypeScores& scores,
+// One step: at most kBf16Keys keys of a key block.
+HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
                           const GroupScratch& scratch, RunningSoftmax& softmax) {
   const Bf16Scratch& own = scratch.bf16;
-  const Bf16Panel& panel = part.panel->bf16();
-  float* const logits = scratch.p + kGroup;
-  require_bf16(head, *part.panel, part.row + part.keys, own);
+  const Bf16Panel& panel = block.panel->bf16();
+  // One column in front is left for bf16_weights to fill an odd half pair.
+  float* const logits = scratch.p + kGroup;  // [keys, kGroup]
+  require_bf16(head, *block.panel, block.row + block.keys, own);
   if (scores.mode != ScoreMode::read) {
-    head.bf16->dot_products(own.q_pairs, panel.k + part.row * panel.k_stride, panel.k_stride, part.keys, logits);
+    head.bf16->dot_products(own.q_pairs, panel.k + block.row * panel.k_stride, panel.k_stride, block.keys, logits);
   }
-  FloatVec largest[kParts];
-  for (int p = 0; p < kParts; ++p) largest[p] = softmax.reference[p];
-  logits_of_part(head, part, scores, scratch.table, logits, largest);
+  // Begins at the reference: only larger logits matter.
+  FloatVec largest[kGroupVectors];  // [kGroup]
+  for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
+  logits_of_block(head, block, scores, scratch.terms, logits, largest);
   follow_largest(largest, head.stride, own.out_columns, softmax);
   // Values are read in whole tiles from whole lines of the cache.
-  const std::int64_t lead = part.row % kTilePairs;
-  bf16_weights(logits, part.keys, lead, softmax, own.w_pairs);
-  head.bf16->weighted_sum(own.w_pairs, panel.v + part.row - lead, panel.v_stride, lead + part.keys, head.stride,
+  const std::int64_t lead = block.row % kTilePairs;
+  bf16_weights(logits, block.keys, lead, softmax, own.w_pairs);
+  head.bf16->weighted_sum(own.w_pairs, panel.v + block.row - lead, panel.v_stride, lead + block.keys, head.stride,
                           own.out_columns);
 }
 
 // As forward_group; asks for the rows `ahead` meanwhile. `max` is the reference of the sums rather than the largest
 // logit itself (-inf: no visible key).
-HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* scores, const Part* parts,
+HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* scores, const KeyBlock* blocks,
                                    std::int64_t count, RowsAhead& ahead, const GroupScratch& scratch, FloatVec* max,
                                    FloatVec* sum) {
   const FloatTag d;
   const Bf16Scratch& own = scratch.bf16;
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read && head.labels > 0) {
-    head.bf16->dot_products(own.q_pairs, head.relative_bf16, head.bf16_stride, head.labels, scratch.table);
-    finish_relative_terms(head, scratch.table);
-  }
+  if (!all_read) make_bf16_table(head, own.q_pairs, scratch.terms);
   RunningSoftmax softmax;
-  for (int p = 0; p < kParts; ++p) {
-    softmax.reference[p] = hn::Set(d, -std::numeric_limits<float>::infinity());
-    softmax.total[p] = hn::Zero(d);
+  for (int v = 0; v < kGroupVectors; ++v) {
+    softmax.reference[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
+    softmax.total[v] = hn::Zero(d);
   }
+  // Components in rows, queries in lanes: as the tiles leave them, and as follow_largest scales them.
   std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
   std::int64_t columns = 0;
-  for (std::int64_t n = 0; n < count; ++n) columns += parts[n].keys;
+  for (std::int64_t n = 0; n < count; ++n) columns += blocks[n].keys;
+  // Rows asked for evenly over the group's steps.
   const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // of a step
   for (std::int64_t n = 0; n < count; ++n) {
-    const Part& part = parts[n];
-    const TypeScores& type_scores = scores[part.type];
+    const KeyBlock& block = blocks[n];
+    const TypeScores& type_scores = scores[block.set];
     // Running scores lie in the order they are read in: the hardware fetches them ahead.
-    for (std::int64_t j = 0; j < part.keys;) {
-      Part step = part;
+    for (std::int64_t j = 0; j < block.keys;) {
+      // A key block of the walk is a whole run; here it is cut into steps.
+      KeyBlock step = block;
       step.column += j;
       step.row += j;
       // Steps end on whole tiles of values.
-      step.keys = std::min(kBf16Keys - step.row % kTilePairs, part.keys - j);
+      step.keys = std::min(kBf16Keys - step.row % kTilePairs, block.keys - j);
       ahead.ask(share);
       bf16_step(head, step, type_scores, scratch, softmax);
       j += step.keys;
     }
   }
+  // The output's rows are queries again.
   for (std::int64_t c = 0; c < head.stride; c += kGroup) {
     transpose_block(own.out_columns + c * kGroup, kGroup, scratch.out + c, head.stride);
   }
-  for (int p = 0; p < kParts; ++p) {
-    max[p] = softmax.reference[p];
-    sum[p] = softmax.total[p];
+  for (int v = 0; v < kGroupVectors; ++v) {
+    max[v] = softmax.reference[v];
+    sum[v] = softmax.total[v];
   }
 }
 

@@ -26,6 +26,7 @@ struct Bf16Panel {
     // Parts begin at any multiple of kRunStep and are rounded up to a step. An odd number of lines, so that the rows of
     // a tile do not all fall into the same sets of the cache.
     panel.v_stride = (rounded_up(keys + 2 * kTilePairs, kTilePairs) / kTilePairs | 1) * kTilePairs;
+    // Room for a tile of rows beyond the last key, which dot_products reads and multiplies, whatever lies there.
     panel.k = arena.take<std::uint16_t>((keys + 2 * kTileRows16) * panel.k_stride);
     panel.v = arena.take<std::uint16_t>(stride * panel.v_stride);
     return panel;
@@ -44,6 +45,7 @@ struct Bf16Scratch {
   float* out_columns = nullptr;      // [stride, kGroup]
   float* pairs = nullptr;            // [kGroup, stride]: of values
 
+  // Sizes of the largest step; keys and components in whole tiles.
   static Bf16Scratch take(Arena& arena, std::int64_t stride) {
     Bf16Scratch scratch;
     scratch.q_rows = arena.take<std::uint16_t>(rounded_up(stride, kTilePairs) * kGroup);

@@ -31,6 +31,7 @@ void round_pairs_avx512(const float* first, const float* second, std::int64_t si
   // What lies one after the other alternates: 0, 16, 1, 17, … (written from the highest down).
   const __m512i alternating = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22,
                                                6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  // 16 components of both rows at a time: one instruction rounds both, one puts them in pairs.
   for (std::int64_t c = 0; c < stride; c += 16) {
     const __m512bh both = _mm512_cvtne2ps_pbh(load(second, c, size), load(first, c, size));
     _mm512_storeu_si512(to + 2 * c, _mm512_permutexvar_epi16(alternating, reinterpret_cast<__m512i>(both)));

@@ -25,11 +25,13 @@ constexpr std::int64_t kRowBytes = 64;
 constexpr std::int64_t kMostSteps = 4;   // of queries kept in tiles: D = 128
 constexpr std::int64_t kMostBlocks = 4;  // of output components kept in tiles: D = 64
 
+// The shapes of all eight tiles: 16 rows of 64 bytes. Loading them zeroes the tiles: once per task, not per product.
 void begin() {
   static constexpr AmxConfig config;
   _tile_loadconfig(&config);
 }
 
+// Tiles in use make every switch of threads save 8 KiB; a thread that is done gives them back.
 void end() {
   _tile_release();
 }
@@ -47,6 +49,7 @@ inline void load_queries(const std::uint16_t* q_pairs) {
 // Two blocks of 16 keys at a time, so that one's products hide the other's latency.
 template <int kSteps, bool kAdd>
 void dot_steps(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys, float* s) {
+  // Bytes from row to row of k, and elements from block to block.
   const std::int64_t row = stride * 2, block = kTileRows16 * stride;
   load_queries<kSteps>(q_pairs);
   std::int64_t j = 0;
@@ -83,6 +86,7 @@ void dot_steps(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_
     _tile_stored(0, s, kRowBytes);
     _tile_stored(1, s + kTileRows16 * kGroup, kRowBytes);
   }
+  // An odd block of 16 keys is left.
   if (j >= keys) return;
   if constexpr (kAdd) {
     _tile_loadd(0, s, kRowBytes);
@@ -92,6 +96,7 @@ void dot_steps(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_
   _tile_loadd(2, k, row);
   _tile_dpbf16ps(0, 2, 4);
   if constexpr (kSteps > 1) {
+    // One sum only: its products wait for each other, but two tiles of keys alternate, so that loads need not wait.
     _tile_loadd(3, k + 32, row);
     _tile_dpbf16ps(0, 3, 5);
   }
@@ -106,6 +111,7 @@ void dot_steps(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_
   _tile_stored(0, s, kRowBytes);
 }
 
+// The number of steps is part of the instructions (tile numbers), hence one version for each.
 template <bool kAdd>
 void dot_some_steps(std::int64_t steps, const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride,
                     std::int64_t keys, float* s) {
@@ -123,6 +129,7 @@ void dot_some_steps(std::int64_t steps, const std::uint16_t* q_pairs, const std:
 
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
+  // Heads wider than four steps go round again and add to what is there.
   std::int64_t left = stride / kTilePairs;
   dot_some_steps<false>(left, q_pairs, k, stride, keys, s);
   for (left -= kMostSteps; left > 0; left -= kMostSteps) {
@@ -137,12 +144,15 @@ template <int kBlocks>
 void weigh_blocks(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                   float* o) {
   constexpr std::int64_t kBlock = kTileRows16 * kGroup;
+  // Bytes from row to row of v, and elements from block to block of 16 components.
   const std::int64_t row = v_stride * 2, block = kTileRows16 * v_stride;
+  // The output so far is read, added to and written back once per step of 32 keys.
   _tile_loadd(0, o, kRowBytes);
   if constexpr (kBlocks > 1) _tile_loadd(1, o + kBlock, kRowBytes);
   if constexpr (kBlocks > 2) _tile_loadd(2, o + 2 * kBlock, kRowBytes);
   if constexpr (kBlocks > 3) _tile_loadd(3, o + 3 * kBlock, kRowBytes);
   for (std::int64_t j = 0; j < keys; j += kTilePairs) {
+    // One tile of weights serves all blocks of components; values are read once.
     _tile_loadd(6, w_pairs + j * kGroup, kRowBytes);
     _tile_loadd(4, v + j, row);
     _tile_dpbf16ps(0, 4, 6);
@@ -167,6 +177,7 @@ void weigh_blocks(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
 
 void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                   std::int64_t components, float* o) {
+  // Four sums at a time: with two tiles of values and one of weights that is what eight tiles hold.
   for (std::int64_t left = components / kTileRows16; left > 0; left -= kMostBlocks) {
     switch (left) {
       case 1:
@@ -185,6 +196,7 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
 
 }  // namespace
 
+// A table of functions: which kind of tiles runs is known at run time only.
 const Bf16Tiles& amx_bf16_tiles() {
   static constexpr Bf16Tiles tiles{begin, end, round_row_avx512, round_pairs_avx512, dot_products, weighted_sum};
   return tiles;

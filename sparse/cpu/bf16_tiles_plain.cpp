@@ -14,6 +14,7 @@ const Bf16Tiles& amx_bf16_tiles();  // bf16_tiles_amx.cpp
 
 namespace {
 
+// Set by tests; looked at once per task.
 std::atomic<bool> plain_only = false;
 
 float value(std::uint16_t bits) {
@@ -24,6 +25,7 @@ float value(std::uint16_t bits) {
 }
 
 // sum + a·b over one step: a [32] neighbours, b [16 pairs], pairs kGroup·2 apart.
+// The order of the additions is the hardware's: another one would give other bits.
 float step(float sum, const std::uint16_t* a, const std::uint16_t* b) {
   float even = 0.0f, odd = 0.0f;
   for (std::int64_t pair = 0; pair < kTilePairs / 2; ++pair) {
@@ -42,6 +44,7 @@ std::uint16_t rounded(float x) {
   return static_cast<std::uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
+// Stands for round_row_avx512: nearest even, as the instruction rounds.
 void round_row(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to) {
   for (std::int64_t c = 0; c < stride; ++c) to[c] = c < size ? rounded(row[c]) : std::uint16_t{0};
 }
@@ -53,6 +56,7 @@ void round_pairs(const float* first, const float* second, std::int64_t size, std
   }
 }
 
+// One number after the other: this is the definition the tests hold AMX to, not something to run fast.
 void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                   float* s) {
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -70,6 +74,7 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
   for (std::int64_t d = 0; d < components; ++d) {
     for (std::int64_t i = 0; i < kGroup; ++i) {
       float sum = o[d * kGroup + i];
+      // Whole tiles of keys: the rest has weight 0.
       for (std::int64_t j = 0; j < keys; j += kTilePairs)
         sum = step(sum, v + d * v_stride + j, w_pairs + j * kGroup + 2 * i);
       o[d * kGroup + i] = sum;
@@ -84,6 +89,8 @@ const Bf16Tiles& plain_bf16_tiles() {
   return tiles;
 }
 
+// The rounding of AMX's operands uses AVX-512's bf16 instructions; every processor with AMX has them, but a virtual
+// machine may hide them.
 const Bf16Tiles& bf16_tiles() {
 #if defined(__x86_64__)
   if (!plain_only && cpu_has_amx(ComputeType::bf16) && __builtin_cpu_supports("avx512bf16")) return amx_bf16_tiles();

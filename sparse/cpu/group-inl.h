@@ -1,6 +1,11 @@
 // One group of kGroup queries against the keys of a task: the arithmetic of both operators, forward and backward.
 //
-// All arrays with a kGroup at the end are columns: one line per key (or label), one lane per query.
+// All arrays with a kGroup at the end are columns: one line per key (or label), one lane per query. A group of 16
+// queries against n keys, forward:
+//   q_lanes [D, 16], k [n, stride]  --dot_products-->  p [n, 16]  --logits, powers-->  p  --weighted_sum with v-->  out
+// and backward, per key block of 32 keys:
+//   p [32, 16] again, from q·k or from C            ds [32, 16] = p (dout·v - delta), from dout_lanes and v
+//   dq += dsᵀ k,  dk += ds q,  dv += p dout         five products on the same 32 rows of k, v, dk, dv
 #if defined(SPARSE_CPU_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_GROUP_INL_H_
 #undef SPARSE_CPU_GROUP_INL_H_
@@ -24,26 +29,29 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Keys copied and multiplied at a time in forward.
 inline constexpr std::int64_t kKeyStep = 64;
 static_assert(kKeyStep % kRunStep == 0);
 
-HWY_INLINE void forward_part(const HeadContext& head, const Part& part, const TypeScores& scores,
-                             const GroupScratch& scratch, float* s, FloatVec* max) {
+HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
+                              const GroupScratch& scratch, float* s, FloatVec* max) {
   // In steps, so that the keys of the next step are on their way while this one is multiplied.
-  for (std::int64_t j = 0; j < part.keys; j += kKeyStep) {
-    const std::int64_t keys = std::min(kKeyStep, part.keys - j);
-    part.panel->require(part.row + j + keys);
+  for (std::int64_t j = 0; j < block.keys; j += kKeyStep) {
+    const std::int64_t keys = std::min(kKeyStep, block.keys - j);
+    block.panel->require(block.row + j + keys);
+    // C holds the sum already; the copy is needed for the values all the same.
     if (scores.mode == ScoreMode::read) continue;
-    dot_products(scratch.q_lanes, part.panel->k(part.row + j), head.stride, keys, head.head_size, s + j * kGroup);
+    dot_products(scratch.q_lanes, block.panel->k(block.row + j), head.stride, keys, head.head_size, s + j * kGroup);
   }
-  logits_of_part(head, part, scores, scratch.table, s, max);
+  logits_of_block(head, block, scores, scratch.terms, s, max);
 }
 
-// Dropout bits of a part's pairs.
-HWY_INLINE void keep_bits_of_part(const HeadContext& head, const Part& part, std::int64_t first_query,
-                                  std::uint16_t* keep) {
-  const auto first_key = static_cast<std::uint32_t>(part.panel->dropout_index(part.row));
-  dropout_keep_bits(head.dropout_key, head.dropout_head, static_cast<std::uint32_t>(first_query), first_key, part.keys,
+// Dropout bits of a key block's pairs.
+HWY_INLINE void keep_bits_of_block(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
+                                   std::uint16_t* keep) {
+  // The numbering of keys runs through both key sets, so that no two pairs of a query share a bit.
+  const auto first_key = static_cast<std::uint32_t>(block.panel->dropout_index(block.row));
+  dropout_keep_bits(head.dropout_key, head.dropout_head, static_cast<std::uint32_t>(first_query), first_key, block.keys,
                     head.dropout_threshold, keep);
 }
 
@@ -57,118 +65,129 @@ HWY_INLINE void load_queries(const Rows& q, std::int64_t head_index, const HeadC
   }
 }
 
-// Softmax of one group over `count` parts, not yet divided by its sum.
+// Softmax of one group over `count` key blocks, not yet divided by its sum.
 //   max_i = max_j logit_ij (-inf without a visible key), sum_i = sum_j 2^(logit_ij - max_i)     logits in base 2
 //   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) v_j
 // load_queries comes first. scores: of both types, `running` advanced to this head. ahead: rows to ask for.
 HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, std::int64_t first_query,
-                              const Part* parts, std::int64_t count, RowsAhead& ahead, const GroupScratch& scratch,
+                              const KeyBlock* blocks, std::int64_t count, RowsAhead& ahead, const GroupScratch& scratch,
                               FloatVec* max, FloatVec* sum) {
-  if (head.bf16 != nullptr) return bf16_forward_group(head, scores, parts, count, ahead, scratch, max, sum);
+  if (head.bf16 != nullptr) return bf16_forward_group(head, scores, blocks, count, ahead, scratch, max, sum);
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
-  for (int p = 0; p < kParts; ++p) max[p] = none;
+  for (int v = 0; v < kGroupVectors; ++v) max[v] = none;
+  // All at once: in fp32 a group takes far longer than memory needs for the few rows asked for.
   ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read) relative_terms(head, scratch);
+  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms);
 
   // Pass 1: logits, their maximum, running scores.
+  // Key blocks one after the other in scratch.p: pass 2 need not know where one ends.
   std::int64_t columns = 0;
-  for (std::int64_t n = 0; n < count; columns += parts[n].keys, ++n) {
-    forward_part(head, parts[n], scores[parts[n].type], scratch, scratch.p + columns * kGroup, max);
+  for (std::int64_t n = 0; n < count; columns += blocks[n].keys, ++n) {
+    forward_block(head, blocks[n], scores[blocks[n].set], scratch, scratch.p + columns * kGroup, max);
   }
 
   // Pass 2: powers and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
   // subtracts 0, so that -inf stays -inf and becomes 0.
-  FloatVec shift[kParts], total[kParts];
-  for (int p = 0; p < kParts; ++p) {
-    shift[p] = hn::IfThenZeroElse(hn::Eq(max[p], none), max[p]);
-    total[p] = hn::Zero(d);
+  // The sum takes the powers as they are, before dropout and in fp32: what is divided by must be the whole mass.
+  FloatVec shift[kGroupVectors], total[kGroupVectors];  // [kGroup] each
+  for (int v = 0; v < kGroupVectors; ++v) {
+    shift[v] = hn::IfThenZeroElse(hn::Eq(max[v], none), max[v]);
+    total[v] = hn::Zero(d);
   }
   for (std::int64_t j = 0; j < columns; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      float* place = scratch.p + j * kGroup + p * kLanes;
-      const FloatVec e = power_of_two(hn::Sub(hn::LoadU(d, place), shift[p]));
-      total[p] = hn::Add(total[p], e);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* place = scratch.p + j * kGroup + v * kLanes;  // [kLanes]: key j
+      const FloatVec e = power_of_two(hn::Sub(hn::LoadU(d, place), shift[v]));
+      total[v] = hn::Add(total[v], e);
       hn::StoreU(e, d, place);
     }
   }
-  for (int p = 0; p < kParts; ++p) sum[p] = total[p];
+  for (int v = 0; v < kGroupVectors; ++v) sum[v] = total[v];
 
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
+  // Weighted sums accumulate over key blocks.
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
-  float* weights = scratch.p;
-  for (std::int64_t n = 0; n < count; weights += parts[n].keys * kGroup, ++n) {
-    const Part& part = parts[n];
+  float* weights = scratch.p;  // [columns, kGroup]: 2^(logit - max)
+  for (std::int64_t n = 0; n < count; weights += blocks[n].keys * kGroup, ++n) {
+    const KeyBlock& block = blocks[n];
     if (head.dropout) {
-      keep_bits_of_part(head, part, first_query, scratch.keep);
-      for (std::int64_t j = 0; j < part.keys; ++j) {
-        for (int p = 0; p < kParts; ++p) {
-          float* place = weights + j * kGroup + p * kLanes;
-          hn::StoreU(hn::IfThenElseZero(lanes_of(scratch.keep[j], p), hn::LoadU(d, place)), d, place);
+      // Bits first, then the mask: they come four keys at a time.
+      keep_bits_of_block(head, block, first_query, scratch.keep);
+      for (std::int64_t j = 0; j < block.keys; ++j) {
+        for (int v = 0; v < kGroupVectors; ++v) {
+          float* place = weights + j * kGroup + v * kLanes;  // [kLanes]: key j
+          hn::StoreU(hn::IfThenElseZero(lanes_of(scratch.keep[j], v), hn::LoadU(d, place)), d, place);
         }
       }
     }
-    weighted_sum(weights, part.panel->v(part.row), head.stride, part.keys, part.tiles->visible.data() + part.column,
-                 scratch.out);
+    weighted_sum(weights, block.panel->v(block.row), head.stride, block.keys,
+                 block.tiles->visible.data() + block.column, scratch.out);
   }
 }
 
-// p of one part: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with scores
-// does not need).
-HWY_INLINE void probabilities_of_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
-                                      const GroupScratch& scratch, const FloatVec* lse) {
+// p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with
+// scores does not need).
+HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
+                                       const GroupScratch& scratch, const FloatVec* lse) {
   const FloatTag d;
   const IntTag di;
+  // Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
   const bool carried = scores.mode != ScoreGradientMode::none;
-  part.panel->require(part.row + part.keys);
+  block.panel->require(block.row + block.keys);
   if (!carried) {
-    dot_products(scratch.q_lanes, part.panel->k(part.row), head.stride, part.keys, head.head_size, scratch.p);
+    dot_products(scratch.q_lanes, block.panel->k(block.row), head.stride, block.keys, head.head_size, scratch.p);
   }
-  const PartLabels labels(head, part);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
-  const std::uint16_t* const visible_columns = part.tiles->visible.data() + part.column;
-  const ScoreElement* const running = carried ? scores.running + part.column * kGroup : nullptr;
-  const std::int64_t keys = part.keys;
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      const std::int64_t at = j * kGroup + p * kLanes;
-      const FloatVec logit =
-          carried ? score_value(hn::LoadU(di, running + at)) : score(head, labels, scratch.table, scratch.p, j, p);
-      const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[p]));
-      hn::StoreU(hn::IfThenElseZero(lanes_of(visible_columns[j], p), probability), d, scratch.p + at);
-    }
-  }
+  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;         // [keys]
+  const ScoreElement* const running = carried ? scores.running + block.column * kGroup : nullptr;  // [keys, kGroup]
+  const std::int64_t keys = block.keys;
+  with_term(
+      scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+        for (std::int64_t j = 0; j < keys; ++j) {
+          for (int v = 0; v < kGroupVectors; ++v) {
+            const std::int64_t at = j * kGroup + v * kLanes;
+            const FloatVec logit =
+                carried ? score_value(hn::LoadU(di, running + at)) : score(head, term, scratch.p, j, v);
+            // No maximum is needed: lse is at least every logit, so the power is at most 1.
+            const FloatVec probability = power_of_two(hn::MulSub(logit, logit_scale, lse[v]));
+            hn::StoreU(hn::IfThenElseZero(lanes_of(visible_columns[j], v), probability), d, scratch.p + at);
+          }
+        }
+      });
 }
 
 // forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j
 //   dC_ij (+)= c p_ij (dp_ij - delta_i),  delta_i = dout_i·out_i.
 // Leaves in scratch.ds dC/sqrt(D), what q, k and the tables multiply with, and in scratch.p the dropped p.
-HWY_INLINE void score_gradients_of_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
-                                        std::int64_t first_query, const GroupScratch& scratch, const FloatVec* delta) {
+HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock& block,
+                                         const TypeScoreGradients& scores, std::int64_t first_query,
+                                         const GroupScratch& scratch, const FloatVec* delta) {
   const FloatTag d;
-  dot_products(scratch.dout_lanes, part.panel->v(part.row), head.stride, part.keys, head.head_size, scratch.ds);
-  if (head.dropout) keep_bits_of_part(head, part, first_query, scratch.keep);
+  dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, scratch.ds);
+  if (head.dropout) keep_bits_of_block(head, block, first_query, scratch.keep);
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
   const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
   const FloatVec scale = hn::Set(d, head.scale);
   const ScoreGradientMode mode = scores.mode;
-  float* const gradients = mode == ScoreGradientMode::none ? nullptr : scores.gradient + part.column * kGroup;
-  const std::int64_t keys = part.keys;
+  // Modes in locals: read through references, they would have to be read again after every store.
+  float* const gradients = mode == ScoreGradientMode::none ? nullptr : scores.gradient + block.column * kGroup;
+  const std::int64_t keys = block.keys;
   const bool dropout = head.dropout;
   for (std::int64_t j = 0; j < keys; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      const std::int64_t at = j * kGroup + p * kLanes;
+    for (int v = 0; v < kGroupVectors; ++v) {
+      const std::int64_t at = j * kGroup + v * kLanes;
       const FloatVec probability = hn::LoadU(d, scratch.p + at);
       FloatVec dp = hn::LoadU(d, scratch.ds + at);
       if (dropout) {
-        const FloatMask kept = lanes_of(scratch.keep[j], p);
+        const FloatMask kept = lanes_of(scratch.keep[j], v);
         dp = hn::IfThenElseZero(kept, hn::Mul(dp, kept_scale));
         hn::StoreU(hn::IfThenElseZero(kept, hn::Mul(probability, kept_scale)), d, scratch.p + at);
       }
-      FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[p])), logit_scale);
+      FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[v])), logit_scale);
       if (mode != ScoreGradientMode::none) {
-        float* gradient = gradients + at;
+        float* gradient = gradients + at;  // [kLanes]
         if (mode == ScoreGradientMode::inner) {
           dc = hn::Add(dc, hn::LoadU(d, gradient));
           hn::StoreU(dc, d, gradient);
@@ -181,79 +200,55 @@ HWY_INLINE void score_gradients_of_part(const HeadContext& head, const Part& par
   }
 }
 
-// dtable[label_ij][i] += ds_ij. Runs of columns with one label are summed in registers first.
-HWY_INLINE void table_gradients_of_part(const HeadContext& head, const Part& part, const float* ds, float* dtable) {
-  const FloatTag d;
-  const PartLabels labels(head, part);
-  if (labels.label == nullptr) return;
-  for (std::int64_t j = 0; j < part.keys;) {
-    const std::uint32_t label = labels.label[j];
-    if (label >= kFirstMixed) {
-      const std::uint8_t* lane_labels = labels.mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup;
-      for (int i = 0; i < kGroup; ++i) dtable[lane_labels[i] * kGroup + i] += ds[j * kGroup + i];
-      ++j;
-      continue;
-    }
-    FloatVec sum[kParts];
-    for (int p = 0; p < kParts; ++p) sum[p] = hn::LoadU(d, dtable + label * kGroup + p * kLanes);
-    for (; j < part.keys && labels.label[j] == label; ++j) {
-      for (int p = 0; p < kParts; ++p) sum[p] = hn::Add(sum[p], hn::LoadU(d, ds + j * kGroup + p * kLanes));
-    }
-    for (int p = 0; p < kParts; ++p) hn::StoreU(sum[p], d, dtable + label * kGroup + p * kLanes);
-  }
-}
-
 // C = C - s: the running scores of the layer before. The same s, by the same instructions, as the forward added.
-HWY_INLINE void rewind_part(const HeadContext& head, const Part& part, const TypeScoreGradients& scores,
-                            const GroupScratch& scratch) {
+HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
+                             const GroupScratch& scratch) {
   const IntTag di;
-  dot_products(scratch.q_lanes, part.panel->k(part.row), head.stride, part.keys, head.head_size, scratch.p);
-  const PartLabels labels(head, part);
-  ScoreElement* running = scores.running + part.column * kGroup;
-  for (std::int64_t j = 0; j < part.keys; ++j) {
-    for (int p = 0; p < kParts; ++p) {
-      ScoreElement* place = running + j * kGroup + p * kLanes;
-      const auto own = score_element(score(head, labels, scratch.table, scratch.p, j, p));
-      hn::StoreU(hn::Sub(hn::LoadU(di, place), own), di, place);
-    }
-  }
+  dot_products(scratch.q_lanes, block.panel->k(block.row), head.stride, block.keys, head.head_size, scratch.p);
+  ScoreElement* running = scores.running + block.column * kGroup;  // [keys, kGroup]
+  with_term(
+      scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+        for (std::int64_t j = 0; j < block.keys; ++j) {
+          for (int v = 0; v < kGroupVectors; ++v) {
+            ScoreElement* place = running + j * kGroup + v * kLanes;  // [kLanes]
+            const auto own = score_element(score(head, term, scratch.p, j, v));
+            hn::StoreU(hn::Sub(hn::LoadU(di, place), own), di, place);
+          }
+        }
+      });
 }
 
-// Gradients of one group over `count` parts, part by part so that a part's keys, values and their gradients stay in the
-// first cache from step to step.
-//   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  panels' dk, dv, scratch.drel, scratch.dbias are added to
+// Gradients of one group over `count` key blocks, one after the other, so that a block's keys, values and their
+// gradients stay in the first-level cache from product to product.
+//   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  the panels' dk, dv and the terms' sums are added to
 // scratch.q_*, scratch.dout_* must be loaded. delta, lse: per lane; lse must be finite (any value where nothing is
 // seen).
 HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, std::int64_t first_query,
-                               const Part* parts, std::int64_t count, const GroupScratch& scratch, const FloatVec* lse,
-                               const FloatVec* delta) {
-  const FloatTag d;
+                               const KeyBlock* blocks, std::int64_t count, const GroupScratch& scratch,
+                               const FloatVec* lse, const FloatVec* delta) {
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
+  // With scores carried and nothing to rewind no s is computed, so no table either.
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
-  if (needs_scores(scores[0]) || needs_scores(scores[1])) relative_terms(head, scratch);
-  std::fill_n(scratch.dtable, head.labels * kGroup, 0.0f);
+  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms);
+  clear_term_gradients(scratch.terms);
   for (std::int64_t n = 0; n < count; ++n) {
-    const Part& part = parts[n];
-    const TypeScoreGradients& type_scores = scores[part.type];
-    probabilities_of_part(head, part, type_scores, scratch, lse);
-    score_gradients_of_part(head, part, type_scores, first_query, scratch, delta);
+    const KeyBlock& block = blocks[n];
+    const TypeScoreGradients& type_scores = scores[block.set];
+    probabilities_of_block(head, block, type_scores, scratch, lse);
+    // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: dC / sqrt(D) [keys, kGroup]
+    score_gradients_of_block(head, block, type_scores, first_query, scratch, delta);
     // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q
-    weighted_sum(scratch.ds, part.panel->k(part.row), head.stride, part.keys, part.tiles->visible.data() + part.column,
-                 scratch.out);
-    outer_products(scratch.ds, scratch.q_rows, head.stride, part.keys, part.panel->dk(part.row));
+    weighted_sum(scratch.ds, block.panel->k(block.row), head.stride, block.keys,
+                 block.tiles->visible.data() + block.column, scratch.out);
+    outer_products(scratch.ds, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
     // forward: out = sum_j p v; so dv += p dout
-    outer_products(scratch.p, scratch.dout_rows, head.stride, part.keys, part.panel->dv(part.row));
-    table_gradients_of_part(head, part, scratch.ds, scratch.dtable);
+    outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
+    add_term_gradients(scratch.terms, block, scratch.ds);
+    // Last: scratch.p is overwritten, and C was read for p before.
     if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
-      rewind_part(head, part, type_scores, scratch);
+      rewind_block(head, block, type_scores, scratch);
   }
-  if (head.labels == 0) return;
-  // forward: table = q·rel + rel_bias
-  weighted_sum(scratch.dtable, head.relative_vectors, head.stride, head.labels, nullptr, scratch.out);
-  outer_products(scratch.dtable, scratch.q_rows, head.stride, head.labels, scratch.drel);
-  for (std::int64_t at = 0; at < head.labels * kGroup; at += kLanes) {
-    hn::StoreU(hn::Add(hn::LoadU(d, scratch.dbias + at), hn::LoadU(d, scratch.dtable + at)), d, scratch.dbias + at);
-  }
+  finish_term_gradients(head, scratch.terms, scratch.q_rows, scratch.out);
 }
 
 // delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite; both as lanes.
@@ -261,11 +256,13 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_i
                                     std::int64_t first_row, std::int64_t rows, const float* dout_rows,
                                     FloatVec* lse_lanes, FloatVec* delta_lanes) {
   const FloatTag d;
-  HWY_ALIGN float lse_values[kGroup] = {};
+  HWY_ALIGN float lse_values[kGroup] = {};  // base 2
   HWY_ALIGN float delta_values[kGroup] = {};
   for (std::int64_t i = 0; i < rows; ++i) {
-    const float* out_row = out.data + (first_row + i) * out.stride + head_index * head.head_size;
-    const float* dout_row = dout_rows + i * head.stride;
+    const float* out_row = out.data + (first_row + i) * out.stride + head_index * head.head_size;  // [D]
+    const float* dout_row = dout_rows + i * head.stride;                                           // [stride]
+    // Vectors first, then the rest of a head size that is no multiple of a vector, in this order for every group: the
+    // bits depend on D alone.
     FloatVec sum = hn::Zero(d);
     std::int64_t c = 0;
     for (; c + kLanes <= head.head_size; c += kLanes) {
@@ -275,11 +272,12 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_i
     for (; c < head.head_size; ++c) total += out_row[c] * dout_row[c];
     delta_values[i] = total;
     const float value = lse[first_row + i];
+    // -inf would give NaN in the difference; such rows have no visible pair, any finite number does.
     lse_values[i] = value > -std::numeric_limits<float>::infinity() ? value * kLog2E : 0.0f;
   }
-  for (int p = 0; p < kParts; ++p) {
-    lse_lanes[p] = hn::LoadU(d, lse_values + p * kLanes);
-    delta_lanes[p] = hn::LoadU(d, delta_values + p * kLanes);
+  for (int v = 0; v < kGroupVectors; ++v) {
+    lse_lanes[v] = hn::LoadU(d, lse_values + v * kLanes);
+    delta_lanes[v] = hn::LoadU(d, delta_values + v * kLanes);
   }
 }
 
@@ -289,10 +287,11 @@ HWY_INLINE void store_group(const float* group_rows, const HeadContext& head, co
                             const MutableRows& to, std::int64_t head_index, std::int64_t first_row, std::int64_t rows,
                             bool past_caches) {
   const FloatTag d;
-  float* const first = to.data + first_row * to.stride + head_index * head.head_size;
+  // A head's rows lie N*D floats apart: whole lines are written where D is a multiple of 16.
+  float* const first = to.data + first_row * to.stride + head_index * head.head_size;  // [D]: of row 0
   for (std::int64_t i = 0; i < rows; ++i) {
-    const float* from = group_rows + i * head.stride;
-    float* row = first + i * to.stride;
+    const float* from = group_rows + i * head.stride;  // [stride]
+    float* row = first + i * to.stride;                // [D]
     const FloatVec by = hn::Set(d, factor[i]);
     std::int64_t c = 0;
     if (past_caches) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sparse/cpu/score_terms-inl.h"
 #include "sparse/cpu/tile_walk.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,60 +20,57 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // What one group needs in scratch. `columns` keys at most at a time.
 struct GroupScratch {
-  float* q_rows = nullptr;   // [kGroup, stride], zero for missing queries
-  float* q_lanes = nullptr;  // [D, kGroup]
-  float* table = nullptr;    // [labels, kGroup]: (q·rel + rel_bias) / sqrt(D)
-  float* p = nullptr;        // [columns, kGroup]: logits (in base 2), then probabilities; in bf16 one step's logits
+  float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
+  float* q_lanes = nullptr;       // [D, kGroup]
+  float* p = nullptr;             // [columns, kGroup]: logits (base 2), then probabilities; in bf16 one step's logits
   std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
-  Part* parts = nullptr;
+  KeyBlock* blocks = nullptr;     // what the group sees of the task's panels
+  TermScratch terms;
   Bf16Scratch bf16;  // forward in bf16 only
   // Backward only.
-  float* ds = nullptr;          // [columns, kGroup]
+  float* ds = nullptr;          // [columns, kGroup]: dC / sqrt(D)
   float* dout_rows = nullptr;   // [kGroup, stride]
   float* dout_lanes = nullptr;  // [D, kGroup]
-  float* dtable = nullptr;      // [labels, kGroup]
-  float* drel = nullptr;        // [labels, stride]: sum over the task's groups
-  float* dbias = nullptr;       // [labels, kGroup]: likewise, still per lane
 
-  static GroupScratch take(Arena& arena, const HeadContext& head, std::int64_t columns, std::int64_t parts,
-                           bool backward) {
+  static GroupScratch take(Arena& arena, const HeadContext& head, const RelativeTable& table, std::int64_t columns,
+                           std::int64_t blocks, bool backward) {
     const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
+    // In bf16 a step's logits lie between one column before and a tile behind, which products and weights write.
     const bool bf16 = head.bf16 != nullptr;
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
     scratch.q_lanes = arena.take<float>(lanes);
-    scratch.table = arena.take<float>((bf16 ? rounded_up(head.labels, kTileRows16) : head.labels) * kGroup);
+    scratch.terms = TermScratch::take(arena, head, table, backward);
     scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(columns);
     scratch.out = arena.take<float>(rows);
-    scratch.parts = arena.take<Part>(parts);
+    scratch.blocks = arena.take<KeyBlock>(blocks);
     if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride);
+    // Forward needs none of the rest: scratch is charged to the memory of a run.
     if (!backward) return scratch;
     scratch.ds = arena.take<float>(columns * kGroup);
     scratch.dout_rows = arena.take<float>(rows);
     scratch.dout_lanes = arena.take<float>(lanes);
-    scratch.dtable = arena.take<float>(head.labels * kGroup);
-    scratch.drel = arena.take<float>(head.labels * head.stride);
-    scratch.dbias = arena.take<float>(head.labels * kGroup);
     return scratch;
   }
 };
 
 // to[c][i] = rows[i][c] for kGroup rows and columns.   rows [kGroup, stride], to [kGroup, to_stride]
 HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* to, std::int64_t to_stride) {
+  // 4x4 blocks: two rounds of interleaving, first single floats, then pairs of them (as doubles).
   const hn::FixedTag<float, 4> d4;
   const hn::FixedTag<double, 2> pairs;
   for (std::int64_t c = 0; c < kGroup; c += 4) {
     for (std::int64_t i = 0; i < kGroup; i += 4) {
-      const float* from = rows + i * stride + c;
+      const float* from = rows + i * stride + c;  // [4, 4] of the rows
       const auto r0 = hn::LoadU(d4, from), r1 = hn::LoadU(d4, from + stride);
       const auto r2 = hn::LoadU(d4, from + 2 * stride), r3 = hn::LoadU(d4, from + 3 * stride);
       const auto a = hn::BitCast(pairs, hn::InterleaveLower(d4, r0, r1));  // r0[0] r1[0] r0[1] r1[1]
       const auto b = hn::BitCast(pairs, hn::InterleaveLower(d4, r2, r3));
       const auto x = hn::BitCast(pairs, hn::InterleaveUpper(d4, r0, r1));  // r0[2] r1[2] r0[3] r1[3]
       const auto y = hn::BitCast(pairs, hn::InterleaveUpper(d4, r2, r3));
-      float* place = to + c * to_stride + i;
+      float* place = to + c * to_stride + i;  // [4, 4] of the transpose
       hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, a, b)), d4, place);
       hn::StoreU(hn::BitCast(d4, hn::InterleaveUpper(pairs, a, b)), d4, place + to_stride);
       hn::StoreU(hn::BitCast(d4, hn::InterleaveLower(pairs, x, y)), d4, place + 2 * to_stride);
@@ -82,6 +80,7 @@ HWY_INLINE void transpose_block(const float* rows, std::int64_t stride, float* t
 }
 
 // lanes[d][i] = rows[i][d].   rows [kGroup, stride], lanes [stride, kGroup]; stride a multiple of kGroup
+// Done once per group: 16 rows of D against hundreds of keys that need no turning.
 HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* lanes) {
   for (std::int64_t d = 0; d < stride; d += kGroup) transpose_block(rows + d, stride, lanes + d * kGroup, kGroup);
 }
@@ -90,6 +89,7 @@ HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* l
 HWY_INLINE void load_group(const Rows& from, std::int64_t head, const HeadContext& context, std::int64_t first_row,
                            std::int64_t rows, float* group_rows, float* group_lanes) {
   copy_rows(from, head, context.head_size, first_row, rows, group_rows);
+  // A short group's missing queries are zeros: their products are finite, and nobody reads them.
   std::fill(group_rows + rows * context.stride, group_rows + kGroup * context.stride, 0.0f);
   transpose_group(group_rows, context.stride, group_lanes);
 }

@@ -1,4 +1,4 @@
-// Arithmetic on columns (one value per query of a group): exponential, visible lanes, label look-up, dropout bits.
+// Arithmetic on columns (one value per query of a group): exponential, visible lanes, dropout bits.
 #if defined(SPARSE_CPU_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_LANES_INL_H_
 #undef SPARSE_CPU_LANES_INL_H_
@@ -35,6 +35,7 @@ inline constexpr float kLn2 = 0.69314718f;
 HWY_INLINE FloatVec power_of_two(FloatVec x) {
   const FloatTag d;
   const IntTag di;
+  // The clamp keeps the exponent's addition below from wrapping; `tiny` then says which results are 0.
   const FloatMask tiny = hn::Lt(x, hn::Set(d, -125.0f));
   const FloatVec clamped = hn::Max(x, hn::Set(d, -125.0f));
   // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
@@ -53,25 +54,12 @@ HWY_INLINE FloatVec power_of_two(FloatVec x) {
   return hn::IfThenZeroElse(tiny, hn::BitCast(d, bits));
 }
 
-// The lanes of part `part` whose bit is set.
-HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int part) {
+// The lanes of vector `v` whose bit is set.
+HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int v) {
   const FloatTag d;
-  const std::uint64_t shifted = static_cast<std::uint64_t>(bits) >> (part * kLanes);
+  // LoadMaskBits reads bits from memory, from bit 0 on: shift this vector's queries there.
+  const std::uint64_t shifted = static_cast<std::uint64_t>(bits) >> (v * kLanes);
   return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&shifted));  // may read 8 bytes
-}
-
-// table[label of each lane][lane], for one column. Most columns have one label for all queries (far keys, whole
-// sentences): one load. The others, near the diagonal and at sentence ends, gather.
-HWY_INLINE FloatVec look_up(const float* table, std::uint32_t label, const std::uint8_t* mixed, int part) {
-  const FloatTag d;
-  const IntTag di;
-  if (HWY_LIKELY(label < kFirstMixed)) return hn::LoadU(d, table + label * kGroup + part * kLanes);
-  const hn::Rebind<std::uint8_t, IntTag> du8;
-  const std::uint8_t* labels = mixed + static_cast<std::int64_t>(label - kFirstMixed) * kGroup + part * kLanes;
-  const auto lane = hn::Iota(di, part * kLanes);
-  const auto index = hn::Add(hn::ShiftLeft<4>(hn::PromoteTo(di, hn::LoadU(du8, labels))), lane);
-  static_assert(kGroup == 1 << 4);
-  return hn::GatherIndex(d, table, index);
 }
 
 // Ten rounds of Philox4x32 on the even 32-bit lanes of each 64-bit lane. The odd halves hold rubbish throughout:
@@ -82,6 +70,7 @@ HWY_INLINE void philox_even_lanes(hn::Vec<WideTag>* c, std::uint64_t key) {
   const UintVec m0 = hn::Set(d32, 0xD2511F53u), m1 = hn::Set(d32, 0xCD9E8D57u);
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
+    // Both halves of the products at once: low halves are words 1 and 3, high halves go into 0 and 2.
     const auto p0 = hn::MulEven(hn::BitCast(d32, c[0]), m0);
     const auto p1 = hn::MulEven(hn::BitCast(d32, c[2]), m1);
     c[0] = hn::Xor3(hn::ShiftRight<32>(p1), c[1], hn::Set(d, std::uint64_t{k0}));
@@ -96,14 +85,17 @@ HWY_INLINE void philox_even_lanes(hn::Vec<WideTag>* c, std::uint64_t key) {
 HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::uint32_t first_query,
                                   std::uint32_t first_key, std::int64_t keys, std::uint32_t threshold,
                                   std::uint16_t* keep) {
+  // Philox multiplies 32 by 32 to 64 bits: vectors have that for every other lane only. So queries of even and of odd
+  // lanes go through the rounds apart.
   const WideTag d;
   const UintTag d32;
   const UintVec least = hn::Set(d32, threshold);
   std::fill_n(keep, keys, std::uint16_t{0});
+  // Blocks of four keys may begin before the first key and end behind the last: those numbers are thrown away.
   const std::int64_t end = static_cast<std::int64_t>(first_key) + keys;
   for (std::uint32_t block = first_key / 4; static_cast<std::int64_t>(block) * 4 < end; ++block) {
-    for (int part = 0; part < kParts; ++part) {
-      const auto queries = hn::BitCast(d, hn::Iota(d32, first_query + static_cast<std::uint32_t>(part * kLanes)));
+    for (int v = 0; v < kGroupVectors; ++v) {
+      const auto queries = hn::BitCast(d, hn::Iota(d32, first_query + static_cast<std::uint32_t>(v * kLanes)));
       hn::Vec<WideTag> even[4] = {hn::Set(d, std::uint64_t{block}), queries, hn::Set(d, std::uint64_t{head}),
                                   hn::Zero(d)};
       hn::Vec<WideTag> odd[4] = {even[0], hn::ShiftRight<32>(queries), even[2], even[3]};
@@ -111,13 +103,16 @@ HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::ui
       philox_even_lanes(odd, key);
       for (std::int64_t word = 0; word < 4; ++word) {
         const std::int64_t j = static_cast<std::int64_t>(block) * 4 + word - first_key;
+        // Words of keys before the first and behind the last.
         if (j < 0 || j >= keys) continue;
+        // Even and odd lanes together again.
         const UintVec bits = hn::OddEven(hn::BitCast(d32, hn::ShiftLeft<32>(odd[word])), hn::BitCast(d32, even[word]));
+        // A mask's bits go through memory: 8 or 16 queries are one or two bytes.
         std::uint8_t bytes[8] = {};
         hn::StoreMaskBits(d32, hn::Eq(hn::Max(bits, least), bits), bytes);  // bits >= least
         std::uint16_t kept;
         std::memcpy(&kept, bytes, sizeof(kept));
-        keep[j] = static_cast<std::uint16_t>(keep[j] | kept << (part * kLanes));
+        keep[j] = static_cast<std::uint16_t>(keep[j] | kept << (v * kLanes));
       }
     }
   }

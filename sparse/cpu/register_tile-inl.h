@@ -26,7 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using FloatTag = hn::CappedTag<float, kGroup>;
 using FloatVec = hn::Vec<FloatTag>;
 inline constexpr int kLanes = static_cast<int>(hn::MaxLanes(FloatTag()));
-inline constexpr int kParts = kGroup / kLanes;  // vectors that hold one value per query of a group
+inline constexpr int kGroupVectors = kGroup / kLanes;  // vectors that hold one value per query of a group
 
 // Rows of A kept in registers. 8 rows x 2 vectors are 16 accumulators: enough to hide the latency of a multiply-add,
 // and few enough for the 32 registers of AVX-512; the older sets have 16 registers.
@@ -40,6 +40,7 @@ HWY_INLINE void register_tile(const float* HWY_RESTRICT a, std::int64_t a_row, s
                               const float* HWY_RESTRICT b, std::int64_t b_step, float* HWY_RESTRICT c,
                               std::int64_t c_row, std::int64_t steps) {
   const FloatTag d;
+  // The accumulators: kRows x kVectors registers, alive over the whole loop.
   FloatVec sum[kRows][kVectors];
   HWY_UNROLL(8)
   for (int m = 0; m < kRows; ++m) {
@@ -54,6 +55,8 @@ HWY_INLINE void register_tile(const float* HWY_RESTRICT a, std::int64_t a_row, s
     for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + k * b_step + v * kLanes);
     HWY_UNROLL(8)
     for (int m = 0; m < kRows; ++m) {
+      // One broadcast feeds kVectors multiply-adds, one load of B feeds kRows of them: loads are not what limits the
+      // loop.
       const FloatVec left = hn::Set(d, a[m * a_row + k * a_step]);
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) sum[m][v] = hn::MulAdd(left, right[v], sum[m][v]);
@@ -74,7 +77,8 @@ inline constexpr std::int64_t kUsualStride = 64;
 HWY_INLINE void dot_products(const float* x, const float* y, std::int64_t stride, std::int64_t keys,
                              std::int64_t head_size, float* s) {
   for (std::int64_t j = 0; j < keys; j += kTileRows) {
-    register_tile<kTileRows, kParts, false>(y + j * stride, stride, 1, x, kGroup, s + j * kGroup, kGroup, head_size);
+    register_tile<kTileRows, kGroupVectors, false>(y + j * stride, stride, 1, x, kGroup, s + j * kGroup, kGroup,
+                                                   head_size);
   }
 }
 
@@ -86,15 +90,19 @@ HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride
     std::int64_t begin = 0, end = keys;
     if (visible != nullptr) {
       const unsigned rows = ((1u << kTileRows) - 1) << i;
+      // In a window the first and last keys of a run are seen by some of the queries only; their weights for the others
+      // are 0.
       while (begin < end && (visible[begin] & rows) == 0) ++begin;
       while (begin < end && (visible[end - 1] & rows) == 0) --end;
     }
-    const float* left = w + begin * kGroup + i;
+    // Rows of queries as rows of A: consecutive floats of a column, one column per step.
+    const float* left = w + begin * kGroup + i;  // [steps, kTileRows], kGroup apart
     std::int64_t d = 0;
     for (; d + kTileVectors * kLanes <= stride; d += kTileVectors * kLanes) {
       register_tile<kTileRows, kTileVectors, true>(left, 1, kGroup, y + begin * stride + d, stride, o + i * stride + d,
                                                    stride, end - begin);
     }
+    // Strides are multiples of 16: with 8 lanes and two vectors nothing is left, with 16 lanes maybe one vector.
     for (; d < stride; d += kLanes) {
       register_tile<kTileRows, 1, true>(left, 1, kGroup, y + begin * stride + d, stride, o + i * stride + d, stride,
                                         end - begin);
@@ -102,6 +110,7 @@ HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride
   }
 }
 
+// The stride as an argument of an inlined function: a constant in one of the two calls below.
 HWY_INLINE void outer_products_with(const float* w, const float* x, std::int64_t stride, std::int64_t keys, float* g) {
   for (std::int64_t j = 0; j < keys; j += kTileRows) {
     std::int64_t d = 0;

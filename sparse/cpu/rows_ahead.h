@@ -14,6 +14,7 @@ namespace etc::sparse {
 // Whether rows are written past the caches: they are many, so that none would still be there when they are read, and
 // heads begin and end on whole lines. The lines need not be read before they are written, then, nor asked for.
 inline bool streams_rows(const MutableRows& rows, std::int64_t head_size) {
+  // 1 MiB: beyond what a second-level cache keeps until the next operator reads it.
   constexpr std::int64_t kLineFloats = 16, kManyFloats = 1 << 18;
   return head_size % kLineFloats == 0 && rows.stride % kLineFloats == 0 &&
          reinterpret_cast<std::uintptr_t>(rows.data) % 64 == 0 && rows.rows * rows.stride >= kManyFloats;
@@ -37,6 +38,7 @@ class RowsAhead {
     for (; count > 0 && at_ < stretches_; --count, --rows_) {
       Stretch& s = stretch_[at_];
       for (std::int64_t d = 0; d < s.size; d += kLineFloats) {
+        // The hint must be a constant: two calls.
         if (s.write) {
           __builtin_prefetch(s.row + d, 1, 2);
         } else {

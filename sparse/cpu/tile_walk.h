@@ -1,5 +1,9 @@
-// How a task walks the tiles of one example and head: scratch, contiguous copies of keys and values, parts of runs.
+// How a task walks the tiles of one example and head: contiguous copies of keys and values, runs cut into key blocks.
 // Nothing here is vector code; the arithmetic is in group-inl.h.
+//
+//   runs of a group   |-----run-----|    |--run--|            keys that some query of the group sees, whole steps of 8
+//   panel          [==============================]           the task's keys, copied side by side
+//   key blocks        |  ≤max  | .. |    |  ≤max |            what the products take at a time
 #pragma once
 
 #include <algorithm>
@@ -10,7 +14,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/random.h"
-#include "sparse/attention_types.h"
+#include "sparse/attention.h"
 #include "sparse/cpu/arena.h"
 #include "sparse/cpu/bf16_panel.h"
 #include "sparse/cpu/rows_ahead.h"
@@ -41,30 +45,40 @@ inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t h
 inline void prefetch_rows(const Rows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
                           std::int64_t head_size) {
   for (std::int64_t r = begin; r < end; ++r) {
-    const float* row = head_row(rows, r, head, head_size);
+    const float* row = head_row(rows, r, head, head_size);  // [D]
     for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 0, 2);
   }
 }
 inline void prefetch_rows(const MutableRows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
                           std::int64_t head_size) {
   for (std::int64_t r = begin; r < end; ++r) {
-    float* row = head_row(rows, r, head, head_size);
+    float* row = head_row(rows, r, head, head_size);  // [D]
     for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 1, 2);
   }
 }
 
 // to[row] = from[first_row + row] of one head, zero beyond D.   to [rows, stride]
+// The only place where inputs are read row by row: strides of any width end here.
 inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_size, std::int64_t first_row,
                       std::int64_t rows, float* to) {
   const std::int64_t stride = row_stride(head_size);
   for (std::int64_t r = 0; r < rows; ++r, to += stride) {
-    const float* source = head_row(from, first_row + r, head, head_size);
+    const float* source = head_row(from, first_row + r, head, head_size);  // [D]
     for (std::int64_t d = 0; d < head_size; ++d) to[d] = source[d];
+    // Components beyond D: zeros, so that products may go on to whole vectors.
     for (std::int64_t d = head_size; d < stride; ++d) to[d] = 0.0f;
   }
 }
 
-// Contiguous keys and values of one type, a stretch of one example and head; in backward their gradients. Rows are
+// Keys [begin, end) of one key set of an example: the key block of a task.
+struct KeyRange {
+  int set = 0;
+  std::int64_t example_row = 0;     // row of the example's first key
+  std::int64_t begin = 0, end = 0;  // counted from the example's first key
+  std::int64_t dropout_base = 0;    // dropout's number of the example's first key
+};
+
+// Contiguous keys and values of one key set, a stretch of one example and head; in backward their gradients. Rows are
 // copied when first needed (`require`), the next ones are asked for at the same time.
 class KeyPanel {
  public:
@@ -86,28 +100,30 @@ class KeyPanel {
     return panel;
   }
 
-  // Stands for keys [begin, end) of the example whose key 0 is row `example_row`. Dropout counts key 0 as dropout_base.
-  void assign(const Rows& k_rows, const Rows& v_rows, std::int64_t head, std::int64_t head_size,
-              std::int64_t example_row, std::int64_t begin, std::int64_t end, std::int64_t dropout_base) {
-    k_rows_ = k_rows;
-    v_rows_ = v_rows;
+  // Stands for a range of keys of one head.
+  void assign(const AttentionInputs& in, std::int64_t head, const KeyRange& range) {
+    k_rows_ = in.keys[range.set].k;
+    v_rows_ = in.keys[range.set].v;
+    set_ = range.set;
     head_ = head;
-    head_size_ = head_size;
-    stride_ = row_stride(head_size);
-    first_row_ = example_row + begin;
-    first_key_ = begin;
-    keys_ = end - begin;
-    dropout_base_ = dropout_base;
+    head_size_ = in.head_size;
+    stride_ = row_stride(in.head_size);
+    first_row_ = range.example_row + range.begin;
+    first_key_ = range.begin;
+    keys_ = range.end - range.begin;
+    dropout_base_ = range.dropout_base;
     copied_ = asked_ = filled_ = 0;
   }
 
   // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
   void require(std::int64_t end) {
+    // Groups come in order of their queries and see nearly the same keys: most calls end here.
     if (end <= copied_ || k_ == nullptr) return;
     const std::int64_t from = copied_, rows = std::min(end, keys_) - from;
     copied_ = end;
     copy_rows(k_rows_, head_, head_size_, first_row_ + from, rows, k_ + from * stride_);
     copy_rows(v_rows_, head_, head_size_, first_row_ + from, rows, v_ + from * stride_);
+    // Runs are whole steps: beyond the last key there must be zeros, whose products are zeros.
     const std::int64_t beyond = std::max(from, keys_);
     if (end > beyond) {
       std::fill_n(k_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
@@ -117,6 +133,7 @@ class KeyPanel {
       std::fill_n(dk_ + from * stride_, (end - from) * stride_, 0.0f);
       std::fill_n(dv_ + from * stride_, (end - from) * stride_, 0.0f);
     }
+    // The next groups need the next rows: have them in the cache by then.
     const std::int64_t ask = std::min(end + kAhead, keys_);
     if (ask <= asked_) return;
     asked_ = std::max(asked_, end);
@@ -138,6 +155,7 @@ class KeyPanel {
     ahead.add(value_row(first), v_rows_.stride, count, head_size_, false);
   }
 
+  int set() const { return set_; }
   std::int64_t keys() const { return keys_; }
   const Bf16Panel& bf16() const { return bf16_; }
   std::int64_t first_key() const { return first_key_; }
@@ -151,66 +169,64 @@ class KeyPanel {
  private:
   static constexpr std::int64_t kAhead = 64;  // rows asked for beyond the required ones
 
-  float* k_ = nullptr;  // [keys + kRunStep, stride]
-  float* v_ = nullptr;
-  float* dk_ = nullptr;
-  float* dv_ = nullptr;
+  // Null in bf16, where copies lie in bf16_.
+  float* k_ = nullptr;   // [keys + kRunStep, stride]
+  float* v_ = nullptr;   // [keys + kRunStep, stride]
+  float* dk_ = nullptr;  // [keys + kRunStep, stride]; backward only
+  float* dv_ = nullptr;  // [keys + kRunStep, stride]; backward only
   Bf16Panel bf16_;
   Rows k_rows_, v_rows_;
+  int set_ = 0;
   std::int64_t head_ = 0, head_size_ = 0, stride_ = 0, first_row_ = 0;
   std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0;
   std::int64_t copied_ = 0, asked_ = 0, filled_ = 0;
 };
 
 // A stretch of one run, at most `max_keys` keys: what the inner loops work on.
-struct Part {
+struct KeyBlock {
   const TypeTiles* tiles = nullptr;
   KeyPanel* panel = nullptr;
-  int type = 0;             // 0 or 1: which of the operator's two types
-  std::int64_t column = 0;  // within the type
+  int set = 0;              // which key set
+  std::int64_t column = 0;  // of the first key, within the type
   std::int64_t row = 0;     // of the first key, within the panel
   std::int64_t keys = 0;    // a multiple of kRunStep
 };
 
-// Appends the parts of a group's runs that start within the panel; returns how many.
-inline std::int64_t collect_parts(const TypeTiles& tiles, std::int64_t group, int type, KeyPanel& panel,
-                                  std::int64_t max_keys, Part* parts) {
-  const TileRun* run = tiles.runs.data() + tiles.run_offsets[group];
-  const TileRun* end = tiles.runs.data() + tiles.run_offsets[group + 1];
+// Appends the key blocks of a group's runs that start within the panel; returns how many. The first run is found by
+// bisection: a group's runs are in order of their keys, and with split keys most lie in other panels.
+inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, std::int64_t group, KeyPanel& panel,
+                                       std::int64_t max_keys, KeyBlock* blocks) {
+  const int set = panel.set();
+  const TypeTiles& type = tiles.types[set];
+  const TileRun* run = type.runs.data() + type.run_offsets[group];
+  const TileRun* end = type.runs.data() + type.run_offsets[group + 1];
   run = std::lower_bound(run, end, panel.first_key(),
                          [](const TileRun& r, std::int64_t key) { return r.first_key < key; });
   std::int64_t count = 0;
   for (; run != end && run->first_key < panel.end_key(); ++run) {
     for (std::int64_t at = 0; at < run->keys; at += max_keys) {
-      parts[count++] = {&tiles,
-                        &panel,
-                        type,
-                        run->column + at,
-                        run->first_key + at - panel.first_key(),
-                        std::min(max_keys, run->keys - at)};
+      const std::int64_t row = run->first_key + at - panel.first_key();
+      blocks[count++] = {&type, &panel, set, run->column + at, row, std::min(max_keys, run->keys - at)};
     }
   }
   return count;
 }
 
-// An upper bound for what collect_parts appends.
-inline std::int64_t max_parts(const TypeTiles& tiles, std::int64_t max_keys) {
+// An upper bound for what collect_key_blocks appends.
+inline std::int64_t max_key_blocks(const TypeTiles& tiles, std::int64_t max_keys) {
   return tiles.max_group_runs + tiles.max_group_columns / max_keys;
 }
 
 // What stays the same over all groups of a task: one example, one head.
+// Small, and read in every loop: by value in the task's scratch.
 struct HeadContext {
+  const char* op = "";         // for messages
   std::int64_t head_size = 0;  // D
   std::int64_t stride = 0;     // of copied rows
   float scale = 1.0f;          // 1/sqrt(D)
 
-  std::int64_t labels = 0;            // R rounded up to whole steps; 0: no relative term
-  float* relative_vectors = nullptr;  // [labels, stride]
-  float* relative_biases = nullptr;   // [labels]
-
-  const Bf16Tiles* bf16 = nullptr;         // null: fp32
-  std::int64_t bf16_stride = 0;            // of rows of components
-  std::uint16_t* relative_bf16 = nullptr;  // [labels, bf16_stride]
+  const Bf16Tiles* bf16 = nullptr;  // null: fp32
+  std::int64_t bf16_stride = 0;     // of rows of components
 
   bool dropout = false;
   std::uint64_t dropout_key = 0;
@@ -218,41 +234,26 @@ struct HeadContext {
   std::uint32_t dropout_threshold = 0;
   float kept_scale = 1.0f;  // 1/(1-rate)
 
-  static HeadContext take(Arena& arena, std::int64_t head_size, const RelativeTable& table, ComputeType compute) {
-    HeadContext context;
-    context.head_size = head_size;
-    context.stride = row_stride(head_size);
-    context.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size)));
-    context.labels = table.vectors == nullptr ? 0 : padded_rows(table.labels);
-    context.relative_vectors = arena.take<float>(context.labels * context.stride);
-    context.relative_biases = arena.take<float>(context.labels);
-    if (compute == ComputeType::bf16) {
-      context.bf16 = &bf16_tiles();
-      context.bf16_stride = rounded_up(context.stride, kTilePairs);
-      context.relative_bf16 = arena.take<std::uint16_t>(rounded_up(context.labels, kTileRows16) * context.bf16_stride);
-    }
-    return context;
+  explicit HeadContext(const AttentionInputs& in)
+      : op(in.tiles->op->name),
+        head_size(in.head_size),
+        stride(row_stride(in.head_size)),
+        scale(static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)))) {
+    // Chosen once per task: AMX where there is some, plain C++ in tests.
+    if (in.compute != ComputeType::bf16) return;
+    bf16 = &bf16_tiles();
+    bf16_stride = rounded_up(stride, kTilePairs);
   }
 
-  void load(const RelativeTable& table, std::int64_t heads, std::int64_t head) {
-    if (labels == 0) return;
-    const Rows rows{table.vectors, heads * head_size, table.labels};
-    copy_rows(rows, head, head_size, 0, table.labels, relative_vectors);
-    std::fill(relative_vectors + table.labels * stride, relative_vectors + labels * stride, 0.0f);
-    for (std::int64_t r = 0; r < labels; ++r) {
-      const bool given = table.biases != nullptr && r < table.labels;
-      relative_biases[r] = given ? table.biases[r * heads + head] : 0.0f;
-    }
-  }
-
-  void set_dropout(const DropoutArgs& args, DropoutSite site, std::int64_t example, std::int64_t head) {
-    dropout = args.rate > 0.0f;
+  void set_dropout(const AttentionInputs& in, std::int64_t example, std::int64_t head) {
+    dropout = in.dropout.rate > 0.0f;
     if (!dropout) return;
-    const auto ordinal = static_cast<std::uint64_t>(args.sample_ordinals[example]);
-    dropout_key = etc::dropout_key(args.seed, ordinal, args.layer, site);
+    const auto ordinal = static_cast<std::uint64_t>(in.dropout.sample_ordinals[example]);
+    dropout_key = etc::dropout_key(in.dropout.seed, ordinal, in.dropout.layer, in.tiles->op->dropout_site);
     dropout_head = static_cast<std::uint32_t>(head);
-    dropout_threshold = etc::dropout_threshold(args.rate);
-    kept_scale = 1.0f / (1.0f - args.rate);
+    dropout_threshold = etc::dropout_threshold(in.dropout.rate);
+    // Dropout keeps the expectation of every weight.
+    kept_scale = 1.0f / (1.0f - in.dropout.rate);
   }
 };
 
@@ -262,21 +263,11 @@ inline TypeScores of_head(TypeScores scores, const TypeTiles& tiles, std::int64_
   return scores;
 }
 
+// A head's columns are one stretch; groups of all examples follow one another in it.
 inline TypeScoreGradients of_head(TypeScoreGradients scores, const TypeTiles& tiles, std::int64_t head) {
   if (scores.running != nullptr) scores.running += head * tiles.columns * kGroup;
   if (scores.gradient != nullptr) scores.gradient += head * tiles.columns * kGroup;
   return scores;
-}
-
-// drel[r, head] += one slot's sums, drel_bias likewise.   vectors [labels, stride], biases [labels]
-inline void add_table_gradients(const float* vectors, const float* biases, std::int64_t stride, std::int64_t heads,
-                                std::int64_t head, std::int64_t head_size, std::int64_t labels,
-                                const RelativeTableGradients& to) {
-  for (std::int64_t r = 0; r < labels; ++r) {
-    float* place = to.vectors + (r * heads + head) * head_size;
-    for (std::int64_t d = 0; d < head_size; ++d) place[d] += vectors[r * stride + d];
-    if (to.biases != nullptr) to.biases[r * heads + head] += biases[r];
-  }
 }
 
 }  // namespace etc::sparse

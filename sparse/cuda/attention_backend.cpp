@@ -1,3 +1,9 @@
+// Forward: scratch, and the order of the kernels.
+//   convert (bf16)   q, k, v to [N, rows, D]
+//   table            relative terms of every query and label, where there is a table
+//   forward          out and lse, or partial results of split keys
+//   combine          partial results to out and lse
+// All on one stream: each reads what the one before left, and the host waits for none of them.
 #include "sparse/cuda/attention_backend.h"
 
 #include <array>
@@ -15,22 +21,25 @@ namespace {
 // What a forward call keeps in scratch.
 struct ForwardScratch {
   CommonScratch common;
+  // [slots, N, kBlockQueries, D + 2]: partial outputs with their maximum and sum; none without split keys
   Span<float> slots;
 
-  ForwardScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan) : common(carver, in, plan) {
+  // With a null carver this only counts: size and layout cannot disagree.
+  ForwardScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) : common(carver, in, plan) {
     slots = carver.take<float>(plan.query_slots * in.heads * kBlockQueries * (in.head_size + 2));
   }
 };
 
+// Element: float, or std::uint32_t for pairs of bf16.
 template <typename Element>
-void forward_with(const Forward& args, const DevicePlan& plan, const ForwardScratch& scratch) {
+void forward_with(const AttentionForward& args, const DevicePlan& plan, const ForwardScratch& scratch) {
   ForwardParams<Element> params;
   params.sizes = sizes_of(args.inputs);
   params.work = work_of(args.inputs, plan);
   params.q = operand<Element>(args.inputs, args.inputs.q, scratch.common.q);
   for (int t = 0; t < 2; ++t) {
-    params.k[t] = operand<Element>(args.inputs, args.inputs.k[t], scratch.common.k[t]);
-    params.v[t] = operand<Element>(args.inputs, args.inputs.v[t], scratch.common.v[t]);
+    params.k[t] = operand<Element>(args.inputs, args.inputs.keys[t].k, scratch.common.k[t]);
+    params.v[t] = operand<Element>(args.inputs, args.inputs.keys[t].v, scratch.common.v[t]);
   }
   params.table = simt::read_only(scratch.common.table);
   params.dropout = dropout_view(args.inputs, scratch.common);
@@ -47,33 +56,37 @@ void forward_with(const Forward& args, const DevicePlan& plan, const ForwardScra
 }
 
 // Scores out of the range of C are an error of the call that made them, found out when the host next reads anything.
-void check_range(const Forward& args, const CommonScratch& scratch) {
+void check_range(const AttentionForward& args, const CommonScratch& scratch) {
+  // What is needed to name the fault once it is found: the call's arguments are gone by then.
   struct Made {
+    const char* op;
     AttentionType type;
     std::int64_t layer;
     bool any;
   };
-  std::array<Made, 2> made;
+  std::array<Made, kKeySets> made;
   for (std::size_t t = 0; t < 2; ++t) {
     const TypeScores& scores = args.scores[t];
-    made[t] = {args.inputs.tiles[t]->type, scores.layer,
+    made[t] = {args.inputs.tiles->op->name, args.inputs.tiles->types[t].type, scores.layer,
                scores.mode != ScoreMode::none && scores.mode != ScoreMode::read};
   }
+  // Nothing new was made that could be out of range.
   if (!made[0].any && !made[1].any) return;
   simt::check_later(scratch.range.data, [made](const std::array<std::int32_t, 2>& out_of_range) {
     for (std::size_t t = 0; t < 2; ++t) {
-      if (made[t].any && out_of_range[t] != 0) fail_scores_out_of_range(made[t].type, made[t].layer);
+      if (made[t].any && out_of_range[t] != 0) fail_scores_out_of_range(made[t].op, made[t].type, made[t].layer);
     }
   });
 }
 
 }  // namespace
 
-void forward(const Forward& args) {
-  const Inputs& in = args.inputs;
+void forward(const AttentionForward& args) {
+  const AttentionInputs& in = args.inputs;
   check_head_size(in);
+  // No query: nothing to write. A launch with no block is an error.
   if (in.q.rows == 0) return;
-  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+  const auto plan = plan_of(*in.tiles);
   simt::Carver carver(args.scratch);
   const ForwardScratch scratch(carver, in, *plan);
   prepare(in, *plan, scratch.common);
@@ -82,6 +95,7 @@ void forward(const Forward& args) {
   } else {
     forward_with<float>(args, *plan, scratch);
   }
+  // Results of split keys, added in order.
   if (plan->query_slots > 0) {
     const float kept_scale = dropout_view(in, scratch.common).kept_scale;
     launch_combine({sizes_of(in),
@@ -95,8 +109,8 @@ void forward(const Forward& args) {
   check_range(args, scratch.common);
 }
 
-std::int64_t forward_scratch_bytes(const Inputs& in) {
-  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+std::int64_t forward_scratch_bytes(const AttentionInputs& in) {
+  const auto plan = plan_of(*in.tiles);
   simt::Carver counter(nullptr);
   const ForwardScratch scratch(counter, in, *plan);
   return counter.used();

@@ -1,4 +1,10 @@
-// Backward of both operators: scratch, and the order of the kernels.
+// Backward: scratch, and the order of the kernels.
+//   convert (bf16), table   as forward
+//   delta                   dout·out of every query
+//   keys                    dk, dv; reads C and dC as the layer above left them
+//   queries                 dq, dC, C rewound, label sums
+//   sums                    partial dk, dv, dq and label sums of split items
+//   relative, tables        label sums to dq and to the tables' gradients
 #include "sparse/cuda/attention_backend.h"
 #include "sparse/cuda/attention_plan.h"
 #include "sparse/cuda/backend_support.h"
@@ -17,9 +23,10 @@ struct BackwardScratch {
   Span<float> partial;       // of the tables
   Span<float> query_slots, key_slots;
 
-  BackwardScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan) : common(carver, in, plan) {
-    const std::int64_t queries = in.tiles[0]->queries(), size = in.head_size;
-    const std::int64_t labels = in.relative.vectors == nullptr ? 0 : in.relative.labels;
+  BackwardScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) : common(carver, in, plan) {
+    const std::int64_t queries = in.tiles->types[0].queries(), size = in.head_size;
+    // Without a table nothing is kept for labels.
+    const std::int64_t labels = in.relative.rows();
     dout = carver.take<std::uint32_t>(converted_words(queries, in));
     delta = carver.take<float>(in.heads * queries);
     dtable = carver.take<float>(in.heads * queries * labels);
@@ -29,20 +36,22 @@ struct BackwardScratch {
   }
 };
 
+// Element: float, or std::uint32_t for pairs of bf16.
 template <typename Element>
-void gradients_with(const Backward& args, const DevicePlan& plan, const BackwardScratch& scratch) {
-  const Inputs& in = args.inputs;
+void gradients_with(const AttentionBackward& args, const DevicePlan& plan, const BackwardScratch& scratch) {
+  const AttentionInputs& in = args.inputs;
   BackwardParams<Element> params;
   params.sizes = sizes_of(in);
   params.work = work_of(in, plan);
   params.q = operand<Element>(in, in.q, scratch.common.q);
   params.dout = operand<Element>(in, args.dout, scratch.dout);
   for (int t = 0; t < 2; ++t) {
-    params.k[t] = operand<Element>(in, in.k[t], scratch.common.k[t]);
-    params.v[t] = operand<Element>(in, in.v[t], scratch.common.v[t]);
-    params.dk[t] = output_of(args.dk[t], in);
-    params.dv[t] = output_of(args.dv[t], in);
+    params.k[t] = operand<Element>(in, in.keys[t].k, scratch.common.k[t]);
+    params.v[t] = operand<Element>(in, in.keys[t].v, scratch.common.v[t]);
+    params.dk[t] = output_of(args.dkeys[t].dk, in);
+    params.dv[t] = output_of(args.dkeys[t].dv, in);
     const TypeScoreGradients& scores = args.scores[t];
+    // C and dC of all heads; empty where the type carries nothing.
     const std::int64_t elements = in.heads * plan.work.types[t].columns * kGroup;
     params.scores[t].gradient_mode = scores.mode;
     params.scores[t].rewind = scores.mode != ScoreGradientMode::none && scores.rewind;
@@ -62,13 +71,14 @@ void gradients_with(const Backward& args, const DevicePlan& plan, const Backward
 }
 
 // From dtable to dq and the tables.
-void relative_gradients(const Backward& args, const BackwardScratch& scratch) {
-  const Inputs& in = args.inputs;
+void relative_gradients(const AttentionBackward& args, const BackwardScratch& scratch) {
+  const AttentionInputs& in = args.inputs;
   const AttentionSizes sizes = sizes_of(in);
   const std::int64_t width = in.relative.labels * in.heads;
+  const std::int64_t vectors = in.relative.vectors == nullptr ? 0 : width * in.head_size;
   launch_relative({sizes,
                    operand_of(in.q, in),
-                   {in.relative.vectors, width * in.head_size},
+                   {in.relative.vectors, vectors},
                    simt::read_only(scratch.dtable),
                    output_of(args.dq, in),
                    scratch.partial},
@@ -76,21 +86,23 @@ void relative_gradients(const Backward& args, const BackwardScratch& scratch) {
   launch_table_sum({sizes,
                     simt::read_only(scratch.partial),
                     relative_parts(sizes.queries),
-                    {args.drelative.vectors, width * in.head_size},
-                    {args.drelative.biases, args.drelative.biases == nullptr ? 0 : width}},
+                    {args.drelative.vectors, vectors},
+                    {args.drelative.biases, in.relative.biases == nullptr ? 0 : width}},
                    simt::stream());
 }
 
 }  // namespace
 
-void backward(const Backward& args) {
-  const Inputs& in = args.inputs;
+void backward(const AttentionBackward& args) {
+  const AttentionInputs& in = args.inputs;
   check_head_size(in);
-  if (in.q.rows == 0 && in.k[1].rows == 0) return;
-  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+  // Keys without queries still get gradients of zero; without either nothing is written.
+  if (in.q.rows == 0 && in.keys[1].k.rows == 0) return;
+  const auto plan = plan_of(*in.tiles);
   simt::Carver carver(args.scratch);
   const BackwardScratch scratch(carver, in, *plan);
   prepare(in, *plan, scratch.common);
+  // delta = dout·out before anything else: both backward kernels read it.
   launch_delta({sizes_of(in), operand_of(args.out, in), operand_of(args.dout, in), scratch.delta}, simt::stream());
   if (uses_bf16(in)) {
     convert(args.dout, in, scratch.dout);
@@ -98,12 +110,13 @@ void backward(const Backward& args) {
   } else {
     gradients_with<float>(args, *plan, scratch);
   }
+  // Partial sums of keys that very many groups see, then of queries whose keys were split.
   if (plan->key_slots > 0) {
     launch_sum_keys({sizes_of(in),
                      plan->work.split_keys,
                      simt::read_only(scratch.key_slots),
-                     {output_of(args.dk[0], in), output_of(args.dk[1], in)},
-                     {output_of(args.dv[0], in), output_of(args.dv[1], in)}},
+                     {output_of(args.dkeys[0].dk, in), output_of(args.dkeys[1].dk, in)},
+                     {output_of(args.dkeys[0].dv, in), output_of(args.dkeys[1].dv, in)}},
                     simt::stream());
   }
   if (plan->query_slots > 0) {
@@ -111,11 +124,12 @@ void backward(const Backward& args) {
                         output_of(args.dq, in), scratch.dtable},
                        simt::stream());
   }
-  if (in.relative.vectors != nullptr && in.q.rows > 0) relative_gradients(args, scratch);
+  // Last: dtable is whole only now, and dq takes its share on top.
+  if (in.relative.rows() > 0 && in.q.rows > 0) relative_gradients(args, scratch);
 }
 
-std::int64_t backward_scratch_bytes(const Inputs& in) {
-  const auto plan = plan_of(*in.tiles[0], *in.tiles[1], in.split_keys);
+std::int64_t backward_scratch_bytes(const AttentionInputs& in) {
+  const auto plan = plan_of(*in.tiles);
   simt::Carver counter(nullptr);
   const BackwardScratch scratch(counter, in, *plan);
   return counter.used();

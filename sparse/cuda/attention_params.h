@@ -27,15 +27,22 @@ inline constexpr int kSplitEntries = 8 * kWarpsPerBlock;  // groups of queries o
 inline constexpr int kTableStride = 20;                   // floats per label in shared memory: no bank twice
 inline constexpr int kRelativeRows = 128;                 // queries of one partial sum of the tables' gradients
 
+// Why these sizes: 16 queries are one row of mma tiles and one group of the tiles' lists; four warps of them share each
+// copied key tile; 64 keys are 8 steps, whose scores (4 a lane and step) stay in 32 registers. With D = 64 in bf16 two
+// tiles of keys and values and the relative terms of 32 labels take 51,712 bytes.
+
 // One attention type of the batch, on the device (TypeTiles of visible_tiles.h).
 struct TypeView {
-  Span<const std::int64_t> run_offsets;
+  // As in TypeTiles: columns are keys of groups, runs are stretches of columns.
+  Span<const std::int64_t> run_offsets;  // [groups + 1]
   Span<const TileRun> runs;
-  Span<const std::uint16_t> visible;
-  Span<const std::uint32_t> label;  // empty: no relative term
-  Span<const std::uint8_t> mixed;
+  Span<const std::uint16_t> visible;  // [columns]
+  Span<const std::uint32_t> label;    // empty: no relative term
+  Span<const std::uint8_t> mixed;     // [mixed columns, kGroup]
   std::int64_t columns = 0;
 };
+
+// The lists' entries from here on are plain numbers, no pointers: they are copied to the device as they are.
 
 // A place in a group's runs: run (absolute) and key within it.
 struct Cursor {
@@ -53,6 +60,7 @@ struct QueryItem {
   std::int64_t key_row[2] = {0, 0};  // of the example's first key, per type
   std::int32_t keys[2] = {0, 0};     // of the example
   std::int32_t example = 0, first_query = 0, queries = 0, first_group = 0, groups = 0;
+  // In `tiles` and `cursors` of the work list.
   std::int32_t tile_begin = 0, tile_end = 0;
   std::int32_t slot = -1;  // where the partial result goes; -1: this item has all its queries see
 };
@@ -70,10 +78,12 @@ struct KeyItem {
   std::int32_t type = 0, example = 0, first_key = 0, keys = 0;  // keys: valid ones
   std::int32_t first_group = 0, queries = 0;                    // of the example
   std::int32_t example_keys[2] = {0, 0};
+  // In `key_entries`.
   std::int32_t entry_begin = 0, entry_end = 0;
   std::int32_t slot = -1, unused = 0;
 };
 
+// One group of queries that sees some of a key item's keys.
 struct KeyEntry {
   std::int32_t group = 0;  // absolute
   Cursor cursor;
@@ -92,21 +102,24 @@ struct Operand {
   std::int64_t head_stride = 0, row_stride = 0;
 };
 
+// Gradients and outputs are token-major, as the tensors of the caller are.
 struct Output {
-  Span<float> values;
+  Span<float> values;  // [rows, row_stride]
   std::int64_t row_stride = 0;
 };
 
-// Running scores of one type, forward and backward in one.
+// Running scores of one type, forward and backward in one. C and dC lie as on the CPU: a key's 16 queries side by side.
 struct ScoreView {
   ScoreMode mode = ScoreMode::none;                           // forward
   ScoreGradientMode gradient_mode = ScoreGradientMode::none;  // backward
   bool rewind = false;
   float logit_scale = 1.0f;
+  // C and dC of all heads: [N, columns, kGroup]
   Span<std::int32_t> running;
   Span<float> gradient;
 };
 
+// Dropout as kernels see it: one stream of bits per example.
 struct DropoutView {
   Span<const std::uint64_t> keys;  // [B] streams; empty: no dropout
   std::uint32_t threshold = 0;
@@ -124,21 +137,27 @@ struct AttentionSizes {
   int buffers = 2;        // key tiles in shared memory: 2, or 1 without copying ahead
 };
 
+// The lists of attention_plan.h, on the device.
 struct WorkList {
   TypeView types[2];
+  // One block each: forward, and backward by queries.
   Span<const QueryItem> items;
   Span<const KeyTile> tiles;
   Span<const Cursor> cursors;  // [tiles, kWarpsPerBlock]: where each warp's group begins
+  // Queries whose keys were split, and keys whose queries were.
   Span<const SplitQueries> split_queries;
+  // One block each: backward by keys.
   Span<const KeyItem> key_items;
   Span<const KeyEntry> key_entries;
   Span<const SplitKeys> split_keys;
 };
 
+// Parameters are copied to the device by value with the launch: kernels read them from constant memory.
 template <typename Element>
 struct ForwardParams {
   AttentionSizes sizes;
   WorkList work;
+  // k, v: by key set.
   Operand<Element> q, k[2], v[2];
   Span<const float> table;  // [N, groups, R, kGroup]: relative terms, scaled
   ScoreView scores[2];
@@ -152,7 +171,7 @@ struct ForwardParams {
 // Rows as bf16, padded with zeros: [N, rows, width] from [rows, N, D].
 struct ConvertParams {
   Operand<float> from;
-  Span<std::uint32_t> to;
+  Span<std::uint32_t> to;  // [N, rows, width / 2]
   std::int64_t heads = 0, rows = 0;
   int head_size = 0, width = 0;
 };
@@ -161,21 +180,23 @@ struct ConvertParams {
 struct TableParams {
   AttentionSizes sizes;
   Operand<float> q;
-  Span<const float> rel, rel_bias;      // [R, N, D], [R, N]; rel_bias may be empty
-  Span<const std::int64_t> group_rows;  // [groups + 1]: first query of each group; the last may be short
-  Span<const std::int32_t> group_sizes;
-  Span<float> table;
+  Span<const float> rel, rel_bias;       // [R, N, D], [R, N]; rel_bias may be empty
+  Span<const std::int64_t> group_rows;   // [groups + 1]: first query of each group; the last may be short
+  Span<const std::int32_t> group_sizes;  // [groups]
+  Span<float> table;                     // [N, groups, R, kGroup]
 };
 
+// max = max_n max_n, out = sum_n 2^(max_n - max) out_n / sum_n 2^(max_n - max) sum_n over a query's slots n
 struct CombineParams {
   AttentionSizes sizes;
   Span<const SplitQueries> split_queries;
-  Span<const float> slots;
+  Span<const float> slots;  // [slots, N, kBlockQueries, D + 2]
   float kept_scale = 1.0f;
   Output out;
-  Span<float> lse;
+  Span<float> lse;  // [N, queries]
 };
 
+// Of both backward kernels: by keys (dk, dv), then by queries (dq, dC, C, dtable).
 template <typename Element>
 struct BackwardParams {
   AttentionSizes sizes;
@@ -195,21 +216,23 @@ struct BackwardParams {
 struct DeltaParams {
   AttentionSizes sizes;
   Operand<float> out, dout;
-  Span<float> delta;
+  Span<float> delta;  // [N, queries]
 };
 
+// dq, dtable = the sums of a query's slots, in their order
 struct SumQueriesParams {
   AttentionSizes sizes;
   Span<const SplitQueries> split_queries;
-  Span<const float> slots;
+  Span<const float> slots;  // [slots, N, kBlockQueries, D + R]
   Output dq;
-  Span<float> dtable;
+  Span<float> dtable;  // [N, queries, R]
 };
 
+// dk, dv = the sums of a key's slots, in their order
 struct SumKeysParams {
   AttentionSizes sizes;
   Span<const SplitKeys> split_keys;
-  Span<const float> slots;
+  Span<const float> slots;  // [slots, N, kTileKeys, 2 D]
   Output dk[2], dv[2];
 };
 
@@ -223,9 +246,10 @@ struct RelativeParams {
   Span<float> partial;       // [parts, N, R, D + 1] =: sums over kRelativeRows queries of dtable·q, and of dtable
 };
 
+// drel, drel_bias += the partial sums, in their order
 struct TableSumParams {
   AttentionSizes sizes;
-  Span<const float> partial;
+  Span<const float> partial;  // [parts, N, R, D + 1]
   std::int64_t parts = 0;
   Span<float> drel, drel_bias;  // += [R, N, D], [R, N]; drel_bias may be empty
 };

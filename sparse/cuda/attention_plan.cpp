@@ -8,6 +8,7 @@ namespace etc::sparse::cuda {
 
 namespace {
 
+// Lists on the device are 32 bits wide where a batch cannot outgrow them.
 std::size_t at(std::int64_t i) {
   return static_cast<std::size_t>(i);
 }
@@ -15,7 +16,15 @@ std::int32_t narrow(std::int64_t i) {
   return static_cast<std::int32_t>(i);
 }
 
+// Larger than any key: minima over groups need no special case for those at their end.
 constexpr std::int32_t kNoKey = std::numeric_limits<std::int32_t>::max();
+
+// How a batch becomes lists, by an example of 80 queries (5 groups) in a window:
+//   items      block 0: groups 0-3, tiles 0 … 2;  block 1: group 4, tiles 3 … 4
+//   tiles      first key of each, from the first step any of the item's groups sees on
+//   cursors    per tile and warp: run and key within it where the warp's group begins
+//   key items  per 64 keys: entries, one per group that sees any of them, with a cursor each
+// The runs themselves are not copied into the lists: kernels walk them as the CPU's do.
 
 // Walks the steps of one group.
 class StepWalk {
@@ -25,6 +34,7 @@ class StepWalk {
   // First key of the step, kNoKey at the end.
   std::int32_t key() const { return cursor_.run < end_ ? tiles_->runs[cursor_.run].first_key + cursor_.key : kNoKey; }
   Cursor cursor() const { return cursor_; }
+  // The next step of the run, or the first of the next run.
   void next() {
     cursor_.key += kRunStep;
     if (cursor_.key >= tiles_->runs[cursor_.run].keys) cursor_ = {cursor_.run + 1, 0};
@@ -48,18 +58,20 @@ void add_tiles(const TypeTiles& tiles, int type, std::int64_t first, std::int64_
     for (const StepWalk& walk : walks) tile.first_key = std::min(tile.first_key, walk.key());
     if (tile.first_key == kNoKey) return;
     for (StepWalk& walk : walks) {
+      // Where this warp begins in the tile; it walks on by itself.
       plan.cursors.push_back(walk.cursor());
       while (walk.key() != kNoKey && walk.key() < tile.first_key + kTileKeys) walk.next();
     }
     plan.tiles.push_back(tile);
+    // Groups a short item lacks: empty cursors, never looked at.
     plan.cursors.resize(plan.tiles.size() * kWarpsPerBlock);
   }
 }
 
-void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool split_keys, HostPlan& plan) {
-  const std::int64_t first_row = types[0]->query_offsets[at(b)];
-  const std::int64_t queries = types[0]->query_offsets[at(b + 1)] - first_row;
-  const std::int64_t first_group = types[0]->group_offsets[at(b)];
+void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t b, bool split_keys, HostPlan& plan) {
+  const std::int64_t first_row = types[0].query_offsets[at(b)];
+  const std::int64_t queries = types[0].query_offsets[at(b + 1)] - first_row;
+  const std::int64_t first_group = types[0].group_offsets[at(b)];
   for (std::int64_t q = 0; q < queries; q += kBlockQueries) {
     QueryItem item;
     item.query_row = first_row + q;
@@ -68,13 +80,16 @@ void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool sp
     item.queries = narrow(std::min<std::int64_t>(kBlockQueries, queries - q));
     item.first_group = narrow(first_group + q / kGroup);
     item.groups = (item.queries + kGroup - 1) / kGroup;
+    // The item's tiles of both key sets, one after the other: one softmax over all of them.
     const std::int64_t tile_begin = static_cast<std::int64_t>(plan.tiles.size());
     for (int t = 0; t < 2; ++t) {
-      item.key_row[t] = types[t]->key_offsets[at(b)];
-      item.keys[t] = narrow(types[t]->key_offsets[at(b + 1)] - item.key_row[t]);
-      add_tiles(*types[t], t, item.first_group, item.groups, plan);
+      // Rows and counts of the example's keys: tiles end with them.
+      item.key_row[t] = types[t].key_offsets[at(b)];
+      item.keys[t] = narrow(types[t].key_offsets[at(b + 1)] - item.key_row[t]);
+      add_tiles(types[t], t, item.first_group, item.groups, plan);
     }
     const std::int64_t tile_end = static_cast<std::int64_t>(plan.tiles.size());
+    // Split by tiles, not by keys: an item of hard g2l sees few tiles, however long the document.
     const bool split = split_keys && tile_end - tile_begin > kSplitTiles;
     if (!split) {
       item.tile_begin = narrow(tile_begin);
@@ -82,6 +97,7 @@ void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool sp
       plan.items.push_back(item);
       continue;
     }
+    // Each split is an item with a slot; CombineKernel adds the slots in order.
     SplitQueries whole{item.query_row, item.queries, narrow(plan.query_slots), 0, 0};
     for (std::int64_t n = tile_begin; n < tile_end; n += kSplitTiles, ++whole.slots) {
       item.tile_begin = narrow(n);
@@ -93,9 +109,10 @@ void add_query_items(const TypeTiles* const (&types)[2], std::int64_t b, bool sp
   }
 }
 
-void add_key_items(const TypeTiles* const (&types)[2], int t, std::int64_t b, HostPlan& plan) {
-  const TypeTiles& tiles = *types[t];
+void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t b, HostPlan& plan) {
+  const TypeTiles& tiles = types[t];
   const std::int64_t keys = tiles.key_offsets[at(b + 1)] - tiles.key_offsets[at(b)];
+  // Per key tile the groups that see it, in order: the order in which their gradients are added.
   std::vector<std::vector<KeyEntry>> entries(at((keys + kTileKeys - 1) / kTileKeys));
   for (std::int64_t group = tiles.group_offsets[at(b)]; group < tiles.group_offsets[at(b + 1)]; ++group) {
     for (StepWalk walk(tiles, group); walk.key() != kNoKey; walk.next()) {
@@ -114,7 +131,8 @@ void add_key_items(const TypeTiles* const (&types)[2], int t, std::int64_t b, Ho
   item.queries = narrow(tiles.query_offsets[at(b + 1)] - item.query_row);
   item.first_group = narrow(tiles.group_offsets[at(b)]);
   for (int other = 0; other < 2; ++other) {
-    item.example_keys[other] = narrow(types[other]->key_offsets[at(b + 1)] - types[other]->key_offsets[at(b)]);
+    // Counts of both sets: dropout numbers set 1 behind set 0.
+    item.example_keys[other] = narrow(types[other].key_offsets[at(b + 1)] - types[other].key_offsets[at(b)]);
   }
   for (std::size_t n = 0; n < entries.size(); ++n) {
     item.first_key = narrow(static_cast<std::int64_t>(n) * kTileKeys);
@@ -123,6 +141,7 @@ void add_key_items(const TypeTiles* const (&types)[2], int t, std::int64_t b, Ho
     const std::int64_t begin = static_cast<std::int64_t>(plan.key_entries.size());
     const auto count = static_cast<std::int64_t>(entries[n].size());
     plan.key_entries.insert(plan.key_entries.end(), entries[n].begin(), entries[n].end());
+    // A tile that few groups see is one block's; its gradients go to their place at once.
     item.slot = -1;
     SplitKeys whole{item.key_row, t, item.keys, narrow(plan.key_slots), 0};
     // At least one item: keys nobody sees have gradients of zero, and they must be written.
@@ -139,6 +158,7 @@ void add_key_items(const TypeTiles* const (&types)[2], int t, std::int64_t b, Ho
 // Takes a place for an array and notes what to copy there.
 class Upload {
  public:
+  // With a null carver nothing is copied: the first pass only counts.
   explicit Upload(simt::Carver& carver) : carver_(carver) {}
   template <typename T>
   Span<const T> add(const T* data, std::int64_t count) {
@@ -155,10 +175,11 @@ class Upload {
   simt::Carver& carver_;
 };
 
-void lay_out(const HostPlan& host, const TypeTiles* const (&types)[2], simt::Carver& carver, DevicePlan& plan) {
+// Called twice, to count and to copy: the same order of arrays both times.
+void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Carver& carver, DevicePlan& plan) {
   Upload upload(carver);
   for (int t = 0; t < 2; ++t) {
-    const TypeTiles& tiles = *types[t];
+    const TypeTiles& tiles = types[t];
     // Buffers are whole 64-byte lines: their sizes are not the arrays'.
     const std::int64_t groups = tiles.group_offsets.back(), runs = tiles.run_offsets[groups];
     TypeView& view = plan.work.types[t];
@@ -182,41 +203,46 @@ void lay_out(const HostPlan& host, const TypeTiles* const (&types)[2], simt::Car
 
 }  // namespace
 
-HostPlan make_plan(const TypeTiles& first, const TypeTiles& second, bool split_keys) {
-  const TypeTiles* const types[2] = {&first, &second};
+HostPlan make_plan(const AttentionTiles& tiles) {
+  const TypeTiles& first = tiles.types[0];
+  const bool split_keys = tiles.op->partition == Partition::keys;
   HostPlan plan;
   for (std::int64_t b = 0; b < first.examples(); ++b) {
     const std::int64_t row = first.query_offsets[at(b)], queries = first.query_offsets[at(b + 1)] - row;
+    // Rows of each group, for the table of terms: [groups].
     for (std::int64_t q = 0; q < queries; q += kGroup) {
       plan.group_rows.push_back(row + q);
       plan.group_sizes.push_back(narrow(std::min<std::int64_t>(kGroup, queries - q)));
     }
-    add_query_items(types, b, split_keys, plan);
-    for (int t = 0; t < 2; ++t) add_key_items(types, t, b, plan);
+    add_query_items(tiles.types, b, split_keys, plan);
+    for (int t = 0; t < 2; ++t) add_key_items(tiles.types, t, b, plan);
   }
   return plan;
 }
 
-std::shared_ptr<const DevicePlan> plan_of(const TypeTiles& first, const TypeTiles& second, bool split_keys) {
+std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles) {
+  const TypeTiles &first = tiles.types[0], &second = tiles.types[1];
   struct Kept {
     std::uint64_t first, second;
     std::shared_ptr<const DevicePlan> plan;
   };
+  // Tiles have a serial number that no others get, so a kept plan cannot be another batch's.
   static std::deque<Kept> kept;
   constexpr std::size_t kMostKept = 8;  // two operators, and a few micro-batches whose backward is yet to come
   for (const Kept& k : kept) {
     if (k.first == first.serial && k.second == second.serial) return k.plan;
   }
-  const HostPlan host = make_plan(first, second, split_keys);
-  const TypeTiles* const types[2] = {&first, &second};
+  // Once per batch, not per layer: the lists are walked on the host.
+  const HostPlan host = make_plan(tiles);
   auto plan = std::make_shared<DevicePlan>();
   simt::Carver counter(nullptr);
-  lay_out(host, types, counter, *plan);
+  lay_out(host, tiles.types, counter, *plan);
   plan->memory = simt::device_bytes(counter.used(), Purpose::labels);
   simt::Carver carver(plan->memory.data());
-  lay_out(host, types, carver, *plan);
+  lay_out(host, tiles.types, carver, *plan);
   plan->query_slots = host.query_slots;
   plan->key_slots = host.key_slots;
+  // Shared: a call in progress keeps its plan.
   kept.push_back({first.serial, second.serial, plan});
   if (kept.size() > kMostKept) kept.pop_front();
   return plan;

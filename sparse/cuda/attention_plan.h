@@ -29,19 +29,20 @@ struct HostPlan {
   std::int64_t query_slots = 0, key_slots = 0;
 };
 
-// split_keys: whether a query's keys are shared among blocks (global queries are few and see much).
-HostPlan make_plan(const TypeTiles& first, const TypeTiles& second, bool split_keys);
+// With Partition::keys a query's keys are shared among blocks: such queries are few and see much.
+HostPlan make_plan(const AttentionTiles& tiles);
 
 // The same on the device, with the tiles.
 struct DevicePlan {
   WorkList work;
-  simt::Span<const std::int64_t> group_rows;
-  simt::Span<const std::int32_t> group_sizes;
+  simt::Span<const std::int64_t> group_rows;   // [groups]
+  simt::Span<const std::int32_t> group_sizes;  // [groups]
   std::int64_t query_slots = 0, key_slots = 0;
+  // What all spans above point into.
   Bytes memory;
 };
 
 // The plan of these tiles; made when first asked for, kept until a few other batches have come by.
-std::shared_ptr<const DevicePlan> plan_of(const TypeTiles& first, const TypeTiles& second, bool split_keys);
+std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles);
 
 }  // namespace etc::sparse::cuda

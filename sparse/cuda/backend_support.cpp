@@ -7,43 +7,47 @@
 
 namespace etc::sparse::cuda {
 
-void check_head_size(const Inputs& in) {
+// Larger heads would need tiles no block's shared memory holds.
+void check_head_size(const AttentionInputs& in) {
   const int most = uses_bf16(in) ? kMaxBf16Head : kMaxFp32Head;
   if (in.head_size > most) {
-    fail(in.op, "cuda: expected a head size of at most D={} in {}, got D={} (the cpu takes any)", most,
+    fail(in.tiles->op->name, "cuda: expected a head size of at most D={} in {}, got D={} (the cpu takes any)", most,
          compute_type_name(in.compute), in.head_size);
   }
 }
 
-std::int64_t converted_words(std::int64_t rows, const Inputs& in) {
+// Pairs of bf16, rows padded to a width the kernels know; in fp32 rows are read where they lie.
+std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in) {
   return uses_bf16(in) ? rows * in.heads * (bf16_width(static_cast<int>(in.head_size)) / 2) : 0;
 }
 
-CommonScratch::CommonScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan) {
+// The order of the arrays is the layout: both calls, counting and taking, come through here.
+CommonScratch::CommonScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) {
   // Sizes come from the tiles: a call for the size may leave the rows unset.
-  const TypeTiles& first = *in.tiles[0];
+  const TypeTiles& first = in.tiles->types[0];
   q = carver.take<std::uint32_t>(converted_words(first.queries(), in));
   for (int t = 0; t < 2; ++t) {
-    k[t] = carver.take<std::uint32_t>(converted_words(in.tiles[t]->keys(), in));
-    v[t] = carver.take<std::uint32_t>(converted_words(in.tiles[t]->keys(), in));
+    k[t] = carver.take<std::uint32_t>(converted_words(in.tiles->types[t].keys(), in));
+    v[t] = carver.take<std::uint32_t>(converted_words(in.tiles->types[t].keys(), in));
   }
-  table = carver.take<float>(
-      in.relative.vectors == nullptr ? 0 : in.heads * plan.group_rows.size * in.relative.labels * kGroup);
+  table = carver.take<float>(in.heads * plan.group_rows.size * in.relative.rows() * kGroup);
   dropout_keys = carver.take<std::uint64_t>(in.dropout.rate > 0.0f ? first.examples() : 0);
   range = carver.take<std::int32_t>(2);
 }
 
-AttentionSizes sizes_of(const Inputs& in) {
+// shared_labels and buffers are decided at launch, kernel by kernel (fit_shared).
+AttentionSizes sizes_of(const AttentionInputs& in) {
   AttentionSizes sizes;
   sizes.heads = in.heads;
   sizes.queries = in.q.rows;
   sizes.head_size = static_cast<int>(in.head_size);
-  sizes.labels = in.relative.vectors == nullptr ? 0 : static_cast<int>(in.relative.labels);
+  sizes.labels = static_cast<int>(in.relative.rows());
   sizes.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)));
   return sizes;
 }
 
-DropoutView dropout_view(const Inputs& in, const CommonScratch& scratch) {
+// Threshold and scale as the CPU has them: the same pairs are kept on every device.
+DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch) {
   DropoutView view;
   view.keys = simt::read_only(scratch.dropout_keys);
   view.threshold = dropout_threshold(in.dropout.rate);
@@ -52,25 +56,28 @@ DropoutView dropout_view(const Inputs& in, const CommonScratch& scratch) {
 }
 
 namespace {
-std::int64_t floats_of(std::int64_t rows, std::int64_t stride, const Inputs& in) {
+// From the first float of a tensor of rows to the last that may be touched: the span kernels are checked against.
+std::int64_t floats_of(std::int64_t rows, std::int64_t stride, const AttentionInputs& in) {
   return rows == 0 ? 0 : (rows - 1) * stride + in.heads * in.head_size;
 }
 }  // namespace
 
-Output output_of(const MutableRows& rows, const Inputs& in) {
+Output output_of(const MutableRows& rows, const AttentionInputs& in) {
   return {{rows.data, floats_of(rows.rows, rows.stride, in)}, rows.stride};
 }
 
-Operand<float> operand_of(const Rows& rows, const Inputs& in) {
+// Token-major: head n of row t at n*D + t*stride.
+Operand<float> operand_of(const Rows& rows, const AttentionInputs& in) {
   return {{rows.data, floats_of(rows.rows, rows.stride, in)}, in.head_size, rows.stride};
 }
 
-Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const Inputs& in) {
+Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const AttentionInputs& in) {
+  // Head-major after conversion: a head's rows are neighbours, and copies of tiles are whole lines.
   const std::int64_t words = bf16_width(static_cast<int>(in.head_size)) / 2;
   return {simt::read_only(converted), rows * words, words};
 }
 
-void convert(const Rows& from, const Inputs& in, const Span<std::uint32_t>& to) {
+void convert(const Rows& from, const AttentionInputs& in, const Span<std::uint32_t>& to) {
   ConvertParams params;
   params.from = operand_of(from, in);
   params.to = to;
@@ -81,37 +88,41 @@ void convert(const Rows& from, const Inputs& in, const Span<std::uint32_t>& to) 
   launch_convert(params, simt::stream());
 }
 
-WorkList work_of(const Inputs& in, const DevicePlan& plan) {
+WorkList work_of(const AttentionInputs& in, const DevicePlan& plan) {
   WorkList work = plan.work;
-  for (int t = 0; t < 2 && in.relative.vectors == nullptr; ++t) work.types[t].label = {};
+  for (int t = 0; t < 2 && in.relative.rows() == 0; ++t) work.types[t].label = {};
   return work;
 }
 
-void prepare(const Inputs& in, const DevicePlan& plan, const CommonScratch& scratch) {
+void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScratch& scratch) {
+  // Raised by kernels, looked at by check_range.
   simt::fill_zero(scratch.range.data, scratch.range.size * static_cast<std::int64_t>(sizeof(std::int32_t)));
   if (uses_bf16(in)) {
     convert(in.q, in, scratch.q);
     for (int t = 0; t < 2; ++t) {
-      convert(in.k[t], in, scratch.k[t]);
-      convert(in.v[t], in, scratch.v[t]);
+      convert(in.keys[t].k, in, scratch.k[t]);
+      convert(in.keys[t].v, in, scratch.v[t]);
     }
   }
-  if (in.relative.vectors != nullptr) {
+  if (in.relative.rows() > 0) {
     TableParams params;
     params.sizes = sizes_of(in);
     params.q = operand_of(in.q, in);
-    params.rel = {in.relative.vectors, in.relative.labels * in.heads * in.head_size};
-    params.rel_bias = {in.relative.biases, in.relative.biases == nullptr ? 0 : in.relative.labels * in.heads};
+    // Rows of the tables: [R, N]; either part may be missing.
+    const std::int64_t width = in.relative.labels * in.heads;
+    params.rel = {in.relative.vectors, in.relative.vectors == nullptr ? 0 : width * in.head_size};
+    params.rel_bias = {in.relative.biases, in.relative.biases == nullptr ? 0 : width};
     params.group_rows = plan.group_rows;
     params.group_sizes = plan.group_sizes;
     params.table = scratch.table;
     launch_table(params, simt::stream());
   }
   if (scratch.dropout_keys.size > 0) {
+    // Streams are few: the host derives them, in the words of etc_core/base/random.h.
     std::vector<std::uint64_t> keys;
     for (std::int64_t b = 0; b < scratch.dropout_keys.size; ++b) {
       keys.push_back(dropout_key(in.dropout.seed, static_cast<std::uint64_t>(in.dropout.sample_ordinals[b]),
-                                 in.dropout.layer, in.site));
+                                 in.dropout.layer, in.tiles->op->dropout_site));
     }
     simt::copy_to_device(scratch.dropout_keys.data, keys.data(),
                          scratch.dropout_keys.size * static_cast<std::int64_t>(sizeof(std::uint64_t)));

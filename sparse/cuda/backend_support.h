@@ -11,10 +11,10 @@
 namespace etc::sparse::cuda {
 
 // Whether this call multiplies in bf16.
-inline bool uses_bf16(const Inputs& in) {
+inline bool uses_bf16(const AttentionInputs& in) {
   return in.compute == ComputeType::bf16;
 }
-void check_head_size(const Inputs& in);
+void check_head_size(const AttentionInputs& in);
 
 // Device memory both directions need.
 struct CommonScratch {
@@ -23,28 +23,31 @@ struct CommonScratch {
   Span<std::uint64_t> dropout_keys;   // [B]
   Span<std::int32_t> range;           // [2]
 
-  CommonScratch(simt::Carver& carver, const Inputs& in, const DevicePlan& plan);
+  // Takes its places; with a null carver it only counts.
+  CommonScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan);
 };
 
-AttentionSizes sizes_of(const Inputs& in);
-DropoutView dropout_view(const Inputs& in, const CommonScratch& scratch);
-Output output_of(const MutableRows& rows, const Inputs& in);
+// From the call's arguments to what kernels are given.
+AttentionSizes sizes_of(const AttentionInputs& in);
+DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch);
+Output output_of(const MutableRows& rows, const AttentionInputs& in);
 // Rows as they are.
-Operand<float> operand_of(const Rows& rows, const Inputs& in);
+Operand<float> operand_of(const Rows& rows, const AttentionInputs& in);
 // Rows in bf16: `converted` of the same rows, made by convert().
-Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const Inputs& in);
-void convert(const Rows& from, const Inputs& in, const Span<std::uint32_t>& to);
-std::int64_t converted_words(std::int64_t rows, const Inputs& in);
+Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const AttentionInputs& in);
+// To [N, rows, width / 2] words, zeros beyond D.
+void convert(const Rows& from, const AttentionInputs& in, const Span<std::uint32_t>& to);
+std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in);
 
 // The plan's lists; without a table labels only mask, and kernels get none.
-WorkList work_of(const Inputs& in, const DevicePlan& plan);
+WorkList work_of(const AttentionInputs& in, const DevicePlan& plan);
 
 // Converts operands, computes the relative terms, puts dropout's streams on the device.
-void prepare(const Inputs& in, const DevicePlan& plan, const CommonScratch& scratch);
+void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScratch& scratch);
 
 // The rows as kernels of this precision read them.
 template <typename Element>
-Operand<Element> operand(const Inputs& in, const Rows& rows, const Span<std::uint32_t>& converted) {
+Operand<Element> operand(const AttentionInputs& in, const Rows& rows, const Span<std::uint32_t>& converted) {
   if constexpr (std::is_same_v<Element, float>) {
     return operand_of(rows, in);
   } else {

@@ -9,18 +9,23 @@ namespace etc::sparse::cuda {
 
 namespace {
 
+// Both kernels, for one precision: head size and terms choose the instance.
 template <typename Element>
 void launch_any(BackwardParams<Element> params, void* stream) {
   choose_products<Element>(params.sizes.head_size, [&](auto chosen) {
     using Products = typename decltype(chosen)::Type;
-    // The keys' kernel first: it reads C and dC as the layer above left them.
-    std::int64_t shared = fit_shared<KeyGradientTiles<Products>, Products>(params.sizes);
-    simt::launch<KeyGradientKernel<Products>>({params.work.key_items.size, params.sizes.heads, 1, shared}, params,
-                                              stream);
+    // The kernel by queries holds most at a time: the widest heads need another kind of products there.
     using QueryProducts = typename decltype(chosen)::QueryGradients;
-    shared = fit_shared<QueryGradientTiles<QueryProducts>, QueryProducts>(params.sizes);
-    simt::launch<QueryGradientKernel<QueryProducts>>({params.work.items.size, params.sizes.heads, 1, shared}, params,
-                                                     stream);
+    choose_terms(params.sizes, [&](auto tag) {
+      using Terms = typename decltype(tag)::Type;
+      // The keys' kernel first: it reads C and dC as the layer above left them.
+      std::int64_t shared = fit_shared<KeyGradientTiles<Products>, Products>(params.sizes);
+      simt::launch<KeyGradientKernel<Products, Terms>>({params.work.key_items.size, params.sizes.heads, 1, shared},
+                                                       params, stream);
+      shared = fit_shared<QueryGradientTiles<QueryProducts>, QueryProducts>(params.sizes);
+      simt::launch<QueryGradientKernel<QueryProducts, Terms>>({params.work.items.size, params.sizes.heads, 1, shared},
+                                                              params, stream);
+    });
   });
 }
 

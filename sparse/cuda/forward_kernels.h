@@ -11,13 +11,14 @@
 
 #include <cstdint>
 
-#include "sparse/cuda/pair_terms.h"
+#include "sparse/cuda/score_terms.h"
 #include "sparse/cuda/tile_pipe.h"
 
 namespace etc::sparse::cuda {
 
 // The largest (the sum) of the four lanes that share a row.
 ETC_DEVICE float row_max(float x) {
+  // Lanes 4i … 4i+3 share a row: two exchanges reach all of them.
   float other = simt::shuffle_xor(x, 1);
   x = x > other ? x : other;
   other = simt::shuffle_xor(x, 2);
@@ -28,7 +29,8 @@ ETC_DEVICE float row_sum(float x) {
   return x + simt::shuffle_xor(x, 2);
 }
 
-// Shared memory of the forward kernel.
+// Shared memory of the forward kernel. At D = 64 in bf16 with R = 32: 41,472 bytes of key tiles and 10,240 of labels,
+// so that four blocks fit into the 227 KB of an sm_90 multiprocessor and three into the 163 KB of sm_80.
 template <typename Products>
 struct ForwardTiles {
   TilePipe<Products> pipe;
@@ -51,6 +53,7 @@ struct ForwardTiles {
   }
   static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride) {
     constexpr int kValue = static_cast<int>(sizeof(typename Products::Value));
+    // Must count what take() takes: the launch asks for this many bytes.
     const std::int64_t queries = tile_bytes(std::int64_t{kBlockQueries} * stride, kValue);
     const std::int64_t weights = tile_bytes(std::int64_t{kWarpsPerBlock} * kTileKeys * kTableStride, 4);
     return TilePipe<Products>::bytes(sizes, stride, kValue) + (Products::kStagedQueries ? queries : 0) +
@@ -59,7 +62,13 @@ struct ForwardTiles {
   }
 };
 
-template <typename Products>
+// One block: 64 queries of one example and head against the key tiles they see; a warp takes 16 of them. What a thread
+// holds over the whole loop, for its rows lane/4 and lane/4 + 8 of the warp's group:
+//   query  the operand of q·k (bf16: 4 words per 16 components; fp32: the name of a tile)
+//   out    kTiles accumulators of 16x8, unnormalised, relative to max
+//   max    largest logit so far, base 2;  sum  of the powers relative to it: equal in the four lanes of a row
+// and per tile the scores of at most 8 steps: q·k, then logits, then weights, in the same registers.
+template <typename Products, typename Terms>
 struct ForwardKernel {
   using Params = ForwardParams<typename Products::Element>;
   static constexpr int kThreads = kBlockThreads;
@@ -69,12 +78,13 @@ struct ForwardKernel {
 
   // Logits, in base 2, of one step in place of its products; masked ones kHidden. Brings C forward.
   static ETC_DEVICE bool logits(const Params& p, int type_index, std::int64_t head, std::int64_t column,
-                                const LabelTable& table, float (&c)[4]) {
+                                const Terms& terms, float (&c)[4]) {
     const TypeView& type = p.work.types[type_index];
     const ScoreView& scores = p.scores[type_index];
+    // Masks are bits of a column, terms a look-up per pair; both before the loop, so that loads overlap.
     const unsigned visible = visible_pairs(type, column);
     float term[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    if (scores.mode != ScoreMode::read) relative_terms(type, column, table, term);
+    if (scores.mode != ScoreMode::read) terms.of_step(type, column, term);
     bool good = true;
     ETC_UNROLL
     for (int e = 0; e < 4; ++e) {
@@ -83,6 +93,7 @@ struct ForwardKernel {
       if (scores.mode == ScoreMode::none) {
         logit = simt::fma(c[e], p.sizes.scale, term[e]) * kLog2E;
       } else {
+        // Scores lie [columns, 16]: the 8 lanes of a key touch one line of 64 bytes.
         const std::int64_t place = score_place(type, head, column, e);
         std::int32_t sum;
         float own = 0.0f;
@@ -90,11 +101,13 @@ struct ForwardKernel {
           sum = simt::load(scores.running, place);
         } else {
           own = simt::fma(c[e], p.sizes.scale, term[e]);
+          // Rounded to C's step at once: recomputation and rewinding see the same number.
           sum = simt::nearest(own * kScoreStepsPerUnit);
           if (scores.mode != ScoreMode::write) sum = wrapping_add(sum, simt::load(scores.running, place));
           if (scores.mode != ScoreMode::add_unkept) simt::store(scores.running, place, sum);
         }
         const float value = running_value(sum);
+        // One flag per thread, looked at once after the last tile.
         good = good && (!seen || (in_range(own) && in_range(value)));
         logit = value * (kLog2E * scores.logit_scale);
       }
@@ -104,52 +117,59 @@ struct ForwardKernel {
   }
 
   static ETC_DEVICE void run(const Params& p) {
+    // Block x: an item; block y: a head; warp w: the item's group w.
     const QueryItem item = simt::load(p.work.items, simt::block_x());
     const std::int64_t head = simt::block_y();
     const int warp = simt::warp_index(), thread = simt::thread_index();
     const int head_size = p.sizes.head_size;
     const bool working = warp < item.groups;
     const std::int64_t group = item.first_group + warp;
+    // q, stage and table are a warp's own; key tiles are the block's.
     auto shared = ForwardTiles<Products>::take(p.sizes);
     SharedTile<float> stage;
     if (Products::kStagedWeights) stage = shared.stage.part(warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
 
+    // Before the loop, all on their way at once:
     // Queries, the first tile, relative terms.
     if (Products::kStagedQueries) {
       Products::copy_rows(shared.q, p.q, head, item.query_row, 0, item.queries, kBlockQueries, head_size, thread,
                           kThreads);
     }
     shared.pipe.begin(p, item, head);
-    LabelTable table;
-    if (working) {
-      table = label_table(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
-    }
+    Terms terms;
+    if (working) terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
+    // In registers or as a place in shared memory: Products decides.
     typename Products::Query query;
     Products::load_query(query, shared.q, p.q, head, item.query_row + kGroup * warp, kGroup * warp,
                          item.queries - kGroup * warp, head_size);
+    // One stream of dropout bits per example, keyed by query and key: no block needs another's.
     std::uint64_t stream = 0;
     if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
 
-    float out[Products::kTiles][4];
+    float out[Products::kTiles][4];  // [16 queries, 8 kTiles components] over the warp
     ETC_UNROLL
     for (int t = 0; t < Products::kTiles; ++t) {
       ETC_UNROLL
       for (int e = 0; e < 4; ++e) out[t][e] = 0.0f;
     }
+    // Online softmax: out and sum are relative to the largest logit so far.
     float max[2] = {kHidden, kHidden}, sum[2] = {0.0f, 0.0f};  // rows lane/4, lane/4 + 8
     bool good[2] = {true, true};
 
     for (int n = item.tile_begin; n < item.tile_end; ++n) {
+      // Every warp waits and leaves together, whether it has a group or not: tiles are the block's.
       shared.pipe.arrive(p, item, head, n);
       if (working) {
+        // Tiles of key set 0 come before those of set 1; masks and labels are by set.
         const KeyTile tile = simt::load(p.work.tiles, n);
         const TypeView& type = p.work.types[tile.type];
         const Cursor cursor = simt::load(p.work.cursors, n * kWarpsPerBlock + warp);
+        // The steps of this warp's group within the tile; 8 at most, their scores stay in registers.
         const Chunk chunk = chunk_of(type, cursor, group, tile.first_key);
         bool fine = true;
 
         // Pass 1: logits and their maximum.
-        float c[kTileSteps][4] = {};
+        float c[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp
         float largest[2] = {max[0], max[1]};
         ETC_UNROLL
         for (int s = 0; s < kTileSteps; ++s) {
@@ -159,7 +179,7 @@ struct ForwardKernel {
           if (p.scores[tile.type].mode != ScoreMode::read) {
             Products::scores(query, shared.pipe.keys(), chunk.row[s], head_size, c[s]);
           }
-          fine = logits(p, tile.type, head, chunk.column[s], table, c[s]) && fine;
+          fine = logits(p, tile.type, head, chunk.column[s], terms, c[s]) && fine;
           ETC_UNROLL
           for (int e = 0; e < 4; ++e) largest[e / 2] = largest[e / 2] >= c[s][e] ? largest[e / 2] : c[s][e];
         }
@@ -171,6 +191,7 @@ struct ForwardKernel {
         // kHidden and must not take its hidden pairs for weights of 1.
         ETC_UNROLL
         for (int half = 0; half < 2; ++half) {
+          // Four lanes share a row and must agree on its maximum.
           const float now = row_max(largest[half]);
           const float shrink = max[half] == kHidden ? 0.0f : simt::exp2(max[half] - now);
           max[half] = now;
@@ -181,6 +202,7 @@ struct ForwardKernel {
             out[t][2 * half + 1] *= shrink;
           }
         }
+        // Of this tile alone, so that the four lanes add their shares once per tile.
         float added[2] = {0.0f, 0.0f};
         ETC_UNROLL
         for (int s = 0; s < kTileSteps; ++s) {
@@ -188,6 +210,7 @@ struct ForwardKernel {
           ETC_UNROLL
           for (int e = 0; e < 4; ++e) {
             const float power = c[s][e] == kHidden ? 0.0f : simt::exp2(c[s][e] - max[e / 2]);  // nan stays nan
+            // Summed before dropout and in fp32, whatever the products' precision.
             added[e / 2] += power;
             c[s][e] = power;
           }
@@ -205,6 +228,7 @@ struct ForwardKernel {
           stage_chunk(stage, c, chunk);
           simt::sync_warp();
         }
+        // out += weights · values of the tile
         Products::weighted_sum(c, chunk, shared.pipe.values(), head_size, stage, out);
       }
       shared.pipe.leave(p, item, head, n);
@@ -223,6 +247,7 @@ struct ForwardKernel {
     for (int half = 0; half < 2; ++half) {
       const int query = kGroup * warp + lane / 4 + 8 * half;
       if (query >= item.queries) continue;
+      // Whole results are divided here; partial ones carry maximum and sum along.
       const bool whole = item.slot < 0;
       const std::int64_t slot =
           ((static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries + query) * (head_size + 2);
@@ -242,6 +267,7 @@ struct ForwardKernel {
           }
         }
       }
+      // One of the four lanes of a row writes what the row has once.
       if (lane % 4 != 0) continue;
       if (whole) {
         const float lse = simt::fma(max[half], kLn2, simt::log(sum[half]));
@@ -264,6 +290,7 @@ struct CombineKernel {
   static const char* name() { return "attention combine"; }
 
   static ETC_DEVICE void run(const Params& p) {
+    // Block x: a set of queries with several slots; block y: a head; threads: elements of its rows.
     const SplitQueries split = simt::load(p.split_queries, simt::block_x());
     const std::int64_t head = simt::block_y();
     const int head_size = p.sizes.head_size;
@@ -271,6 +298,7 @@ struct CombineKernel {
     for (int i = simt::thread_index(); i < split.queries * head_size; i += kThreads) {
       const int query = i / head_size, d = i % head_size;
       const std::int64_t first = ((split.first_slot * p.sizes.heads + head) * kBlockQueries + query) * (head_size + 2);
+      // Every component's thread reads the row's maxima and sums again: they are few, and no thread waits for another.
       float max = kHidden;
       for (int n = 0; n < split.slots; ++n) {
         const float other = simt::load(p.slots, first + n * part + head_size);
@@ -279,6 +307,7 @@ struct CombineKernel {
       float sum = 0.0f, total = 0.0f;
       for (int n = 0; n < split.slots; ++n) {
         const float own = simt::load(p.slots, first + n * part + head_size);
+        // A split in which the query saw nothing has no output to weigh.
         const float weight = own == kHidden ? 0.0f : simt::exp2(own - max);
         sum = simt::fma(weight, simt::load(p.slots, first + n * part + head_size + 1), sum);
         total = simt::fma(weight, simt::load(p.slots, first + n * part + d), total);

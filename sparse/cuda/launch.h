@@ -8,18 +8,23 @@
 namespace etc::sparse::cuda {
 
 // Head sizes the kernels take; operands in bf16 are padded to the next width.
+// Others are an error that says so: no slow path that would surprise.
 inline constexpr int kMaxBf16Head = 128;
 inline constexpr int kMaxFp32Head = 112;  // what fits into shared memory
+// A width is a template argument of the kernels: each one more is six kernels more to compile.
 constexpr int bf16_width(int head_size) {
   return head_size <= 16 ? 16 : head_size <= 32 ? 32 : head_size <= 64 ? 64 : 128;
 }
 
+// Before the attention kernels.
 void launch_convert(const ConvertParams& params, void* stream);
 void launch_table(const TableParams& params, void* stream);
+// Forward; `combine` only where keys were split.
 void launch_forward(const ForwardParams<float>& params, void* stream);
 void launch_forward(const ForwardParams<std::uint32_t>& params, void* stream);  // bf16
 void launch_combine(const CombineParams& params, void* stream);
 
+// Backward, in the order of the calls.
 void launch_delta(const DeltaParams& params, void* stream);
 void launch_backward(const BackwardParams<float>& params, void* stream);
 void launch_backward(const BackwardParams<std::uint32_t>& params, void* stream);

@@ -1,5 +1,5 @@
-// What happens to a pair of query and key between the products: relative term, running score, mask, dropout. The same
-// text in forward and backward, so that recomputed scores are the forward's to the last bit.
+// What happens to a pair of query and key between the products: running score, mask, dropout (terms: score_terms.h).
+// The same text in forward and backward, so that recomputed scores are the forward's to the last bit.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ inline constexpr float kLog2E = 1.44269504f;
 inline constexpr float kLn2 = 0.69314718f;
 inline constexpr float kHidden = -3.0e38f;  // below every logit; infinities would need care in differences
 
-// The steps of one group that start before key `end`, from `cursor` on.
+// The steps of one group that start before key first_key + kTileKeys, from `cursor` on: what the group sees of one
+// tile. Runs have gaps between them, so a step's row within the tile and its column in the lists are two numbers.
 ETC_DEVICE Chunk chunk_of(const TypeView& type, const Cursor& cursor, std::int64_t group, int first_key) {
   Chunk chunk;
   std::int64_t at = cursor.run;
@@ -24,6 +25,7 @@ ETC_DEVICE Chunk chunk_of(const TypeView& type, const Cursor& cursor, std::int64
   int key = cursor.key;
   TileRun run;
   if (at < runs_end) run = simt::load(type.runs, at);
+  // Unrolled, so that row and column stay in registers; a step past the tile ends it.
   ETC_UNROLL
   for (int s = 0; s < kTileSteps; ++s) {
     if (at >= runs_end || run.first_key + key >= first_key + kTileKeys) break;
@@ -38,7 +40,7 @@ ETC_DEVICE Chunk chunk_of(const TypeView& type, const Cursor& cursor, std::int64
   return chunk;
 }
 
-// Query and key of accumulator e, within group and step.
+// Query and key of accumulator e, within group and step (products.h draws it).
 ETC_DEVICE int query_of(int e) {
   return simt::lane_index() / 4 + e / 2 * 8;
 }
@@ -46,60 +48,12 @@ ETC_DEVICE int key_of(int e) {
   return simt::lane_index() % 4 * 2 + e % 2;
 }
 
-// Relative terms of one group's queries: in shared memory [R, kTableStride], or where TableKernel left them [R,
-// kGroup].
-struct LabelTable {
-  SharedTile<float> shared;
-  Span<const float> terms;
-  std::int64_t base = 0;
-  bool in_shared = false;
-
-  ETC_DEVICE float at(int label, int query) const {
-    return in_shared ? shared.load(label * kTableStride + query) : simt::load(terms, base + label * kGroup + query);
-  }
-};
-
-// The table of one group, copied by its warp; a sync must follow.  shared [kWarpsPerBlock, R, kTableStride]
-ETC_DEVICE LabelTable label_table(const AttentionSizes& sizes, const Span<const float>& terms,
-                                  const SharedTile<float>& shared, std::int64_t head, std::int64_t groups,
-                                  std::int64_t group) {
-  LabelTable table;
-  table.terms = terms;
-  table.base = (head * groups + group) * sizes.labels * kGroup;
-  table.in_shared = sizes.shared_labels > 0;
-  if (!table.in_shared) return table;
-  const int size = sizes.labels * kTableStride;
-  table.shared = shared.part(simt::warp_index() * size, size);
-  for (int i = simt::lane_index(); i < sizes.labels * kGroup; i += simt::kWarp) {
-    table.shared.store(i / kGroup * kTableStride + i % kGroup, simt::load(terms, table.base + i));
-  }
-  return table;
-}
-
-// (q·rel[label] + rel_bias[label]) / sqrt(D) of each of a step's pairs.
-ETC_DEVICE void relative_terms(const TypeView& type, std::int64_t column, const LabelTable& table, float (&term)[4]) {
-  ETC_UNROLL
-  for (int e = 0; e < 4; ++e) term[e] = 0.0f;
-  if (type.label.size == 0) return;
-  ETC_UNROLL
-  for (int j = 0; j < 2; ++j) {
-    const std::uint32_t label = simt::load(type.label, column + key_of(j));
-    ETC_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const int query = query_of(2 * half);
-      const int own = label < kFirstMixed
-                          ? static_cast<int>(label)
-                          : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
-      term[2 * half + j] = table.at(own, query);
-    }
-  }
-}
-
 // Bit e: whether the pair of accumulator e sees each other.
 ETC_DEVICE unsigned visible_pairs(const TypeView& type, std::int64_t column) {
   unsigned pairs = 0;
   ETC_UNROLL
   for (int j = 0; j < 2; ++j) {
+    // A column's 16 bits serve the 8 lanes that share its key.
     const unsigned queries = simt::load(type.visible, column + key_of(j));
     pairs |= (queries >> query_of(0) & 1u) << j | (queries >> query_of(2) & 1u) << (2 + j);
   }
@@ -112,13 +66,17 @@ ETC_DEVICE unsigned kept_pairs(std::uint64_t stream, std::uint32_t threshold, st
   unsigned kept = 0;
   ETC_UNROLL
   for (int half = 0; half < 2; ++half) {
+    // Numbered within the example: batch neighbours change nothing.
     const auto query = static_cast<std::uint32_t>(first_query + query_of(2 * half));
     const auto key = static_cast<std::uint32_t>(first_key + key_of(0));
+    // One call gives four neighbouring keys; a lane has two of them, which may lie in two blocks.
     Philox4 block = dropout_block(stream, static_cast<std::uint32_t>(head), query, key / 4);
     ETC_UNROLL
     for (int j = 0; j < 2; ++j) {
       const std::uint32_t own = key + static_cast<std::uint32_t>(j);
+      // The second key begins the next block.
       if (j == 1 && own % 4 == 0) block = dropout_block(stream, static_cast<std::uint32_t>(head), query, own / 4);
+      // Chosen, not indexed: an index would put the block into memory.
       const std::uint32_t low = own % 2 == 0 ? block[0] : block[1], high = own % 2 == 0 ? block[2] : block[3];
       const std::uint32_t bits = own % 4 < 2 ? low : high;
       kept |= (bits >= threshold ? 1u : 0u) << (2 * half + j);
@@ -144,6 +102,7 @@ ETC_DEVICE bool in_range(float score) {
   return score <= kScoreLimit && score >= -kScoreLimit;  // false for nan
 }
 
+// C is fixed point with step 2^-20 (score_element.h).
 ETC_DEVICE float running_value(std::int32_t element) {
   return static_cast<float>(element) * kScoreStep;
 }

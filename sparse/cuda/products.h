@@ -7,6 +7,13 @@
 //
 // so softmax, masks, scores and dropout are written once. Bf16Products are tensor-core tiles, fp32 accumulated;
 // Fp32Products do the same sums with multiply-adds, for any head size.
+//
+// Every kind offers
+//   copy_rows        rows of global memory to a tile of shared memory, begun but not waited for
+//   load_query       16 rows as the left operand of scores()
+//   scores           c += query · 8 rows of a tile
+//   weighted_sum     o += weights · rows of a tile, over the steps of a chunk
+//   transposed_sum   o += weights of the block's queries, transposed, times the queries' rows
 #pragma once
 
 #include <cstdint>
@@ -27,6 +34,13 @@ struct Chunk {
 };
 
 // kSteps products of depth 16: head sizes up to 16 kSteps, operands padded with zeros.
+//
+// mma.m16n8k16 multiplies 16 queries x 16 components with 16 components x 8 keys. Its operands are spread over a warp:
+//   left   4 words a lane: rows lane/4 and lane/4 + 8, pairs of components 2(lane%4) and 2(lane%4) + 8
+//   right  2 words a lane: key lane/4, the same pairs of components
+// Rows in memory are pairs of bf16 already, so the left operand is plain loads, and ldmatrix, which hands each lane the
+// words of an 8x8 matrix of 16-bit numbers, is the right one. For p·v values must come with keys as the inner
+// dimension: ldmatrix transposes on the way.
 template <int kSteps>
 struct Bf16Products {
   using Element = std::uint32_t;  // in global memory: pairs, [N, rows, kWidth / 2]
@@ -39,17 +53,21 @@ struct Bf16Products {
   static constexpr bool kStagedQueries = false;      // queries lie in registers
   static constexpr bool kStagedWeights = false;      // probabilities go from accumulators to operands in registers
 
+  // Row lane/4 and lane/4 + 8, as mma wants its left operand: four words per 16 components.
   struct Query {
     std::uint32_t a[kSteps][4];
   };
 
+  // Elements from row to row in shared memory.
   static constexpr int stride(int) { return kStride; }  // host and device
+  // What pair tiles hold: rounded to nearest even.
   static ETC_DEVICE Value value(float x) { return simt::to_bf16(x); }
 
   // Starts copying rows [0, rows) of one head into a tile; those from `valid` on become zeros.
   static ETC_DEVICE void copy_rows(const Tile& tile, const Operand<Element>& from, std::int64_t head,
                                    std::int64_t first_row, int first_valid, int valid, int rows, int, int thread,
                                    int threads) {
+    // Rows are multiples of 16 bytes and begin at one: the widest copy there is.
     constexpr int kPieces = kWidth / 8;  // of 16 bytes
     for (int i = thread; i < rows * kPieces; i += threads) {
       const int row = i / kPieces, piece = i % kPieces;
@@ -66,6 +84,7 @@ struct Bf16Products {
     for (int k = 0; k < kSteps; ++k) {
       ETC_UNROLL
       for (int part = 0; part < 4; ++part) {
+        // Missing queries are zeros, so that their products are finite.
         const bool there = row + part % 2 * 8 < rows;
         const std::int64_t at = base + part % 2 * 8 * from.row_stride + 8 * k + part / 2 * 4;
         query.a[k][part] = there ? simt::load(from.values, at) : 0u;
@@ -82,6 +101,7 @@ struct Bf16Products {
       const int piece = k + 1 < kSteps ? lane / 8 : lane / 8 % 2;
       std::uint32_t b[4];
       simt::load_matrix(tile, (row + lane % 8) * kStride + 16 * k + 8 * piece, b);
+      // Sums in fp32; the products of two bf16 numbers are exact in it.
       simt::mma(c, query.a[k], b[0], b[1]);
       if (k + 1 < kSteps) simt::mma(c, query.a[k + 1 < kSteps ? k + 1 : k], b[2], b[3]);
     }
@@ -91,11 +111,13 @@ struct Bf16Products {
   static ETC_DEVICE void accumulate(const std::uint32_t (&a)[4], const Tile& tile, int first, int second,
                                     float (&o)[kTiles][4]) {
     const int lane = simt::lane_index();
+    // Each lane gives the address of one row of 8 components; the hardware turns the matrices.
     const int row = (lane / 8 % 2 == 0 ? first : second) + lane % 8;
     ETC_UNROLL
     for (int t = 0; t < kTiles; t += 2) {
       std::uint32_t b[4];
       simt::load_matrix_transposed(tile, row * kStride + 8 * (t + lane / 16), b);
+      // Two accumulators of 8 components per load.
       simt::mma(o[t], a, b[0], b[1]);
       simt::mma(o[t + 1], a, b[2], b[3]);
     }
@@ -106,9 +128,11 @@ struct Bf16Products {
                                       const SharedTile<float>&, float (&o)[kTiles][4]) {
     ETC_UNROLL
     for (int s = 0; s < kTileSteps; s += 2) {
+      // Chunks are filled from the front; unrolled loops leave early.
       if (s >= chunk.count) break;
       // An absent second step has weight zero; the first one's rows stand in for its own.
       const bool both = s + 1 < chunk.count;
+      // Two accumulators of 8 keys are, pair by pair, one left operand of 16: no shuffles, no memory.
       const std::uint32_t a[4] = {simt::pack_bf16(p[s][0], p[s][1]), simt::pack_bf16(p[s][2], p[s][3]),
                                   both ? simt::pack_bf16(p[s + 1][0], p[s + 1][1]) : 0u,
                                   both ? simt::pack_bf16(p[s + 1][2], p[s + 1][3]) : 0u};
@@ -138,6 +162,7 @@ struct StagedBf16Products : Bf16Products<kSteps> {
   using typename Base::Tile;
   static constexpr bool kStagedQueries = true;
 
+  // A name for rows of a tile, not a copy.
   struct Query {
     Tile rows;
     int first = 0;
@@ -163,7 +188,8 @@ struct StagedBf16Products : Bf16Products<kSteps> {
   }
 };
 
-// Head sizes up to 8 kMaxTiles.
+// Head sizes up to 8 kMaxTiles. No tensor cores: they would round fp32 operands to 10 bits. Multiply-adds in the order
+// of the components, by lanes that own the same accumulators as in bf16.
 template <int kMaxTiles>
 struct Fp32Products {
   using Element = float;
@@ -188,6 +214,7 @@ struct Fp32Products {
   static ETC_DEVICE void copy_rows(const Tile& tile, const Operand<Element>& from, std::int64_t head,
                                    std::int64_t first_row, int first_valid, int valid, int rows, int head_size,
                                    int thread, int threads) {
+    // 4 bytes at a time: rows of any D begin at any multiple of 4.
     const int wide = width(head_size), row_stride = stride(head_size);
     for (int i = thread; i < rows * wide; i += threads) {
       const int row = i / wide, d = i % wide;
@@ -206,6 +233,7 @@ struct Fp32Products {
 
   static ETC_DEVICE void scores(const Query& query, const Tile& tile, int row, int head_size, float (&c)[4]) {
     const int lane = simt::lane_index(), row_stride = stride(head_size);
+    // The lane's two queries and two keys: four sums, as an mma accumulator has.
     const int q = (query.first + lane / 4) * row_stride, k = (row + lane % 4 * 2) * row_stride;
     for (int d = 0; d < head_size; ++d) {
       const float q0 = query.rows.load(q + d), q1 = query.rows.load(q + 8 * row_stride + d);
@@ -219,6 +247,7 @@ struct Fp32Products {
 
   // o[.] += (w0, w1) x tile[row]: one row's share of a product
   static ETC_DEVICE void add_row(float w0, float w1, const Tile& tile, int row, int head_size, float (&o)[kTiles][4]) {
+    // Tiles beyond the head are skipped; the arrays are as long as the template says, so that they stay in registers.
     const int used = tiles(head_size), at = row * stride(head_size) + simt::lane_index() % 4 * 2;
     ETC_UNROLL
     for (int t = 0; t < kTiles; ++t) {
@@ -233,8 +262,10 @@ struct Fp32Products {
 
   static ETC_DEVICE void weighted_sum(const float (&)[kTileSteps][4], const Chunk& chunk, const Tile& tile,
                                       int head_size, const SharedTile<float>& stage, float (&o)[kTiles][4]) {
+    // Weights come from the stage: a lane needs those of keys other lanes computed.
     const int query = simt::lane_index() / 4;
     ETC_UNROLL
+    // Step by step, key by key: o += w[key] · row, in the order of the keys.
     for (int s = 0; s < kTileSteps; ++s) {
       if (s >= chunk.count) break;
       ETC_KEEP_LOOP
@@ -247,7 +278,9 @@ struct Fp32Products {
 
   static ETC_DEVICE void transposed_sum(const Tile& w, int w_stride, int first_key, const Tile& queries, int head_size,
                                         float (&o)[kTiles][4]) {
+    // The lane's two keys take the place of queries in the accumulators.
     const int key = first_key + simt::lane_index() / 4;
+    // Queries in order, each one's two weights of this lane's keys.
     for (int i = 0; i < kBlockQueries; ++i) {
       add_row(w.load(i * w_stride + key), w.load(i * w_stride + key + 8), queries, i, head_size, o);
     }
@@ -255,6 +288,7 @@ struct Fp32Products {
 };
 
 // Puts a chunk's accumulators into a warp's stage: [kTileKeys, kTableStride], queries side by side.
+// Each lane writes its own pairs; a sync must come before others read them.
 ETC_DEVICE void stage_chunk(const SharedTile<float>& stage, const float (&p)[kTileSteps][4], const Chunk& chunk) {
   const int lane = simt::lane_index();
   ETC_UNROLL

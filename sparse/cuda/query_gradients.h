@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "sparse/cuda/pair_terms.h"
+#include "sparse/cuda/score_terms.h"
 #include "sparse/cuda/tile_pipe.h"
 
 namespace etc::sparse::cuda {
@@ -27,6 +27,7 @@ template <bool kWrites, typename Params>
 ETC_DEVICE void step_gradients(const Params& p, int type_index, std::int64_t head, std::int64_t column,
                                const float (&s)[4], const float (&dp)[4], const float (&lse)[2],
                                const float (&delta)[2], unsigned kept, float (&weights)[4], float (&ds)[4]) {
+  // Both kernels run this text on the same numbers: ds of keys and of queries agree to the last bit.
   const TypeView& type = p.work.types[type_index];
   const ScoreView& scores = p.scores[type_index];
   const bool carried = scores.gradient_mode != ScoreGradientMode::none;
@@ -38,17 +39,21 @@ ETC_DEVICE void step_gradients(const Params& p, int type_index, std::int64_t hea
     std::int32_t running = 0;
     float logit, c = 1.0f;
     if (carried) {
+      // p from C, which includes this layer's s; s itself is needed only to rewind.
       running = simt::load(scores.running, place);
       c = scores.logit_scale;
       logit = running_value(running) * (kLog2E * c);
     } else {
       logit = s[e] * kLog2E;
     }
+    // Base 2 throughout; lse is at least every logit, so the power is at most 1.
     const float probability = seen ? simt::exp2(logit - lse[e / 2]) : 0.0f;
     weights[e] = keep ? probability * p.dropout.kept_scale : 0.0f;
     const float kept_dp = keep ? dp[e] * p.dropout.kept_scale : 0.0f;
+    // forward: p = softmax(c·C)
     float dc = seen ? probability * (kept_dp - delta[e / 2]) * c : 0.0f;
     if (scores.gradient_mode == ScoreGradientMode::inner) dc += simt::load(scores.gradient, place);
+    // Only one of the two kernels may write: the other would read what is half new.
     if (kWrites && carried) {
       simt::store(scores.gradient, place, dc);
       if (scores.rewind) {
@@ -59,7 +64,8 @@ ETC_DEVICE void step_gradients(const Params& p, int type_index, std::int64_t hea
   }
 }
 
-// Shared memory of the kernel.
+// Shared memory of the kernel. At D = 64 in bf16 with R = 32: 41,472 bytes of key tiles, 20,480 of stage, 10,240 of
+// labels and 16,384 of label sums: 88,576, so that a multiprocessor of sm_90 holds two blocks, one of sm_80 one.
 template <typename Products>
 struct QueryGradientTiles {
   TilePipe<Products> pipe;
@@ -91,47 +97,13 @@ struct QueryGradientTiles {
   }
 };
 
-// One warp's sums of ds by label and query. A query belongs to one lane, in shared memory to two, which take every
-// other key: nothing is added by two threads.
-struct LabelSums {
-  SharedTile<float> shared;  // [R, 32]
-  Span<float> out;           // of query 0 of the group: label r of query i at base + i stride + r
-  std::int64_t base = 0, stride = 0;
-  int labels = 0;
-  bool in_shared = false, mine = false;  // mine: this lane has a query
-
-  // How many lanes share a query's keys.
-  ETC_DEVICE int sharers() const { return in_shared ? 2 : 1; }
-  ETC_DEVICE std::int64_t place(int label) const { return base + simt::lane_index() % kGroup * stride + label; }
-
-  ETC_DEVICE void clear() const {
-    for (int r = 0; r < labels; ++r) {
-      if (in_shared) {
-        shared.store(r * simt::kWarp + simt::lane_index(), 0.0f);
-      } else if (mine) {
-        simt::store(out, place(r), 0.0f);
-      }
-    }
-  }
-  ETC_DEVICE void add(int label, float value) const {
-    if (in_shared) {
-      const int at = label * simt::kWarp + simt::lane_index();
-      shared.store(at, shared.load(at) + value);
-    } else if (mine) {
-      simt::store(out, place(label), simt::load(out, place(label)) + value);
-    }
-  }
-  // Shared sums to their places; a sync must come before.
-  ETC_DEVICE void flush() const {
-    if (!in_shared || !mine) return;
-    const int lane = simt::lane_index(), query = lane % kGroup;
-    for (int r = lane / kGroup; r < labels; r += 2) {
-      simt::store(out, place(r), shared.load(r * simt::kWarp + query) + shared.load(r * simt::kWarp + kGroup + query));
-    }
-  }
-};
-
-template <typename Products>
+// One block: 64 queries of one example and head against the key tiles they see; a warp takes 16 of them. What a thread
+// holds over the whole loop, for its rows lane/4 and lane/4 + 8 of the warp's group:
+//   query, dout  the operands of q·k and dout·v
+//   lse, delta   of its two rows
+//   dq           kTiles accumulators of 16x8
+// Leaves dq without the share of the relative vectors, dC, C rewound, and the label sums.
+template <typename Products, typename Terms>
 struct QueryGradientKernel {
   using Params = BackwardParams<typename Products::Element>;
   static constexpr int kThreads = kBlockThreads;
@@ -139,61 +111,12 @@ struct QueryGradientKernel {
   static constexpr std::int64_t kMaxShared = kMaxTileBytes;
   static const char* name() { return "attention backward, queries"; }
 
-  // Adds a staged chunk's ds to the sums; neighbours of one label are summed in a register first.
-  static ETC_DEVICE void add_labels(const TypeView& type, const Chunk& chunk, const SharedTile<float>& stage,
-                                    const LabelSums& sums) {
-    const int lane = simt::lane_index(), query = lane % kGroup, sharers = sums.sharers();
-    if (lane / kGroup >= sharers) return;
-    int current = -1;
-    float sum = 0.0f;
-    ETC_UNROLL
-    for (int s = 0; s < kTileSteps; ++s) {
-      if (s >= chunk.count) break;
-      ETC_KEEP_LOOP
-      for (int j = lane / kGroup; j < kRunStep; j += sharers) {
-        const std::uint32_t label = simt::load(type.label, chunk.column[s] + j);
-        const int own = label < kFirstMixed
-                            ? static_cast<int>(label)
-                            : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
-        if (own != current) {
-          if (current >= 0) sums.add(current, sum);
-          current = own;
-          sum = 0.0f;
-        }
-        sum += stage.load((kRunStep * s + j) * kTableStride + query);
-      }
-    }
-    if (current >= 0) sums.add(current, sum);
-  }
-
-  // Where this warp's sums go: dtable, or the item's slot.
-  static ETC_DEVICE LabelSums label_sums(const Params& p, const QueryItem& item, std::int64_t head, int warp,
-                                         const SharedTile<float>& shared) {
-    LabelSums sums;
-    const int size = p.sizes.labels * simt::kWarp, lane = simt::lane_index();
-    sums.labels = p.sizes.labels;
-    sums.in_shared = p.sizes.shared_labels > 0;
-    if (sums.in_shared) sums.shared = shared.part(warp * size, size);
-    sums.mine = kGroup * warp + lane % kGroup < item.queries && (sums.in_shared || lane < kGroup);
-    if (item.slot < 0) {
-      sums.out = p.dtable;
-      sums.stride = p.sizes.labels;
-      sums.base = (head * p.sizes.queries + item.query_row + kGroup * warp) * sums.stride;
-    } else {
-      sums.out = p.query_slots;
-      sums.stride = p.sizes.head_size + p.sizes.labels;
-      sums.base = ((static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries + kGroup * warp) *
-                      sums.stride +
-                  p.sizes.head_size;
-    }
-    return sums;
-  }
-
   static ETC_DEVICE void run(const Params& p) {
+    // Block x: an item; block y: a head; warp w: the item's group w.
     const QueryItem item = simt::load(p.work.items, simt::block_x());
     const std::int64_t head = simt::block_y();
     const int warp = simt::warp_index(), lane = simt::lane_index(), thread = simt::thread_index();
-    const int head_size = p.sizes.head_size, labels = p.sizes.labels;
+    const int head_size = p.sizes.head_size;
     const bool working = warp < item.groups;
     const std::int64_t group = item.first_group + warp;
     auto shared = QueryGradientTiles<Products>::take(p.sizes);
@@ -206,17 +129,19 @@ struct QueryGradientKernel {
                           kThreads);
     }
     shared.pipe.begin(p, item, head);
-    LabelTable table;
-    const LabelSums sums = label_sums(p, item, head, warp, shared.sums);
+    Terms terms;
+    const auto sums = Terms::Sums::of(p, item, head, shared.sums);
     if (working) {
-      table = label_table(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
+      terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
       sums.clear();
     }
+    // Row of the warp's first query.
     const std::int64_t first_row = item.query_row + kGroup * warp;
     typename Products::Query query, dout;
     Products::load_query(query, shared.q, p.q, head, first_row, kGroup * warp, item.queries - kGroup * warp, head_size);
     Products::load_query(dout, shared.dout, p.dout, head, first_row, kGroup * warp, item.queries - kGroup * warp,
                          head_size);
+    // Of the lane's two rows.
     float lse[2] = {0.0f, 0.0f}, delta[2] = {0.0f, 0.0f};
     ETC_UNROLL
     for (int half = 0; half < 2; ++half) {
@@ -228,13 +153,15 @@ struct QueryGradientKernel {
     std::uint64_t stream = 0;
     if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
 
-    float dq[Products::kTiles][4];
+    // dq of the group, spread over the warp as accumulators are.
+    float dq[Products::kTiles][4];  // [16 queries, 8 kTiles components] over the warp
     ETC_UNROLL
     for (int t = 0; t < Products::kTiles; ++t) {
       ETC_UNROLL
       for (int e = 0; e < 4; ++e) dq[t][e] = 0.0f;
     }
 
+    // Every warp goes through all tiles of the block: copies and barriers are the block's.
     for (int n = item.tile_begin; n < item.tile_end; ++n) {
       shared.pipe.arrive(p, item, head, n);
       if (working) {
@@ -242,9 +169,11 @@ struct QueryGradientKernel {
         const TypeView& type = p.work.types[tile.type];
         const Cursor cursor = simt::load(p.work.cursors, n * kWarpsPerBlock + warp);
         const Chunk chunk = chunk_of(type, cursor, group, tile.first_key);
+        // With scores carried and nothing to rewind no s is computed.
         const bool needs_scores =
             p.scores[tile.type].gradient_mode == ScoreGradientMode::none || p.scores[tile.type].rewind;
-        float ds[kTileSteps][4] = {};
+        // Step by step through the chunk: q·k, dout·v, and from both ds, which stays in registers.
+        float ds[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp
         ETC_UNROLL
         for (int s = 0; s < kTileSteps; ++s) {
           if (s >= chunk.count) break;
@@ -252,11 +181,12 @@ struct QueryGradientKernel {
           if (needs_scores) {
             float term[4];
             Products::scores(query, shared.pipe.keys(), chunk.row[s], head_size, score);
-            relative_terms(type, chunk.column[s], table, term);
+            terms.of_step(type, chunk.column[s], term);
             ETC_UNROLL
             for (int e = 0; e < 4; ++e) score[e] = simt::fma(score[e], p.sizes.scale, term[e]);
           }
           Products::scores(dout, shared.pipe.values(), chunk.row[s], head_size, dp);
+          // Bit e of accumulator e: without dropout all four.
           unsigned kept = 15;
           if (p.dropout.keys.size > 0) {
             const int key = tile.first_key + chunk.row[s] + (tile.type == 0 ? 0 : item.keys[0]);
@@ -264,13 +194,16 @@ struct QueryGradientKernel {
           }
           step_gradients<true>(p, tile.type, head, chunk.column[s], score, dp, lse, delta, kept, weights, ds[s]);
         }
-        const bool labelled = labels > 0 && type.label.size > 0;
-        if (Products::kStagedWeights || labelled) {
+        // The stage turns accumulators into columns by query, for products in fp32 and for label sums.
+        const bool summed = sums.takes(type);
+        if (Products::kStagedWeights || summed) {
+          // [kTileKeys, kTableStride] of the warp: a column of ds per query
           stage_chunk(stage, ds, chunk);
           simt::sync_warp();
         }
+        // dq += ds · keys of the tile
         Products::weighted_sum(ds, chunk, shared.pipe.keys(), head_size, stage, dq);
-        if (labelled) add_labels(type, chunk, stage, sums);
+        if (summed) sums.add_chunk(type, chunk, stage);
       }
       shared.pipe.leave(p, item, head, n);
     }
@@ -284,6 +217,7 @@ struct QueryGradientKernel {
   static ETC_DEVICE void finish(const Params& p, const QueryItem& item, std::int64_t head, int warp,
                                 const float (&dq)[Products::kTiles][4]) {
     const int lane = simt::lane_index(), head_size = p.sizes.head_size, labels = p.sizes.labels;
+    // Whole items write dq, parts of split ones their slot.
     const bool whole = item.slot < 0;
     const std::int64_t slot =
         (static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries * (head_size + labels);

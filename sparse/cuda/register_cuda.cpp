@@ -1,14 +1,17 @@
 #include "sparse/register_cuda.h"
 
 #include "etc_core/base/cuda/runtime.h"
-#include "sparse/cuda/kernels.h"
+#include "sparse/cuda/attention_backend.h"
 
 namespace etc::sparse {
 
 void register_cuda_kernels() {
+  // Before the first Buffer on the device; the slots need no device yet.
   simt::provide_memory();
-  cuda::register_long_attention();
-  cuda::register_global_attention();
+  attention_forward_slot.fill(Device::cuda, cuda::forward);
+  attention_backward_slot.fill(Device::cuda, cuda::backward);
+  attention_forward_scratch_slot.fill(Device::cuda, cuda::forward_scratch_bytes);
+  attention_backward_scratch_slot.fill(Device::cuda, cuda::backward_scratch_bytes);
 }
 
 }  // namespace etc::sparse

@@ -13,6 +13,11 @@ constexpr std::int64_t tile_bytes(std::int64_t elements, std::int64_t element_by
   return (elements * element_bytes + 15) / 16 * 16;
 }
 
+//   tile n        arrive: copy n+1 begins, wait for n | compute on n | leave
+//   tile n + 1    arrive: copy n+2 begins, wait for n+1 | ...
+// With room for one tile only: arrive waits for n, leave begins the copy of n+1. Every thread of the block calls begin,
+// arrive and leave, in this order, with or without work of its own: they contain barriers.
+// Bytes at D = 64 in bf16: 72 rows of 144 bytes, keys and values, two buffers: 41,472.
 template <typename Products>
 class TilePipe {
  public:
@@ -21,6 +26,7 @@ class TilePipe {
   static ETC_DEVICE TilePipe take(SharedArena& arena, const AttentionSizes& sizes) {
     const int size = kTileRows * Products::stride(sizes.head_size);
     TilePipe pipe;
+    // One buffer: both names are the same tile.
     pipe.ahead_ = sizes.buffers == 2;
     pipe.k0_ = pipe.k1_ = arena.take<typename Products::Value>(size);
     pipe.v0_ = pipe.v1_ = arena.take<typename Products::Value>(size);
@@ -42,6 +48,7 @@ class TilePipe {
   // Tile n is there for the whole block when this returns; the next one is on its way if there is room.
   template <typename Params>
   ETC_DEVICE void arrive(const Params& p, const QueryItem& item, std::int64_t head, int n) {
+    // The copy of tile n was begun one tile ago; waiting for all groups but the newest means waiting for it.
     if (ahead_) {
       if (n + 1 < item.tile_end) copy(p, item, head, n + 1);
       simt::copy_async_commit();
@@ -50,12 +57,14 @@ class TilePipe {
       simt::copy_async_wait<0>();
     }
     simt::sync_block();
+    // Which of the two buffers tile n lies in.
     odd_ = ahead_ && (n - item.tile_begin) % 2 == 1;
   }
   // The whole block is done with tile n.
   template <typename Params>
   ETC_DEVICE void leave(const Params& p, const QueryItem& item, std::int64_t head, int n) {
     simt::sync_block();
+    // With one buffer the next copy may begin only now that nobody reads the old tile.
     if (ahead_ || n + 1 >= item.tile_end) return;
     copy(p, item, head, n + 1);
     simt::copy_async_commit();
@@ -66,6 +75,7 @@ class TilePipe {
  private:
   template <typename Params>
   ETC_DEVICE void copy(const Params& p, const QueryItem& item, std::int64_t head, int n) {
+    // Rows beyond the example become zeros: their pairs are masked, but zero times anything must stay finite.
     const KeyTile tile = simt::load(p.work.tiles, n);
     const int type = tile.type, thread = simt::thread_index();
     // Chosen, not indexed: an index would put the item into memory.
@@ -89,6 +99,8 @@ template <typename Tiles, typename Products>
 std::int64_t fit_shared(AttentionSizes& sizes) {
   const int stride = Products::stride(sizes.head_size);
   std::int64_t bytes = 0;
+  // In order of what is lost: labels in global memory cost a read per pair, a single buffer all overlap of copying and
+  // computing.
   for (int buffers : {2, 1}) {
     for (int labels : {sizes.labels, 0}) {
       sizes.buffers = buffers;

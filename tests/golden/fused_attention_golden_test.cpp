@@ -9,7 +9,6 @@
 #include "tests/support/catch.h"
 
 using namespace etc;
-using sparse::AttentionType;
 using test::GoldenFile;
 using test::GoldenReport;
 using test::GradientDifference;
@@ -69,20 +68,19 @@ class FusedAttention {
     const auto kv = [&](const char* own, const char* shared) {
       return flag("share_qkv_projections") ? "l2l" : flag("share_kv_projections") ? shared : own;
     };
-    const auto project = [&](const Var& x, const std::string& type, const char* what) {
-      return Columns{linear(tape, x, dense(type + what)), 0};
+    const auto keys = [&](const Var& x, const std::string& type) {
+      return KeyColumns{{linear(tape, x, dense(type + "_key")), 0}, {linear(tape, x, dense(type + "_value")), 0}};
     };
     const Columns q = {linear(tape, of_long, dense("long_query")), 0};
     const Columns gq = {linear(tape, of_global, global_query()), 0};
-    std::vector<Var> results = {
-        long_attention(tape, long_batch, layer_, Pass::forward,
-                       {q, project(of_long, "l2l", "_key"), project(of_long, "l2l", "_value"),
-                        project(of_global, kv("l2g", "l2l"), "_key"), project(of_global, kv("l2g", "l2l"), "_value"),
-                        tables("long_qkv_attention/qkv_relative_attention")}),
-        global_attention(tape, global_batch, layer_, Pass::forward,
-                         {gq, project(of_global, kv("g2g", "g2g"), "_key"),
-                          project(of_global, kv("g2g", "g2g"), "_value"), project(of_long, kv("g2l", "g2g"), "_key"),
-                          project(of_long, kv("g2l", "g2g"), "_value"), tables("global_qkv_attention")})};
+    std::vector<Var> results = {attention(tape, sparse::kLongAttention, long_batch, layer_, Pass::forward,
+                                          {q,
+                                           {keys(of_long, "l2l"), keys(of_global, kv("l2g", "l2l"))},
+                                           tables("long_qkv_attention/qkv_relative_attention")}),
+                                attention(tape, sparse::kGlobalAttention, global_batch, layer_, Pass::forward,
+                                          {gq,
+                                           {keys(of_global, kv("g2g", "g2g")), keys(of_long, kv("g2l", "g2g"))},
+                                           tables("global_qkv_attention")})};
     results[0] = linear(tape, results[0], single("long_output_projection"));
     results[1] =
         linear(tape, results[1],
@@ -161,10 +159,8 @@ class FusedAttention {
     tensors.l2g = labels.l2g.data();
     tensors.g2g = labels.g2g.data();
     tensors.g2l = labels.g2l.data();
-    result->long_tiles = sparse::build_long_tiles(tensors);
-    result->global_tiles = sparse::build_global_tiles(tensors);
-    result->long_relative = labels.long_relative;
-    result->global_relative = labels.global_relative;
+    result->operators.push_back({sparse::build_long_tiles(tensors), labels.long_relative});
+    result->operators.push_back({sparse::build_global_tiles(tensors), labels.global_relative});
     result->heads = heads_;
     result->head_size = head_size;
     if (residual_) {
@@ -175,13 +171,13 @@ class FusedAttention {
       options.running_mean = mean_;
       options.training = recording;
       options.keep_last = true;
-      result->scores.emplace(options, result->long_tiles, result->global_tiles);
+      result->scores.emplace(options, result->scored_operators());
       std::array<std::vector<float>, 4> before;
-      std::array<const float*, sparse::kAttentionTypes> pointers{};
+      std::vector<const float*> pointers;
       for (std::size_t type = 0; type < 4; ++type) {
         before[type] = exchanged(file_.read<float>(prefix_ + "inputs/prev_scores_" + kTypes[type]).values, kTypes[type],
                                  batch_, heads_, true);
-        pointers[type] = before[type].data();
+        pointers.push_back(before[type].data());
       }
       if (layer_ > 0) result->scores->import_running(layer_ - 1, pointers);
     }
@@ -190,15 +186,13 @@ class FusedAttention {
 
   // C, or dC, of one type as the file has it.
   std::vector<float> external(const AttentionBatch& batch, int type, bool gradient) const {
-    const auto& tiles = type == 0   ? batch.long_tiles.l2l
-                        : type == 1 ? batch.long_tiles.l2g
-                        : type == 2 ? batch.global_tiles.g2g
-                                    : batch.global_tiles.g2l;
+    const auto index = static_cast<std::size_t>(type);
+    const sparse::TypeTiles& tiles = batch.operators[index / 2].tiles.types[index % 2];
     std::vector<float> values(static_cast<std::size_t>(sparse::external_score_elements(tiles, heads_)));
     if (gradient) {
-      batch.scores->export_gradient(static_cast<AttentionType>(type), values.data());
+      batch.scores->export_gradient(tiles.type, values.data());
     } else {
-      batch.scores->export_running(static_cast<AttentionType>(type), values.data());
+      batch.scores->export_running(tiles.type, values.data());
     }
     return exchanged(values, kTypes[type], batch_, heads_, false);
   }

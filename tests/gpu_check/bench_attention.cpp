@@ -27,8 +27,8 @@ class Problem {
     labels.long_offsets = long_offsets;
     labels.global_offsets = global_offsets;
     labels.radius = radius;
-    batch_->long_tiles = sparse::build_long_tiles(labels);
-    batch_->global_tiles = sparse::build_global_tiles(labels);
+    batch_->operators.push_back({sparse::build_long_tiles(labels)});
+    batch_->operators.push_back({sparse::build_global_tiles(labels)});
     batch_->heads = heads;
     batch_->head_size = kHeadSize;
     batch_->compute = ComputeType::bf16;
@@ -50,13 +50,14 @@ class Problem {
       options.types = {!global_side, !global_side, global_side, global_side};
       options.training = backward;
       options.device = Device::cuda;
-      batch_->scores.emplace(options, batch_->long_tiles, batch_->global_tiles);
+      batch_->scores.emplace(options, batch_->scored_operators());
     }
     const auto &own = global_side ? of_global_ : of_long_, &other = global_side ? of_long_ : of_global_;
-    const AttentionInputs inputs{{own[0]}, {own[1]}, {own[2]}, {other[1]}, {other[2]}, {}};
+    const AttentionInputs inputs{{own[0]}, {{{{own[1]}, {own[2]}}, {{other[1]}, {other[2]}}}}, {}};
+    const auto& op = global_side ? sparse::kGlobalAttention : sparse::kLongAttention;
     Tape tape(backward);
     for (int layer = 0; layer < layers_; ++layer) {
-      const Var out = (global_side ? global_attention : long_attention)(tape, batch_, layer, Pass::forward, inputs);
+      const Var out = attention(tape, op, batch_, layer, Pass::forward, inputs);
       if (backward) out.gradient()->add(global_side ? dglobal_ : dlong_);
     }
     if (backward) tape.backward();
@@ -67,10 +68,8 @@ class Problem {
 
   // Operations of one product over the visible pairs of all layers.
   double product(bool global_side) const {
-    const sparse::LongTiles& l = batch_->long_tiles;
-    const sparse::GlobalTiles& g = batch_->global_tiles;
-    const std::int64_t pairs =
-        global_side ? g.g2g.visible_pairs + g.g2l.visible_pairs : l.l2l.visible_pairs + l.l2g.visible_pairs;
+    const auto& types = batch_->operators[global_side].tiles.types;
+    const std::int64_t pairs = types[0].visible_pairs + types[1].visible_pairs;
     return 2.0 * static_cast<double>(pairs * width_ * layers_);
   }
 

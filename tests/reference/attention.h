@@ -1,5 +1,5 @@
-// The formula of both sparse operators, in double precision, pair by pair: written from the contract of
-// sparse/long_attention.h, sharing no code with the library. Slow on purpose.
+// The formula of the sparse attention operator, in double precision, pair by pair: written from the contract of
+// sparse/attention.h, sharing no code with the library. Slow on purpose.
 //
 // Beside every value stands its *mass*: the same sum with every term replaced by its magnitude. Rounding errors are
 // bounded by mass times epsilon, so tests compute their tolerances from it.

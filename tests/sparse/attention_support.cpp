@@ -135,6 +135,7 @@ const std::vector<AttentionCase>& attention_cases() {
       {"tiny scores", {64}, {8}, 10, 1, 16, 8, Labels::scattered, 1e-3f},
       {"dropout", {60, 21}, {13, 6}, 7, 2, 16, 9, Labels::scattered, 1.0f, 0.3f},
       {"dropout without labels", {45}, {10}, 5, 2, 8, 0, Labels::none, 1.0f, 0.1f},
+      {"biases alone", {60, 21}, {13, 6}, 7, 2, 16, 9, Labels::scattered, 1, 0, 0, 1, ComputeType::fp32, true},
   };
   return all;
 }
@@ -155,13 +156,14 @@ reference::Attention reference_of(const AttentionProblem& problem) {
   a.query_offsets = own;
   a.q = doubles(problem.q);
   a.rel = doubles(problem.rel);
+  if (c.biases_alone) a.rel.assign(a.rel.size(), 0.0);
   a.rel_bias = doubles(problem.rel_bias);
   for (int t = 0; t < 2; ++t) {
     a.types[t].key_offsets = t == 0 ? own : other;
     a.types[t].k = doubles(problem.k[t]);
     a.types[t].v = doubles(problem.v[t]);
-    a.types[t].labels = problem.structure->labels[static_cast<int>(problem.type(t))];
-    a.types[t].window = problem.type(t) == sparse::AttentionType::l2l;
+    a.types[t].labels = problem.structure->labels[problem.type(t).index];
+    a.types[t].window = problem.tiles(t).window;
     a.types[t].radius = c.radius;
   }
   if (c.dropout > 0.0f) {
@@ -187,39 +189,15 @@ sparse::ScoreOptions options_of(const Stack& stack) {
   return {stack.layers, stack.attention_case.heads, stack.types, stack.running_mean, true, false};
 }
 
-template <typename Args>
 void forward_layer(sparse::ScoreState& state, AttentionProblem& problem, bool recompute) {
-  Args args;
-  if (recompute) {
-    state.recompute(problem.layer, args);
-  } else {
-    state.forward(problem.layer, args);
-  }
-  if constexpr (std::is_same_v<Args, sparse::LongAttentionForward>) {
-    problem.forward(args.l2l, args.l2g);
-  } else {
-    problem.forward(args.g2g, args.g2l);
-  }
-}
-
-void forward_layer(sparse::ScoreState& state, AttentionProblem& problem, bool recompute) {
-  if (problem.side == Side::long_side) {
-    forward_layer<sparse::LongAttentionForward>(state, problem, recompute);
-  } else {
-    forward_layer<sparse::GlobalAttentionForward>(state, problem, recompute);
-  }
+  const sparse::AttentionOperator& op = *problem.tiles().op;
+  const auto scores = recompute ? state.recompute(problem.layer, op) : state.forward(problem.layer, op);
+  problem.forward(scores[0], scores[1]);
 }
 
 void backward_layer(sparse::ScoreState& state, AttentionProblem& problem) {
-  if (problem.side == Side::long_side) {
-    sparse::LongAttentionBackward args;
-    state.backward(problem.layer, args);
-    problem.backward(args.l2l, args.l2g);
-  } else {
-    sparse::GlobalAttentionBackward args;
-    state.backward(problem.layer, args);
-    problem.backward(args.g2g, args.g2l);
-  }
+  const auto scores = state.backward(problem.layer, *problem.tiles().op);
+  problem.backward(scores[0], scores[1]);
 }
 
 // Products in bf16, of inputs that are rounded before: they are exact, and the reference sees the same numbers.
@@ -244,7 +222,7 @@ void multiply_in_bf16(AttentionProblem& problem) {
 StackResult run_stack(const Stack& stack) {
   StackResult result;
   result.structure = std::make_shared<const Structure>(stack.attention_case);
-  sparse::ScoreState state(options_of(stack), result.structure->long_tiles, result.structure->global_tiles);
+  sparse::ScoreState state(options_of(stack), result.structure->operators());
   for (std::int64_t l = 0; l < stack.layers; ++l) {
     result.layers.push_back(std::make_unique<AttentionProblem>(stack.attention_case, result.structure, stack.side,
                                                                static_cast<std::uint32_t>(l)));
@@ -291,7 +269,8 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
     reference::Attention& a = attentions.back();
     bool carries = false;
     for (int t = 0; t < 2; ++t) {
-      a.types[t].carries = stack.types[static_cast<std::size_t>(problem.type(t))];
+      const auto index = static_cast<std::size_t>(problem.type(t).index);
+      a.types[t].carries = index < stack.types.size() && stack.types[index];
       carries = carries || a.types[t].carries;
       if (stack.running_mean) a.types[t].logit_scale = 1.0 / static_cast<double>(l + 1);
       if (l > 0 && a.types[t].carries) a.types[t].previous = forwards.back().running[t];
@@ -313,8 +292,7 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
       reference::Values exported(got.begin(), got.end()), running = expected.running[t];
       drop_masked(a, t, a.heads, exported);
       drop_masked(a, t, a.heads, running);
-      comparison.check(fmt::format("scores.{}", sparse::attention_type_name(problem.type(t))), exported, running,
-                       error);
+      comparison.check(fmt::format("scores.{}", problem.type(t).name), exported, running, error);
     }
   }
 
@@ -331,7 +309,7 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
     comparison.where = fmt::format("{}, layer {}", describe(stack.attention_case, stack.side), l);
     comparison.check("dq", doubles(problem.dq), g.dq, relative * largest(g.dq_mass));
     for (int t = 0; t < 2; ++t) {
-      const char* type = sparse::attention_type_name(problem.type(t));
+      const char* type = problem.type(t).name;
       comparison.check(fmt::format("dk of {}", type), doubles(problem.dk[t]), g.dk[t],
                        relative * largest(g.dk_mass[t]));
       comparison.check(fmt::format("dv of {}", type), doubles(problem.dv[t]), g.dv[t],
@@ -339,15 +317,16 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
       running_gradient[t] = g.drunning[t];
       running_mass[t] = g.drunning_mass[t];
     }
-    comparison.check("drel", doubles(problem.drel), g.drel, relative * largest(g.drel_mass));
+    if (!stack.attention_case.biases_alone) {
+      comparison.check("drel", doubles(problem.drel), g.drel, relative * largest(g.drel_mass));
+    }
     comparison.check("drel_bias", doubles(problem.drel_bias), g.drel_bias, relative * largest(g.drel_bias_mass));
     if (l > 0) continue;
     for (int t = 0; t < 2; ++t) {
       if (!attentions[l].types[t].carries) continue;
       const auto& got = result.gradient[static_cast<std::size_t>(t)];
-      comparison.check(fmt::format("dscores of {}", sparse::attention_type_name(problem.type(t))),
-                       reference::Values(got.begin(), got.end()), g.drunning[t],
-                       relative * largest(g.drunning_mass[t]));
+      comparison.check(fmt::format("dscores of {}", problem.type(t).name), reference::Values(got.begin(), got.end()),
+                       g.drunning[t], relative * largest(g.drunning_mass[t]));
     }
   }
   return comparison.worst;

@@ -32,7 +32,7 @@ struct Stack {
   AttentionCase attention_case;
   Side side = Side::long_side;
   std::int64_t layers = 1;
-  std::array<bool, sparse::kAttentionTypes> types{};
+  std::vector<bool> types;  // which carry, by index
   bool running_mean = false;
   bool recompute = false;  // run every layer's forward again, in mode read, right before its backward
   Device device = Device::cpu;

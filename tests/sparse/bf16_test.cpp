@@ -122,14 +122,14 @@ TEST_CASE("bf16 attention carries running scores like fp32 attention", "[sparse]
   std::vector<float> running[2];
   int which = 0;
   for (AttentionProblem* p : {&both.exact, &both.reduced}) {
-    sparse::ScoreState state(options, structure.long_tiles, structure.global_tiles);
+    sparse::ScoreState state(options, structure.operators());
     for (std::int64_t layer = 0; layer < options.layers; ++layer) {
-      sparse::LongAttentionForward scores;
-      state.forward(layer, scores);
-      p->forward(scores.l2l, scores.l2g);
+      const auto scores = state.forward(layer, sparse::kLongAttention);
+      p->forward(scores[0], scores[1]);
     }
-    running[which].resize(static_cast<std::size_t>(sparse::external_score_elements(structure.long_tiles.l2l, c.heads)));
-    state.export_running(sparse::AttentionType::l2l, running[which++].data());
+    const sparse::TypeTiles& window = structure.tiles(sparse::kL2l);
+    running[which].resize(static_cast<std::size_t>(sparse::external_score_elements(window, c.heads)));
+    state.export_running(sparse::kL2l, running[which++].data());
   }
   // The products of rounded numbers are exact; their sums differ by a few units in the last place.
   double largest_score = 0, worst = 0;

@@ -98,27 +98,27 @@ TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]")
   const Structure structure(c);
   const Buffer<float> values(40 * 16, Purpose::scratch), table(8 * 16, Purpose::scratch);
   const sparse::Rows longs{values.data(), 16, 40}, globals{values.data(), 16, 6};
-  sparse::LongAttentionForward args;
-  args.inputs = {2, 8, longs, longs, longs, globals, globals, {table.data(), table.data(), 8}, &structure.long_tiles,
-                 {}};
-  const auto refuses = [](const sparse::LongAttentionForward& call, const std::string& message) {
-    CHECK_THROWS_WITH(sparse::long_attention_forward(Device::cpu, call), Contains(message));
+  sparse::AttentionForward args;
+  args.inputs = {
+      2, 8, longs, {{longs, longs}, {globals, globals}}, {table.data(), table.data(), 8}, &structure.long_tiles, {}};
+  const auto refuses = [](const sparse::AttentionForward& call, const std::string& message) {
+    CHECK_THROWS_WITH(sparse::attention_forward(Device::cpu, call), Contains(message));
   };
   auto bad = args;
-  bad.inputs.k.rows = 39;
-  refuses(bad, "long_attention: k must match the batch: expected [T=40, N=2, D=8], got [T=39, N=2, D=8]");
+  bad.inputs.keys[0].k.rows = 39;
+  refuses(bad, "long_attention: k of l2l must match the batch: expected [keys=40, N=2, D=8], got [keys=39, N=2, D=8]");
   bad = args;
-  bad.inputs.gv.rows = 7;
-  refuses(bad, "gv must match the batch: expected [U=6, N=2, D=8], got [U=7, N=2, D=8]");
+  bad.inputs.keys[1].v.rows = 7;
+  refuses(bad, "v of l2g must match the batch: expected [keys=6, N=2, D=8], got [keys=7, N=2, D=8]");
   bad = args;
   bad.inputs.q.data = nullptr;
-  refuses(bad, "q: expected [T=40, N=2, D=8], got null");
+  refuses(bad, "q: expected [queries=40, N=2, D=8], got null");
   bad = args;
-  bad.inputs.v.stride = 15;
-  refuses(bad, "v: expected rows at least N*D=16 floats apart, got 15");
+  bad.inputs.keys[0].v.stride = 15;
+  refuses(bad, "v of l2l: expected rows at least N*D=16 floats apart, got 15");
   bad = args;
   bad.inputs.heads = 0;
-  refuses(bad, "expected N >= 1 heads of D >= 1, got [N=0, D=8]");
+  refuses(bad, "long_attention: expected N >= 1 heads of D >= 1, got [N=0, D=8]");
   bad = args;
   bad.inputs.tiles = nullptr;
   refuses(bad, "tiles: expected those of the batch, got null");
@@ -127,45 +127,84 @@ TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]")
   refuses(bad, "rel must match labels.l2l: expected R=8, got R=7");
   bad.inputs.relative.labels = 0;
   refuses(bad, "rel: expected R from 1 to 255, got R=0");
-  bad.inputs.relative = {nullptr, table.data(), 0};
-  refuses(bad, "rel_bias without rel");
+  bad.inputs.relative = {nullptr, table.data(), 7};  // biases alone need every label, too
+  refuses(bad, "rel must match labels.l2l: expected R=8, got R=7");
   bad = args;
   bad.inputs.dropout.rate = 1.0f;
   refuses(bad, "dropout: expected a rate in [0, 1), got 1");
   bad.inputs.dropout.rate = 0.5f;
   refuses(bad, "dropout: expected sample ordinals, got null");
-  refuses(args, "out must match the batch: expected [T=40, N=2, D=8], got [T=0, N=2, D=8]");
+  refuses(args, "out must match the batch: expected [queries=40, N=2, D=8], got [queries=0, N=2, D=8]");
   Buffer<float> out(40 * 16, Purpose::scratch), lse(80, Purpose::scratch);
   args.out = {out.data(), 16, 40};
   refuses(args, "lse: expected 80 elements, got null");
   args.lse = lse.data();
   bad = args;
-  bad.l2g.mode = sparse::ScoreMode::write;
+  bad.scores[1].mode = sparse::ScoreMode::write;
   refuses(bad, "scores.l2g: expected running scores, got null");
-  Buffer<sparse::ScoreElement> running(sparse::score_elements(structure.long_tiles.l2g, 2) + 1, Purpose::scores);
-  bad.l2g.running = running.data() + 1;
+  Buffer<sparse::ScoreElement> running(sparse::score_elements(structure.tiles(sparse::kL2g), 2) + 1, Purpose::scores);
+  bad.scores[1].running = running.data() + 1;
   refuses(bad, "scores.l2g: expected memory aligned to 64 bytes");
   refuses(args, "scratch: expected");
 
-  sparse::LongAttentionBackward backward;
+  sparse::AttentionBackward backward;
   backward.inputs = args.inputs;
   backward.out = backward.dout = longs;
   backward.lse = lse.data();
-  backward.dq = backward.dk = backward.dv = {out.data(), 16, 40};
-  CHECK_THROWS_WITH(sparse::long_attention_backward(Device::cpu, backward), Contains("dgk must match the batch"));
-  backward.dgk = backward.dgv = {out.data(), 16, 6};
-  CHECK_THROWS_WITH(sparse::long_attention_backward(Device::cpu, backward),
+  backward.dq = {out.data(), 16, 40};
+  backward.dkeys[0] = {backward.dq, backward.dq};
+  CHECK_THROWS_WITH(sparse::attention_backward(Device::cpu, backward), Contains("dk of l2g must match the batch"));
+  backward.dkeys[1] = {{out.data(), 16, 6}, {out.data(), 16, 6}};
+  CHECK_THROWS_WITH(sparse::attention_backward(Device::cpu, backward),
                     Contains("drel: expected 128 elements, got null"));
+  backward.inputs.relative.vectors = nullptr;
+  CHECK_THROWS_WITH(sparse::attention_backward(Device::cpu, backward),
+                    Contains("drel_bias: expected 16 elements, got null"));
   backward.drelative = {out.data(), out.data()};
-  backward.l2l.mode = sparse::ScoreGradientMode::first;
-  CHECK_THROWS_WITH(sparse::long_attention_backward(Device::cpu, backward),
+  backward.scores[0].mode = sparse::ScoreGradientMode::first;
+  CHECK_THROWS_WITH(sparse::attention_backward(Device::cpu, backward),
                     Contains("scores.l2l: expected running scores and their gradient, got null"));
 
-  sparse::GlobalAttentionForward global;
-  global.inputs = {2, 8, globals, globals, globals, globals, longs, {}, &structure.global_tiles, {}};
-  CHECK_THROWS_WITH(
-      sparse::global_attention_forward(Device::cpu, global),
-      Contains("global_attention: lk must match the batch: expected [T=40, N=2, D=8], got [T=6, N=2, D=8]"));
-  CHECK_THROWS_WITH(sparse::long_attention_forward_slot(Device::cuda, args),
-                    Equals("long_attention: no cuda kernel in this build (configure with -DETC_CUDA=ON)"));
+  Structure changed(c);
+  changed.long_tiles.types[0].window = false;
+  bad = args;
+  bad.inputs.tiles = &changed.long_tiles;
+  refuses(bad, "long_attention: tiles of l2l: expected a window");
+
+  sparse::AttentionForward global;
+  global.inputs = {2, 8, globals, {{globals, globals}, {globals, longs}}, {}, &structure.global_tiles, {}};
+  refuses(global,
+          "global_attention: k of g2l must match the batch: expected [keys=40, N=2, D=8], got [keys=6, N=2, D=8]");
+  CHECK_THROWS_WITH(sparse::attention_forward_slot(Device::cuda, args),
+                    Equals("attention: no cuda kernel in this build (configure with -DETC_CUDA=ON)"));
+}
+
+TEST_CASE("biases without vectors are a table whose vectors are zero", "[sparse]") {
+  sparse::register_cpu_kernels();
+  for (ComputeType compute : {ComputeType::fp32, ComputeType::bf16}) {
+    AttentionCase c{"scattered", {700, 21}, {33, 6}, 7, 2, 16, 9, Labels::scattered};
+    c.compute = compute;
+    AttentionCase alone = c;
+    alone.biases_alone = true;
+    const auto structure = std::make_shared<const Structure>(c);
+    for (Side side : {Side::long_side, Side::global_side}) {
+      AttentionProblem zeros(c, structure, side), biases(alone, structure, side);
+      zeros.rel.zero();
+      for (AttentionProblem* p : {&zeros, &biases}) {
+        p->forward();
+        p->setup.compute = ComputeType::fp32;
+        p->backward();
+      }
+      CHECK(same_bits(zeros.out.values, biases.out.values));
+      CHECK(same_bits(zeros.lse, biases.lse));
+      CHECK(same_bits(zeros.dk[0].values, biases.dk[0].values));
+      CHECK(same_bits(zeros.drel_bias, biases.drel_bias));
+      CHECK(std::equal(zeros.dq.values.begin(), zeros.dq.values.end(), biases.dq.values.begin()));  // but for -0
+      CHECK(biases.drel[0] == 0.0f);
+      // The biases matter.
+      biases.setup.relative_labels = 0;
+      biases.forward();
+      CHECK_FALSE(same_bits(zeros.out.values, biases.out.values));
+    }
+  }
 }

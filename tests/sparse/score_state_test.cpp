@@ -6,7 +6,6 @@
 using namespace etc;
 using namespace etc::test;
 using Catch::Matchers::Contains;
-using sparse::AttentionType;
 using sparse::ScoreState;
 
 namespace {
@@ -27,16 +26,12 @@ bool same_results(const StackResult& a, const StackResult& b) {
   return a.running == b.running && a.gradient == b.gradient;
 }
 
-// A small state over both operators of kCase, with the arguments of one call each.
+// A small state over both operators of kCase.
 struct StateFixture {
   Structure structure{kCase};
   ScoreState state;
-  sparse::LongAttentionForward long_forward;
-  sparse::LongAttentionBackward long_backward;
-  sparse::GlobalAttentionForward global_forward;
-  sparse::GlobalAttentionBackward global_backward;
 
-  explicit StateFixture(sparse::ScoreOptions options) : state(options, structure.long_tiles, structure.global_tiles) {}
+  explicit StateFixture(const sparse::ScoreOptions& options) : state(options, structure.operators()) {}
 };
 
 sparse::ScoreOptions training(std::int64_t layers) {
@@ -53,7 +48,7 @@ TEST_CASE("every subset of types, sum and mean, equals the reference", "[sparse]
     for (bool mean : {false, true}) {
       for (Side side : {Side::long_side, Side::global_side}) {
         Stack stack{c, side, 3, {}, mean, false};
-        for (int t = 0; t < sparse::kAttentionTypes; ++t) stack.types[static_cast<std::size_t>(t)] = (subset >> t) & 1;
+        for (std::size_t t = 0; t < sparse::kEtcTypes.size(); ++t) stack.types.push_back((subset >> t & 1) != 0);
         INFO("subset " << subset << (mean ? ", mean" : ", sum"));
         CHECK(compare_with_reference(stack, run_stack(stack)) == "");
       }
@@ -86,25 +81,24 @@ TEST_CASE("recomputing layers from the running scores changes no bit", "[sparse]
 TEST_CASE("backward walks the running scores back to the first layer's, bit by bit", "[sparse]") {
   sparse::register_cpu_kernels();
   const auto structure = std::make_shared<const Structure>(kCase);
-  ScoreState state(training(12), structure->long_tiles, structure->global_tiles);
+  ScoreState state(training(12), structure->operators());
   std::vector<std::unique_ptr<AttentionProblem>> layers;
   std::vector<float> first, back;
-  const auto size = static_cast<std::size_t>(sparse::external_score_elements(structure->long_tiles.l2l, kCase.heads));
+  const auto size =
+      static_cast<std::size_t>(sparse::external_score_elements(structure->tiles(sparse::kL2l), kCase.heads));
   first.resize(size);
   back.resize(size);
   for (std::uint32_t l = 0; l < 12; ++l) {
     layers.push_back(std::make_unique<AttentionProblem>(kCase, structure, Side::long_side, l));
-    sparse::LongAttentionForward args;
-    state.forward(l, args);
-    layers.back()->forward(args.l2l, args.l2g);
-    if (l == 0) state.export_running(AttentionType::l2l, first.data());
+    const auto scores = state.forward(l, sparse::kLongAttention);
+    layers.back()->forward(scores[0], scores[1]);
+    if (l == 0) state.export_running(sparse::kL2l, first.data());
   }
   for (std::int64_t l = 11; l >= 1; --l) {
-    sparse::LongAttentionBackward args;
-    state.backward(l, args);
-    layers[static_cast<std::size_t>(l)]->backward(args.l2l, args.l2g);
+    const auto scores = state.backward(l, sparse::kLongAttention);
+    layers[static_cast<std::size_t>(l)]->backward(scores[0], scores[1]);
   }
-  state.export_running(AttentionType::l2l, back.data());
+  state.export_running(sparse::kL2l, back.data());
   CHECK(first == back);
 }
 
@@ -115,16 +109,14 @@ TEST_CASE("one state serves micro-batch after micro-batch, and two states live s
     return std::make_unique<AttentionProblem>(kCase, structure, Side::long_side, layer);
   };
   const auto forward = [](ScoreState& state, AttentionProblem& p) {
-    sparse::LongAttentionForward args;
-    state.forward(p.layer, args);
-    p.forward(args.l2l, args.l2g);
+    const auto scores = state.forward(p.layer, sparse::kLongAttention);
+    p.forward(scores[0], scores[1]);
   };
   const auto backward = [](ScoreState& state, AttentionProblem& p) {
-    sparse::LongAttentionBackward args;
-    state.backward(p.layer, args);
-    p.backward(args.l2l, args.l2g);
+    const auto scores = state.backward(p.layer, sparse::kLongAttention);
+    p.backward(scores[0], scores[1]);
   };
-  ScoreState state(training(2), structure->long_tiles, structure->global_tiles);
+  ScoreState state(training(2), structure->operators());
   auto p0 = problem(0), p1 = problem(1);
   Buffer<float> dq(p0->dq.values.size(), Purpose::scratch);
   for (int micro_batch = 0; micro_batch < 3; ++micro_batch) {
@@ -137,7 +129,7 @@ TEST_CASE("one state serves micro-batch after micro-batch, and two states live s
   }
 
   // Two forwards before one backward: each encoder forward has a state of its own.
-  ScoreState other(training(2), structure->long_tiles, structure->global_tiles);
+  ScoreState other(training(2), structure->operators());
   auto o0 = problem(0), o1 = problem(1);
   forward(state, *p0);
   forward(other, *o0);
@@ -154,38 +146,59 @@ TEST_CASE("one state serves micro-batch after micro-batch, and two states live s
 TEST_CASE("calls out of order are errors that say what is held", "[sparse]") {
   StateFixture f(training(3));
   CHECK_THROWS_WITH(
-      f.state.forward(1, f.long_forward),
+      f.state.forward(1, sparse::kLongAttention),
       Contains("long_attention: forward of layer 1: expected the running scores of layer 0, they hold layer -1"));
-  f.state.forward(0, f.long_forward);
-  CHECK_THROWS_WITH(f.state.forward(0, f.long_forward), Contains("they hold layer 0"));
-  CHECK_THROWS_WITH(f.state.backward(0, f.long_backward),
+  f.state.forward(0, sparse::kLongAttention);
+  CHECK_THROWS_WITH(f.state.forward(0, sparse::kLongAttention), Contains("they hold layer 0"));
+  CHECK_THROWS_WITH(f.state.backward(0, sparse::kLongAttention),
                     Contains("backward of layer 0: the running scores hold layer 0"));
-  f.state.forward(0, f.global_forward);  // the other operator has its own place
-  f.state.forward(1, f.long_forward);
-  f.state.forward(2, f.long_forward);
-  CHECK_THROWS_WITH(f.state.forward(3, f.long_forward), Contains("expected a layer below 3"));
-  CHECK_THROWS_WITH(f.state.recompute(1, f.long_forward),
+  f.state.forward(0, sparse::kGlobalAttention);  // the other operator has its own place
+  f.state.forward(1, sparse::kLongAttention);
+  f.state.forward(2, sparse::kLongAttention);
+  CHECK_THROWS_WITH(f.state.forward(3, sparse::kLongAttention), Contains("expected a layer below 3"));
+  CHECK_THROWS_WITH(f.state.recompute(1, sparse::kLongAttention),
                     Contains("recomputation of layer 1: the running scores hold layer 2"));
-  f.state.recompute(2, f.long_forward);
-  f.state.backward(2, f.long_backward);
-  CHECK_THROWS_WITH(f.state.backward(2, f.long_backward),
+  f.state.recompute(2, sparse::kLongAttention);
+  f.state.backward(2, sparse::kLongAttention);
+  CHECK_THROWS_WITH(f.state.backward(2, sparse::kLongAttention),
                     Contains("backward of layer 2: the running scores hold layer 1"));
-  CHECK_THROWS_WITH(f.state.forward(2, f.long_forward), Contains("and backward has begun"));
-  f.state.backward(1, f.long_backward);
-  f.state.backward(0, f.long_backward);
-  CHECK_THROWS_WITH(f.state.backward(0, f.long_backward), Contains("hold layer -1"));
-  CHECK_NOTHROW(f.state.forward(0, f.long_forward));
+  CHECK_THROWS_WITH(f.state.forward(2, sparse::kLongAttention), Contains("and backward has begun"));
+  f.state.backward(1, sparse::kLongAttention);
+  f.state.backward(0, sparse::kLongAttention);
+  CHECK_THROWS_WITH(f.state.backward(0, sparse::kLongAttention), Contains("hold layer -1"));
+  CHECK_NOTHROW(f.state.forward(0, sparse::kLongAttention));
 
   sparse::ScoreOptions inference = training(2);
   inference.training = false;
   StateFixture g(inference);
-  g.state.forward(0, g.global_forward);
-  g.state.forward(1, g.global_forward);
-  CHECK(g.global_forward.g2l.mode == sparse::ScoreMode::add_unkept);
-  CHECK_THROWS_WITH(g.state.forward(0, g.global_forward), Contains("the last layer has run"));
-  CHECK_THROWS_WITH(g.state.backward(0, g.global_backward), Contains("made for inference"));
-  CHECK_THROWS_WITH(g.state.export_gradient(AttentionType::g2g, nullptr), Contains("no gradient is kept"));
+  g.state.forward(0, sparse::kGlobalAttention);
+  CHECK(g.state.forward(1, sparse::kGlobalAttention)[1].mode == sparse::ScoreMode::add_unkept);
+  CHECK_THROWS_WITH(g.state.forward(0, sparse::kGlobalAttention), Contains("the last layer has run"));
+  CHECK_THROWS_WITH(g.state.backward(0, sparse::kGlobalAttention), Contains("made for inference"));
+  CHECK_THROWS_WITH(g.state.export_gradient(sparse::kG2g, nullptr), Contains("no gradient is kept"));
   CHECK_THROWS_WITH(StateFixture(training(0)), Contains("at least 1 layer and 1 head"));
+}
+
+TEST_CASE("a state knows the operators whose tiles it was made with, and no others", "[sparse]") {
+  // Another model's operator: types of its own, counted from 0 as every model's.
+  static constexpr sparse::AttentionOperator kSelf{"self_attention",
+                                                   "self_attention bf16",
+                                                   "self_attention_backward",
+                                                   {{0, "self"}, {1, "memory"}},
+                                                   DropoutSite::long_attention,
+                                                   sparse::Partition::queries};
+  Structure structure(kCase);
+  sparse::AttentionTiles tiles = std::move(structure.long_tiles);
+  tiles.op = &kSelf;
+  for (int t = 0; t < sparse::kKeySets; ++t) tiles.types[t].type = kSelf.types[t];
+  ScoreState state({2, kCase.heads, {true}, false, true, false}, {&tiles});
+  const auto scores = state.forward(0, kSelf);
+  CHECK(scores[0].mode == sparse::ScoreMode::write);
+  CHECK(scores[1].mode == sparse::ScoreMode::none);
+  CHECK(state.carries(kSelf.types[0]));
+  CHECK_THROWS_WITH(state.export_running(kSelf.types[1], nullptr), Contains("scores.memory: this type carries no"));
+  CHECK_THROWS_WITH(state.forward(0, sparse::kLongAttention),
+                    Contains("long_attention: expected an operator whose tiles the state was made with"));
 }
 
 TEST_CASE("types that are switched off neither carry nor divide", "[sparse]") {
@@ -193,21 +206,21 @@ TEST_CASE("types that are switched off neither carry nor divide", "[sparse]") {
   options.types = {true, false, false, true};
   options.running_mean = true;
   StateFixture f(options);
-  f.state.forward(0, f.long_forward);
-  f.state.forward(1, f.long_forward);
-  CHECK(f.long_forward.l2l.mode == sparse::ScoreMode::add);
-  CHECK(f.long_forward.l2l.logit_scale == 0.5f);
-  CHECK(f.long_forward.l2g.mode == sparse::ScoreMode::none);
-  CHECK(f.long_forward.l2g.logit_scale == 1.0f);
+  f.state.forward(0, sparse::kLongAttention);
+  const auto second = f.state.forward(1, sparse::kLongAttention);  // l2l, l2g
+  CHECK(second[0].mode == sparse::ScoreMode::add);
+  CHECK(second[0].logit_scale == 0.5f);
+  CHECK(second[1].mode == sparse::ScoreMode::none);
+  CHECK(second[1].logit_scale == 1.0f);
   std::vector<float> nothing;
-  CHECK_THROWS_WITH(f.state.export_running(AttentionType::l2g, nothing.data()), Contains("carries no scores"));
-  f.state.backward(1, f.long_backward);
-  CHECK(f.long_backward.l2l.rewind);
-  CHECK(f.long_backward.l2l.mode == sparse::ScoreGradientMode::first);
-  f.state.backward(0, f.long_backward);
-  CHECK_FALSE(f.long_backward.l2l.rewind);
-  CHECK(f.long_backward.l2l.mode == sparse::ScoreGradientMode::inner);
-  CHECK(f.long_backward.l2g.mode == sparse::ScoreGradientMode::none);
+  CHECK_THROWS_WITH(f.state.export_running(sparse::kL2g, nothing.data()), Contains("carries no scores"));
+  auto back = f.state.backward(1, sparse::kLongAttention);
+  CHECK(back[0].rewind);
+  CHECK(back[0].mode == sparse::ScoreGradientMode::first);
+  back = f.state.backward(0, sparse::kLongAttention);
+  CHECK_FALSE(back[0].rewind);
+  CHECK(back[0].mode == sparse::ScoreGradientMode::inner);
+  CHECK(back[1].mode == sparse::ScoreGradientMode::none);
 }
 
 TEST_CASE("one layer with scores writes them in inference as in training, so that bits are the same", "[sparse]") {
@@ -215,37 +228,34 @@ TEST_CASE("one layer with scores writes them in inference as in training, so tha
   sparse::ScoreOptions inference = training(1);
   inference.training = false;
   StateFixture f(inference);
-  f.state.forward(0, f.long_forward);
-  CHECK(f.long_forward.l2l.mode == sparse::ScoreMode::write);
+  CHECK(f.state.forward(0, sparse::kLongAttention)[0].mode == sparse::ScoreMode::write);
 }
 
 TEST_CASE("imported scores are where the layer after them continues", "[sparse]") {
   sparse::register_cpu_kernels();
   const auto structure = std::make_shared<const Structure>(kCase);
-  ScoreState whole(training(2), structure->long_tiles, structure->global_tiles);
+  ScoreState whole(training(2), structure->operators());
   AttentionProblem p0(kCase, structure, Side::global_side, 0), p1(kCase, structure, Side::global_side, 1);
-  sparse::GlobalAttentionForward args;
-  whole.forward(0, args);
-  p0.forward(args.g2g, args.g2l);
-  std::array<std::vector<float>, sparse::kAttentionTypes> external;
-  std::array<const float*, sparse::kAttentionTypes> pointers{};
-  for (int t = 0; t < sparse::kAttentionTypes; ++t) {
-    const auto at = static_cast<std::size_t>(t);
-    const auto type = static_cast<AttentionType>(t);
-    external[at].assign(static_cast<std::size_t>(sparse::external_score_elements(structure->tiles(type), kCase.heads)),
-                        0.0f);
-    if (t >= 2) whole.export_running(type, external[at].data());
-    pointers[at] = external[at].data();
+  const auto run = [](ScoreState& state, AttentionProblem& p) {
+    const auto scores = state.forward(p.layer, sparse::kGlobalAttention);
+    p.forward(scores[0], scores[1]);
+  };
+  run(whole, p0);
+  std::vector<std::vector<float>> external;
+  std::vector<const float*> pointers;
+  for (const sparse::AttentionType& type : sparse::kEtcTypes) {
+    const std::int64_t size = sparse::external_score_elements(structure->tiles(type), kCase.heads);
+    external.emplace_back(static_cast<std::size_t>(size), 0.0f);
+    if (type == sparse::kG2g || type == sparse::kG2l) whole.export_running(type, external.back().data());
+    pointers.push_back(external.back().data());
   }
-  whole.forward(1, args);
-  p1.forward(args.g2g, args.g2l);
+  run(whole, p1);
   Buffer<float> out(p1.out.values.size(), Purpose::scratch);
   std::copy(p1.out.values.begin(), p1.out.values.end(), out.begin());
 
-  ScoreState resumed(training(2), structure->long_tiles, structure->global_tiles);
+  ScoreState resumed(training(2), structure->operators());
   resumed.import_running(0, pointers);
-  resumed.forward(1, args);
-  p1.forward(args.g2g, args.g2l);
+  run(resumed, p1);
   CHECK(same_bits(out, p1.out.values));
   pointers[3] = nullptr;
   CHECK_THROWS_WITH(resumed.import_running(0, pointers), Contains("scores.g2l: import: expected values, got null"));
@@ -264,10 +274,9 @@ TEST_CASE("scores out of range are an error naming layer and type", "[sparse]") 
   CHECK_NOTHROW(run_stack({c, Side::long_side, 1, {}, false, false}));
 
   const auto structure = std::make_shared<const Structure>(kCase);
-  ScoreState state(training(1), structure->long_tiles, structure->global_tiles);
+  ScoreState state(training(1), structure->operators());
   AttentionProblem p(kCase, structure, Side::long_side, 0);
   p.k[1].values[0] = std::numeric_limits<float>::quiet_NaN();
-  sparse::LongAttentionForward args;
-  state.forward(0, args);
-  CHECK_THROWS_WITH(p.forward(args.l2l, args.l2g), Contains("long_attention: scores.l2g: layer 0"));
+  const auto scores = state.forward(0, sparse::kLongAttention);
+  CHECK_THROWS_WITH(p.forward(scores[0], scores[1]), Contains("long_attention: scores.l2g: layer 0"));
 }

@@ -54,8 +54,8 @@ std::set<std::array<std::int64_t, 3>> visible_pairs(const sparse::TypeTiles& til
 std::set<std::array<std::int64_t, 3>> labelled_pairs(const AttentionCase& c, const Structure& s,
                                                      sparse::AttentionType type) {
   const sparse::TypeTiles& tiles = s.tiles(type);
-  const auto& labels = s.labels[static_cast<int>(type)];
-  const bool window = type == sparse::AttentionType::l2l;
+  const auto& labels = s.labels[type.index];
+  const bool window = type == sparse::kL2l;
   std::set<std::array<std::int64_t, 3>> pairs;
   std::size_t at = 0;
   for (std::size_t b = 0; b < c.lengths.size(); ++b) {
@@ -85,9 +85,8 @@ TEST_CASE("tiles hold exactly the visible pairs, each once, with their labels", 
   };
   for (const AttentionCase& c : cases) {
     const Structure structure(c);
-    for (int t = 0; t < sparse::kAttentionTypes; ++t) {
-      const auto type = static_cast<sparse::AttentionType>(t);
-      INFO(c.name << " " << sparse::attention_type_name(type));
+    for (const sparse::AttentionType& type : sparse::kEtcTypes) {
+      INFO(c.name << " " << type.name);
       const auto pairs = visible_pairs(structure.tiles(type));
       CHECK(pairs == labelled_pairs(c, structure, type));
       CHECK(structure.tiles(type).visible_pairs == static_cast<std::int64_t>(pairs.size()));
@@ -99,14 +98,14 @@ TEST_CASE("tiles nobody sees are not stored", "[sparse]") {
   const AttentionCase hard{"hard", {2048}, {64}, 4, 1, 4, 12, Labels::hard};
   const Structure structure(hard);
   // Each group of 16 global tokens sees 16 sentences of 32 tokens.
-  CHECK(structure.tiles(sparse::AttentionType::g2l).columns == 4 * 16 * 32);
+  CHECK(structure.tiles(sparse::kG2l).columns == 4 * 16 * 32);
 }
 
 TEST_CASE("scores survive the way out and in again", "[sparse]") {
   const AttentionCase c{"scattered", {50, 20}, {18, 3}, 5, 2, 4, 8, Labels::document};
   const Structure structure(c);
-  for (int t = 0; t < sparse::kAttentionTypes; ++t) {
-    const sparse::TypeTiles& tiles = structure.tiles(static_cast<sparse::AttentionType>(t));
+  for (const sparse::AttentionType& type : sparse::kEtcTypes) {
+    const sparse::TypeTiles& tiles = structure.tiles(type);
     const auto size = static_cast<std::size_t>(sparse::external_score_elements(tiles, c.heads));
     std::vector<float> external(size), again(size);
     Buffer<sparse::ScoreElement> inside(sparse::score_elements(tiles, c.heads), Purpose::scores);

@@ -10,7 +10,7 @@ namespace etc::test {
 
 namespace {
 
-using sparse::cuda::Inputs;
+using sparse::AttentionInputs;
 
 // Host arrays and their copies on the device.
 class Mirror {
@@ -29,12 +29,11 @@ class Mirror {
     host.data = map(host.data, host.rows * host.stride);  // with the guards between rows
     return host;
   }
-  Inputs inputs(Inputs in) {
+  AttentionInputs inputs(AttentionInputs in) {
     const std::int64_t table = in.relative.labels * in.heads;
     in.q = rows(in.q);
     for (int t = 0; t < 2; ++t) {
-      in.k[t] = rows(in.k[t]);
-      in.v[t] = rows(in.v[t]);
+      in.keys[t] = {rows(in.keys[t].k), rows(in.keys[t].v)};
     }
     in.relative.vectors = map(in.relative.vectors, table * in.head_size);
     in.relative.biases = map(in.relative.biases, table);
@@ -59,28 +58,29 @@ class Mirror {
   Bytes scratch_;
 };
 
-void forward(sparse::cuda::Forward call) {
+void forward(const sparse::AttentionForward& given) {
   Mirror mirror;
-  for (int t = 0; t < 2; ++t) {
-    const std::int64_t elements = sparse::score_elements(*call.inputs.tiles[t], call.inputs.heads);
+  auto call = given;
+  for (std::size_t t = 0; t < sparse::kKeySets; ++t) {
+    const std::int64_t elements = sparse::score_elements(call.inputs.tiles->types[t], call.inputs.heads);
     call.scores[t].running = mirror.map(call.scores[t].running, elements);
   }
   call.lse = mirror.map(call.lse, call.inputs.heads * call.inputs.q.rows);
   call.out = mirror.rows(call.out);
-  call.scratch = mirror.scratch(forward_scratch_bytes(call.inputs));
+  call.scratch = mirror.scratch(sparse::cuda::forward_scratch_bytes(call.inputs));
   call.inputs = mirror.inputs(call.inputs);
   sparse::cuda::forward(call);
   mirror.back();
 }
 
-void backward(sparse::cuda::Backward call) {
+void backward(const sparse::AttentionBackward& given) {
   Mirror mirror;
-  for (int t = 0; t < 2; ++t) {
-    const std::int64_t elements = sparse::score_elements(*call.inputs.tiles[t], call.inputs.heads);
+  auto call = given;
+  for (std::size_t t = 0; t < sparse::kKeySets; ++t) {
+    const std::int64_t elements = sparse::score_elements(call.inputs.tiles->types[t], call.inputs.heads);
     call.scores[t].running = mirror.map(call.scores[t].running, elements);
     call.scores[t].gradient = mirror.map(call.scores[t].gradient, elements);
-    call.dk[t] = mirror.rows(call.dk[t]);
-    call.dv[t] = mirror.rows(call.dv[t]);
+    call.dkeys[t] = {mirror.rows(call.dkeys[t].dk), mirror.rows(call.dkeys[t].dv)};
   }
   const std::int64_t table = call.inputs.relative.labels * call.inputs.heads;
   call.drelative.vectors = mirror.map(call.drelative.vectors, table * call.inputs.head_size);
@@ -89,7 +89,7 @@ void backward(sparse::cuda::Backward call) {
   call.out = mirror.rows(call.out);
   call.dout = mirror.rows(call.dout);
   call.dq = mirror.rows(call.dq);
-  call.scratch = mirror.scratch(backward_scratch_bytes(call.inputs));
+  call.scratch = mirror.scratch(sparse::cuda::backward_scratch_bytes(call.inputs));
   call.inputs = mirror.inputs(call.inputs);
   sparse::cuda::backward(call);
   mirror.back();
@@ -99,37 +99,8 @@ void backward(sparse::cuda::Backward call) {
 
 void register_mirrored_cuda_kernels() {
   sparse::register_cuda_kernels();  // for the sizes of scratch
-  using sparse::cuda::inputs_of;
-  sparse::long_attention_forward_slot.fill(Device::cuda, [](const sparse::LongAttentionForward& a) {
-    forward({inputs_of(a.inputs), {a.l2l, a.l2g}, a.out, a.lse, nullptr});
-  });
-  sparse::long_attention_backward_slot.fill(Device::cuda, [](const sparse::LongAttentionBackward& a) {
-    backward({inputs_of(a.inputs),
-              {a.l2l, a.l2g},
-              a.out,
-              a.lse,
-              a.dout,
-              a.dq,
-              {a.dk, a.dgk},
-              {a.dv, a.dgv},
-              a.drelative,
-              nullptr});
-  });
-  sparse::global_attention_forward_slot.fill(Device::cuda, [](const sparse::GlobalAttentionForward& a) {
-    forward({inputs_of(a.inputs), {a.g2g, a.g2l}, a.out, a.lse, nullptr});
-  });
-  sparse::global_attention_backward_slot.fill(Device::cuda, [](const sparse::GlobalAttentionBackward& a) {
-    backward({inputs_of(a.inputs),
-              {a.g2g, a.g2l},
-              a.out,
-              a.lse,
-              a.dout,
-              a.dq,
-              {a.dk, a.dlk},
-              {a.dv, a.dlv},
-              a.drelative,
-              nullptr});
-  });
+  sparse::attention_forward_slot.fill(Device::cuda, forward);
+  sparse::attention_backward_slot.fill(Device::cuda, backward);
 }
 
 }  // namespace etc::test

@@ -6,9 +6,9 @@ namespace etc::sparse::cuda {
 
 void instantiate_usual_kernels() {
   using Products = Bf16Products<4>;
-  simt::launch<ForwardKernel<Products>>({}, {}, nullptr);
-  simt::launch<KeyGradientKernel<Products>>({}, {}, nullptr);
-  simt::launch<QueryGradientKernel<Products>>({}, {}, nullptr);
+  simt::launch<ForwardKernel<Products, LabelTerms>>({}, {}, nullptr);
+  simt::launch<KeyGradientKernel<Products, LabelTerms>>({}, {}, nullptr);
+  simt::launch<QueryGradientKernel<Products, LabelTerms>>({}, {}, nullptr);
 }
 
 }  // namespace etc::sparse::cuda

@@ -1,0 +1,104 @@
+// The sparse attention operator: queries over two key sets under one softmax. Forward and backward.
+//
+// One contract for every model and device. What a model fixes (names, types, how work is divided) is its
+// AttentionOperator, which comes with the tiles; which pairs see each other is in the tiles alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "etc_core/base/compute_type.h"
+#include "etc_core/base/kernel_slot.h"
+#include "sparse/attention_types.h"
+
+namespace etc::sparse {
+
+struct AttentionTiles;  // visible_tiles.h: the operator, and of both key sets offsets, labels and visible tiles
+
+struct KeySet {
+  Rows k, v;  // [keys, N, D]
+};
+
+struct KeySetGradients {
+  MutableRows dk, dv;  // [keys, N, D] =
+};
+
+// What forward and backward both read.
+struct AttentionInputs {
+  std::int64_t heads = 0;      // N
+  std::int64_t head_size = 0;  // D
+  Rows q;                      // [queries, N, D]
+  KeySet keys[kKeySets];
+  RelativeTable relative;
+  const AttentionTiles* tiles = nullptr;
+  DropoutArgs dropout;
+  ComputeType compute = ComputeType::fp32;  // bf16: products of rounded numbers (cpu: inference only)
+};
+
+struct AttentionForward {
+  AttentionInputs inputs;
+  std::array<TypeScores, kKeySets> scores;
+  MutableRows out;          // [queries, N, D] =
+  float* lse = nullptr;     // [N, queries] =
+  void* scratch = nullptr;  // attention_forward_scratch_bytes, 64-byte aligned
+};
+
+struct AttentionBackward {
+  AttentionInputs inputs;
+  std::array<TypeScoreGradients, kKeySets> scores;
+  Rows out;                    // of the forward, [queries, N, D]
+  const float* lse = nullptr;  // of the forward, [N, queries]
+  Rows dout;                   // [queries, N, D]
+  MutableRows dq;              // [queries, N, D] =
+  KeySetGradients dkeys[kKeySets];
+  RelativeTableGradients drelative;
+  void* scratch = nullptr;  // attention_backward_scratch_bytes, 64-byte aligned
+};
+
+// Attention of every query over the keys it sees of both key sets of its example, one softmax.
+//   s_ij  = (q_i·k_j + q_i·rel[label_ij] + rel_bias[label_ij]) / sqrt(D)
+//   C_ij  = s_ij | C_ij + s_ij             running scores of the pair's type: raw, before the mask (ScoreMode)
+//   p_i   = softmax_j(c·C_ij) over the visible j of both key sets       c = 1, or 1/(layer+1): running mean
+//   out_i = sum_j dropout(p_ij) v_j        dropout is not renormalised
+// Shapes (T, U in ETC: long and global tokens of the batch; q of one kind, keys[0] of the same, keys[1] of the other):
+//   q                   [queries, N, D]
+//   keys[t].k, .v       [keys of set t, N, D]
+//   rel, rel_bias       [R, N, D], [R, N]      each may be null; both null: labels only mask
+//   scores[t]           ScoreMode none: this type carries no scores, C = s
+//   out =               [queries, N, D]
+//   lse =               [N, queries]           log-sum-exp of the logits, saved for backward
+//   Offsets of the examples, radius and labels come inside `tiles`, built once per batch.
+// Rules: a query with no visible key gives out = 0, lse = -inf and no gradient. At masked pairs scores hold any finite
+//   value. |s| or |C| above kScoreLimit, or s not a number, at a visible pair of a type that carries scores is an
+//   Error. D >= 1. The same bits for any thread count and any batch neighbours: work is divided at fixed places,
+//   counted from the example's first token.
+// Cost: O(N*D*(visible pairs + queries*R)) time. Memory: lse, and scratch: on the CPU per thread one task's keys and
+//   values and the logits of 16 queries; with Partition::keys one partial output row per query and key split. Nothing
+//   of size queries*keys.
+// Source: etc-core 5.1, 5.3 (ETC, "global-local attention"), 9.2 (RealFormer, equations of section 3).
+void attention_forward(Device device, const AttentionForward& args);
+
+// Gradients of the above.
+//   ds_ij = p_ij (dropout'_ij dout_i·v_j - dout_i·out_i) c                     at visible pairs, else 0
+//   dC_ij = ds_ij | dC_ij + ds_ij      (ScoreGradientMode first | inner);  without scores dC = ds
+//   dq_i  = sum_j dC_ij (k_j + rel[label_ij]) / sqrt(D)       dk_j = sum_i dC_ij q_i / sqrt(D)
+//   dv_j  = sum_i dropout(p_ij) dout_i
+//   drel[r] += sum_{label_ij = r} dC_ij q_i / sqrt(D)         drel_bias[r] += sum_{label_ij = r} dC_ij / sqrt(D)
+//   C_ij  = C_ij - s_ij                if rewind
+// Shapes: dq = [queries, N, D];  dkeys[t] = [keys of set t, N, D];  drel += [R, N, D];  drel_bias += [R, N].
+// Rules: inputs, dropout, out and lse are those of the forward. A type that carries scores reads p from C of this
+//   layer, not from q·k. Parameter gradients are summed over a fixed partition in a fixed order.
+// Cost: 5 products of the size of the forward's 2; scratch: partial sums, of keys that several tasks see, of dq where
+//   keys are split, and of the tables.
+void attention_backward(Device device, const AttentionBackward& args);
+
+// Bytes of scratch a call needs on this device with the present thread count; q, k, v … need not be set yet.
+std::int64_t attention_forward_scratch_bytes(Device device, const AttentionInputs& inputs);
+std::int64_t attention_backward_scratch_bytes(Device device, const AttentionInputs& inputs);
+
+extern KernelSlot<void(const AttentionForward&)> attention_forward_slot;
+extern KernelSlot<void(const AttentionBackward&)> attention_backward_slot;
+extern KernelSlot<std::int64_t(const AttentionInputs&)> attention_forward_scratch_slot;
+extern KernelSlot<std::int64_t(const AttentionInputs&)> attention_backward_scratch_slot;
+
+}  // namespace etc::sparse

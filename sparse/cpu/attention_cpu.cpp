@@ -1,0 +1,71 @@
+// The attention operator on the CPU: compiled once per instruction set, chosen at run time. How the work is divided is
+// the operator's choice (Partition); the walk, the arithmetic and the terms are the same for both.
+#include "sparse/attention.h"
+
+#include "etc_core/base/cpu_limit.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "sparse/cpu/attention_cpu.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+// foreach_target includes this file again for every instruction set; the -inl headers below are compiled anew each
+// time, into a namespace of their own.
+#include "sparse/cpu/by_keys-inl.h"
+#include "sparse/cpu/by_queries-inl.h"
+#include "sparse/register_cpu.h"
+#include "sparse/visible_tiles.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+
+// Two kernels behind one slot: with many queries and few keys each, output rows are written once and never combined;
+// with few queries and many keys, splitting the keys is what gives every thread work. One kernel for both was not
+// built: it would combine partial outputs of every long query, a pass over memory the first way does without.
+bool by_queries(const AttentionInputs& in) {
+  return in.tiles->op->partition == Partition::queries;
+}
+
+void forward(const AttentionForward& args) {
+  by_queries(args.inputs) ? run_forward<ByQueries>(args) : run_forward<ByKeys>(args);
+}
+
+void backward(const AttentionBackward& args) {
+  by_queries(args.inputs) ? run_backward<ByQueries>(args) : run_backward<ByKeys>(args);
+}
+
+std::int64_t forward_scratch(const AttentionInputs& in) {
+  return by_queries(in) ? scratch_bytes<ByQueries>(in, false) : scratch_bytes<ByKeys>(in, false);
+}
+
+std::int64_t backward_scratch(const AttentionInputs& in) {
+  return by_queries(in) ? scratch_bytes<ByQueries>(in, true) : scratch_bytes<ByKeys>(in, true);
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace etc::sparse {
+
+namespace {
+// The table of compiled versions of each function; HWY_DYNAMIC_DISPATCH picks the best one the processor runs.
+HWY_EXPORT(forward);
+HWY_EXPORT(backward);
+HWY_EXPORT(forward_scratch);
+HWY_EXPORT(backward_scratch);
+}  // namespace
+
+// Slots take plain functions: a lambda that captures nothing is one.
+void register_cpu_kernels() {
+  apply_cpu_limit();
+  attention_forward_slot.fill(Device::cpu, [](const AttentionForward& a) { HWY_DYNAMIC_DISPATCH(forward)(a); });
+  attention_backward_slot.fill(Device::cpu, [](const AttentionBackward& a) { HWY_DYNAMIC_DISPATCH(backward)(a); });
+  attention_forward_scratch_slot.fill(
+      Device::cpu, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(forward_scratch)(in); });
+  attention_backward_scratch_slot.fill(
+      Device::cpu, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(backward_scratch)(in); });
+}
+
+}  // namespace etc::sparse
+#endif  // HWY_ONCE

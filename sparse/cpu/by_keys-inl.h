@@ -1,0 +1,250 @@
+// Partition::keys on the CPU: an example's keys in splits (key blocks) of kKeySplit, first those of key set 0, then
+// those of set 1, each counted from the example's first; a task is one split of one head. A task copies its keys and
+// values once and goes through all groups of queries.
+//
+// Forward: no task sees all keys of a query, so each leaves, per group, maximum, sum and unnormalised output over its
+// keys; a second pass combines the splits of a group in order. Backward: a task owns the gradients of its keys; dq and
+// the tables' gradients are partial sums in its slot, added in order by a second pass.
+//
+//            split 0    split 1    split 2                slot of a task (split, head):
+//   group 0  [partial]  [partial]  [partial]  --> combine     forward   per group: out [16, stride], max [16], sum [16]
+//   group 1  [partial]  [partial]  [partial]  --> combine     backward  per group: dq  [16, stride]; then the tables
+//
+// Highway's per-target include guard.
+#if defined(SPARSE_CPU_BY_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_BY_KEYS_INL_H_
+#undef SPARSE_CPU_BY_KEYS_INL_H_
+#else
+#define SPARSE_CPU_BY_KEYS_INL_H_
+#endif
+
+#include "sparse/cpu/walk-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline std::int64_t splits_of(std::int64_t keys) {
+  return (keys + kKeySplit - 1) / kKeySplit;
+}
+
+class ByKeys {
+ public:
+  // Floats of a task's slot: a partial per group, then in backward the tables.
+  struct Slot {
+    std::int64_t groups = 0, stride = 0;
+    bool backward = false;
+    std::int64_t group_floats() const { return kGroup * stride + (backward ? 0 : 2 * kGroup); }
+    std::int64_t max() const { return kGroup * stride; }  // of a group's partial, behind its rows: [kGroup]
+    std::int64_t sum() const { return max() + kGroup; }   // [kGroup]
+    std::int64_t terms() const { return groups * group_floats(); }
+  };
+  class ForwardSink;
+  class BackwardSink;
+
+  ByKeys(const AttentionInputs& in, bool backward) : in_(in), backward_(backward), list_(in.heads) {
+    for (std::int64_t b = 0; b < tiles(0).examples(); ++b) {
+      // A split has keys of one set: a task needs one panel, and knows its gradients' place.
+      const std::int64_t keys[kKeySets] = {rows_of(tiles(0).key_offsets, b).count,
+                                           rows_of(tiles(1).key_offsets, b).count};
+      list_.add(splits_of(keys[0]) + splits_of(keys[1]), slot(b).terms() + (backward ? TermSlot(in).floats() : 0));
+      for (std::int64_t count : keys) max_split_ = std::max(max_split_, std::min<std::int64_t>(kKeySplit, count));
+    }
+  }
+
+  const TaskList& list() const { return list_; }
+  std::int64_t terms_in_slot(std::int64_t b) const { return slot(b).terms(); }
+
+  TaskSizes sizes() const {
+    // Runs do not cross splits: at most one run per step, each cut into key blocks.
+    const std::int64_t blocks = kKeySplit / kRunStep + (backward_ ? kKeySplit / kBackwardKeys : 1);
+    return {{max_split_, 0}, 1, backward_ ? kBackwardKeys : max_split_ + kRunStep, blocks};
+  }
+
+  Slot slot(std::int64_t b) const {
+    return {rows_of(tiles(0).group_offsets, b).count, row_stride(in_.head_size), backward_};
+  }
+
+  // Tasks run through examples, then heads, then splits.
+  Task task(std::int64_t number) const {
+    const std::int64_t b = list_.example_of(number), splits = list_.tasks_per_head(b), index = number % splits;
+    const RowRange queries = rows_of(tiles(0).query_offsets, b);
+    // Splits of set 0 come first.
+    const std::int64_t first_splits = splits_of(rows_of(tiles(0).key_offsets, b).count);
+    const int set = index < first_splits ? 0 : 1;
+    const RowRange keys = rows_of(tiles(set).key_offsets, b);
+    Task task;
+    task.example = b;
+    task.head = number / splits;
+    task.query_row = queries.first;
+    task.end_query = queries.count;
+    task.first_group = tiles(0).group_offsets[static_cast<std::size_t>(b)];
+    const std::int64_t begin = (set == 0 ? index : index - first_splits) * kKeySplit;
+    // In dropout's numbering the keys of set 1 come after those of set 0, which are the queries' own sequence.
+    task.keys[0] = {set, keys.first, begin, std::min(keys.count, begin + kKeySplit), set == 0 ? 0 : queries.count};
+    task.key_ranges = 1;
+    task.slot = list_.slot(b, task.head, index);
+    return task;
+  }
+
+  static void finish_forward(const AttentionForward& args, const ByKeys& division, const float* slots);
+  static void finish_backward(const AttentionBackward& args, const ByKeys& division, const float* slots);
+
+ private:
+  const TypeTiles& tiles(int set) const { return in_.tiles->types[set]; }
+
+  // Calls body(example, head, group's number in the example) for every group of every head, in parallel.
+  template <typename Body>
+  void for_each_group_of_heads(const Body& body) const {
+    // Few examples, many groups of heads: parallel within an example.
+    for (std::int64_t b = 0; b < list_.examples(); ++b) {
+      const std::int64_t groups = slot(b).groups;
+      parallel_for(in_.heads * groups, [&](std::int64_t n) HWY_ATTR { body(b, n / groups, n % groups); });
+    }
+  }
+
+  // The queries of a group, and its partial results in the example's slots.
+  RowRange group_rows(std::int64_t b, std::int64_t group) const {
+    const RowRange queries = rows_of(tiles(0).query_offsets, b);
+    const std::int64_t first = group * kGroup;
+    return {queries.first + first, std::min<std::int64_t>(kGroup, queries.count - first)};
+  }
+  SlotSum group_partials(std::int64_t b, std::int64_t head, std::int64_t group, const float* slots) const {
+    const Slot layout = slot(b);
+    return {slots + list_.slot(b, head, 0) + group * layout.group_floats(), list_.tasks_per_head(b),
+            list_.slot_floats(b), layout.stride};
+  }
+  void combine_group(const AttentionForward& args, std::int64_t b, std::int64_t head, std::int64_t group,
+                     const float* slots) const;
+
+  const AttentionInputs& in_;
+  bool backward_;
+  TaskList list_;
+  std::int64_t max_split_ = 0;
+};
+
+// Leaves a group's output, maximum and sum over the split's keys in the slot.
+class ByKeys::ForwardSink {
+ public:
+  ForwardSink(const AttentionForward&, const ByKeys& division, const Task& task, float* slots)
+      : layout_(division.slot(task.example)), place_(slots + task.slot) {}
+
+  // Queries are few: they lie in the caches already.
+  void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
+
+  void take(const QueryGroup&, bool seen, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) {
+    const FloatTag d;
+    // Where nothing is seen the maximum says so, and nobody reads the output.
+    if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      hn::StoreU(max[v], d, place_ + layout_.max() + v * kLanes);
+      hn::StoreU(sum[v], d, place_ + layout_.sum() + v * kLanes);
+    }
+    place_ += layout_.group_floats();
+  }
+
+ private:
+  const Slot layout_;
+  float* place_;  // of the next group
+};
+
+// Leaves dq of a group over the split's keys in the slot; dk and dv go to their places.
+class ByKeys::BackwardSink {
+ public:
+  BackwardSink(const AttentionBackward& args, const ByKeys& division, const Task& task, float* slots)
+      : args_(args), task_(task), layout_(division.slot(task.example)), place_(slots + task.slot) {}
+
+  void begin_group(const QueryGroup&, const TaskScratch&) const {}
+
+  void take(const QueryGroup&, const TaskScratch& scratch) {
+    std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+    place_ += layout_.group_floats();
+  }
+
+  // Gradients of the task's keys, which no other task has.
+  void end(TaskScratch& scratch) const {
+    const KeyRange& keys = task_.keys[0];
+    const KeySetGradients& to = args_.dkeys[keys.set];
+    const std::int64_t size = scratch.head.head_size, count = keys.end - keys.begin;
+    scratch.panels[0].require(count);  // all keys are written, seen or not
+    for (std::int64_t key = 0; key < count; ++key) {
+      const std::int64_t row = keys.example_row + keys.begin + key;
+      std::copy_n(scratch.panels[0].dk(key), size, head_row(to.dk, row, task_.head, size));
+      std::copy_n(scratch.panels[0].dv(key), size, head_row(to.dv, row, task_.head, size));
+    }
+  }
+
+ private:
+  const AttentionBackward& args_;
+  const Task& task_;
+  const Slot layout_;
+  float* place_;  // of the next group
+};
+
+// One group of one head, over its splits in order.
+//   max = max_n max_n,  sum = sum_n 2^(max_n - max) sum_n,  out = sum_n 2^(max_n - max) out_n / sum     base 2
+inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, std::int64_t head, std::int64_t group,
+                                  const float* slots) const {
+  const FloatTag d;
+  const Slot layout = slot(b);
+  const SlotSum partials = group_partials(b, head, group, slots);
+  const float kept_scale = in_.dropout.rate > 0.0f ? 1.0f / (1.0f - in_.dropout.rate) : 1.0f;
+  const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
+
+  HWY_ALIGN float shift[kGroup];   // the maximum, 0 where nothing is seen
+  HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
+  HWY_ALIGN float lse[kGroup];     // natural logarithm
+  for (int v = 0; v < kGroupVectors; ++v) {
+    const float* const lanes = partials.first + v * kLanes;  // [slots, …]: lanes of vector v
+    FloatVec max = none, sum = hn::Zero(d);
+    for (std::int64_t n = 0; n < partials.slots; ++n) {
+      max = hn::Max(max, hn::LoadU(d, lanes + n * partials.slot_floats + layout.max()));
+    }
+    // As in the walk: a row nobody sees subtracts 0, so that -inf stays -inf.
+    const FloatVec finite_max = hn::IfThenZeroElse(hn::Eq(max, none), max);
+    for (std::int64_t n = 0; n < partials.slots; ++n) {
+      const float* partial = lanes + n * partials.slot_floats;  // one split's lanes
+      const FloatVec weight = power_of_two(hn::Sub(hn::LoadU(d, partial + layout.max()), finite_max));
+      sum = hn::MulAdd(weight, hn::LoadU(d, partial + layout.sum()), sum);
+    }
+    // Kept for the loop over rows below, which takes one query at a time.
+    hn::Store(finite_max, d, shift + v * kLanes);
+    end_softmax(max, sum, kept_scale, v, factor, lse);
+  }
+
+  const RowRange rows = group_rows(b, group);
+  const std::int64_t size = in_.head_size;
+  for (std::int64_t i = 0; i < rows.count; ++i) {
+    // The splits of a row in order: 2^(max_n - max) / sum times the partial output.
+    float* out = head_row(args.out, rows.first + i, head, size);  // [D]
+    std::fill_n(out, size, 0.0f);
+    for (std::int64_t n = 0; n < partials.slots; ++n) {
+      const float* partial = partials.first + n * partials.slot_floats;  // [kGroup, stride], then max, sum
+      const float split_max = partial[layout.max() + i];
+      if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // saw nothing: its output was not written
+      // A scalar by the vector function: the same power of two, bit by bit, as in the sum.
+      const float weight = hn::GetLane(power_of_two(hn::Set(d, split_max - shift[i]))) * factor[i];
+      for (std::int64_t c = 0; c < size; ++c) out[c] += weight * partial[i * layout.stride + c];
+    }
+  }
+  std::copy_n(lse, rows.count, args.lse + head * in_.q.rows + rows.first);
+}
+
+inline void ByKeys::finish_forward(const AttentionForward& args, const ByKeys& division, const float* slots) {
+  division.for_each_group_of_heads([&](std::int64_t b, std::int64_t head, std::int64_t group)
+                                       HWY_ATTR { division.combine_group(args, b, head, group, slots); });
+}
+
+inline void ByKeys::finish_backward(const AttentionBackward& args, const ByKeys& division, const float* slots) {
+  division.for_each_group_of_heads([&](std::int64_t b, std::int64_t head, std::int64_t group) HWY_ATTR {
+    const SlotSum dq = division.group_partials(b, head, group, slots);
+    dq.write(args.dq, division.group_rows(b, group), head, args.inputs.head_size);
+  });
+  parallel_for(args.inputs.heads,
+               [&](std::int64_t head) HWY_ATTR { add_table_gradients(args, division, head, slots); });
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,306 @@
+// Partition::queries on the CPU: an example's queries in segments (query blocks) of kSegment, counted from its first
+// token; a task is one segment of one head. A task copies the window its segment can see of key set 0 and all keys of
+// set 1, then goes through its groups. A group sees all its keys within the task, so forward writes results at once.
+//
+// Backward: a task owns the gradients of the keys that only its segment sees and writes them as soon as no later group
+// sees them. Those of keys near its ends (the halo), of key set 1 and of the tables are partial sums: they go to the
+// task's slot, and a second pass adds the slots in order of the segments.
+//
+//   keys of set 0    |···halo···|·········own·········|···halo···|      own: seen by no other segment
+//   queries                 |<---------- segment ---------->|           halo: up to 2 radii at each end
+//
+// Highway's per-target include guard.
+#if defined(SPARSE_CPU_BY_QUERIES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_BY_QUERIES_INL_H_
+#undef SPARSE_CPU_BY_QUERIES_INL_H_
+#else
+#define SPARSE_CPU_BY_QUERIES_INL_H_
+#endif
+
+#include "sparse/cpu/walk-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Queries of a task. Large, so that copying the window's two radii beyond it costs little; small enough that a long
+// document has tasks for many threads.
+inline constexpr std::int64_t kSegment = 512;
+static_assert(kSegment % kGroup == 0);
+
+inline std::int64_t segments_of(std::int64_t length) {
+  return (length + kSegment - 1) / kSegment;
+}
+
+// One segment of one head; keys[0] is its window, keys[1] all of set 1.
+struct Segment : Task {
+  std::int64_t index = 0;
+  std::int64_t own_begin = 0, own_end = 0;  // of the window, keys no other segment sees
+
+  // Row of a window key in the halo of the slot, -1 if it has none there.
+  std::int64_t halo_row(std::int64_t key) const {
+    const KeyRange& window = keys[0];
+    if (key < window.begin || key >= window.end || (key >= own_begin && key < own_end)) return -1;
+    return key < own_begin ? key - window.begin : key - own_end + (own_begin - window.begin);
+  }
+};
+
+class ByQueries {
+ public:
+  // Floats of a task's slot, one array after the other.
+  struct Slot {
+    std::int64_t halo_rows = 0, other_keys = 0, stride = 0;
+    std::int64_t dk() const { return 0; }                                       // [halo_rows, stride]
+    std::int64_t dv() const { return halo_rows * stride; }                      // [halo_rows, stride]
+    std::int64_t other_dk() const { return 2 * dv(); }                          // [other_keys, stride]
+    std::int64_t other_dv() const { return other_dk() + other_keys * stride; }  // [other_keys, stride]
+    std::int64_t terms() const { return other_dv() + other_keys * stride; }     // TermSlot
+  };
+  class ForwardSink;
+  class BackwardSink;
+
+  ByQueries(const AttentionInputs& in, bool backward) : in_(in), backward_(backward), list_(in.heads) {
+    for (std::int64_t b = 0; b < own().examples(); ++b) {
+      list_.add(segments_of(length(b)), backward ? slot(b).terms() + TermSlot(in).floats() : 0);
+      max_window_ = std::max(max_window_, std::min(length(b), kSegment + 2 * own().radius));
+      max_other_ = std::max(max_other_, rows_of(other().key_offsets, b).count);
+    }
+  }
+
+  const TaskList& list() const { return list_; }
+  std::int64_t terms_in_slot(std::int64_t b) const { return slot(b).terms(); }
+
+  TaskSizes sizes() const {
+    // Forward: a group's logits over all its keys at a time. Backward: of one key block.
+    const std::int64_t all = std::max<std::int64_t>(own().max_group_columns + other().max_group_columns, kRunStep);
+    const std::int64_t columns = backward_ ? kBackwardKeys : all;
+    return {{max_window_, max_other_}, 2, columns, max_key_blocks(own(), columns) + max_key_blocks(other(), columns)};
+  }
+
+  Slot slot(std::int64_t b) const {
+    Slot slot;
+    const std::int64_t radius = own().radius;
+    if (segments_of(length(b)) > 1) slot.halo_rows = std::min({length(b), kSegment + 2 * radius, 4 * radius});
+    slot.other_keys = rows_of(other().key_offsets, b).count;
+    slot.stride = row_stride(in_.head_size);
+    return slot;
+  }
+
+  // Tasks run through examples, then segments, then heads: the heads of a row are neighbours in memory.
+  Segment task(std::int64_t number) const {
+    const std::int64_t b = list_.example_of(number);
+    return segment(b, number % in_.heads, number / in_.heads);
+  }
+
+  Segment segment(std::int64_t b, std::int64_t head, std::int64_t index) const {
+    const RowRange queries = rows_of(own().query_offsets, b), others = rows_of(other().key_offsets, b);
+    const std::int64_t radius = own().radius, end = queries.count;
+    Segment s;
+    s.example = b;
+    s.head = head;
+    s.index = index;
+    s.query_row = queries.first;
+    // Counted from the example's first query: alone or in a batch, the same segments.
+    s.first_query = index * kSegment;
+    s.end_query = std::min(end, s.first_query + kSegment);
+    s.first_group = own().group_offsets[static_cast<std::size_t>(b)];
+    // The keys any query of the segment can see.
+    const std::int64_t key_begin = std::max<std::int64_t>(0, s.first_query - radius);
+    const std::int64_t key_end = std::min(end, s.end_query + radius);
+    s.keys[0] = {0, queries.first, key_begin, key_end, 0};
+    // In dropout's numbering the keys of set 1 come after those of set 0.
+    s.keys[1] = {1, others.first, 0, others.count, end};
+    s.key_ranges = 2;
+    s.own_begin = s.first_query == 0 ? 0 : std::min(s.first_query + radius, key_end);
+    s.own_end = s.end_query == end ? end : std::max(s.end_query - radius, key_begin);
+    // A radius beyond the segment: every key of the window is some other segment's, too.
+    if (s.own_end <= s.own_begin) s.own_begin = s.own_end = key_end;
+    s.slot = list_.slot(b, head, index);
+    return s;
+  }
+
+  static void finish_forward(const AttentionForward&, const ByQueries&, const float*) {}
+  static void finish_backward(const AttentionBackward& args, const ByQueries& division, const float* slots);
+
+ private:
+  const TypeTiles& own() const { return in_.tiles->types[0]; }
+  const TypeTiles& other() const { return in_.tiles->types[1]; }
+  std::int64_t length(std::int64_t b) const { return rows_of(own().query_offsets, b).count; }
+  // Second pass of backward.
+  void sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const;
+  void sum_other_keys(const AttentionBackward& args, std::int64_t head, const float* slots) const;
+
+  const AttentionInputs& in_;
+  bool backward_;
+  TaskList list_;
+  std::int64_t max_window_ = 0, max_other_ = 0;
+};
+
+// Writes a group's output and log-sum-exp to their places.
+class ByQueries::ForwardSink {
+ public:
+  ForwardSink(const AttentionForward& args, const ByQueries&, const Segment& s, float*)
+      : args_(args), s_(s), streams_(streams_rows(args.out, args.inputs.head_size)) {}
+
+  // Rows of one head lie far apart; no hardware prefetcher follows them.
+  // What this group will write and the next one will read; its arithmetic hides the time.
+  void ask_ahead(const QueryGroup& group, const TaskScratch& scratch, RowsAhead& ahead) const {
+    const Rows& q = args_.inputs.q;
+    const std::int64_t size = args_.inputs.head_size, next = group.row + kGroup;
+    const std::int64_t left = s_.query_row + s_.end_query - next;
+    if (!streams_) {
+      ahead.add(head_row(args_.out, group.row, s_.head, size), args_.out.stride, group.queries, size, true);
+    }
+    ahead.add(head_row(q, next, s_.head, size), q.stride, std::min<std::int64_t>(kGroup, left), size, false);
+    const KeyPanel& window = scratch.panels[0];
+    if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
+  }
+
+  void take(const QueryGroup& group, bool, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) const {
+    HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
+    HWY_ALIGN float lse[kGroup];     // natural logarithm
+    for (int v = 0; v < kGroupVectors; ++v) end_softmax(max[v], sum[v], scratch.head.kept_scale, v, factor, lse);
+    store_group(scratch.group.out, scratch.head, factor, args_.out, s_.head, group.row, group.queries, streams_);
+    std::copy_n(lse, group.queries, args_.lse + s_.head * args_.inputs.q.rows + group.row);
+  }
+
+ private:
+  const AttentionForward& args_;
+  const Segment& s_;
+  bool streams_;
+};
+
+// Writes dq of a group and the gradients of keys no later group sees.
+class ByQueries::BackwardSink {
+ public:
+  BackwardSink(const AttentionBackward& args, const ByQueries& division, const Segment& s, float* slots)
+      : args_(args),
+        s_(s),
+        layout_(division.slot(s.example)),
+        slot_(slots + s.slot),
+        flushed_(s.keys[0].begin),
+        done_(flushed_) {
+    std::fill_n(ones_, kGroup, 1.0f);
+  }
+
+  // Asks for what this group will write and the next one will read.
+  void begin_group(const QueryGroup& group, const TaskScratch&) {
+    const AttentionInputs& in = args_.inputs;
+    const std::int64_t size = in.head_size, end = s_.query_row + s_.end_query, keys = s_.keys[0].example_row;
+    const std::int64_t next = std::min(group.row + kGroup, end), after = std::min(group.row + 2 * kGroup, end);
+    // After this group nobody sees the keys more than the radius behind the next one.
+    const bool last = group.first + kGroup >= s_.end_query;
+    done_ = last ? s_.keys[0].end : std::max(flushed_, group.first + kGroup - in.tiles->types[0].radius);
+    prefetch_rows(args_.dq, group.row, next, s_.head, size);
+    prefetch_rows(args_.dkeys[0].dk, keys + flushed_, keys + done_, s_.head, size);
+    prefetch_rows(args_.dkeys[0].dv, keys + flushed_, keys + done_, s_.head, size);
+    prefetch_rows(in.q, next, after, s_.head, size);
+    prefetch_rows(args_.dout, next, after, s_.head, size);
+    prefetch_rows(args_.out, next, after, s_.head, size);
+  }
+
+  void take(const QueryGroup& group, TaskScratch& scratch) {
+    store_group(scratch.group.out, scratch.head, ones_, args_.dq, s_.head, group.row, group.queries, false);
+    scratch.panels[0].require(done_ - s_.keys[0].begin);  // all keys are written, seen or not
+    flush_window(scratch);
+    flushed_ = done_;
+  }
+
+  // Gradients of key set 1 to the slot.
+  void end(TaskScratch& scratch) const {
+    // Every segment sees all of set 1: nobody owns its gradients.
+    const std::int64_t floats = layout_.other_keys * layout_.stride;
+    scratch.panels[1].require(layout_.other_keys);
+    std::copy_n(scratch.panels[1].dk(0), floats, slot_ + layout_.other_dk());
+    std::copy_n(scratch.panels[1].dv(0), floats, slot_ + layout_.other_dv());
+  }
+
+ private:
+  // Gradients of window keys [flushed, done): what the task owns to its place, the rest to its slot.
+  void flush_window(const TaskScratch& scratch) const {
+    const std::int64_t size = scratch.head.head_size, stride = layout_.stride;
+    const KeyRange& window = s_.keys[0];
+    for (std::int64_t key = flushed_; key < done_; ++key) {
+      const float* dk = scratch.panels[0].dk(key - window.begin);  // [stride]
+      const float* dv = scratch.panels[0].dv(key - window.begin);  // [stride]
+      const std::int64_t halo = s_.halo_row(key), row = window.example_row + key;
+      // Two or more segments write the halo: never the same memory.
+      if (halo >= 0) {
+        std::copy_n(dk, stride, slot_ + layout_.dk() + halo * stride);
+        std::copy_n(dv, stride, slot_ + layout_.dv() + halo * stride);
+      } else {
+        std::copy_n(dk, size, head_row(args_.dkeys[0].dk, row, s_.head, size));
+        std::copy_n(dv, size, head_row(args_.dkeys[0].dv, row, s_.head, size));
+      }
+    }
+  }
+
+  const AttentionBackward& args_;
+  const Segment& s_;
+  const Slot layout_;
+  float* const slot_;
+  std::int64_t flushed_, done_;   // window keys whose gradients are written, and will be after this group
+  HWY_ALIGN float ones_[kGroup];  // factor of rows that are stored as they are
+};
+
+// Window keys that several segments see: the sum of their halos. A task adds up the keys among its own queries.
+inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const {
+  const Slot layout = slot(s.example);
+  const std::int64_t segments = list_.tasks_per_head(s.example), size = in_.head_size;
+  if (segments == 1) return;
+  const std::int64_t reach = (own().radius + kSegment - 1) / kSegment;  // segments to each side
+  const auto row_of = [&](const MutableRows& rows, std::int64_t key) {
+    return head_row(rows, s.query_row + key, s.head, size);
+  };
+  for (std::int64_t key = s.first_query; key < s.end_query; ++key) {
+    // Whole by now: the task that owns the key wrote it.
+    if (s.halo_row(key) < 0) continue;
+    std::fill_n(row_of(args.dkeys[0].dk, key), size, 0.0f);
+    std::fill_n(row_of(args.dkeys[0].dv, key), size, 0.0f);
+  }
+  const std::int64_t last = std::min(segments - 1, s.index + reach);
+  for (std::int64_t n = std::max<std::int64_t>(0, s.index - reach); n <= last; ++n) {
+    const Segment from = segment(s.example, s.head, n);
+    const std::int64_t begin = std::max(s.first_query, from.keys[0].begin);
+    for (std::int64_t key = begin; key < std::min(s.end_query, from.keys[0].end); ++key) {
+      const std::int64_t halo = from.halo_row(key);
+      if (halo < 0) continue;
+      const float* from_k = slots + from.slot + layout.dk() + halo * layout.stride;  // [D]
+      const float* from_v = slots + from.slot + layout.dv() + halo * layout.stride;  // [D]
+      float* dk = row_of(args.dkeys[0].dk, key);                                     // [D]
+      float* dv = row_of(args.dkeys[0].dv, key);                                     // [D]
+      for (std::int64_t c = 0; c < size; ++c) dk[c] += from_k[c];
+      for (std::int64_t c = 0; c < size; ++c) dv[c] += from_v[c];
+    }
+  }
+}
+
+// dk, dv of key set 1, one head: over the segments of each example in order.
+inline void ByQueries::sum_other_keys(const AttentionBackward& args, std::int64_t head, const float* slots) const {
+  for (std::int64_t b = 0; b < list_.examples(); ++b) {
+    const Slot layout = slot(b);
+    const RowRange rows = rows_of(other().key_offsets, b);
+    // dk first; dv lies a fixed distance behind it in every slot.
+    SlotSum sum{slots + list_.slot(b, head, 0) + layout.other_dk(), list_.tasks_per_head(b), list_.slot_floats(b),
+                layout.stride};
+    sum.write(args.dkeys[1].dk, rows, head, in_.head_size);
+    sum.first += layout.other_dv() - layout.other_dk();
+    sum.write(args.dkeys[1].dv, rows, head, in_.head_size);
+  }
+}
+
+// Sums over slots, always in order of the segments.
+inline void ByQueries::finish_backward(const AttentionBackward& args, const ByQueries& division, const float* slots) {
+  // First the halos, each key by the task whose query it is; then what all segments of a head share.
+  parallel_for(division.list_.tasks(),
+               [&](std::int64_t number) HWY_ATTR { division.sum_halo(args, division.task(number), slots); });
+  parallel_for(args.inputs.heads, [&](std::int64_t head) HWY_ATTR {
+    division.sum_other_keys(args, head, slots);
+    add_table_gradients(args, division, head, slots);
+  });
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

@@ -1,0 +1,115 @@
+// What the two ways of dividing an operator (by_queries-inl.h, by_keys-inl.h) have in common: a batch's tasks, each
+// one stretch of queries or keys of one head of one example, and where each leaves its partial sums.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sparse/cpu/tile_walk.h"
+
+namespace etc::sparse {
+
+// One task: consecutive groups of queries of one head of one example, and the keys it copies for them.
+struct Task {
+  std::int64_t example = 0, head = 0;
+  std::int64_t query_row = 0;                   // row of the example's first query
+  std::int64_t first_query = 0, end_query = 0;  // counted from it; the first one is a group's first
+  std::int64_t first_group = 0;                 // of the example, in the tiles
+  KeyRange keys[kKeySets];
+  int key_ranges = 0;
+  std::int64_t slot = 0;  // its partial sums: floats into all slots
+};
+
+// Up to kGroup queries of a task.
+struct QueryGroup {
+  std::int64_t first = 0;    // counted from the example's first query
+  std::int64_t row = 0;      // of the first query
+  std::int64_t queries = 0;  // at most kGroup
+};
+
+// What the largest task needs.
+struct TaskSizes {
+  std::int64_t panel_keys[kKeySets] = {0, 0};  // keys of each of its ranges
+  int panels = 0;
+  std::int64_t columns = 0;  // keys a group has logits of at a time
+  std::int64_t blocks = 0;   // key blocks of a group
+};
+
+// Numbers tasks and slots of a batch, example after example. Within an example slots lie in order of (head, task), so
+// that a sum over the tasks of a head runs through memory, and in the same order whatever the threads did.
+class TaskList {
+ public:
+  explicit TaskList(std::int64_t heads) : heads_(heads) {}
+
+  // The next example: its tasks per head, and floats of each one's slot.
+  void add(std::int64_t tasks_per_head, std::int64_t slot_floats) {
+    examples_.push_back({tasks_, tasks_per_head, floats_, slot_floats});
+    tasks_ += heads_ * tasks_per_head;
+    floats_ += heads_ * tasks_per_head * slot_floats;
+  }
+
+  // Tasks of all examples, and floats of all slots.
+  std::int64_t tasks() const { return tasks_; }
+  std::int64_t floats() const { return floats_; }
+  std::int64_t examples() const { return static_cast<std::int64_t>(examples_.size()); }
+  std::int64_t tasks_per_head(std::int64_t example) const { return at(example).per_head; }
+  std::int64_t slot_floats(std::int64_t example) const { return at(example).slot_floats; }
+  std::int64_t slot(std::int64_t example, std::int64_t head, std::int64_t task) const {
+    const Example& own = at(example);
+    return own.first_float + (head * own.per_head + task) * own.slot_floats;
+  }
+
+  // The example a task belongs to; `task` becomes its number within.
+  std::int64_t example_of(std::int64_t& task) const {
+    // The first example that begins behind the task.
+    const auto after = std::upper_bound(examples_.begin(), examples_.end(), task,
+                                        [](std::int64_t number, const Example& e) { return number < e.first_task; });
+    // The last example that begins at or before it: those without tasks begin where the next one does.
+    const auto own = after - 1;
+    task -= own->first_task;
+    return own - examples_.begin();
+  }
+
+ private:
+  // first_task, first_float: of the example; per_head: tasks of each of its heads
+  struct Example {
+    std::int64_t first_task, per_head, first_float, slot_floats;
+  };
+  const Example& at(std::int64_t example) const { return examples_[static_cast<std::size_t>(example)]; }
+
+  std::int64_t heads_, tasks_ = 0, floats_ = 0;
+  std::vector<Example> examples_;
+};
+
+// Rows of an example: of its first token, and how many.
+struct RowRange {
+  std::int64_t first = 0, count = 0;
+};
+
+// offsets [B+1]
+inline RowRange rows_of(const std::vector<std::int64_t>& offsets, std::int64_t example) {
+  const auto at = static_cast<std::size_t>(example);
+  return {offsets[at], offsets[at + 1] - offsets[at]};
+}
+
+// Partial sums of several slots, in their order: to[row] = sum_n slot_n[row], D numbers of one head each.
+//   first [rows, stride]: in slot 0; the same place of the next slot lies `slot_floats` further
+struct SlotSum {
+  const float* first = nullptr;
+  std::int64_t slots = 0, slot_floats = 0, stride = 0;
+
+  void write(const MutableRows& to, const RowRange& rows, std::int64_t head, std::int64_t head_size) const {
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      float* const place = head_row(to, rows.first + r, head, head_size);  // [D]
+      // Onto zero, then slot after slot: the same sum for one slot or many, whoever made them.
+      std::fill_n(place, head_size, 0.0f);
+      for (std::int64_t n = 0; n < slots; ++n) {
+        const float* const slot = first + n * slot_floats + r * stride;  // [D]
+        for (std::int64_t c = 0; c < head_size; ++c) place[c] += slot[c];
+      }
+    }
+  }
+};
+
+}  // namespace etc::sparse

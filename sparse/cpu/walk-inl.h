@@ -1,0 +1,248 @@
+// The walk both ways of dividing share: a task goes through its groups of queries, a group through the runs of keys it
+// sees. What differs is where results go: a *sink* takes them, group by group.
+//
+//   for each task, on some thread           KeyPanel: its keys and values, copied when first needed
+//     for each group of 16 queries          GroupScratch: q as rows and lanes, logits, the terms' table
+//       for each key block the group sees   products, softmax (group-inl.h)
+//       sink.take(group)                    out and lse, or partial sums to the task's slot
+//   then sums over slots                    in the order of the tasks
+//
+// A way of dividing (ByQueries, ByKeys) gives
+//   Division(inputs, backward)       list(), sizes(), task(number)
+//   ForwardSink(args, division, task, slots)
+//     ask_ahead(group, scratch, ahead)                    rows memory should fetch meanwhile
+//     take(group, seen, scratch, max, sum)                a group's softmax, not yet divided by its sum
+//   BackwardSink(args, division, task, slots)
+//     begin_group(group, scratch)
+//     take(group, scratch)                                scratch.group.out holds dq
+//     end(scratch)                                        after the last group
+//   finish_forward(args, division, slots), finish_backward(args, division, slots)     sums over slots, in their order
+// Highway's per-target include guard.
+#if defined(SPARSE_CPU_WALK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_WALK_INL_H_
+#undef SPARSE_CPU_WALK_INL_H_
+#else
+#define SPARSE_CPU_WALK_INL_H_
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+// Needs foreach_target before it.
+#include <hwy/contrib/math/math-inl.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "etc_core/base/parallel.h"
+#include "sparse/cpu/group-inl.h"
+#include "sparse/cpu/task_list.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Keys of a key block. Forward takes whole runs, since the maximum of a group's logits is needed before its first
+// weight. Backward knows the log-sum-exp already and takes 32 keys: k, v, dk and dv of a key block are 32 KiB at D = 64
+// and stay in the first-level cache over the five products.
+inline constexpr std::int64_t kForwardKeys = std::numeric_limits<std::int32_t>::max();
+inline constexpr std::int64_t kBackwardKeys = 32;
+static_assert(kBackwardKeys % kRunStep == 0);
+
+// One thread's working memory for one task.
+struct TaskScratch {
+  HeadContext head;
+  KeyPanel panels[kKeySets];  // of the task's key ranges
+  GroupScratch group;
+
+  // With a null arena this only counts (arena.h): size and layout cannot disagree.
+  TaskScratch(Arena& arena, const AttentionInputs& in, const TaskSizes& sizes, bool backward) : head(in) {
+    for (int n = 0; n < sizes.panels; ++n) {
+      panels[n] = KeyPanel::take(arena, sizes.panel_keys[n], head.stride, backward, in.compute);
+    }
+    group = GroupScratch::take(arena, head, in.relative, sizes.columns, sizes.blocks, backward);
+  }
+};
+
+inline std::int64_t thread_scratch_bytes(const AttentionInputs& in, const TaskSizes& sizes, bool backward) {
+  Arena counter(nullptr);
+  const TaskScratch scratch(counter, in, sizes, backward);
+  // Every thread gets as much, whether it runs a task or not.
+  return counter.used();
+}
+
+// Prepares what the task's groups share. Keys and values are copied later, when a group first needs them.
+inline void load_task(const AttentionInputs& in, const Task& task, TaskScratch& scratch) {
+  scratch.head.set_dropout(in, task.example, task.head);
+  load_terms(in, task.head, scratch.head, scratch.group.terms);
+  for (int n = 0; n < task.key_ranges; ++n) scratch.panels[n].assign(in, task.head, task.keys[n]);
+}
+
+// What a group sees of the task's panels.
+inline std::int64_t collect_group_blocks(const AttentionInputs& in, const Task& task, const QueryGroup& group,
+                                         std::int64_t max_keys, TaskScratch& scratch) {
+  // Groups are counted from the example's first query, as tasks are: neighbours in the batch change nothing.
+  const std::int64_t number = task.first_group + group.first / kGroup;
+  std::int64_t count = 0;
+  for (int n = 0; n < task.key_ranges; ++n) {
+    count += collect_key_blocks(*in.tiles, number, scratch.panels[n], max_keys, scratch.group.blocks + count);
+  }
+  return count;
+}
+
+// Calls body(group) for every group of a task, in order.
+template <typename Body>
+HWY_INLINE void for_each_group(const Task& task, const Body& body) {
+  for (std::int64_t first = task.first_query; first < task.end_query; first += kGroup) {
+    body(QueryGroup{first, task.query_row + first, std::min<std::int64_t>(kGroup, task.end_query - first)});
+  }
+}
+
+// The end of a softmax, for the queries of vector p: out = factor · accumulated, lse = max ln2 + log(sum). Rows without
+// a visible key: 0 and -inf.   factor, lse [kGroup]
+HWY_INLINE void end_softmax(FloatVec max, FloatVec sum, float kept_scale, int v, float* factor, float* lse) {
+  const FloatTag d;
+  const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const FloatMask seen = hn::Gt(sum, hn::Zero(d));
+  // log(0) and division by it are avoided rather than repaired: sums of unseen rows count as 1.
+  const FloatVec safe = hn::IfThenElse(seen, sum, hn::Set(d, 1.0f));
+  hn::Store(hn::IfThenElseZero(seen, hn::Div(hn::Set(d, kept_scale), safe)), d, factor + v * kLanes);
+  const FloatVec value = hn::MulAdd(max, hn::Set(d, kLn2), hn::Log(d, safe));
+  hn::Store(hn::IfThenElse(seen, value, none), d, lse + v * kLanes);
+}
+
+template <typename Sink>
+HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, TaskScratch& scratch, Sink& sink) {
+  const FloatTag d;
+  const AttentionInputs& in = args.inputs;
+  const TypeScores scores[kKeySets] = {of_head(args.scores[0], in.tiles->types[0], task.head),
+                                       of_head(args.scores[1], in.tiles->types[1], task.head)};
+  // Rows to fetch for the next group, asked for between the steps of this one.
+  RowsAhead ahead;
+  for_each_group(task, [&](const QueryGroup& group) HWY_ATTR {
+    ahead.clear();
+    sink.ask_ahead(group, scratch, ahead);
+    const std::int64_t count = collect_group_blocks(in, task, group, kForwardKeys, scratch);
+    FloatVec max[kGroupVectors], sum[kGroupVectors];  // [kGroup] each
+    if (count > 0) {
+      load_queries(in.q, task.head, scratch.head, group.row, group.queries, scratch.group);
+      forward_group(scratch.head, scores, group.first, scratch.group.blocks, count, ahead, scratch.group, max, sum);
+      // Nothing seen here: products of zero keys are zeros.
+    } else {
+      for (int v = 0; v < kGroupVectors; ++v) {
+        max[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
+        sum[v] = hn::Zero(d);
+      }
+      std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
+    }
+    sink.take(group, count > 0, scratch, max, sum);
+  });
+}
+
+template <typename Sink>
+HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, TaskScratch& scratch, Sink& sink) {
+  const AttentionInputs& in = args.inputs;
+  const HeadContext& head = scratch.head;
+  const TypeScoreGradients scores[kKeySets] = {of_head(args.scores[0], in.tiles->types[0], task.head),
+                                               of_head(args.scores[1], in.tiles->types[1], task.head)};
+  for_each_group(task, [&](const QueryGroup& group) HWY_ATTR {
+    GroupScratch& own = scratch.group;
+    // Before the group is loaded: memory works while this one's operands are turned.
+    sink.begin_group(group, scratch);
+    const std::int64_t count = collect_group_blocks(in, task, group, kBackwardKeys, scratch);
+    if (count > 0) {
+      load_group(in.q, task.head, head, group.row, group.queries, own.q_rows, own.q_lanes);
+      load_group(args.dout, task.head, head, group.row, group.queries, own.dout_rows, own.dout_lanes);
+      FloatVec lse[kGroupVectors], delta[kGroupVectors];  // [kGroup] each
+      load_row_statistics(head, task.head, args.out, args.lse + task.head * in.q.rows, group.row, group.queries,
+                          own.dout_rows, lse, delta);
+      backward_group(head, scores, group.first, own.blocks, count, own, lse, delta);
+    } else {
+      std::fill_n(own.out, kGroup * head.stride, 0.0f);
+    }
+    sink.take(group, scratch);
+  });
+  sink.end(scratch);
+}
+
+// Runs body(task, scratch) for every task of the operator, each on some thread, with that thread's scratch.
+template <typename Division, typename Body>
+void for_each_task(const AttentionInputs& in, const Division& division, bool backward, std::byte* memory,
+                   const Body& body) {
+  // Sizes of the largest task: all threads' scratch is laid out alike, and once.
+  const TaskSizes sizes = division.sizes();
+  const std::int64_t thread_bytes = thread_scratch_bytes(in, sizes, backward);
+  parallel_for(division.list().tasks(), [&](std::int64_t number, int thread) HWY_ATTR {
+    const auto task = division.task(number);
+    Arena arena(memory + thread * thread_bytes);
+    TaskScratch scratch(arena, in, sizes, backward);
+    load_task(in, task, scratch);
+    body(task, scratch);
+    hwy::FlushStream();  // scores written past the caches are there before the task counts as done
+  });
+}
+
+// Scratch of a call: every thread's, then the slots.
+template <typename Division>
+std::int64_t scratch_bytes(const AttentionInputs& in, bool backward) {
+  const Division division(in, backward);
+  return thread_count() * thread_scratch_bytes(in, division.sizes(), backward) +
+         division.list().floats() * static_cast<std::int64_t>(sizeof(float));
+}
+
+template <typename Division>
+float* slots_of(const AttentionInputs& in, const Division& division, bool backward, void* scratch) {
+  return reinterpret_cast<float*>(static_cast<std::byte*>(scratch) +
+                                  thread_count() * thread_scratch_bytes(in, division.sizes(), backward));
+}
+
+template <typename Division>
+// Pass 1: tasks on threads, in any order. Pass 2, where there is one: sums over slots, in theirs.
+void run_forward(const AttentionForward& args) {
+  const AttentionInputs& in = args.inputs;
+  const Division division(in, false);
+  float* const slots = slots_of(in, division, false, args.scratch);  // [floats of all slots]
+  for_each_task(in, division, false, static_cast<std::byte*>(args.scratch),
+                [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
+                  // The tile unit is configured per task, on the thread that runs it.
+                  const TileUse tiles(scratch.head.bf16);
+                  typename Division::ForwardSink sink(args, division, task, slots);
+                  forward_task(args, task, scratch, sink);
+                });
+  Division::finish_forward(args, division, slots);
+}
+
+// drel, drel_bias: sums over all slots of a head, example after example.
+template <typename Division>
+void add_table_gradients(const AttentionBackward& args, const Division& division, std::int64_t head,
+                         const float* slots) {
+  // Without a table there is nothing to add.
+  const TermSlot layout(args.inputs);
+  const TaskList& list = division.list();
+  for (std::int64_t b = 0; b < list.examples() && layout.labels > 0; ++b) {
+    for (std::int64_t n = 0; n < list.tasks_per_head(b); ++n) {
+      add_term_sums(args, head, layout, slots + list.slot(b, head, n) + division.terms_in_slot(b));
+    }
+  }
+}
+
+template <typename Division>
+// Likewise. What a task owns alone it writes in pass 1; everything shared goes through its slot.
+void run_backward(const AttentionBackward& args) {
+  const AttentionInputs& in = args.inputs;
+  const Division division(in, true);
+  const TermSlot terms(in);
+  float* const slots = slots_of(in, division, true, args.scratch);  // [floats of all slots]
+  for_each_task(in, division, true, static_cast<std::byte*>(args.scratch),
+                [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
+                  clear_term_sums(scratch.group.terms, terms);
+                  typename Division::BackwardSink sink(args, division, task, slots);
+                  backward_task(args, task, scratch, sink);
+                  leave_term_sums(scratch.group.terms, terms, slots + task.slot + division.terms_in_slot(task.example));
+                });
+  Division::finish_backward(args, division, slots);
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

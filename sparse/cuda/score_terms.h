@@ -1,0 +1,301 @@
+// The terms of a score besides q·k on CUDA: policies of the tile loops, and the small kernels before and after them.
+// The one place to add a term to (README.md, "Adding a score term").
+//
+//   table[n][g][r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)       TableKernel, before the attention kernels
+//   s_ij = q_i·k_j / sqrt(D) + table[label_ij][i]                  LabelTerms::of_step, in all tile loops
+//   dtable[label_ij][i] += ds_ij                                   LabelSums, in QueryGradientKernel
+//   dq += dtable rel,  drel += dtable q,  drel_bias += dtable      RelativeKernel and TableSumKernel, after them
+//
+// Kernels are compiled for each policy (choose_products.h): one without labels neither looks any up nor sums any.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/cuda/pair_terms.h"
+
+namespace etc::sparse::cuda {
+
+struct LabelSums;
+
+// Policy of a call with a relative table. The table of one group lies in shared memory [R, kTableStride], or, where
+// that is full, is read where TableKernel left it [R, kGroup].
+struct LabelTerms {
+  using Sums = LabelSums;
+
+  SharedTile<float> shared;  // [R, kTableStride]
+  Span<const float> table;   // [N, groups, R, kGroup]
+  std::int64_t base = 0;     // of the group, in `table`
+  bool in_shared = false;
+
+  // Copies a group's table, by its warp; a sync must follow.   all_shared [kWarpsPerBlock, R, kTableStride]
+  ETC_DEVICE void load(const AttentionSizes& sizes, const Span<const float>& all, const SharedTile<float>& all_shared,
+                       std::int64_t head, std::int64_t groups, std::int64_t group) {
+    table = all;
+    base = (head * groups + group) * sizes.labels * kGroup;
+    // All labels or none: looked up per pair, in shared memory whenever it has room.
+    in_shared = sizes.shared_labels > 0;
+    if (!in_shared) return;
+    const int size = sizes.labels * kTableStride;
+    shared = all_shared.part(simt::warp_index() * size, size);
+    for (int i = simt::lane_index(); i < sizes.labels * kGroup; i += simt::kWarp) {
+      shared.store(i / kGroup * kTableStride + i % kGroup, simt::load(table, base + i));
+    }
+  }
+
+  // What the terms add to each of a step's pairs.
+  ETC_DEVICE void of_step(const TypeView& type, std::int64_t column, float (&term)[4]) const {
+    ETC_UNROLL
+    for (int e = 0; e < 4; ++e) term[e] = 0.0f;
+    if (type.label.size == 0) return;  // labels of this type only mask
+    ETC_UNROLL
+    for (int j = 0; j < 2; ++j) {
+      // A column's label, or where the labels of its 16 queries lie.
+      const std::uint32_t label = simt::load(type.label, column + key_of(j));
+      ETC_UNROLL
+      for (int half = 0; half < 2; ++half) {
+        const int query = query_of(2 * half);
+        const int own = label < kFirstMixed
+                            ? static_cast<int>(label)
+                            : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
+        term[2 * half + j] = at(own, query);
+      }
+    }
+  }
+
+ private:
+  ETC_DEVICE float at(int label, int query) const {
+    return in_shared ? shared.load(label * kTableStride + query) : simt::load(table, base + label * kGroup + query);
+  }
+};
+
+// Backward: one warp's sums of ds by label and query, dtable of its group. A query belongs to one lane, in shared
+// memory to two, which take every other key: nothing is added by two threads.
+struct LabelSums {
+  SharedTile<float> shared;  // [R, 32]
+  Span<float> out;           // of query 0 of the group: label r of query i at base + i stride + r
+  std::int64_t base = 0, stride = 0;
+  int labels = 0;
+  bool in_shared = false, mine = false;  // mine: this lane has a query
+
+  // Where this warp's sums go: dtable, or the item's slot.
+  template <typename Params>
+  static ETC_DEVICE LabelSums of(const Params& p, const QueryItem& item, std::int64_t head,
+                                 const SharedTile<float>& shared) {
+    LabelSums sums;
+    const int warp = simt::warp_index();
+    const int size = p.sizes.labels * simt::kWarp, lane = simt::lane_index();
+    sums.labels = p.sizes.labels;
+    sums.in_shared = p.sizes.shared_labels > 0;
+    if (sums.in_shared) sums.shared = shared.part(warp * size, size);
+    // A short group's missing queries have no place to go to.
+    sums.mine = kGroup * warp + lane % kGroup < item.queries && (sums.in_shared || lane < kGroup);
+    if (item.slot < 0) {
+      sums.out = p.dtable;
+      sums.stride = p.sizes.labels;
+      sums.base = (head * p.sizes.queries + item.query_row + kGroup * warp) * sums.stride;
+    } else {
+      sums.out = p.query_slots;
+      sums.stride = p.sizes.head_size + p.sizes.labels;
+      sums.base = ((static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries + kGroup * warp) *
+                      sums.stride +
+                  p.sizes.head_size;
+    }
+    return sums;
+  }
+
+  // Whether pairs of this type add to the sums.
+  ETC_DEVICE bool takes(const TypeView& type) const { return type.label.size > 0; }
+
+  // Where this lane's query keeps a label's sum, outside shared memory.
+  ETC_DEVICE std::int64_t place(int label) const { return base + simt::lane_index() % kGroup * stride + label; }
+
+  // Before the first chunk: places in dtable or the slot hold old numbers.
+  ETC_DEVICE void clear() const {
+    for (int r = 0; r < labels; ++r) {
+      if (in_shared) {
+        shared.store(r * simt::kWarp + simt::lane_index(), 0.0f);
+      } else if (mine) {
+        simt::store(out, place(r), 0.0f);
+      }
+    }
+  }
+  // One thread adds to a place: no atomics, and one order.
+  ETC_DEVICE void add(int label, float value) const {
+    if (in_shared) {
+      const int at = label * simt::kWarp + simt::lane_index();
+      shared.store(at, shared.load(at) + value);
+    } else if (mine) {
+      simt::store(out, place(label), simt::load(out, place(label)) + value);
+    }
+  }
+  // Adds a staged chunk's ds to the sums; neighbours of one label are summed in a register first.
+  ETC_DEVICE void add_chunk(const TypeView& type, const Chunk& chunk, const SharedTile<float>& stage) const {
+    const int lane = simt::lane_index(), query = lane % kGroup;
+    const int sharers = in_shared ? 2 : 1;  // lanes that share a query's keys
+    if (lane / kGroup >= sharers) return;
+    int current = -1;
+    float sum = 0.0f;
+    ETC_UNROLL
+    for (int s = 0; s < kTileSteps; ++s) {
+      if (s >= chunk.count) break;
+      ETC_KEEP_LOOP
+      for (int j = lane / kGroup; j < kRunStep; j += sharers) {
+        const std::uint32_t label = simt::load(type.label, chunk.column[s] + j);
+        const int own = label < kFirstMixed
+                            ? static_cast<int>(label)
+                            : simt::load(type.mixed, static_cast<std::int64_t>(label - kFirstMixed) * kGroup + query);
+        // Labels are distances or memberships: neighbours mostly have the same one.
+        if (own != current) {
+          if (current >= 0) add(current, sum);
+          current = own;
+          sum = 0.0f;
+        }
+        // ds of key j of step s and this lane's query
+        sum += stage.load((kRunStep * s + j) * kTableStride + query);
+      }
+    }
+    if (current >= 0) add(current, sum);
+  }
+
+  // Shared sums to their places; a sync must come before.
+  ETC_DEVICE void flush() const {
+    if (!in_shared || !mine) return;
+    const int lane = simt::lane_index(), query = lane % kGroup;
+    for (int r = lane / kGroup; r < labels; r += 2) {
+      // Both lanes' halves of the keys, always in this order.
+      simt::store(out, place(r), shared.load(r * simt::kWarp + query) + shared.load(r * simt::kWarp + kGroup + query));
+    }
+  }
+};
+
+// Policy of a call without a table: nothing is copied, looked up or summed. A policy of either kind has
+//   load      what a warp needs of its group, before the first tile
+//   of_step   what is added to each of a step's scores (times 1/sqrt(D) already), forward and backward alike
+//   Sums      backward: what the terms collect of ds, per group; of, clear, takes, add_chunk, flush
+struct NoSums {
+  template <typename Params>
+  static ETC_DEVICE NoSums of(const Params&, const QueryItem&, std::int64_t, const SharedTile<float>&) {
+    return {};
+  }
+  ETC_DEVICE bool takes(const TypeView&) const { return false; }
+  ETC_DEVICE void clear() const {}
+  ETC_DEVICE void add_chunk(const TypeView&, const Chunk&, const SharedTile<float>&) const {}
+  ETC_DEVICE void flush() const {}
+};
+struct NoTerms {
+  using Sums = NoSums;
+  ETC_DEVICE void load(const AttentionSizes&, const Span<const float>&, const SharedTile<float>&, std::int64_t,
+                       std::int64_t, std::int64_t) {}
+  ETC_DEVICE void of_step(const TypeView&, std::int64_t, float (&term)[4]) const {
+    ETC_UNROLL
+    for (int e = 0; e < 4; ++e) term[e] = 0.0f;
+  }
+};
+
+// Relative terms of one group and head: block x is a group, block y a head, a thread takes pairs of label and query.
+// In fp32 in both precisions: R products of a query are few, and their error would be in every pair.
+struct TableKernel {
+  using Params = TableParams;
+  static constexpr int kThreads = 128;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "attention relative terms"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t group = simt::block_x(), head = simt::block_y();
+    const std::int64_t groups = p.group_rows.size;
+    const int head_size = p.sizes.head_size, queries = simt::load(p.group_sizes, group);
+    const std::int64_t row = simt::load(p.group_rows, group);
+    for (int i = simt::thread_index(); i < p.sizes.labels * kGroup; i += kThreads) {
+      const int label = i / kGroup, query = i % kGroup;
+      float sum = 0.0f;
+      // Missing queries get 0: nobody looks them up, but the numbers must be numbers.
+      if (query < queries) {
+        const std::int64_t q = head * p.q.head_stride + (row + query) * p.q.row_stride;
+        const std::int64_t r = (label * p.sizes.heads + head) * head_size;
+        for (int d = 0; p.rel.size > 0 && d < head_size; ++d)
+          sum = simt::fma(simt::load(p.q.values, q + d), simt::load(p.rel, r + d), sum);
+        if (p.rel_bias.size > 0) sum += simt::load(p.rel_bias, label * p.sizes.heads + head);
+      }
+      simt::store(p.table, (head * groups + group) * p.sizes.labels * kGroup + i, sum * p.sizes.scale);
+    }
+  }
+};
+
+// forward: table = (q·rel + rel_bias) / sqrt(D), and dtable has the 1/sqrt(D) already; so dq += dtable rel, and per
+// kRelativeRows queries (block x; block y is a head) partial sums of dtable q and of dtable.
+// No two blocks share a query or a partial sum.
+struct RelativeKernel {
+  using Params = RelativeParams;
+  static constexpr int kThreads = 128;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "attention backward, relative terms"; }
+  static std::int64_t parts(std::int64_t rows) { return (rows + kRelativeRows - 1) / kRelativeRows; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t head = simt::block_y(), first = simt::block_x() * kRelativeRows;
+    const int head_size = p.sizes.head_size, labels = p.sizes.labels;
+    const std::int64_t left = p.sizes.queries - first;
+    const int rows = left < kRelativeRows ? static_cast<int>(left) : kRelativeRows;
+    // [rows, R] of this block's queries
+    const std::int64_t dtable = (head * p.sizes.queries + first) * labels;
+    const bool has_vectors = p.rel.size > 0;  // biases alone give nothing back to queries
+    for (int i = simt::thread_index(); has_vectors && i < rows * head_size; i += kThreads) {
+      const int row = i / head_size, d = i % head_size;
+      const std::int64_t place = (first + row) * p.dq.row_stride + head * head_size + d;
+      float sum = simt::load(p.dq.values, place);
+      for (int r = 0; r < labels; ++r) {
+        sum = simt::fma(simt::load(p.dtable, dtable + row * labels + r),
+                        simt::load(p.rel, (r * p.sizes.heads + head) * head_size + d), sum);
+      }
+      simt::store(p.dq.values, place, sum);
+    }
+    // A part of the tables per kRelativeRows queries: fixed, so that the sum's order is.
+    const std::int64_t partial = (simt::block_x() * p.sizes.heads + head) * labels * (head_size + 1);
+    for (int i = simt::thread_index(); i < labels * (head_size + 1); i += kThreads) {
+      const int r = i / (head_size + 1), d = i % (head_size + 1);
+      float sum = 0.0f;
+      for (int row = 0; row < rows; ++row) {
+        // Column D is the bias's: dtable itself.
+        const float weight = simt::load(p.dtable, dtable + row * labels + r);
+        const float q =
+            d < head_size ? simt::load(p.q.values, head * p.q.head_stride + (first + row) * p.q.row_stride + d) : 1.0f;
+        sum = simt::fma(weight, q, sum);
+      }
+      simt::store(p.partial, partial + i, sum);
+    }
+  }
+};
+
+// drel += the partial sums, in order; drel_bias likewise. A thread takes one element, block y is a head.
+// The only kernel that reads what it writes: parameter gradients accumulate.
+struct TableSumKernel {
+  using Params = TableSumParams;
+  static constexpr int kThreads = 128;
+  static constexpr int kMinBlocks = 1;
+  static constexpr std::int64_t kMaxShared = 0;
+  static const char* name() { return "attention backward, sums of the tables"; }
+  static std::int64_t blocks(const AttentionSizes& sizes) {
+    return (std::int64_t{sizes.labels} * (sizes.head_size + 1) + kThreads - 1) / kThreads;
+  }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t head = simt::block_y(), i = simt::block_x() * kThreads + simt::thread_index();
+    const int head_size = p.sizes.head_size;
+    const std::int64_t width = std::int64_t{p.sizes.labels} * (head_size + 1);
+    if (i >= width) return;
+    float sum = 0.0f;
+    for (std::int64_t n = 0; n < p.parts; ++n) sum += simt::load(p.partial, (n * p.sizes.heads + head) * width + i);
+    // Parameter gradients accumulate over calls.
+    const std::int64_t r = i / (head_size + 1), d = i % (head_size + 1), row = r * p.sizes.heads + head;
+    if (d < head_size) {
+      if (p.drel.size == 0) return;  // biases alone
+      simt::store(p.drel, row * head_size + d, simt::load(p.drel, row * head_size + d) + sum);
+    } else if (p.drel_bias.size > 0) {
+      simt::store(p.drel_bias, row, simt::load(p.drel_bias, row) + sum);
+    }
+  }
+};
+
+}  // namespace etc::sparse::cuda
