@@ -5,8 +5,8 @@
 
 namespace etc::ops {
 
-// What multiplies fp32 matrices on the CPU: "oneDNN 3.1.1", as loaded at run time, and behind it the variables of the
-// environment that turn the library to other instructions or number types; or "plain loops".
+// What multiplies fp32 matrices on the CPU: "oneDNN 3.1.1 AVX2": the library as loaded at run time, the kind of
+// instructions it takes, and the variables of the environment that turn it to other number types; or "plain loops".
 std::string product_library();
 
 // What the vector kernels are written with: "Highway 1.0.7", as compiled in.

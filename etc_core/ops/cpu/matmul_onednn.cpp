@@ -272,11 +272,31 @@ void BatchedLibraryProduct::run() {
 
 namespace etc::ops {
 
+namespace {
+
+// The instructions that the library takes, after its own limits: what an AVX2 processor computes, one with AVX-512 that
+// is limited to AVX2 computes as well.
+std::string instructions_taken() {
+  const auto taken = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto has = [taken](dnnl::cpu_isa isa) {
+    return (taken & static_cast<unsigned>(isa)) == static_cast<unsigned>(isa);  // each holds the bits of those below it
+  };
+  std::string text;
+  if (has(dnnl::cpu_isa::sse41)) text = " SSE4.1";
+  if (has(dnnl::cpu_isa::avx)) text = " AVX";
+  if (has(dnnl::cpu_isa::avx2)) text = " AVX2";
+  if (has(dnnl::cpu_isa::avx512_core)) text = " AVX-512";
+  if (cpu_has_amx(ComputeType::bf16) && !has(dnnl::cpu_isa::avx512_core_amx)) text += " without AMX";
+  return text;
+}
+
+}  // namespace
+
 std::string product_library() {
   const dnnl_version_t* version = dnnl_version();
-  std::string text = fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
-  for (const char* name :
-       {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
+  std::string text =
+      fmt::format("oneDNN {}.{}.{}{}", version->major, version->minor, version->patch, instructions_taken());
+  for (const char* name : {"ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"}) {
     if (const char* value = std::getenv(name)) text += fmt::format(" {}={}", name, value);
   }
   return text;

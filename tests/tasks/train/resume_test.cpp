@@ -6,6 +6,7 @@
 #include <csignal>
 #include <thread>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/random.h"
 #include "tests/support/catch.h"
@@ -134,6 +135,23 @@ TEST_CASE("a disk without room leaves the checkpoint before whole", "[tasks]") {
   CHECK(etc::test::run_program({"train", "--resume", folder / "run"}, folder.path()).code == 0);
   CHECK(etc::read_file(folder / "run" / "last" / "state.safetensors") ==
         etc::read_file(folder / "reference" / "last" / "state.safetensors"));
+}
+
+TEST_CASE("a run limited to AVX2 is one of an AVX2 processor, and of no other", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  if (etc::instruction_set().find("x86-64") == std::string::npos) return etc::test::skip("not on x86-64");
+  const etc::test::TemporaryFolder folder;
+  write_data(folder.path());
+  std::vector<std::string> limited = training_command(folder.path(), "run");
+  for (const char* word : {"--compute", "bf16"}) std::erase(limited, word);  // which AVX2 does not offer
+  limited.insert(limited.begin(), {"/usr/bin/env", "ETC_MAX_CPU=avx2"});
+  REQUIRE(Child(limited, folder / "log").wait() == 0);
+  CHECK(Child(limited, folder / "log").wait() == 0);
+  const etc::test::Result unlimited = etc::test::run_program({"train", "--resume", folder / "run"}, folder.path());
+  INFO(unlimited.err);
+  const bool same = etc::instruction_set() == "x86-64 avx2";
+  CHECK(unlimited.code == (same ? 0 : 1));
+  if (!same) CHECK(unlimited.err.find("cannot be resumed: ") != std::string::npos);
 }
 
 // The command as somebody whom file permissions bind: nobody, when the test itself is run by root.
