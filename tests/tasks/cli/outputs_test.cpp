@@ -52,8 +52,9 @@ struct Outputs : Place {
   // A prediction file and what it is scored with.
   void make_predictions() const {
     must(predict({"--output", at("p.json")}));
+    const Json predictions = read_json_file(folder / "p.json");
     Json gold = Json::array();
-    for (const auto& [id, answer] : read_json_file(folder / "p.json").items()) {
+    for (const auto& [id, answer] : predictions.items()) {
       gold.push_back({{"id", id}, {"answer", answer}});
     }
     write_file_atomically(folder / "gold.json", gold.dump());
