@@ -156,8 +156,12 @@ class ByKeys::BackwardSink {
 
   void begin_group(const QueryGroup&, const TaskScratch&) const {}
 
-  void take(const QueryGroup&, const TaskScratch& scratch) {
-    std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+  void take(const QueryGroup&, bool seen, const TaskScratch& scratch) {
+    if (seen) {
+      std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+    } else {
+      std::fill_n(place_, kGroup * layout_.stride, 0.0f);  // unlike forward's, every slot's dq is added
+    }
     place_ += layout_.group_floats();
   }
 

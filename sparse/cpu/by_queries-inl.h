@@ -156,7 +156,9 @@ class ByQueries::ForwardSink {
     if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
   }
 
-  void take(const QueryGroup& group, bool, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) const {
+  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const FloatVec* max,
+            const FloatVec* sum) const {
+    if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
     HWY_ALIGN float lse[kGroup];     // natural logarithm
     for (int v = 0; v < kGroupVectors; ++v) end_softmax(max[v], sum[v], scratch.head.kept_scale, v, factor, lse);
@@ -199,7 +201,8 @@ class ByQueries::BackwardSink {
     prefetch_rows(args_.out, next, after, s_.head, size);
   }
 
-  void take(const QueryGroup& group, TaskScratch& scratch) {
+  void take(const QueryGroup& group, bool seen, TaskScratch& scratch) {
+    if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     store_group(scratch.group.out, scratch.head, ones_, args_.dq, s_.head, group.row, group.queries, false);
     scratch.panels[0].require(done_ - s_.keys[0].begin);  // all keys are written, seen or not
     flush_window(scratch);

@@ -14,9 +14,11 @@
 //     take(group, seen, scratch, max, sum)                a group's softmax, not yet divided by its sum
 //   BackwardSink(args, division, task, slots)
 //     begin_group(group, scratch)
-//     take(group, scratch)                                scratch.group.out holds dq
+//     take(group, seen, scratch)                          scratch.group.out holds dq
 //     end(scratch)                                        after the last group
 //   finish_forward(args, division, slots), finish_backward(args, division, slots)     sums over slots, in their order
+// Without anything seen scratch.group.out holds old numbers: the sink decides whether zeros are needed. With split keys
+// and hard masks most groups see nothing of most splits.
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_WALK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_WALK_INL_H_
@@ -126,13 +128,11 @@ HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, Tas
     if (count > 0) {
       load_queries(in.q, task.head, scratch.head, group.row, group.queries, scratch.group);
       forward_group(scratch.head, scores, group.first, scratch.group.blocks, count, ahead, scratch.group, max, sum);
-      // Nothing seen here: products of zero keys are zeros.
     } else {
       for (int v = 0; v < kGroupVectors; ++v) {
         max[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
         sum[v] = hn::Zero(d);
       }
-      std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     }
     sink.take(group, count > 0, scratch, max, sum);
   });
@@ -156,10 +156,8 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
       load_row_statistics(head, task.head, args.out, args.lse + task.head * in.q.rows, group.row, group.queries,
                           own.dout_rows, lse, delta);
       backward_group(head, scores, group.first, own.blocks, count, own, lse, delta);
-    } else {
-      std::fill_n(own.out, kGroup * head.stride, 0.0f);
     }
-    sink.take(group, scratch);
+    sink.take(group, count > 0, scratch);
   });
   sink.end(scratch);
 }

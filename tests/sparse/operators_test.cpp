@@ -203,6 +203,7 @@ TEST_CASE("biases without vectors are a table whose vectors are zero", "[sparse]
       CHECK(biases.drel[0] == 0.0f);
       // The biases matter.
       biases.setup.relative_labels = 0;
+      biases.setup.compute = compute;
       biases.forward();
       CHECK_FALSE(same_bits(zeros.out.values, biases.out.values));
     }
