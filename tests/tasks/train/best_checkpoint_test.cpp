@@ -173,9 +173,9 @@ TEST_CASE("a best checkpoint that could not be saved for a while is saved later 
   const TemporaryFolder folder;
   const fs::path run = folder / "run";
   etc::test::write_data(folder.path());
-  REQUIRE(Child(training_command(folder.path(), "reference", "100"), folder / "reference_log").wait() == 0);
+  REQUIRE(Child(training_command(folder.path(), "reference", "40"), folder / "reference_log").wait() == 0);
   start_blocked(run);
-  Child child(training_command(folder.path(), "run", "100"), folder / "log");
+  Child child(training_command(folder.path(), "run", "40"), folder / "log");
   while (child.running() && !fs::exists(run / "last/unsaved_best.safetensors")) std::this_thread::sleep_for(1ms);
 
   SECTION("by the run itself") {
