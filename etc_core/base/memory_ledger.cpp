@@ -4,6 +4,7 @@
 #include <fstream>
 #include <mutex>
 
+#include "etc_core/base/buffer_heaps.h"
 #include "etc_core/base/error.h"
 
 namespace etc {
@@ -34,6 +35,7 @@ const char* purpose_name(Purpose purpose) {
 namespace memory_ledger {
 
 void charge(Purpose purpose, std::int64_t bytes) {
+  buffer_heaps::charge(bytes);
   g_current[static_cast<int>(purpose)].fetch_add(bytes);
   const std::int64_t total = g_total.fetch_add(bytes) + bytes;
   if (total > g_peak.load(std::memory_order_relaxed)) take_peak(total);
@@ -50,6 +52,7 @@ MemoryReport report() {
 }
 
 void reset_peak() {
+  buffer_heaps::reset_peaks();
   const std::scoped_lock lock(g_peak_mutex);
   g_peak.store(g_total.load());
   for (int i = 0; i < kPurposeCount; ++i) g_at_peak[i] = g_current[i].load();

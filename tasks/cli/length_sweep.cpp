@@ -12,6 +12,7 @@
 #include <map>
 #include <string_view>
 
+#include "etc_core/base/buffer_heaps.h"
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -48,10 +49,13 @@ struct Forecast {
 Forecast forecast_call(const SweepOptions& options, const EtcConfig& model, ComputeType compute, std::int64_t length) {
   Forecast forecast;
   if (options.device == Device::cpu) forecast.memory.beside = bytes_beside_buffers();
+  std::int64_t peaks = 0;
   forecast.memory.buffers = count_memory([&] {
     const CountedInput counted(model, length, options.tokens_per_global);
     forecast.work = EncoderCall(model, options.mode, compute).count(counted.input());
+    peaks = buffer_heaps::sum_of_peaks();
   });
+  if (options.device == Device::cpu) forecast.memory.beside += peaks - forecast.memory.buffers.peak;
   return forecast;
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "data/loader/order.h"
+#include "etc_core/base/buffer_heaps.h"
 #include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
@@ -48,15 +49,17 @@ void InferenceFit::hold(std::int64_t bytes) {
 }
 
 std::int64_t InferenceFit::peak(const CountedCall& call) const {
-  std::int64_t before = 0, loading = 0;
+  std::int64_t before = 0, loading = 0, peaks = 0;
   const MemoryReport report = count_memory([&] {
     before = memory_ledger::report().total;
     call([&] {
       loading = memory_ledger::report().peak;
       memory_ledger::reset_peak();
     });
+    peaks = buffer_heaps::sum_of_peaks();
   });
-  return held_ + std::max(loading, report.peak) - before + beside_;
+  const std::int64_t computing = device_ == Device::cpu ? peaks : report.peak;
+  return held_ + std::max(loading, computing) - before + beside_;
 }
 
 bool InferenceFit::fits_all(const data::DatasetReader& reader, std::int64_t micro_batch_tokens,

@@ -55,18 +55,18 @@ TEST_CASE("memory is told in one line", "[base]") {
 TEST_CASE("what is beside the buffers is what is no buffer", "[base]") {
   const std::int64_t before = bytes_beside_buffers();
   REQUIRE(before > 1'000'000);
-  Buffer<char> buffer(64 << 20, Purpose::scratch);
+  Buffer<char> buffer(16 << 20, Purpose::scratch);
   std::fill(buffer.begin(), buffer.end(), 'x');
-  CHECK(std::abs(bytes_beside_buffers() - before) < 2'000'000);
-  const std::vector<char> no_buffer(64 << 20, 'x');
-  CHECK(std::abs(bytes_beside_buffers() - before - std::ssize(no_buffer)) < 2'000'000);
+  CHECK(std::abs(bytes_beside_buffers() - before) < 1'500'000);
+  const std::vector<char> no_buffer(16 << 20, 'x');
+  CHECK(std::abs(bytes_beside_buffers() - before - std::ssize(no_buffer)) < 1'500'000);
 }
 
 TEST_CASE("the process's peak is not that of the program that started it", "[base]") {
-  // It begins again where the kernel lets it: a peak of 64 MB does not stay.
-  { const std::vector<char> large(64 << 20, 'x'); }
+  // It begins again where the kernel lets it: a peak of 16 MB does not stay.
+  { const std::vector<char> large(16 << 20, 'x'); }
   const std::int64_t high = memory_ledger::process_peak_bytes();
   if (!reset_process_peak()) return test::skip("the kernel does not reset peaks");
-  CHECK(memory_ledger::process_peak_bytes() < high - (32 << 20));
+  CHECK(memory_ledger::process_peak_bytes() < high - (8 << 20));
   CHECK(measured_memory(Device::cpu).peak() >= memory_ledger::report().peak);
 }

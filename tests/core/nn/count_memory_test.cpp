@@ -164,7 +164,8 @@ TEST_CASE("memory counted from the sizes of labels is that of labels with values
       CHECK(counted.peak == Approx(expected.peak).epsilon(0.005));
       for (int p = 0; p < kPurposeCount; ++p) {
         CAPTURE(purpose_name(static_cast<Purpose>(p)));
-        CHECK(counted.at_peak[p] == Approx(expected.at_peak[p]).epsilon(0.01));
+        // Groups at the ends of an input see less than the middle one.
+        CHECK(counted.at_peak[p] == Approx(expected.at_peak[p]).epsilon(0.02));
       }
     }
   }
