@@ -15,6 +15,20 @@ namespace {
 
 namespace dom = simdjson::dom;
 
+// Empties a value of at most kMaxDepth levels, the innermost first. The library's own destructor moves all that a list
+// holds into a new one before, and when there is no memory for that the process ends.
+void release(Json& value) noexcept {
+  if (value.is_array()) {
+    auto& elements = value.get_ref<Json::array_t&>();
+    for (Json& element : elements) release(element);
+    elements.clear();
+  } else if (value.is_object()) {
+    auto& members = value.get_ref<Json::object_t&>();
+    for (auto& member : members) release(member.second);
+    members.clear();
+  }
+}
+
 // simdjson's value → a record's, noting duplicate keys on the way.
 class ValueBuilder {
  public:
@@ -24,35 +38,45 @@ class ValueBuilder {
   void build_record(dom::element root) {
     record_.notes.clear();
     record_.columns.clear();
-    record_.value = build(root, 0);
+    release(record_.value);
+    record_.value = nullptr;
+    build(root, 0, record_.value);
   }
 
  private:
-  Json build(dom::element element, int level) {
+  // Into a value that stands in its place in the record already: whatever is built when memory ends is the record's.
+  void build(dom::element element, int level, Json& value) {
     switch (element.type()) {
       case dom::element_type::OBJECT:
-        return level < kMaxDepth ? build_object(dom::object(element), level) : Json::object();
+        value = Json::object();
+        if (level < kMaxDepth) build_object(dom::object(element), level, value.get_ref<Json::object_t&>());
+        break;
       case dom::element_type::ARRAY:
-        return level < kMaxDepth ? build_array(dom::array(element), level) : Json::array();
+        value = Json::array();
+        if (level < kMaxDepth) build_array(dom::array(element), level, value.get_ref<Json::array_t&>());
+        break;
       case dom::element_type::STRING:
-        return std::string(std::string_view(element));
+        value = std::string(std::string_view(element));
+        break;
       case dom::element_type::INT64:
-        return std::int64_t(element);
+        value = std::int64_t(element);
+        break;
       case dom::element_type::UINT64:
-        return std::uint64_t(element);
+        value = std::uint64_t(element);
+        break;
       case dom::element_type::DOUBLE:
-        return double(element);
+        value = double(element);
+        break;
       case dom::element_type::BOOL:
-        return bool(element);
+        value = bool(element);
+        break;
       case dom::element_type::NULL_VALUE:
+        value = nullptr;
         break;
     }
-    return nullptr;
   }
 
-  Json build_object(dom::object object, int level) {
-    Json result = Json::object();
-    auto& members = result.get_ref<Json::object_t&>();
+  void build_object(dom::object object, int level, Json::object_t& members) {
     if (level == 1) unread_of_list_.clear();
     const Names* unread = level == 0 ? &unread_of_record_ : level == 2 ? &unread_of_list_ : nullptr;
     for (const auto field : object) {
@@ -62,25 +86,23 @@ class ValueBuilder {
       if (!fresh) {
         record_.notes.push_back({JsonNote::Kind::duplicate_key, place_text()});
         if (level == 0) record_.columns.erase(member->first);
+        release(member->second);
       }
-      member->second = build(field.value, level + 1);
+      build(field.value, level + 1, member->second);
       place_.pop_back();
     }
-    return result;
   }
 
-  Json build_array(dom::array array, int level) {
-    Json result = Json::array();
-    auto& elements = result.get_ref<Json::array_t&>();
+  void build_array(dom::array array, int level, Json::array_t& elements) {
     if (level <= 1) unread_of_list_ = level == 1 && !place_[0].key.empty() ? unread_in(place_[0].key) : Names();
-    if (level == 1 && read_columns(place_[0].key, array)) return result;
+    if (level == 1 && read_columns(place_[0].key, array)) return;
     elements.reserve(array.size());
     for (const dom::element element : array) {
       place_.push_back({{}, elements.size()});
-      elements.push_back(build(element, level + 1));
+      elements.emplace_back();  // of JSON null
+      build(element, level + 1, elements.back());
       place_.pop_back();
     }
-    return result;
   }
 
   // A list that is a member of the record; true when it is done with. (Without a name: an element of a list.)
@@ -275,6 +297,10 @@ bool parse_with_unpaired_surrogates(std::string& text, const UnreadMembers& unre
 }
 
 }  // namespace
+
+JsonRecord::~JsonRecord() {
+  release(value);
+}
 
 JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const FlatLists& flat) {
   JsonRecord record;

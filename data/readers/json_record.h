@@ -25,6 +25,13 @@ struct JsonNote {
 };
 
 struct JsonRecord {
+  JsonRecord() = default;
+  JsonRecord(const JsonRecord&) = default;
+  JsonRecord(JsonRecord&&) = default;
+  JsonRecord& operator=(const JsonRecord&) = default;
+  JsonRecord& operator=(JsonRecord&&) = default;
+  ~JsonRecord();  // takes no memory, so that a record can be given up when there is none left
+
   std::int64_t index = 0;
   TextPosition begin;
   Json value;  // containers below level kMaxDepth are left empty: no task looks there

@@ -87,8 +87,9 @@ struct Scene {
       CHECK(result.code == 1);
       CHECK_THAT(result.err, Contains(data::sha256_hex(vocabulary())) && Contains(data::sha256_hex(vocabulary(true))));
     }
-    CHECK(!fs::exists(at("run")));
+    CHECK(!fs::exists(at("run/last")));
     CHECK(!fs::exists(at("states.h5")));
+    if (read_json_file(at("model/config.json"))["model"]["max_absolute_position_embeddings"] != 0) return;  // too few
     for (const Result& result : {train("train.h5"), encode("train.h5")}) {
       INFO(result.err);
       CHECK(result.code == 0);
