@@ -150,9 +150,9 @@ std::int64_t micro_batch_tokens(const Json& document, const EtcConfig& model, co
   const std::int64_t most = on.all_layers ? 1 : kEvaluationTokens;
   if (on.memory_limit == 0) return most;
   InferenceFit fit("etc encode", on.memory_limit, on.device, model, on.compute);
-  // The writer collects a chunk of every feature, and packs it in as much.
+  // The writer collects a chunk of every feature and packs it; with what HDF5 keeps of each, four times as much.
   constexpr std::int64_t kChunkBytes = 65536 * sizeof(float);
-  fit.hold(2 * kChunkBytes * std::ssize(encoded_schema(model, on.all_layers).features));
+  fit.hold(4 * kChunkBytes * std::ssize(encoded_schema(model, on.all_layers).features));
   return fit.choose(reader, most, [&](Examples examples) {
     return counted_encoding(document, model, on, reader.schema(), examples);
   });

@@ -30,7 +30,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWhere = "etc predict";
-constexpr std::int64_t kRawReading = 32'000'000;  // bytes that reading and preparing raw records takes (data/README.md)
 
 struct PredictOptions {
   std::string model;
@@ -178,6 +177,14 @@ class RawPredictor {
   std::size_t done_ = 0, refused_ = 0;
 };
 
+// What reading and preparing raw records takes: two windows of the file as text, values and examples (data/README.md).
+std::int64_t bytes_of_reading(const std::string& input) {
+  constexpr std::int64_t kMost = 32'000'000, kLeast = 4'000'000, kTimes = 6;
+  std::error_code unknown;  // of standard input
+  const std::uintmax_t size = fs::file_size(input, unknown);
+  return unknown || size > kMost / kTimes ? kMost : std::max(kLeast, kTimes * static_cast<std::int64_t>(size));
+}
+
 // Records without a prediction.
 std::size_t predict_raw(const PredictOptions& options, const Running& running, const prepare::Preparation& preparation,
                         Predictions& predictions) {
@@ -243,7 +250,7 @@ void run_predict(const PredictOptions& options) {
   std::optional<InferenceFit> fit;
   if (limit > 0) {
     fit.emplace(kWhere, limit, device, model.config, running.compute);
-    if (raw) fit->hold(kRawReading);
+    if (raw) fit->hold(bytes_of_reading(options.input));
     if (reader) {
       running.micro_batch_tokens = fit->choose(*reader, kEvaluationTokens, [&](Examples examples) {
         return counted_prediction(model, running.compute, examples, files_text(options.data));

@@ -79,20 +79,26 @@ TEST_CASE("a memory limit of eval, predict and encode changes the memory and no 
 
 TEST_CASE("an input that does not fit is refused with the longest that does", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
-  const Scene scene;
-  // One example alone needs about the same whatever its length; the limit lies where only some fit.
-  const auto first = scene.limited({"eval", "--data", scene.data}, "5MB");
-  const std::string takes = " tokens, takes ";
-  const double least = told(first.err, takes.substr(1, takes.size() - 2));
-  for (double limit = least; limit < least + 4; limit += 0.02) {
-    const Result result =
-        scene.limited({"eval", "--data", scene.data}, std::to_string(static_cast<long long>(limit * kMegabyte)));
-    if (!has(result.err, "holds examples of up to ")) continue;
-    CHECK(result.code == 1);
-    CHECK(has(result.err, " of 500 are longer, up to "));
-    return;
+  const Place place;
+  // So wide inside that a token more takes 130 KB more.
+  REQUIRE(place.run(place.training({"--intermediate-size", "32768", "--num-hidden-layers", "2"})).code == 0);
+  const auto evaluate = [&](double megabytes) {
+    return place.run({"eval", "--model", place.folder / "run/best", "--data", place.folder / "train.h5", "--threads",
+                      "1", "--memory-limit", std::to_string(static_cast<long long>(megabytes * kMegabyte))});
+  };
+  // The limit lies between those that hold no example and those that hold all.
+  double none = 5, all = 300;
+  for (int turn = 0; turn < 12; ++turn) {
+    const double limit = (none + all) / 2;
+    const Result result = evaluate(limit);
+    if (has(result.err, "holds examples of up to ")) {
+      CHECK(result.code == 1);
+      CHECK(has(result.err, " of 20 are longer, up to "));
+      return;
+    }
+    (result.code == 0 ? all : none) = limit;
   }
-  FAIL("no limit between all and none: " << first.err);
+  FAIL("no limit between " << none << " and " << all << " MB");
 }
 
 TEST_CASE("training takes the memory that it said it would, as a process", "[tasks]") {
