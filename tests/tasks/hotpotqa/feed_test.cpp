@@ -130,7 +130,9 @@ TEST_CASE("HotpotQA examples that contradict themselves are refused by file, exa
         "feed: dev.h5: example w: long_sentence_ids: expected -1 … 10 at position 4, got 11 (the file is damaged; run "
         "`etc prepare` again)");
   CHECK_THAT(damaged("global_token_ids", 0, 3), Catch::Contains("expected the CLS token 101 like the long side's"));
-  CHECK_THAT(damaged("long_token_ids", 3, 128), Catch::Contains("long_token_ids: expected 0"));
+  CHECK_THAT(damaged("long_token_ids", 3, 128),
+             Catch::Contains("long_token_ids: expected token ids below vocab_size=128"));
+  CHECK_THAT(damaged("long_token_ids", 3, -1), Catch::Contains("long_token_ids: expected 0"));
   CHECK_THAT(damaged("global_paragraph_ids", 3, 2), Catch::Contains("expected -1 … 1 at position 3, got 2"));
   CHECK_THAT(damaged("supporting_facts", 3, 2), Catch::Contains("supporting_facts: expected 0 … 1"));
   CHECK_THAT(damaged("long_tokens_to_unigrams", 3, -2), Catch::Contains("long_tokens_to_unigrams"));

@@ -107,7 +107,9 @@ class Mutants {
     const prepare::PassEnd end = pass_over_file(*preparations_[seed % preparations_.size()], path, callbacks);
     if (!end.fault) return;
     ++faults_;
-    CHECK(end.fault->code() == "gzip_truncated");  // of lines nothing else ends a file
+    // Of lines nothing else ends a file: a gzip stream that stops, or a last line that stops inside its record.
+    const bool open_line = !bytes.ends_with('\n') && end.fault->code() == "json_syntax";
+    CHECK((open_line || end.fault->code() == "gzip_truncated"));
     CHECK(end.fault_record == next);
   }
 

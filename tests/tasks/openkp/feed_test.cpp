@@ -150,8 +150,14 @@ TEST_CASE("features that contradict each other or the model are refused with pag
   };
   const std::string start = "feed: dev.h5: example http://ex.org/a: ";
   const std::string end = " (the file is damaged; run `etc prepare` again)";
-  CHECK(with("long_token_ids", Numbers(13, 32)) ==
-        start + "long_token_ids: expected 0 … 31 at position 0, got 32" + end);
+  CHECK(
+      with("long_token_ids", Numbers(13, 32)) ==
+      start +
+          "long_token_ids: expected token ids below vocab_size=32 of the model, got 32 at position 0: the data have a "
+          "larger vocabulary than the model (prepare them with the model's vocabulary, or take a model with more "
+          "rows: --vocab-size)");
+  CHECK(with("long_token_ids", Numbers(13, -1)) ==
+        start + "long_token_ids: expected 0 … 31 at position 0, got -1" + end);
   CHECK(with("long_token_ids", Numbers()) == start + "long_token_ids: expected at least one token, got none" + end);
   CHECK(with("long_word_idx", Numbers(12, 0)) ==
         start + "long_word_idx: expected 13 numbers like the others of its side, got 12" + end);
