@@ -25,7 +25,8 @@ Dense PackedCache::packed(const Dense& dense) {
     versions += part.kernel->version + (part.bias != nullptr ? part.bias->version : 0);
   }
   std::unique_ptr<Entry>& entry = entries_[kernels];
-  if (entry == nullptr || entry->versions != versions) {
+  const bool other_type = entry != nullptr && entry->weights.compute != compute_ && kernels[0]->value;
+  if (entry == nullptr || entry->versions != versions || other_type) {
     for (const Parameter* kernel : kernels) {
       if (!kernel->value) fail("encoder", "{} has no value yet (initialize or load the parameters)", kernel->name);
     }

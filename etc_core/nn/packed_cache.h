@@ -17,7 +17,8 @@ class PackedCache {
   // points into the cache: use it before the next clear().
   Dense packed(const Dense& dense);
 
-  // The number type of layers packed from now on; what is packed stays as it is.
+  // The number type of layers packed from now on. What is packed in another is packed anew at its next use, as long as
+  // the kernels have values.
   void set_compute(ComputeType compute) { compute_ = compute; }
   ComputeType compute() const { return compute_; }
 

@@ -99,7 +99,8 @@ struct GradientDifference {
   void add(const GradientDifference& other);  // the worst of both
   void print() const;                         // one line per tensor
   static constexpr double kTolerance = 1e-5;
-  static constexpr double kRoundings = 8;  // products, softmax and its slope, sums over keys and heads
+  // Products, softmax and its slope, sums over keys; with residual scores also over the layers above: 8 come, at most.
+  static constexpr double kRoundings = 16;
 };
 
 // Prints one row per file: the worst figures behind the name.

@@ -69,26 +69,30 @@ TEST_CASE("training runs follow the published ones, loss by loss and to the fina
     schedule.total_steps = file.int_attribute("", "num_train_steps");
     schedule.warmup_steps = file.int_attribute("", "num_warmup_steps");
 
-    const auto series = [&](const std::string& name) {
-      return file.read<double>(file.has(name + "64") ? name + "64" : name).values;
-    };
-    const std::vector<double> expected_losses = series("loss"), norms = series("grad_global_norm");
+    // In both precisions of the file.
+    const std::vector<double> expected_losses[] = {file.read<double>("loss").values,
+                                                   file.read<double>("loss64").values};
+    const std::vector<double> norms[] = {file.read<double>("grad_global_norm").values,
+                                         file.read<double>("grad_global_norm64").values};
+    const std::size_t steps = norms[0].size();
+    REQUIRE(norms[1].size() == steps);
+    for (const auto& losses : expected_losses) REQUIRE(losses.size() == steps + 1);
     const auto rates = file.read<double>("lr").values;
     const auto relative = [](double got, double expected) { return std::abs(got - expected) / std::abs(expected); };
     Worst loss, norm, rate, weights, keys;
     const EtcInput input = golden.input();
-    for (std::size_t step = 0; step < expected_losses.size(); ++step) {
+    for (std::size_t step = 0; step <= steps; ++step) {
       const std::string place = "step " + std::to_string(step);
       Tape tape(true);
       EtcOutput output = encoder.forward(tape, input, {});
       const double value = seed_mean_square(file, "T_long", output.long_states) +
                            seed_mean_square(file, "T_global", output.global_states);
-      loss.see(relative(value, expected_losses[step]), place);
-      if (step == norms.size()) break;  // the last loss is of the final weights
+      for (const auto& losses : expected_losses) loss.see(relative(value, losses[step]), place);
+      if (step == steps) break;  // the last loss is of the final weights
       tape.backward();
       const auto refs = param_refs(parameters);
       const double found = global_norm(refs), lr = learning_rate(schedule, static_cast<std::int64_t>(step));
-      norm.see(relative(found, norms[step]), place);
+      for (const auto& expected : norms) norm.see(relative(found, expected[step]), place);
       rate.see(std::abs(lr - rates[step]), place);
       optimizer.step(refs, lr, clip_scale(found, file.real_attribute("", "clip_norm")));
       parameters.drop_gradients();

@@ -85,6 +85,7 @@ HWY_INLINE void sum_block(const std::int16_t* x, const std::int16_t* w, std::int
   const auto numbers = static_cast<std::int64_t>(hn::Lanes(d));
   constexpr std::int64_t kRow = 2 * kChunkPairs;
   RowSums a = no_sums(), b = no_sums(), c = no_sums(), e = no_sums();
+#pragma GCC unroll 4  // instructions count where another thread shares the core: a tenth of the time
   for (std::int64_t p = 0; p < pairs; ++p) {
     const Pair left = hn::LoadU(d, w + p * 2 * kPairCols), right = hn::LoadU(d, w + p * 2 * kPairCols + numbers);
     a.add(one_pair(x + 2 * p), left, right);

@@ -422,7 +422,9 @@ TEST_CASE("kernels packed as bf16 or int8 take less memory and give nearly the s
     const double relative = std::sqrt(error / size);
     INFO(compute_type_name(compute) << ": relative error of the states " << relative);
     CHECK(relative > 0);  // something was rounded
-    CHECK(relative < (compute == ComputeType::bf16 ? 0.05 : 0.1));
+    // Operands are off by 2^-9/sqrt(3) of each number in bf16; in int8 by 1/(127·sqrt(12)) of a row's largest, 2.3 times
+    // its standard deviation for 48 numbers: five times as much.
+    CHECK(relative < (compute == ComputeType::bf16 ? 0.05 : 0.25));
     CHECK(equal_bits(model.infer(input).long_states.value(), reduced));
   }
 }

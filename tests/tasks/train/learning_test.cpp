@@ -83,7 +83,7 @@ const std::map<std::string, Json> kResidual = {
 };
 
 constexpr int kSeeds[] = {1, 2, 3};
-constexpr double kRoundings = 8;  // of the loss, in units of its last place
+constexpr double kRoundings = 4;  // of the loss, in units of its last place
 const Json kNoGlobalAttention = {{"task", {{"global_attention", false}}}};
 
 }  // namespace
