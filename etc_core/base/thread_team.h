@@ -64,8 +64,8 @@ class ThreadTeam {
 };
 
 // Times a waiting thread looks before it sleeps, with so many threads: what the user's GOMP_SPINCOUNT says, else
-// OMP_WAIT_POLICY (active: for ever; passive: 0), else 0 where there are fewer processors than threads, else about
-// 20 microseconds. `spin_count` and `wait_policy` are the variables' values, null where unset.
+// OMP_WAIT_POLICY (active: for ever; passive: 0), else 0 where there are fewer processors than threads, else 5 to 10
+// microseconds. `spin_count` and `wait_policy` are the variables' values, null where unset.
 std::int64_t spins_before_sleep(int threads, int processors, const char* spin_count, const char* wait_policy);
 
 }  // namespace etc
