@@ -65,9 +65,10 @@ TEST_CASE("the last line of a preparation's progress counts every byte and recor
     REQUIRE(result.code == 0);
     return result.err;
   };
-  run({"sample", "--task", "wikihop", "--records", "30", "--output", "s"});
-  const std::string progress = run({"prepare", "--task", "wikihop", "--split", "train", "--input", "s/train.json",
-                                    "--vocab", "s/vocab.txt", "--splitter", "icu", "--output", "train.h5"});
+  const auto at = [&](const char* name) { return (folder / name).string(); };
+  run({"sample", "--task", "wikihop", "--records", "30", "--output", at("s")});
+  const std::string progress = run({"prepare", "--task", "wikihop", "--split", "train", "--input", at("s/train.json"),
+                                    "--vocab", at("s/vocab.txt"), "--splitter", "icu", "--output", at("train.h5")});
   const auto kilobytes = std::filesystem::file_size(folder / "s/train.json") / 1000;
   CHECK_THAT(progress, Catch::Contains(fmt::format("prepare {0}/{0} KB", kilobytes)));
   CHECK_THAT(progress, Catch::Contains(", 30 records\n"));
