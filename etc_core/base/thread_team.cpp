@@ -23,7 +23,7 @@ namespace etc {
 
 namespace {
 
-constexpr std::int64_t kSpins = 200;  // bench/README.md, "Threads that wait"
+constexpr std::int64_t kSpins = 200;  // bench/RESULTS.md, "Threads that wait"
 constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
 
 thread_local int t_thread = -1;

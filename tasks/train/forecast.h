@@ -3,7 +3,7 @@
 // Two parts. Buffers are counted by the program's own code (nn/count_memory.h). What is beside them is measured at the
 // moment of the forecast, when the data are open, and what is known to come later is added: code that has not run yet
 // and the threads' stacks and small working memory (bytes_of_computing), batches read ahead and the loader's index
-// (add_reading). bench/README.md, "What the process takes", compares with the kernel's figure.
+// (add_reading). bench/RESULTS.md, "What the process takes", compares with the kernel's figure.
 #pragma once
 
 #include <string>
