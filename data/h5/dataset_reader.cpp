@@ -63,8 +63,8 @@ void require_alike(const Shard& shard, const Shard& first) {
   if (shard.info.vocab_sha256 != first.info.vocab_sha256)
     fail_shard(shard, first, "vocab_sha256", first.info.vocab_sha256, shard.info.vocab_sha256);
   if (shard.info.preprocess_config != first.info.preprocess_config)
-    fail_shard(shard, first, "preprocess_config", first.info.preprocess_config.dump(),
-               shard.info.preprocess_config.dump());
+    fail_shard(shard, first, "preprocess_config", json_line(first.info.preprocess_config),
+               json_line(shard.info.preprocess_config));
 }
 
 DatasetInfo joined_info(const std::vector<Shard>& shards) {

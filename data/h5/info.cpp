@@ -17,7 +17,7 @@ constexpr NumberType kInt64{8, true, false};
 // Keys sorted, no blanks: nlohmann's objects are ordered maps.
 std::string compact_text(const Json& json, const std::string& where) {
   try {
-    return json.dump();
+    return json_line(json);
   } catch (const Json::exception& error) {
     fail(where, "cannot be written as JSON: {}", error.what());
   }

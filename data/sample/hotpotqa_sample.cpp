@@ -92,10 +92,13 @@ std::string json_array(const HotpotqaSampleOptions& options, const std::string& 
     Json context = Json::array(), facts = Json::array();
     for (const auto& [title, sentences] : record.context) context.push_back({title, sentences});
     for (const auto& [title, sentence] : record.supporting_facts) facts.push_back({title, sentence});
-    text += (i == 0 ? "" : ", ") +
-            Json{{"_id", record.id}, {"question", record.question}, {"answer", record.answer}, {"type", record.type},
-                 {"level", "hard"},  {"supporting_facts", facts},   {"context", context}}
-                .dump();
+    text += (i == 0 ? "" : ", ") + json_line(Json{{"_id", record.id},
+                                                  {"question", record.question},
+                                                  {"answer", record.answer},
+                                                  {"type", record.type},
+                                                  {"level", "hard"},
+                                                  {"supporting_facts", facts},
+                                                  {"context", context}});
   }
   return text + "]\n";
 }

@@ -257,7 +257,7 @@ std::set<std::string> all_words() {
 void write_records(const NqSampleOptions& options, const std::string& name, std::int64_t records,
                    const std::filesystem::path& folder) {
   AtomicFile file(folder / (name + ".jsonl"));
-  for (std::int64_t i = 0; i < records; ++i) file.write(nq_sample_record(options, name, i).dump() + "\n");
+  for (std::int64_t i = 0; i < records; ++i) file.write(json_line(nq_sample_record(options, name, i)) + "\n");
   file.commit();
 }
 

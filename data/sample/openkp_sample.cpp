@@ -106,7 +106,7 @@ class Page {
   }
 
   Json record(const std::string& url, const std::vector<Words>& key_phrases) const {
-    return {{"url", url}, {"text", text_}, {"VDOM", elements_.dump()}, {"KeyPhrases", key_phrases}};
+    return {{"url", url}, {"text", text_}, {"VDOM", json_line(elements_)}, {"KeyPhrases", key_phrases}};
   }
 
  private:
@@ -138,7 +138,7 @@ std::set<std::string> all_words() {
 
 std::string json_lines(const OpenkpSampleOptions& options, const std::string& file, std::int64_t records) {
   std::string text;
-  for (std::int64_t i = 0; i < records; ++i) text += openkp_sample_record(options, file, i).dump() + "\n";
+  for (std::int64_t i = 0; i < records; ++i) text += json_line(openkp_sample_record(options, file, i)) + "\n";
   return text;
 }
 

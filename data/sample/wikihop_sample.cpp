@@ -113,12 +113,11 @@ std::string json_array(const WikihopSampleOptions& options, const std::string& f
   std::string text = "[";
   for (std::int64_t i = 0; i < records; ++i) {
     const WikihopSampleRecord record = wikihop_sample_record(options, file, i);
-    text += (i == 0 ? "" : ", ") + Json{{"id", record.id},
-                                        {"query", record.query},
-                                        {"answer", record.answer},
-                                        {"candidates", record.candidates},
-                                        {"supports", record.supports}}
-                                       .dump();
+    text += (i == 0 ? "" : ", ") + json_line(Json{{"id", record.id},
+                                                  {"query", record.query},
+                                                  {"answer", record.answer},
+                                                  {"candidates", record.candidates},
+                                                  {"supports", record.supports}});
   }
   return text + "]\n";
 }

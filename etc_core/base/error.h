@@ -8,7 +8,6 @@
 
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace etc {
 
@@ -30,16 +29,21 @@ class Interrupted : public Error {
   using Error::Error;
 };
 
+// Throws Error or UsageError("where: <formatted message>"). Compiled once (error.cpp): more than a thousand callers
+// would each carry the formatting and the throw.
+[[noreturn]] void throw_error(const std::string& where, fmt::string_view format, fmt::format_args args);
+[[noreturn]] void throw_usage_error(const std::string& where, fmt::string_view format, fmt::format_args args);
+
 // Throws Error("where: <formatted message>").
 template <typename... Args>
 [[noreturn]] void fail(const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(where + ": " + fmt::format(format, std::forward<Args>(args)...));
+  throw_error(where, format, fmt::make_format_args(args...));
 }
 
 // Throws UsageError("where: <formatted message>").
 template <typename... Args>
 [[noreturn]] void fail_usage(const std::string& where, fmt::format_string<Args...> format, Args&&... args) {
-  throw UsageError(where + ": " + fmt::format(format, std::forward<Args>(args)...));
+  throw_usage_error(where, format, fmt::make_format_args(args...));
 }
 
 }  // namespace etc

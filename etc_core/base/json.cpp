@@ -38,6 +38,17 @@ Json read_json_file(const std::filesystem::path& path) {
   return parse_json(read_file(path, kMaxFileBytes), path.string());
 }
 
+Json try_parse_json(std::string_view text) {
+  return Json::parse(text.begin(), text.end(), nullptr, false);
+}
+
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+std::string json_line(const OrderedJson& json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
 std::string json_text(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -10,14 +10,24 @@
 namespace etc {
 
 using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // members in the order they were added, for lines that people read
+
+// Reading and writing text are declared here and compiled once: the library's templates for them cost every file that
+// instantiates them about three seconds.
 
 // Parses text; `where` names it in messages. Throws Error with byte offset on a syntax error, on nesting deeper than
 // 512 and on duplicate keys (configuration is small and strict; raw datasets have their own reader).
 Json parse_json(std::string_view text, const std::string& where);
 Json read_json_file(const std::filesystem::path& path);
+// Without messages, for lines that may be cut or be something else: what is not valid JSON gives a discarded value
+// (is_discarded(), of no other type).
+Json try_parse_json(std::string_view text);
 
 // Sorted keys, two blanks of indentation, final newline.
 std::string json_text(const Json& json);
+// Without blanks or newlines. Bytes that are no UTF-8 become U+FFFD here and in json_text.
+std::string json_line(const Json& json);
+std::string json_line(const OrderedJson& json);
 
 // The candidate nearest to `word` by edit distance, or empty when none is near (more than a third of
 // the letters off, at least two).

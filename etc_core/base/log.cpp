@@ -2,6 +2,7 @@
 
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <cstdio>
@@ -19,6 +20,13 @@ void report_once(const std::string& what) {
 }
 
 }  // namespace
+
+void write_info(fmt::string_view format, fmt::format_args args) {
+  spdlog::info(fmt::vformat(format, args));
+}
+void write_warning(fmt::string_view format, fmt::format_args args) {
+  spdlog::warn(fmt::vformat(format, args));
+}
 
 void to_stderr() {
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();

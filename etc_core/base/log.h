@@ -1,19 +1,30 @@
 // Messages to stderr (spdlog behind one door). Results go to stdout and never through here.
 #pragma once
 
-#include <spdlog/spdlog.h>
+#include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 namespace etc::log {
-
-using spdlog::info;
-using spdlog::warn;
 
 // Plain lines on stderr, no colour codes when stderr is not a terminal. Call once in main and in test runners.
 void to_stderr();
 
 // From now on every message also goes to this file (a run directory's log). Throws Error when it cannot be opened.
 void also_to_file(const std::filesystem::path& path);
+
+void write_info(fmt::string_view format, fmt::format_args args);
+void write_warning(fmt::string_view format, fmt::format_args args);
+
+template <typename... Args>
+void info(fmt::format_string<Args...> format, Args&&... args) {
+  write_info(format, fmt::make_format_args(args...));
+}
+
+template <typename... Args>
+void warn(fmt::format_string<Args...> format, Args&&... args) {
+  write_warning(format, fmt::make_format_args(args...));
+}
 
 }  // namespace etc::log

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <limits>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "etc_core/base/machine_share.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/run_delay.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -23,7 +25,10 @@ namespace etc {
 
 namespace {
 
-constexpr std::int64_t kSpins = 200;  // bench/RESULTS.md, "Threads that wait"
+// bench/RESULTS.md, "Threads that wait": a few microseconds always; longer while nobody else wants the processor.
+constexpr std::int64_t kSpins = 200;
+constexpr std::chrono::microseconds kLongWait{1000};
+constexpr std::int64_t kLooksPerClock = 20;
 constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
 
 thread_local int t_thread = -1;
@@ -42,6 +47,21 @@ bool spin(std::int64_t spins, Done&& done) {
   for (std::int64_t i = 0; i < spins; ++i) {
     if (done()) return true;
     pause_processor();
+  }
+  return done();
+}
+
+// Whether done() before the thread has to sleep: looks `spins.looks` times, then, where that is allowed and no other
+// program wants this processor, for kLongWait.
+template <typename Done>
+bool spin(WaitSpins spins, Done&& done) {
+  if (spin(spins.looks, done)) return true;
+  if (!spins.longer) return false;
+  thread_local RunDelay delay;
+  if (delay.high()) return false;
+  const auto end = std::chrono::steady_clock::now() + kLongWait;
+  while (std::chrono::steady_clock::now() < end) {
+    if (spin(kLooksPerClock, done)) return true;
   }
   return done();
 }
@@ -74,15 +94,15 @@ std::int64_t parse_spin_count(std::string text) {
 
 }  // namespace
 
-std::int64_t spins_before_sleep(int threads, int processors, const char* spin_count, const char* wait_policy) {
+WaitSpins spins_before_sleep(int threads, int processors, const char* spin_count, const char* wait_policy) {
   if (spin_count != nullptr) {
-    if (const std::int64_t count = parse_spin_count(spin_count); count >= 0) return count;
+    if (const std::int64_t count = parse_spin_count(spin_count); count >= 0) return {count, false};
   }
   std::string policy = wait_policy != nullptr ? wait_policy : "";
   std::transform(policy.begin(), policy.end(), policy.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (policy == "active") return kForEver;
-  if (policy == "passive" || threads > processors) return 0;
-  return kSpins;
+  if (policy == "active") return {kForEver, false};
+  if (policy == "passive" || threads > processors) return {0, false};
+  return {kSpins, true};
 }
 
 ThreadTeam& ThreadTeam::get() {
@@ -131,9 +151,13 @@ void ThreadTeam::work(int thread) {
   t_thread = -1;
 }
 
+WaitSpins ThreadTeam::spins() const {
+  return {looks_.load(std::memory_order_relaxed), longer_.load(std::memory_order_relaxed)};
+}
+
 void ThreadTeam::wait_for_workers() {
   const auto all_left = [&] { return (state_.load() & kCount) == 0; };
-  if (spin(spins_.load(std::memory_order_relaxed), all_left)) return;
+  if (spin(spins(), all_left)) return;
   std::unique_lock lock(mutex_);
   left_.wait(lock, all_left);
 }
@@ -143,7 +167,9 @@ void ThreadTeam::grow(int workers) {
   static const int processors = usable_processors();
   static const char* const spin_count = std::getenv("GOMP_SPINCOUNT");
   static const char* const wait_policy = std::getenv("OMP_WAIT_POLICY");
-  spins_.store(spins_before_sleep(workers + 1, processors, spin_count, wait_policy), std::memory_order_relaxed);
+  const WaitSpins spins = spins_before_sleep(workers + 1, processors, spin_count, wait_policy);
+  looks_.store(spins.looks, std::memory_order_relaxed);
+  longer_.store(spins.longer, std::memory_order_relaxed);
   try {
     for (; workers_ < workers; ++workers_) std::thread([this] { serve(); }).detach();
   } catch (const std::system_error&) {
@@ -178,7 +204,7 @@ std::uint64_t ThreadTeam::wait_for_loop(std::uint64_t seen) {
     state = state_.load();
     return (state & kOpen) != 0 && state / kNumber != seen;
   };
-  if (spin(spins_.load(std::memory_order_relaxed), new_loop)) return state;
+  if (spin(spins(), new_loop)) return state;
   std::unique_lock lock(mutex_);
   sleeping_.fetch_add(1);
   loop_.wait(lock, new_loop);

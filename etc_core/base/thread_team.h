@@ -1,7 +1,8 @@
 // The threads that parallel_for runs on: the caller and workers that wait for its loops.
 //
-// The promise: who waits does not compute in vain. A worker looks for the next loop for a few microseconds, in which
-// loops of one operator follow each other, and then sleeps until it is woken; so does the caller at the end of a loop.
+// The promise: who waits takes nothing from others. A worker looks for the next loop for a few microseconds, in which
+// loops of one operator follow each other, or for a fraction of a millisecond where no other program wants its
+// processor, and then sleeps until it is woken; so does the caller at the end of a loop.
 // And nobody waits for a worker that has not begun: the caller takes every task that no worker has taken. OpenMP's own
 // team, which stood here before, keeps neither: its threads spin for milliseconds at barriers that all of them have to
 // reach, and with other programs on the machine two threads took 25 times as long as one.
@@ -14,6 +15,18 @@
 #include <mutex>
 
 namespace etc {
+
+// How a waiting thread spends its time before it sleeps.
+struct WaitSpins {
+  std::int64_t looks = 0;  // times it looks for what it waits for: some 10 to 40 nanoseconds each
+  bool longer = false;     // then a fraction of a millisecond more, unless other programs want its processor
+  bool operator==(const WaitSpins&) const = default;
+};
+
+// That of a team of `threads`: what the user's GOMP_SPINCOUNT says, else OMP_WAIT_POLICY (active: looks for ever;
+// passive: none), else none where there are fewer processors than threads, else a few microseconds and longer.
+// `spin_count` and `wait_policy` are the variables' values, null where unset.
+WaitSpins spins_before_sleep(int threads, int processors, const char* spin_count, const char* wait_policy);
 
 class ThreadTeam {
  public:
@@ -40,6 +53,7 @@ class ThreadTeam {
   int join(std::uint64_t state);
   void leave();
   void work(int thread);
+  WaitSpins spins() const;
   void wait_for_workers();
   void grow(int workers);
   void wake(int workers);
@@ -52,7 +66,8 @@ class ThreadTeam {
   void* context_ = nullptr;
   Call call_ = nullptr;
   std::atomic<int> most_workers_{0};
-  std::atomic<std::int64_t> spins_{0};  // times a waiting thread looks before it sleeps
+  std::atomic<std::int64_t> looks_{0};  // the two of WaitSpins
+  std::atomic<bool> longer_{false};
   std::atomic<std::int64_t> next_{0};
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
@@ -62,10 +77,5 @@ class ThreadTeam {
   std::mutex mutex_;              // of falling asleep
   std::condition_variable loop_, left_;
 };
-
-// Times a waiting thread looks before it sleeps, with so many threads: what the user's GOMP_SPINCOUNT says, else
-// OMP_WAIT_POLICY (active: for ever; passive: 0), else 0 where there are fewer processors than threads, else 5 to 10
-// microseconds. `spin_count` and `wait_policy` are the variables' values, null where unset.
-std::int64_t spins_before_sleep(int threads, int processors, const char* spin_count, const char* wait_policy);
 
 }  // namespace etc

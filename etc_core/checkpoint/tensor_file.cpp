@@ -63,18 +63,18 @@ TensorEntry parse_entry(const std::string& where, const Json& json) {
   if (dtype == json.end() || !dtype->is_string()) fail(where, "dtype: expected a string");
   const auto known =
       std::find_if(kDtypes.begin(), kDtypes.end(), [&](const DtypeInfo& one) { return *dtype == one.name; });
-  if (known == kDtypes.end()) fail(where, "dtype: expected a known type such as F32, got {}", dtype->dump());
+  if (known == kDtypes.end()) fail(where, "dtype: expected a known type such as F32, got {}", json_line(*dtype));
   entry.dtype = static_cast<StoredDtype>(known - kDtypes.begin());
 
   const auto shape = json.find("shape");
   if (shape == json.end() || !shape->is_array()) fail(where, "shape: expected a list of sizes");
   std::uint64_t bytes = known->bytes;
   for (const Json& size : *shape) {
-    if (!is_count(size)) fail(where, "shape: expected sizes >= 0, got {}", shape->dump());
+    if (!is_count(size)) fail(where, "shape: expected sizes >= 0, got {}", json_line(*shape));
     entry.shape.push_back(size.get<std::int64_t>());
     // A later 0 would hide the overflow of the sizes before it, so check every product, also with 1 for each 0.
     if (__builtin_mul_overflow(bytes, std::max<std::uint64_t>(1, size.get<std::uint64_t>()), &bytes)) {
-      fail(where, "shape: {} is too large", shape->dump());
+      fail(where, "shape: {} is too large", json_line(*shape));
     }
   }
   const bool empty = std::find(entry.shape.begin(), entry.shape.end(), 0) != entry.shape.end();
@@ -333,7 +333,7 @@ void TensorFileWriter::write(const std::filesystem::path& path,
   }
   std::string text;
   try {
-    text = header.dump();
+    text = json_line(header);
   } catch (const Json::exception&) {
     fail(path.string(), "names and metadata must be UTF-8");
   }

@@ -59,7 +59,7 @@ struct FieldReader {
   const Json& json;
 
   [[noreturn]] void wrong(const char* expected) const {
-    fail_usage(where, "{}: expected {}, got {}", key, expected, json.dump());
+    fail_usage(where, "{}: expected {}, got {}", key, expected, json_line(json));
   }
   void read(std::int64_t& field) const {
     // vocab_size is null in an object that was never filled in; validate() then asks for it.

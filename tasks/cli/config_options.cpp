@@ -10,7 +10,7 @@ std::string default_text(const ConfigKey& key) {
   if (key.kind == ConfigKey::Kind::texts || key.default_value == "") return "";
   return fmt::format(" [{}]", key.default_value.is_null()     ? "none"
                               : key.default_value.is_string() ? key.default_value.get<std::string>()
-                                                              : key.default_value.dump());
+                                                              : json_line(key.default_value));
 }
 
 const char* type_text(ConfigKey::Kind kind) {

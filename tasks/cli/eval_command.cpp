@@ -85,7 +85,7 @@ Metrics evaluate_model(const EvalOptions& options) {
 }
 
 std::string number_text(const Json& value) {
-  return value.is_number_integer() ? value.dump() : fmt::format("{:.6g}", value.get<double>());
+  return value.is_number_integer() ? json_line(value) : fmt::format("{:.6g}", value.get<double>());
 }
 
 // The official scores of a prediction file: the metrics, then what was counted; tables only in the output file.

@@ -67,7 +67,7 @@ void print_groups(const std::vector<std::pair<std::string, std::int64_t>>& tenso
 
 void print_config(const EtcConfig& config) {
   const Json fields = config.to_json();
-  for (const auto& [key, value] : fields.items()) print_entry(key, value.dump());
+  for (const auto& [key, value] : fields.items()) print_entry(key, json_line(value));
 }
 
 void print_encoder_groups(const EtcConfig& config) {
@@ -139,7 +139,7 @@ void describe_run(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder / "config.json")) return;  // killed before its first step
   const Json config = read_json_file(folder / "config.json");
   if (!config.is_object()) fail((folder / "config.json").string(), "expected an object of sections");
-  for (const auto& [section, content] : config.items()) print_entry("section " + section, content.dump());
+  for (const auto& [section, content] : config.items()) print_entry("section " + section, json_line(content));
 }
 
 // What `etc convert --to` writes, and published checkpoints of the same form: weights beside an etc_config.json.
@@ -165,7 +165,7 @@ void describe_folder(const std::filesystem::path& folder) {
   print_entry("model directory", folder.string());
   if (std::filesystem::exists(folder / "state.safetensors")) print_progress(folder);
   for (const auto& [section, content] : document.items()) {
-    if (section != "model") print_entry("section " + section, content.dump());
+    if (section != "model") print_entry("section " + section, json_line(content));
   }
   print_config(config);
   const std::filesystem::path weights = folder / "model.safetensors";
@@ -206,7 +206,7 @@ void describe_dataset(const std::filesystem::path& path) {
   for (const data::SourceFile& source : info.source_files) {
     print_entry("source " + source.name, fmt::format("{} bytes, SHA-256 {}", grouped(source.bytes), source.sha256));
   }
-  print_entry("preparation", info.preprocess_config.dump());
+  print_entry("preparation", json_line(info.preprocess_config));
 }
 
 // Prepared data and hidden states have our layout; any other HDF5 file is a list of arrays.

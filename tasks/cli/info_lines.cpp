@@ -29,8 +29,8 @@ struct MetricLines {
 
 void print_metrics(const std::map<std::string, MetricLines>& kinds) {
   for (const auto& [kind, lines] : kinds) {
-    print_entry(kind, fmt::format("{} lines, steps {} to {}", grouped(lines.count), lines.first["step"].dump(),
-                                  lines.last["step"].dump()));
+    print_entry(kind, fmt::format("{} lines, steps {} to {}", grouped(lines.count), json_line(lines.first["step"]),
+                                  json_line(lines.last["step"])));
     print_entry("  first", values_text(lines.first));
     print_entry("  last", values_text(lines.last));
   }
@@ -66,7 +66,7 @@ class LineKinds {
  public:
   void add(const std::string& text) {
     ++all_;
-    const Json line = Json::parse(text, nullptr, false);
+    const Json line = try_parse_json(text);
     const auto is_text = [&](const char* key) { return line.contains(key) && line[key].is_string(); };
     const auto is_list = [&](const char* key) { return line.contains(key) && line[key].is_array(); };
     if (!line.is_object()) {

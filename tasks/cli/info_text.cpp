@@ -23,7 +23,7 @@ std::string shortened(const std::string& text) {
 }  // namespace
 
 std::string example_text(const Json& json) {
-  return shortened(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return shortened(json_line(json));
 }
 
 void print_entry(const std::string& key, const std::string& value) {

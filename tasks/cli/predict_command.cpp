@@ -86,7 +86,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& opt
     if (key == "is_training") continue;
     const Json expected = loaded.data.preprocess_config.value(key, Json());
     if (value != expected) {
-      fail(kWhere, "{}: the model's data were prepared with {}, got {}", key, expected.dump(), value.dump());
+      fail(kWhere, "{}: the model's data were prepared with {}, got {}", key, json_line(expected), json_line(value));
     }
   }
   return preparation;

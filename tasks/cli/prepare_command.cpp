@@ -56,7 +56,7 @@ Json parse_setting(const prepare::Setting& setting, const std::string& text) {
   const bool integer = setting.default_value.is_number_integer();
   if (value.is_null() || (integer && !value.is_number_integer())) {
     fail_usage("etc prepare", "{}: expected {} like {}, got {}", option_name(setting.key),
-               integer ? "an integer" : "a value", setting.default_value.dump(), text);
+               integer ? "an integer" : "a value", json_line(setting.default_value), text);
   }
   return value;
 }
@@ -169,7 +169,7 @@ void add_prepare_command(CLI::App& app) {
     CLI::Option* option = command->add_option_function<std::string>(
         option_name(key), [options, name](const std::string& text) { options->settings[name] = text; }, setting->help);
     option->default_str(setting->default_value.is_string() ? setting->default_value.get<std::string>()
-                                                           : setting->default_value.dump());
+                                                           : json_line(setting->default_value));
     option->group("Settings");
   }
   command->callback([options] { run_prepare(*options); });

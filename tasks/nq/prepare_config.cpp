@@ -54,7 +54,7 @@ GlobalTypes global_types(const Json& settings) {
   const auto fits = [](const Json& type) { return type.is_number_integer() && type >= -128 && type <= 127; };
   if (types.size() != 3 || !fits(types[0]) || !fits(types[1]) || !fits(types[2])) {
     fail_usage(kWhere, "global_token_types: expected three integers from -128 to 127 (sentence, CLS, question), got {}",
-               types.dump());
+               json_line(types));
   }
   return {types[0], types[1], types[2]};
 }

@@ -99,7 +99,7 @@ class RecordReader {
     };
     const auto out_of_range = [&] {
       faults_.reject("example_id", "id_range",
-                     fmt::format("expected an integer of at most 64 bits, got {}", found->dump()));
+                     fmt::format("expected an integer of at most 64 bits, got {}", json_line(*found)));
     };
     if (found->is_number_float() || (found->is_number_unsigned() && found->get<std::uint64_t>() > kLargestInteger)) {
       return out_of_range();

@@ -17,7 +17,7 @@ namespace etc::openkp {
 namespace {
 
 void check(bool good, const char* key, const char* expected, const Json& section) {
-  if (!good) fail_usage("config", "task.{}: expected {}, got {}", key, expected, section.at(key).dump());
+  if (!good) fail_usage("config", "task.{}: expected {}, got {}", key, expected, json_line(section.at(key)));
 }
 
 ScoringOptions scoring_options(const Json& section) {

@@ -174,7 +174,7 @@ class PageReader {
     if (page_.elements.size() == 1) first_id_ = id;
     if (id == first_id_) return;
     faults_.warn(field.member("Id").words(), "vdom_id_mixed",
-                 fmt::format("{} differs from the first element's", id.dump()));
+                 fmt::format("{} differs from the first element's", json_line(id)));
   }
 
   const Json* member(const Json& json, const FieldPath& field, const char* key, Json::value_t type) {
@@ -271,13 +271,13 @@ class PageReader {
     if (start != word_ || end < start) {
       faults_.reject(field.member(start != word_ ? "start_idx" : "end_idx").words(), "vdom_gap",
                      fmt::format("expected the element to start at word {} and to end behind it, got {} to {}", word_,
-                                 start.dump(), end.dump()));
+                                 json_line(start), json_line(end)));
       if (end.is_number_unsigned() && end <= words().size()) go_to(end.get<std::int64_t>());
       return false;
     }
     if (end > words().size()) {
       faults_.reject(field.member("end_idx").words(), "vdom_gap",
-                     fmt::format("the element ends at word {}, the text has {} words", end.dump(), words().size()));
+                     fmt::format("the element ends at word {}, the text has {} words", json_line(end), words().size()));
       return false;
     }
     const auto last = end.get<std::int64_t>();

@@ -28,12 +28,12 @@ bool is_part(std::string name) {
 
 Parts::Parts(const std::filesystem::path& output, const Json& configuration)
     : folder_(output.string() + ".parts"),
-      configuration_(fmt::format("{}\n{}\n", program_version(), configuration.dump())) {}
+      configuration_(fmt::format("{}\n{}\n", program_version(), json_line(configuration))) {}
 
 PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const {
   Json files = Json::array();
   for (const data::SourceFile& file : depends_on) files.push_back({file.name, file.sha256});
-  const std::string stem = folder_ / data::sha256_hex(configuration_ + files.dump()).substr(0, kKeyLetters);
+  const std::string stem = folder_ / data::sha256_hex(configuration_ + json_line(files)).substr(0, kKeyLetters);
   const auto with = [&](std::size_t ending) { return stem + std::string(kEndings[ending]); };
   return {with(0), with(1), with(2), with(3)};
 }

@@ -85,7 +85,7 @@ Json with_overrides(const PreparationKind& kind, Json settings, const Json& over
                       : standard.is_string()       ? value->is_string() || value->is_object()
                                                    : value->type() == standard.type();
     if (!fits) {
-      fail_usage(where, "{}: expected a value like {}, got {}", setting.key, standard.dump(), value->dump());
+      fail_usage(where, "{}: expected a value like {}, got {}", setting.key, json_line(standard), json_line(*value));
     }
     settings[setting.key] = *value;
   }

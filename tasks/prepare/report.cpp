@@ -45,7 +45,7 @@ Counts counts_of(const Json& json) {
 
 void Report::add(const data::Fault& fault) {
   // An ordered object, so that the lines read like the specification's.
-  nlohmann::ordered_json line;
+  OrderedJson line;
   line["record"] = fault.record_index;
   line["id"] = fault.id;
   line["field"] = fault.field;
@@ -54,7 +54,7 @@ void Report::add(const data::Fault& fault) {
   line["message"] = fault.message;
   line["file"] = fault.file;
   line["byte_offset"] = fault.byte_offset;
-  file_.write(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  file_.write(json_line(line) + "\n");
 }
 
 }  // namespace etc::prepare

@@ -289,7 +289,7 @@ class Run {
     add_rows(faults.quiet_rows(), options_.list_truncated);
     for (const std::string& what : faults.counted()) ++counts.codes["ignored " + what];
     if (sink.ids != nullptr) {
-      sink.ids->write(Json(converted.id).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+      sink.ids->write(json_line(Json(converted.id)) + "\n");
     }
     if (faults.rejected() || faults.dropped()) {
       ++(faults.rejected() ? counts.rejected : counts.dropped);

@@ -8,7 +8,7 @@
 namespace etc::text {
 
 std::string one_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_line(value);
 }
 
 namespace {

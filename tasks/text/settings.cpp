@@ -19,26 +19,26 @@ const char* parity_name(Parity parity) {
 std::int64_t integer_setting(const Json& settings, const char* key, std::int64_t least, std::int64_t most) {
   const Json& value = settings.at(key);
   const bool fits = value.is_number_integer() && value <= most && value >= least;
-  if (!fits) fail_usage(kWhere, "{}: expected an integer from {} to {}, got {}", key, least, most, value.dump());
+  if (!fits) fail_usage(kWhere, "{}: expected an integer from {} to {}, got {}", key, least, most, json_line(value));
   return value.get<std::int64_t>();
 }
 
 double real_setting(const Json& settings, const char* key, double least, double most) {
   const Json& value = settings.at(key);
   const bool fits = value.is_number() && value >= least && value <= most;
-  if (!fits) fail_usage(kWhere, "{}: expected a number from {} to {}, got {}", key, least, most, value.dump());
+  if (!fits) fail_usage(kWhere, "{}: expected a number from {} to {}, got {}", key, least, most, json_line(value));
   return value.get<double>();
 }
 
 bool flag_setting(const Json& settings, const char* key) {
   const Json& value = settings.at(key);
-  if (!value.is_boolean()) fail_usage(kWhere, "{}: expected true or false, got {}", key, value.dump());
+  if (!value.is_boolean()) fail_usage(kWhere, "{}: expected true or false, got {}", key, json_line(value));
   return value.get<bool>();
 }
 
 std::string word_setting(const Json& settings, const char* key) {
   const Json& value = settings.at(key);
-  if (!value.is_string()) fail_usage(kWhere, "{}: expected a word, got {}", key, value.dump());
+  if (!value.is_string()) fail_usage(kWhere, "{}: expected a word, got {}", key, json_line(value));
   return value.get<std::string>();
 }
 
@@ -52,7 +52,7 @@ Parity parity_setting(const Json& settings) {
 
 Json special_ids(const Json& settings, const Json& defaults, std::int32_t vocab_size) {
   const Json& overrides = settings.at("special_ids");
-  if (!overrides.is_object()) fail_usage(kWhere, "special_ids: expected an object, got {}", overrides.dump());
+  if (!overrides.is_object()) fail_usage(kWhere, "special_ids: expected an object, got {}", json_line(overrides));
   std::vector<std::string> names;
   for (const auto& [name, id] : defaults.items()) names.push_back(name);
   Json merged = defaults;
@@ -65,7 +65,7 @@ Json special_ids(const Json& settings, const Json& defaults, std::int32_t vocab_
     fail_usage(kWhere,
                "special_ids: {}: expected an id below the vocabulary's {}, got {} (use a vocabulary with reserved "
                "entries at the front, or set special_ids)",
-               name, vocab_size, id.dump());
+               name, vocab_size, json_line(id));
   }
   return merged;
 }

@@ -18,7 +18,7 @@ std::string lines_until(const std::string& text, std::int64_t step) {
   std::istringstream stream(text);
   std::string kept, line;
   while (std::getline(stream, line) && !stream.eof()) {
-    const Json entry = Json::parse(line, nullptr, false);
+    const Json entry = try_parse_json(line);
     if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) continue;
     if (entry["step"].get<std::int64_t>() <= step) kept += line + "\n";
   }
@@ -39,13 +39,13 @@ MetricsLog::MetricsLog(const std::filesystem::path& folder, std::int64_t resumed
 void MetricsLog::add(std::int64_t step, const std::string& kind,
                      const std::vector<std::pair<std::string, double>>& values) {
   const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  nlohmann::ordered_json line = {{"step", step}, {"time", now}, {"kind", kind}};
+  OrderedJson line = {{"step", step}, {"time", now}, {"kind", kind}};
   std::vector<std::pair<std::string, double>> scalars;
   for (const auto& [name, value] : values) {
-    line[name] = std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+    line[name] = std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
     scalars.emplace_back(kind + "/" + name, value);
   }
-  const bool lines_written = lines_.append(line.dump() + "\n");
+  const bool lines_written = lines_.append(json_line(line) + "\n");
   const bool refused = !events_.add(step, now, scalars) || !lines_written;
   if (refused == refused_) return;
   refused_ = refused;

@@ -190,7 +190,7 @@ Json option_value(const ConfigKey& key, const std::vector<std::string>& words) {
   const std::string word = words.size() == 1 ? words[0] : "";
   if (key.kind == Kind::text && words.size() == 1) return word;
   if (key.kind == Kind::optional_integer && word == "none") return nullptr;
-  Json value = Json::parse(word, nullptr, false);  // numbers and true/false are spelled as in JSON
+  Json value = try_parse_json(word);  // numbers and true/false are spelled as in JSON
   if (words.size() != 1 || value.is_discarded() || !fits(value, key.kind)) {
     fail_usage(key.option_name(), "expected {}, got \"{}\"",
                key.kind == Kind::optional_integer ? "an integer or none" : kind_text(key.kind), fmt::join(words, " "));
@@ -208,7 +208,7 @@ void overlay_config(Json& config, const Json& changes, const std::string& where)
     for (const auto& [key, value] : keys.items()) {
       const ConfigKey& known = find_key(config, section, key, where);
       if (!fits(value, known.kind)) {
-        fail_usage(where, "{}: expected {}, got {}", known.path(), kind_text(known.kind), value.dump());
+        fail_usage(where, "{}: expected {}, got {}", known.path(), kind_text(known.kind), json_line(value));
       }
       config[section][key] = value;
     }
@@ -261,7 +261,7 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
                    {}};
   const Json& training_json = json.at("training");
   if (const Json& seed = training_json.at("seed"); !seed.is_number_unsigned() && seed.get<std::int64_t>() < 0) {
-    fail_usage("config", "training.seed: expected an integer >= 0, got {}", seed.dump());
+    fail_usage("config", "training.seed: expected an integer >= 0, got {}", json_line(seed));
   }
   config.training = training_json.get<TrainingConfig>();
   const TrainingConfig& training = config.training;

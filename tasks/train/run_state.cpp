@@ -129,8 +129,8 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
            "from these weights)",
            is_key ? section + "." : "", key,
            before.is_null() && !is_key ? "an older program started the run and did not write it down"
-                                       : "the run was started with " + before.dump(),
-           value.dump(), where);
+                                       : "the run was started with " + json_line(before),
+           json_line(value), where);
     }
   }
 }
@@ -143,8 +143,8 @@ void save_run(const fs::path& folder, const RunState& state) {
   state.best.write_kept(fresh.path(), state.progress.step);
   TensorFileWriter file;
   for (const auto& [name, moment] : state.optimizer.moments()) file.add(name, moment);
-  file.set_metadata(kProgressKey, to_json(state.progress).dump());
-  file.set_metadata(kIdentityKey, state.identity.dump());
+  file.set_metadata(kProgressKey, json_line(to_json(state.progress)));
+  file.set_metadata(kIdentityKey, json_line(state.identity));
   file.write(fresh.path() / kStateFile);
   fresh.commit();
 }

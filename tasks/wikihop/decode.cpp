@@ -20,9 +20,7 @@ PredictionFile::PredictionFile(const std::filesystem::path& target) : output_(ta
 
 void PredictionFile::add(const std::string& id, const std::string& answer) {
   if (!ids_.insert(id).second) fail("predictions", "example id {} occurs twice", id);
-  const auto quoted = [](const std::string& text) {
-    return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
+  const auto quoted = [](const std::string& text) { return json_line(Json(text)); };
   output_.write((ids_.size() == 1 ? "{\n" : ",\n") + quoted(id) + ": " + quoted(answer));
 }
 

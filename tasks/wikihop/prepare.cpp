@@ -152,7 +152,7 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   if (setting.is_string()) return data::load_splitter(setting.get<std::string>());
   const auto found = setting.find("name");
   if (found == setting.end() || !found->is_string()) {
-    fail_usage(kWhere, "splitter: expected a word or an object with a name, got {}", setting.dump());
+    fail_usage(kWhere, "splitter: expected a word or an object with a name, got {}", json_line(setting));
   }
   const auto name = found->get<std::string>();
   if (name != "icu") {

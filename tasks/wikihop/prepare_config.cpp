@@ -13,7 +13,7 @@ constexpr const char* kWhere = "etc prepare";
 std::int64_t integer_setting(const Json& settings, const char* key, std::int64_t least, std::int64_t most) {
   const Json& value = settings.at(key);
   const bool fits = value.is_number_integer() && value <= most && value >= least;
-  if (!fits) fail_usage(kWhere, "{}: expected an integer from {} to {}, got {}", key, least, most, value.dump());
+  if (!fits) fail_usage(kWhere, "{}: expected an integer from {} to {}, got {}", key, least, most, json_line(value));
   return value.get<std::int64_t>();
 }
 
@@ -71,7 +71,7 @@ PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
 
 std::string word_setting(const Json& settings, const char* key) {
   const Json& value = settings.at(key);
-  if (!value.is_string()) fail_usage(kWhere, "{}: expected a word, got {}", key, value.dump());
+  if (!value.is_string()) fail_usage(kWhere, "{}: expected a word, got {}", key, json_line(value));
   return value.get<std::string>();
 }
 

@@ -15,6 +15,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/run_delay.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
@@ -135,17 +136,35 @@ TEST_CASE("a forked child computes with workers of its own", "[base]") {
 
 TEST_CASE("a user's word on waiting counts, else it is short", "[base]") {
   constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t usual = spins_before_sleep(2, 2, nullptr, nullptr);
-  CHECK(usual > 0);
-  CHECK(usual <= 10'000);
-  CHECK(spins_before_sleep(3, 2, nullptr, nullptr) == 0);
-  CHECK(spins_before_sleep(2, 2, nullptr, "passive") == 0);
-  CHECK(spins_before_sleep(3, 2, nullptr, "ACTIVE") == kForEver);
-  CHECK(spins_before_sleep(2, 2, "300k", "passive") == 300'000);
-  CHECK(spins_before_sleep(2, 2, "0", "active") == 0);
-  CHECK(spins_before_sleep(2, 2, "infinity", nullptr) == kForEver);
-  CHECK(spins_before_sleep(2, 2, "99999999T", nullptr) == kForEver);
+  const WaitSpins usual = spins_before_sleep(2, 2, nullptr, nullptr);
+  CHECK(usual.longer);
+  CHECK(usual.looks > 0);
+  CHECK(usual.looks <= 10'000);
+  CHECK(spins_before_sleep(3, 2, nullptr, nullptr) == WaitSpins{0, false});
+  CHECK(spins_before_sleep(2, 2, nullptr, "passive") == WaitSpins{0, false});
+  CHECK(spins_before_sleep(3, 2, nullptr, "ACTIVE") == WaitSpins{kForEver, false});
+  CHECK(spins_before_sleep(2, 2, "300k", "passive") == WaitSpins{300'000, false});
+  CHECK(spins_before_sleep(2, 2, "0", "active") == WaitSpins{0, false});
+  CHECK(spins_before_sleep(2, 2, "infinity", nullptr) == WaitSpins{kForEver, false});
+  CHECK(spins_before_sleep(2, 2, "99999999T", nullptr) == WaitSpins{kForEver, false});
   for (const char* not_a_count : {"", "many", "-3", "3x", "3kk"}) {
     CHECK(spins_before_sleep(2, 2, not_a_count, nullptr) == usual);
   }
+}
+
+TEST_CASE("a thread that often waits for a processor is told so for a while", "[base]") {
+  constexpr std::int64_t kStep = RunDelay::kWindow;
+  RunDelay idle;
+  std::int64_t now = 7 * kStep;
+  CHECK_FALSE(idle.high(now, 3 * kStep));  // what was before it began does not count
+  for (int i = 1; i < 10; ++i) CHECK_FALSE(idle.high(now += kStep, 3 * kStep + i * (kStep / 20)));
+
+  RunDelay crowded;
+  now = 0;
+  CHECK_FALSE(crowded.high(now, 0));
+  CHECK_FALSE(crowded.high(now += kStep / 2, kStep / 2));  // the window is not over
+  CHECK(crowded.high(now += kStep / 2, kStep / 2));
+  const std::int64_t seen = now;
+  while (now + kStep < seen + RunDelay::kMemory) CHECK(crowded.high(now += kStep, kStep / 2));
+  CHECK_FALSE(crowded.high(seen + RunDelay::kMemory, kStep / 2));
 }

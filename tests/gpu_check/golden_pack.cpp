@@ -59,13 +59,12 @@ void GoldenPackWriter::add(const std::string& name, const PackedCase& packed, co
   put("weights_long", packed.weights_long);
   put("weights_global", packed.weights_global);
   for (const auto& [parameter, gradient] : packed.gradients) put("grads/" + parameter, gradient);
-  file_.set_metadata(name, Json{{"model", packed.config.to_json()},
-                                {"label_bytes", bytes},
-                                {"long_relative", input.labels.long_relative},
-                                {"global_relative", input.labels.global_relative},
-                                {"has_gradients", packed.has_gradients},
-                                {"loss", packed.loss}}
-                               .dump());
+  file_.set_metadata(name, json_line(Json{{"model", packed.config.to_json()},
+                                          {"label_bytes", bytes},
+                                          {"long_relative", input.labels.long_relative},
+                                          {"global_relative", input.labels.global_relative},
+                                          {"has_gradients", packed.has_gradients},
+                                          {"loss", packed.loss}}));
 }
 
 GoldenPack::GoldenPack(const std::filesystem::path& file) : file_(file) {}

@@ -22,7 +22,7 @@ void Report::add(const std::string& name, const std::string& fault, const Json& 
   json_["faults"] = faults_;
   write();
   std::printf("%s %s%s%s %s\n", fault.empty() ? "ok   " : "FAULT", name.c_str(), fault.empty() ? "" : ": ",
-              fault.c_str(), figures.empty() ? "" : figures.dump().c_str());
+              fault.c_str(), figures.empty() ? "" : json_line(figures).c_str());
   std::fflush(stdout);
 }
 

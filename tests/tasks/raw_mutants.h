@@ -24,7 +24,7 @@ namespace etc::test {
 inline std::string raw_text(const Json& records, data::RecordLayout layout) {
   if (layout == data::RecordLayout::array) return records.dump(2);
   std::string lines;
-  for (const Json& record : records) lines += record.dump() + "\n";
+  for (const Json& record : records) lines += json_line(record) + "\n";
   return lines;
 }
 
@@ -81,7 +81,7 @@ class RawMutants {
         pass(mutate(packed, seed), seed / 8);
       } else if (seed % 2 == 0) {
         const Json odd = with_odd_value(records, seed);
-        pass(odd.is_array() ? raw_text(odd, layout) : odd.dump(), seed / 2);
+        pass(odd.is_array() ? raw_text(odd, layout) : json_line(odd), seed / 2);
       } else {
         pass(mutate(text, seed), seed / 2);
       }

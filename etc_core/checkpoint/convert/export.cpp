@@ -28,10 +28,10 @@ Json published_config(const EtcConfig& config) {
 std::string kept_vocabulary(const fs::path& model) {
   const Json data = read_model_config(model).value("data", Json::object());
   const Json name = data.is_object() ? data.value("vocab_file", Json("")) : Json("");
-  if (!name.is_string()) fail(model.string(), "data.vocab_file: expected a file name, got {}", name.dump());
+  if (!name.is_string()) fail(model.string(), "data.vocab_file: expected a file name, got {}", json_line(name));
   const fs::path file = name.get<std::string>();
   if (file != file.filename())
-    fail(model.string(), "data.vocab_file: expected a name in the folder, got {}", name.dump());
+    fail(model.string(), "data.vocab_file: expected a name in the folder, got {}", json_line(name));
   return file.string();
 }
 

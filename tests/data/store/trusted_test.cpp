@@ -81,7 +81,7 @@ Json description(const std::vector<Example>& examples, const std::vector<Fault>&
       {"format_version", 1},
       {"split", info.split},
       {"vocab_sha256", info.vocab_sha256},
-      {"preprocess_config", info.preprocess_config.dump()},
+      {"preprocess_config", json_line(info.preprocess_config)},
       {"n_input_records", examples.size() + faults.size()},
       {"n_examples", examples.size()},
       {"n_rejected", faults.size()},
@@ -112,11 +112,11 @@ TEST_CASE("a trusted reader finds every detail of the layout in a written file",
   for (const auto& [examples, faults] :
        {std::pair(mixed_examples(), mixed_faults()), std::pair(std::vector<Example>{}, std::vector<Fault>{})}) {
     write_examples(folder / "a.h5", examples, faults);
-    write_file_atomically(folder / "description.json", description(examples, faults).dump());
+    write_file_atomically(folder / "description.json", json_line(description(examples, faults)));
     CHECK(run_script(*python, "check", folder) == 0);
   }
   // The script can fail.
-  write_file_atomically(folder / "description.json", description(mixed_examples(), mixed_faults()).dump());
+  write_file_atomically(folder / "description.json", json_line(description(mixed_examples(), mixed_faults())));
   CHECK(run_script(*python, "check", folder, " 2>/dev/null") != 0);
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("a table of gold stands beside the examples, a row per accepted record
   described["attributes"]["n_input_records"] = 2;
   described["gold_features"] = description(kGoldFeatures);
   described["gold"] = {description(kGold[0]), description(kGold[1])};
-  write_file_atomically(folder / "description.json", described.dump());
+  write_file_atomically(folder / "description.json", json_line(described));
   CHECK(run_script(*python, "check", folder) == 0);
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("a file by a trusted writer is read as it was meant", "[data][store]")
   const TemporaryFolder folder;
   const auto examples = mixed_examples();
   const auto faults = mixed_faults();
-  write_file_atomically(folder / "description.json", description(examples, faults).dump());
+  write_file_atomically(folder / "description.json", json_line(description(examples, faults)));
   REQUIRE(run_script(*python, "write", folder) == 0);
   const DatasetReader reader({folder / "a.h5"}, sample_schema());
   REQUIRE(reader.size() == static_cast<std::int64_t>(examples.size()));

@@ -243,7 +243,7 @@ TEST_CASE("etc convert puts RoBERTa's rows into the order of a SentencePiece voc
                                            "b",   blank,   "c",    "d",     "e", "<mask>"};
   Json rows;
   for (std::size_t i = 0; i < source.size(); ++i) rows[source[i]] = i;
-  write_file_atomically(convert / "bert/vocab.json", rows.dump());
+  write_file_atomically(convert / "bert/vocab.json", json_line(rows));
   const std::vector<test::ModelPiece> pieces = {{"<unk>", 0, test::PieceType::unknown},
                                                 {"<s>", 0, test::PieceType::control},
                                                 {"</s>", 0, test::PieceType::control},
@@ -272,7 +272,7 @@ TEST_CASE("etc convert puts RoBERTa's rows into the order of a SentencePiece voc
 
   rows.clear();
   for (std::size_t i = 0; i < 4; ++i) rows[source[i]] = i;
-  write_file_atomically(convert / "bert/vocab.json", rows.dump());
+  write_file_atomically(convert / "bert/vocab.json", json_line(rows));
   const std::vector<std::string> partial = {
       "--from", "roberta", convert / "bert", "--vocab", convert / "spiece.model", "--output", convert / "other"};
   convert.refuses(partial, 1, "3 of the 10 pieces of the vocabulary are in that of the checkpoint: expected 90 %");
@@ -300,7 +300,7 @@ TEST_CASE("other tools read what etc convert writes", "[cli]") {
     const std::string shard = convert::shard_path(convert / "published/model.ckpt", entry.shard, bundle.shards());
     places[name] = {{"shape", tensor.shape}, {"file", shard}, {"offset", entry.offset}, {"size", entry.size}};
   }
-  write_file_atomically(convert / "places.json", places.dump());
+  write_file_atomically(convert / "places.json", json_line(places));
   write_file_atomically(convert / "check.py", R"(
 import json, sys, numpy as np
 from safetensors import safe_open

@@ -158,11 +158,11 @@ TEST_CASE("RoBERTa's vocab.json is kept with an exact conversion, and no data fi
   test::HubBert(bert, "roberta.").write(scene.at("bert/model.safetensors"));
   Json rows;
   for (int i = 0; i < 64; ++i) rows["w" + std::to_string(i)] = i;
-  write_file_atomically(scene.at("bert/vocab.json"), rows.dump());
+  write_file_atomically(scene.at("bert/vocab.json"), json_line(rows));
   const Result result = scene.convert({"--from", "roberta", scene.at("bert"), "--exact"});
   CHECK_THAT(result.err, Contains("no data can be prepared with this kind of vocabulary"));
-  CHECK(scene.data_section()["vocab_sha256"] == data::sha256_hex(rows.dump()));
-  CHECK(read_file(scene.at("model/vocab.json")) == rows.dump());
+  CHECK(scene.data_section()["vocab_sha256"] == data::sha256_hex(json_line(rows)));
+  CHECK(read_file(scene.at("model/vocab.json")) == json_line(rows));
   CHECK(scene.train("train.h5").code == 1);
   CHECK(scene.encode("train.h5").code == 1);
 }

@@ -155,12 +155,12 @@ TEST_CASE("encode refuses data that are not the model's and writes nothing", "[c
   etc::Json config = etc::read_json_file(scene.model / "config.json");
   config.erase("task");
   config.erase("data");
-  etc::write_file_atomically(scene.model / "config.json", config.dump());
+  etc::write_file_atomically(scene.model / "config.json", json_line(config));
   const Result bare = scene.encode({"--data", scene.data});
   INFO(bare.err);
   CHECK(bare.code == 0);
   config["task"] = {{"name", "hotpotqa"}};
-  etc::write_file_atomically(scene.model / "config.json", config.dump());
+  etc::write_file_atomically(scene.model / "config.json", json_line(config));
   fs::remove(scene.output);
   failed(scene.data, "the model was trained for hotpotqa, the data were prepared for wikihop");
 }

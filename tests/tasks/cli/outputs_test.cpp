@@ -57,7 +57,7 @@ struct Outputs : Place {
     for (const auto& [id, answer] : predictions.items()) {
       gold.push_back({{"id", id}, {"answer", answer}});
     }
-    write_file_atomically(folder / "gold.json", gold.dump());
+    write_file_atomically(folder / "gold.json", json_line(gold));
   }
 
  private:

@@ -79,7 +79,7 @@ TEST_CASE("a run that was started with relative paths goes on from any folder", 
     Json older = read_json_file(config);
     older["data"]["train"] = {"train.h5"};
     older["data"]["eval"] = {"dev.h5"};
-    write_file_atomically(config, older.dump());
+    write_file_atomically(config, json_line(older));
     const Result other = run_in(place.folder / "elsewhere", {"train", "--resume", "../run"}, place);
     INFO(other.err);
     CHECK(other.code == 1);

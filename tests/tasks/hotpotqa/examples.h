@@ -57,7 +57,7 @@ inline data::LoadedExample hotpotqa_example(const Json& record, std::int64_t ord
   hotpotqa::PrepareConfig config = hotpotqa_config(hotpotqa::Parity::repaired);
   config.labels_required = config.is_training = labels_required;
   const hotpotqa::HotpotqaPreparation preparation(config, hotpotqa_tokenizer());
-  return {ordinal, ordinal, preparation.convert(raw_record(record.dump(), ordinal)).examples.at(0)};
+  return {ordinal, ordinal, preparation.convert(raw_record(json_line(record), ordinal)).examples.at(0)};
 }
 
 // Two layers, H = 16, two heads, radius 4, k = 2, room for 128 token ids; no dropout.

@@ -210,11 +210,11 @@ TEST_CASE("normalisation and single scores equal the official script's", "[tasks
   for (const auto& path : files) {
     const Json golden = read_json_file(path);
     for (const Json& one : golden.at("normalize")) {
-      INFO(one.dump());
+      INFO(json_line(one));
       CHECK(text::normalised_answer(one.at("input").get<std::string>()) == one.at("output").get<std::string>());
     }
     const auto check = [](const Json& expected, const Score& ours) {
-      INFO(expected.dump());
+      INFO(json_line(expected));
       CHECK(std::abs(expected.at("em").get<double>() - ours.em) <= kTolerance);
       CHECK(std::abs(expected.at("f1").get<double>() - ours.f1) <= kTolerance);
       CHECK(std::abs(expected.at("precision").get<double>() - ours.precision) <= kTolerance);

@@ -76,18 +76,18 @@ bool same_by_columns(const std::string& text) {
 std::string with_token(const Json& token) {
   Json record = test::worked_nq_record();
   record["document_tokens"][5] = token;
-  return record.dump();
+  return json_line(record);
 }
 
 }  // namespace
 
 TEST_CASE("tokens of a sound record are read by columns, whatever their bytes are", "[tasks][nq]") {
-  CHECK(same_by_columns(test::worked_nq_record().dump()));
+  CHECK(same_by_columns(json_line(test::worked_nq_record())));
   CHECK(same_by_columns(with_token({{"token", "\u00e9\u0301\u4e2d"}, {"html_token", false}})));
   CHECK(same_by_columns(with_token({{"token", ""}, {"html_token", true}, {"start_byte", "x"}, {"end_byte", nullptr}})));
   Json record = test::worked_nq_record();
   record["document_tokens"] = Json::array();
-  CHECK(same_by_columns(record.dump()));
+  CHECK(same_by_columns(json_line(record)));
 }
 
 TEST_CASE("tokens with anything wrong are reported as ever", "[tasks][nq]") {
@@ -100,16 +100,16 @@ TEST_CASE("tokens with anything wrong are reported as ever", "[tasks][nq]") {
   }
   Json record = test::worked_nq_record();
   record["document_tokens"] = "text";
-  CHECK_FALSE(same_by_columns(record.dump()));
+  CHECK_FALSE(same_by_columns(json_line(record)));
   record.erase("document_tokens");
-  CHECK_FALSE(same_by_columns(record.dump()));
+  CHECK_FALSE(same_by_columns(json_line(record)));
   record["document_text"] = "<P> lake";
-  CHECK_FALSE(same_by_columns(record.dump()));
+  CHECK_FALSE(same_by_columns(json_line(record)));
 }
 
 TEST_CASE("damaged records give the same by columns", "[tasks][nq]") {
   constexpr std::uint64_t kMutants = 300;
-  const std::string text = test::worked_nq_record().dump();
+  const std::string text = json_line(test::worked_nq_record());
   std::uint64_t columns = 0;
   for (std::uint64_t seed = 0; seed < kMutants; ++seed) {
     if (same_by_columns(test::mutate(text, seed))) ++columns;

@@ -80,7 +80,7 @@ TEST_CASE("generated Natural Questions pages go through every command", "[nq][co
   std::size_t count = 0;
   for (std::string line; std::getline(lines, line); ++count) {
     const Json n_best = Json::parse(line);
-    CHECK(n_best.at("id") == predictions.at(count).at("example_id").dump());
+    CHECK(n_best.at("id") == json_line(predictions.at(count).at("example_id")));
     CHECK(n_best.at("answers").at("long").size() <= 3);
     CHECK(n_best.at("answers").at("short").size() <= 3);
   }
@@ -124,7 +124,7 @@ TEST_CASE("pages without annotations cannot be scored, but predicted", "[nq][com
   const TrainedScene scene(test::small_model("2"));
   Json page = data::nq_sample_record({}, "dev", 0);
   page["annotations"] = Json::array();
-  write_file_atomically(scene.path("test.jsonl"), page.dump() + "\n");
+  write_file_atomically(scene.path("test.jsonl"), json_line(page) + "\n");
   scene.prepare("test", scene.path("test.jsonl"), scene.path("sample/vocab.txt"), "test.h5",
                 joined(kShortWindows, {"--is-train", "false"}));
   const test::Result eval = scene.try_run({"eval", "--model", scene.path("run/best"), "--data", scene.path("test.h5")});
@@ -165,7 +165,7 @@ TEST_CASE("the memory of a prediction does not grow with the data", "[nq][comman
   const TrainedScene scene(test::small_model("2"));
   const auto peak = [&](std::int64_t pages) {
     std::string lines;
-    for (std::int64_t i = 0; i < pages; ++i) lines += data::nq_sample_record({}, "dev", i).dump() + "\n";
+    for (std::int64_t i = 0; i < pages; ++i) lines += json_line(data::nq_sample_record({}, "dev", i)) + "\n";
     write_file_atomically(scene.path("pages.jsonl"), lines);
     const test::Result result =
         scene.try_run({"predict", "--model", scene.path("run/best"), "--input", scene.path("pages.jsonl"), "--output",

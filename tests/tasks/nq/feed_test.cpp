@@ -50,7 +50,7 @@ data::LoadedExample worked_window() {
   config.stride = 6;
   config.question_len = 2;
   config.special_ids = {0, 101, 102, 103, 104, 1, 35};
-  const data::JsonRecord raw = test::raw_record(test::worked_nq_record().dump());
+  const data::JsonRecord raw = test::raw_record(json_line(test::worked_nq_record()));
   prepare::FaultList faults;
   const nq::Record record = read_record(raw, config, faults);
   const auto tokenizer = test::small_nq_tokenizer();

@@ -44,7 +44,7 @@ class Pages {
     const TrainReport report = train(config, run / "run");
     REQUIRE(report.best.at(0).first == "f1");
     const std::map<std::string, double> best(report.best.begin(), report.best.end());
-    WARN(changes.dump() << ": long F1 " << best.at("long_f1") << ", short F1 " << best.at("short_f1"));
+    WARN(json_line(changes) << ": long F1 " << best.at("long_f1") << ", short F1 " << best.at("short_f1"));
     return best;
   }
 

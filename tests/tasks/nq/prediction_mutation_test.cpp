@@ -20,7 +20,7 @@ std::string gold_text() {
   for (Json& annotation : yes["annotations"]) {
     annotation.update({{"yes_no_answer", "YES"}, {"short_answers", Json::array()}});
   }
-  return spans.dump() + "\n" + yes.dump() + "\n";
+  return json_line(spans) + "\n" + json_line(yes) + "\n";
 }
 
 const std::string kPredictions = R"({"predictions": [

@@ -25,7 +25,7 @@ std::string base_text() {
   odd["more"] = {{"of", "it"}};
   Json simplified = test::simplified_nq_record(test::worked_nq_record());
   simplified["example_id"] = "12";
-  return test::worked_nq_record().dump() + "\n\n" + odd.dump(-1, ' ', true) + "\n" + simplified.dump() + "\n";
+  return json_line(test::worked_nq_record()) + "\n\n" + odd.dump(-1, ' ', true) + "\n" + json_line(simplified) + "\n";
 }
 
 // One value anywhere in the record replaced by something else.
@@ -63,7 +63,7 @@ std::string with_odd_value(Json record, std::uint64_t seed) {
                                     {{"start_token", 3}, {"end_token", 3}},
                                     std::vector<std::string>(300, "a b")};
   record[pointer] = values[dice[2] % values.size()];
-  return record.dump() + "\n";
+  return json_line(record) + "\n";
 }
 
 class Mutants {

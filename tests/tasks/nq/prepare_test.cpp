@@ -37,7 +37,7 @@ PrepareConfig config(const Json& given = Json::object(), bool labels_required = 
 }
 
 prepare::Converted converted(const Json& record, const PrepareConfig& c = config()) {
-  return NqPreparation(c, test::small_nq_tokenizer()).convert(test::raw_record(record.dump()));
+  return NqPreparation(c, test::small_nq_tokenizer()).convert(test::raw_record(json_line(record)));
 }
 
 // The worked record after a change.
@@ -190,7 +190,7 @@ TEST_CASE("the simplified form gives the original's windows", "[tasks][nq]") {
   record["document_text"] = "a\u00a0b\tc  d";
   record["long_answer_candidates"] = Json::array();
   prepare::FaultList faults;
-  const data::JsonRecord raw = test::raw_record(record.dump());
+  const data::JsonRecord raw = test::raw_record(json_line(record));
   const Record read = read_record(raw, simplified, faults);
   REQUIRE(read.tokens.size() == 3);
   CHECK(read.tokens[0].text == "a\u00a0b\tc");
@@ -207,7 +207,7 @@ TEST_CASE("the simplified form gives the original's windows", "[tasks][nq]") {
                                    {"<a>b", false}}) {
     CAPTURE(text);
     record["document_text"] = text;
-    const data::JsonRecord one = test::raw_record(record.dump());
+    const data::JsonRecord one = test::raw_record(json_line(record));
     const bool flag = read_record(one, simplified, faults).tokens[0].html;
     CHECK(flag == (html && std::string(text).find(' ') == std::string::npos));
   }
@@ -283,7 +283,7 @@ TEST_CASE("every fault of a record has its code and field", "[tasks][nq]") {
            {"/annotations/0/yes_no_answer", "no",
             with_question({"warn yes_no_value annotations[0].yes_no_answer", "warn yes_no_with_short annotations[0]"})},
        }) {
-    CAPTURE(c.pointer, c.value.dump());
+    CAPTURE(c.pointer, json_line(c.value));
     Json record = test::worked_nq_record();
     const Json::json_pointer place(c.pointer);
     if (c.value.is_null()) {
@@ -438,7 +438,7 @@ struct Prepared {
 };
 
 std::string line_of(std::int64_t id) {
-  return changed([&](Json& r) { r["example_id"] = id; }).dump() + "\n";
+  return json_line(changed([&](Json& r) { r["example_id"] = id; })) + "\n";
 }
 
 }  // namespace
@@ -479,12 +479,12 @@ TEST_CASE("cut gzip data keep their complete lines", "[tasks][nq]") {
 TEST_CASE("gold stays beside the windows when they are left out, in parts, and for any number of threads",
           "[tasks][nq]") {
   const Json sampling = {{"include_unknown_rate_for_unanswerable", 0.0}};
-  const std::string empty = changed([](Json& r) {
-                              r["example_id"] = 77;
-                              r["annotations"][0]["short_answers"] = Json::array();
-                              r["annotations"][0]["long_answer"].update(
-                                  {{"start_token", -1}, {"end_token", -1}, {"start_byte", -1}, {"end_byte", -1}});
-                            }).dump();
+  const std::string empty = json_line(changed([](Json& r) {
+    r["example_id"] = 77;
+    r["annotations"][0]["short_answers"] = Json::array();
+    r["annotations"][0]["long_answer"].update(
+        {{"start_token", -1}, {"end_token", -1}, {"start_byte", -1}, {"end_byte", -1}});
+  }));
   const std::vector<std::string> files = {line_of(1) + empty + "\n", line_of(2) + line_of(1), line_of(3)};
   const int threads = thread_count();
   set_thread_count(1);

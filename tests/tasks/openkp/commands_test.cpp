@@ -136,8 +136,8 @@ TEST_CASE("rejected pages are predicted without phrases and count as 0", "[tasks
       page["KeyPhrases"] =
           Json::array({Json::array({text.substr(third + 1, text.find(' ', third + 1) - third - 1), "The"})});
     }
-    changed += page.dump() + "\n";
-    if (i == 4) changed += page.dump() + "\n";
+    changed += json_line(page) + "\n";
+    if (i == 4) changed += json_line(page) + "\n";
   }
   write_file_atomically(s.path("dev.jsonl"), changed);
   const std::string vocab = s.path("sample/vocab.txt");

@@ -26,7 +26,7 @@ data::Example worked_example() {
   config.long_max_length = 16;
   config.global_max_length = 4;
   return OpenkpPreparation(config, test::small_vocabulary())
-      .convert(test::raw_record(test::worked_page(test::worked_elements(), test::kWorkedPhrases).dump()))
+      .convert(test::raw_record(json_line(test::worked_page(test::worked_elements(), test::kWorkedPhrases))))
       .examples.at(0);
 }
 

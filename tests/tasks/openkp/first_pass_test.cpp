@@ -21,7 +21,7 @@ const Json kOne = {{"Fishing"}}, kTwo = {{"Fishing"}, {"dawn"}};
 std::string page(const std::string& url, const Json& phrases) {
   Json record = test::worked_page(test::worked_elements(), phrases);
   record["url"] = url;
-  return record.dump();
+  return json_line(record);
 }
 
 // The page with `from` in its line replaced.

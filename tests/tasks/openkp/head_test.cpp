@@ -304,7 +304,7 @@ TEST_CASE("visual features are scaled and crossed as in the worked page", "[task
   config.global_max_length = 4;
   const auto converted =
       OpenkpPreparation(config, test::small_vocabulary())
-          .convert(test::raw_record(test::worked_page(test::worked_elements(), test::kWorkedPhrases).dump()));
+          .convert(test::raw_record(json_line(test::worked_page(test::worked_elements(), test::kWorkedPhrases))));
   const data::Example& e = converted.examples.at(0);
   const Floats expected = {
       -0.883870968f, -0.943801653f, -0.2f, -0.996f, -0.883870968f, -0.943801653f, -0.2f, -0.996f, 0, 0, 1, 0, 0};

@@ -94,7 +94,7 @@ TEST_CASE("scores equal the official scorer's on its sample and on real predicti
   }
   const auto folder = *data / "golden";
   for (const Json& one : read_json_file(folder / "openkp_metrics.json")) {
-    INFO(one.at("name").dump());
+    INFO(json_line(one.at("name")));
     if (one.contains("candidate")) {
       const PhraseMap predictions = read_predictions(folder / one.at("candidate").get<std::string>());
       PhraseMap gold;
@@ -138,10 +138,10 @@ TEST_CASE("scores equal the reference's own scorer on every golden case", "[task
     const Json golden = read_json_file(path);
     for (const Json& one : golden.at("cases")) {
       ++cases;
-      INFO(path.filename().string() << ": " << one.at("name").dump());
+      INFO(path.filename().string() << ": " << json_line(one.at("name")));
       ScoreSum sum;
       for (const Json& row : one.at("rows")) {
-        INFO("row " << row.at("row").dump());
+        INFO("row " << json_line(row.at("row")));
         if (!row.contains("reference")) continue;  // no key phrases
         Strings candidates;
         for (const Json& phrase : row.at("KeyPhrases")) candidates.push_back(phrase.at(0));

@@ -60,7 +60,7 @@ void run_prediction_mutants(std::uint64_t count) {
   std::string predictions;
   for (const Json& page : pages) {
     predictions +=
-        Json{{"url", page["url"]}, {"KeyPhrases", {{"blue lake trout"}, {"fishing"}, {"\u0130"}}}}.dump() + "\n";
+        json_line(Json{{"url", page["url"]}, {"KeyPhrases", {{"blue lake trout"}, {"fishing"}, {"\u0130"}}}}) + "\n";
   }
   std::int64_t scored = 0, refused = 0;
   for (std::uint64_t seed = 0; seed < count; ++seed) {

@@ -224,7 +224,7 @@ void compare_group(const test::GoldenFile& file, const std::string& name, const 
   for (const std::string& tie : golden.ties()) fmt::print("{}: equal scores: {}\n", name, tie);
   for (const Json& failure : Json::parse(file.read_strings(name + "/failures_json").at(0))) {
     const prepare::Converted converted = preparation.convert(raw.record(failure.at("file"), failure.at("record")));
-    CAPTURE(failure.dump(), test::fault_words(converted.faults));
+    CAPTURE(json_line(failure), test::fault_words(converted.faults));
     // Integer coordinates stop the reference only.
     CHECK((converted.faults.rejected() || test::has_fault(converted.faults, "warn", "feature_not_float")));
   }
@@ -279,7 +279,7 @@ TEST_CASE("the first pass keeps the published pages with the published key phras
     for (const std::string& url : urls) kept.push_back(chosen[static_cast<std::size_t>(pages.kept(url)->record)]);
     CHECK(kept == Json::parse(file.read_strings("dedup/kept_json").at(0)));
     for (const Json& stop : Json::parse(file.string_attribute("dedup", "stops"))) {
-      INFO(stop.dump());
+      INFO(json_line(stop));
       CHECK(!preparation.candidate(raw.record(stop[0], stop[1])));
     }
   }

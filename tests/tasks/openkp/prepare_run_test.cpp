@@ -24,7 +24,7 @@ Json page(const std::string& url, const Json& phrases) {
 
 std::string lines(const std::vector<Json>& records) {
   std::string text;
-  for (const Json& record : records) text += record.dump() + "\n";
+  for (const Json& record : records) text += json_line(record) + "\n";
   return text;
 }
 

@@ -27,7 +27,7 @@ PrepareConfig config(std::int64_t L = 16, std::int64_t G = 4) {
 }
 
 prepare::Converted converted(const Json& page, const PrepareConfig& c = config()) {
-  return OpenkpPreparation(c, test::small_vocabulary()).convert(test::raw_record(page.dump()));
+  return OpenkpPreparation(c, test::small_vocabulary()).convert(test::raw_record(json_line(page)));
 }
 
 Numbers numbers(const data::Example& example, const char* name) {
@@ -179,7 +179,7 @@ TEST_CASE("bad pages give the codes of the specification", "[tasks][openkp]") {
   CHECK(words("VDOM", "{}") == "reject wrong_type VDOM");
   CHECK(words("VDOM", 5) == "reject wrong_type VDOM");
   CHECK(words("VDOM", worked_elements()) == "warn wrong_type VDOM");
-  CHECK(words("VDOM", Json({worked_elements()[0]}).dump()) == "reject vdom_gap VDOM[0].end_idx");
+  CHECK(words("VDOM", json_line(Json({worked_elements()[0]}))) == "reject vdom_gap VDOM[0].end_idx");
   CHECK(words("KeyPhrases", "[[\"x\"]]") == "reject wrong_type KeyPhrases");
   CHECK(words("KeyPhrases", Json::array({"x"})) == "reject wrong_type KeyPhrases[0]");
   CHECK(words("KeyPhrases", {{5}}) == "reject wrong_type KeyPhrases[0][0]");

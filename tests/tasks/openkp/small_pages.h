@@ -41,7 +41,7 @@ inline Json worked_elements() {
 inline Json worked_page(const Json& elements, const Json& phrases) {
   Json page = {{"url", "http://ex.org/a"},
                {"text", "Blue Lake Trout Guide Fishing blue lake trout at dawn"},
-               {"VDOM", elements.dump()}};
+               {"VDOM", json_line(elements)}};
   if (!phrases.is_null()) page["KeyPhrases"] = phrases;
   return page;
 }

@@ -33,7 +33,7 @@ TEST_CASE("text recovery equals the reference's on every golden case", "[tasks][
     const Json golden = read_json_file(path);
     for (const Json& one : golden.at("text_recovery")) {
       ++cases;
-      INFO(one.dump());
+      INFO(json_line(one));
       CHECK(text::recovered_text(one.at("token_text").get<std::string>(), one.at("unigram_text").get<std::string>()) ==
             one.at("output").get<std::string>());
     }

@@ -94,7 +94,7 @@ TEST_CASE("predictions appear as records come, not at the end of the input", "[t
   for (int i = 0; i < 3000; ++i) {
     etc::Json record = all[static_cast<std::size_t>(i) % all.size()];
     record["id"] = "record_" + std::to_string(i);
-    records += (i == 0 ? "" : ",") + record.dump();
+    records += (i == 0 ? "" : ",") + json_line(record);
   }
   const Result cut = scene.run(scene.predict("-", "-"), records);
   INFO(cut.err);
@@ -110,7 +110,7 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   const Scene scene;
   etc::Json records = etc::read_json_file(scene.raw);
   records[1].erase("candidates");
-  etc::write_file_atomically(scene.folder / "bad.json", records.dump());
+  etc::write_file_atomically(scene.folder / "bad.json", json_line(records));
   const Result result = scene.run(scene.predict(scene.folder / "bad.json", scene.output));
   INFO(result.err);
   CHECK(result.code == 1);

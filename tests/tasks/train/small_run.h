@@ -87,7 +87,7 @@ inline std::string bits_of(const std::filesystem::path& run) {
   for (std::string line; std::getline(lines, line);) {
     Json entry = Json::parse(line);
     for (const char* key : {"time", "examples_per_second", "tokens_per_second", "peak_memory_bytes"}) entry.erase(key);
-    bits += entry.dump() + "\n";
+    bits += json_line(entry) + "\n";
   }
   for (const std::uint64_t step : event_steps(run)) bits += std::to_string(step) + " ";
   return bits;

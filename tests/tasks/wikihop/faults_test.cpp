@@ -35,7 +35,7 @@ prepare::Converted converted(const std::string& text, const PrepareConfig& c = c
 prepare::Converted patched(const Json& patch, const PrepareConfig& c = config()) {
   Json record = test::small_record();
   record.merge_patch(patch);
-  return converted(record.dump(), c);
+  return converted(json_line(record), c);
 }
 
 Words rows(const Json& patch, const PrepareConfig& c = config()) {
@@ -141,7 +141,7 @@ TEST_CASE("every fault of a record has its code, severity and field", "[wikihop]
        {"reject wrong_type id", "reject missing_field query", "reject wrong_type supports"}},
   };
   for (const Case& c : cases) {
-    CAPTURE(c.patch.dump());
+    CAPTURE(json_line(c.patch));
     const prepare::Converted result = patched(c.patch);
     CHECK(test::fault_words(result.faults) == c.rows);
     const bool rejected =
@@ -246,7 +246,7 @@ TEST_CASE("unknown keys and unusual ids are counted, not reported", "[wikihop]")
   }
   Json record = test::small_record(2);
   record["annotations"] = Json::array();
-  const Prepared run(test::array_of({test::small_record(1).dump(), record.dump()}));
+  const Prepared run(test::array_of({json_line(test::small_record(1)), json_line(record)}));
   CHECK(run.report.empty());
   CHECK(run.counts.codes == std::map<std::string, std::int64_t>{{"ignored unknown_key annotations", 1}});
 }
@@ -280,7 +280,7 @@ TEST_CASE("the malformed example records give exactly the rows they must", "[wik
 }
 
 TEST_CASE("what makes a file unreadable has its code and place, and the records before it are kept", "[wikihop]") {
-  const std::string good = test::small_record(1).dump(), more = test::small_record(2).dump();
+  const std::string good = json_line(test::small_record(1)), more = json_line(test::small_record(2));
   struct Case {
     std::string text, code;
     std::int64_t records, byte_offset;
@@ -333,7 +333,7 @@ TEST_CASE("what makes a file unreadable has its code and place, and the records 
 }
 
 TEST_CASE("a byte-order mark, records that are no objects and repeated ids do not stop the run", "[wikihop]") {
-  const std::string good = test::small_record(1).dump(), more = test::small_record(2).dump();
+  const std::string good = json_line(test::small_record(1)), more = json_line(test::small_record(2));
   const Prepared marked("\xEF\xBB\xBF[" + good + "]");
   CHECK(!marked.counts.fatal);
   CHECK(marked.counts.examples == 1);
@@ -418,7 +418,7 @@ TEST_CASE("capitals hide mentions from a cased SentencePiece vocabulary in the r
 
 TEST_CASE("the worked record gives the worked sequences", "[wikihop]") {
   for (const Parity parity : {Parity::reference, Parity::repaired}) {
-    const auto result = converted(test::worked_record().dump(), config(parity));
+    const auto result = converted(json_line(test::worked_record()), config(parity));
     CHECK(test::fault_words(result.faults).empty());
     // norway 101, new 102, york 103, country 104, oslo 105, is 106, it 107, snows 108, he 109, left 110
     CHECK(numbers(result, "long_token_ids") ==

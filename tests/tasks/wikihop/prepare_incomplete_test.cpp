@@ -46,7 +46,7 @@ TEST_CASE("a data set of a cut input says so, and info tells it", "[wikihop]") {
   const std::vector<std::pair<std::string, std::string>> cut = {
       {text.substr(0, text.size() - 30), "the file ends inside a record"},
       {text.substr(0, text.find("},") + 1), "the file ends: expected ',' or ']' after a record"},
-      {"[" + small_record().dump() + ", {\"n\": NaN}]", "not valid JSON"},
+      {"[" + json_line(small_record()) + ", {\"n\": NaN}]", "not valid JSON"},
       {packed.substr(0, packed.size() / 2), "the gzip data ends early"}};
   for (const auto& [bytes, reason] : cut) {
     const Result result = scene.prepare_text(bytes, 2);
@@ -71,7 +71,7 @@ TEST_CASE("records in lines that stop inside the last one are incomplete, a bad 
   if (without_program()) return;
   const Scene scene;
   scene.write("nq_vocab.txt", small_nq_vocabulary());
-  const std::string record = worked_nq_record().dump();
+  const std::string record = json_line(worked_nq_record());
   const auto prepare = [&](const std::string& text) {
     scene.write("in.jsonl", text);
     return run_program(nq_arguments(scene, {scene.at("in.jsonl")}), scene.at(""));
@@ -128,8 +128,8 @@ TEST_CASE("parts of another release of the program are not taken", "[wikihop]") 
   const Json configuration = {{"split", "train"}};
   const std::vector<data::SourceFile> inputs = {{"a.json", 5, std::string(64, 'a')}};
   const prepare::Parts parts(folder / "out.h5", configuration);
-  const std::string key = fmt::format("{}\n{}\n", program_version(), configuration.dump()) +
-                          Json::array({{"a.json", std::string(64, 'a')}}).dump();
+  const std::string key = fmt::format("{}\n{}\n", program_version(), json_line(configuration)) +
+                          json_line(Json::array({{"a.json", std::string(64, 'a')}}));
   CHECK(parts.files_of(inputs).state.stem() == data::sha256_hex(key).substr(0, 32));
 }
 

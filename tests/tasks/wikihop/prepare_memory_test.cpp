@@ -13,7 +13,7 @@ TEST_CASE("a record that memory does not suffice for ends the run and is not rej
   std::string document;
   for (std::size_t i = 0; i < kSentences; ++i) document += "He left the city of New York. ";
   large["supports"].push_back(document);
-  scene.write("in.json", array_of({small_record(1).dump(), large.dump()}));
+  scene.write("in.json", array_of({json_line(small_record(1)), json_line(large)}));
   std::string command = "'" + *program() + "'";
   for (const std::string& word : scene.arguments({"--threads", "1"})) command += " '" + word + "'";
   int failed_at_record = 0, succeeded = 0;

@@ -19,7 +19,7 @@ std::string base_text() {
   odd["supports"] = {"\u201cOslo\u201d is \u00a0 Norway\u2026 It snows \u0301.", "",
                      "New York, new york. (york) U.S. he"};
   odd["candidates"] = {"new york", "york", " Norway", "norway", "u.s.", "\u03c9"};
-  return test::array_of({test::small_record(1).dump(2), odd.dump(-1, ' ', true), test::worked_record().dump()});
+  return test::array_of({test::small_record(1).dump(2), odd.dump(-1, ' ', true), json_line(test::worked_record())});
 }
 
 // One value anywhere in the array replaced by something else.
@@ -53,7 +53,7 @@ std::string with_odd_value(const std::string& text, std::uint64_t seed) {
                                     std::vector<std::string>(300, "a b"),
                                     std::vector<std::string>(300, "")};
   records[pointer] = values[dice[2] % values.size()];
-  return records.dump();
+  return json_line(records);
 }
 
 class Mutants {

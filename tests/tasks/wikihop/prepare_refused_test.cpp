@@ -94,7 +94,7 @@ TEST_CASE("a configuration file and options give the same settings, options firs
   scene.write("config.json", R"({"long_seq_len": 7, "parity": "reference"})");
   CHECK(scene.prepare({"--config", scene.at("config.json"), "--long-seq-len", "9"}).code == 0);
   CHECK(scene.bytes("out.h5") == by_options);
-  scene.write("config.json", stored.dump());  // what a data set holds can be given back
+  scene.write("config.json", json_line(stored));  // what a data set holds can be given back
   CHECK(scene.prepare({"--config", scene.at("config.json")}).code == 0);
   CHECK(scene.bytes("out.h5") == by_options);
   CHECK(scene.bytes("out.h5.rejects.jsonl").empty());

@@ -17,7 +17,7 @@ using Numbers = std::vector<std::int64_t>;
 TEST_CASE("good records are prepared, counted and stored as worked out", "[wikihop]") {
   if (without_program()) return;
   const Scene scene;
-  const Result result = scene.prepare_text(array_of({worked_record().dump()}), 0);
+  const Result result = scene.prepare_text(array_of({json_line(worked_record())}), 0);
   CHECK(has(result.out, "source records: 1\nexamples: 1\nrejected: 0\ndropped: 0\nwarned: 0\n"));
   CHECK(scene.written() == kWhole);
   CHECK(scene.bytes("out.h5.rejects.jsonl").empty());
@@ -30,7 +30,7 @@ TEST_CASE("good records are prepared, counted and stored as worked out", "[wikih
   CHECK(offsets("query/offsets") == Numbers{0, 12});
   const auto config = Json::parse(file.string_attribute("", "preprocess_config"));
   CHECK(config.size() == 8);
-  CHECK(config.dump() == file.string_attribute("", "preprocess_config"));
+  CHECK(json_line(config) == file.string_attribute("", "preprocess_config"));
   CHECK(config.at("parity") == "repaired");
   CHECK(file.int_attribute("", "labelled") == 1);
   CHECK(file.int_attribute("", "n_examples") == 1);
@@ -42,7 +42,7 @@ TEST_CASE("rejected records end with exit code 1 beyond --max-rejects", "[wikiho
   Json bad = small_record(1), worse = small_record(2);
   bad["answer"] = "denmark";
   worse["supports"] = Json::array();
-  const std::string text = array_of({small_record(0).dump(), bad.dump(), worse.dump()});
+  const std::string text = array_of({json_line(small_record(0)), json_line(bad), json_line(worse)});
   const Result result = scene.prepare_text(text, 1);
   CHECK(has(result.err, "--max-rejects"));
   CHECK(has(result.out, "examples: 1\nrejected: 2\n"));
@@ -52,7 +52,7 @@ TEST_CASE("rejected records end with exit code 1 beyond --max-rejects", "[wikiho
   scene.prepare_text(text, 1, {"--max-rejects", "1"});
   scene.prepare_text(text, 0, {"--max-rejects", "2"});
 
-  const Result none = scene.prepare_text(array_of({bad.dump(), worse.dump()}), 1);
+  const Result none = scene.prepare_text(array_of({json_line(bad), json_line(worse)}), 1);
   CHECK(has(none.err, "holds no example"));
   CHECK(data::DatasetReader({scene.at("out.h5")}, wikihop::schema()).size() == 0);
   CHECK(has(scene.prepare_text("[]", 0).err, "holds no example"));
@@ -63,7 +63,7 @@ TEST_CASE("--strict stops at the first rejected record and leaves what was there
   const Scene scene;
   Json bad = small_record(1);
   bad["candidates"] = Json::array();
-  const std::string text = array_of({small_record(0).dump(), bad.dump()});
+  const std::string text = array_of({json_line(small_record(0)), json_line(bad)});
   const Result result = scene.prepare_text(text, 1, {"--strict"});
   CHECK(has(result.err, "record 1"));
   CHECK(has(result.err, "too_few_candidates"));
@@ -78,8 +78,8 @@ TEST_CASE("--strict stops at the first rejected record and leaves what was there
 TEST_CASE("files that cannot be read to their end keep what stands before and end with exit code 2", "[wikihop]") {
   if (without_program()) return;
   const Scene scene;
-  const std::string good = small_record(1).dump();
-  std::string not_utf8 = small_record(2).dump();
+  const std::string good = json_line(small_record(1));
+  std::string not_utf8 = json_line(small_record(2));
   not_utf8.replace(not_utf8.find("oslo"), 1, "\xC3");
   const std::string packed = gzip(array_of_small_records(0, 400));
   struct Case {
@@ -118,13 +118,13 @@ TEST_CASE("deep nesting is read like anything else", "[wikihop]") {
   for (int i = 0; i < kDepth; ++i) objects += "{\"a\":";
   objects += "1" + std::string(kDepth, '}');
   const auto with = [](const std::string& key, const std::string& value) {
-    std::string text = small_record(1).dump();
+    std::string text = json_line(small_record(1));
     text.insert(1, "\"" + key + "\":" + value + ",");
     return array_of({text});
   };
   scene.prepare_text(with("annotations", deep), 0);
   scene.prepare_text(with("annotations", objects), 0);
-  const Result rejected = scene.prepare_text(array_of({deep, objects, small_record(1).dump()}), 1);
+  const Result rejected = scene.prepare_text(array_of({deep, objects, json_line(small_record(1))}), 1);
   CHECK(has(rejected.out, "examples: 1\nrejected: 2\n"));
   scene.prepare_text("[" + std::string(kDepth, '['), 2);
   scene.prepare_text("[" + std::string(kDepth, '[') + std::string(kDepth, '}'), 2);

@@ -68,7 +68,7 @@ inline std::string array_of_small_records(std::int64_t first, std::int64_t count
                                : "Oslo is a city, he is it. ";
     }
     if (!document.empty()) record["supports"].push_back(document);
-    records.push_back(record.dump());
+    records.push_back(json_line(record));
   }
   return array_of(records);
 }

@@ -18,27 +18,27 @@ struct Reader {
     const auto found = json.find(key);
     if (found == json.end()) return;
     if (!found->is_number_integer() || *found < 1 || *found > kMaxSize) {
-      fail_usage(where, "{}: expected 1 … {}, got {}", key, kMaxSize, found->dump());
+      fail_usage(where, "{}: expected 1 … {}, got {}", key, kMaxSize, json_line(*found));
     }
     field = found->get<std::int64_t>();
   }
   void number(const char* key, double& field) const {
     const auto found = json.find(key);
     if (found == json.end()) return;
-    if (!found->is_number()) fail_usage(where, "{}: expected a number, got {}", key, found->dump());
+    if (!found->is_number()) fail_usage(where, "{}: expected a number, got {}", key, json_line(*found));
     field = found->get<double>();
   }
   bool flag(const char* key, bool& field) const {
     const auto found = json.find(key);
     if (found == json.end()) return false;
-    if (!found->is_boolean()) fail_usage(where, "{}: expected true or false, got {}", key, found->dump());
+    if (!found->is_boolean()) fail_usage(where, "{}: expected true or false, got {}", key, json_line(*found));
     field = found->get<bool>();
     return true;
   }
   void text(const char* key, std::string& field) const {
     const auto found = json.find(key);
     if (found == json.end()) return;
-    if (!found->is_string()) fail_usage(where, "{}: expected a string, got {}", key, found->dump());
+    if (!found->is_string()) fail_usage(where, "{}: expected a string, got {}", key, json_line(*found));
     field = found->get<std::string>();
   }
 };

@@ -42,7 +42,7 @@ std::vector<std::string> read_json_rows(const std::filesystem::path& file, std::
   const std::size_t most = 2 * json.size() + 1000;
   for (const auto& [piece, row] : json.items()) {
     if (!row.is_number_integer() || row < 0 || row >= rows) {
-      fail(file.string(), "{}: expected a row below {}, got {}", piece, rows, row.dump());
+      fail(file.string(), "{}: expected a row below {}, got {}", piece, rows, json_line(row));
     }
     const auto at = row.get<std::size_t>();
     if (at >= most) fail(file.string(), "{}: row {} in a vocabulary of {} pieces", piece, at, json.size());
