@@ -61,7 +61,7 @@ class Samples {
   double best(const Json& changes) const {
     const etc::test::TemporaryFolder run;
     const etc::TrainReport report = etc::train(config(changes), run / "run");
-    WARN(name_ << " " << json_line(changes) << ": " << report.best.at(0).first << " " << report.best[0].second);
+    WARN(name_ << " " << etc::json_line(changes) << ": " << report.best.at(0).first << " " << report.best[0].second);
     return report.best[0].second;
   }
 
