@@ -7,6 +7,7 @@
 #include "etc_core/autograd/attention.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/large_blocks.h"
 #include "etc_core/base/log.h"
 #include "etc_core/nn/etc_layers.h"
 #include "etc_core/nn/input_checks.h"
@@ -232,6 +233,7 @@ void EtcEncoder::release_kernels(ComputeType compute) {
       for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
     }
   }
+  large_blocks::release_kept();  // for int8 the sources were three quarters of the program's memory
   impl_->released = true;
 }
 
