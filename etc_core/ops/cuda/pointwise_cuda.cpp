@@ -16,7 +16,8 @@ namespace etc::ops::cuda {
 
 namespace {
 
-// The streams of a call's examples.
+// The streams of a call's examples: offsets [B+1] and keys [B] on the device. Keys are made on the host, once per
+// example, so that kernels need neither seed nor ordinals.
 class Dropout {
  public:
   explicit Dropout(const HiddenDropout& dropout)
@@ -39,13 +40,15 @@ class Dropout {
   float kept_scale_ = 1.0f;
 };
 
+// y [size] = a + b, a + s·b or s·a; b may be null.
 void elementwise(Binary kind, float s, const float* a, const float* b, float* y, std::int64_t size) {
   launch(ElementwiseParams{kind, s, span(a, size), span(b, size), span(y, size)}, simt::stream());
 }
 
 double sum_of_squares(const float* x, std::int64_t size) {
   const std::int64_t blocks = sum_blocks(size), bytes = blocks * static_cast<std::int64_t>(sizeof(double));
-  Bytes memory = simt::device_bytes(bytes, Purpose::scratch);
+  // The device leaves one sum per block; the host adds these few in order. The copy waits for the kernel.
+  Bytes memory = simt::device_bytes(bytes, Purpose::scratch);  // [blocks]
   auto* const sums = static_cast<double*>(memory.data());
   launch(SumOfSquaresParams{span(x, size), {sums, blocks}}, simt::stream());
   std::vector<double> host(static_cast<std::size_t>(blocks));
@@ -86,7 +89,7 @@ void layer_norm_backward(const LayerNormBackward& args) {
   const std::int64_t size = args.rows * args.cols;
   // Before dx, which may take dy's place.
   if (args.dgamma != nullptr) {
-    const std::int64_t partial = norm_blocks(args.rows) * 2 * args.cols;
+    const std::int64_t partial = norm_blocks(args.rows) * 2 * args.cols;  // [blocks, 2, H]
     Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
     LayerNormTablesParams params;
     params.rows = args.rows;
@@ -135,6 +138,7 @@ void check_targets(const CrossEntropy& args) {
 void cross_entropy(const CrossEntropy& args) {
   check_targets(args);
   const std::int64_t size = args.offsets[args.groups];
+  // Logits may be a column of a wider matrix: the last one stands (size - 1)·stride behind the first.
   const std::int64_t reach = size == 0 ? 0 : (size - 1) * args.stride + 1;
   const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);
   const OnDevice<std::uint8_t> counted(args.counted, size);
@@ -156,6 +160,7 @@ void cross_entropy(const CrossEntropy& args) {
 
 }  // namespace
 
+// The slots whose operators are nothing but a launch are filled with it here.
 void register_pointwise() {
   activation_forward_kernel.fill(Device::cuda, [](Activation activation, const float* x, float* y, std::int64_t size) {
     launch(ActivationParams{activation, span(x, size), {}, span(y, size)}, simt::stream());

@@ -22,6 +22,7 @@ struct SumSegmentsKernel {
     const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), segment = simt::block_x();
     if (column >= p.cols) return;
     const std::int64_t place = segment * p.cols + column, end = simt::load(p.offsets, segment + 1);
+    // One thread adds all rows of its column, in order. Segments are words of a few tokens: no need for a tree.
     float sum = p.add ? simt::load(p.to, place) : 0.0f;
     for (std::int64_t row = simt::load(p.offsets, segment); row < end; ++row) {
       sum += simt::load(p.from, row * p.cols + column);
@@ -30,7 +31,7 @@ struct SumSegmentsKernel {
   }
 };
 
-// The same places the other way round.
+// The same places the other way round: a segment's value is read once and written to all its rows.
 struct SpreadSegmentsKernel {
   using Params = SegmentParams;
   static constexpr int kThreads = kSegmentThreads;
