@@ -181,11 +181,30 @@ Findings check_includes(const std::string& path, std::string_view text,
   return findings;
 }
 
+std::ptrdiff_t most_lines(const std::string& path) {
+  static const std::regex readme("(.*/)?README\\.md"), product("(etc_core|sparse|data|tasks)/.*\\.(h|cpp|cu)");
+  return std::regex_match(path, readme) ? 120 : std::regex_match(path, product) ? 450 : 700;
+}
+
 Findings check_length(const std::string& path, std::string_view text) {
-  constexpr std::ptrdiff_t kMost = 700;
   const auto lines = std::count(text.begin(), text.end(), '\n');
-  if (lines <= kMost) return {};
-  return {fmt::format("{}: {} lines, expected at most {}", path, lines, kMost)};
+  if (lines <= most_lines(path)) return {};
+  return {fmt::format("{}: {} lines, expected at most {}", path, lines, most_lines(path))};
+}
+
+Findings check_comments(const std::string& folder, const std::vector<std::string_view>& texts) {
+  constexpr int kLeastPercent = 15;
+  int comments = 0, lines = 0;
+  for (std::string_view text : texts) {
+    for_each_line(text, [&](int, std::string_view line) {
+      if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+      ++lines;
+      if (line.find("//") != std::string_view::npos) ++comments;
+    });
+  }
+  if (100 * comments >= kLeastPercent * lines) return {};
+  return {
+      fmt::format("{}: {} of {} lines hold a comment, expected at least {} %", folder, comments, lines, kLeastPercent)};
 }
 
 Findings check_machine_paths(const std::string& path, std::string_view text) {

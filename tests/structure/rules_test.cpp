@@ -102,9 +102,35 @@ TEST_CASE("a conditional on a backend is found", "[structure]") {
   REQUIRE(check_backend_conditionals("a.cpp", "// " + option + "\n#if defined(__x86_64__)").empty());
 }
 
-TEST_CASE("a file longer than 700 lines is found", "[structure]") {
-  REQUIRE(check_length("a.cpp", std::string(701, '\n')) == Findings{"a.cpp: 701 lines, expected at most 700"});
-  REQUIRE(check_length("a.cpp", std::string(700, '\n')).empty());
+TEST_CASE("a file that is too long for its kind is found", "[structure]") {
+  REQUIRE(check_length("tests/a.cpp", std::string(701, '\n')) ==
+          Findings{"tests/a.cpp: 701 lines, expected at most 700"});
+  REQUIRE(check_length("tests/a.cpp", std::string(700, '\n')).empty());
+  REQUIRE(check_length("tasks/nq/a.cpp", std::string(451, '\n')) ==
+          Findings{"tasks/nq/a.cpp: 451 lines, expected at most 450"});
+  for (const char* path : {"sparse/cuda/a.cu", "data/a.h", "etc_core/ops/cpu/a-inl.h"}) {
+    CAPTURE(path);
+    REQUIRE(most_lines(path) == 450);
+  }
+  for (const char* path : {"README.md", "etc_core/README.md"}) {
+    CAPTURE(path);
+    REQUIRE(most_lines(path) == 120);
+  }
+  for (const char* path : {"bench/RESULTS.md", "data/CMakeLists.txt", "tasks/configs/a.json", "NOT_README.md"}) {
+    CAPTURE(path);
+    REQUIRE(most_lines(path) == 700);
+  }
+}
+
+TEST_CASE("a folder with too few comments is found", "[structure]") {
+  const std::string line = "x;\n";
+  std::string few, enough = "// why\n";
+  for (int i = 0; i < 6; ++i) few += line;
+  for (int i = 0; i < 5; ++i) enough += "\n  y;  // [T, H]\n\n" + line + line + line + line;
+  REQUIRE(check_comments("sparse/cpu", {few, "a;  // b\n"}) ==
+          Findings{"sparse/cpu: 1 of 7 lines hold a comment, expected at least 15 %"});
+  REQUIRE(check_comments("sparse/cpu", {few, enough}).empty());
+  REQUIRE(check_comments("sparse/cpu", {}).empty());
 }
 
 TEST_CASE("a test file without an assertion is found", "[structure]") {
