@@ -100,8 +100,8 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
   paths.check();
   if (options.run.inputs.size() > 1 && is_special(options.run.output) && is_special(options.run.report)) {
     fail_usage("etc prepare",
-               "several input files need room for finished ones beside --output or --report: expected one of them to "
-               "be a plain file");
+               "finished parts of several inputs are kept beside --output or --report: expected one of these to be a "
+               "plain file");
   }
 }
 
@@ -110,7 +110,8 @@ void run_prepare(PrepareOptions& options) {
   const prepare::PreparationKind& kind = prepare::preparation_kind(options.task);
   options.run.labelled = options.run.split != "test";
   if (options.run.report.empty() && is_special(options.run.output)) {
-    fail_usage("etc prepare", "--output {} has no room for a report beside it: expected --report FILE",
+    fail_usage("etc prepare",
+               "--output {} is no plain file, so no report can be kept beside it: expected --report FILE",
                options.run.output.string());
   }
   if (options.run.report.empty()) options.run.report = options.run.output.string() + ".rejects.jsonl";

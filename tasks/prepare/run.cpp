@@ -131,8 +131,8 @@ class Run {
     }
     if (&input != &options_.inputs.back()) {
       fail_usage("etc prepare",
-                 "input {}: of several inputs only the last may be a stream: the others are kept as finished parts by "
-                 "their SHA-256, which is read before them (save it to a file first, or give it last)",
+                 "input {}: of several inputs only the last may be a stream: finished parts of the others are "
+                 "found again by the SHA-256 of their files (save it to a file first, or give it last)",
                  input.string());
     }
   }

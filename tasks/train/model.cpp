@@ -144,7 +144,7 @@ void init_from_checkpoint(const fs::path& folder, TaskModel& model) {
 }
 
 void warn_unknown_vocabulary(const fs::path& folder) {
-  log::warn("{}: the model does not say which vocabulary it has: whether that of the data fits is not checked",
+  log::warn("{}: the model does not say which vocabulary it has, so it is not compared with that of the data",
             folder.string());
 }
 

@@ -224,7 +224,7 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
     cause = error.what();
     if (cause.starts_with("autograd: ")) cause.erase(0, 10);
   }
-  fail("train", "{} at step {}; {} (the checkpoint before is whole; try a smaller --learning-rate)", what,
+  fail("train", "{} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
        progress_.step, cause);
 }
 
@@ -263,8 +263,8 @@ void Trainer::log_forecast() const {
   const std::int64_t machine = memory_capacity(device_.device);
   if (machine > 0 && expected.peak() > machine) {
     log::warn(
-        "this is more than the {:.1f} GB there are (--memory-limit chooses --micro-batch-tokens and "
-        "--grad-checkpointing-period that need less)",
+        "this is more than the memory of {:.1f} GB (with --memory-limit the program chooses --micro-batch-tokens and "
+        "--grad-checkpointing-period that fit)",
         static_cast<double>(machine) / 1e9);
   }
 }
