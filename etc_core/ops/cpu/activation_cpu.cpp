@@ -17,6 +17,7 @@ namespace HWY_NAMESPACE {
 // The last, partial vector of a row goes through the same arithmetic as the whole ones, with the lanes beyond the end
 // masked: an element's bits do not depend on where it stands.
 
+// y [size] = act(x).
 template <class Act>
 void forward_range(const float* x, float* y, std::int64_t size) {
   const hn::ScalableTag<float> d;
@@ -28,6 +29,7 @@ void forward_range(const float* x, float* y, std::int64_t size) {
   hn::BlendedStore(Act::value(d, hn::MaskedLoad(rest, d, x + i)), rest, d, y + i);
 }
 
+// dx [size] = dy·act'(x); dx may be dy: a vector is read before it is written.
 template <class Act>
 void backward_range(const float* x, const float* dy, float* dx, std::int64_t size) {
   const hn::ScalableTag<float> d;
@@ -121,7 +123,7 @@ void add_column_sums_of(std::int64_t rows, std::int64_t cols, const float* a, st
       sum2 = hn::Add(sum2, hn::MaskedLoad(some2, d, from + 2 * lanes));
       sum3 = hn::Add(sum3, hn::MaskedLoad(some3, d, from + 3 * lanes));
     }
-    float* to = sums + col;
+    float* to = sums + col;  // [4·lanes]
     hn::BlendedStore(hn::Add(hn::MaskedLoad(some0, d, to), sum0), some0, d, to);
     hn::BlendedStore(hn::Add(hn::MaskedLoad(some1, d, to + lanes), sum1), some1, d, to + lanes);
     hn::BlendedStore(hn::Add(hn::MaskedLoad(some2, d, to + 2 * lanes), sum2), some2, d, to + 2 * lanes);

@@ -45,6 +45,7 @@ class LibraryThreads {
 void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                   std::int64_t lda, const float* b, std::int64_t ldb, bool add, float* y, std::int64_t ldy) {
   const LibraryThreads one_thread(1);
+  // y [m, n] = 1·a [m, k]·b [k, n] + (0 or 1)·y
   const dnnl_status_t status = dnnl_sgemm(transpose_a == Transpose::yes ? 'T' : 'N', 'N', m, n, k, 1.0f, a, lda, b, ldb,
                                           add ? 1.0f : 0.0f, y, ldy);
   if (status != dnnl_success) {
@@ -112,6 +113,7 @@ class LibraryKernel final : public ReducedKernel {
 
   std::int64_t row_bytes() const override { return k_ * (compute_ == ComputeType::bf16 ? 2 : 1); }
   std::int64_t group_cols() const override { return n_; }
+  // The library decides both sizes; a tile of fewer rows may want another order, which packs_like() finds out.
   std::int64_t packed_bytes() const override { return static_cast<std::int64_t>(weights_.get_size()); }
   std::int64_t scratch_bytes() const override { return static_cast<std::int64_t>(scratchpad_.get_size()); }
   bool packs_like(const ReducedKernel& other) const override {
@@ -123,7 +125,7 @@ class LibraryKernel final : public ReducedKernel {
     const LibraryThreads one_thread(1);
     asking_library(asked(), [&] {
       dnnl::stream stream(library_engine());
-      const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);
+      const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);  // w as it comes: row-major
       Memory from(plain, library_engine(), const_cast<void*>(w)), to(weights_, library_engine(), packed);
       dnnl::reorder(from, to).execute(stream, from, to);
       stream.wait();
@@ -188,6 +190,7 @@ void LibraryProduct::Primitive::prepare(const float* plain_weight) {
   constexpr auto kRowMajor = Memory::format_tag::ab;
   x = Memory::desc({asked.m, asked.k}, kFloat, kRowMajor);
   y = Memory::desc({asked.m, asked.n}, kFloat, kRowMajor);
+  // any: the library may choose the order of W [k, n], as a caller who wants its best rate would let it.
   const Memory::desc any_order({asked.k, asked.n}, kFloat, Memory::format_tag::any);
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc description(engine, x, any_order, y);
@@ -228,7 +231,7 @@ struct BatchedLibraryProduct::Primitive {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   dnnl::matmul matmul;
-  std::unordered_map<int, dnnl::memory> arguments;
+  std::unordered_map<int, dnnl::memory> arguments;  // a, b, c, which this object owns
 
   // Small normal numbers: denormal ones would slow the product down on some processors.
   dnnl::memory filled(const dnnl::memory::desc& description) {

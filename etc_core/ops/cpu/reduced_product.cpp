@@ -71,6 +71,7 @@ void ReducedProduct::run(const void* x, const void* packed, std::int64_t first_c
   kernel_->run(x, packed, first_col, scratch, y);
 }
 
+// Begin and end of a task's products: AMX sets its tiles up and gives them back; the other kernels do nothing.
 ReducedUse::ReducedUse(const ReducedProduct& product) : kernel_(product.kernel_) {
   kernel_->begin();
 }

@@ -29,7 +29,7 @@ void embedding(const EmbeddingForward& args) {
   params.tokens = table_of(args.tokens, tokens);
   params.segments = table_of(args.segments, segments);
   params.positions = table_of(args.positions, positions);
-  params.e = span(args.e, args.rows * args.cols);
+  params.e = span(args.e, args.rows * args.cols);  // [M, H], as base and adder
   launch(params, simt::stream());
 }
 
@@ -45,11 +45,11 @@ void embedding_backward(const EmbeddingBackward& args) {
   params.cols = args.cols;
   // How many distinct ids there are decides the size of the launch: here the host waits for the device.
   params.distinct = sort_ids(ids, args.limit, tokens, first, simt::stream());
-  params.de = span(args.de, args.rows * args.cols);
+  params.de = span(args.de, args.rows * args.cols);  // [M, H]
   params.ids = simt::read_only(ids);
   params.tokens = simt::read_only(tokens);
   params.first = simt::read_only(first);
-  params.dtable = span(args.dtable, args.limit * args.cols);
+  params.dtable = span(args.dtable, args.limit * args.cols);  // [limit, H]
   launch(params, simt::stream());
 }
 

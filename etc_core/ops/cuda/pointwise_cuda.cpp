@@ -49,15 +49,16 @@ double sum_of_squares(const float* x, std::int64_t size) {
   const std::int64_t blocks = sum_blocks(size), bytes = blocks * static_cast<std::int64_t>(sizeof(double));
   // The device leaves one sum per block; the host adds these few in order. The copy waits for the kernel.
   Bytes memory = simt::device_bytes(bytes, Purpose::scratch);  // [blocks]
-  auto* const sums = static_cast<double*>(memory.data());
+  auto* const sums = static_cast<double*>(memory.data());      // on the device
   launch(SumOfSquaresParams{span(x, size), {sums, blocks}}, simt::stream());
-  std::vector<double> host(static_cast<std::size_t>(blocks));
+  std::vector<double> host(static_cast<std::size_t>(blocks));  // [blocks]
   simt::copy_to_host(host.data(), sums, bytes);
   double total = 0;
   for (double sum : host) total += sum;
   return total;
 }
 
+// y [M, H] = base + dropout(a); base may be null.
 void dropout_add(const DropoutAdd& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
@@ -66,24 +67,26 @@ void dropout_add(const DropoutAdd& args) {
          simt::stream());
 }
 
+// One kernel: a block of threads per row. Spans of null pointers are empty, which is how kernels know what is wanted.
 void layer_norm(const LayerNormForward& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
   LayerNormParams params;
   params.rows = args.rows;
   params.cols = args.cols;
-  params.x = span(args.x, size);
+  params.x = span(args.x, size);  // [M, H], as branch, y and sum
   params.branch = span(args.branch, size);
   params.gamma = span(args.gamma, args.cols);
   params.beta = span(args.beta, args.cols);
   params.y = span(args.y, size);
   params.sum = span(args.sum, size);
-  params.mean = span(args.mean, args.rows);
+  params.mean = span(args.mean, args.rows);  // [M], as rstd
   params.rstd = span(args.rstd, args.rows);
   params.dropout = dropout.rows();
   launch(params, simt::stream());
 }
 
+// Two kernels for dgamma and dbeta (sums over rows), one for dx and dbranch (a row each); each part only if asked for.
 void layer_norm_backward(const LayerNormBackward& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
@@ -140,9 +143,9 @@ void cross_entropy(const CrossEntropy& args) {
   const std::int64_t size = args.offsets[args.groups];
   // Logits may be a column of a wider matrix: the last one stands (size - 1)·stride behind the first.
   const std::int64_t reach = size == 0 ? 0 : (size - 1) * args.stride + 1;
-  const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);
-  const OnDevice<std::uint8_t> counted(args.counted, size);
-  const OnDevice<std::int32_t> targets(args.target_index, args.groups);
+  const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);   // [K+1]
+  const OnDevice<std::uint8_t> counted(args.counted, size);              // [offsets[K]] or none
+  const OnDevice<std::int32_t> targets(args.target_index, args.groups);  // [K] or none
   CrossEntropyParams params;
   params.groups = args.groups;
   params.stride = args.stride;
@@ -153,7 +156,7 @@ void cross_entropy(const CrossEntropy& args) {
   params.target = span(args.target, size);
   params.label_smoothing = static_cast<double>(args.label_smoothing);
   params.scale = args.scale;
-  params.losses = span(args.losses, args.groups);
+  params.losses = span(args.losses, args.groups);  // [K]; like logits, target and dlogits passed as it is
   params.dlogits = span(args.dlogits, reach);
   launch(params, simt::stream());
 }

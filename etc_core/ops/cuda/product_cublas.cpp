@@ -45,6 +45,7 @@ std::int64_t workspace_bytes(const Product& p) {
   return p.whole_sums ? 0 : kProductWorkspace;
 }
 
+// Shared by all products: they follow one another on one stream.
 void* workspace() {
   static auto* const bytes = new Bytes(kProductWorkspace, Purpose::scratch, Device::cuda);  // as long as the runtime
   return bytes->data();
@@ -108,6 +109,7 @@ std::uint32_t alignment(const Factor& factor, ComputeType compute) {
   return alignment(factor.data, factor.stride * bytes);
 }
 
+// Of c [rows, cols], always fp32.
 std::uint32_t alignment_of_c(const Product& p) {
   return alignment(p.c, p.c_stride * static_cast<std::int64_t>(sizeof(float)));
 }
@@ -172,6 +174,7 @@ void reserve_product_memory() {
 
 void multiply(const Product& p) {
   const Description description = describe(p);
+  // b [inner, cols] and a [rows, inner], each in columns as it is stored; c as its [cols, rows].
   const Layout b = layout_of(p.b, p.compute, p.inner, p.cols), a = layout_of(p.a, p.compute, p.rows, p.inner);
   const Layout c = layout(CUDA_R_32F, p.cols, p.rows, p.c_stride);
   // cᵀ [cols, rows] = 1·bᵀ·aᵀ + beta·cᵀ, in place.

@@ -17,6 +17,7 @@ void register_cuda_ops() {
   cuda::register_update();
 }
 
+// What would otherwise be taken by the first copy and the first product: here, so that a forecast counts it.
 void reserve_cuda_memory() {
   simt::reserve_copies();
   cuda::reserve_product_memory();

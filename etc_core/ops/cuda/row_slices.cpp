@@ -86,7 +86,7 @@ void multiply_last(Product p, std::int64_t count) {
 void multiply_rows(const Product& p) {
   if (determinism() == Determinism::run) return multiply(p);
   if (p.a.transposed) fail("multiply_rows", "expected rows of a, got columns");
-  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute);
+  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute);  // [rows, inner]
   Product slice = p;
   slice.rows = kSliceRows;  // of every call: the library then chooses the same algorithm for all
   slice.whole_sums = true;
