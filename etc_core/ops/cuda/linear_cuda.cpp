@@ -144,8 +144,8 @@ void multiply_backward(const LinearBackward& a) {
     multiply_rows(product);
   }
   if (a.dweight != nullptr) {
-    // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x. Sums run over the tokens: not multiply_rows(), whose
-    // slices keep rows of the result apart, and here no row belongs to one token.
+    // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x. Rows of dW are not
+    // tokens, so multiply_rows(), which slices tokens, does not apply.
     const Operand x(a.compute, a.x, a.rows, a.in, a.x_stride);
     Product product;
     product.rows = turned ? a.out : a.in;

@@ -25,7 +25,7 @@ void launch(const SumOfSquaresParams& params, void* stream) {
   simt::launch<SumOfSquaresKernel>({sum_blocks(params.x.size), 1, 1, SumOfSquaresKernel::kShared}, params, stream);
 }
 
-// A block per row, from here on: rows have their own random stream, mean and variance.
+// A block per row, as for layer norm: a row has its own random stream, mean and variance.
 void launch(const DropoutAddParams& params, void* stream) {
   simt::launch<DropoutAddKernel>({params.rows, 1, 1, 0}, params, stream);
 }
