@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
