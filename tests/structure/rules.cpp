@@ -93,6 +93,35 @@ const Module* module_of(std::string_view path) {
   return found == modules().end() ? nullptr : &*found;
 }
 
+// ---- Floors inside tasks/. ----
+
+// The folder of one task, "tasks/nq", that a path lies in: any folder of tasks/ that the tasks do not share. Empty:
+// another path.
+std::string_view folder_of_task(std::string_view path) {
+  constexpr std::string_view kTasks = "tasks/";
+  if (!starts_with(path, kTasks)) return {};
+  const std::size_t end = path.find('/', kTasks.size());
+  if (end == std::string_view::npos) return {};
+  const std::string_view folder = path.substr(0, end);
+  for (std::string_view shared :
+       {"tasks/cli", "tasks/feed", "tasks/prepare", "tasks/span", "tasks/text", "tasks/train"}) {
+    if (folder == shared) return {};
+  }
+  return folder;
+}
+
+// What is wrong with an include between two files of tasks/, if anything: tasks know nothing of each other, the registry
+// alone knows them all, and only what runs any of them knows the registry.
+std::optional<std::string> wrong_floor(std::string_view path, std::string_view target) {
+  if (!starts_with(path, "tasks/") || starts_with(path, "tasks/registry.")) return std::nullopt;
+  const std::string_view task = folder_of_task(target);
+  if (!task.empty() && task != folder_of_task(path)) return fmt::format("only {} and tasks/registry.cpp may", task);
+  if (target == "tasks/registry.h" && !inside(path, "tasks/train") && !inside(path, "tasks/cli")) {
+    return "only tasks/train and tasks/cli may";
+  }
+  return std::nullopt;
+}
+
 // ---- Third-party doors. ----
 
 struct Door {
@@ -172,6 +201,9 @@ Findings check_includes(const std::string& path, std::string_view text,
     const bool allowed =
         to == from || std::any_of(from->may_include.begin(), from->may_include.end(),
                                   [&](std::string_view folder) { return inside(include.target, folder); });
+    if (const auto floor = wrong_floor(path, include.target)) {
+      findings.push_back(fmt::format("{}{} may not be included here: {}", where, include.target, *floor));
+    }
     if (!allowed) {
       findings.push_back(fmt::format(
           "{}{} may not include {} (allowed: {})", where, from->folder, include.target,

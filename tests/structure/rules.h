@@ -1,6 +1,6 @@
 // The rules every source file of the project must keep, as functions of a file's path and text.
 //
-// Include arrows and third-party doors are the table of architecture section 5; the rest are habits worth a machine's
+// Include arrows and third-party doors are the table of architecture section 5, the floors of tasks/ its README's; the rest are habits worth a machine's
 // eye. Nothing here opens a file, so the rules themselves are tested with made-up text.
 #pragma once
 

@@ -47,6 +47,28 @@ TEST_CASE("includes along the arrows are fine", "[structure]") {
   REQUIRE(includes("sparse/a.cpp", "#include <vector>\n// #include \"data/dataset.h\"\n").empty());
 }
 
+TEST_CASE("a task's own files are included by itself and the registry only", "[structure]") {
+  const std::string own = "#include \"tasks/nq/prepare.h\"", registry = "#include \"tasks/registry.h\"";
+  REQUIRE(includes("tasks/prepare/a.cpp", own) == Findings{"tasks/prepare/a.cpp:1: tasks/nq/prepare.h may not be "
+                                                           "included here: only tasks/nq and tasks/registry.cpp may"});
+  for (const std::string path : {"tasks/task.h", "tasks/cli/a.cpp", "tasks/train/a.h", "tasks/wikihop/a.cpp"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, own).size() == 1);
+  }
+  for (const std::string path : {"tasks/nq/a.cpp", "tasks/registry.cpp", "tests/tasks/nq/a.cpp"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, own).empty());
+  }
+  for (const std::string path : {"tasks/nq/a.cpp", "tasks/prepare/a.h", "tasks/task.h"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, registry).size() == 1);
+  }
+  for (const std::string path : {"tasks/cli/a.cpp", "tasks/train/a.cpp", "tasks/registry.cpp", "tests/tasks/a.cpp"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, registry).empty());
+  }
+}
+
 TEST_CASE("a third-party header outside its door is found", "[structure]") {
   REQUIRE(
       includes("tasks/train/a.cpp", "#include <hdf5.h>") ==
