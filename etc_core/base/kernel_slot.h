@@ -25,8 +25,7 @@ class KernelSlot<Result(Args...)> {
   Result operator()(Device device, Args... args) const {
     const Function function = kernels_[static_cast<int>(device)];
     if (function == nullptr) {
-      fail(name_, "no {} kernel in this build ({})", device_name(device),
-           device == Device::cuda ? "configure with -DETC_CUDA=ON" : "call register_kernels() first");
+      fail(name_, "no {} kernel in this build ({})", device_name(device), device_info(device).build_hint);
     }
     return function(args...);
   }

@@ -1,4 +1,4 @@
-#include "etc_core/ops/register_cuda.h"
+#include "etc_core/ops/cuda/register_cuda.h"
 
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/ops/cuda/kernels.h"
