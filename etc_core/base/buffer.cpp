@@ -24,7 +24,7 @@ constexpr std::int64_t kReservedFrom = std::int64_t{1} << 20;
 thread_local bool t_counting = false, t_labels_reserved = false;
 std::atomic<int> g_reserved_count{0};
 std::mutex g_reserved_mutex;
-std::map<void*, std::size_t> g_reserved;  // address → bytes; some outlive counting (working memory that is kept)
+std::map<void*, std::size_t> g_reserved;  // address → bytes; a buffer may outlive counting
 
 std::int64_t rounded(std::int64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;

@@ -70,7 +70,7 @@ TEST_CASE("a run goes on only with the program and the libraries it was started 
     stored["build"][key] = "0.0.1";
     CHECK_THAT(refusal(stored, now),
                Catch::StartsWith("run/last: cannot be resumed: " + key +
-                                 ": the run was started with \"0.0.1\", now it is " + json_line(value) +
+                                 ": the run was started with \"0.0.1\", now it is " + etc::json_line(value) +
                                  " (another --output starts a run of its own, "
                                  "with --init-from run/last from these weights)"));
   }
