@@ -24,7 +24,7 @@ AttentionChecks check_sizes(const AttentionInputs& in) {
   // A task copies the keys within the radius of its queries, and no others.
   if (tiles.op->partition == Partition::queries && !tiles.types[0].window) {
     fail(tiles.op->name,
-         "tiles of {}: expected a window, whose queries are what is divided (Partition::keys takes any)",
+         "tiles of {}: expected a window, since this operator is divided by queries (Partition::keys takes any type)",
          tiles.types[0].type.name);
   }
   const AttentionChecks checks{tiles, in.heads, in.head_size};

@@ -1,7 +1,8 @@
 // What a task is to the trainer, the evaluator and the predictor: features in, labels, head, loss, metrics, decoding.
 //
 // The walk of one micro-batch: examples → feed() → add_to_embeddings() → encoder → head() → loss() while training,
-// Predictions::add() while evaluating. The trainer knows nothing else of a task. tasks/README.md shows how to add one.
+// Predictions::add() while evaluating. The trainer knows nothing else of a task. Which tasks there are is tasks/registry.h's
+// matter; tasks/README.md shows how to add one.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "data/loader/loader.h"
+#include "data/readers/record_reader.h"
 #include "data/text/tokenizer.h"
 #include "etc_core/autograd/tape.h"
 #include "etc_core/base/json.h"
@@ -94,7 +96,8 @@ class Task {
 
   // For people: one example's question, what the model thinks of the choices, and the answer in the raw record's text.
   // Input and logits are those of this example alone.
-  virtual std::string show(const Json& raw_record, const data::Example& example, const HeadOutput& logits) const = 0;
+  virtual std::string show(const data::RecordSlice& raw_record, const data::Example& example,
+                           const HeadOutput& logits) const = 0;
 };
 
 // A key of section `task` with its default; the help text is the option's.
@@ -105,9 +108,8 @@ struct TaskKey {
   bool decoding = false;  // does not touch the weights: also an option of `etc eval` and `etc predict`
 };
 
-// One entry of the list of tasks.
+// The task as its row of tasks/registry.h holds it.
 struct TaskKind {
-  std::string name;
   std::vector<TaskKey> keys;
   // Validates the section: UsageError. Null: the task can be scored, but not yet trained.
   std::unique_ptr<Task> (*make)(const Json& section, const EtcConfig& model);
@@ -116,12 +118,5 @@ struct TaskKind {
   // place and id on bad files.
   Json (*score)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
 };
-
-const std::vector<TaskKind>& task_kinds();
-std::vector<std::string> task_names();
-const TaskKind& task_kind(const std::string& name);  // throws UsageError with a suggestion
-
-// The task that a complete section `task` describes, by its name. Throws UsageError on one that cannot be trained.
-std::unique_ptr<Task> make_task(const Json& section, const EtcConfig& model);
 
 }  // namespace etc

@@ -336,4 +336,9 @@ JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread, const F
   throw InputFault("json_syntax", where, "not valid JSON: " + check.message);
 }
 
+Json value_of(const RecordSlice& slice) {
+  RecordSlice copy = slice;  // parsing may change the text
+  return std::move(parse_record(copy).value);
+}
+
 }  // namespace etc::data

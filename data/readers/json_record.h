@@ -54,4 +54,8 @@ using UnreadMembers = std::vector<std::pair<std::string, std::string>>;
 // Thread-safe. Cost: one pass, plus copies of the strings; memory a small multiple of the slice.
 JsonRecord parse_record(RecordSlice& slice, const UnreadMembers& unread = {}, const FlatLists& flat = {});
 
+// The whole value of one record, without anything left out or put into columns; the slice stays as it is. Throws like
+// parse_record.
+Json value_of(const RecordSlice& slice);
+
 }  // namespace etc::data

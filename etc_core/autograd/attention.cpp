@@ -136,8 +136,8 @@ Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared
   check_columns(tape, op.name, roles, width);
   const Device device = roles.all[0].tensor.device();
   const std::int64_t queries = roles.all[0].tensor.rows();
-  const Tensor out = tape.empty({queries, width}, Purpose::activations, device);
-  const Tensor lse =
+  const Tensor out = tape.empty({queries, width}, Purpose::activations, device);  // [queries, N·D]
+  const Tensor lse =  // [N, queries] log-sum-exp of each row, which backward needs
       tape.empty({batch->heads, queries}, tape.recording() ? Purpose::activations : Purpose::scratch, device);
   sparse::AttentionForward args;
   args.inputs = operator_inputs(*batch, own, layer, roles);

@@ -118,7 +118,7 @@ std::int64_t Dense::out() const {
 Var linear(Tape& tape, const Var& x, const Dense& dense) {
   check_matrix("linear", x, dense.in());
   const Tensor& value = x.value();
-  Tensor y = tape.empty({value.rows(), dense.out()}, Purpose::activations, value.device());
+  Tensor y = tape.empty({value.rows(), dense.out()}, Purpose::activations, value.device());  // [M, out]
   run_dense(dense, !tape.recording(), value.data(), value.rows(), value.device(), ops::Activation::linear, y.data());
   const std::string name = tape.checked() ? dense_name(dense) : "";
   Var result = made(tape, name, std::move(y));
@@ -151,11 +151,11 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
   const Tensor& value = x.value();
   const Device device = value.device();
   const std::int64_t rows = value.rows(), inner = first.out();
-  Tensor y = tape.empty({rows, second.out()}, Purpose::activations, device);
+  Tensor y = tape.empty({rows, second.out()}, Purpose::activations, device);  // [M, H]
   const std::string name = tape.checked() ? "feed_forward " + first.parts.front().kernel->name : "";
   if (!tape.recording()) {
     const std::int64_t step = first.packed != nullptr ? std::min(rows, kFeedForwardRows) : rows;
-    const Tensor h = tape.empty({step, inner}, Purpose::scratch, device);
+    const Tensor h = tape.empty({step, inner}, Purpose::scratch, device);  // [step, F]: a part of the rows at a time
     for (std::int64_t row = 0; row < rows; row += step) {
       const std::int64_t n = std::min(step, rows - row);
       run_dense(first, true, value.data() + row * value.cols(), n, device, act, h.data());
@@ -163,10 +163,10 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
     }
     return made(tape, name, std::move(y));
   }
-  Tensor z = Tensor::empty({rows, inner}, Purpose::activations, device);
+  Tensor z = Tensor::empty({rows, inner}, Purpose::activations, device);  // [M, F] kept for backward
   run_dense(first, false, value.data(), rows, device, ops::Activation::linear, z.data());
   {
-    const Tensor h = Tensor::empty({rows, inner}, Purpose::scratch, device);
+    const Tensor h = Tensor::empty({rows, inner}, Purpose::scratch, device);  // [M, F] not kept
     ops::activation_forward(device, act, z.data(), h.data(), z.size());
     run_dense(second, false, h.data(), rows, device, ops::Activation::linear, y.data());
   }

@@ -92,16 +92,16 @@ Var ngram_convolution(Tape& tape, const Var& x, const std::shared_ptr<const Ragg
   }
   // One sum of k products for the whole batch: rows that reach into the next example are computed and cleared.
   const std::int64_t starts = std::max<std::int64_t>(0, count - k + 1);
-  const Tensor y = tape.empty({count, out}, Purpose::activations, value.device());
-  const Tensor product =
+  const Tensor y = tape.empty({count, out}, Purpose::activations, value.device());  // [M, out]
+  const Tensor product =                                                            // [starts, out] of one t
       k > 1 && starts > 0 ? tape.empty({starts, out}, Purpose::activations, value.device()) : Tensor();
   ops::LinearForward args;
   args.rows = starts;
   args.in = args.x_stride = in;
   args.out = args.y_stride = out;
   for (std::int64_t t = 0; t < k; ++t) {
-    args.x = value.data() + t * in;
-    args.weight = data_of(&kernel) + t * in * out;
+    args.x = value.data() + t * in;                 // [starts, H] rows t … of x
+    args.weight = data_of(&kernel) + t * in * out;  // [H, out]
     args.bias = t == 0 ? data_of(&bias) : nullptr;
     args.y = t == 0 ? y.data() : product.data();
     ops::linear(value.device(), args);

@@ -93,6 +93,13 @@ void give(void* block, std::int64_t bytes) {
   s.kept.push_back({block, bytes});
 }
 
+void release_kept() {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  keep_at_most(s, 0);
+  s.sums.most_in_use = s.sums.in_use;
+}
+
 Report report() {
   State& s = state();
   const std::lock_guard lock(s.mutex);

@@ -20,6 +20,9 @@ void* take(std::int64_t bytes);
 // Takes back what take(bytes) gave.
 void give(void* block, std::int64_t bytes);
 
+// Gives the kept blocks back to the system, and the promise starts anew: for whoever is done with much memory for good.
+void release_kept();
+
 struct Report {
   std::int64_t in_use = 0, kept = 0, most_in_use = 0;  // bytes
 };

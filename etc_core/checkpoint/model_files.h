@@ -30,7 +30,10 @@ Json read_model_config(const std::filesystem::path& folder);
 // Its section "model", strict and validated.
 EtcConfig read_etc_config(const std::filesystem::path& folder);
 
-// The name of the vocabulary that lies beside a model, as its config.json says it; "" when it says none.
+// In an exported folder: section "data" of the model's config.json, where it names a vocabulary.
+inline constexpr const char* kExportFile = "export.json";
+
+// The name of the vocabulary that lies beside a model, as its config.json (or kExportFile) says it; "" when it says none.
 std::string vocabulary_name(const Json& config);
 
 // The names of files in a model folder that are the program's and that it does not write each time: the vocabulary its

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array kOurFiles = {"config.json",       "etc_config.json", "model.safetensors",
                                   "state.safetensors", "conversion.json", "optimizer_slots.safetensors",
-                                  "model.ckpt.index"};
+                                  "model.ckpt.index",  kExportFile};
 
 // The configuration that makes a folder one of ours; nullopt: it is not.
 std::optional<Json> configuration_of(const fs::path& folder) {
@@ -31,9 +31,19 @@ std::optional<Json> configuration_of(const fs::path& folder) {
   return std::nullopt;
 }
 
+// The vocabulary that the program put there, by its name: a trained model's configuration has it, or kExportFile.
+std::string kept_vocabulary(const fs::path& folder, const Json& config) {
+  if (!fs::exists(folder / kExportFile)) return vocabulary_name(config);
+  try {
+    return vocabulary_name(read_json_file(folder / kExportFile));
+  } catch (const Error&) {
+    return "";  // damaged: the vocabulary may be a person's
+  }
+}
+
 // The name of a file the program did not put there, or "".
 std::string foreign_file(const fs::path& folder, const Json& config) {
-  const std::string vocabulary = vocabulary_name(config);  // of a trained model
+  const std::string vocabulary = kept_vocabulary(folder, config);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
     const bool ours = name == vocabulary || name.starts_with("model.ckpt.data-") ||

@@ -1,3 +1,5 @@
+// The order of things in one forward pass: checks, tiles and running scores, embedding stage, layers in checkpointed
+// stretches. What a layer computes is in etc_layers.cpp.
 #include "etc_core/nn/etc_encoder.h"
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 #include "etc_core/autograd/attention.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/large_blocks.h"
 #include "etc_core/base/log.h"
 #include "etc_core/nn/etc_layers.h"
 #include "etc_core/nn/input_checks.h"
@@ -20,6 +23,7 @@ namespace {
 
 using sparse::AttentionType;
 
+// offsets [B+1], ordinals [B]: shared, because the closures of the tape outlive the call.
 std::shared_ptr<const RaggedRows> ragged_rows(const std::vector<std::int64_t>& offsets,
                                               const std::vector<std::int64_t>& ordinals) {
   auto rows = std::make_shared<RaggedRows>();
@@ -40,13 +44,15 @@ std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t layers, s
   return ranges;
 }
 
+// The running scores of one attention type as external scores (etc_encoder.h), copied: the next layer adds to them.
+// Undefined for a type that carries none.
 Tensor exported(const sparse::ScoreState& scores, const sparse::TypeTiles& tiles, std::int64_t heads) {
   if (!scores.carries(tiles.type)) return {};
   const std::int64_t size = sparse::external_score_elements(tiles, heads);
-  Tensor external = Tensor::empty({size}, Purpose::scratch);
+  Tensor external = Tensor::empty({size}, Purpose::scratch);  // flat: examples differ in L and G
   scores.export_running(tiles.type, external.data());
   if (!tiles.window) return external;
-  return external.reshaped({heads, tiles.queries(), 2 * tiles.radius + 1});
+  return external.reshaped({heads, tiles.queries(), 2 * tiles.radius + 1});  // [N, T, W]
 }
 
 // The tape draws from the pool for as long as this lives.
@@ -192,9 +198,10 @@ EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOp
   context.packed = tape.recording() ? nullptr : &impl_->cache;
   context.compute = options.compute;
 
+  // Inference: the memory of a layer's results serves the next layer, without asking the heap.
   TensorPool pool;
   const PoolUse pooled(tape, tape.recording() ? nullptr : &pool);
-  States states = impl_->embedding_stage.forward(tape, input, context);
+  States states = impl_->embedding_stage.forward(tape, input, context);  // [T, H], [U, H], as after every layer
   impl_->report(options, -1, states, *context.attention);
   const auto run = [impl = impl_.get(), context](Tape& on, States x, Pass pass, std::int64_t first, std::int64_t end,
                                                  const ForwardOptions* watched) {
@@ -214,10 +221,11 @@ EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOp
     const std::vector<Var> outputs = checkpoint(
         tape, {states.of_long, states.of_global},
         [run, first = first, end = end, watched = &options](Tape& on, const std::vector<Var>& inputs, Pass pass) {
+          // inputs: long [T, H] and global [U, H] before layer `first`
           const States x = run(on, {inputs[0], inputs[1]}, pass, first, end, pass == Pass::forward ? watched : nullptr);
           return std::vector<Var>{x.of_long, x.of_global};
         });
-    states = {outputs[0], outputs[1]};
+    states = {outputs[0], outputs[1]};  // [T, H], [U, H] after layer `end` - 1
   }
   return {states.of_long, states.of_global};
 }
@@ -232,6 +240,7 @@ void EtcEncoder::release_kernels(ComputeType compute) {
       for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
     }
   }
+  large_blocks::release_kept();  // for int8 the sources were three quarters of the program's memory
   impl_->released = true;
 }
 

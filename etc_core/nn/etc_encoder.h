@@ -33,9 +33,9 @@ struct ForwardOptions {
   // Of the encoder's products on a tape that records: fp32 or bf16 (base/compute_type.h says what is rounded). Another
   // tape has that of release_kernels().
   ComputeType compute = ComputeType::fp32;
-  // Called after the embedding stage (layer -1) and after each layer, with numbers the host can read; scores only with
-  // residual attention.
-  // For `encode --all-layers` and tests; null costs nothing.
+  // Called after the embedding stage (layer -1) and after each layer, with numbers the host can read: long_states
+  // [T, H], global_states [U, H]; scores only with residual attention. For `encode --all-layers` and tests; null costs
+  // nothing.
   std::function<void(std::int64_t layer, const Tensor& long_states, const Tensor& global_states,
                      const ExternalScores& scores)>
       watch;

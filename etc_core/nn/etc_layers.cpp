@@ -1,3 +1,5 @@
+// Which parameters a layer has and in which order their operators run. Shapes are those of the whole batch: T long
+// tokens, U global tokens, whatever examples they belong to.
 #include "etc_core/nn/etc_layers.h"
 
 #include <cmath>
@@ -52,6 +54,7 @@ std::vector<std::int32_t> counted(const std::vector<std::int64_t>& offsets) {
 // Rows up to which the time of a product in inference is mostly that of reading its weights.
 constexpr std::int64_t kFewRows = 512;
 
+// Rows [first, first + count) of x [M, H] -> [count, H].
 Var row_range(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
   std::iota(rows.begin(), rows.end(), first);
@@ -66,8 +69,8 @@ States on_both(Tape& tape, const States& x, bool same_weights, const ForwardCont
   const bool together = same_weights && context.packed != nullptr && longs + globals <= kFewRows &&
                         x.of_long.value().device() == Device::cpu;
   if (!together) return {step(x.of_long, false), step(x.of_global, true)};
-  const Var y = step(join_rows(tape, x.of_long, x.of_global), false);
-  return {row_range(tape, y, 0, longs), row_range(tape, y, longs, globals)};
+  const Var y = step(join_rows(tape, x.of_long, x.of_global), false);         // [T + U, n]
+  return {row_range(tape, y, 0, longs), row_range(tape, y, longs, globals)};  // [T, n], [U, n]
 }
 
 }  // namespace
@@ -120,16 +123,17 @@ Var EtcEmbedding::side(Tape& tape, const EtcInput& input, const ForwardContext& 
     positions.ids = std::make_shared<const std::vector<std::int32_t>>(given.empty() ? counted(rows->offsets) : given);
     positions.name = global ? "global_position_ids" : "position_ids";
   }
-  const Var& adder = global ? input.global_embedding_adder : input.long_embedding_adder;
-  Var e;
+  // From here on M is T on the long side and U on the global side.
+  const Var& adder = global ? input.global_embedding_adder : input.long_embedding_adder;  // [M, H] or none
+  Var e;                                                                                  // [M, H]
   if (projection_.parts.empty()) {
     e = embedding(tape, rows, hidden_, Var(), tokens, segments, positions, adder);
   } else {
-    const Var narrow = embedding(tape, rows, tokens_->shape[1], Var(), tokens, Lookup(), Lookup(), Var());
-    const Var base = linear(tape, narrow, context.dense(projection_));
+    const Var narrow = embedding(tape, rows, tokens_->shape[1], Var(), tokens, Lookup(), Lookup(), Var());  // [M, E]
+    const Var base = linear(tape, narrow, context.dense(projection_));                                      // [M, H]
     e = embedding(tape, rows, hidden_, base, Lookup(), segments, positions, adder);
   }
-  const Var normed = layer_norm(tape, e, *norm_[global].gamma, *norm_[global].beta);
+  const Var normed = layer_norm(tape, e, *norm_[global].gamma, *norm_[global].beta);  // [M, H]
   const DropoutSite site = global ? DropoutSite::global_embedding : DropoutSite::long_embedding;
   return dropout(tape, normed, context.dropout(0, site, global));
 }
@@ -219,18 +223,20 @@ States EtcLayer::forward(Tape& tape, States x, const ForwardContext& context, Pa
   const Dropout of_long = context.dropout(index_, DropoutSite::long_attention_output, false);
   const Dropout of_global = context.dropout(index_, DropoutSite::global_attention_output, true);
   const LayerNormParameters &norm_0 = sides_[0].attention_norm, &norm_1 = sides_[1].attention_norm;
-  States y;
+  States y;  // [T, H], [U, H] after attention and its residual sum
   if (pre_activation_order_) {
+    // y = x + dropout(attend(layer_norm(x)))
     const States normed = {layer_norm(tape, x.of_long, *norm_0.gamma, *norm_0.beta),
                            layer_norm(tape, x.of_global, *norm_1.gamma, *norm_1.beta)};
     const States a = attend(tape, normed, context, pass);
     y = {residual(tape, x.of_long, a.of_long, of_long), residual(tape, x.of_global, a.of_global, of_global)};
   } else {
-    const States a = attend(tape, x, context, pass);
+    // y = layer_norm(x + dropout(attend(x)))
+    const States a = attend(tape, x, context, pass);  // [T, H], [U, H]
     y = {residual_layer_norm(tape, x.of_long, a.of_long, *norm_0.gamma, *norm_0.beta, of_long),
          residual_layer_norm(tape, x.of_global, a.of_global, *norm_1.gamma, *norm_1.beta, of_global)};
   }
-  x = {};
+  x = {};  // in inference nobody else holds it: its memory is free before the feed-forward layer asks for [M, F]
   const bool shared = sides_[0].inner.parts[0].kernel == sides_[1].inner.parts[0].kernel;
   return on_both(tape, y, shared, context,
                  [&](const Var& rows, bool global) { return feed_forward_block(tape, rows, context, global); });
@@ -243,7 +249,7 @@ Var EtcLayer::feed_forward_block(Tape& tape, const Var& y, const ForwardContext&
   const Dense inner = context.dense(side.inner), outer = context.dense(side.outer);
   const LayerNormParameters& norm = side.feed_forward_norm;
   if (pre_activation_order_) {
-    const Var normed = layer_norm(tape, y, *norm.gamma, *norm.beta);
+    const Var normed = layer_norm(tape, y, *norm.gamma, *norm.beta);  // [M, H], M = T or U
     return residual(tape, y, feed_forward(tape, normed, inner, activation_, outer), dropout);
   }
   return residual_layer_norm(tape, y, feed_forward(tape, y, inner, activation_, outer), *norm.gamma, *norm.beta,
@@ -252,7 +258,8 @@ Var EtcLayer::feed_forward_block(Tape& tape, const Var& y, const ForwardContext&
 
 namespace {
 
-// Query, key, value, other key and other value of one side's tokens.
+// Query, key, value, other key and other value of one side's tokens: A columns each of a variable [M, A] or [M, 3·A],
+// [M, 5·A].
 struct Projected {
   Columns query, key, value, other_key, other_value;
 };
@@ -265,7 +272,7 @@ Projected projected(const Columns* columns, std::size_t count) {
 
 // From all of them side by side, `count` projections of `width` columns.
 Projected in_columns(const Var& all, std::size_t count, std::int64_t width) {
-  Columns columns[5];
+  Columns columns[5];  // a variable and its first column
   for (std::size_t i = 0; i < count; ++i) columns[i] = {all, static_cast<std::int64_t>(i) * width};
   return projected(columns, count);
 }
@@ -285,10 +292,11 @@ Projected one_by_one(Tape& tape, const Var& x, const Dense& projections, const F
 States EtcLayer::attend(Tape& tape, const States& x, const ForwardContext& context, Pass pass) const {
   const Side &of_long = sides_[0], &of_global = sides_[1];
   const Dense long_projections = of_long.projections(), global_projections = of_global.projections();
-  Projected l, g;  // each [T, A], [U, A]
+  Projected l, g;  // of long tokens: each [T, A]; of global tokens: each [U, A]
   // In inference one product gives all columns; in training every projection is a variable of its own, so that one
   // without a gradient (a side of the last layer that the loss does not read) leaves its parameters alone.
   if (context.packed != nullptr) {
+    // [T, 3·A or 5·A], [U, 3·A or 5·A]
     const States all = on_both(tape, x, share_qkv_, context, [&](const Var& rows, bool global) {
       return linear(tape, rows, context.dense(global ? global_projections : long_projections));
     });
@@ -299,11 +307,13 @@ States EtcLayer::attend(Tape& tape, const States& x, const ForwardContext& conte
     g = one_by_one(tape, x.of_global, global_projections, context);
   }
   const auto& batch = context.attention;
+  // One softmax each: long queries over l2l and l2g keys [T, A], global queries over g2g and g2l keys [U, A].
   const Var long_out = attention(tape, sparse::kLongAttention, batch, index_, pass,
                                  {l.query, {{{l.key, l.value}, {g.other_key, g.other_value}}}, of_long.relative});
   const Var global_out = attention(tape, sparse::kGlobalAttention, batch, index_, pass,
                                    {g.query, {{{g.key, g.value}, {l.other_key, l.other_value}}}, of_global.relative});
   const bool shared = of_long.output.parts[0].kernel == of_global.output.parts[0].kernel;
+  // Output projections: [T, A], [U, A] -> [T, H], [U, H].
   return on_both(tape, {long_out, global_out}, shared, context, [&](const Var& rows, bool global) {
     return linear(tape, rows, context.dense(sides_[global].output));
   });

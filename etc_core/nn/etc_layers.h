@@ -21,8 +21,8 @@ namespace etc {
 struct ForwardContext {
   std::shared_ptr<const RaggedRows> long_rows;
   std::shared_ptr<const RaggedRows> global_rows;
-  std::shared_ptr<AttentionBatch> attention;
-  float hidden_dropout = 0;  // 0 outside training
+  std::shared_ptr<AttentionBatch> attention;  // tiles, labels and running scores of the batch
+  float hidden_dropout = 0;                   // 0 outside training
   std::uint64_t seed = 0;
   PackedCache* packed = nullptr;            // inference; null: kernels are read as they are
   ComputeType compute = ComputeType::fp32;  // of these
@@ -32,8 +32,8 @@ struct ForwardContext {
 };
 
 struct LayerNormParameters {
-  Parameter* gamma = nullptr;
-  Parameter* beta = nullptr;
+  Parameter* gamma = nullptr;  // [H]
+  Parameter* beta = nullptr;   // [H]
 };
 
 struct States {
@@ -51,6 +51,7 @@ class EtcEmbedding {
   States forward(Tape& tape, const EtcInput& input, const ForwardContext& context) const;
 
  private:
+  // [T, H] or [U, H].
   Var side(Tape& tape, const EtcInput& input, const ForwardContext& context, bool global) const;
 
   std::int64_t hidden_;
@@ -58,7 +59,7 @@ class EtcEmbedding {
   Dense projection_;                              // no parts when embedding_size is H
   Parameter* segments_;                           // [V_s, H]
   Parameter* positions_[2] = {nullptr, nullptr};  // long, global; null: no absolute positions
-  LayerNormParameters norm_[2];
+  LayerNormParameters norm_[2];                   // long, global
 };
 
 class EtcLayer {
@@ -72,21 +73,23 @@ class EtcLayer {
   std::vector<Dense> dense_layers() const;
 
  private:
+  // Projections, both attention operators, output projections.   x and result: long [T, H], global [U, H]
   States attend(Tape& tape, const States& x, const ForwardContext& context, Pass pass) const;
+  // One side's feed-forward layer with its residual sum and layer norm.   y and result: [T, H] or [U, H]
   Var feed_forward_block(Tape& tape, const Var& y, const ForwardContext& context, bool global) const;
 
   // Index 0: long side, 1: global side, as in the names of the attention layer norms.
   struct Side {
     LayerNormParameters attention_norm, feed_forward_norm;
-    Dense::Part query, key, value;       // of this side's own tokens, for its own queries
-    Dense::Part other_key, other_value;  // of this side's tokens, for the other side's queries
-    Dense output, inner, outer;
-    RelativeParameters relative;
-    Dense projections() const;  // the distinct ones of the five, side by side
+    Dense::Part query, key, value;       // [H, A] of this side's own tokens, for its own queries
+    Dense::Part other_key, other_value;  // [H, A] of this side's tokens, for the other side's queries
+    Dense output, inner, outer;          // [A, H], [H, F], [F, H]
+    RelativeParameters relative;         // [R, N, D] and [R, N], of this side's queries
+    Dense projections() const;           // the distinct ones of the five, side by side
   };
 
   std::int64_t index_;
-  std::int64_t attention_size_;  // A
+  std::int64_t attention_size_;  // A = N·D
   bool share_qkv_;
   bool pre_activation_order_;
   ops::Activation activation_;

@@ -16,8 +16,8 @@ inline constexpr float kLayerNormEpsilon = 1e-12f;
 //   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + 1e-12),   var = mean((s − mean)²)
 //   x, branch, y  [M, H] without gaps; y may be x or branch
 //   gamma, beta   [H]
-//   sum =         [M, H]  s, for backward; null: not kept; may be x or branch; with branch null it must be null (s is
-//   x) mean, rstd =  [M]     for backward; both or neither null
+//   sum =         [M, H]  s, for backward; null: not kept; may be x or branch. Must be null with branch null: s is x
+//   mean, rstd =  [M]     for backward; both or neither null
 // Rules: two passes (variance of centred values: with so small an epsilon E[x²]−E[x]² would not do); the bits of a row
 // depend on that row alone. Cost: O(M*H).
 struct LayerNormForward {

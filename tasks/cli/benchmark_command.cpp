@@ -95,7 +95,7 @@ void check_paths(const BenchmarkOptions& options) {
 
 void run_benchmark(const BenchmarkOptions& options) {
   if (options.forecast && !options.output.empty()) {
-    fail_usage("etc benchmark", "--forecast measures nothing that could be drawn: leave --output out");
+    fail_usage("etc benchmark", "--forecast runs nothing, so there are no measurements to write: leave --output out");
   }
   check_paths(options);
   SweepOptions sweep = sweep_options(options);

@@ -70,8 +70,8 @@ ModelVocabulary own_vocabulary(const fs::path& file, VocabularyNames names, std:
               file.string());
   } else if (vocabulary.tokenizer->vocab_size() > rows) {
     fail_usage("etc convert",
-               "{}: expected at most {} pieces, the rows of the checkpoint's token table, got {} (it is another "
-               "model's: put the checkpoint's own in its place, or take it away)",
+               "{}: expected at most {} pieces, the rows of the checkpoint's token table, got {} (it belongs to "
+               "another model: replace it by the checkpoint's own, or remove it)",
                file.string(), rows, vocabulary.tokenizer->vocab_size());
   }
   return vocabulary;
@@ -83,7 +83,7 @@ ModelVocabulary vocabulary_beside(const fs::path& input, VocabularyNames names, 
   const std::vector<fs::path> found = candidates(folder, names);
   if (found.empty()) return {};
   if (found.size() > 1) {
-    fail_usage("etc convert", "{} and {} are both beside the checkpoint: give the one that is its vocabulary: --vocab",
+    fail_usage("etc convert", "{} and {} are both beside the checkpoint: choose its vocabulary with --vocab",
                found[0].string(), found[1].string());
   }
   try {

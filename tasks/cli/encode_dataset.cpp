@@ -6,7 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/checkpoint/model_files.h"
-#include "tasks/task.h"
+#include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/model.h"

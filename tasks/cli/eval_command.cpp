@@ -14,6 +14,7 @@
 #include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
+#include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"

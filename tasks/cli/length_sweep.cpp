@@ -338,7 +338,7 @@ void require_no_others(const std::filesystem::path& folder) {
   for (const char* name : kSweepFiles) {
     if (!std::filesystem::is_regular_file(folder / name)) continue;
     fail_usage("etc benchmark",
-               "{} is there already, and no earlier benchmark's: expected another folder (--overwrite replaces it)",
+               "{} exists and no benchmark wrote it: expected another folder (--overwrite replaces it)",
                (folder / name).string());
   }
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
@@ -19,6 +18,7 @@
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
+#include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -70,7 +70,7 @@ void check_paths(const PredictOptions& options) {
 
 // Raw records prepared exactly as the model's training data were.
 std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& options, const LoadedModel& loaded) {
-  const auto& kind = prepare::preparation_kind(loaded.model->task_section.at("name"));
+  const auto& kind = preparation_kind(loaded.model->task_section.at("name"));
   Json settings = Json::object();
   for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
   settings = with_overrides(kind, std::move(settings), loaded.data.preprocess_config, options.model);
@@ -205,19 +205,18 @@ std::size_t predict_raw(const PredictOptions& options, const Running& running, c
 // The first records of the file, each with its prediction, on standard output.
 void show_records(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation) {
   data::ByteStream stream(options.input);
-  data::RecordSlicer slicer(stream, preparation.layout());
-  data::RecordSlice slice;
-  for (std::int64_t shown = 0; shown < options.show && slicer.next(slice);) {
-    const data::JsonRecord record = data::parse_record(slice);
-    if (!record.value.is_object()) continue;
-    prepare::Converted converted = preparation.convert(record);
+  const auto reader = preparation.open_records(stream);
+  data::RecordSlice record;
+  for (std::int64_t shown = 0; shown < options.show && reader->next(record);) {
+    data::RecordSlice copy = record;  // converting uses it up
+    prepare::Converted converted = preparation.convert_record(copy);
     if (converted.faults.rejected() || converted.faults.dropped()) continue;
     for (data::Example& example : converted.examples) {
       const std::vector<data::LoadedExample> alone = {{record.index, 0, std::move(example)}};
       EtcInput input = model.task->feed(alone, options.input);
       Tape tape(false);
       const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
-      print("{}\n", model.task->show(record.value, alone[0].features, logits));
+      print("{}\n", model.task->show(record, alone[0].features, logits));
     }
     ++shown;
   }

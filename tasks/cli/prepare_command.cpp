@@ -11,6 +11,7 @@
 #include "tasks/output.h"
 #include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/run.h"
+#include "tasks/registry.h"
 
 namespace etc::cli {
 
@@ -74,7 +75,7 @@ Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions
     if (text != options.settings.end()) given[setting.key] = parse_setting(setting, text->second);
   }
   for (const auto& [key, text] : options.settings) {
-    if (!given.contains(key)) fail_usage("etc prepare", "{} is no option of task {}", option_name(key), kind.name);
+    if (!given.contains(key)) fail_usage("etc prepare", "{} is no option of task {}", option_name(key), options.task);
   }
   return with_overrides(kind, std::move(settings), given, "etc prepare");
 }
@@ -100,23 +101,24 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
   paths.check();
   if (options.run.inputs.size() > 1 && is_special(options.run.output) && is_special(options.run.report)) {
     fail_usage("etc prepare",
-               "several input files need room for finished ones beside --output or --report: expected one of them to "
-               "be a plain file");
+               "finished parts of several inputs are kept beside --output or --report: expected one of these to be a "
+               "plain file");
   }
 }
 
 void run_prepare(PrepareOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
-  const prepare::PreparationKind& kind = prepare::preparation_kind(options.task);
+  const prepare::PreparationKind& kind = preparation_kind(options.task);
   options.run.labelled = options.run.split != "test";
   if (options.run.report.empty() && is_special(options.run.output)) {
-    fail_usage("etc prepare", "--output {} has no room for a report beside it: expected --report FILE",
+    fail_usage("etc prepare",
+               "--output {} is no plain file, so no report can be kept beside it: expected --report FILE",
                options.run.output.string());
   }
   if (options.run.report.empty()) options.run.report = options.run.output.string() + ".rejects.jsonl";
   const Json settings = resolve_settings(kind, options);
   check_paths(options, settings);
-  if (options.learn_splitter) learn_splitter(kind, settings, options.run.inputs);
+  if (options.learn_splitter) learn_splitter(options.task, kind, settings, options.run.inputs);
   const auto preparation = kind.make(settings, options.vocab, options.run.labelled);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
   print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
@@ -139,9 +141,7 @@ void add_prepare_command(CLI::App& app) {
   auto options = std::make_shared<PrepareOptions>();
   CLI::App* command = app.add_subcommand("prepare", "turn a raw dataset into an HDF5 data set of features");
   command->footer(kExamples);
-  std::vector<std::string> tasks;
-  for (const auto& kind : prepare::preparation_kinds()) tasks.push_back(kind.name);
-  command->add_option("--task", options->task, fmt::format("{}", fmt::join(tasks, ", ")))->required();
+  command->add_option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")))->required();
   command->add_option("--split", options->run.split, "train, dev, or test (where answers may be missing)")->required();
   command->add_option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input")
       ->required();
@@ -161,8 +161,8 @@ void add_prepare_command(CLI::App& app) {
   command->add_flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const prepare::Setting*> settings;
-  for (const auto& kind : prepare::preparation_kinds()) {
-    for (const auto& setting : kind.settings) settings.try_emplace(setting.key, &setting);
+  for (const TaskEntry& entry : task_entries()) {
+    for (const auto& setting : entry.preparation.settings) settings.try_emplace(setting.key, &setting);
   }
   for (const auto& [key, setting] : settings) {
     const std::string& name = key;

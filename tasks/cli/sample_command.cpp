@@ -4,15 +4,12 @@
 #include <memory>
 #include <set>
 
-#include "data/sample/hotpotqa_sample.h"
-#include "data/sample/nq_sample.h"
-#include "data/sample/openkp_sample.h"
-#include "data/sample/wikihop_sample.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/registry.h"
 
 namespace etc::cli {
 
@@ -24,83 +21,18 @@ constexpr const char* kExamples = R"(Examples:
   etc sample --task nq --records 2000 --mixed 5 --output sample
   etc sample --task openkp --records 8000 --seed 1 --output sample)";
 
-// One choice a generator leaves to its user.
-struct SampleKey {
-  std::string key;
-  std::int64_t default_value;
-  std::string help;
-};
-using SampleValues = std::map<std::string, std::int64_t>;
-
-struct SampleKind {
-  std::string task;
-  const char* extension;  // of its train and dev files
-  std::vector<SampleKey> keys;
-  // Every key has a value. Throws UsageError when values cannot be meant.
-  void (*write)(const SampleValues& values, const std::filesystem::path& folder);
-};
-
-const SampleKey kRecords{"records", 2000, "training records; a fifth of it for dev"};
-const SampleKey kSeed{"seed", 1, "equal seeds give equal files"};
-
-std::uint64_t seed_of(const SampleValues& values) {
-  if (values.at("seed") < 0) fail_usage("etc sample", "--seed: expected at least 0, got {}", values.at("seed"));
-  return static_cast<std::uint64_t>(values.at("seed"));
-}
-
-const std::vector<SampleKind>& sample_kinds() {
-  static const std::vector<SampleKind> kKinds = {
-      {"wikihop",
-       ".json",
-       {kRecords,
-        kSeed,
-        {"hops", 1, "1: one document answers; 2: two together do"},
-        {"candidates", 4, "choices per record"},
-        {"long_tokens", 0, "long input of an example at most; 0: what its facts need and a little more"}},
-       [](const SampleValues& v, const std::filesystem::path& folder) {
-         const std::int64_t tokens = v.at("long_tokens") != 0 ? v.at("long_tokens") : v.at("hops") == 2 ? 56 : 48;
-         data::write_wikihop_sample({v.at("records"), seed_of(v), v.at("hops"), v.at("candidates"), tokens}, folder);
-       }},
-      {"hotpotqa",
-       ".json",
-       {kRecords,
-        kSeed,
-        {"hops", 1, "1: one document answers; 2: two together do"},
-        {"subjects", 4, "subjects per record that could be meant"},
-        {"long_tokens", 0, "long input of an example at most; 0: what its facts need and a little more"},
-        {"yes_no", 0, "of 10 questions so many are answered by yes or no"}},
-       [](const SampleValues& v, const std::filesystem::path& folder) {
-         const std::int64_t tokens = v.at("long_tokens") != 0 ? v.at("long_tokens") : v.at("hops") == 2 ? 72 : 40;
-         data::write_hotpotqa_sample(
-             {v.at("records"), seed_of(v), v.at("hops"), v.at("subjects"), tokens, v.at("yes_no")}, folder);
-       }},
-      {"nq",
-       ".jsonl",
-       {kRecords,
-        kSeed,
-        {"candidates", 4, "choices per record"},
-        {"long_tokens", 96, "long input of an example at most"},
-        {"mixed", 0, "of 10 questions so many are of other kinds: two answers, long only, none, yes or no"}},
-       [](const SampleValues& v, const std::filesystem::path& folder) {
-         data::write_nq_sample({v.at("records"), seed_of(v), v.at("candidates"), v.at("long_tokens"), v.at("mixed")},
-                               folder);
-       }},
-      {"openkp",
-       ".jsonl",
-       {kRecords,
-        kSeed,
-        {"topics", 4, "topics per page that could be meant"},
-        {"long_tokens", 84, "long input of an example at most"}},
-       [](const SampleValues& v, const std::filesystem::path& folder) {
-         data::write_openkp_sample({v.at("records"), seed_of(v), v.at("topics"), v.at("long_tokens")}, folder);
-       }},
-  };
-  return kKinds;
+// The rows of tasks with a generator.
+std::vector<const TaskEntry*> sample_entries() {
+  std::vector<const TaskEntry*> entries;
+  for (const TaskEntry& entry : task_entries()) {
+    if (entry.sample.write != nullptr) entries.push_back(&entry);
+  }
+  return entries;
 }
 
 std::vector<std::string> sample_tasks() {
   std::vector<std::string> names;
-  for (const SampleKind& kind : sample_kinds()) names.push_back(kind.task);
+  for (const TaskEntry* entry : sample_entries()) names.push_back(entry->name);
   return names;
 }
 
@@ -132,20 +64,23 @@ void check_paths(const SampleCommand& options, const SampleKind& kind) {
   paths.check();
 }
 
-void run(const SampleCommand& options) {
-  const auto& kinds = sample_kinds();
-  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.task == options.task; });
-  if (kind == kinds.end()) {
-    fail_usage("etc sample", "unknown task {}{}", options.task, suggestion(options.task, sample_tasks()));
+const SampleKind& kind_of(const std::string& task) {
+  for (const TaskEntry* entry : sample_entries()) {
+    if (entry->name == task) return entry->sample;
   }
+  fail_usage("etc sample", "unknown task {}{}", task, suggestion(task, sample_tasks()));
+}
+
+void run(const SampleCommand& options) {
+  const SampleKind& kind = kind_of(options.task);
   SampleValues values;
-  for (const SampleKey& key : kind->keys) values[key.key] = key.default_value;
+  for (const SampleKey& key : kind.keys) values[key.key] = key.default_value;
   for (const auto& [key, value] : options.given) {
-    if (!values.contains(key)) fail_usage("etc sample", "{} is no option of task {}", option_of(key), kind->task);
+    if (!values.contains(key)) fail_usage("etc sample", "{} is no option of task {}", option_of(key), options.task);
     values[key] = value;
   }
-  check_paths(options, *kind);
-  kind->write(values, options.output);
+  check_paths(options, kind);
+  kind.write(values, options.output);
   log::info("train and dev records and vocab.txt written to {}", options.output);
 }
 
@@ -153,11 +88,11 @@ void run(const SampleCommand& options) {
 std::string help_of(const std::string& key) {
   std::string text;
   std::vector<std::string> defaults;
-  for (const SampleKind& kind : sample_kinds()) {
-    for (const SampleKey& each : kind.keys) {
+  for (const TaskEntry* entry : sample_entries()) {
+    for (const SampleKey& each : entry->sample.keys) {
       if (each.key != key) continue;
       if (text.empty()) text = each.help;
-      defaults.push_back(fmt::format("{} {}", kind.task, each.default_value));
+      defaults.push_back(fmt::format("{} {}", entry->name, each.default_value));
     }
   }
   return fmt::format("{} [{}]", text, fmt::join(defaults, ", "));
@@ -172,8 +107,8 @@ void add_sample_command(CLI::App& app) {
   command->add_option("--output", options->output, "Folder for the train and dev files and vocab.txt")->required();
   command->add_flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
   std::set<std::string> known;
-  for (const SampleKind& kind : sample_kinds()) {
-    for (const SampleKey& key : kind.keys) {
+  for (const TaskEntry* entry : sample_entries()) {
+    for (const SampleKey& key : entry->sample.keys) {
       if (!known.insert(key.key).second) continue;
       command->add_option_function<std::int64_t>(
           option_of(key.key), [options, name = key.key](std::int64_t value) { options->given[name] = value; },

@@ -63,13 +63,16 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
 
 // What the run replaces in its folder must not be what it reads.
 void check_paths(const TrainOptions& options, const RunConfig& config, const fs::path& output) {
+  const char* option = options.resume.empty() ? "--output" : "--resume";
+  if (fs::exists(output) && !fs::is_directory(output)) {
+    fail_usage("etc train", "{} {}: expected a folder for the run, got a file", option, output.string());
+  }
   CommandPaths paths("etc train");
   paths.reads("--config", options.config);
   paths.reads("--data", config.data.train);
   paths.reads("--eval-data", config.data.eval);
   paths.reads("--vocab", config.data.vocab);
   paths.reads_folder("--init-from", config.training.init_from);
-  const char* option = options.resume.empty() ? "--output" : "--resume";
   for (const char* name : {"config.json", "metrics.jsonl", "log.txt", "lock"}) paths.writes(option, output / name);
   for (const char* checkpoint : {"best", "last"}) {
     for (const char* name : {"config.json", "model.safetensors", "state.safetensors", "vocab.txt", "vocab.model"}) {

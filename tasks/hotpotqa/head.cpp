@@ -15,14 +15,15 @@ constexpr std::int64_t kTypes = 3, kBioClasses = 3, kSpanEnds = 2;
 
 // Binary cross-entropy of the supporting facts, summed over each example's global tokens.
 std::vector<double> fact_losses(const LossArguments& args) {
-  std::vector<double> sums;  // [B]
-  const float* logits = args.logits[kFactLogits];
-  float* dlogits = args.dlogits[kFactLogits];
+  std::vector<double> sums;                        // [B]
+  const float* logits = args.logits[kFactLogits];  // [U, 1]
+  float* dlogits = args.dlogits[kFactLogits];      // [U, 1] or null
   for (std::size_t b = 0; b + 1 < args.global_offsets.size(); ++b) {
     const bool labelled = args.labels->types[b] != span::kNoLabel;
     double sum = 0;
     for (std::int64_t j = args.global_offsets[b]; j < args.global_offsets[b + 1]; ++j) {
       const double x = logits[j], y = args.labels->facts[static_cast<std::size_t>(j)];
+      // −y·log σ(x) − (1−y)·log(1−σ(x)), written so that exp() gets no positive number: it cannot overflow.
       if (labelled) sum += std::max(x, 0.0) - x * y + std::log1p(std::exp(-std::abs(x)));
       if (dlogits == nullptr) continue;
       dlogits[j] = labelled ? static_cast<float>(args.scales[0] * (1 / (1 + std::exp(-x)) - y)) : 0.0f;
@@ -68,6 +69,7 @@ Labels labels_of(Examples examples, AnswerEncoding encoding) {
     const auto& ends = feed::numbers(example, "span_ends");
     std::vector<AnswerSpan> spans;
     for (std::size_t i = 0; i < begins.size(); ++i) spans.push_back({{begins[i], ends[i]}, false, false});
+    // [L] a class per token; an example kept for prediction only has none anywhere
     const auto bio = type == span::kNoLabel ? feed::Numbers(static_cast<std::size_t>(length), span::kNoLabel)
                                             : bio_labels(spans, length);
     labels.bio.insert(labels.bio.end(), bio.begin(), bio.end());
@@ -88,7 +90,7 @@ std::vector<std::vector<double>> losses(const LossArguments& args) {
   if (args.encoding == AnswerEncoding::bio) {
     const auto tokens = span::class_losses(
         {args.logits[kAnswerLogits], kBioClasses, args.labels->bio, scale_of(args, 2), args.dlogits[kAnswerLogits]});
-    auto& sums = terms.emplace_back(examples, 0.0);
+    auto& sums = terms.emplace_back(examples, 0.0);  // [B]
     for (std::size_t b = 0; b < examples; ++b) {
       for (std::int64_t i = args.long_offsets[b]; i < args.long_offsets[b + 1]; ++i) {
         sums[b] += tokens[static_cast<std::size_t>(i)];
@@ -96,11 +98,11 @@ std::vector<std::vector<double>> losses(const LossArguments& args) {
     }
     return terms;
   }
-  // Both ends have the same denominator, hence one scale.
+  // Both ends have the same denominator, hence one scale.  ends: [B, 2]
   const auto ends = span::position_losses({args.long_offsets, args.logits[kAnswerLogits], kSpanEnds, args.labels->spans,
                                            scale_of(args, 2), args.dlogits[kAnswerLogits]});
-  for (std::size_t side = 0; side < 2; ++side) {
-    auto& term = terms.emplace_back();
+  for (std::size_t side = 0; side < 2; ++side) {  // begin, end
+    auto& term = terms.emplace_back();            // [B]
     for (std::size_t b = 0; b < examples; ++b) term.push_back(ends[b * 2 + side]);
   }
   return terms;

@@ -106,7 +106,7 @@ class HotpotqaTask final : public Task {
     return std::make_unique<HotpotqaPredictions>(request, decode_options_, vocabulary_);
   }
 
-  std::string show(const Json&, const data::Example& example, const HeadOutput& logits) const override {
+  std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& logits) const override {
     EtcInput alone;
     alone.long_offsets = {0, std::ssize(feed::numbers(example, "long_token_ids"))};
     alone.global_offsets = {0, std::ssize(feed::numbers(example, "global_token_ids"))};
@@ -146,7 +146,6 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{
-      "hotpotqa",
       {{"answer_encoding", "span", "span: begin and end of the answer; bio: every token begins, goes on or is outside"},
        {"flat_sequence", false, "no paragraph structure: one sequence"},
        {"global_attention", true, "false: ablation; nothing travels through global tokens, they only feed the head"},

@@ -171,12 +171,22 @@ prepare::Converted HotpotqaPreparation::convert(const data::JsonRecord& raw) con
   return result;
 }
 
+namespace {
+
+// Loads the vocabulary as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
   auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case")});
   text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
   const PrepareConfig config = read_prepare_config(settings, *tokenizer, labels_required);
   return std::make_unique<HotpotqaPreparation>(config, std::move(tokenizer));
+}
+
+}  // namespace
+
+const prepare::PreparationKind& preparation_kind() {
+  static const prepare::PreparationKind kKind{prepare_settings(), make_preparation};
+  return kKind;
 }
 
 }  // namespace etc::hotpotqa

@@ -1,16 +1,15 @@
 // HotpotQA for `etc prepare`: record → example, or the faults that prevent it (task-hotpotqa 2, 8.4, 9).
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "data/text/tokenizer.h"
 #include "tasks/hotpotqa/prepare_config.h"
-#include "tasks/prepare/preparation.h"
+#include "tasks/prepare/json_preparation.h"
 
 namespace etc::hotpotqa {
 
-class HotpotqaPreparation : public prepare::Preparation {
+class HotpotqaPreparation : public prepare::JsonPreparation {
  public:
   HotpotqaPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
       : config_(config), tokenizer_(std::move(tokenizer)) {}
@@ -26,8 +25,7 @@ class HotpotqaPreparation : public prepare::Preparation {
   std::unique_ptr<data::Tokenizer> tokenizer_;
 };
 
-// Loads the vocabulary as the settings say; see PreparationKind::make.
-std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
-                                                       bool labels_required);
+// Settings and maker, for the row of the task in tasks/registry.cpp.
+const prepare::PreparationKind& preparation_kind();
 
 }  // namespace etc::hotpotqa

@@ -55,7 +55,7 @@ class RecordReader {
         const auto [first, fresh] = seen.try_emplace(paragraph.title, p);
         if (!fresh) {
           faults_.warn(element(element("context", p), 0), "duplicate_title",
-                       fmt::format("the title {} is that of context[{}], too; both get its supporting facts",
+                       fmt::format("the title {} repeats that of context[{}]; both paragraphs get its supporting facts",
                                    prepare::quoted(paragraph.title), first->second));
         }
       }

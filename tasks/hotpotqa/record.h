@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "data/readers/json_record.h"
 #include "tasks/hotpotqa/metrics.h"
 #include "tasks/hotpotqa/prepare_config.h"
 

@@ -46,7 +46,7 @@ void DocumentDecoder::add(const WindowLogits& window) {
     double best_of_column = -std::numeric_limits<double>::infinity();
     for (const auto& [position, z] : window.largest[c]) {
       if (!std::isfinite(z)) {  // these come first
-        fail("decode", "document {}, window {}: a logit is {} (are the weights sound?)", id_, windows_, z);
+        fail("decode", "document {}, window {}: a logit is {} (the weights may be damaged)", id_, windows_, z);
       }
       const double logit = z;
       const double score = options_.score == ScoreKind::quotient ? logit / zero : logit - zero;
@@ -56,7 +56,7 @@ void DocumentDecoder::add(const WindowLogits& window) {
         fail("decode",
              "score_not_finite: document {}, window {}: logit {} of position {}, {} of position 0 (set "
              "task.answer_score to "
-             "difference, or are the weights unsound?)",
+             "difference; the weights may be damaged)",
              id_, windows_, logit, position, zero);
       }
       entries_[c].push_back({score, token});

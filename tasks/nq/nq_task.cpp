@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
 #include "tasks/nq/feed.h"
 #include "tasks/nq/head.h"
@@ -106,8 +107,9 @@ class NqTask final : public Task {
     return std::make_unique<DocumentPredictions>(request, decode_);
   }
 
-  std::string show(const Json& raw_record, const data::Example& example, const HeadOutput& logits) const override {
-    return shown_prediction(raw_record, example, logits, decode_);
+  std::string show(const data::RecordSlice& raw_record, const data::Example& example,
+                   const HeadOutput& logits) const override {
+    return shown_prediction(data::value_of(raw_record), example, logits, decode_);
   }
 
  private:
@@ -131,7 +133,6 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{
-      "nq",
       {{"mask_long_output", false, "only CLS and the document's pieces may be chosen"},
        {"cls_id", 101, "vocabulary id of CLS, for mask_long_output"},
        {"sep_id", 102, "vocabulary id of the separator, for mask_long_output"},

@@ -43,11 +43,17 @@ const data::Schema& NqPreparation::schema() const {
 }
 
 // Most of a record's bytes.
-data::UnreadMembers NqPreparation::unread_members() const {
-  return {{"document_html", ""},
-          {"question_tokens", ""},
-          {"document_tokens", "start_byte"},
-          {"document_tokens", "end_byte"}};
+const data::UnreadMembers& NqPreparation::unread_members() const {
+  static const data::UnreadMembers kMembers = {{"document_html", ""},
+                                               {"question_tokens", ""},
+                                               {"document_tokens", "start_byte"},
+                                               {"document_tokens", "end_byte"}};
+  return kMembers;
+}
+
+const data::FlatLists& NqPreparation::flat_lists() const {
+  static const data::FlatLists kLists = {{"document_tokens", kTokenMembers}};
+  return kLists;
 }
 
 Json NqPreparation::preprocess_config() const {
@@ -95,6 +101,11 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
   text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
   const PrepareConfig config = read_prepare_config(settings, *tokenizer, labels_required);
   return std::make_unique<NqPreparation>(config, std::move(tokenizer));
+}
+
+const prepare::PreparationKind& preparation_kind() {
+  static const prepare::PreparationKind kKind{prepare_settings(), make_preparation};
+  return kKind;
 }
 
 }  // namespace etc::nq

@@ -7,11 +7,11 @@
 #include "data/text/tokenizer.h"
 #include "tasks/nq/prepare_config.h"
 #include "tasks/nq/record.h"
-#include "tasks/prepare/preparation.h"
+#include "tasks/prepare/json_preparation.h"
 
 namespace etc::nq {
 
-class NqPreparation : public prepare::Preparation {
+class NqPreparation : public prepare::JsonPreparation {
  public:
   NqPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
       : config_(config), tokenizer_(std::move(tokenizer)) {}
@@ -21,8 +21,8 @@ class NqPreparation : public prepare::Preparation {
   const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
-  data::UnreadMembers unread_members() const override;
-  data::FlatLists flat_lists() const override { return {{"document_tokens", kTokenMembers}}; }
+  const data::UnreadMembers& unread_members() const override;
+  const data::FlatLists& flat_lists() const override;
   const char* out_of_range_code(const std::string& field) const override {
     return field == "example_id" ? "id_range" : "wrong_type";
   }
@@ -35,5 +35,8 @@ class NqPreparation : public prepare::Preparation {
 // Loads the vocabulary as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required);
+
+// Settings and maker, for the row of the task in tasks/registry.cpp.
+const prepare::PreparationKind& preparation_kind();
 
 }  // namespace etc::nq

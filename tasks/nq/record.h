@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/readers/json_record.h"
 #include "tasks/nq/metrics.h"
 #include "tasks/nq/prepare_config.h"
 

@@ -35,8 +35,8 @@ struct LossOptions {
 inline constexpr double kLeastSmoothing = 1e-6;
 
 // Cross-entropy of one page.
-//   y = number of labels at each class,  y' = y / (Σy + 1e-6),  t = (y' + s/C) / Σ(y' + s/C),  loss = −Σ t·log
-//   softmax(z)
+//   y = number of labels at each class,  y' = y / (Σy + 1e-6),  t = (y' + s/C) / Σ(y' + s/C)
+//   loss = −Σ t·log softmax(z)
 // C is the number of classes, or padded_classes: then the others, which have −10000, count as one class with their
 // share of the smoothing. Labels that are no class (longer than K words) add nothing.
 //   dscores [C]: gradient of scale·loss, written; empty: not computed

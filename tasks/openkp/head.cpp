@@ -18,6 +18,7 @@ Head::Head(const EtcConfig& model, std::int64_t longest_phrase, ParameterSet& pa
   word_beta_ = constant("word_emb_layer_norm/beta", Kind::zeros);
   for (std::int64_t k = 1; k <= longest_phrase; ++k) {
     const std::string name = fmt::format("{}gram_", k);
+    // A phrase's vector is a sum over k words: weights narrower by √k keep its variance the same for every k.
     const Initializer narrow{Kind::truncated_normal, range / std::sqrt(static_cast<float>(k))};
     ngrams_.push_back(
         {&parameters.add(name + "conv/kernel", {k, hidden, hidden}, narrow), constant(name + "conv/bias", Kind::zeros),
@@ -28,21 +29,21 @@ Head::Head(const EtcConfig& model, std::int64_t longest_phrase, ParameterSet& pa
 
 HeadOutput Head::scores(Tape& tape, const Var& long_states, Examples pages) const {
   const Var sums = sum_segments(tape, long_states, tokens_of_words(pages));  // [words, H]
-  const Var words = layer_norm(tape, sums, *word_gamma_, *word_beta_);
-  const auto rows = words_of_pages(pages);
+  const Var words = layer_norm(tape, sums, *word_gamma_, *word_beta_);       // [words, H]
+  const auto rows = words_of_pages(pages);                                   // [pages + 1]: phrases stay in their page
   HeadOutput scores;
   for (const NgramParameters& p : ngrams_) {
-    Var y = ngram_convolution(tape, words, rows, *p.kernel, *p.bias);
-    y = layer_norm(tape, activation(tape, y, ops::Activation::gelu), *p.gamma, *p.beta);
-    scores.push_back(linear(tape, y, Dense{{{p.weights, nullptr}}}));  // [words, 1]
+    Var y = ngram_convolution(tape, words, rows, *p.kernel, *p.bias);                     // [words, H]
+    y = layer_norm(tape, activation(tape, y, ops::Activation::gelu), *p.gamma, *p.beta);  // [words, H]
+    scores.push_back(linear(tape, y, Dense{{{p.weights, nullptr}}}));                     // [words, 1]
   }
   return scores;
 }
 
 std::vector<float> scores_of_page(const HeadOutput& scores, std::int64_t first, std::int64_t words) {
-  std::vector<float> page;
+  std::vector<float> page;  // [K, words]
   for (const Var& of_length : scores) {
-    const float* z = of_length.value().data() + first;
+    const float* z = of_length.value().data() + first;  // [words] of phrases of one length
     page.insert(page.end(), z, z + words);
   }
   return page;

@@ -109,7 +109,7 @@ class OpenkpTask final : public Task {
     return std::make_unique<OpenkpPredictions>(request, scoring_, decode_);
   }
 
-  std::string show(const Json&, const data::Example& example, const HeadOutput& logits) const override {
+  std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& logits) const override {
     const PhraseClasses classes = classes_of(example, scores_of_page(logits, 0, num_words(example)), scoring_);
     return shown_prediction(example, classes, decode(classes, feed::text(example, "text"), decode_));
   }
@@ -134,7 +134,6 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{
-      "openkp",
       {{"kp_max_length", 5, "words of the longest phrase that is predicted (K)"},
        {"visual_features_in_global", true, "add what an element looks like to its global token"},
        {"visual_features_in_text", true, "and to the tokens of its text"},

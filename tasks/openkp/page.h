@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/readers/json_record.h"
 #include "tasks/openkp/metrics.h"
 #include "tasks/openkp/prepare_config.h"
 

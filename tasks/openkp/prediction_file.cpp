@@ -57,7 +57,8 @@ PhraseMap read_gold(const std::vector<std::filesystem::path>& paths) {
   text::require_gold(!pages.empty(), paths, "page");
   if (!bare.empty()) {
     const auto& [url, where] = *bare.begin();
-    fail(where, "gold page {}: no key phrase to compare with (pages without are not scored: leave them out)", url);
+    fail(where, "gold page {}: no key phrase to compare with (leave pages without key phrases out of the gold file)",
+         url);
   }
   return pages;
 }

@@ -218,12 +218,22 @@ std::optional<prepare::Candidate> OpenkpPreparation::candidate(const data::JsonR
   return prepare::Candidate{page.url, valid};
 }
 
+namespace {
+
+// Loads the vocabulary as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
   auto tokenizer = data::load_tokenizer(
       vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case"), .whole_user_pieces = true});
   text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
   return std::make_unique<OpenkpPreparation>(read_prepare_config(settings, labels_required), std::move(tokenizer));
+}
+
+}  // namespace
+
+const prepare::PreparationKind& preparation_kind() {
+  static const prepare::PreparationKind kKind{prepare_settings(), make_preparation};
+  return kKind;
 }
 
 }  // namespace etc::openkp

@@ -1,17 +1,16 @@
 // OpenKP for `etc prepare`: record → example, or the faults that prevent it (task-openkp 2, 8.3, 9).
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "data/text/tokenizer.h"
 #include "tasks/openkp/features.h"
 #include "tasks/openkp/prepare_config.h"
-#include "tasks/prepare/preparation.h"
+#include "tasks/prepare/json_preparation.h"
 
 namespace etc::openkp {
 
-class OpenkpPreparation : public prepare::Preparation {
+class OpenkpPreparation : public prepare::JsonPreparation {
  public:
   OpenkpPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
       : config_(config), tokenizer_(std::move(tokenizer)) {}
@@ -39,8 +38,7 @@ std::vector<Phrase> chosen_phrases(const Page& page, const PrepareConfig& config
 // Visual features of the kept elements; empty with fixed blocks.
 data::Example visual_features(const Page& page, std::int64_t kept_elements);
 
-// Loads the vocabulary as the settings say; see PreparationKind::make.
-std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
-                                                       bool labels_required);
+// Settings and maker, for the row of the task in tasks/registry.cpp.
+const prepare::PreparationKind& preparation_kind();
 
 }  // namespace etc::openkp

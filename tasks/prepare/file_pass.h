@@ -1,4 +1,4 @@
-// The records of one input file as JSON values through a task's conversion.
+// The records of one input file through a task's conversion.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,9 @@ struct PassCallbacks {
   data::SourceFile* source = nullptr;                     // RecordWork's
 };
 
-// The preparation's convert() over a file; see walk_records. Where records are lines, one that is no JSON is a rejected
-// record; in an array it ends the pass.
+// The preparation's convert_record() over a file; see walk_records. A record that stands alone and cannot be read is a
+// rejected one (of JSON: a line); any other such record ends the pass.
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,
                        const PassCallbacks& callbacks);
-
-// Faults of any task's records that leave nothing to convert; true if there is one.
-bool unreadable(const Preparation& preparation, const data::JsonRecord& record, FaultList& faults);
 
 }  // namespace etc::prepare

@@ -5,8 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "data/readers/member_text.h"
-#include "tasks/prepare/file_pass.h"
+#include "tasks/prepare/record_walk.h"
 
 namespace etc::prepare {
 
@@ -21,19 +20,6 @@ IdHash hash_of(std::string_view id) {
   return std::hash<std::string_view>()(id);
 }
 
-// Empty where the record has none, and so no part in the choice.
-std::string id_of(data::RecordSlice& slice, const char* field) {
-  if (auto id = data::member_text(slice, field)) return std::move(*id);
-  data::RecordSlice copy = slice;  // parsing may change the text
-  try {
-    const data::JsonRecord record = data::parse_record(copy);
-    const auto id = record.value.find(field);
-    if (id != record.value.end() && id->is_string()) return id->get<std::string>();
-  } catch (const data::InputFault&) {
-  }
-  return {};
-}
-
 // The hashes that occur more than once, in ascending order.
 std::vector<IdHash> repeated(std::vector<IdHash> hashes) {
   std::sort(hashes.begin(), hashes.end());
@@ -44,21 +30,10 @@ std::vector<IdHash> repeated(std::vector<IdHash> hashes) {
   return found;
 }
 
-std::optional<Candidate> candidate_of(const Preparation& preparation, data::RecordSlice& slice) {
-  try {
-    const data::JsonRecord record = data::parse_record(slice, preparation.unread_members());
-    FaultList ignored;
-    if (!unreadable(preparation, record, ignored)) return preparation.candidate(record);
-  } catch (const data::InputFault&) {
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Choice choose_records(const Preparation& preparation, const std::vector<fs::path>& inputs,
                       const std::function<void(int walk, std::int64_t bytes)>& progress) {
-  const char* field = preparation.unique_field();
   // over(file, result): called for the result of every record, in source order
   const auto walk = [&](int number, const auto& work, const auto& over) {
     std::int64_t before = 0;
@@ -70,14 +45,14 @@ Choice choose_records(const Preparation& preparation, const std::vector<fs::path
         over(Choice::Place{file, index}, result);
       };
       tasks.progress = [&](std::int64_t bytes) { progress(number, before + bytes); };
-      walk_records(inputs[file], preparation.layout(), tasks);
+      walk_records(preparation, inputs[file], tasks);
       before += static_cast<std::int64_t>(fs::file_size(inputs[file]));
     }
   };
 
   std::vector<IdHash> hashes;  // [records with an id]
   const auto hash = [&](data::RecordSlice& slice) -> std::optional<IdHash> {
-    const std::string id = id_of(slice, field);
+    const std::string id = preparation.unique_id(slice);
     if (id.empty()) return std::nullopt;
     return hash_of(id);
   };
@@ -90,7 +65,7 @@ Choice choose_records(const Preparation& preparation, const std::vector<fs::path
   const auto rank = [&](data::RecordSlice& slice) -> std::optional<Candidate> {
     const auto found = hash(slice);
     if (!found || !std::binary_search(wanted.begin(), wanted.end(), *found)) return std::nullopt;
-    return candidate_of(preparation, slice);
+    return preparation.candidate_of(slice);
   };
   walk(1, rank, [&](Choice::Place place, const std::optional<Candidate>& candidate) {
     if (candidate) choice.add(candidate->id, place, candidate->rank);

@@ -1,6 +1,6 @@
 // The first pass of tasks that keep one record per id: which of the records of each id is the best.
 //
-// Only what can matter is read. Every record's id is taken from its text; the records whose id comes only once, nearly
+// Only what can matter is read. Every record's id is taken from its text (unique_id); the records whose id comes only once, nearly
 // all, are never parsed here, those of the others are parsed and ranked in a second walk over the files.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace etc::prepare {
 
 // The choice among the records of repeated ids; a record of another id, or whose id is unknown here, is the only one
 // that could be kept. What is wrong with a file or a record is for the conversion to report.
-//   unique_field   of the preparation; its records with a candidate() have a string there, their id
+//   preparation    has a unique_field()
 //   progress       walk 0 or 1, bytes of all files read so far; may throw to stop. Without repeated ids there is no
 //                  walk 1
 // Memory: 8 bytes for each record, and the repeated ids.

@@ -8,10 +8,10 @@
 
 namespace etc::prepare {
 
-void learn_splitter(const PreparationKind& kind, const Json& settings,
+void learn_splitter(const std::string& task, const PreparationKind& kind, const Json& settings,
                     const std::vector<std::filesystem::path>& inputs) {
   constexpr std::string_view kPrefix = "punkt:";
-  if (kind.texts == nullptr) fail_usage("etc prepare", "--learn-splitter: task {} cuts no sentences", kind.name);
+  if (kind.texts == nullptr) fail_usage("etc prepare", "--learn-splitter: task {} cuts no sentences", task);
   const std::string splitter = settings.at("splitter").is_string() ? settings["splitter"].get<std::string>() : "";
   if (!splitter.starts_with(kPrefix) || splitter.size() == kPrefix.size()) {
     fail_usage("etc prepare", "--learn-splitter: expected --splitter punkt:FOLDER, the folder to write to, got \"{}\"",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "tasks/prepare/preparation.h"
@@ -11,8 +12,8 @@ namespace etc::prepare {
 // Learns from the texts of all records of the raw files (data/text/punkt_trainer.h; the files are read three times) and
 // writes the tables into the folder that the setting `splitter`, "punkt:FOLDER", names. Throws UsageError when the task
 // cuts no sentences, an input is a stream or the setting names no such folder, Error when the folder exists or a file
-// cannot be read.
-void learn_splitter(const PreparationKind& kind, const Json& settings,
+// cannot be read. task: its name, for messages.
+void learn_splitter(const std::string& task, const PreparationKind& kind, const Json& settings,
                     const std::vector<std::filesystem::path>& inputs);
 
 }  // namespace etc::prepare

@@ -1,10 +1,6 @@
 #include "tasks/prepare/preparation.h"
 
 #include "etc_core/base/error.h"
-#include "tasks/hotpotqa/prepare.h"
-#include "tasks/nq/prepare.h"
-#include "tasks/openkp/prepare.h"
-#include "tasks/wikihop/prepare.h"
 
 namespace etc::prepare {
 
@@ -51,25 +47,6 @@ std::string quoted(std::string_view text) {
   std::size_t end = kLongest;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // whole characters
   return fmt::format("\"{}…\"", text.substr(0, end));
-}
-
-const std::vector<PreparationKind>& preparation_kinds() {
-  static const std::vector<PreparationKind> kKinds{
-      {"wikihop", wikihop::prepare_settings(), wikihop::make_preparation, wikihop::texts_to_split},
-      {"hotpotqa", hotpotqa::prepare_settings(), hotpotqa::make_preparation},
-      {"nq", nq::prepare_settings(), nq::make_preparation},
-      {"openkp", openkp::prepare_settings(), openkp::make_preparation},
-  };
-  return kKinds;
-}
-
-const PreparationKind& preparation_kind(const std::string& name) {
-  std::vector<std::string> names;
-  for (const PreparationKind& kind : preparation_kinds()) {
-    if (kind.name == name) return kind;
-    names.push_back(kind.name);
-  }
-  fail_usage("etc prepare", "unknown task {}{}: expected {}", name, suggestion(name, names), fmt::join(names, ", "));
 }
 
 Json with_overrides(const PreparationKind& kind, Json settings, const Json& overrides, const std::string& where) {

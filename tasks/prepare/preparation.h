@@ -1,8 +1,9 @@
 // What a task is to `etc prepare`: one raw record in, examples and faults out.
 //
-// The walk of one record: RecordSlicer cuts it from the file, parse_record makes it a JSON value, Preparation::convert
-// makes examples of it (several records at a time, on all threads), and the writer takes them in source order. To add
-// a task: derive from Preparation and add a line to preparation_kinds().
+// The walk of one record: the preparation's reader gives it, its bytes and its place in the file (open_records),
+// Preparation::convert_record makes examples of it (several records at a time, on all threads), and the writer takes
+// them in source order. What a record's bytes mean is the preparation's own affair: json_preparation.h is the base of
+// those whose records are JSON, another form derives from Preparation itself. tasks/README.md shows how to add a task.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +11,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/readers/json_record.h"
+#include "data/readers/byte_stream.h"
+#include "data/readers/record_reader.h"
+#include "etc_core/base/json.h"
 
 namespace etc::prepare {
 
@@ -62,30 +66,29 @@ class Preparation {
  public:
   virtual ~Preparation() = default;
   virtual const data::Schema& schema() const = 0;
-  virtual data::RecordLayout layout() const = 0;
   virtual const std::string& vocab_sha256() const = 0;
   virtual Json preprocess_config() const = 0;  // all settings that the examples depend on (task-wikihop 8.4)
 
-  // Members of a record that convert() does not look at.
-  virtual data::UnreadMembers unread_members() const { return {}; }
+  // The reader that knows how the records of this task's raw files are set apart. The stream outlives it.
+  virtual std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const = 0;
 
-  // Lists of a record that are long and almost always of one form: convert() finds such a one in JsonRecord::columns.
-  virtual data::FlatLists flat_lists() const { return {}; }
+  // Bad input is a fault of the record. Throws InputFault only when the record's text cannot be read at all; where the
+  // record does not stand alone that ends the file. Uses the text up, so that a large record is not kept twice.
+  // Thread-safe.
+  virtual Converted convert_record(data::RecordSlice& record) const = 0;
 
-  // The code of the fault that a number of this member of a record is beyond 64 bits.
-  virtual const char* out_of_range_code(const std::string& /*field*/) const { return "wrong_type"; }
-
-  // record.value is an object. Bad input is a fault, never an exception. Thread-safe.
-  virtual Converted convert(const data::JsonRecord& record) const = 0;
-
-  // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id, a
-  // string of the record. A first pass (first_pass.h) then asks the records of repeated ids for their rank; the others
-  // of an id are dropped as "duplicate_<field>". Null: there is no such pass, and every record after the first of an id
-  // is rejected.
+  // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id. A
+  // first pass (first_pass.h) then asks the records of repeated ids for their rank; the others of an id are dropped as
+  // "duplicate_<field>". Null: there is no such pass, and every record after the first of an id is rejected.
   virtual const char* unique_field() const { return nullptr; }
 
-  // nullopt: the record takes no part, because convert() will reject it. record.value is an object. Thread-safe.
-  virtual std::optional<Candidate> candidate(const data::JsonRecord&) const { return std::nullopt; }
+  // Of the first pass: the text of unique_field(), empty where the record has none and so no part in the choice. Leaves
+  // the record readable. Thread-safe.
+  virtual std::string unique_id(data::RecordSlice& /*record*/) const { return {}; }
+
+  // Of the first pass; nullopt: the record takes no part, because convert_record() will reject it. Uses the text up.
+  // Thread-safe.
+  virtual std::optional<Candidate> candidate_of(data::RecordSlice& /*record*/) const { return std::nullopt; }
 };
 
 // A key of the configuration with its default; each is also an option (long_seq_len: --long-seq-len).
@@ -95,8 +98,8 @@ struct Setting {
   std::string help;
 };
 
+// The preparation of a task as its row of tasks/registry.h holds it.
 struct PreparationKind {
-  std::string name;  // of the task
   std::vector<Setting> settings;
   // settings: every key with its value. Throws UsageError naming a value that cannot be meant, Error on damaged files.
   std::unique_ptr<Preparation> (*make)(const Json& settings, const std::filesystem::path& vocab, bool labels_required);
@@ -104,9 +107,6 @@ struct PreparationKind {
   // text is left out; Error where the file cannot be read on. Null: the task cuts no sentences.
   void (*texts)(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) = nullptr;
 };
-
-const std::vector<PreparationKind>& preparation_kinds();
-const PreparationKind& preparation_kind(const std::string& name);  // throws UsageError with a suggestion
 
 // The defaults overridden by `overrides`. Throws UsageError (`where` names the source): unknown key, with a suggestion;
 // a value of another type than the default's.

@@ -2,7 +2,7 @@
 
 namespace etc::prepare {
 
-SliceWindow read_window(data::RecordSlicer& slicer, const std::filesystem::path& path) {
+SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path& path) {
   constexpr std::size_t kRecords = 128, kBytes = 4u << 20;  // a window is full with this many
   SliceWindow window;
   data::RecordSlice slice;
@@ -10,7 +10,7 @@ SliceWindow read_window(data::RecordSlicer& slicer, const std::filesystem::path&
     std::size_t bytes = 0;
     while (window.slices.size() < kRecords && bytes < kBytes) {
       slice = {};
-      if (!slicer.next(slice)) break;
+      if (!reader.next(slice)) break;
       bytes += slice.text.size();
       window.slices.push_back(std::move(slice));
     }

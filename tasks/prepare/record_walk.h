@@ -1,9 +1,10 @@
-// One input file from front to back: its records are cut, worked on by all threads and delivered in source order.
+// One input file from front to back: its records are read, worked on by all threads and delivered in source order.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -11,9 +12,10 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/readers/record_slicer.h"
+#include "data/readers/record_reader.h"
 #include "etc_core/base/out_of_memory.h"
 #include "etc_core/base/parallel.h"
+#include "tasks/prepare/preparation.h"
 
 namespace etc::prepare {
 
@@ -34,8 +36,7 @@ struct RecordWork {
 struct PassEnd {
   std::optional<data::InputFault> fault;  // why the file could not be read to its end
   std::int64_t fault_record = 0;          // index of the record it lies in or before
-  bool byte_order_mark = false;
-  std::int64_t empty_lines = 0;  // where records are lines
+  std::vector<data::FileNote> notes;
 };
 
 // Enough records for every thread to stay busy, few enough to hold them twice; which, depends on the file alone.
@@ -45,75 +46,100 @@ struct SliceWindow {
 };
 
 // path: of the file, for messages.
-SliceWindow read_window(data::RecordSlicer& slicer, const std::filesystem::path& path);
+SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path& path);
 
 [[noreturn]] void fail_out_of_memory(const std::filesystem::path& path, std::int64_t index,
                                      const data::TextPosition& begin);
 
-// Memory: two windows of records (a few MB, or one record where that is larger), whatever the file's size. Records are
-// delivered in the same order, and the walk ends at the same place, for any number of threads. Throws OutOfMemory
-// naming file and record when there is no memory for reading or working on a record.
+// walk_records in its parts.
 template <typename Result>
-PassEnd walk_records(const std::filesystem::path& path, data::RecordLayout layout, const RecordWork<Result>& work) {
+class RecordWalk {
+ public:
+  RecordWalk(const Preparation& preparation, const std::filesystem::path& path, const RecordWork<Result>& work)
+      : path_(path), work_(work), stream_(path) {
+    if (work_.source != nullptr) stream_.hash_into(hash_);
+    reader_ = preparation.open_records(stream_);
+  }
+
+  PassEnd execute() {
+    Window done;              // worked on, not delivered yet
+    Window current = read();  // read, not worked on yet
+    while (!current.slices.empty() || current.end_fault) {
+      Window next;
+      // Task 0 delivers the window before and reads the one behind while the others work on this one.
+      parallel_for(std::ssize(current.slices) + 1, [&](std::int64_t task) {
+        if (task > 0) return process(current, static_cast<std::size_t>(task - 1));
+        deliver(done);
+        if (!end_.fault && !current.end_fault) next = read();
+      });
+      work_.progress(stream_.position());
+      done = std::move(current);
+      current = std::move(next);
+      if (end_.fault) break;
+    }
+    deliver(done);
+    work_.progress(stream_.position());  // with all records delivered
+    end_.notes = reader_->notes();
+    if (work_.source != nullptr) finish_source();
+    return std::move(end_);
+  }
+
+ private:
   struct Window : SliceWindow {
     explicit Window(SliceWindow read = {})
         : SliceWindow(std::move(read)), results(slices.size()), faults(slices.size()) {}
     std::vector<std::optional<Result>> results;
     std::vector<std::optional<data::InputFault>> faults;
   };
-  data::ByteStream stream(path);
-  data::Sha256 hash;
-  if (work.source != nullptr) stream.hash_into(hash);
-  data::RecordSlicer slicer(stream, layout);
-  PassEnd end;
-  const auto deliver = [&](Window& window) {
-    for (std::size_t i = 0; i < window.slices.size(); ++i) {
-      const data::RecordSlice& slice = window.slices[i];
-      if (end.fault) return;
-      end.fault = window.faults[i];
-      end.fault_record = slice.index;
-      if (end.fault) return;
-      ++end.fault_record;
-      work.deliver(slice.index, slice.begin, std::move(*window.results[i]));
-    }
-    if (!end.fault) end.fault = window.end_fault;
-  };
-  const auto process = [&](Window& window, std::size_t i) {
+
+  Window read() { return Window(read_window(*reader_, path_)); }
+
+  void process(Window& window, std::size_t i) const {
     try {
-      window.results[i] = work.work(window.slices[i]);
+      window.results[i] = work_.work(window.slices[i]);
     } catch (const data::InputFault& fault) {
       window.faults[i] = fault;
     } catch (const std::bad_alloc&) {
-      fail_out_of_memory(path, window.slices[i].index, window.slices[i].begin);
+      fail_out_of_memory(path_, window.slices[i].index, window.slices[i].begin);
     }
     std::string().swap(window.slices[i].text);
-  };
+  }
 
-  Window done;                                // worked on, not delivered yet
-  Window current(read_window(slicer, path));  // read, not worked on yet
-  while (!current.slices.empty() || current.end_fault) {
-    Window next;
-    // Task 0 delivers the window before and reads the one behind while the others work on this one.
-    parallel_for(std::ssize(current.slices) + 1, [&](std::int64_t task) {
-      if (task > 0) return process(current, static_cast<std::size_t>(task - 1));
-      deliver(done);
-      if (!end.fault && !current.end_fault) next = Window(read_window(slicer, path));
-    });
-    work.progress(stream.position());
-    done = std::move(current);
-    current = std::move(next);
-    if (end.fault) break;
+  void deliver(Window& window) {
+    for (std::size_t i = 0; i < window.slices.size(); ++i) {
+      const data::RecordSlice& slice = window.slices[i];
+      if (end_.fault) return;
+      end_.fault = window.faults[i];
+      end_.fault_record = slice.index;
+      if (end_.fault) return;
+      ++end_.fault_record;
+      work_.deliver(slice.index, slice.begin, std::move(*window.results[i]));
+    }
+    if (!end_.fault) end_.fault = window.end_fault;
   }
-  deliver(done);
-  work.progress(stream.position());  // with all records delivered
-  end.byte_order_mark = slicer.byte_order_mark();
-  end.empty_lines = slicer.empty_lines();
-  if (work.source != nullptr) {
-    stream.read_rest();
-    work.source->bytes = stream.position();
-    work.source->sha256 = hash.hex();
+
+  void finish_source() {
+    stream_.read_rest();
+    work_.source->bytes = stream_.position();
+    work_.source->sha256 = hash_.hex();
   }
-  return end;
+
+  const std::filesystem::path& path_;
+  const RecordWork<Result>& work_;
+  data::ByteStream stream_;
+  data::Sha256 hash_;
+  std::unique_ptr<data::RecordReader> reader_;
+  PassEnd end_;
+};
+
+// The records of a file as the preparation reads them. Memory: two windows of records (a few MB, or one record where
+// that is larger), whatever the file's size. Records are delivered in the same order, and the walk ends at the same
+// place, for any number of threads. Throws OutOfMemory naming file and record when there is no memory for reading or
+// working on a record.
+template <typename Result>
+PassEnd walk_records(const Preparation& preparation, const std::filesystem::path& path,
+                     const RecordWork<Result>& work) {
+  return RecordWalk<Result>(preparation, path, work).execute();
 }
 
 }  // namespace etc::prepare

@@ -131,8 +131,8 @@ class Run {
     }
     if (&input != &options_.inputs.back()) {
       fail_usage("etc prepare",
-                 "input {}: of several inputs only the last may be a stream: the others are kept as finished parts by "
-                 "their SHA-256, which is read before them (save it to a file first, or give it last)",
+                 "input {}: of several inputs only the last may be a stream: finished parts of the others are "
+                 "found again by the SHA-256 of their files (save it to a file first, or give it last)",
                  input.string());
     }
   }
@@ -220,16 +220,14 @@ class Run {
     };
     callbacks.source = source;
     const PassEnd end = pass_over_file(preparation_, options_.inputs[i], callbacks);
-    const auto warn = [&](const char* code, const std::string& message) {
+    const auto warn = [&](const std::string& code, const std::string& message) {
       data::Fault fault;
       fault.code = code;
       fault.severity = "warn";
       fault.message = message;
       add_row(std::move(fault), true);
     };
-    // JSON text begins with a value (RFC 8259, section 8.1).
-    if (end.byte_order_mark) warn("json_syntax", "the file starts with a byte-order mark");
-    if (end.empty_lines > 0) warn("empty_line", fmt::format("the file holds {} empty lines", end.empty_lines));
+    for (const data::FileNote& note : end.notes) warn(note.code, note.message);
     if (end.fault) {
       stop_if_asked();  // Ctrl-C ends the program at the other end of a pipe as well
       counts.fatal = true;

@@ -7,15 +7,15 @@ OutputLayer::OutputLayer(ParameterSet& parameters, const std::string& name, std:
   using Kind = Initializer::Kind;
   dense_.parts = {{&parameters.add(name + "_output_weights", {outputs, hidden}, {Kind::truncated_normal, spread}),
                    &parameters.add(name + "_output_bias", {outputs}, {Kind::zeros, 0})}};
-  dense_.layout = ops::WeightLayout::out_in;
+  dense_.layout = ops::WeightLayout::out_in;  // as the published checkpoints hold the weights of heads
 }
 
 Var OutputLayer::logits(Tape& tape, const Var& x) const {
-  return linear(tape, x, dense_);
+  return linear(tape, x, dense_);  // [M, H] -> [M, n]
 }
 
 Var first_rows(Tape& tape, const Var& x, const std::vector<std::int64_t>& offsets) {
-  return gather_rows(tape, x, {offsets.begin(), offsets.end() - 1});
+  return gather_rows(tape, x, {offsets.begin(), offsets.end() - 1});  // [B, H]
 }
 
 }  // namespace etc::span

@@ -13,9 +13,10 @@ inline constexpr std::int64_t kNoLabel = -1;
 // Choosing one position of each example, n times over (begin and end, say): n softmaxes per example, each over all
 // positions of the example.
 //   loss_{b,c} = −log softmax_i(z_{i,c})[label_{b,c}]     over the positions i of example b
-//   offsets [B+1]; logits, dlogits [T, n]; labels [B, n]: position within the example; outside of it, also kNoLabel:
-//   none
-//   dlogits = the gradient of Σ losses·scale; null: not computed
+//   offsets          [B+1]
+//   logits           [T, n]
+//   labels           [B, n] position within the example; kNoLabel or any position outside it: none
+//   dlogits =        [T, n] the gradient of Σ losses·scale; null: not computed
 // Returns the losses [B, n]. Counted are all positions given: golden cases give the reference's padding, too.
 // Same bits for any thread count and any neighbours. Cost: O(T·n).
 struct PositionLoss {
@@ -30,8 +31,10 @@ std::vector<double> position_losses(const PositionLoss& args);
 
 // Choosing one of n classes, M times (an example's answer type, a token's BIO class).
 //   loss_m = −log softmax(z_m)[label_m]
-//   logits, dlogits [M, n]; labels [M]: 0 … n−1 or kNoLabel, anything else is an Error
-// Returns the losses [M].
+//   logits           [M, n]
+//   labels           [M] 0 … n−1 or kNoLabel; anything else is an Error
+//   dlogits =        [M, n] the gradient of Σ losses·scale; null: not computed
+// Returns the losses [M]. Same bits for any thread count and any neighbours. Cost: O(M·n).
 struct ClassLoss {
   const float* logits = nullptr;
   std::int64_t classes = 1;  // n

@@ -97,7 +97,8 @@ void RecordFields::check_text(const FieldPath& field, std::string_view text) {
     faults_.warn(field.words(), "bad_character", "the text holds U+0000");
   }
   if (text.find("\uFFFD") != std::string_view::npos && !has_unpaired_surrogate(field.words())) {
-    faults_.warn(field.words(), "bad_character", "the text holds U+FFFD, the mark of a character lost before");
+    faults_.warn(field.words(), "bad_character",
+                 "the text holds U+FFFD: a character was lost before this file was written");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/readers/json_record.h"
 #include "tasks/prepare/preparation.h"
 
 namespace etc::text {

@@ -35,7 +35,7 @@ std::vector<float> softmax(std::span<const float> logits) {
 
 void require_finite(std::span<const float> logits, const std::string& example_id) {
   for (const float z : logits) {
-    if (!std::isfinite(z)) fail("predict", "example {}: a logit is {} (are the weights sound?)", example_id, z);
+    if (!std::isfinite(z)) fail("predict", "example {}: a logit is {} (the weights may be damaged)", example_id, z);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
-#include "tasks/task.h"
+#include "tasks/registry.h"
 #include "tasks/train/forecast.h"
 #include "tasks/train/plan.h"
 
@@ -22,8 +22,7 @@ class Fitting {
  public:
   Fitting(const RunConfig& config, Device device, std::int64_t limit)
       : config_(config), device_(device), limit_(limit) {
-    data_ = open_run_data(config.data,
-                          *task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model));
+    data_ = open_run_data(config.data, *make_task(config.task, config.model));
     steps_ = make_plan(config, data_.train->size()).total_steps;
     tokens_ = data::token_counts(*data_.train);
   }
@@ -110,7 +109,7 @@ std::string choice_text(const RunConfig& config) {
 
 ProcessMemory forecast_memory(const RunConfig& config) {
   const Device device = prepare_machine(config.training).device;
-  const auto task = task_kind(config.task.at("name").get<std::string>()).make(config.task, config.model);
+  const auto task = make_task(config.task, config.model);
   const RunData data = open_run_data(config.data, *task);
   const std::int64_t steps = make_plan(config, data.train->size()).total_steps;
   return forecast_training(settle_compute(config, device, {}), data, device, steps);

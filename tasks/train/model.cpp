@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
@@ -116,19 +117,20 @@ void load_weights(const fs::path& folder, TaskModel& model) {
   load_parameters(folder / kTensorFile, model.parameters);
 }
 
-void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataIdentity& data) {
+void require_vocabulary_of(const fs::path& checkpoint, const DataIdentity& data) {
+  const DataIdentity source = DataIdentity::of(read_model_config(checkpoint));
+  if (source.vocab_sha256.empty()) return warn_unknown_vocabulary(checkpoint);
+  if (source.vocab_sha256 == data.vocab_sha256) return;
+  fail("train",
+       "--init-from {}: made with another vocabulary than the training data: SHA-256 {}, that of the data {} (prepare "
+       "the data with the model's vocabulary{})",
+       checkpoint.string(), source.vocab_sha256, data.vocab_sha256,
+       source.vocab_file.empty() ? "" : ", " + (checkpoint / source.vocab_file).string());
+}
+
+void init_from_checkpoint(const fs::path& folder, TaskModel& model) {
   const Json config = read_model_config(folder);
   const EtcConfig source = read_etc_config(folder);
-  const DataIdentity source_data = DataIdentity::of(config);
-  if (!source_data.vocab_sha256.empty() && source_data.vocab_sha256 != data.vocab_sha256) {
-    fail(
-        "train",
-        "--init-from {}: made with another vocabulary than the training data: SHA-256 {}, that of the data {} (prepare "
-        "the data with the model's vocabulary{})",
-        folder.string(), source_data.vocab_sha256, data.vocab_sha256,
-        source_data.vocab_file.empty() ? "" : ", " + (folder / source_data.vocab_file).string());
-  }
-  if (source_data.vocab_sha256.empty()) warn_unknown_vocabulary(folder);
   const bool whole =
       may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
   load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder);
@@ -143,7 +145,7 @@ void init_from_checkpoint(const fs::path& folder, TaskModel& model, const DataId
 }
 
 void warn_unknown_vocabulary(const fs::path& folder) {
-  log::warn("{}: the model does not say which vocabulary it has: whether that of the data fits is not checked",
+  log::warn("{}: the model does not say which vocabulary it has, so it is not compared with that of the data",
             folder.string());
 }
 

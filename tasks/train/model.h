@@ -79,9 +79,12 @@ LoadedModel open_model(const std::filesystem::path& folder, const ModelUse& use 
 void load_weights(const std::filesystem::path& folder, TaskModel& model);
 
 // Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's; what is not taken
-// keeps its fresh values. Says so in the log, and how the residual scores of both compare. Throws Error when the
-// checkpoint was made with another vocabulary.
-void init_from_checkpoint(const std::filesystem::path& folder, TaskModel& model, const DataIdentity& data);
+// keeps its fresh values. Says so in the log, and how the residual scores of both compare.
+void init_from_checkpoint(const std::filesystem::path& folder, TaskModel& model);
+
+// Throws Error when the checkpoint was made with another vocabulary than the data to train on. One that does not know
+// its vocabulary causes a warning.
+void require_vocabulary_of(const std::filesystem::path& checkpoint, const DataIdentity& data);
 
 // Says in the log that data of any vocabulary are taken, because the model in this folder names none.
 void warn_unknown_vocabulary(const std::filesystem::path& folder);

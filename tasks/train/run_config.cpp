@@ -5,7 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
-#include "tasks/task.h"
+#include "tasks/registry.h"
 
 namespace etc {
 
@@ -138,8 +138,8 @@ std::vector<ConfigKey> make_config_keys() {
   std::vector<ConfigKey> keys;
   append_section(keys, "model", EtcConfig{}.to_json());
   keys.push_back({"task", "name", Kind::text, "", fmt::format("the task: {}", fmt::join(task_names(), ", "))});
-  for (const TaskKind& kind : task_kinds()) {
-    for (const TaskKey& key : kind.keys) {
+  for (const TaskEntry& entry : task_entries()) {
+    for (const TaskKey& key : entry.task.keys) {
       const bool known = std::any_of(keys.begin(), keys.end(),
                                      [&](const ConfigKey& k) { return k.section == "task" && k.key == key.key; });
       if (!known)

@@ -32,7 +32,8 @@ std::string noted_process(int lock) {
 RunDirectory::RunDirectory(fs::path folder) : folder_(std::move(folder)) {
   make_folders(folder_, folder_);
   if (!fs::exists(folder_ / kLockName) && !fs::is_empty(folder_)) {
-    fail(folder_.string(), "the folder holds files that are no run's: expected a new or empty folder, or an older run");
+    fail(folder_.string(),
+         "the folder holds files that belong to no run: expected a new or empty folder, or the folder of a run");
   }
   const fs::path lock = folder_ / kLockName;
   lock_ = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);

@@ -128,7 +128,7 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
            "cannot be resumed: {}{}: {}, now it is {} (another --output starts a run of its own, with --init-from {} "
            "from these weights)",
            is_key ? section + "." : "", key,
-           before.is_null() && !is_key ? "an older program started the run and did not write it down"
+           before.is_null() && !is_key ? "an older program started the run and did not record it"
                                        : "the run was started with " + json_line(before),
            json_line(value), where);
     }

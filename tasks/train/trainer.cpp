@@ -57,6 +57,7 @@ class Trainer {
 
  private:
   TrainReport run_steps();
+  RunData open_data(const fs::path& output) const;
   DataIdentity take_vocabulary();
   void log_forecast() const;
   std::string fitting_text() const;
@@ -100,7 +101,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
     : config_(config),
       device_(device),
       model_(config_.model, config_.task),
-      data_(open_run_data(config_.data, *model_.task)),
+      data_(open_data(output)),
       plan_(make_plan(config_, data_.train->size())),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_, device_)),
@@ -223,7 +224,7 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
     cause = error.what();
     if (cause.starts_with("autograd: ")) cause.erase(0, 10);
   }
-  fail("train", "{} at step {}; {} (the checkpoint before is whole; try a smaller --learning-rate)", what,
+  fail("train", "{} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
        progress_.step, cause);
 }
 
@@ -231,6 +232,15 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
 
 // The vocabulary, if there is one, goes to the task and into every checkpoint: the model can then be used without
 // asking where it is.
+// The run's data; for a new run those that fit the checkpoint it starts from.
+RunData Trainer::open_data(const fs::path& output) const {
+  RunData data = open_run_data(config_.data, *model_.task);
+  if (!training_.init_from.empty() && !fs::exists(output / "last")) {
+    require_vocabulary_of(training_.init_from, DataIdentity::of(data.train->info()));
+  }
+  return data;
+}
+
 DataIdentity Trainer::take_vocabulary() {
   DataIdentity identity = DataIdentity::of(data_.train->info());
   if (config_.data.vocab.empty()) {
@@ -253,8 +263,8 @@ void Trainer::log_forecast() const {
   const std::int64_t machine = memory_capacity(device_.device);
   if (machine > 0 && expected.peak() > machine) {
     log::warn(
-        "this is more than the {:.1f} GB there are (--memory-limit chooses --micro-batch-tokens and "
-        "--grad-checkpointing-period that need less)",
+        "this is more than the memory of {:.1f} GB (with --memory-limit the program chooses --micro-batch-tokens and "
+        "--grad-checkpointing-period that fit)",
         static_cast<double>(machine) / 1e9);
   }
 }
@@ -279,7 +289,7 @@ void Trainer::start_or_resume() {
   } else {
     model_.parameters.initialize(training_.seed);
     if (!training_.init_from.empty()) {
-      init_from_checkpoint(training_.init_from, model_, DataIdentity::of(data_.train->info()));
+      init_from_checkpoint(training_.init_from, model_);
     }
   }
   model_.parameters.to(device_.device);

@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char* kScope = "global_output_layer/transform/";
 
+// offsets [B+1] and ordinals [B] of the global side; without ordinals the number within the batch keys dropout.
 std::shared_ptr<const RaggedRows> global_rows(const EtcInput& input) {
   auto rows = std::make_shared<RaggedRows>();
   rows->offsets = input.global_offsets;
@@ -65,7 +66,7 @@ Var Head::logits(Tape& tape, const Var& global_states, const EtcInput& input, co
 
 std::vector<double> candidate_losses(const CandidateLoss& args) {
   const auto groups = static_cast<std::int64_t>(args.labels.size());  // B
-  std::vector<float> target(args.counted.size(), 0.0f);               // [U]
+  std::vector<float> target(args.counted.size(), 0.0f);               // [U]; an example without a label keeps zeros
   for (std::size_t b = 0; b < args.labels.size(); ++b) {
     if (args.labels[b] < 0) continue;
     const auto begin = static_cast<std::size_t>(args.offsets[b]), end = static_cast<std::size_t>(args.offsets[b + 1]);
@@ -77,7 +78,7 @@ std::vector<double> candidate_losses(const CandidateLoss& args) {
       target[j] = static_cast<float>(args.candidates[j] != 0 ? t : 0);
     }
   }
-  std::vector<double> losses(args.labels.size());
+  std::vector<double> losses(args.labels.size());  // [B]
   ops::CrossEntropy entropy;
   entropy.groups = groups;
   entropy.offsets = args.offsets.data();

@@ -162,8 +162,7 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   return data::load_splitter(name);
 }
 
-}  // namespace
-
+// Loads vocabulary and splitter as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
   const PrepareConfig config = read_prepare_config(settings, labels_required);
@@ -177,6 +176,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
   return std::make_unique<WikihopPreparation>(config, std::move(tokenizer), std::move(splitter));
 }
 
+// The documents of a raw file; PreparationKind::texts.
 void texts_to_split(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) {
   text::for_each_record(input, data::RecordLayout::array, [&](const text::JsonField& record) {
     if (!record.json().is_object()) return;  // preparing will report it
@@ -186,6 +186,13 @@ void texts_to_split(const std::filesystem::path& input, const std::function<void
       if (document.is_string()) visit(document.get_ref<const std::string&>());
     }
   });
+}
+
+}  // namespace
+
+const prepare::PreparationKind& preparation_kind() {
+  static const prepare::PreparationKind kKind{prepare_settings(), make_preparation, texts_to_split};
+  return kKind;
 }
 
 }  // namespace etc::wikihop

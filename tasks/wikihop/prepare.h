@@ -1,17 +1,16 @@
 // WikiHop for `etc prepare`: record → example, or the faults that prevent it (task-wikihop 2, 8.4, 9).
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "data/text/sentence_splitter.h"
 #include "data/text/tokenizer.h"
-#include "tasks/prepare/preparation.h"
+#include "tasks/prepare/json_preparation.h"
 #include "tasks/wikihop/prepare_config.h"
 
 namespace etc::wikihop {
 
-class WikihopPreparation : public prepare::Preparation {
+class WikihopPreparation : public prepare::JsonPreparation {
  public:
   // Throws UsageError when tokenizer and configuration do not go together.
   WikihopPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
@@ -29,11 +28,7 @@ class WikihopPreparation : public prepare::Preparation {
   std::unique_ptr<data::SentenceSplitter> splitter_;
 };
 
-// Loads vocabulary and splitter as the settings say; see PreparationKind::make.
-std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
-                                                       bool labels_required);
-
-// The documents of a raw file; PreparationKind::texts.
-void texts_to_split(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit);
+// Settings and maker, for the row of the task in tasks/registry.cpp.
+const prepare::PreparationKind& preparation_kind();
 
 }  // namespace etc::wikihop

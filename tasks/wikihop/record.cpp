@@ -62,7 +62,7 @@ class RecordReader {
     const bool zero = text.find('\0') != std::string::npos;
     if (zero) faults_.warn(field, "bad_character", "the text holds U+0000");
     if (text.find("\uFFFD") != std::string::npos && !has_unpaired_surrogate(field)) {
-      faults_.warn(field, "bad_character", "the text holds U+FFFD, the mark of a character lost before");
+      faults_.warn(field, "bad_character", "the text holds U+FFFD: a character was lost before this file was written");
     }
   }
 

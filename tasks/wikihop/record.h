@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/readers/json_record.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/wikihop/prepare_config.h"
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
 #include "tasks/host_logits.h"
 #include "tasks/n_best_file.h"
@@ -130,8 +131,9 @@ class WikihopTask final : public Task {
     return std::make_unique<WikihopPredictions>(request, label_smoothing_);
   }
 
-  std::string show(const Json& raw_record, const data::Example& example, const HeadOutput& logits) const override {
-    return shown_prediction(raw_record, example,
+  std::string show(const data::RecordSlice& raw_record, const data::Example& example,
+                   const HeadOutput& logits) const override {
+    return shown_prediction(data::value_of(raw_record), example,
                             {logits.at(0).value().data(), static_cast<std::size_t>(num_candidates(example))});
   }
 
@@ -147,7 +149,6 @@ class WikihopTask final : public Task {
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{
-      "wikihop",
       {{"add_final_layer", true, "one more feed-forward block on the global states before the logits"},
        {"label_smoothing", 0.0, "share of the target spread evenly over the candidates"},
        {"candidate_ignore_hard_g2l", true, "candidate globals see every long token even with hard g2l"},

@@ -44,6 +44,17 @@ TEST_CASE("blocks in use and kept ones never take more than was in use at the pe
   CHECK(memory_ledger::process_peak_bytes() - resident < (2 * 56 + 8) * kMegabyte);
 }
 
+TEST_CASE("kept blocks go back to the system when asked to", "[base]") {
+  large_blocks::release_kept();
+  void* const block = large_blocks::take(64 * kMegabyte);
+  REQUIRE(block != nullptr);
+  large_blocks::give(block, 64 * kMegabyte);
+  CHECK(large_blocks::report().kept == 64 * kMegabyte);
+  large_blocks::release_kept();
+  CHECK(large_blocks::report().kept == 0);
+  CHECK(large_blocks::report().most_in_use == large_blocks::report().in_use);
+}
+
 TEST_CASE("more memory than there is gives null and changes nothing", "[base]") {
   const std::int64_t in_use = large_blocks::report().in_use;
   CHECK(large_blocks::take(std::int64_t{1} << 55) == nullptr);

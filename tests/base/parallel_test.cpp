@@ -8,7 +8,7 @@
 
 using namespace etc;
 
-TEST_CASE("every task runs exactly once for 1, 2 and 4 threads", "[base]") {
+TEST_CASE("every task runs exactly once for 1, 2 and 4 threads", "[base][threads]") {
   for (int threads : {1, 2, 4}) {
     set_thread_count(threads);
     std::vector<std::atomic<int>> runs(1000);
@@ -21,7 +21,7 @@ TEST_CASE("every task runs exactly once for 1, 2 and 4 threads", "[base]") {
   set_thread_count(2);
 }
 
-TEST_CASE("an exception in a task reaches the caller", "[base]") {
+TEST_CASE("an exception in a task reaches the caller", "[base][threads]") {
   set_thread_count(2);
   REQUIRE_THROWS_WITH(parallel_for(100,
                                    [](std::int64_t task) {
@@ -30,7 +30,7 @@ TEST_CASE("an exception in a task reaches the caller", "[base]") {
                       "task: number 7");
 }
 
-TEST_CASE("a loop inside a task runs in that task's thread", "[base]") {
+TEST_CASE("a loop inside a task runs in that task's thread", "[base][threads]") {
   set_thread_count(2);
   std::atomic<int> wrong{0}, runs{0};
   parallel_for(4, [&](std::int64_t, int outer) {

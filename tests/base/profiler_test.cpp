@@ -46,7 +46,7 @@ TEST_CASE("nothing is recorded unless the profiler was started, and a start forg
   CHECK(!profiler::running());
 }
 
-TEST_CASE("calls of several threads are recorded", "[base]") {
+TEST_CASE("calls of several threads are recorded", "[base][threads]") {
   profiler::start();
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

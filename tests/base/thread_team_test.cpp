@@ -53,7 +53,7 @@ void compute_for(std::chrono::milliseconds time) {
 
 }  // namespace
 
-TEST_CASE("threads that wait for a loop use no processor time", "[base]") {
+TEST_CASE("threads that wait for a loop use no processor time", "[base][threads]") {
   if (waiting_is_set()) return;
   set_thread_count(4);
   std::atomic<int> runs{0};
@@ -69,7 +69,7 @@ TEST_CASE("threads that wait for a loop use no processor time", "[base]") {
   CHECK(waiting < 0.02);
 }
 
-TEST_CASE("the caller waits for others' tasks without using the processor", "[base]") {
+TEST_CASE("the caller that waits for others' tasks soon leaves the processor", "[base][threads]") {
   if (waiting_is_set()) return;
   set_thread_count(2);
   const double before = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -79,10 +79,11 @@ TEST_CASE("the caller waits for others' tasks without using the processor", "[ba
       if (task == 1) std::this_thread::sleep_for(std::chrono::milliseconds(40));
     });
   }
-  CHECK(processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - before < 0.02);
+  // 0.2 s with spinning threads; each of the two may look for a millisecond, five times.
+  CHECK(processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - before < 0.05);
 }
 
-TEST_CASE("nobody waits for a worker that has not begun", "[base]") {
+TEST_CASE("nobody waits for a worker that has not begun", "[base][threads]") {
   // More threads than any machine has processors, tasks that the caller alone does in no time.
   set_thread_count(64);
   std::atomic<std::int64_t> runs{0};
@@ -91,7 +92,7 @@ TEST_CASE("nobody waits for a worker that has not begun", "[base]") {
   CHECK(runs == 2000 * 64);
 }
 
-TEST_CASE("loops of several callers at once are all run", "[base]") {
+TEST_CASE("loops of several callers at once are all run", "[base][threads]") {
   set_thread_count(3);
   std::atomic<std::int64_t> runs{0}, wrong{0};
   std::vector<std::thread> callers;

@@ -96,6 +96,35 @@ const Module* module_of(std::string_view path) {
   return found == modules().end() ? nullptr : &*found;
 }
 
+// ---- Floors inside tasks/. ----
+
+// The folder of one task, "tasks/nq", that a path lies in: any folder of tasks/ that the tasks do not share. Empty:
+// another path.
+std::string_view folder_of_task(std::string_view path) {
+  constexpr std::string_view kTasks = "tasks/";
+  if (!starts_with(path, kTasks)) return {};
+  const std::size_t end = path.find('/', kTasks.size());
+  if (end == std::string_view::npos) return {};
+  const std::string_view folder = path.substr(0, end);
+  for (std::string_view shared :
+       {"tasks/cli", "tasks/feed", "tasks/prepare", "tasks/span", "tasks/text", "tasks/train"}) {
+    if (folder == shared) return {};
+  }
+  return folder;
+}
+
+// What is wrong with an include between two files of tasks/, if anything: tasks know nothing of each other, the registry
+// alone knows them all, and only what runs any of them knows the registry.
+std::optional<std::string> wrong_floor(std::string_view path, std::string_view target) {
+  if (!starts_with(path, "tasks/") || starts_with(path, "tasks/registry.")) return std::nullopt;
+  const std::string_view task = folder_of_task(target);
+  if (!task.empty() && task != folder_of_task(path)) return fmt::format("only {} and tasks/registry.cpp may", task);
+  if (target == "tasks/registry.h" && !inside(path, "tasks/train") && !inside(path, "tasks/cli")) {
+    return "only tasks/train and tasks/cli may";
+  }
+  return std::nullopt;
+}
+
 // ---- Third-party doors. ----
 
 struct Door {
@@ -175,6 +204,9 @@ Findings check_includes(const std::string& path, std::string_view text,
     const bool allowed =
         to == from || std::any_of(from->may_include.begin(), from->may_include.end(),
                                   [&](std::string_view folder) { return inside(include.target, folder); });
+    if (const auto floor = wrong_floor(path, include.target)) {
+      findings.push_back(fmt::format("{}{} may not be included here: {}", where, include.target, *floor));
+    }
     if (!allowed) {
       findings.push_back(fmt::format(
           "{}{} may not include {} (allowed: {})", where, from->folder, include.target,
@@ -184,11 +216,30 @@ Findings check_includes(const std::string& path, std::string_view text,
   return findings;
 }
 
+std::ptrdiff_t most_lines(const std::string& path) {
+  static const std::regex readme("(.*/)?README\\.md"), product("(etc_core|sparse|data|tasks)/.*\\.(h|cpp|cu)");
+  return std::regex_match(path, readme) ? 120 : std::regex_match(path, product) ? 450 : 700;
+}
+
 Findings check_length(const std::string& path, std::string_view text) {
-  constexpr std::ptrdiff_t kMost = 700;
   const auto lines = std::count(text.begin(), text.end(), '\n');
-  if (lines <= kMost) return {};
-  return {fmt::format("{}: {} lines, expected at most {}", path, lines, kMost)};
+  if (lines <= most_lines(path)) return {};
+  return {fmt::format("{}: {} lines, expected at most {}", path, lines, most_lines(path))};
+}
+
+Findings check_comments(const std::string& folder, const std::vector<std::string_view>& texts) {
+  constexpr int kLeastPercent = 15;
+  int comments = 0, lines = 0;
+  for (std::string_view text : texts) {
+    for_each_line(text, [&](int, std::string_view line) {
+      if (line.find_first_not_of(" \t") == std::string_view::npos) return;
+      ++lines;
+      if (line.find("//") != std::string_view::npos) ++comments;
+    });
+  }
+  if (100 * comments >= kLeastPercent * lines) return {};
+  return {
+      fmt::format("{}: {} of {} lines hold a comment, expected at least {} %", folder, comments, lines, kLeastPercent)};
 }
 
 Findings check_machine_paths(const std::string& path, std::string_view text) {

@@ -1,9 +1,10 @@
 // The rules every source file of the project must keep, as functions of a file's path and text.
 //
-// Include arrows and third-party doors are the table of architecture section 5; the rest are habits worth a machine's
+// Include arrows and third-party doors are the table of architecture section 5, the floors of tasks/ its README's; the rest are habits worth a machine's
 // eye. Nothing here opens a file, so the rules themselves are tested with made-up text.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -19,8 +20,13 @@ using Findings = std::vector<std::string>;
 Findings check_includes(const std::string& path, std::string_view text,
                         const std::function<bool(const std::string&)>& exists);
 
-// No longer than 700 lines.
+// No longer than most_lines(path): a README 120 lines, a source file of the product 450, anything else 700.
+std::ptrdiff_t most_lines(const std::string& path);
 Findings check_length(const std::string& path, std::string_view text);
+
+// Of the non-blank lines of a folder's files at least 15 in 100 hold a comment: for folders of kernels, whose code does
+// not say by itself why it is as it is. `texts`: the folder's source files. counts.py prints the shares.
+Findings check_comments(const std::string& folder, const std::vector<std::string_view>& texts);
 
 // No path of one machine.
 Findings check_machine_paths(const std::string& path, std::string_view text);

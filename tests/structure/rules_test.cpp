@@ -47,6 +47,28 @@ TEST_CASE("includes along the arrows are fine", "[structure]") {
   REQUIRE(includes("sparse/a.cpp", "#include <vector>\n// #include \"data/dataset.h\"\n").empty());
 }
 
+TEST_CASE("a task's own files are included by itself and the registry only", "[structure]") {
+  const std::string own = "#include \"tasks/nq/prepare.h\"", registry = "#include \"tasks/registry.h\"";
+  REQUIRE(includes("tasks/prepare/a.cpp", own) == Findings{"tasks/prepare/a.cpp:1: tasks/nq/prepare.h may not be "
+                                                           "included here: only tasks/nq and tasks/registry.cpp may"});
+  for (const std::string path : {"tasks/task.h", "tasks/cli/a.cpp", "tasks/train/a.h", "tasks/wikihop/a.cpp"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, own).size() == 1);
+  }
+  for (const std::string path : {"tasks/nq/a.cpp", "tasks/registry.cpp", "tests/tasks/nq/a.cpp"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, own).empty());
+  }
+  for (const std::string path : {"tasks/nq/a.cpp", "tasks/prepare/a.h", "tasks/task.h"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, registry).size() == 1);
+  }
+  for (const std::string path : {"tasks/cli/a.cpp", "tasks/train/a.cpp", "tasks/registry.cpp", "tests/tasks/a.cpp"}) {
+    CAPTURE(path);
+    REQUIRE(includes(path, registry).empty());
+  }
+}
+
 TEST_CASE("a third-party header outside its door is found", "[structure]") {
   REQUIRE(
       includes("tasks/train/a.cpp", "#include <hdf5.h>") ==
@@ -111,9 +133,35 @@ TEST_CASE("a backend's name outside of its folders is found", "[structure]") {
   }
 }
 
-TEST_CASE("a file longer than 700 lines is found", "[structure]") {
-  REQUIRE(check_length("a.cpp", std::string(701, '\n')) == Findings{"a.cpp: 701 lines, expected at most 700"});
-  REQUIRE(check_length("a.cpp", std::string(700, '\n')).empty());
+TEST_CASE("a file that is too long for its kind is found", "[structure]") {
+  REQUIRE(check_length("tests/a.cpp", std::string(701, '\n')) ==
+          Findings{"tests/a.cpp: 701 lines, expected at most 700"});
+  REQUIRE(check_length("tests/a.cpp", std::string(700, '\n')).empty());
+  REQUIRE(check_length("tasks/nq/a.cpp", std::string(451, '\n')) ==
+          Findings{"tasks/nq/a.cpp: 451 lines, expected at most 450"});
+  for (const char* path : {"sparse/cuda/a.cu", "data/a.h", "etc_core/ops/cpu/a-inl.h"}) {
+    CAPTURE(path);
+    REQUIRE(most_lines(path) == 450);
+  }
+  for (const char* path : {"README.md", "etc_core/README.md"}) {
+    CAPTURE(path);
+    REQUIRE(most_lines(path) == 120);
+  }
+  for (const char* path : {"bench/RESULTS.md", "data/CMakeLists.txt", "tasks/configs/a.json", "NOT_README.md"}) {
+    CAPTURE(path);
+    REQUIRE(most_lines(path) == 700);
+  }
+}
+
+TEST_CASE("a folder with too few comments is found", "[structure]") {
+  const std::string line = "x;\n";
+  std::string few, enough = "// why\n";
+  for (int i = 0; i < 6; ++i) few += line;
+  for (int i = 0; i < 5; ++i) enough += "\n  y;  // [T, H]\n\n" + line + line + line + line;
+  REQUIRE(check_comments("sparse/cpu", {few, "a;  // b\n"}) ==
+          Findings{"sparse/cpu: 1 of 7 lines hold a comment, expected at least 15 %"});
+  REQUIRE(check_comments("sparse/cpu", {few, enough}).empty());
+  REQUIRE(check_comments("sparse/cpu", {}).empty());
 }
 
 TEST_CASE("a test file without an assertion is found", "[structure]") {

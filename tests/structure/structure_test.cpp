@@ -88,8 +88,27 @@ TEST_CASE("oneDNN is included in one file", "[structure]") {
   require_none(test::check_single_door("oneDNN", paths));
 }
 
-TEST_CASE("no file is longer than 700 lines", "[structure]") {
+TEST_CASE("no file is longer than its kind may be", "[structure]") {
   require_everywhere(false, test::check_length);
+}
+
+TEST_CASE("kernels say why", "[structure]") {
+  for (const std::string folder : {"sparse", "sparse/cpu", "sparse/cuda", "etc_core/ops/cpu", "etc_core/ops/cuda"}) {
+    std::vector<std::string_view> texts;
+    for (const File& file : files()) {
+      if (file.source && fs::path(file.path).parent_path() == folder) texts.push_back(file.text);
+    }
+    CAPTURE(folder);
+    REQUIRE(texts.size() > 10);
+    require_none(test::check_comments(folder, texts));
+  }
+}
+
+TEST_CASE("the script that counts runs", "[structure]") {
+  const auto python = test::python_with("re");
+  if (!python) return test::skip("no Python");
+  const std::string script = (test::source_folder() / "tests" / "structure" / "counts.py").string();
+  REQUIRE(test::run_python(*python, "'" + script + "' --list >/dev/null") == 0);
 }
 
 TEST_CASE("no file names a path of one machine", "[structure]") {

@@ -13,6 +13,7 @@
 #include "etc_core/base/random.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/prepare/first_pass.h"
+#include "tasks/prepare/json_preparation.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/gzip.h"
@@ -65,7 +66,7 @@ inline Json with_odd_value(Json records, std::uint64_t seed) {
 class RawMutants {
  public:
   // check: what must hold of an example beyond what the writer checks.
-  RawMutants(std::vector<std::unique_ptr<prepare::Preparation>> preparations,
+  RawMutants(std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations,
              std::function<void(const data::Example&)> check)
       : preparations_(std::move(preparations)),
         check_(std::move(check)),
@@ -111,7 +112,7 @@ class RawMutants {
         ++examples_;
       }
     };
-    const prepare::Preparation& preparation = *preparations_[seed % preparations_.size()];
+    const prepare::JsonPreparation& preparation = *preparations_[seed % preparations_.size()];
     const prepare::PassEnd end = pass_over_file(preparation, path, callbacks);
     if (preparation.unique_field() != nullptr) first_pass(preparation, path);
     records_ += next;
@@ -135,7 +136,7 @@ class RawMutants {
   }
 
   // The first pass keeps and leaves out what it would if every record were parsed and ranked.
-  static void first_pass(const prepare::Preparation& preparation, const std::filesystem::path& path) {
+  static void first_pass(const prepare::JsonPreparation& preparation, const std::filesystem::path& path) {
     const prepare::Choice chosen = prepare::choose_records(preparation, {path}, [](int, std::int64_t) {});
     prepare::Choice all;
     std::vector<std::pair<std::string, prepare::Choice::Place>> candidates;
@@ -156,7 +157,7 @@ class RawMutants {
       all.add(candidate->id, {0, index}, candidate->rank);
     };
     work.progress = [](std::int64_t) {};
-    walk_records(path, preparation.layout(), work);
+    walk_records(preparation, path, work);
     for (const auto& [id, place] : candidates) {
       const auto* kept = chosen.kept(id);
       CHECK((kept == nullptr || *kept == place) == (*all.kept(id) == place));
@@ -185,7 +186,7 @@ class RawMutants {
   }
 
   TemporaryFolder folder_;
-  std::vector<std::unique_ptr<prepare::Preparation>> preparations_;
+  std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations_;
   std::function<void(const data::Example&)> check_;
   data::DatasetWriter writer_;
   std::int64_t records_ = 0, examples_ = 0, rejected_ = 0, faults_ = 0;

@@ -77,6 +77,8 @@ std::string export_model(const fs::path& model, ExportFormat format, const fs::p
   text += "; etc_config.json";
   if (const std::string vocabulary = kept_vocabulary(model); !vocabulary.empty()) {
     write_file_atomically(update.path() / vocabulary, read_file(model / vocabulary));
+    const Json data = {{"data", read_model_config(model).at("data")}};
+    write_file_atomically(update.path() / kExportFile, json_text(data));
     text += "; " + vocabulary;
   }
   update.commit();

@@ -16,6 +16,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Order of Min and Max operands: where one is nan, x86 returns the second. The value that may be nan goes there.
 
+// value(d, x) = act(x); gradient(d, x, dy) = dy·act'(x), x being the input of the forward.
 struct Linear {
   template <class D, class V>
   static HWY_INLINE V value(D, V x) {
@@ -28,6 +29,7 @@ struct Linear {
 };
 
 struct Relu {
+  // max(0, x); the derivative at 0 is 0.
   template <class D, class V>
   static HWY_INLINE V value(D d, V x) {
     return hn::Max(hn::Zero(d), x);
@@ -39,6 +41,7 @@ struct Relu {
 };
 
 struct Tanh {
+  // tanh' = 1 − tanh²: computed again from x, so that a forward pass needs to keep one array only.
   template <class D, class V>
   static HWY_INLINE V value(D d, V x) {
     return hn::Tanh(d, x);

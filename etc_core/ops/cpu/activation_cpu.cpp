@@ -17,6 +17,7 @@ namespace HWY_NAMESPACE {
 // The last, partial vector of a row goes through the same arithmetic as the whole ones, with the lanes beyond the end
 // masked: an element's bits do not depend on where it stands.
 
+// y [size] = act(x).
 template <class Act>
 void forward_range(const float* x, float* y, std::int64_t size) {
   const hn::ScalableTag<float> d;
@@ -28,6 +29,7 @@ void forward_range(const float* x, float* y, std::int64_t size) {
   hn::BlendedStore(Act::value(d, hn::MaskedLoad(rest, d, x + i)), rest, d, y + i);
 }
 
+// dx [size] = dy·act'(x); dx may be dy: a vector is read before it is written.
 template <class Act>
 void backward_range(const float* x, const float* dy, float* dx, std::int64_t size) {
   const hn::ScalableTag<float> d;
@@ -41,14 +43,16 @@ void backward_range(const float* x, const float* dy, float* dx, std::int64_t siz
   hn::BlendedStore(Act::gradient(d, hn::MaskedLoad(rest, d, x + i), hn::MaskedLoad(rest, d, dy + i)), rest, d, dx + i);
 }
 
+// Bias, activation and, if wanted, the sum with what y holds, for a tile that the product has just left in cache. Each
+// step is one instruction per vector; passes of their own over y would read and write it from memory again.
 template <class Act>
 void finish_rows(const TileEpilogue& t) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t row = 0; row < t.rows; ++row) {
-    const float* product = t.product + row * t.product_stride;
-    float* z = t.z == nullptr ? nullptr : t.z + row * t.z_stride;
-    float* y = t.y + row * t.y_stride;
+    const float* product = t.product + row * t.product_stride;     // [cols]
+    float* z = t.z == nullptr ? nullptr : t.z + row * t.z_stride;  // [cols] or none
+    float* y = t.y + row * t.y_stride;  // [cols], perhaps product itself: read before it is written
     for (std::int64_t i = 0; i < t.cols; i += lanes) {
       const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, t.cols - i)));
       auto value = hn::MaskedLoad(some, d, product + i);
@@ -61,6 +65,7 @@ void finish_rows(const TileEpilogue& t) {
   }
 }
 
+// The switch is outside the loops: each activation is a loop of its own without a branch in it.
 void activation_forward_range(Activation activation, const float* x, float* y, std::int64_t size) {
   switch (activation) {
     case Activation::linear:
@@ -100,7 +105,8 @@ void finish_tile_rows(const TileEpilogue& tile) {
   }
 }
 
-// Columns in groups of four vectors, summed over the rows in registers, then added.
+// sums [cols] += column sums of a [rows, cols]. Columns in groups of four vectors, summed over the rows in registers,
+// then added: four sums that do not wait for each other, and whole cache lines of a row at a time.
 void add_column_sums_of(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -111,13 +117,13 @@ void add_column_sums_of(std::int64_t rows, std::int64_t cols, const float* a, st
     const auto some0 = columns(0), some1 = columns(1), some2 = columns(2), some3 = columns(3);
     auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
     for (std::int64_t row = 0; row < rows; ++row) {
-      const float* from = a + row * stride + col;
+      const float* from = a + row * stride + col;  // [4·lanes]; lanes beyond cols are masked and not read
       sum0 = hn::Add(sum0, hn::MaskedLoad(some0, d, from));
       sum1 = hn::Add(sum1, hn::MaskedLoad(some1, d, from + lanes));
       sum2 = hn::Add(sum2, hn::MaskedLoad(some2, d, from + 2 * lanes));
       sum3 = hn::Add(sum3, hn::MaskedLoad(some3, d, from + 3 * lanes));
     }
-    float* to = sums + col;
+    float* to = sums + col;  // [4·lanes]
     hn::BlendedStore(hn::Add(hn::MaskedLoad(some0, d, to), sum0), some0, d, to);
     hn::BlendedStore(hn::Add(hn::MaskedLoad(some1, d, to + lanes), sum1), some1, d, to + lanes);
     hn::BlendedStore(hn::Add(hn::MaskedLoad(some2, d, to + 2 * lanes), sum2), some2, d, to + 2 * lanes);
@@ -138,22 +144,22 @@ HWY_EXPORT(finish_tile_rows);
 HWY_EXPORT(add_column_sums_of);
 
 namespace {
-constexpr std::int64_t kElements = 1 << 14;  // of a task: 64 KiB per array
+constexpr std::int64_t kTaskElements = 1 << 14;  // 64 KiB of each array
 }  // namespace
 
 void activation_forward(Activation activation, const float* x, float* y, std::int64_t size) {
-  parallel_for((size + kElements - 1) / kElements, [&](std::int64_t task) {
-    const std::int64_t first = task * kElements;
+  parallel_for((size + kTaskElements - 1) / kTaskElements, [&](std::int64_t task) {
+    const std::int64_t first = task * kTaskElements;
     HWY_DYNAMIC_DISPATCH(activation_forward_range)
-    (activation, x + first, y + first, std::min(kElements, size - first));
+    (activation, x + first, y + first, std::min(kTaskElements, size - first));
   });
 }
 
 void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
-  parallel_for((size + kElements - 1) / kElements, [&](std::int64_t task) {
-    const std::int64_t first = task * kElements;
+  parallel_for((size + kTaskElements - 1) / kTaskElements, [&](std::int64_t task) {
+    const std::int64_t first = task * kTaskElements;
     HWY_DYNAMIC_DISPATCH(activation_backward_range)
-    (activation, x + first, dy + first, dx + first, std::min(kElements, size - first));
+    (activation, x + first, dy + first, dx + first, std::min(kTaskElements, size - first));
   });
 }
 

@@ -22,11 +22,13 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// A group of columns of 32 rows, or of 16, into y [32 or 16, 32].
+// One group of columns: x [32 or 16, k] times weights [steps][2][16 x 64 bytes] into y [32 or 16, 32], rows of y 128
+// bytes apart. kBoth: 32 rows. The four sums never leave the tile registers between the steps; with 16 rows tiles 2, 3
+// and 5 are not touched, so that the last rows of a matrix cost half.
 template <ComputeType kType, bool kBoth>
 void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
-  constexpr std::int64_t kRow = 2 * kAmxRowBytes;  // of y
-  const char* lower = x + kAmxRows * row_bytes;
+  constexpr std::int64_t kYRowBytes = 2 * kAmxRowBytes;  // 32 sums of 4 bytes
+  const char* lower = x + kAmxRows * row_bytes;          // rows 16-31 of x
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (kBoth) {
@@ -53,20 +55,22 @@ void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::
     lower += kAmxRowBytes;
     weights += 2 * kAmxTileBytes;
   }
-  _tile_stored(0, y, kRow);
-  _tile_stored(1, y + kAmxRowBytes, kRow);
+  _tile_stored(0, y, kYRowBytes);
+  _tile_stored(1, y + kAmxRowBytes, kYRowBytes);
   if constexpr (kBoth) {
-    _tile_stored(2, y + kAmxRows * kRow, kRow);
-    _tile_stored(3, y + kAmxRows * kRow + kAmxRowBytes, kRow);
+    _tile_stored(2, y + kAmxRows * kYRowBytes, kYRowBytes);
+    _tile_stored(3, y + kAmxRows * kYRowBytes + kAmxRowBytes, kYRowBytes);
   }
 }
 
+// All rows of y for one group of columns. Only a group of exactly 32 columns is as wide as y's rows; the tiles of
+// others go into a buffer, from which the columns that exist are copied.
 template <ComputeType kType>
 void multiply(const AmxProduct& p) {
   constexpr std::int64_t kNumber = 4, kGroupRow = kAmxCols * kNumber;  // bytes of numbers of y
   const std::int64_t y_row = p.cols * kNumber;
   const auto* weights = static_cast<const char*>(p.weights);
-  alignas(64) char group[2 * kAmxRows * kGroupRow];  // where there are fewer columns
+  alignas(64) char group[2 * kAmxRows * kGroupRow];  // [32, 32] of 4 bytes, where there are fewer columns
   for (std::int64_t row = 0; row < p.m; row += 2 * kAmxRows) {
     const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
     char* y = static_cast<char*>(p.y) + row * y_row;
@@ -84,7 +88,8 @@ void multiply(const AmxProduct& p) {
   }
 }
 
-thread_local int depth = 0;  // of begin_amx()
+// Calls of begin_amx() without their end_amx(): the inner ones of a nest must not reset tiles that are in use.
+thread_local int depth = 0;
 
 }  // namespace
 

@@ -12,6 +12,7 @@ namespace etc::ops {
 
 namespace {
 
+// The ledger keeps the highest mark, so taking and giving back at once is enough.
 void take(std::int64_t bytes) {
   cpu::Scratch scratch;
   scratch.take<std::byte>(bytes);
@@ -23,12 +24,14 @@ std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
   return 2 * k * (rows + n);
 }
 
+// Packed weights were charged when they were packed; only products that pack for themselves take scratch.
 void count_linear(const LinearForward& a) {
   if (a.packed != nullptr) return;
   take(cpu_offers(a.compute) ? cpu::packing_scratch(a.compute, a.rows, a.in, a.out)
                              : rounded_bytes(a.rows, a.in, a.out));
 }
 
+// dx packs W for each call as the forward does; dW in fp32 reads x and dz where they are and takes nothing.
 void count_linear_backward(const LinearBackward& a) {
   if (!cpu_offers(a.compute)) {
     if (a.dx != nullptr) take(rounded_bytes(a.rows, a.out, a.in));
@@ -41,6 +44,7 @@ void count_linear_backward(const LinearBackward& a) {
   take(cpu::weight_gradient_bf16_scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));
 }
 
+// order [rows] and first_of [rows + 1] of embedding_cpu.cpp, eight bytes each.
 void count_embedding_backward(const EmbeddingBackward& a) {
   take((2 * a.rows + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)));
 }

@@ -35,6 +35,8 @@ std::int64_t target_position(const Group& g) {
   return g.begin + index;
 }
 
+// The loss of one group, and its gradient where one is wanted; three passes over the logits, which may lie `stride`
+// apart. Subtracting the maximum keeps exp() from overflowing; sums of thousands of terms are in double.
 double group_loss(const Group& g) {
   const CrossEntropy& a = g.args;
   if (a.target_index != nullptr && a.target_index[g.number] == -1) {
@@ -64,7 +66,7 @@ double group_loss(const Group& g) {
   const double lse = largest + std::log(sum);
   // Pass 3: loss = sum t·(lse − z), dz = scale·(p·sum t − t). The logit is read before its gradient may replace it.
   const double spread = static_cast<double>(a.label_smoothing) / static_cast<double>(counted);
-  double loss = 0;
+  double loss = 0;  // sum over i of t_i·(lse − z_i); −log p_i = lse − z_i needs no logarithm of a small p
   for (std::int64_t i = g.begin; i < g.end; ++i) {
     double gradient = 0;
     if (g.counts(i)) {
@@ -82,10 +84,10 @@ double group_loss(const Group& g) {
 }  // namespace
 
 void cross_entropy(const CrossEntropy& args) {
-  constexpr std::int64_t kElements = 4096;  // of a task, about: groups may be three classes or a vocabulary
+  constexpr std::int64_t kTaskElements = 4096;  // of a task, about: groups may be three classes or a vocabulary
   const std::int64_t elements = args.offsets[args.groups] - args.offsets[0];
   const std::int64_t average = elements / args.groups + 1;
-  const std::int64_t per_task = average >= kElements ? 1 : kElements / average;
+  const std::int64_t per_task = average >= kTaskElements ? 1 : kTaskElements / average;
   parallel_for((args.groups + per_task - 1) / per_task, [&](std::int64_t task) {
     for (std::int64_t k = task * per_task; k < std::min(args.groups, (task + 1) * per_task); ++k) {
       args.losses[k] = group_loss({args, k, args.offsets[k], args.offsets[k + 1]});

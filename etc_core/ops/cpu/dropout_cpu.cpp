@@ -20,12 +20,13 @@ void dropout_add_rows(const DropoutAdd& args, std::int64_t first, std::int64_t e
   const std::int64_t cols = args.cols;
   Scratch scratch;
   DropoutRows rows(args.dropout, first);
+  // The random words of one row, drawn before its elements are touched: [cols rounded up].
   RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
   for (std::int64_t row = first; row < end; ++row, rows.next()) {
     dropout.fill(rows, cols);
-    const float* a = args.a + row * cols;
-    const float* base = args.base == nullptr ? nullptr : args.base + row * cols;
-    float* y = args.y + row * cols;
+    const float* a = args.a + row * cols;                                         // [H]
+    const float* base = args.base == nullptr ? nullptr : args.base + row * cols;  // [H] or none
+    float* y = args.y + row * cols;  // [H], may be a or base: every element is read before it is written
     for (std::int64_t col = 0; col < cols; col += lane_count()) {
       const FloatMask some = columns_at(col, cols);
       FloatVec value = dropout.apply(col, hn::MaskedLoad(some, d, a + col));
@@ -45,9 +46,9 @@ namespace etc::ops::cpu {
 HWY_EXPORT(dropout_add_rows);
 
 void dropout_add(const DropoutAdd& args) {
-  constexpr std::int64_t kRows = 32;  // of a task
-  parallel_for((args.rows + kRows - 1) / kRows, [&](std::int64_t task) {
-    HWY_DYNAMIC_DISPATCH(dropout_add_rows)(args, task * kRows, std::min(args.rows, (task + 1) * kRows));
+  constexpr std::int64_t kTaskRows = 32;
+  parallel_for((args.rows + kTaskRows - 1) / kTaskRows, [&](std::int64_t task) {
+    HWY_DYNAMIC_DISPATCH(dropout_add_rows)(args, task * kTaskRows, std::min(args.rows, (task + 1) * kTaskRows));
   });
 }
 

@@ -24,6 +24,7 @@ HWY_INLINE std::int64_t lane_count() {
 }
 
 // Lanes of the vector that starts at column `col` of `cols`.
+// The last vector of a row goes through the same code with lanes masked off, so no element's bits depend on cols.
 HWY_INLINE FloatMask columns_at(std::int64_t col, std::int64_t cols) {
   return hn::FirstN(FloatTag(), static_cast<std::size_t>(HWY_MIN(cols - col, lane_count())));
 }
@@ -49,10 +50,10 @@ class RowDropout {
   }
 
  private:
-  std::uint32_t* bits_;
-  bool active_;
-  std::uint32_t threshold_;
-  float scale_;
+  std::uint32_t* bits_;      // [cols rounded up to whole vectors]
+  bool active_;              // rate > 0
+  std::uint32_t threshold_;  // rate as a share of 2^32: smaller words drop their element
+  float scale_;              // 1/(1-rate): the expectation of an element stays what it was
 };
 
 }  // namespace HWY_NAMESPACE

@@ -13,6 +13,7 @@ class DropoutRows {
  public:
   DropoutRows(const HiddenDropout& dropout, std::int64_t first_row) : dropout_(dropout), row_(first_row) {
     if (!active()) return;
+    // The last example that begins at or before the row; empty examples before it are passed over.
     const std::int64_t* end = dropout.offsets + dropout.examples + 1;
     example_ = std::upper_bound(dropout.offsets, end, first_row) - dropout.offsets - 1;
     take_key();
@@ -29,6 +30,7 @@ class DropoutRows {
     ++row_;
     if (!active()) return;
     const std::int64_t before = example_;
+    // More than one step where examples have no rows of this side (no global tokens).
     while (example_ < dropout_.examples && row_ >= dropout_.offsets[example_ + 1]) ++example_;
     if (example_ != before && example_ < dropout_.examples) take_key();
   }
@@ -39,9 +41,9 @@ class DropoutRows {
   }
 
   const HiddenDropout& dropout_;
-  std::int64_t row_;
-  std::int64_t example_ = 0;
-  std::uint64_t key_ = 0;
+  std::int64_t row_;          // of the block [M, H]
+  std::int64_t example_ = 0;  // that owns it
+  std::uint64_t key_ = 0;     // stream of that example, layer and site; computed once per example
 };
 
 }  // namespace etc::ops::cpu

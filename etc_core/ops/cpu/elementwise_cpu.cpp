@@ -9,15 +9,17 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kElements = 1 << 14;  // of a task
+// Of a task: 64 KiB of each array. Fixed, because sum_of_squares adds one number per task.
+constexpr std::int64_t kTaskElements = 1 << 14;
 
-// body(first, end) for tasks of kElements.
+// body(first, end) for tasks of kTaskElements.
 template <typename Body>
 void for_ranges(std::int64_t size, Body body) {
-  parallel_for((size + kElements - 1) / kElements,
-               [&](std::int64_t task) { body(task * kElements, std::min(size, (task + 1) * kElements)); });
+  parallel_for((size + kTaskElements - 1) / kTaskElements,
+               [&](std::int64_t task) { body(task * kTaskElements, std::min(size, (task + 1) * kTaskElements)); });
 }
 
+// Sum of x² over [first, end), in double: squares of gradients of very different size are added.
 double block_sum_of_squares(const float* x, std::int64_t first, std::int64_t end) {
   // Eight sums side by side: one would wait for the previous addition every time.
   constexpr int kSums = 8;
@@ -51,13 +53,13 @@ void scale(float s, float* a, std::int64_t size) {
 }
 
 double sum_of_squares(const float* x, std::int64_t size) {
-  const std::int64_t blocks = (size + kElements - 1) / kElements;
+  const std::int64_t blocks = (size + kTaskElements - 1) / kTaskElements;
   Scratch scratch;
-  auto* sums = scratch.take<double>(blocks);
+  auto* sums = scratch.take<double>(blocks);  // [blocks] one per task, whichever thread runs it
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {
-    sums[first / kElements] = block_sum_of_squares(x, first, end);
+    sums[first / kTaskElements] = block_sum_of_squares(x, first, end);
   });
-  double total = 0;
+  double total = 0;  // in the order of the blocks, on one thread
   for (std::int64_t block = 0; block < blocks; ++block) total += sums[block];
   return total;
 }

@@ -10,8 +10,8 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kRows = 32;      // of a forward task
-constexpr std::int64_t kColumns = 256;  // of a backward task
+constexpr std::int64_t kTaskRows = 32;      // of a forward task
+constexpr std::int64_t kTaskColumns = 256;  // of a backward task
 constexpr std::int64_t kSumBlock = 64;  // tokens summed before they are added to the total: keeps long sums accurate
 
 // Row of the term for `row`, or null when it contributes nothing.
@@ -25,15 +25,15 @@ const float* term_row(const EmbeddingTerm& term, std::int64_t row, std::int64_t 
 
 void embedding(const EmbeddingForward& args) {
   const std::int64_t cols = args.cols;
-  parallel_for((args.rows + kRows - 1) / kRows, [&](std::int64_t task) {
-    const std::int64_t end = std::min(args.rows, (task + 1) * kRows);
-    for (std::int64_t row = task * kRows; row < end; ++row) {
+  parallel_for((args.rows + kTaskRows - 1) / kTaskRows, [&](std::int64_t task) {
+    const std::int64_t end = std::min(args.rows, (task + 1) * kTaskRows);
+    for (std::int64_t row = task * kTaskRows; row < end; ++row) {
       const float* terms[] = {args.base == nullptr ? nullptr : args.base + row * cols, term_row(args.tokens, row, cols),
                               term_row(args.segments, row, cols), term_row(args.positions, row, cols),
                               args.adder == nullptr ? nullptr : args.adder + row * cols};
       // In this order; only the terms that exist, so that adding nothing costs and changes nothing. Column by column,
       // because e may be base or adder.
-      const float* given[5];
+      const float* given[5];  // [count] rows [H]
       int count = 0;
       for (const float* term : terms) {
         if (term != nullptr) given[count++] = term;
@@ -74,18 +74,19 @@ void embedding_backward(const EmbeddingBackward& args) {
   first_of[distinct] = kept;
 
   // Columns are split, too: segment tables have a few rows with thousands of tokens each.
-  const std::int64_t panels = (cols + kColumns - 1) / kColumns;
+  const std::int64_t panels = (cols + kTaskColumns - 1) / kTaskColumns;
   parallel_for(distinct * panels, [&](std::int64_t task) {
     const std::int64_t which = task / panels;
-    const std::int64_t col = task % panels * kColumns;
-    const std::int64_t width = std::min(kColumns, cols - col);
-    const std::int64_t begin = first_of[which], end = first_of[which + 1];
+    const std::int64_t col = task % panels * kTaskColumns;
+    const std::int64_t width = std::min(kTaskColumns, cols - col);
+    const std::int64_t begin = first_of[which], end = first_of[which + 1];  // the tokens of one id, in order
+    // [width] a row of the table: only this task writes it.
     float* total = args.dtable + static_cast<std::int64_t>(order[begin] >> 32) * cols + col;
     const auto gradient_row = [&](std::int64_t i) {
       return args.de + static_cast<std::int64_t>(order[i] & 0xFFFFFFFFu) * cols + col;
     };
     for (std::int64_t block = begin; block < end; block += kSumBlock) {
-      float sums[kColumns];
+      float sums[kTaskColumns];  // [width] of this block of tokens
       const float* first = gradient_row(block);
       std::copy(first, first + width, sums);
       for (std::int64_t i = block + 1; i < std::min(end, block + kSumBlock); ++i) {

@@ -1,3 +1,11 @@
+// int8 products by widening to 16 bits (int8_pairs.h).
+//
+//   for each chunk of 512 numbers of k:            x [m, 512] widened once into scratch
+//     for each strip of 16 columns:                W [512, 16] widened once into scratch
+//       for each 4 rows, for each 2 vectors:       sums in registers, added to y from the second chunk on
+//
+// Widening costs one instruction per vector and is paid once per chunk, while the widened operands are read m/4 times
+// (W) and n/16 times (x).
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/int8_pairs_cpu.cpp"
 #include "hwy/foreach_target.h"
@@ -72,6 +80,7 @@ HWY_INLINE RowSums no_sums() {
   return {zero, zero, zero, zero};
 }
 
+// Two neighbouring numbers of a row of x, repeated in all lanes: they meet the same two rows of W in every column.
 HWY_INLINE Pair one_pair(const std::int16_t* x) {
   std::int32_t both;
   std::memcpy(&both, x, sizeof(both));
@@ -83,23 +92,24 @@ HWY_INLINE void sum_block(const std::int16_t* x, const std::int16_t* w, std::int
                           std::int64_t y_stride) {
   const PairTag d;
   const auto numbers = static_cast<std::int64_t>(hn::Lanes(d));
-  constexpr std::int64_t kRow = 2 * kChunkPairs;
-  RowSums a = no_sums(), b = no_sums(), c = no_sums(), e = no_sums();
+  constexpr std::int64_t kXRow = 2 * kChunkPairs;  // numbers from one row of x to the next
+  RowSums row0 = no_sums(), row1 = no_sums(), row2 = no_sums(), row3 = no_sums();
 #pragma GCC unroll 4  // instructions count where another thread shares the core: a tenth of the time
   for (std::int64_t p = 0; p < pairs; ++p) {
     const Pair left = hn::LoadU(d, w + p * 2 * kPairCols), right = hn::LoadU(d, w + p * 2 * kPairCols + numbers);
-    a.add(one_pair(x + 2 * p), left, right);
-    b.add(one_pair(x + kRow + 2 * p), left, right);
-    c.add(one_pair(x + 2 * kRow + 2 * p), left, right);
-    e.add(one_pair(x + 3 * kRow + 2 * p), left, right);
+    row0.add(one_pair(x + 2 * p), left, right);
+    row1.add(one_pair(x + kXRow + 2 * p), left, right);
+    row2.add(one_pair(x + 2 * kXRow + 2 * p), left, right);
+    row3.add(one_pair(x + 3 * kXRow + 2 * p), left, right);
   }
-  a.store(add, y);
-  b.store(add, y + y_stride);
-  c.store(add, y + 2 * y_stride);
-  e.store(add, y + 3 * y_stride);
+  row0.store(add, y);
+  row1.store(add, y + y_stride);
+  row2.store(add, y + 2 * y_stride);
+  row3.store(add, y + 3 * y_stride);
 }
 #endif
 
+// to[i] = from[i], from unsigned (x) or signed (W) bytes to 16 bits.
 template <typename T>
 HWY_INLINE void widen(const T* from, std::int64_t count, std::int16_t* to) {
   const PairTag d;
@@ -116,6 +126,7 @@ void sum_strip(const PairProduct& p, const std::int16_t* x, const std::int16_t* 
   const std::int64_t width = std::min(kPairCols, p.n - first_col);
   for (std::int64_t row = 0; row < p.m; row += kPairRows) {
     std::int32_t* y = p.y + row * p.n + first_col;
+    // [4, 16] instead of y where the strip is narrower than 16 columns: the block always computes 16.
     HWY_ALIGN std::int32_t part[kPairRows * kPairCols];
     const bool whole = width == kPairCols;
     for (std::int64_t r = 0; add && !whole && r < kPairRows; ++r) std::copy_n(y + r * p.n, width, part + r * kPairCols);
@@ -136,7 +147,7 @@ void multiply(const PairProduct& p) {
     for (std::int64_t row = 0; row < p.m; ++row) {
       std::int16_t* to = x + row * 2 * kChunkPairs;
       widen(p.x + row * p.row_bytes + 2 * first, numbers, to);
-      if (numbers < 2 * pairs) to[numbers] = 0;
+      if (numbers < 2 * pairs) to[numbers] = 0;  // k is odd: the last pair has one number; its weight is 0, too
     }
     for (std::int64_t col = 0; col < p.n; col += kPairCols) {
       widen(p.weights + (col * all_pairs + first * kPairCols) * 2, pairs * kPairCols * 2, w);
@@ -145,6 +156,7 @@ void multiply(const PairProduct& p) {
   }
 }
 
+// Room for x [m, kChunkPairs, 2] and w [kChunkPairs, 16, 2].
 std::int64_t scratch_bytes(std::int64_t m) {
   return (m + kPairCols) * 2 * kChunkPairs * static_cast<std::int64_t>(sizeof(std::int16_t));
 }
@@ -175,7 +187,7 @@ void pack_pairs(const std::int8_t* w, std::int64_t k, std::int64_t n, std::int8_
   for (std::int64_t col = 0; col < n; col += kPairCols) {
     const std::int64_t width = std::min(kPairCols, n - col);
     for (std::int64_t i = 0; i < k; i += 2, weights += 2 * kPairCols) {
-      const std::int8_t *even = w + i * n + col, *odd = even + n;
+      const std::int8_t *even = w + i * n + col, *odd = even + n;  // [width] rows i and i + 1; no row k if k is odd
       std::fill_n(weights, 2 * kPairCols, std::int8_t{0});
       for (std::int64_t j = 0; j < width; ++j) {
         weights[2 * j] = even[j];

@@ -6,6 +6,7 @@ namespace etc::ops::cpu {
 
 namespace {
 
+// Rows of x as they are, without gaps; all columns are one group, since the sums of a chunk go to y anyway.
 class PairKernel final : public ReducedKernel {
  public:
   PairKernel(std::int64_t m, std::int64_t n, std::int64_t k) : m_(m), n_(n), k_(k) {}
@@ -29,7 +30,7 @@ class PairKernel final : public ReducedKernel {
   }
 
  private:
-  std::int64_t m_, n_, k_;
+  std::int64_t m_, n_, k_;  // y [m, n] = x [m, k]·W [k, n]; packed weights follow from n and k alone
 };
 
 }  // namespace

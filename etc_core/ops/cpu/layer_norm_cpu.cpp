@@ -28,14 +28,15 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
   DropoutRows rows(args.dropout, first);
   RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
   for (std::int64_t row = first; row < end; ++row, rows.next()) {
-    const float* x = args.x + row * cols;
-    float* y = args.y + row * cols;
-    const float* s = x;
+    const float* x = args.x + row * cols;  // [H]
+    float* y = args.y + row * cols;        // [H]
+    const float* s = x;                    // [H] what is normalised: x, or x + dropout(branch)
 
+    // Pass 1: the residual sum into `sum` (or y), and its mean.
     FloatVec total = hn::Zero(d);
     if (args.branch != nullptr) {
       dropout.fill(rows, cols);
-      const float* branch = args.branch + row * cols;
+      const float* branch = args.branch + row * cols;  // [H]
       // Without a place for the sum, y holds it until it is overwritten.
       float* sum = args.sum == nullptr ? y : args.sum + row * cols;
       for (std::int64_t col = 0; col < cols; col += lane_count()) {
@@ -54,6 +55,7 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
     const float mean = sum_of_lanes(total) / static_cast<float>(cols);
     const FloatVec mean_v = hn::Set(d, mean);
 
+    // Pass 2: the variance. Lanes beyond the last column hold −mean after the subtraction and must not count.
     FloatVec squares = hn::Zero(d);
     for (std::int64_t col = 0; col < cols; col += lane_count()) {
       const FloatMask some = columns_at(col, cols);
@@ -63,6 +65,7 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
     const float rstd = 1.0f / std::sqrt(sum_of_lanes(squares) / static_cast<float>(cols) + kLayerNormEpsilon);
     const FloatVec rstd_v = hn::Set(d, rstd);
 
+    // Pass 3: y = (s − mean)·rstd·gamma + beta. y may be s: a vector is read before it is written.
     for (std::int64_t col = 0; col < cols; col += lane_count()) {
       const FloatMask some = columns_at(col, cols);
       const FloatVec normal = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, s + col), mean_v), rstd_v);
@@ -85,8 +88,8 @@ void backward_rows(const LayerNormBackward& args, std::int64_t first, std::int64
   RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
   if (partial != nullptr) std::fill(partial, partial + 2 * cols, 0.0f);
   for (std::int64_t row = first; row < end; ++row, rows.next()) {
-    const float* dy = args.dy + row * cols;
-    const float* s = args.sum + row * cols;
+    const float* dy = args.dy + row * cols;  // [H]
+    const float* s = args.sum + row * cols;  // [H]
     const FloatVec mean = hn::Set(d, args.mean[row]);
     const FloatVec rstd = hn::Set(d, args.rstd[row]);
 
@@ -100,7 +103,7 @@ void backward_rows(const LayerNormBackward& args, std::int64_t first, std::int64
       g_total = hn::Add(g_total, g);
       gx_total = hn::MulAdd(g, xhat, gx_total);
       if (partial != nullptr) {
-        float* dgamma = partial + col;
+        float* dgamma = partial + col;  // both of this task's rows only: no other thread adds here
         float* dbeta = partial + cols + col;
         hn::BlendedStore(hn::MulAdd(dy_v, xhat, hn::MaskedLoad(some, d, dgamma)), some, d, dgamma);
         hn::BlendedStore(hn::Add(dy_v, hn::MaskedLoad(some, d, dbeta)), some, d, dbeta);

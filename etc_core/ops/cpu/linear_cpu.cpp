@@ -23,16 +23,19 @@ namespace etc::ops::cpu {
 
 namespace {
 
+// y [rows, width] (= or +=) act(x [rows, k]·panel [k, width] + bias) for the 64 rows (fewer at the end) from first_row
+// on. A whole tile is multiplied where x and y lie. The last rows are copied first, with zero rows behind them up to a
+// height that is known to give the same bits: in place the product would read and write rows behind the matrix.
 void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t first_col, std::int64_t width,
                   const float* panel) {
   const std::int64_t rows = std::min(kTileRows, p.rows - first_row);
   const bool whole = rows == kTileRows;
   const std::int64_t height = tile_height(rows, width, p.k);
-  float* y = p.y + first_row * p.y_stride + first_col;
+  float* y = p.y + first_row * p.y_stride + first_col;  // [rows, width], rows y_stride apart
   Scratch scratch;
-  const float* x = p.x + first_row * p.x_stride;
+  const float* x = p.x + first_row * p.x_stride;  // [rows, k], rows x_stride apart
   std::int64_t x_stride = p.x_stride;
-  float* product = y;
+  float* product = y;  // where the product goes: y, or y_tile for a tile that is not whole
   std::int64_t product_stride = p.y_stride;
   if (!whole) {
     auto* x_tile = scratch.take<float>(height * p.k);    // [height, k]
@@ -87,6 +90,7 @@ void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t
   });
 }
 
+// Floats of one packed group of panels: whole panels, but no more columns than W has.
 std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
   return std::min(panel_group(k, n, sizeof(float)) * kPanelCols, n) * k;
 }
@@ -96,7 +100,7 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
   const std::int64_t panels = blocks(p.n, kPanelCols);
   const std::int64_t group = panel_group(p.k, p.n, sizeof(float));
   Scratch scratch;
-  auto* packed = scratch.take<float>(packing_floats(p.k, p.n));
+  auto* packed = scratch.take<float>(packing_floats(p.k, p.n));  // [panels of the group][k, 192]
   for (std::int64_t first = 0; first < panels; first += group) {
     const std::int64_t count = std::min(group, panels - first);
     parallel_for(count, [&](std::int64_t i) {
@@ -117,8 +121,8 @@ void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end
     const std::int64_t height = std::min(tile.high, g.p - i), width = std::min(tile.wide, g.q - j);
     for (std::int64_t t = first; t < end; t += kTokenBlock) {
       const std::int64_t tokens = std::min(kTokenBlock, end - t);
-      const float* a = g.a + t * g.a_stride + i;
-      const float* b = g.b + t * g.b_stride + j;
+      const float* a = g.a + t * g.a_stride + i;  // [tokens, height]: read as its transpose
+      const float* b = g.b + t * g.b_stride + j;  // [tokens, width]
       tile_product(Transpose::yes, height, width, tokens, a, g.a_stride, b, g.b_stride, /*add=*/true,
                    g.dw + i * g.q + j, g.q);
       if (g.a_sums != nullptr && j == 0) add_column_sums(tokens, height, a, g.a_stride, g.a_sums + i);
@@ -134,6 +138,7 @@ void weight_gradient(const WeightGradient& g) {
   if (whole < g.rows) add_gradients(g, whole, g.rows, gradient_tile_of_part(g.p, g.q));
 }
 
+// The product with weights that nobody packed: training, where W changes with every step.
 void multiply_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
   if (compute == ComputeType::fp32) {
     product_packing(p, weight, layout);
@@ -167,7 +172,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
     return pack_reduced(packed.compute, weight, layout, packed.in, packed.out, 0, packed.out,
                         static_cast<std::byte*>(packed.bytes.data()));
   }
-  auto* panels = static_cast<float*>(packed.bytes.data());
+  auto* panels = static_cast<float*>(packed.bytes.data());  // [panels][in, 192], the last one narrower
   parallel_for(blocks(packed.out, kPanelCols), [&](std::int64_t panel) {
     copy_panel(
         {weight, layout, packed.in, packed.out, 0, packed.in, panel * kPanelCols, panel_width(packed.out, panel)},
@@ -183,6 +188,7 @@ std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_
 void linear(const LinearForward& a) {
   const DenseProduct product{a.rows,           a.in,  a.out, a.x,       a.x_stride, /*add=*/false, a.bias, a.activation,
                              a.pre_activation, a.out, a.y,   a.y_stride};
+  // bits do not depend on which branch is taken: packed or not, the tiles and their sums are the same
   if (a.packed == nullptr) {
     multiply_packing(product, a.compute, a.weight, a.layout);
   } else if (a.packed->compute == ComputeType::fp32) {

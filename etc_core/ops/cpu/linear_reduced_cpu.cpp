@@ -1,3 +1,5 @@
+// Dense layers in bf16 or int8: rows of x are rounded at run time, weights when they are packed.
+//
 // Tiles of 64 rows (fewer at the end) by 192 columns, as in fp32, so that no row knows its position. A task takes a
 // block of rows, rounds them once, and walks the panels: a panel of weights stays in the second-level cache while the
 // block's tiles use it.
@@ -21,8 +23,10 @@ namespace {
 
 // Of one block of rounded rows: with a panel of weights it fits a second-level cache of 2 MiB.
 constexpr std::int64_t kBlockBytes = 1 << 20;
+// Blocks of rows per thread, about: the last ones then even out what the first ones took longer.
 constexpr std::int64_t kTasksPerThread = 4;
 
+// Up to a whole number of cache lines: panels, scales and sums each begin at one.
 std::int64_t aligned(std::int64_t bytes) {
   return blocks(bytes, 64) * 64;
 }
@@ -62,7 +66,9 @@ struct Layout {
   std::int64_t scratch_bytes() const { return std::max(whole.scratch_bytes(), last.scratch_bytes()); }
 };
 
-// Columns of a panel as signed bytes, with their scales and sums.   w [in, width] -> bytes [in, width]
+// Columns of a panel as signed bytes, with their scales and sums.   w [in, width] -> bytes [in, width], scales [width],
+// sums [width]. A scale per column: with one for the whole matrix, columns of small weights would keep few of the 7
+// bits. The sums undo the shift of x by 128: sum (x+128)·w = sum x·w + 128·sum w.
 void quantize_columns(const float* w, std::int64_t in, std::int64_t width, std::int8_t* bytes, float* scales,
                       std::int32_t* sums) {
   std::fill_n(scales, width, 0.0f);
@@ -107,14 +113,14 @@ struct RoundedRows {
   }
 };
 
-// What the tiles of a block of rows share.
+// What the tiles of a block of rows share. packed: the Layout of W; scratch: of the library's products.
 struct TileContext {
   const DenseProduct& p;
   const Layout& layout;
   const std::byte* packed;
   const RoundedRows& x;
   std::int64_t first_row;  // of the block
-  float* sums;             // of a tile
+  float* sums;             // [64, group_cols] of a tile; int32 for int8 until they are dequantised in place
   std::byte* scratch;
 };
 
@@ -123,15 +129,15 @@ struct TileContext {
 void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, std::int64_t rows) {
   const ReducedProduct product = c.layout.product(panel, rows);
   const std::int64_t width = c.layout.width(panel);
-  const std::byte* weights = c.packed + c.layout.panel_at(panel);
+  const std::byte* weights = c.packed + c.layout.panel_at(panel);  // packed [k, width]
   for (std::int64_t col = 0; col < width; col += product.group_cols()) {
     const std::int64_t cols = std::min(product.group_cols(), width - col), column = panel * kPanelCols + col;
     product.run(c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums);
     if (c.layout.int8) {
-      const auto* scales = reinterpret_cast<const float*>(c.packed + c.layout.scales_at()) + column;
+      const auto* scales = reinterpret_cast<const float*>(c.packed + c.layout.scales_at()) + column;  // [cols]
       const auto* sums = reinterpret_cast<const std::int32_t*>(c.packed + c.layout.sums_at()) + column;
       for (std::int64_t i = 0; i < rows; ++i) {
-        float* y = c.sums + i * cols;
+        float* y = c.sums + i * cols;  // [cols]
         dequantize_row(reinterpret_cast<const std::int32_t*>(y), cols, sums, c.x.scales[row + i], scales, y);
       }
     }
@@ -153,6 +159,8 @@ void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, s
   }
 }
 
+// One task: rows [first, first + rows) of x by all of W. Rounding x is paid once for all panels, and the panel that is
+// multiplied stays in cache for all tiles of the block.
 void block_of_rows(const DenseProduct& p, const Layout& layout, const std::byte* packed, std::int64_t first,
                    std::int64_t rows) {
   Scratch scratch;
@@ -190,7 +198,7 @@ constexpr std::int64_t kCopiedRows = 64;
 // Whole columns of W, rounded, as [k, cols].
 void round_panel(PanelBlock block, std::uint16_t* rounded) {
   Scratch scratch;
-  auto* columns = scratch.take<float>(kCopiedRows * block.cols);
+  auto* columns = scratch.take<float>(kCopiedRows * block.cols);  // [64, cols]
   for (block.first_row = 0; block.first_row < block.k; block.first_row += kCopiedRows) {
     block.rows = std::min(kCopiedRows, block.k - block.first_row);
     copy_panel(block, columns);
@@ -211,9 +219,10 @@ void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout,
     const std::int64_t column = panel * kPanelCols, width = to.width(panel);
     const PanelBlock block{weight, layout, k, n, 0, k, first + column, width};
     Scratch scratch;
-    auto* operands = scratch.take<std::byte>(k * width * operand_bytes(compute));
+    auto* operands = scratch.take<std::byte>(k * width * operand_bytes(compute));  // [k, width]
     if (to.int8) {
-      auto* columns = scratch.take<float>(k * width);
+      // All of k at once, unlike bf16: a column's scale is known only when its last number has been seen.
+      auto* columns = scratch.take<float>(k * width);  // [k, width]
       copy_panel(block, columns);
       quantize_columns(columns, k, width, reinterpret_cast<std::int8_t*>(operands),
                        reinterpret_cast<float*>(packed + to.scales_at()) + column,
@@ -237,11 +246,11 @@ void multiply_reduced(const DenseProduct& p, ComputeType compute, const std::byt
 void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
   const std::int64_t group = grouped_columns(compute, p.k, p.n);
   Scratch scratch;
-  auto* packed = scratch.take<std::byte>(reduced_bytes(compute, p.k, group));
+  auto* packed = scratch.take<std::byte>(reduced_bytes(compute, p.k, group));  // of [k, group]
   for (std::int64_t first = 0; first < p.n; first += group) {
     const std::int64_t count = std::min(group, p.n - first);
     pack_reduced(compute, weight, layout, p.k, p.n, first, count, packed);
-    DenseProduct columns = p;
+    DenseProduct columns = p;  // the same rows, columns [first, first + count) of W, bias, z and y
     columns.n = count;
     if (p.bias != nullptr) columns.bias += first;
     if (p.z != nullptr) columns.z += first;

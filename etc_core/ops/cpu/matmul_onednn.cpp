@@ -22,7 +22,8 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// oneDNN asks OpenMP how many threads the calling thread may use.
+// oneDNN asks OpenMP how many threads the calling thread may use. Tiles are products of one thread (the parallel loop
+// is around them, and a split of a sum would depend on the number of threads); the setting is the calling thread's own.
 class LibraryThreads {
  public:
   explicit LibraryThreads(int count) : before_(omp_get_max_threads()), count_(count) {
@@ -40,9 +41,11 @@ class LibraryThreads {
 
 }  // namespace
 
+// The library's sgemm in its row-major form, with its return value checked: it refuses negative or too small strides.
 void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                   std::int64_t lda, const float* b, std::int64_t ldb, bool add, float* y, std::int64_t ldy) {
   const LibraryThreads one_thread(1);
+  // y [m, n] = 1·a [m, k]·b [k, n] + (0 or 1)·y
   const dnnl_status_t status = dnnl_sgemm(transpose_a == Transpose::yes ? 'T' : 'N', 'N', m, n, k, 1.0f, a, lda, b, ldb,
                                           add ? 1.0f : 0.0f, y, ldy);
   if (status != dnnl_success) {
@@ -76,11 +79,13 @@ auto asking_library(const Asked& asked, Body&& body) {
   }
 }
 
+// One engine for all kernels: it stands for the processor and holds nothing that belongs to one product.
 const dnnl::engine& library_engine() {
   static const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   return engine;
 }
 
+// What the library would do for these layouts. Versions 2 and 3 differ in how they are asked, not in what they answer.
 dnnl::matmul::primitive_desc describe_product(const Memory::desc& x, const Memory::desc& weights,
                                               const Memory::desc& y) {
   dnnl::primitive_attr attributes;
@@ -96,6 +101,8 @@ Memory::data_type weight_type(ComputeType compute) {
   return compute == ComputeType::bf16 ? Memory::data_type::bf16 : Memory::data_type::s8;
 }
 
+// y [m, n] = x [m, k]·W [k, n] of one shape by the matmul primitive, W in the order the library chose for it. Immutable
+// after construction, so threads share it; what a run writes besides y is its caller's scratchpad.
 class LibraryKernel final : public ReducedKernel {
  public:
   LibraryKernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k)
@@ -106,6 +113,7 @@ class LibraryKernel final : public ReducedKernel {
 
   std::int64_t row_bytes() const override { return k_ * (compute_ == ComputeType::bf16 ? 2 : 1); }
   std::int64_t group_cols() const override { return n_; }
+  // The library decides both sizes; a tile of fewer rows may want another order, which packs_like() finds out.
   std::int64_t packed_bytes() const override { return static_cast<std::int64_t>(weights_.get_size()); }
   std::int64_t scratch_bytes() const override { return static_cast<std::int64_t>(scratchpad_.get_size()); }
   bool packs_like(const ReducedKernel& other) const override {
@@ -117,7 +125,7 @@ class LibraryKernel final : public ReducedKernel {
     const LibraryThreads one_thread(1);
     asking_library(asked(), [&] {
       dnnl::stream stream(library_engine());
-      const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);
+      const Memory::desc plain({k_, n_}, weight_type(compute_), Memory::format_tag::ab);  // w as it comes: row-major
       Memory from(plain, library_engine(), const_cast<void*>(w)), to(weights_, library_engine(), packed);
       dnnl::reorder(from, to).execute(stream, from, to);
       stream.wait();
@@ -127,8 +135,9 @@ class LibraryKernel final : public ReducedKernel {
   void run(const void* x, const void* packed, std::int64_t, void* scratch, void* y) const override {
     const LibraryThreads one_thread(1);
     asking_library(asked(), [&] {
-      thread_local const dnnl::stream stream(library_engine());
+      thread_local const dnnl::stream stream(library_engine());  // once per thread, not once per tile
       const dnnl::engine& engine = library_engine();
+      // Memory objects only point: x [m, k], packed, scratch, y [m, n] stay where the caller has them.
       matmul_.execute(stream, {{DNNL_ARG_SRC, Memory(x_, engine, const_cast<void*>(x))},
                                {DNNL_ARG_WEIGHTS, Memory(weights_, engine, const_cast<void*>(packed))},
                                {DNNL_ARG_SCRATCHPAD, Memory(scratchpad_, engine, scratch)},
@@ -139,6 +148,7 @@ class LibraryKernel final : public ReducedKernel {
  private:
   Asked asked() const { return {compute_type_name(compute_), m_, n_, k_}; }
 
+  // format_tag::any for the weights alone: the library then picks an order, and pack() brings them into it.
   void prepare() {
     const bool bf16 = compute_ == ComputeType::bf16;
     x_ = Memory::desc({m_, k_}, bf16 ? Memory::data_type::bf16 : Memory::data_type::u8, Memory::format_tag::ab);
@@ -152,7 +162,7 @@ class LibraryKernel final : public ReducedKernel {
 
   ComputeType compute_;
   std::int64_t m_, n_, k_;
-  Memory::desc x_, y_, weights_, scratchpad_;
+  Memory::desc x_, y_, weights_, scratchpad_;  // [m, k], [m, n], the library's order of [k, n], bytes of one run
   dnnl::matmul matmul_;
 };
 
@@ -163,12 +173,13 @@ std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t 
   return std::make_unique<LibraryKernel>(compute, m, n, k);
 }
 
+// What a benchmark compares with: everything the library may choose itself, on all threads.
 struct LibraryProduct::Primitive {
   Asked asked = {};
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  dnnl::memory::desc x, y;
-  dnnl::memory weight;
+  dnnl::memory::desc x, y;  // [m, k], [m, n]
+  dnnl::memory weight;      // [k, n] in the order the library asked for
   dnnl::matmul matmul;
 
   void prepare(const float* plain_weight);
@@ -179,6 +190,7 @@ void LibraryProduct::Primitive::prepare(const float* plain_weight) {
   constexpr auto kRowMajor = Memory::format_tag::ab;
   x = Memory::desc({asked.m, asked.k}, kFloat, kRowMajor);
   y = Memory::desc({asked.m, asked.n}, kFloat, kRowMajor);
+  // any: the library may choose the order of W [k, n], as a caller who wants its best rate would let it.
   const Memory::desc any_order({asked.k, asked.n}, kFloat, Memory::format_tag::any);
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc description(engine, x, any_order, y);
@@ -219,8 +231,9 @@ struct BatchedLibraryProduct::Primitive {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   dnnl::matmul matmul;
-  std::unordered_map<int, dnnl::memory> arguments;
+  std::unordered_map<int, dnnl::memory> arguments;  // a, b, c, which this object owns
 
+  // Small normal numbers: denormal ones would slow the product down on some processors.
   dnnl::memory filled(const dnnl::memory::desc& description) {
     dnnl::memory memory(description, engine);
     auto* values = static_cast<float*>(memory.get_data_handle());
@@ -237,6 +250,7 @@ void BatchedLibraryProduct::Primitive::prepare(const BatchedShape& shape) {
   using Dims = Memory::dims;
   constexpr auto kFloat = Memory::data_type::f32;
   const auto [batch, m, n, k, a_transposed, b_transposed] = shape;
+  // Strides of a [batch, m, k] and b [batch, k, n]; a transposed operand has its last two strides exchanged.
   const Memory::desc a({batch, m, k}, kFloat, a_transposed ? Dims{m * k, 1, m} : Dims{m * k, k, 1});
   const Memory::desc b({batch, k, n}, kFloat, b_transposed ? Dims{n * k, 1, k} : Dims{n * k, n, 1});
   const Memory::desc c({batch, m, n}, kFloat, Dims{m * n, n, 1});
@@ -292,6 +306,7 @@ std::string instructions_taken() {
 
 }  // namespace
 
+// Written into every run and compared when it is resumed: version, instructions, and settings that change bits.
 std::string product_library() {
   const dnnl_version_t* version = dnnl_version();
   std::string text =

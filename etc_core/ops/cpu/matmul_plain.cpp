@@ -11,15 +11,17 @@ namespace etc::ops::cpu {
 void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
                   std::int64_t lda, const float* b, std::int64_t ldb, bool add, float* y, std::int64_t ldy) {
   for (std::int64_t i = 0; i < m; ++i) {
-    float* row = y + i * ldy;
+    float* row = y + i * ldy;  // [n]
     if (!add) std::fill(row, row + n, 0.0f);
-    for (std::int64_t c = 0; c < k; ++c) {
-      const float factor = transpose_a == Transpose::yes ? a[c * lda + i] : a[i * lda + c];
-      for (std::int64_t j = 0; j < n; ++j) row[j] += factor * b[c * ldb + j];
+    // Inner loop along the columns: they are neighbours in b and y, and the sums of a column stay in the order of k.
+    for (std::int64_t inner = 0; inner < k; ++inner) {
+      const float factor = transpose_a == Transpose::yes ? a[inner * lda + i] : a[i * lda + inner];
+      for (std::int64_t j = 0; j < n; ++j) row[j] += factor * b[inner * ldb + j];
     }
   }
 }
 
+// bf16 then needs AMX, int8 runs on int8_pairs_cpu.cpp.
 std::unique_ptr<ReducedKernel> library_kernel(ComputeType, std::int64_t, std::int64_t, std::int64_t) {
   return nullptr;
 }

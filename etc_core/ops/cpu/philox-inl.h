@@ -52,6 +52,7 @@ HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b
   const auto step = hn::Set(d, static_cast<std::uint64_t>(lanes));
   auto block = hn::Iota(d, 0);
   for (std::int64_t i = 0; i < count; i += 4 * lanes) {
+    // Counter (block, b, a, 0) and key, as in dropout_block(): ten rounds of Philox4x32.
     auto c0 = block, c1 = hn::Set(d, b), c2 = hn::Set(d, a), c3 = hn::Zero(d);
     auto k0 = static_cast<std::uint32_t>(key);
     auto k1 = static_cast<std::uint32_t>(key >> 32);
@@ -65,9 +66,11 @@ HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
+    // Lane j holds the four words of block i/4 + j in c0 … c3; they go out as c0 c1 c2 c3 of the first block, then the
+    // next.
     const auto words01 = hn::Or(hn::And(c0, low_half), hn::ShiftLeft<32>(c1));
     const auto words23 = hn::Or(hn::And(c2, low_half), hn::ShiftLeft<32>(c3));
-    alignas(64) std::uint64_t pairs[2 * hn::MaxLanes(d)];
+    alignas(64) std::uint64_t pairs[2 * hn::MaxLanes(d)];  // [lanes, 2] = [lanes, 4] words
     hn::StoreInterleaved2(words01, words23, d, pairs);
     std::memcpy(words + i, pairs, static_cast<std::size_t>(4 * lanes) * sizeof(std::uint32_t));
     block = hn::Add(block, step);

@@ -1,3 +1,7 @@
+// Rows of fp32 as bf16 or as bytes around 128, and sums of bytes back to fp32 (quantize.h).
+//
+// Why bytes around 128: the fast instructions (VNNI, AMX) multiply unsigned by signed bytes, so x is shifted by 128 and
+// becomes unsigned; 128 times the column sums of W is taken off afterwards, exactly, in integers.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/quantize_cpu.cpp"
 #include "hwy/foreach_target.h"
@@ -17,12 +21,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
 using IntTag = hn::RebindToSigned<FloatTag>;
+
+// bf16_bits() leaves the 16 bits in the lower half of each lane; half a vector holds them without gaps.
 HWY_INLINE auto bf16_narrow(hn::Vec<FloatTag> x) {
   const FloatTag d;
   const hn::Rebind<std::uint16_t, FloatTag> narrow;
   return hn::DemoteTo(narrow, hn::BitCast(IntTag(), etc::HWY_NAMESPACE::bf16_bits(d, x)));
 }
 
+// to [size] = x [size] rounded. The last, partial vector is rounded into a buffer: a narrow store has no mask.
 void bf16_range(const float* x, std::int64_t size, std::uint16_t* to) {
   const FloatTag d;
   const hn::Rebind<std::uint16_t, FloatTag> narrow;
@@ -30,25 +37,26 @@ void bf16_range(const float* x, std::int64_t size, std::uint16_t* to) {
   std::int64_t i = 0;
   for (; i + lanes <= size; i += lanes) hn::StoreU(bf16_narrow(hn::LoadU(d, x + i)), narrow, to + i);
   if (i == size) return;
-  HWY_ALIGN std::uint16_t last[hn::MaxLanes(FloatTag())];
+  HWY_ALIGN std::uint16_t last[hn::MaxLanes(FloatTag())];  // [lanes], size - i of them meant
   const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
   hn::StoreU(bf16_narrow(hn::MaskedLoad(rest, d, x + i)), narrow, last);
   for (std::int64_t j = i; j < size; ++j) to[j] = last[j - i];
 }
 
-// Two rows at a time become one of pairs, which are turned as numbers of 32 bits, a square that stays in the
-// first-level cache at a time.
+// to [cols, padded] = xᵀ in bf16, zeros beyond `rows`. Two neighbouring rows are first joined into words of 32 bits, so
+// the transposition moves half as many, larger numbers; it goes by squares that stay in the first-level cache:
+//   x [32 rows, 64 columns] -> pairs [16, 64] -> 64 stretches of 32 numbers of `to`
 void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded,
                  std::uint16_t* to) {
-  constexpr std::int64_t kRows = 32, kCols = 64;
+  constexpr std::int64_t kSquareRows = 32, kSquareCols = 64;
   const FloatTag d;
   const hn::RebindToUnsigned<FloatTag> du;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  HWY_ALIGN std::uint32_t pairs[kRows / 2][kCols];
-  for (std::int64_t row = 0; row < padded; row += kRows) {
-    const std::int64_t count = (padded - row < kRows ? padded - row : kRows) / 2;
-    for (std::int64_t col = 0; col < cols; col += kCols) {
-      const std::int64_t width = cols - col < kCols ? cols - col : kCols;
+  HWY_ALIGN std::uint32_t pairs[kSquareRows / 2][kSquareCols];  // low half: the even row; high half: the odd one
+  for (std::int64_t row = 0; row < padded; row += kSquareRows) {
+    const std::int64_t count = (padded - row < kSquareRows ? padded - row : kSquareRows) / 2;  // of pairs of rows
+    for (std::int64_t col = 0; col < cols; col += kSquareCols) {
+      const std::int64_t width = cols - col < kSquareCols ? cols - col : kSquareCols;
       for (std::int64_t i = 0; i < count; ++i) {
         for (std::int64_t j = 0; j < width; j += lanes) {
           const auto some = hn::FirstN(d, static_cast<std::size_t>(width - j < lanes ? width - j : lanes));
@@ -61,6 +69,7 @@ void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::in
         }
       }
       for (std::int64_t j = 0; j < width; ++j) {
+        // Column col + j of x as 2·count neighbouring numbers of `to`.
         std::uint16_t* turned = to + (col + j) * padded + row;
         for (std::int64_t i = 0; i < count; ++i) std::memcpy(turned + 2 * i, &pairs[i][j], sizeof(std::uint32_t));
       }
@@ -68,6 +77,8 @@ void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::in
   }
 }
 
+// Two passes over x [size], which the first leaves in cache: the largest magnitude, then the bytes. The sum of all
+// magnitudes finds nan and infinity, which a maximum may lose (x86 returns the second operand where one is nan).
 float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
   const FloatTag d;
   const IntTag di;
@@ -85,6 +96,7 @@ float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
   largest = hn::Max(largest, last);
   sum = hn::Add(sum, last);
   const float max = hn::GetLane(hn::MaxOfLanes(d, largest));
+  // Not finite: a scale of nan makes the whole row of y nan, so the error is seen where the numbers are looked at.
   if (!std::isfinite(hn::GetLane(hn::SumOfLanes(d, sum)))) {
     for (std::int64_t j = 0; j < size; ++j) to[j] = 128;
     return std::numeric_limits<float>::quiet_NaN();
@@ -97,13 +109,14 @@ float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
   };
   for (i = 0; i + lanes <= size; i += lanes) hn::StoreU(bytes(hn::LoadU(d, x + i)), narrow, to + i);
   if (i < size) {
-    HWY_ALIGN std::uint8_t end[hn::MaxLanes(FloatTag())];
+    HWY_ALIGN std::uint8_t end[hn::MaxLanes(FloatTag())];  // [lanes], size - i of them meant
     hn::StoreU(bytes(hn::MaskedLoad(rest, d, x + i)), narrow, end);
     for (std::int64_t j = i; j < size; ++j) to[j] = end[j - i];
   }
   return scale;
 }
 
+// y [size] = (sums − 128·column_sums)·(x_scale·w_scales); the difference is exact in 32 bits. y may be where sums are.
 void dequantize_range(const std::int32_t* sums, std::int64_t size, const std::int32_t* column_sums, float x_scale,
                       const float* w_scales, float* y) {
   const FloatTag d;

@@ -13,6 +13,8 @@ namespace etc::ops::cpu {
 
 namespace {
 
+// The first that this processor has: matrix tiles, the library, 16-bit pairs (int8 only; bf16 without instructions for
+// it would be slower than fp32).
 std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
   if (auto kernel = amx_kernel(compute, m, n, k)) return kernel;
   if (auto kernel = library_kernel(compute, m, n, k)) return kernel;
@@ -23,12 +25,14 @@ std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t m, 
        compute_type_name(compute), instruction_set(), m, k, k, n);
 }
 
+// Kernels are made once per shape and kept to the end: the library generates code for each, and a network has few
+// shapes. The lock is held for a look-up, once or twice for each tile.
 const ReducedKernel& kernel_of(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
   using Key = std::tuple<ComputeType, std::int64_t, std::int64_t, std::int64_t>;
   static std::mutex mutex;
   static std::map<Key, std::unique_ptr<ReducedKernel>> kernels;
   const std::lock_guard lock(mutex);
-  const Key key(compute, m, n, k);
+  const Key key(compute, m, n, k);  // y [m, n] = x [m, k]·W [k, n]
   auto place = kernels.find(key);
   if (place == kernels.end()) place = kernels.emplace(key, best_kernel(compute, m, n, k)).first;
   return *place->second;
@@ -67,6 +71,7 @@ void ReducedProduct::run(const void* x, const void* packed, std::int64_t first_c
   kernel_->run(x, packed, first_col, scratch, y);
 }
 
+// Begin and end of a task's products: AMX sets its tiles up and gives them back; the other kernels do nothing.
 ReducedUse::ReducedUse(const ReducedProduct& product) : kernel_(product.kernel_) {
   kernel_->begin();
 }

@@ -1,3 +1,5 @@
+// Fills the slot of every operator for Device::cpu; called by name, because linkers drop static initialisers of
+// libraries.
 #include "etc_core/base/cpu_limit.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/register.h"
@@ -5,7 +7,7 @@
 namespace etc::ops {
 
 void register_cpu_ops() {
-  apply_cpu_limit();
+  apply_cpu_limit();  // before anything asks the processor what it can do
   linear_kernel.fill(Device::cpu, cpu::linear);
   linear_backward_kernel.fill(Device::cpu, cpu::linear_backward);
   pack_weights_kernel.fill(Device::cpu, cpu::pack_weights);

@@ -9,9 +9,10 @@
 namespace etc::ops::cpu {
 
 namespace {
-constexpr std::int64_t kAlignment = 64;
+constexpr std::int64_t kAlignment = 64;  // a cache line, and the largest vector
 }  // namespace
 
+// The stack of one thread: chunks that never move, since kernels hold pointers into them while more is taken.
 struct Arena {
   std::vector<Bytes> chunks;
   std::int64_t chunk = 0;         // the one in use
@@ -49,6 +50,7 @@ void* Scratch::take_bytes(std::int64_t size) {
     return a.chunk < static_cast<std::int64_t>(a.chunks.size()) &&
            a.offset + size <= a.chunks[static_cast<std::size_t>(a.chunk)].size();
   };
+  // Where the rest of a chunk is too small it is left empty until the stack is unwound below it.
   while (!fits()) {
     if (a.chunk >= static_cast<std::int64_t>(a.chunks.size())) {
       a.chunks.emplace_back(std::max(size, a.wanted), Purpose::scratch);

@@ -9,14 +9,15 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kSegments = 32;  // of a task
+constexpr std::int64_t kTaskSegments = 32;
 
-// body(segment) for all segments, tasks of kSegments.
+// body(segment) for all segments, tasks of kTaskSegments. Runs have a few rows each (the tokens of a word), so their
+// number is balance enough.
 template <typename Body>
 void for_segments(std::int64_t count, Body body) {
-  parallel_for((count + kSegments - 1) / kSegments, [&](std::int64_t task) {
-    const std::int64_t end = std::min(count, (task + 1) * kSegments);
-    for (std::int64_t s = task * kSegments; s < end; ++s) body(s);
+  parallel_for((count + kTaskSegments - 1) / kTaskSegments, [&](std::int64_t task) {
+    const std::int64_t end = std::min(count, (task + 1) * kTaskSegments);
+    for (std::int64_t s = task * kTaskSegments; s < end; ++s) body(s);
   });
 }
 
@@ -28,7 +29,7 @@ void add_row(const float* from, float* to, std::int64_t cols) {
 
 void sum_segments(const Segments& args) {
   for_segments(args.segments, [&](std::int64_t s) {
-    float* sum = args.of_segments + s * args.cols;
+    float* sum = args.of_segments + s * args.cols;  // [H]
     if (!args.add) std::fill(sum, sum + args.cols, 0.0f);
     for (std::int64_t i = args.offsets[s]; i < args.offsets[s + 1]; ++i) {
       add_row(args.rows + i * args.cols, sum, args.cols);
@@ -38,9 +39,9 @@ void sum_segments(const Segments& args) {
 
 void spread_segments(const Segments& args) {
   for_segments(args.segments, [&](std::int64_t s) {
-    const float* value = args.of_segments + s * args.cols;
+    const float* value = args.of_segments + s * args.cols;  // [H]
     for (std::int64_t i = args.offsets[s]; i < args.offsets[s + 1]; ++i) {
-      float* row = args.rows + i * args.cols;
+      float* row = args.rows + i * args.cols;  // [H] of one segment only: no two tasks write it
       if (args.add) {
         add_row(value, row, args.cols);
       } else {

@@ -1,3 +1,5 @@
+// Trials of the library: does a smaller or larger tile give the same bits? Random numbers are enough: two orders of
+// summation agree on a few thousand sums of hundreds of random products only if they are the same order.
 #include "etc_core/ops/cpu/tile_shape.h"
 
 #include <algorithm>
@@ -22,7 +24,7 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kStep = 16;
+constexpr std::int64_t kHeightStep = 16;  // rows: of a matrix tile (AMX), so all heights are multiples of it
 
 // Numbers in (-1, 1) whose sums round.
 std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
@@ -34,6 +36,7 @@ std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
   return values;
 }
 
+// Whether the first `elements` have the same bits; memcmp, because == would take -0 for 0.
 template <typename T>
 bool same_rows(const std::vector<T>& low, const std::vector<T>& whole, std::int64_t elements) {
   return std::memcmp(low.data(), whole.data(), static_cast<std::size_t>(elements) * sizeof(T)) == 0;
@@ -43,10 +46,10 @@ bool same_rows(const std::vector<T>& low, const std::vector<T>& whole, std::int6
 bool low_tiles_keep_bits(std::int64_t n, std::int64_t k) {
   const auto x = numbers(kTileRows * k, 1), w = numbers(k * n, 2), before = numbers(kTileRows * n, 3);
   for (const bool add : {false, true}) {
-    auto whole = before;
+    auto whole = before;  // [64, n]
     tile_product(Transpose::no, kTileRows, n, k, x.data(), k, w.data(), n, add, whole.data(), n);
-    for (std::int64_t height = kStep; height < kTileRows; height += kStep) {
-      auto low = before;
+    for (std::int64_t height = kHeightStep; height < kTileRows; height += kHeightStep) {
+      auto low = before;  // [64, n], the first `height` rows computed
       tile_product(Transpose::no, height, n, k, x.data(), k, w.data(), n, add, low.data(), n);
       if (!same_rows(low, whole, height * n)) return false;
     }
@@ -65,6 +68,8 @@ std::vector<std::uint16_t> reduced_numbers(std::int64_t count, std::uint32_t sta
   return values;
 }
 
+// The same for products of bf16 and int8. Low tiles also have to read the packing of whole ones, since weights are
+// packed once, and to be content with their scratch.
 bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
   const ReducedProduct product(compute, kTileRows, n, k);
   const auto x = reduced_numbers(kTileRows * product.row_bytes() / 2, 1), w = reduced_numbers(k * n, 2);
@@ -77,7 +82,7 @@ bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
     with.run(x.data(), packed.data(), col, scratch.data(), y.data());
     return y;
   };
-  for (std::int64_t height = kStep; height < kTileRows; height += kStep) {
+  for (std::int64_t height = kHeightStep; height < kTileRows; height += kHeightStep) {
     const ReducedProduct low(compute, height, n, k);
     if (!low.packs_like(product) || low.scratch_bytes() > product.scratch_bytes()) return false;
     for (std::int64_t col = 0; col < n; col += product.group_cols()) {
@@ -89,9 +94,10 @@ bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
 }
 
 std::int64_t whole_steps(std::int64_t rows) {
-  return (rows + kStep - 1) / kStep * kStep;
+  return (rows + kHeightStep - 1) / kHeightStep * kHeightStep;
 }
 
+// Largest first: the larger the tile, the less often the library packs its operands (tile_shape.h).
 constexpr GradientTile kGradientTiles[] = {{768, 768}, {384, 768}, {384, 384}, {384, 192}, {192, 192}};
 
 // The first of these of which there are so many, or the last.
@@ -129,7 +135,7 @@ bool gradient_tiles_keep_bits(const GradientShape& of) {
   if (extents.size() == 1) return true;
   const Extent largest(std::min(kGradientTiles[0].high, of.p), std::min(kGradientTiles[0].wide, of.q));
   const auto values = numbers(kTokenBlock * std::max(of.a_stride, of.b_stride), 1);  // a and b: the same will do
-  std::vector<float> whole(static_cast<std::size_t>(largest.first * of.q)), dw(whole.size());
+  std::vector<float> whole(static_cast<std::size_t>(largest.first * of.q)), dw(whole.size());  // [high, q] each
   const auto sum = [&](const Extent& tile, std::vector<float>& to) {
     const std::int64_t i = largest.first - tile.first, j = largest.second - tile.second;
     for (std::int64_t row = i; row < largest.first; ++row) {  // what was there
@@ -172,7 +178,7 @@ std::int64_t height_or_whole(std::int64_t height, const Key& key, const Try& try
 }  // namespace
 
 GradientTile gradient_tile_of_part(std::int64_t p, std::int64_t q) {
-  constexpr std::int64_t kEnoughTasks = 16;
+  constexpr std::int64_t kEnoughTasks = 16;  // for any machine: the tile must not depend on this one's threads
   return largest_tile(p, q, kEnoughTasks);
 }
 
@@ -180,6 +186,7 @@ GradientTile gradient_tile(const WeightGradient& g) {
   const GradientShape shape{g.p, g.q, g.a_stride, g.b_stride};
   if (!once_for(shape, [&] { return gradient_tiles_keep_bits(shape); })) return gradient_tile_of_part(g.p, g.q);
   const std::int64_t threads = thread_count();
+  // Bits are the same in all tiles, so the number of threads may decide: two tasks each, to even out their ends.
   return largest_tile(g.p, g.q, threads == 1 ? 1 : 2 * threads);
 }
 

@@ -21,6 +21,8 @@ void for_each_block(UpdateBlocks blocks, const Body& body) {
   });
 }
 
+// m = β₁m + (1−β₁)g and v = β₂v + (1−β₂)g² for the n numbers of a block. __restrict tells the compiler
+// that the arrays do not overlap, so that it vectorises without checks.
 void block_moments(const UpdateConstants& c, const float* __restrict g, std::int64_t n, float* __restrict m,
                    float* __restrict v) {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -35,14 +37,16 @@ inline float update_of(float m, float v, float w, float epsilon, float decay) {
   return m / (std::sqrt(v) + epsilon) + decay * w;
 }
 
+// w −= rate·u for a block [n].
 void block_weights(const float* __restrict m, const float* __restrict v, std::int64_t n, float epsilon, float decay,
                    float rate, float* __restrict w) {
   for (std::int64_t i = 0; i < n; ++i) w[i] -= rate * update_of(m[i], v[i], w[i], epsilon, decay);
 }
 
+// ‖w‖² and ‖u‖² of one block, for LAMB's ratio.
 UpdateNorms block_norms(const UpdateBlock& block, float epsilon) {
   constexpr std::int64_t kPart = 512;  // updates wait in the first-level cache to be summed
-  float update[kPart];
+  float update[kPart];                 // [count] u of a part
   UpdateNorms sums;
   for (std::int64_t first = 0; first < block.count; first += kPart) {
     const std::int64_t count = std::min(kPart, block.count - first);

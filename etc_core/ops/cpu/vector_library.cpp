@@ -1,3 +1,4 @@
+// Highway's version, for the record of a run: another one may compute exp or tanh in other bits.
 #include <hwy/highway.h>
 
 #include "etc_core/ops/library_versions.h"

@@ -24,12 +24,13 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kTileHigh = 64;
-constexpr std::int64_t kTilesPerTask = 4;
+constexpr std::int64_t kTileHigh = 64;            // rows of a tile of dw: columns of a
+constexpr std::int64_t kTilesPerTask = 4;         // that share a panel of b while it is in cache
 constexpr std::int64_t kStretchBytes = 16 << 20;  // of rounded tokens, unless one block of them is more
 // The last block is filled up with zeros to a multiple, so that there are few shapes of products.
 constexpr std::int64_t kTokenStep = 64;
 
+// A tile of dw as a product: [64, tokens]·[tokens, width], tokens rounded up to the step.
 ReducedProduct product_of(std::int64_t width, std::int64_t tokens) {
   return ReducedProduct(ComputeType::bf16, kTileHigh, width, blocks(tokens, kTokenStep) * kTokenStep);
 }
@@ -41,9 +42,9 @@ std::int64_t row_numbers(std::int64_t width, std::int64_t tokens) {
 
 // Sizes and places of a stretch's rounded operands.
 struct Stretch {
-  std::int64_t tokens, tiles, panels;
-  std::int64_t a_numbers;    // of a block: [tiles * 64, padded tokens]
-  std::int64_t panel_bytes;  // room of one packed panel of a block
+  std::int64_t tokens, tiles, panels;  // tokens: a multiple of 512, unless there are fewer in all
+  std::int64_t a_numbers;              // of a block: [tiles * 64, padded tokens]
+  std::int64_t panel_bytes;            // room of one packed panel of a block
 
   Stretch(std::int64_t rows, std::int64_t p, std::int64_t q)
       : tokens(std::min(rows, std::max<std::int64_t>(1, kStretchBytes / (2 * (p + q) * kTokenBlock)) * kTokenBlock)),
@@ -69,6 +70,7 @@ class RoundedTokens {
         a_(reinterpret_cast<std::uint16_t*>(memory + stretch.token_blocks() * stretch.panels * stretch.panel_bytes)),
         b_(memory) {}
 
+  // Both operands, each number once: a task takes one tile of a or one panel of b through all blocks.
   void round() const {
     parallel_for(stretch_.tiles + stretch_.panels, [&](std::int64_t task) {
       if (task < stretch_.tiles) {
@@ -79,6 +81,7 @@ class RoundedTokens {
     });
   }
 
+  // dw += all blocks. A task owns its part of dw, so the sums need no lock and have one order.
   void multiply() const {
     const std::int64_t groups = blocks(stretch_.tiles, kTilesPerTask);
     parallel_for(groups * stretch_.panels, [&](std::int64_t task) {
@@ -91,10 +94,12 @@ class RoundedTokens {
   std::int64_t block_count() const { return blocks(count_, kTokenBlock); }
   std::int64_t block_tokens(std::int64_t block) const { return std::min(kTokenBlock, count_ - block * kTokenBlock); }
   std::int64_t padded_tokens(std::int64_t block) const { return blocks(block_tokens(block), kTokenStep) * kTokenStep; }
+  // a, turned: [64, padded tokens]; rows are a_row() numbers apart.
   std::uint16_t* a_tile(std::int64_t block, std::int64_t tile) const {
     return a_ + block * stretch_.a_numbers + tile * kTileHigh * a_row(block);
   }
   std::int64_t a_row(std::int64_t block) const { return row_numbers(panel_width(g_.q, 0), block_tokens(block)); }
+  // b, packed: [padded tokens, up to 192 columns].
   std::byte* b_panel(std::int64_t block, std::int64_t panel) const {
     return b_ + (block * stretch_.panels + panel) * stretch_.panel_bytes;
   }
@@ -104,7 +109,7 @@ class RoundedTokens {
     for (std::int64_t block = 0; block < block_count(); ++block) {
       const std::int64_t tokens = block_tokens(block), padded = a_row(block);
       const float* a = g_.a + (first_ + block * kTokenBlock) * g_.a_stride + col;
-      std::uint16_t* to = a_tile(block, tile);
+      std::uint16_t* to = a_tile(block, tile);  // [64, padded]; rows beyond p are zeros
       round_to_bf16_turned(a, g_.a_stride, tokens, cols, padded, to);
       std::fill(to + cols * padded, to + kTileHigh * padded, std::uint16_t{0});
       if (g_.a_sums != nullptr) add_column_sums(tokens, cols, a, g_.a_stride, g_.a_sums + col);
@@ -114,7 +119,7 @@ class RoundedTokens {
   void round_panel(std::int64_t panel) const {
     const std::int64_t col = panel * kPanelCols, cols = panel_width(g_.q, panel);
     Scratch scratch;
-    auto* rounded = scratch.take<std::uint16_t>(kTokenBlock * cols);
+    auto* rounded = scratch.take<std::uint16_t>(kTokenBlock * cols);  // [512, cols]
     for (std::int64_t block = 0; block < block_count(); ++block) {
       const std::int64_t tokens = block_tokens(block), padded = padded_tokens(block);
       const float* b = g_.b + (first_ + block * kTokenBlock) * g_.b_stride + col;
@@ -128,7 +133,7 @@ class RoundedTokens {
   void add_tiles(std::int64_t first_tile, std::int64_t end_tile, std::int64_t panel) const {
     const std::int64_t width = panel_width(g_.q, panel);
     Scratch scratch;
-    auto* sums = scratch.take<float>(kTileHigh * width);
+    auto* sums = scratch.take<float>(kTileHigh * width);  // [64, group of columns] of one product
     const ReducedUse use(product_of(width, block_tokens(0)));
     for (std::int64_t block = 0; block < block_count(); ++block) {
       Scratch of_block;
@@ -153,9 +158,9 @@ class RoundedTokens {
 
   const WeightGradient& g_;
   const Stretch& stretch_;
-  std::int64_t first_, count_;
-  std::uint16_t* a_;
-  std::byte* b_;
+  std::int64_t first_, count_;  // tokens of g
+  std::uint16_t* a_;            // [blocks][tiles][64, padded tokens]
+  std::byte* b_;                // [blocks][panels][panel_bytes]
 };
 
 }  // namespace

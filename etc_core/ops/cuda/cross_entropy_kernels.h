@@ -15,6 +15,7 @@ struct CrossEntropyKernel {
   static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
   static const char* name() { return "cross-entropy"; }
 
+  // Whether element i of all logits takes part in its group's softmax.
   static ETC_DEVICE bool counts(const Params& p, std::int64_t i) {
     return p.counted.size == 0 || simt::load(p.counted, i) != 0;
   }
@@ -22,7 +23,8 @@ struct CrossEntropyKernel {
     return static_cast<double>(simt::load(p.logits, i * p.stride));
   }
 
-  // The largest over the block; nan survives, as on the CPU.
+  // The largest over the block, as a tree in shared memory; nan survives, as on the CPU: `other <= own` is false for
+  // it, and a nan that is already kept is not replaced. The last barrier lets the caller use `shared` again.
   static ETC_DEVICE double block_max(double x, const simt::SharedTile<double>& shared) {
     const int thread = simt::thread_index();
     shared.store(thread, x);
@@ -41,9 +43,10 @@ struct CrossEntropyKernel {
 
   static ETC_DEVICE void run(const Params& p) {
     simt::SharedArena arena;
-    const auto shared = arena.take<double>(kThreads);
+    const auto shared = arena.take<double>(kThreads);  // [threads] for all sums and the maximum, in turn
     const std::int64_t group = simt::block_x();
     const std::int64_t begin = simt::load(p.offsets, group), end = simt::load(p.offsets, group + 1);
+    // A thread takes elements first, first + kThreads, … of the group: neighbours read neighbouring logits.
     const std::int64_t first = begin + simt::thread_index();
     const std::int32_t index = p.target_index.size == 0 ? 0 : simt::load(p.target_index, group);
 
@@ -59,6 +62,7 @@ struct CrossEntropyKernel {
     counted = block_sum<kThreads>(counted, shared);
     largest = block_max(largest, shared);
     targets = p.target.size > 0 ? block_sum<kThreads>(targets, shared) : 1;
+    // Nothing to learn here. No early return: all threads of the block must reach the barriers in block_sum().
     const bool idle = index == -1 || counted == 0;
 
     // Pass 2: log-sum-exp.

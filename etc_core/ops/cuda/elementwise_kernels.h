@@ -11,10 +11,13 @@ namespace etc::ops::cuda {
 inline constexpr int kElementThreads = 256;
 inline constexpr std::int64_t kSumElements = 1 << 14;  // of one block's sum
 
+// Blocks that a launch needs; the kernels return at once in the threads of the last one that have no element.
 constexpr std::int64_t blocks_of(std::int64_t elements, std::int64_t per_block) {
   return (elements + per_block - 1) / per_block;
 }
 
+// y = a + b, a + s·b or s·a; axpy's two roundings are the CPU's, so nvcc must not fuse them (simt::add,
+// simt::multiply).
 struct ElementwiseKernel {
   using Params = ElementwiseParams;
   static constexpr int kThreads = kElementThreads;
@@ -54,6 +57,8 @@ struct ActivationKernel {
     return x;
   }
 
+  // act'(x). With t = tanh(u): gelu' = (1 + t)/2 + x/2 (1 − t²) u', u' = sqrt(2/pi) (1 + 3·0.044715 x²). relu'(0) = 0;
+  // nan stays nan.
   static ETC_DEVICE float slope(Activation activation, float x) {
     constexpr float kRoot = 0.7978845608f, kCube = 0.044715f;
     if (activation == Activation::relu) return x <= 0.0f ? 0.0f : x == x ? 1.0f : x;
@@ -74,6 +79,8 @@ struct ActivationKernel {
   }
 };
 
+// sums[block] = sum of x² over kSumElements of x, in double. The host adds the blocks in order; no atomics, so the
+// order of the whole sum is fixed.
 struct SumOfSquaresKernel {
   using Params = SumOfSquaresParams;
   static constexpr int kThreads = kElementThreads;
@@ -84,7 +91,7 @@ struct SumOfSquaresKernel {
 
   static ETC_DEVICE void run(const Params& p) {
     simt::SharedArena arena;
-    const auto shared = arena.take<double>(kThreads);
+    const auto shared = arena.take<double>(kThreads);  // [threads] one partial sum each
     const std::int64_t first = simt::block_x() * kSumElements;
     const std::int64_t end = first + kSumElements < p.x.size ? first + kSumElements : p.x.size;
     double sum = 0;
@@ -97,7 +104,8 @@ struct SumOfSquaresKernel {
   }
 };
 
-// y = base + dropout(a): a block takes one row.
+// y = base + dropout(a): a block takes one row, because a row has one stream of random numbers; a thread takes every
+// 128th column. y may be a or base: a thread reads an element before it writes the same one.
 struct DropoutAddKernel {
   using Params = DropoutAddParams;
   static constexpr int kThreads = 128;

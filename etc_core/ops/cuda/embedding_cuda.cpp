@@ -12,6 +12,7 @@ namespace etc::ops::cuda {
 namespace {
 
 void embedding(const EmbeddingForward& args) {
+  // ids [M] of each table, copied for this call.
   const auto ids_of = [&](const EmbeddingTerm& term) {
     return OnDevice<std::int32_t>(term.table == nullptr ? nullptr : term.ids, args.rows);
   };
@@ -28,25 +29,27 @@ void embedding(const EmbeddingForward& args) {
   params.tokens = table_of(args.tokens, tokens);
   params.segments = table_of(args.segments, segments);
   params.positions = table_of(args.positions, positions);
-  params.e = span(args.e, args.rows * args.cols);
+  params.e = span(args.e, args.rows * args.cols);  // [M, H], as base and adder
   launch(params, simt::stream());
 }
 
 void embedding_backward(const EmbeddingBackward& args) {
   const std::int64_t bytes = args.rows * static_cast<std::int64_t>(sizeof(std::int32_t));
   Bytes memory = simt::device_bytes(3 * bytes + static_cast<std::int64_t>(sizeof(std::int32_t)), Purpose::scratch);
+  // One block of memory for three arrays: ids [M] | tokens [M] | first [M + 1].
   auto* const place = static_cast<std::int32_t*>(memory.data());
   const Span<std::int32_t> ids{place, args.rows}, tokens{place + args.rows, args.rows};
   const Span<std::int32_t> first{place + 2 * args.rows, args.rows + 1};
   simt::copy_to_device(ids.data, args.ids, bytes);
   EmbeddingBackwardParams params;
   params.cols = args.cols;
+  // How many distinct ids there are decides the size of the launch: here the host waits for the device.
   params.distinct = sort_ids(ids, args.limit, tokens, first, simt::stream());
-  params.de = span(args.de, args.rows * args.cols);
+  params.de = span(args.de, args.rows * args.cols);  // [M, H]
   params.ids = simt::read_only(ids);
   params.tokens = simt::read_only(tokens);
   params.first = simt::read_only(first);
-  params.dtable = span(args.dtable, args.limit * args.cols);
+  params.dtable = span(args.dtable, args.limit * args.cols);  // [limit, H]
   launch(params, simt::stream());
 }
 

@@ -29,6 +29,7 @@ struct EmbeddingKernel {
     }
   };
 
+  // Adds the element of one table's row, if the table is there and the id is one of its rows.
   static ETC_DEVICE void add_row(const EmbeddingTable& term, std::int64_t row, std::int64_t column, std::int64_t cols,
                                  Sum& sum) {
     if (term.table.size == 0) return;
@@ -38,20 +39,21 @@ struct EmbeddingKernel {
 
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t row = simt::block_x();
-    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+    // The order of the terms is the CPU's. All threads of a block read the same three ids: one broadcast each.
+    for (std::int64_t column = simt::thread_index(); column < p.cols; column += kThreads) {
       Sum sum;
-      if (p.base.size > 0) sum.add(simt::load(p.base, row * p.cols + c));
-      add_row(p.tokens, row, c, p.cols, sum);
-      add_row(p.segments, row, c, p.cols, sum);
-      add_row(p.positions, row, c, p.cols, sum);
-      if (p.adder.size > 0) sum.add(simt::load(p.adder, row * p.cols + c));
-      simt::store(p.e, row * p.cols + c, sum.value);
+      if (p.base.size > 0) sum.add(simt::load(p.base, row * p.cols + column));
+      add_row(p.tokens, row, column, p.cols, sum);
+      add_row(p.segments, row, column, p.cols, sum);
+      add_row(p.positions, row, column, p.cols, sum);
+      if (p.adder.size > 0) sum.add(simt::load(p.adder, row * p.cols + column));
+      simt::store(p.e, row * p.cols + column, sum.value);
     }
   }
 };
 
 // dtable[id] += the rows of its tokens, in token order: block x is a distinct id, block y a panel of columns, a thread
-// a column.
+// a column. So every element of dtable has one thread that adds to it: no atomics, and token order within an id.
 struct EmbeddingBackwardKernel {
   using Params = EmbeddingBackwardParams;
   static constexpr int kThreads = kEmbeddingThreads;
@@ -65,6 +67,7 @@ struct EmbeddingBackwardKernel {
     const std::int32_t begin = simt::load(p.first, simt::block_x()), end = simt::load(p.first, simt::block_x() + 1);
     const std::int64_t place = simt::load(p.ids, begin) * p.cols + column;
     float total = simt::load(p.dtable, place);
+    // Tokens of this id stand at [begin, end) of `tokens`; a sum of up to 64 of them begins with a value, not with 0.
     for (std::int32_t block = begin; block < end; block += kEmbeddingSum) {
       const std::int32_t last = block + kEmbeddingSum < end ? block + kEmbeddingSum : end;
       float sum = simt::load(p.de, simt::load(p.tokens, block) * p.cols + column);

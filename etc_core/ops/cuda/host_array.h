@@ -21,8 +21,8 @@ class OnDevice {
   Span<const T> span() const { return {static_cast<const T*>(block_.data()), count_}; }
 
  private:
-  Bytes block_;
-  std::int64_t count_;
+  Bytes block_;         // [count]
+  std::int64_t count_;  // 0 where there is no array
 };
 
 // Empty where the pointer is null.

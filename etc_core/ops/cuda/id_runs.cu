@@ -32,6 +32,10 @@ struct Begins {
 std::int64_t sort_ids(const simt::Span<std::int32_t>& ids, std::int64_t limit, const simt::Span<std::int32_t>& tokens,
                       const simt::Span<std::int32_t>& first, void* stream) {
   return with_thrust("sort_ids", stream, [&](const auto& on) {
+    // ids [M], tokens [M], first [M + 1]:
+    //   1. ids outside [0, limit) become `limit`, so that they come last and are cut off by one search
+    //   2. a stable sort by id takes the row numbers 0 … M-1 along: rows stay in order within an id
+    //   3. the positions at which an id differs from the one before it are where the distinct ids begin
     std::int32_t* const end = ids.data + ids.size;
     const auto most = static_cast<std::int32_t>(limit);
     thrust::transform(on, ids.data, end, ids.data, Clamp{most});

@@ -7,6 +7,7 @@
 
 namespace etc::ops::cuda {
 
+// An overload per kind of parameters. They return when the kernel is on the stream; errors of a kernel are found later.
 void launch(const ElementwiseParams& params, void* stream);
 void launch(const ActivationParams& params, void* stream);
 void launch(const FinishRowsParams& params, void* stream);

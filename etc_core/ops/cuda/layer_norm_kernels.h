@@ -9,10 +9,13 @@
 namespace etc::ops::cuda {
 
 inline constexpr int kNormThreads = 128;
+// One float per warp of a block: what block_sum() in fp32 asks for.
 inline constexpr std::int64_t kNormShared = kNormThreads / 32 * static_cast<std::int64_t>(sizeof(float));
 inline constexpr int kNormRows = 64;           // rows of one partial sum of dgamma, dbeta
 inline constexpr float kNormEpsilon = 1e-12f;  // kLayerNormEpsilon, of a header device code cannot read
 
+// y = (s − mean)·rstd·gamma + beta with s = x + dropout(branch), in three passes over the row. The variance is that of
+// the centred values: E[s²] − E[s]² loses the digits that an epsilon of 1e-12 needs.
 struct LayerNormKernel {
   using Params = LayerNormParams;
   static constexpr int kThreads = kNormThreads;
@@ -22,8 +25,8 @@ struct LayerNormKernel {
 
   static ETC_DEVICE void run(const Params& p) {
     simt::SharedArena arena;
-    const auto shared = arena.take<float>(kThreads / simt::kWarp);
-    const std::int64_t row = simt::block_x(), base = row * p.cols;
+    const auto shared = arena.take<float>(kThreads / simt::kWarp);  // [warps]
+    const std::int64_t row = simt::block_x(), base = row * p.cols;  // the row is elements [base, base + H)
     const float cols = static_cast<float>(p.cols);
 
     // Pass 1: the residual sum, kept in `sum` or, until it is overwritten, in y; its mean. A thread reads back only
@@ -48,8 +51,10 @@ struct LayerNormKernel {
       const float centred = (summed ? simt::load(kept, base + c) : simt::load(p.x, base + c)) - mean;
       squares = simt::fma(centred, centred, squares);
     }
+    // Every thread of the block has the same sum, so mean and rstd need no broadcast.
     const float rstd = 1.0f / simt::sqrt(block_sum<kThreads>(squares, shared) / cols + kNormEpsilon);
 
+    // Pass 3: the result. y may hold s until here: a thread reads its own element before it overwrites it.
     for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
       const float value = summed ? simt::load(kept, base + c) : simt::load(p.x, base + c);
       simt::store(p.y, base + c, simt::fma((value - mean) * rstd, simt::load(p.gamma, c), simt::load(p.beta, c)));
@@ -75,6 +80,7 @@ struct LayerNormBackwardKernel {
     const std::int64_t row = simt::block_x(), base = row * p.cols;
     const float cols = static_cast<float>(p.cols);
     const float mean = simt::load(p.mean, row), rstd = simt::load(p.rstd, row);
+    // Pass 1: the sums over the row of g and of g·xhat.
     float g_total = 0.0f, gx_total = 0.0f;
     for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
       const float xhat = (simt::load(p.sum, base + c) - mean) * rstd;
@@ -84,6 +90,7 @@ struct LayerNormBackwardKernel {
     }
     const float g_mean = block_sum<kThreads>(g_total, shared) / cols;
     const float gx_mean = block_sum<kThreads>(gx_total, shared) / cols;
+    // Pass 2: ds. g and xhat are computed again: that costs less than keeping them. dx may be dy, element by element.
     const RowStream stream = p.dbranch.size > 0 ? row_stream(p.dropout, row) : RowStream{};
     for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
       const float xhat = (simt::load(p.sum, base + c) - mean) * rstd;
@@ -95,7 +102,8 @@ struct LayerNormBackwardKernel {
   }
 };
 
-// Partial sums of dgamma and dbeta: block x is kNormRows rows, block y a panel of columns, a thread a column.
+// Partial sums of dgamma and dbeta: block x is kNormRows rows, block y a panel of columns, a thread a column,
+// so that neighbouring threads read neighbouring numbers of a row.
 struct LayerNormPartialKernel {
   using Params = LayerNormTablesParams;
   static constexpr int kThreads = kNormThreads;
@@ -108,7 +116,7 @@ struct LayerNormPartialKernel {
     if (column >= p.cols) return;
     const std::int64_t first = simt::block_x() * kNormRows;
     const std::int64_t end = first + kNormRows < p.rows ? first + kNormRows : p.rows;
-    float dgamma = 0.0f, dbeta = 0.0f;
+    float dgamma = 0.0f, dbeta = 0.0f;  // of this column over the block's rows, to partial [blocks, 2, H]
     for (std::int64_t row = first; row < end; ++row) {
       const float dy = simt::load(p.dy, row * p.cols + column);
       const float xhat = (simt::load(p.sum, row * p.cols + column) - simt::load(p.mean, row)) * simt::load(p.rstd, row);
@@ -120,7 +128,7 @@ struct LayerNormPartialKernel {
   }
 };
 
-// dgamma, dbeta += the partial sums, in order.
+// dgamma, dbeta [H] += partial [blocks, 2, H], in the order of the blocks: a thread takes a column.
 struct LayerNormTablesKernel {
   using Params = LayerNormTablesParams;
   static constexpr int kThreads = kNormThreads;

@@ -21,7 +21,7 @@ std::int64_t bf16_stride(std::int64_t cols) {
 
 // [rows, cols] as bf16, rows bf16_stride(cols) apart.
 Bytes rounded(const float* from, std::int64_t rows, std::int64_t cols, std::int64_t stride, Purpose purpose) {
-  const std::int64_t width = bf16_stride(cols), words = rows * width / 2;
+  const std::int64_t width = bf16_stride(cols), words = rows * width / 2;  // two numbers a word; width is even
   Bytes bytes = simt::device_bytes(words * static_cast<std::int64_t>(sizeof(std::uint32_t)), purpose);
   RoundRowsParams params;
   params.rows = rows;
@@ -40,7 +40,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
     fail("pack_weights", "cuda: expected fp32 or bf16, got int8 (--device cpu offers it)");
   }
   const std::int64_t in = packed.in, out = packed.out, bytes = in * out * static_cast<std::int64_t>(sizeof(float));
-  std::vector<float> turned;
+  std::vector<float> turned;  // [in, out] on the host; packing happens once per model
   if (layout == WeightLayout::out_in) {
     turned.resize(static_cast<std::size_t>(in * out));
     for (std::int64_t i = 0; i < in; ++i) {
@@ -48,13 +48,15 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
     }
     weight = turned.data();
   }
-  Bytes matrix = simt::device_bytes(bytes, purpose);
+  // In bf16 the fp32 matrix is on the device only until it is rounded there.
+  Bytes matrix = simt::device_bytes(bytes, purpose);  // [in, out]
   simt::copy_to_device(matrix.data(), weight, bytes);
   packed.bytes = packed.compute == ComputeType::fp32
                      ? std::move(matrix)
                      : rounded(static_cast<const float*>(matrix.data()), in, out, out, purpose);
 }
 
+// Bias and activation as a kernel of their own, in place on y [rows, out], for what the library does not fuse.
 void finish_rows(const LinearForward& a) {
   FinishRowsParams params;
   params.rows = a.rows;
@@ -78,9 +80,9 @@ class Operand {
   Factor factor(bool transposed) const { return {data_, stride_, transposed}; }
 
  private:
-  Bytes copy_;
-  const void* data_;
-  std::int64_t stride_;
+  Bytes copy_;           // [rows, bf16_stride(cols)] in bf16; empty in fp32
+  const void* data_;     // copy_'s, or the caller's
+  std::int64_t stride_;  // in numbers
 };
 
 // W as it is stored.
@@ -88,8 +90,9 @@ Operand weight_operand(ComputeType compute, const float* weight, std::int64_t in
   return turned ? Operand(compute, weight, out, in, in) : Operand(compute, weight, in, out, out);
 }
 
+// y = act(x·W + b) with W [in, out] as a factor that is ready.
 void multiply_and_finish(const LinearForward& a, ComputeType compute, const Factor& weight) {
-  const Operand x(compute, a.x, a.rows, a.in, a.x_stride);
+  const Operand x(compute, a.x, a.rows, a.in, a.x_stride);  // [rows, in]
   Product product;
   product.rows = a.rows;
   product.cols = a.out;
@@ -124,7 +127,7 @@ void linear(const LinearForward& a) {
 
 void multiply_backward(const LinearBackward& a) {
   const bool turned = a.layout == WeightLayout::out_in;
-  const Operand dz(a.compute, a.dz, a.rows, a.out, a.dz_stride);
+  const Operand dz(a.compute, a.dz, a.rows, a.out, a.dz_stride);  // [rows, out], for both products
   if (a.dx != nullptr) {
     // forward: z = x·W; so dx = dz·Wᵀ.
     const Operand weight = weight_operand(a.compute, a.weight, a.in, a.out, turned);
@@ -141,7 +144,8 @@ void multiply_backward(const LinearBackward& a) {
     multiply_rows(product);
   }
   if (a.dweight != nullptr) {
-    // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x.
+    // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x. Rows of dW are not
+    // tokens, so multiply_rows(), which slices tokens, does not apply.
     const Operand x(a.compute, a.x, a.rows, a.in, a.x_stride);
     Product product;
     product.rows = turned ? a.out : a.in;
@@ -161,6 +165,7 @@ void linear_backward(const LinearBackward& a) {
   if (a.dx != nullptr || a.dweight != nullptr) multiply_backward(a);
   if (a.dbias != nullptr) {
     const std::int64_t partial = column_blocks(a.rows) * a.out;
+    // forward: z = x·W + b; so db += column sums of dz, in two steps of fixed order: [blocks, out], then [out].
     Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
     ColumnSumParams params;
     params.rows = a.rows;

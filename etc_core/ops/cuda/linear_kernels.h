@@ -8,8 +8,8 @@
 
 namespace etc::ops::cuda {
 
-inline constexpr int kColumnThreads = 128;
-inline constexpr int kColumnRows = 64;  // of one partial sum
+inline constexpr int kColumnThreads = 128;  // four warps, each on a stretch of 128 bytes of a row of floats
+inline constexpr int kColumnRows = 64;      // of one partial sum
 
 // y = act(y + bias), keeping y + bias in z if wanted: block x is a row, block y a panel of columns, a thread a column.
 struct FinishRowsKernel {
@@ -29,7 +29,8 @@ struct FinishRowsKernel {
   }
 };
 
-// Rows as bf16, padded with zeros to a width: a thread takes two neighbouring numbers of block x's row.
+// Rows as bf16, padded with zeros to a width: a thread takes two neighbouring numbers of block x's row and writes them
+// as one word: half as many stores.
 struct RoundRowsKernel {
   using Params = RoundRowsParams;
   static constexpr int kThreads = kColumnThreads;
@@ -37,6 +38,7 @@ struct RoundRowsKernel {
   static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "rows to bf16"; }
 
+  // from [rows, cols], rows `stride` apart; zero in the padding.
   static ETC_DEVICE float number(const Params& p, std::int64_t row, std::int64_t column) {
     return column < p.cols ? simt::load(p.from, row * p.stride + column) : 0.0f;
   }
@@ -65,7 +67,8 @@ struct CopyRowsKernel {
   }
 };
 
-// Partial sums of columns: block x is kColumnRows rows, block y a panel of columns, a thread a column.
+// partial [blocks, cols] = sums of columns of x [rows, cols]: block x is kColumnRows rows, block y a panel of columns,
+// a thread a column.
 struct ColumnPartialKernel {
   using Params = ColumnSumParams;
   static constexpr int kThreads = kColumnThreads;
@@ -84,7 +87,8 @@ struct ColumnPartialKernel {
   }
 };
 
-// sums += the partial sums, in order.
+// sums [cols] += partial [blocks, cols], in the order of the blocks: a thread takes a column. The two steps together
+// make a sum whose order depends on the number of rows alone.
 struct ColumnSumKernel {
   using Params = ColumnSumParams;
   static constexpr int kThreads = kColumnThreads;

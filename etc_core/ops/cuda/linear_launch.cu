@@ -1,4 +1,5 @@
-// Launches of the kernels around dense products.
+// Launches of the kernels around dense products. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}; x,
+// which may be up to 2^31, counts rows, y (up to 65,535) panels of kColumnThreads columns.
 #include "etc_core/ops/cuda/launch.h"
 #include "etc_core/ops/cuda/linear_kernels.h"
 
@@ -21,6 +22,7 @@ std::int64_t column_blocks(std::int64_t rows) {
 }
 
 void launch(const ColumnSumParams& params, void* stream) {
+  // The second kernel begins when the first has ended: they are on one stream.
   const std::int64_t panels = blocks_of(params.cols, kColumnThreads);
   simt::launch<ColumnPartialKernel>({column_blocks(params.rows), panels, 1, 0}, params, stream);
   simt::launch<ColumnSumKernel>({panels, 1, 1, 0}, params, stream);

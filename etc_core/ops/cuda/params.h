@@ -17,77 +17,78 @@ using simt::Span;
 struct DropoutRows {
   Span<const std::int64_t> offsets;  // [B+1]; empty: no dropout
   Span<const std::uint64_t> keys;    // [B]
-  std::uint32_t threshold = 0;
-  float kept_scale = 1.0f;
+  std::uint32_t threshold = 0;       // a random word below it drops its element
+  float kept_scale = 1.0f;           // 1/(1-rate)
 };
 
+// y = a + b | y = a + s·b | y = s·a
 enum class Binary : int { add, axpy, scale };
 
 struct ElementwiseParams {
   Binary kind = Binary::add;
   float s = 1.0f;
-  Span<const float> a, b;
-  Span<float> y;
+  Span<const float> a, b;  // [size]; b empty for scale
+  Span<float> y;           // [size]
 };
 
 struct ActivationParams {
   Activation activation = Activation::linear;
-  Span<const float> x, dy;  // dy empty: forward
-  Span<float> out;
+  Span<const float> x, dy;  // [size]; dy empty: forward
+  Span<float> out;          // [size] act(x), or dy·act'(x)
 };
 
 // y = act(y + bias) on rows `stride` apart; z = y + bias, without gaps.
 struct FinishRowsParams {
   std::int64_t rows = 0, cols = 0, stride = 0;
   Activation activation = Activation::linear;
-  Span<const float> bias;  // may be empty
-  Span<float> y, z;        // z may be empty
+  Span<const float> bias;  // [cols] may be empty
+  Span<float> y, z;        // [rows, cols]; z may be empty
 };
 
 // [rows, cols], rows `stride` apart, as bf16 [rows, width].
 struct RoundRowsParams {
   std::int64_t rows = 0, cols = 0, stride = 0, width = 0;
-  Span<const float> from;
-  Span<std::uint32_t> to;
+  Span<const float> from;  // [rows, cols]
+  Span<std::uint32_t> to;  // [rows, width/2] two numbers a word
 };
 
 // to [rows, cols] = from [from_rows, cols], rows of zeros behind them; words of whatever meaning.
 struct CopyRowsParams {
   std::int64_t rows = 0, from_rows = 0, cols = 0, from_stride = 0, to_stride = 0;
-  Span<const std::uint32_t> from;
+  Span<const std::uint32_t> from;  // strides in words
   Span<std::uint32_t> to;
 };
 
 struct ColumnSumParams {
   std::int64_t rows = 0, cols = 0, stride = 0;
-  Span<const float> x;
+  Span<const float> x;  // [rows, cols], rows `stride` apart
   Span<float> partial;  // [blocks, cols]
   Span<float> sums;     // [cols] +=
 };
 
 struct SumOfSquaresParams {
-  Span<const float> x;
-  Span<double> sums;  // [blocks]
+  Span<const float> x;  // [size]
+  Span<double> sums;    // [blocks]
 };
 
 struct DropoutAddParams {
   std::int64_t rows = 0, cols = 0;
-  Span<const float> a, base;  // base may be empty
+  Span<const float> a, base;  // [rows, cols]; base may be empty
   Span<float> y;
   DropoutRows dropout;
 };
 
 struct LayerNormParams {
   std::int64_t rows = 0, cols = 0;
-  Span<const float> x, branch, gamma, beta;
-  Span<float> y, sum, mean, rstd;  // sum, mean, rstd may be empty
+  Span<const float> x, branch, gamma, beta;  // [M, H], [M, H] or empty, [H], [H]
+  Span<float> y, sum, mean, rstd;            // [M, H], [M, H], [M], [M]; all but y may be empty
   DropoutRows dropout;
 };
 
 struct LayerNormBackwardParams {
   std::int64_t rows = 0, cols = 0;
-  Span<const float> dy, sum, mean, rstd, gamma;
-  Span<float> dx, dbranch;  // may be empty
+  Span<const float> dy, sum, mean, rstd, gamma;  // [M, H], [M, H], [M], [M], [H]
+  Span<float> dx, dbranch;                       // [M, H] each; may be empty
   bool add_to_dx = false;
   DropoutRows dropout;
 };
@@ -95,9 +96,9 @@ struct LayerNormBackwardParams {
 // Sums over fixed blocks of rows of dy·xhat and of dy, and their sum in order.
 struct LayerNormTablesParams {
   std::int64_t rows = 0, cols = 0;
-  Span<const float> dy, sum, mean, rstd;
-  Span<float> partial;        // [blocks, 2, H]
-  Span<float> dgamma, dbeta;  // [H] +=
+  Span<const float> dy, sum, mean, rstd;  // [M, H], [M, H], [M], [M]
+  Span<float> partial;                    // [blocks, 2, H]
+  Span<float> dgamma, dbeta;              // [H] +=
 };
 
 // sum: to [S, H] (= or +=) from [M, H]; spread: to [M, H] (= or +=) from [S, H].
@@ -112,13 +113,13 @@ struct SegmentParams {
 
 struct CrossEntropyParams {
   std::int64_t groups = 0, stride = 1;
-  Span<const std::int64_t> offsets;
-  Span<const float> logits;
+  Span<const std::int64_t> offsets;       // [K+1]
+  Span<const float> logits;               // element i at i·stride
   Span<const std::uint8_t> counted;       // may be empty
   Span<const std::int32_t> target_index;  // or empty and:
   Span<const float> target;
   double label_smoothing = 0, scale = 1;
-  Span<double> losses;
+  Span<double> losses;  // [K]
   Span<float> dlogits;  // may be empty
 };
 
@@ -140,19 +141,19 @@ struct EmbeddingTable {
 
 struct EmbeddingParams {
   std::int64_t rows = 0, cols = 0;
-  Span<const float> base, adder;  // may be empty
+  Span<const float> base, adder;  // [M, H]; may be empty
   EmbeddingTable tokens, segments, positions;
-  Span<float> e;
+  Span<float> e;  // [M, H]
 };
 
 // Tokens sorted by id, and where each distinct id begins.
 struct EmbeddingBackwardParams {
   std::int64_t cols = 0;
   std::int64_t distinct = 0;
-  Span<const float> de;
+  Span<const float> de;                  // [M, H]
   Span<const std::int32_t> ids, tokens;  // [kept]
   Span<const std::int32_t> first;        // [distinct + 1]
-  Span<float> dtable;
+  Span<float> dtable;                    // [limit, H] +=
 };
 
 }  // namespace etc::ops::cuda

@@ -16,7 +16,8 @@ namespace etc::ops::cuda {
 
 namespace {
 
-// The streams of a call's examples.
+// The streams of a call's examples: offsets [B+1] and keys [B] on the device. Keys are made on the host, once per
+// example, so that kernels need neither seed nor ordinals.
 class Dropout {
  public:
   explicit Dropout(const HiddenDropout& dropout)
@@ -39,22 +40,25 @@ class Dropout {
   float kept_scale_ = 1.0f;
 };
 
+// y [size] = a + b, a + s·b or s·a; b may be null.
 void elementwise(Binary kind, float s, const float* a, const float* b, float* y, std::int64_t size) {
   launch(ElementwiseParams{kind, s, span(a, size), span(b, size), span(y, size)}, simt::stream());
 }
 
 double sum_of_squares(const float* x, std::int64_t size) {
   const std::int64_t blocks = sum_blocks(size), bytes = blocks * static_cast<std::int64_t>(sizeof(double));
-  Bytes memory = simt::device_bytes(bytes, Purpose::scratch);
-  auto* const sums = static_cast<double*>(memory.data());
+  // The device leaves one sum per block; the host adds these few in order. The copy waits for the kernel.
+  Bytes memory = simt::device_bytes(bytes, Purpose::scratch);  // [blocks]
+  auto* const sums = static_cast<double*>(memory.data());      // on the device
   launch(SumOfSquaresParams{span(x, size), {sums, blocks}}, simt::stream());
-  std::vector<double> host(static_cast<std::size_t>(blocks));
+  std::vector<double> host(static_cast<std::size_t>(blocks));  // [blocks]
   simt::copy_to_host(host.data(), sums, bytes);
   double total = 0;
   for (double sum : host) total += sum;
   return total;
 }
 
+// y [M, H] = base + dropout(a); base may be null.
 void dropout_add(const DropoutAdd& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
@@ -63,30 +67,32 @@ void dropout_add(const DropoutAdd& args) {
          simt::stream());
 }
 
+// One kernel: a block of threads per row. Spans of null pointers are empty, which is how kernels know what is wanted.
 void layer_norm(const LayerNormForward& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
   LayerNormParams params;
   params.rows = args.rows;
   params.cols = args.cols;
-  params.x = span(args.x, size);
+  params.x = span(args.x, size);  // [M, H], as branch, y and sum
   params.branch = span(args.branch, size);
   params.gamma = span(args.gamma, args.cols);
   params.beta = span(args.beta, args.cols);
   params.y = span(args.y, size);
   params.sum = span(args.sum, size);
-  params.mean = span(args.mean, args.rows);
+  params.mean = span(args.mean, args.rows);  // [M], as rstd
   params.rstd = span(args.rstd, args.rows);
   params.dropout = dropout.rows();
   launch(params, simt::stream());
 }
 
+// Two kernels for dgamma and dbeta (sums over rows), one for dx and dbranch (a row each); each part only if asked for.
 void layer_norm_backward(const LayerNormBackward& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
   // Before dx, which may take dy's place.
   if (args.dgamma != nullptr) {
-    const std::int64_t partial = norm_blocks(args.rows) * 2 * args.cols;
+    const std::int64_t partial = norm_blocks(args.rows) * 2 * args.cols;  // [blocks, 2, H]
     Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
     LayerNormTablesParams params;
     params.rows = args.rows;
@@ -135,10 +141,11 @@ void check_targets(const CrossEntropy& args) {
 void cross_entropy(const CrossEntropy& args) {
   check_targets(args);
   const std::int64_t size = args.offsets[args.groups];
+  // Logits may be a column of a wider matrix: the last one stands (size - 1)·stride behind the first.
   const std::int64_t reach = size == 0 ? 0 : (size - 1) * args.stride + 1;
-  const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);
-  const OnDevice<std::uint8_t> counted(args.counted, size);
-  const OnDevice<std::int32_t> targets(args.target_index, args.groups);
+  const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);   // [K+1]
+  const OnDevice<std::uint8_t> counted(args.counted, size);              // [offsets[K]] or none
+  const OnDevice<std::int32_t> targets(args.target_index, args.groups);  // [K] or none
   CrossEntropyParams params;
   params.groups = args.groups;
   params.stride = args.stride;
@@ -149,13 +156,14 @@ void cross_entropy(const CrossEntropy& args) {
   params.target = span(args.target, size);
   params.label_smoothing = static_cast<double>(args.label_smoothing);
   params.scale = args.scale;
-  params.losses = span(args.losses, args.groups);
+  params.losses = span(args.losses, args.groups);  // [K]; like logits, target and dlogits passed as it is
   params.dlogits = span(args.dlogits, reach);
   launch(params, simt::stream());
 }
 
 }  // namespace
 
+// The slots whose operators are nothing but a launch are filled with it here.
 void register_pointwise() {
   activation_forward_kernel.fill(Device::cuda, [](Activation activation, const float* x, float* y, std::int64_t size) {
     launch(ActivationParams{activation, span(x, size), {}, span(y, size)}, simt::stream());

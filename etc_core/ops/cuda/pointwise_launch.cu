@@ -1,4 +1,5 @@
-// Launches of the point-wise kernels.
+// Launches of the point-wise kernels. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}. What there may
+// be many of (rows, segments, ids, blocks of elements) counts in x (up to 2^31), panels of columns in y.
 #include "etc_core/ops/cuda/cross_entropy_kernels.h"
 #include "etc_core/ops/cuda/elementwise_kernels.h"
 #include "etc_core/ops/cuda/embedding_kernels.h"
@@ -24,6 +25,7 @@ void launch(const SumOfSquaresParams& params, void* stream) {
   simt::launch<SumOfSquaresKernel>({sum_blocks(params.x.size), 1, 1, SumOfSquaresKernel::kShared}, params, stream);
 }
 
+// A block per row, as for layer norm: a row has its own random stream, mean and variance.
 void launch(const DropoutAddParams& params, void* stream) {
   simt::launch<DropoutAddKernel>({params.rows, 1, 1, 0}, params, stream);
 }
@@ -41,16 +43,19 @@ std::int64_t norm_blocks(std::int64_t rows) {
 }
 
 void launch(const LayerNormTablesParams& params, void* stream) {
+  // partial [blocks, 2, H], then its sum: two kernels in stream order, so all partial sums are there.
   const std::int64_t panels = blocks_of(params.cols, kNormThreads);
   simt::launch<LayerNormPartialKernel>({norm_blocks(params.rows), panels, 1, 0}, params, stream);
   simt::launch<LayerNormTablesKernel>({panels, 1, 1, 0}, params, stream);
 }
 
+// A block per group: the largest group decides how long the launch takes.
 void launch(const CrossEntropyParams& params, void* stream) {
   simt::launch<CrossEntropyKernel>({params.groups, 1, 1, CrossEntropyKernel::kShared}, params, stream);
 }
 
 void launch(const SegmentParams& params, void* stream) {
+  // Both directions have the same geometry: block x a segment, block y a panel of columns.
   const simt::Grid grid{params.segments, blocks_of(params.cols, kSegmentThreads), 1, 0};
   if (params.spread) return simt::launch<SpreadSegmentsKernel>(grid, params, stream);
   simt::launch<SumSegmentsKernel>(grid, params, stream);

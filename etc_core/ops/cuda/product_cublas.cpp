@@ -30,6 +30,7 @@ using Description = Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>;
 using Layout = Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>;
 using Preference = Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
+// One handle for the process, never destroyed: at exit the runtime may already be gone.
 cublasLtHandle_t library() {
   static const cublasLtHandle_t handle = [] {
     cublasLtHandle_t made = nullptr;
@@ -44,6 +45,7 @@ std::int64_t workspace_bytes(const Product& p) {
   return p.whole_sums ? 0 : kProductWorkspace;
 }
 
+// Shared by all products: they follow one another on one stream.
 void* workspace() {
   static auto* const bytes = new Bytes(kProductWorkspace, Purpose::scratch, Device::cuda);  // as long as the runtime
   return bytes->data();
@@ -54,6 +56,8 @@ void set(const Description& description, cublasLtMatmulDescAttributes_t attribut
   check("description", cublasLtMatmulDescSetAttribute(description.get(), attribute, &value, sizeof value));
 }
 
+// What is computed: sums in fp32, which of the two factors are transposed (they are exchanged, see the top), and what
+// is done behind the product. GELU_AUX keeps the value before gelu, which our backward needs.
 Description describe(const Product& p) {
   cublasLtMatmulDesc_t made = nullptr;
   check("description", cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -78,6 +82,7 @@ Description describe(const Product& p) {
   return description;
 }
 
+// A column-major [rows, cols] with `stride` numbers from column to column.
 Layout layout(cudaDataType_t type, std::int64_t rows, std::int64_t cols, std::int64_t stride) {
   cublasLtMatrixLayout_t made = nullptr;
   check("layout", cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
@@ -104,6 +109,7 @@ std::uint32_t alignment(const Factor& factor, ComputeType compute) {
   return alignment(factor.data, factor.stride * bytes);
 }
 
+// Of c [rows, cols], always fp32.
 std::uint32_t alignment_of_c(const Product& p) {
   return alignment(p.c, p.c_stride * static_cast<std::int64_t>(sizeof(float)));
 }
@@ -112,6 +118,7 @@ std::uint32_t alignment_of_c(const Product& p) {
 const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& description, const Layout& b,
                                       const Layout& a, const Layout& c) {
   using Key = std::array<std::int64_t, 17>;
+  // The key is everything the heuristic looks at: sizes, strides, epilogue, and of the addresses their alignment.
   static std::map<Key, cublasLtMatmulAlgo_t> chosen;
   const Key key{p.rows,
                 p.cols,
@@ -147,6 +154,7 @@ const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& descr
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(p.a, p.compute));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of_c(p));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of_c(p));
+  // A and B of the library are our b and a.
   cublasLtMatmulHeuristicResult_t result{};
   int count = 0;
   check("choice of an algorithm",
@@ -166,8 +174,10 @@ void reserve_product_memory() {
 
 void multiply(const Product& p) {
   const Description description = describe(p);
+  // b [inner, cols] and a [rows, inner], each in columns as it is stored; c as its [cols, rows].
   const Layout b = layout_of(p.b, p.compute, p.inner, p.cols), a = layout_of(p.a, p.compute, p.rows, p.inner);
   const Layout c = layout(CUDA_R_32F, p.cols, p.rows, p.c_stride);
+  // cᵀ [cols, rows] = 1·bᵀ·aᵀ + beta·cᵀ, in place.
   const float alpha = 1.0f, beta = p.add ? 1.0f : 0.0f;
   const cublasLtMatmulAlgo_t& chosen = algorithm(p, description, b, a, c);
   check("product",

@@ -1,3 +1,4 @@
+// Fills the slot of every operator for Device::cuda, memory first: what the kernels take comes from the device's pool.
 #include "etc_core/ops/cuda/register_cuda.h"
 
 #include "etc_core/base/cuda/runtime.h"
@@ -16,6 +17,7 @@ void register_cuda_ops() {
   cuda::register_update();
 }
 
+// What would otherwise be taken by the first copy and the first product: here, so that a forecast counts it.
 void reserve_cuda_memory() {
   simt::reserve_copies();
   cuda::reserve_product_memory();

@@ -11,7 +11,7 @@ namespace etc::ops::cuda {
 
 namespace {
 
-constexpr std::int64_t kWord = sizeof(std::uint32_t);
+constexpr std::int64_t kWord = sizeof(std::uint32_t);  // bytes; rows are copied as words, whatever their number type
 
 // Rows of numbers as rows of words; a row of bf16 has an even number of them, zeros behind the last.
 struct Rows {
@@ -24,12 +24,14 @@ struct Rows {
   }
 };
 
+// Rows of `cols` numbers, `stride` numbers apart, in words.
 Rows rows_of(const void* data, std::int64_t cols, std::int64_t stride, ComputeType compute = ComputeType::fp32) {
   auto* const bytes = static_cast<std::byte*>(const_cast<void*>(data));
   if (compute == ComputeType::bf16) return {bytes, (cols + 1) / 2, stride / 2};
   return {bytes, cols, stride};
 }
 
+// to [rows] = from [count], rows of zeros behind them.
 void copy(const Rows& from, std::int64_t count, const Rows& to, std::int64_t rows) {
   CopyRowsParams params;
   params.rows = rows;
@@ -84,9 +86,9 @@ void multiply_last(Product p, std::int64_t count) {
 void multiply_rows(const Product& p) {
   if (determinism() == Determinism::run) return multiply(p);
   if (p.a.transposed) fail("multiply_rows", "expected rows of a, got columns");
-  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute);
+  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute);  // [rows, inner]
   Product slice = p;
-  slice.rows = kSliceRows;
+  slice.rows = kSliceRows;  // of every call: the library then chooses the same algorithm for all
   slice.whole_sums = true;
   for (std::int64_t first = 0; first < p.rows; first += kSliceRows) {
     slice.a.data = a.from(first).data;
@@ -95,7 +97,7 @@ void multiply_rows(const Product& p) {
     if (first + kSliceRows <= p.rows) {
       multiply(slice);
     } else {
-      multiply_last(slice, p.rows - first);
+      multiply_last(slice, p.rows - first);  // through copies of a, c and z filled up to a whole slice
     }
   }
 }

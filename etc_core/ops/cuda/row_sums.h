@@ -12,6 +12,7 @@ namespace etc::ops::cuda {
 // Sum over a block of kThreads, the same on every thread. `shared`: one element per warp; may be used again after.
 template <int kThreads>
 ETC_DEVICE float block_sum(float x, const simt::SharedTile<float>& shared) {
+  // Within a warp every lane adds the lane whose number differs in one bit: after five steps all have the same sum.
   for (int mask = 1; mask < simt::kWarp; mask *= 2) x += simt::shuffle_xor(x, mask);
   if (simt::lane_index() == 0) shared.store(simt::thread_index() / simt::kWarp, x);
   simt::sync_block();
@@ -42,6 +43,8 @@ struct RowStream {
   std::uint32_t token = 0;
 };
 
+// Stream and token of a row of a ragged batch; {} without dropout. Every thread of the row searches for itself: a
+// binary search over B offsets that all read alike.
 ETC_DEVICE RowStream row_stream(const DropoutRows& dropout, std::int64_t row) {
   if (dropout.offsets.size == 0) return {};
   // The last example that begins at or before the row.
@@ -57,7 +60,8 @@ ETC_DEVICE RowStream row_stream(const DropoutRows& dropout, std::int64_t row) {
   return {simt::load(dropout.keys, low), static_cast<std::uint32_t>(row - simt::load(dropout.offsets, low))};
 }
 
-// dropout(value) of one element.
+// dropout(value) of one element. A Philox block holds the words of four columns, of which this takes one; threads of
+// neighbouring columns compute the same block again rather than exchange it.
 ETC_DEVICE float dropped(const DropoutRows& dropout, const RowStream& stream, std::int64_t column, float value) {
   if (dropout.offsets.size == 0) return value;
   const Philox4 block = dropout_block(stream.key, 0, stream.token, static_cast<std::uint32_t>(column / 4));

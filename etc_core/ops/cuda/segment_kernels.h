@@ -21,7 +21,9 @@ struct SumSegmentsKernel {
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), segment = simt::block_x();
     if (column >= p.cols) return;
+    // place: of the sum in of_segments [S, H]
     const std::int64_t place = segment * p.cols + column, end = simt::load(p.offsets, segment + 1);
+    // One thread adds all rows of its column, in order. Segments are words of a few tokens: no need for a tree.
     float sum = p.add ? simt::load(p.to, place) : 0.0f;
     for (std::int64_t row = simt::load(p.offsets, segment); row < end; ++row) {
       sum += simt::load(p.from, row * p.cols + column);
@@ -30,7 +32,7 @@ struct SumSegmentsKernel {
   }
 };
 
-// The same places the other way round.
+// The same places the other way round: a segment's value is read once and written to all its rows.
 struct SpreadSegmentsKernel {
   using Params = SegmentParams;
   static constexpr int kThreads = kSegmentThreads;
@@ -41,7 +43,7 @@ struct SpreadSegmentsKernel {
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t column = simt::block_y() * kThreads + simt::thread_index(), segment = simt::block_x();
     if (column >= p.cols) return;
-    const float value = simt::load(p.from, segment * p.cols + column);
+    const float value = simt::load(p.from, segment * p.cols + column);  // of_segments [S, H]
     const std::int64_t end = simt::load(p.offsets, segment + 1);
     for (std::int64_t row = simt::load(p.offsets, segment); row < end; ++row) {
       const std::int64_t place = row * p.cols + column;

@@ -9,8 +9,9 @@ namespace etc::ops::cuda {
 
 namespace {
 
+// rows [offsets[S], H] and of_segments [S, H]; `spread` says which of them is read and which is written.
 void launch_on_rows(bool spread, const Segments& args) {
-  const OnDevice<std::int64_t> offsets(args.offsets, args.segments + 1);
+  const OnDevice<std::int64_t> offsets(args.offsets, args.segments + 1);  // [S+1]
   const Span<float> rows = span(args.rows, args.offsets[args.segments] * args.cols);
   const Span<float> of_segments = span(args.of_segments, args.segments * args.cols);
   SegmentParams params;

@@ -41,7 +41,7 @@ auto with_thrust(const char* where, void* stream, Body body) {
   }
 }
 
-#else
+#else  // Thrust's OpenMP system: plain host memory, and no stream to wait for
 
 template <typename Body>
 auto with_thrust(const char*, void*, Body body) {

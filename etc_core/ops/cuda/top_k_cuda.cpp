@@ -11,8 +11,9 @@ namespace {
 
 void top_k(const TopK& args) {
   const std::int64_t numbers = args.offsets[args.segments] * args.cols, entries = args.segments * args.cols * args.k;
-  const OnDevice<std::int64_t> offsets(args.offsets, args.segments + 1);
+  const OnDevice<std::int64_t> offsets(args.offsets, args.segments + 1);  // [S+1]
   TopKSort sort{args.segments, args.cols, args.k, offsets.span(), {args.z, numbers}, {}, {}, {}};
+  // keys [T·n], rows [T·n] and top [S, n, k] in one block: laid out once without memory to learn the size, then in it.
   const auto lay_out = [&](void* block) {
     simt::Carver carver(block);
     sort.keys = carver.take<std::uint64_t>(numbers);

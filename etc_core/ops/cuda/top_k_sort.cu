@@ -13,7 +13,9 @@ namespace etc::ops::cuda {
 
 namespace {
 
-// Smaller for what comes first: not finite 0, then falling numbers.
+// Smaller for what comes first: not finite 0, then falling numbers. The bits of floats of one sign are ordered like
+// their magnitudes: those of positive numbers are inverted, since the larger comes first; the sign bit puts negative
+// numbers last.
 __host__ __device__ inline std::uint32_t rank_of(float value) {
   std::uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -33,6 +35,7 @@ struct MakeKey {
       const std::int64_t middle = (segment + end) / 2;
       (args.offsets.data[middle] <= element / args.cols ? segment : end) = middle;
     }
+    // Elements of a segment are laid out list by list: column 0's rows, then column 1's, …
     const std::int64_t begin = args.offsets.data[segment], length = args.offsets.data[segment + 1] - begin;
     const std::int64_t within = element - begin * args.cols, column = within / length, row = within % length;
     const auto list = static_cast<std::uint64_t>(segment * args.cols + column);
@@ -62,6 +65,7 @@ struct TakeEntry {
 void sort_top_k(const TopKSort& args, void* stream) {
   const thrust::counting_iterator<std::int64_t> zero(0);
   with_thrust("sort_top_k", stream, [&](const auto& on) {
+    // keys [T·n] = list above rank, so one sort keeps the lists apart and orders each of them.
     thrust::for_each_n(on, zero, args.keys.size, MakeKey{args});
     thrust::stable_sort_by_key(on, args.keys.data, args.keys.data + args.keys.size, args.rows.data);
     thrust::for_each_n(on, zero, args.top.size, TakeEntry{args});

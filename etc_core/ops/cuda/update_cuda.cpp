@@ -10,7 +10,7 @@ namespace etc::ops::cuda {
 
 namespace {
 
-// One pass over the blocks. `sums`, unless null: two for each block.
+// One pass over the blocks in one launch, whatever parameters they belong to. `sums`, unless null: [blocks, 2].
 void pass(UpdatePass what, const UpdateConstants& constants, UpdateBlocks blocks, double* sums) {
   const auto count = static_cast<std::int64_t>(blocks.size());
   const OnDevice<UpdateBlock> list(blocks.data(), count);
@@ -25,7 +25,7 @@ void pass(UpdatePass what, const UpdateConstants& constants, UpdateBlocks blocks
 
 void register_update() {
   gradient_squares_kernel.fill(Device::cuda, [](UpdateBlocks blocks, double* sums) {
-    std::vector<double> pairs(2 * blocks.size());
+    std::vector<double> pairs(2 * blocks.size());  // [blocks, 2] g² and nothing
     pass(UpdatePass::squares, {}, blocks, pairs.data());
     for (std::size_t i = 0; i < blocks.size(); ++i) sums[i] = pairs[2 * i];
   });

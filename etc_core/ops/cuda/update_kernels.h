@@ -27,11 +27,12 @@ struct UpdateKernel {
 
   static ETC_DEVICE void run(const Params& p) {
     simt::SharedArena arena;
-    const auto shared = arena.take<double>(kThreads);
+    const auto shared = arena.take<double>(kThreads);  // [threads]
     const UpdateBlock block = simt::load(p.blocks, simt::block_x());
     const UpdateConstants& c = p.constants;
-    const Span<const float> g{block.g, block.count};
+    const Span<const float> g{block.g, block.count};  // [count], at most kBlockSize, like m, v and w
     const Span<float> m{block.m, block.count}, v{block.v, block.count}, w{block.w, block.count};
+    // This thread's part of the block's two sums: w² and u² of adapted blocks; in the pass for squares g² and nothing.
     double weights = 0, update = 0;
     for (std::int64_t i = simt::thread_index(); i < block.count; i += kThreads) {
       if (p.pass == UpdatePass::squares) {
@@ -55,6 +56,7 @@ struct UpdateKernel {
         simt::store(w, i, simt::add(weight, -simt::multiply(block.rate, u)));
       }
     }
+    // The same for all threads of the launch, so none is missing at the barriers in block_sum().
     if (p.sums.size == 0) return;
     weights = block_sum<kThreads>(weights, shared);
     update = block_sum<kThreads>(update, shared);

@@ -275,7 +275,7 @@ TEST_CASE("etc convert puts RoBERTa's rows into the order of a SentencePiece voc
   write_file_atomically(convert / "bert/vocab.json", json_line(rows));
   const std::vector<std::string> partial = {
       "--from", "roberta", convert / "bert", "--vocab", convert / "spiece.model", "--output", convert / "other"};
-  convert.refuses(partial, 1, "3 of the 10 pieces of the vocabulary are in that of the checkpoint: expected 90 %");
+  convert.refuses(partial, 1, "3 of the 10 pieces of the vocabulary are in the checkpoint's vocabulary: expected 90 %");
   std::vector<std::string> allowed = partial;
   allowed.push_back("--allow-partial-vocabulary");
   CHECK_THAT(succeeds(convert(allowed)).out, Contains("3 of 10 pieces found, 7 initialised"));

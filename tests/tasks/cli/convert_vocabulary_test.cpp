@@ -129,6 +129,16 @@ TEST_CASE("a converted checkpoint keeps the vocabulary beside it and refuses dat
   // Exported and converted back, it is still there.
   REQUIRE(scene.run({"convert", "--to", "tf-names", scene.at("model"), "--output", scene.at("exported")}).code == 0);
   CHECK(read_file(scene.at("exported/vocab.txt")) == vocabulary());
+  // It is the program's own there; a file that somebody added is not.
+  const std::vector<std::string> again = {
+      "convert", "--to", "tf-names", scene.at("model"), "--output", scene.at("exported"), "--overwrite"};
+  const Result replaced = scene.run(again);
+  CAPTURE(replaced.err);
+  CHECK(replaced.code == 0);
+  write_file_atomically(scene.at("exported/words.txt"), "mine");
+  const Result refused = scene.run(again);
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Contains("holds more than a model: words.txt"));
 }
 
 TEST_CASE("a SentencePiece model beside a checkpoint is its vocabulary, too", "[cli]") {

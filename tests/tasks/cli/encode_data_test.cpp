@@ -132,6 +132,15 @@ TEST_CASE("encode gives the same bits from prepared data and from padded inputs"
   INFO(result.err);
   REQUIRE(result.code == 0);
   CHECK(etc::test::GoldenFile(scene.output).read<float>("outputs/long").values == expected);
+
+  const std::string states_without_limit = etc::read_file(scene.output);
+  fs::remove(scene.output);
+  const Result refused = scene.encode({"--inputs", inputs, "--memory-limit", "5MB"});
+  CHECK(refused.code == 1);
+  CHECK(has(refused.err, "the memory limit of 5.0 MB"));
+  CHECK(!fs::exists(scene.output));
+  REQUIRE(scene.encode({"--inputs", inputs, "--memory-limit", "200MB"}).code == 0);
+  CHECK(etc::read_file(scene.output) == states_without_limit);
 }
 
 TEST_CASE("encode refuses data that are not the model's and writes nothing", "[cli]") {
@@ -155,12 +164,12 @@ TEST_CASE("encode refuses data that are not the model's and writes nothing", "[c
   etc::Json config = etc::read_json_file(scene.model / "config.json");
   config.erase("task");
   config.erase("data");
-  etc::write_file_atomically(scene.model / "config.json", json_line(config));
+  etc::write_file_atomically(scene.model / "config.json", etc::json_line(config));
   const Result bare = scene.encode({"--data", scene.data});
   INFO(bare.err);
   CHECK(bare.code == 0);
   config["task"] = {{"name", "hotpotqa"}};
-  etc::write_file_atomically(scene.model / "config.json", json_line(config));
+  etc::write_file_atomically(scene.model / "config.json", etc::json_line(config));
   fs::remove(scene.output);
   failed(scene.data, "the model was trained for hotpotqa, the data were prepared for wikihop");
 }

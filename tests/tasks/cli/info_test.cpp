@@ -25,7 +25,7 @@ struct Scene {
     // One record without candidates, so that the report has a line.
     etc::Json records = etc::read_json_file(folder / "sample/dev.json");
     records[0].erase("candidates");
-    etc::write_file_atomically(folder / "bad.json", json_line(records));
+    etc::write_file_atomically(folder / "bad.json", etc::json_line(records));
     const Words vocabulary = {"--vocab", folder / "sample/vocab.txt", "--splitter", "icu"};
     must(joined({"prepare", "--task", "wikihop", "--split", "train", "--input", folder / "sample/train.json",
                  "--output", folder / "train.h5"},

@@ -2,6 +2,7 @@
 #include "tasks/hotpotqa/head.h"
 
 #include "etc_core/nn/etc_encoder.h"
+#include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"

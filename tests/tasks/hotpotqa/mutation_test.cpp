@@ -21,7 +21,7 @@ Json base_records() {
 }
 
 void run_raw_mutants(std::uint64_t count) {
-  std::vector<std::unique_ptr<prepare::Preparation>> preparations;
+  std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations;
   for (const bool labels : {true, false}) {
     for (const auto parity : {Parity::reference, Parity::repaired}) {
       PrepareConfig config = test::hotpotqa_config(parity, 20, 12);

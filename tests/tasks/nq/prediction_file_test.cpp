@@ -3,7 +3,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
-#include "tasks/task.h"
+#include "tasks/registry.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 

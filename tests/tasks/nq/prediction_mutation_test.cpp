@@ -1,6 +1,6 @@
 // Damaged prediction and gold files: an error with a message, or scores.
 #include "etc_core/base/error.h"
-#include "tasks/task.h"
+#include "tasks/registry.h"
 #include "tests/support/catch.h"
 #include "tests/support/mutate.h"
 #include "tests/tasks/nq/small_records.h"

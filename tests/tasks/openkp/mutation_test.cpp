@@ -29,7 +29,7 @@ Json base_records() {
 }
 
 void run_raw_mutants(std::uint64_t count) {
-  std::vector<std::unique_ptr<prepare::Preparation>> preparations;
+  std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations;
   for (const bool labels : {true, false}) {
     for (const std::int64_t block : {0, 3}) {
       PrepareConfig config;

@@ -43,7 +43,7 @@ TEST_CASE("train, eval and predict go from prepared data to a scored prediction 
     gold.push_back(
         {{"id", std::get<std::string>(features.at("id"))}, {"answer", std::get<std::string>(features.at("answer"))}});
   }
-  etc::write_file_atomically(place.folder / "gold.json", json_line(gold));
+  etc::write_file_atomically(place.folder / "gold.json", etc::json_line(gold));
   const Result scored =
       place.run({"eval", "--task", "wikihop", "--predictions", predictions, "--gold", place.folder / "gold.json"});
   INFO(scored.err);
@@ -115,13 +115,13 @@ TEST_CASE("models and data that do not belong together give exit code 1 and writ
   etc::Json config = etc::read_json_file(model / "config.json");
   fs::copy(model, place.folder / "bare", fs::copy_options::recursive);
   config.erase("task");
-  etc::write_file_atomically(place.folder / "bare/config.json", json_line(config));
+  etc::write_file_atomically(place.folder / "bare/config.json", etc::json_line(config));
   failed({"predict", "--model", place.folder / "bare", "--data", place.folder / "train.h5", "--output", output},
          "the model has no task");
   // Weights of another head than the configuration says.
   config = etc::read_json_file(model / "config.json");
   config["task"]["add_final_layer"] = false;
-  etc::write_file_atomically(place.folder / "bare/config.json", json_line(config));
+  etc::write_file_atomically(place.folder / "bare/config.json", etc::json_line(config));
   failed({"predict", "--model", place.folder / "bare", "--data", place.folder / "train.h5", "--output", output},
          "global_output_layer/transform");
 }

@@ -9,6 +9,7 @@
 #include "data/sample/wikihop_sample.h"
 #include "etc_core/base/files.h"
 #include "tasks/prepare/run.h"
+#include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/run_config.h"
 #include "tasks/train/trainer.h"
@@ -33,7 +34,7 @@ class Samples {
       etc::data::write_openkp_sample({.records = records}, folder_.path());
     }
     const std::string ending = task == "openkp" ? ".jsonl" : ".json";
-    const auto& kind = etc::prepare::preparation_kind(task);
+    const auto& kind = etc::preparation_kind(task);
     Json settings = Json::object();
     for (const auto& setting : kind.settings) settings[setting.key] = setting.default_value;
     const auto preparation = kind.make(settings, folder_ / "vocab.txt", true);
@@ -61,7 +62,7 @@ class Samples {
   double best(const Json& changes) const {
     const etc::test::TemporaryFolder run;
     const etc::TrainReport report = etc::train(config(changes), run / "run");
-    WARN(name_ << " " << json_line(changes) << ": " << report.best.at(0).first << " " << report.best[0].second);
+    WARN(name_ << " " << etc::json_line(changes) << ": " << report.best.at(0).first << " " << report.best[0].second);
     return report.best[0].second;
   }
 

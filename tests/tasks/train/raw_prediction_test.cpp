@@ -85,6 +85,27 @@ TEST_CASE("raw records are predicted as prepared ones, from a file and from stan
   CHECK(has(shown.out, "<- chosen"));
 }
 
+TEST_CASE("a memory limit of raw prediction refuses what does not fit and changes no result", "[tasks]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const fs::path free = scene.folder / "free.json", limited = scene.folder / "limited.json";
+  scene.must(scene.predict(scene.raw, free));
+  const auto with_limit = [&](const std::string& limit) {
+    Words words = scene.predict(scene.raw, limited);
+    words.insert(words.end(), {"--memory-limit", limit});
+    return scene.run(words);
+  };
+  const Result none = with_limit("5MB");
+  CHECK(none.code == 1);
+  CHECK(has(none.err, "more than the memory limit of 5.0 MB; the limit is too low for any input of this model"));
+  CHECK_FALSE(fs::exists(limited));
+  const Result enough = with_limit("150MB");
+  INFO(enough.err);
+  CHECK(enough.code == 0);
+  CHECK(has(enough.err, "info: peak memory "));
+  CHECK(etc::read_file(limited) == etc::read_file(free));
+}
+
 TEST_CASE("predictions appear as records come, not at the end of the input", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
   const Scene scene;
@@ -94,7 +115,7 @@ TEST_CASE("predictions appear as records come, not at the end of the input", "[t
   for (int i = 0; i < 3000; ++i) {
     etc::Json record = all[static_cast<std::size_t>(i) % all.size()];
     record["id"] = "record_" + std::to_string(i);
-    records += (i == 0 ? "" : ",") + json_line(record);
+    records += (i == 0 ? "" : ",") + etc::json_line(record);
   }
   const Result cut = scene.run(scene.predict("-", "-"), records);
   INFO(cut.err);
@@ -110,7 +131,7 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   const Scene scene;
   etc::Json records = etc::read_json_file(scene.raw);
   records[1].erase("candidates");
-  etc::write_file_atomically(scene.folder / "bad.json", json_line(records));
+  etc::write_file_atomically(scene.folder / "bad.json", etc::json_line(records));
   const Result result = scene.run(scene.predict(scene.folder / "bad.json", scene.output));
   INFO(result.err);
   CHECK(result.code == 1);

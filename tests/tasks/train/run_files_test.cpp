@@ -103,7 +103,7 @@ TEST_CASE("a run's folder belongs to one process at a time", "[tasks]") {
 TEST_CASE("a folder with other files is not taken for a run", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::write_file_atomically(folder / "thesis.txt", "mine");
-  CHECK(message_of_opening(folder.path()).find("holds files that are no run's") != std::string::npos);
+  CHECK(message_of_opening(folder.path()).find("holds files that belong to no run") != std::string::npos);
   CHECK(!fs::exists(folder / "lock"));
   CHECK(message_of_opening(folder / "thesis.txt").find("cannot create the folder") != std::string::npos);
 }

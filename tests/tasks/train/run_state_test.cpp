@@ -79,7 +79,7 @@ TEST_CASE("a run goes on only with the program and the libraries it was started 
   older.erase("build");
   CHECK_THAT(refusal(older, now),
              Catch::StartsWith("run/last: cannot be resumed: library of products: an older program "
-                               "started the run and did not write it down, now it is "));
+                               "started the run and did not record it, now it is "));
 }
 
 TEST_CASE("a bf16 run does not move between processors with AMX and without", "[tasks]") {

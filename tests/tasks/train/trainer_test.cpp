@@ -299,6 +299,7 @@ TEST_CASE("a run starts from another checkpoint's weights", "[tasks]") {
   SECTION("but not from one with another vocabulary") {
     etc::test::write_readable_dataset(folder / "train.h5", 0, 20, "v2");
     CHECK(message_of(from(Json::object()), folder / "run").find("made with another vocabulary") != std::string::npos);
+    CHECK_FALSE(std::filesystem::exists(folder / "run"));
   }
 }
 

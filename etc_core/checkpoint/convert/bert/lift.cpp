@@ -293,7 +293,7 @@ ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, c
   const std::int64_t matched = vocabulary != nullptr ? rows - vocabulary->unmatched_targets : rows;
   if (static_cast<double>(matched) < kLeastMatched * static_cast<double>(rows) && !options.allow_partial_vocabulary) {
     fail("lift",
-         "{} of the {} pieces of the vocabulary are in that of the checkpoint: expected 90 % or more "
+         "{} of the {} pieces of the vocabulary are in the checkpoint's vocabulary: expected 90 % or more "
          "(another vocabulary? --allow-partial-vocabulary takes it as it is)",
          matched, rows);
   }

@@ -6,6 +6,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "tasks/prepare/run.h"
+#include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
@@ -34,7 +35,7 @@ void write_dataset(const std::string& task, const fs::path& folder) {
   } else {
     data::write_openkp_sample({.records = kRecords, .topics = 2, .long_tokens = 66}, folder);
   }
-  const prepare::PreparationKind& kind = prepare::preparation_kind(task);
+  const prepare::PreparationKind& kind = preparation_kind(task);
   Json settings = Json::object();
   for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
   prepare::RunOptions run;

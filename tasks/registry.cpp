@@ -1,0 +1,66 @@
+#include "tasks/registry.h"
+
+#include <algorithm>
+
+#include "etc_core/base/error.h"
+#include "tasks/hotpotqa/hotpotqa_task.h"
+#include "tasks/hotpotqa/prepare.h"
+#include "tasks/hotpotqa/sample.h"
+#include "tasks/nq/nq_task.h"
+#include "tasks/nq/prepare.h"
+#include "tasks/nq/sample.h"
+#include "tasks/openkp/openkp_task.h"
+#include "tasks/openkp/prepare.h"
+#include "tasks/openkp/sample.h"
+#include "tasks/wikihop/prepare.h"
+#include "tasks/wikihop/sample.h"
+#include "tasks/wikihop/wikihop_task.h"
+
+namespace etc {
+
+namespace {
+
+const TaskEntry* find_entry(const std::string& name) {
+  const auto& entries = task_entries();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const TaskEntry& e) { return e.name == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const std::vector<TaskEntry>& task_entries() {
+  static const std::vector<TaskEntry> kEntries = {
+      {"wikihop", wikihop::task_kind(), wikihop::preparation_kind(), wikihop::sample_kind()},
+      {"hotpotqa", hotpotqa::task_kind(), hotpotqa::preparation_kind(), hotpotqa::sample_kind()},
+      {"nq", nq::task_kind(), nq::preparation_kind(), nq::sample_kind()},
+      {"openkp", openkp::task_kind(), openkp::preparation_kind(), openkp::sample_kind()},
+  };
+  return kEntries;
+}
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const TaskEntry& entry : task_entries()) names.push_back(entry.name);
+  return names;
+}
+
+const TaskKind& task_kind(const std::string& name) {
+  if (const TaskEntry* entry = find_entry(name)) return entry->task;
+  const std::vector<std::string> names = task_names();
+  fail_usage("task", "expected one of {}, got {}{}", fmt::join(names, ", "), name, suggestion(name, names));
+}
+
+const prepare::PreparationKind& preparation_kind(const std::string& name) {
+  if (const TaskEntry* entry = find_entry(name)) return entry->preparation;
+  const std::vector<std::string> names = task_names();
+  fail_usage("etc prepare", "unknown task {}{}: expected {}", name, suggestion(name, names), fmt::join(names, ", "));
+}
+
+std::unique_ptr<Task> make_task(const Json& section, const EtcConfig& model) {
+  const auto name = section.at("name").get<std::string>();
+  const TaskKind& kind = task_kind(name);
+  if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);
+  return kind.make(section, model);
+}
+
+}  // namespace etc

@@ -1,0 +1,34 @@
+// One row per task, whole and found by its name.
+#include "tasks/registry.h"
+
+#include <set>
+
+#include "tests/support/catch.h"
+
+using namespace etc;
+
+TEST_CASE("a task's row names what trains it, what prepares its records and what generates them", "[tasks]") {
+  std::set<std::string> names;
+  for (const TaskEntry& entry : task_entries()) {
+    CAPTURE(entry.name);
+    CHECK(names.insert(entry.name).second);
+    CHECK(entry.task.make != nullptr);
+    CHECK(entry.task.score != nullptr);
+    CHECK(entry.preparation.make != nullptr);
+    CHECK(!entry.preparation.settings.empty());
+    CHECK(entry.sample.write != nullptr);
+    CHECK(&task_kind(entry.name) == &entry.task);
+    CHECK(&preparation_kind(entry.name) == &entry.preparation);
+    Json section = {{"name", entry.name}};
+    for (const TaskKey& key : entry.task.keys) section[key.key] = key.default_value;
+    CHECK(make_task(section, EtcConfig{})->schema().task == entry.name);
+  }
+  CHECK(names.size() == task_names().size());
+}
+
+TEST_CASE("a task that nobody knows is refused with the nearest one", "[tasks]") {
+  CHECK_THROWS_WITH(task_kind("wikihopp"),
+                    "task: expected one of wikihop, hotpotqa, nq, openkp, got wikihopp (did you mean wikihop?)");
+  CHECK_THROWS_WITH(preparation_kind("np"),
+                    "etc prepare: unknown task np (did you mean nq?): expected wikihop, hotpotqa, nq, openkp");
+}
