@@ -45,7 +45,6 @@ TEST_CASE("a run takes the memory that was forecast for it", "[tasks]") {
       const etc::RunConfig config = config_for(folder.path(), residual, period);
       const etc::ProcessMemory forecast = etc::forecast_memory(config);
       const etc::MemoryReport& expected = forecast.buffers;
-      etc::memory_ledger::reset_peak();
       etc::train(config, folder / ("run" + std::to_string(run++)));
       const etc::MemoryReport measured = etc::memory_ledger::report();
       std::printf("forecast %s\nmeasured %s\n", etc::memory_text(forecast).c_str(),
