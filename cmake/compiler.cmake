@@ -4,12 +4,12 @@ target_include_directories(etc_compiler INTERFACE ${PROJECT_SOURCE_DIR})
 # No -march: the program runs on any x86-64 with AVX2; wider instructions are chosen at run time by Highway and oneDNN.
 # -Wno-restrict: GCC 12 reports false overlaps in std::string (GCC bug 105651).
 # No contraction by the compiler's own choice: which products fuse must not depend on how a loop was inlined.
-# Not for nvcc, which has options of its own (cmake/cuda.cmake).
+# Not for compilers of devices, which have options of their own (etc_core/base/*/toolchain.cmake).
 set(etc_options -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-restrict -ffp-contract=off)
 if(ETC_WERROR)
   list(APPEND etc_options -Werror)
 endif()
-target_compile_options(etc_compiler INTERFACE "$<$<NOT:$<COMPILE_LANGUAGE:CUDA>>:${etc_options}>")
+target_compile_options(etc_compiler INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:${etc_options}>")
 if(ETC_SANITIZE)
   target_compile_options(etc_compiler INTERFACE -fsanitize=${ETC_SANITIZE} -fno-sanitize-recover=all
                                                 -fno-omit-frame-pointer)

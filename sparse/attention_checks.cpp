@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
 
@@ -12,6 +13,12 @@ namespace {
 // Checks look at places and sizes only.
 Rows read_only(const MutableRows& rows) {
   return {rows.data, rows.stride, rows.rows};
+}
+
+// Without a backend there is no kernel either, which its slot tells.
+bool trains(Device device, ComputeType compute) {
+  const Backend* const backend = find_backend(device);
+  return backend == nullptr || backend->trains_attention(compute);
 }
 
 }  // namespace
@@ -90,15 +97,14 @@ profiler::Work AttentionChecks::work(int products) const {
 
 void AttentionChecks::forward_compute(Device device, ComputeType compute, const DropoutArgs& args) const {
   if (compute == ComputeType::int8) fail(tiles.op->name, "compute: expected fp32 or bf16, got int8");
-  // There are no dropout bits in the pass of AMX tiles.
-  if (device == Device::cpu && compute == ComputeType::bf16 && args.rate > 0.0f) {
+  // There are no dropout bits in the CPU's pass of AMX tiles.
+  if (compute == ComputeType::bf16 && args.rate > 0.0f && !trains(device, compute)) {
     fail(tiles.op->name, "compute: bf16 is for inference: expected no dropout, got a rate of {}", args.rate);
   }
 }
 
 void AttentionChecks::backward_compute(Device device, ComputeType compute) const {
-  if (device == Device::cuda && compute == ComputeType::bf16) return;
-  if (compute != ComputeType::fp32) {
+  if (compute == ComputeType::int8 || !trains(device, compute)) {
     fail(tiles.op->name, "compute: backward expects fp32, got {}", compute_type_name(compute));
   }
 }

@@ -29,7 +29,7 @@ struct AttentionChecks {
   void table(const RelativeTable& table) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
-  // The cpu multiplies in bf16 only where nothing is trained; cuda does both.
+  // A device may multiply in bf16 only where nothing is trained (Backend::trains_attention), as the CPU does.
   void forward_compute(Device device, ComputeType compute, const DropoutArgs& dropout) const;
   void backward_compute(Device device, ComputeType compute) const;
 

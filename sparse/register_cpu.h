@@ -6,8 +6,8 @@ namespace etc::sparse {
 // Fills the cpu entry of every slot of attention.h. Call once, before the operators.
 void register_cpu_kernels();
 
-// Fills the slots of forward and backward with kernels that compute nothing, to count memory (base/counting.h); those
-// of the scratch sizes stay. register_cpu_kernels() takes them out again.
+// Fills the entries of Device::counting (base/counting.h): forward and backward compute nothing, sizes of scratch are the
+// CPU's. Once, after register_cpu_kernels().
 void register_counting_kernels();
 
 // For tests: bf16 attention with plain C++ in place of AMX, whose bits it gives.

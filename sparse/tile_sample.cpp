@@ -8,7 +8,7 @@ namespace etc::sparse {
 
 namespace {
 
-std::map<int, GroupSizes> g_groups;  // by AttentionType::index; empty: no sample
+thread_local std::map<int, GroupSizes> t_groups;  // by AttentionType::index; empty: no sample
 
 GroupSizes middle_group(const TypeTiles& tiles) {
   GroupSizes sizes;
@@ -32,20 +32,20 @@ GroupSizes middle_group(const TypeTiles& tiles) {
 
 TileSample::TileSample(const AttentionTiles& long_tiles, const AttentionTiles& global_tiles) {
   for (const AttentionTiles* tiles : {&long_tiles, &global_tiles}) {
-    for (const TypeTiles& type : tiles->types) g_groups[type.type.index] = middle_group(type);
+    for (const TypeTiles& type : tiles->types) t_groups[type.type.index] = middle_group(type);
   }
   reserve_labels(true);
 }
 
 TileSample::~TileSample() {
-  g_groups.clear();
+  t_groups.clear();
   reserve_labels(false);
 }
 
 const GroupSizes* sampled_group(AttentionType type) {
   if (!counting()) return nullptr;
-  const auto group = g_groups.find(type.index);
-  return group == g_groups.end() ? nullptr : &group->second;
+  const auto group = t_groups.find(type.index);
+  return group == t_groups.end() ? nullptr : &group->second;
 }
 
 }  // namespace etc::sparse

@@ -11,8 +11,7 @@ namespace etc::sparse {
 
 // While it lives, and while counting, label buffers are only reserved, and build_long_tiles and build_global_tiles look
 // at no label: every group of queries gets as many columns, runs and mixed labels as the middle group of the sample has
-// or, where that one sees every key of its example, columns for all keys of its own. Process-wide; not for two threads
-// at a time, and not nested.
+// or, where that one sees every key of its example, columns for all keys of its own. Of the calling thread, not nested.
 class TileSample {
  public:
   TileSample(const AttentionTiles& long_tiles, const AttentionTiles& global_tiles);  // of one example

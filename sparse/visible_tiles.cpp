@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -229,12 +228,9 @@ struct TypeLabels {
 };
 
 TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_keys) {
-  // Batches are built by several threads at a time.
-  static std::atomic<std::uint64_t> next_serial{1};
   TypeTiles tiles;
   const std::vector<std::int64_t>&query_offsets = own.query_offsets, &key_offsets = own.key_offsets;
   tiles.type = own.type;
-  tiles.serial = next_serial++;
   tiles.window = own.window;
   tiles.radius = in.radius;
   tiles.query_offsets = query_offsets;
@@ -294,7 +290,8 @@ AttentionTiles build_long_tiles(const LabelTensors& in) {
   const bool split_keys = op.partition == Partition::keys;
   return {&op,
           {build_type(in, {op.types[0], offsets.longs, offsets.longs, in.l2l, true}, split_keys),
-           build_type(in, {op.types[1], offsets.longs, offsets.globals, in.l2g, false}, split_keys)}};
+           build_type(in, {op.types[1], offsets.longs, offsets.globals, in.l2g, false}, split_keys)},
+          {}};
 }
 
 AttentionTiles build_global_tiles(const LabelTensors& in) {
@@ -304,7 +301,8 @@ AttentionTiles build_global_tiles(const LabelTensors& in) {
   const bool split_keys = op.partition == Partition::keys;
   return {&op,
           {build_type(in, {op.types[0], offsets.globals, offsets.globals, in.g2g, false}, split_keys),
-           build_type(in, {op.types[1], offsets.globals, offsets.longs, in.g2l, false}, split_keys)}};
+           build_type(in, {op.types[1], offsets.globals, offsets.longs, in.g2l, false}, split_keys)},
+          {}};
 }
 
 }  // namespace etc::sparse

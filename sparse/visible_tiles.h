@@ -12,7 +12,9 @@
 //   group 1 (queries 16-31)              [ run of 8 ]                           8 columns
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "etc_core/base/buffer.h"
@@ -24,7 +26,6 @@ namespace etc::sparse {
 // One attention type of a batch.
 struct TypeTiles {
   AttentionType type;
-  std::uint64_t serial = 0;                 // no other tiles of this process have it: backends keep copies by it
   bool window = false;                      // queries and keys are one sequence, pairs at most `radius` apart
   std::int64_t radius = 0;                  // of a window
   std::vector<std::int64_t> query_offsets;  // [B+1]
@@ -51,6 +52,9 @@ struct TypeTiles {
 struct AttentionTiles {
   const AttentionOperator* op = nullptr;
   TypeTiles types[kKeySets];
+  // What a device's backend makes of them when it first computes with them, of a type of its own: lives as long as the
+  // batch. Filled by the backend's kernels, one call at a time.
+  mutable std::array<std::shared_ptr<const void>, kDeviceCount> plans{};
 };
 
 // ETC's label tensors of a ragged batch (see labels/labels.h for who makes them); null: everything visible, no relative

@@ -21,10 +21,10 @@ constexpr std::int64_t kAlignment = 64;
 // Smaller buffers are not worth a mapping of their own.
 constexpr std::int64_t kReservedFrom = std::int64_t{1} << 20;
 
-std::atomic<bool> g_counting{false}, g_labels_reserved{false};
+thread_local bool t_counting = false, t_labels_reserved = false;
 std::atomic<int> g_reserved_count{0};
 std::mutex g_reserved_mutex;
-std::map<void*, std::size_t> g_reserved;  // address → bytes; some outlive counting (working memory that is kept)
+std::map<void*, std::size_t> g_reserved;  // address → bytes; a buffer may outlive counting
 
 std::int64_t rounded(std::int64_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -50,7 +50,7 @@ void* reserve(std::size_t bytes) {
 void* allocate(std::int64_t size, Purpose purpose, Device device) {
   if (device != Device::cpu) return device_memory(device).allocate(rounded(size));
   const auto bytes = static_cast<std::size_t>(rounded(size));
-  const bool read = purpose == Purpose::data || (purpose == Purpose::labels && !g_labels_reserved);
+  const bool read = purpose == Purpose::data || (purpose == Purpose::labels && !t_labels_reserved);
   if (counting() && size >= kReservedFrom && !read) return reserve(bytes);
   if (is_large(size)) return large_blocks::take(size);
   return std::aligned_alloc(kAlignment, bytes);
@@ -74,22 +74,23 @@ void release(void* data, std::int64_t size, Device device) {
 }  // namespace
 
 bool counting() {
-  return g_counting.load(std::memory_order_relaxed);
+  return t_counting;
 }
 
 void reserve_labels(bool reserved) {
-  g_labels_reserved.store(reserved);
+  t_labels_reserved = reserved;
 }
 
 CountingMode::CountingMode() {
-  if (g_counting.exchange(true)) fail("memory", "counting mode is on already: expected one at a time");
+  t_counting = true;
 }
 
 CountingMode::~CountingMode() {
-  g_counting.store(false);
+  t_counting = false;
 }
 
-Bytes::Bytes(std::int64_t size, Purpose purpose, Device device) : size_(size), purpose_(purpose), device_(device) {
+Bytes::Bytes(std::int64_t size, Purpose purpose, Device device)
+    : size_(size), purpose_(purpose), device_(device), ledger_(memory_ledger::current()) {
   if (size < 0) fail("buffer", "size must not be negative, got {}", size);
   if (size == 0) return;
   data_ = allocate(size, purpose, device);
@@ -105,7 +106,7 @@ Bytes::Bytes(std::int64_t size, Purpose purpose, Device device) : size_(size), p
 Bytes::~Bytes() {
   if (data_ == nullptr) return;
   release(data_, size_, device_);
-  memory_ledger::charge(purpose_, -rounded(size_));
+  memory_ledger::give_back(ledger_, purpose_, rounded(size_));
 }
 
 }  // namespace etc

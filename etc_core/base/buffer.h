@@ -1,5 +1,5 @@
 // Owned, 64-byte aligned memory that is charged to the ledger for as long as it lives: on the host, or on a device
-// whose backend has registered its memory (device_memory.h).
+// whose backend is ready (backend.h).
 #pragma once
 
 #include <cstddef>
@@ -39,11 +39,13 @@ class Bytes {
     std::swap(size_, other.size_);
     std::swap(purpose_, other.purpose_);
     std::swap(device_, other.device_);
+    std::swap(ledger_, other.ledger_);
   }
   void* data_ = nullptr;
   std::int64_t size_ = 0;
   Purpose purpose_ = Purpose::scratch;
   Device device_ = Device::cpu;
+  memory_ledger::Id ledger_ = 0;
 };
 
 // A fixed-size array of trivially copyable T on Bytes. Elements of one on a device are not for the host to touch.

@@ -5,15 +5,29 @@
 // of both, which may be at different times.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
-namespace etc::buffer_heaps {
+namespace etc {
 
-// By the ledger: of one buffer, negative when it is given back.
-void charge(std::int64_t bytes);
-void reset_peaks();
+// Part of a ledger (memory_ledger.h). Thread-safe.
+class BufferHeaps {
+ public:
+  // Of one buffer, negative when it is given back.
+  void charge(std::int64_t bytes);
+  void reset_peaks();
 
-// What the two peaks since reset_peaks() are in sum.
-std::int64_t sum_of_peaks();
+  // What the two peaks since reset_peaks() are in sum.
+  std::int64_t sum_of_peaks() const;
 
-}  // namespace etc::buffer_heaps
+  // Holds what the other does, and has its peaks there. Before others use it.
+  void start_as(const BufferHeaps& other);
+
+ private:
+  struct Heap {
+    std::atomic<std::int64_t> held{0}, peak{0};
+  };
+  Heap small_, large_;
+};
+
+}  // namespace etc

@@ -1,26 +1,32 @@
 // Counting mode: what a computation needs in memory is found out by running its own code without doing its work.
 //
-// While one CountingMode exists, large buffers are charged to the ledger but only reserved: their pages cost nothing
-// until somebody touches them, and no size is refused. Data keep real memory, since what is allocated later depends on
-// them, and so do labels unless somebody knows that without them (reserve_labels). Whoever counts also takes the
-// kernels out of their slots (nn/count_memory.h does both), so that nobody does touch them; what is read from such a
-// buffer means nothing.
+// While a thread counts, its kernels are those of Device::counting, which compute nothing (kernel_slot.h), its buffers
+// are charged to a ledger of its own (memory_ledger.h), and large ones are only reserved: their pages cost nothing until
+// somebody touches them, and no size is refused. Data keep real memory, since what is allocated later depends on them,
+// and so do labels unless somebody knows that without them (reserve_labels). What is read from a reserved buffer means
+// nothing. Other threads notice nothing of it. nn/count_memory.h is how to count.
 #pragma once
+
+#include "etc_core/base/memory_ledger.h"
 
 namespace etc {
 
+// Whether the calling thread counts.
 bool counting();
 
-// Whether counting only reserves labels as well. Process-wide.
+// Whether counting only reserves labels as well. Of the calling thread.
 void reserve_labels(bool reserved);
 
-// Process-wide; not for two threads at a time, and not nested.
+// The thread that makes one counts while it lives; not nested.
 class CountingMode {
  public:
   CountingMode();
   ~CountingMode();
   CountingMode(const CountingMode&) = delete;
   CountingMode& operator=(const CountingMode&) = delete;
+
+ private:
+  memory_ledger::ThreadLedger ledger_;
 };
 
 }  // namespace etc

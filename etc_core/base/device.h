@@ -1,13 +1,18 @@
 // Where memory lies and kernels run.
+//
+// C++17: device code reads this header.
 #pragma once
+
+#include <known_devices.h>  // enum class Device and what is known of each, written by the build (known_devices.h.in)
 
 namespace etc {
 
-enum class Device : int { cpu, cuda };
-inline constexpr int kDeviceCount = 2;
+inline constexpr const DeviceInfo& device_info(Device device) {
+  return kDevices[static_cast<int>(device)];
+}
 
 inline const char* device_name(Device device) {
-  return device == Device::cpu ? "cpu" : "cuda";
+  return device_info(device).name;
 }
 
 }  // namespace etc

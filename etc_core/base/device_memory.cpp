@@ -1,27 +1,19 @@
 #include "etc_core/base/device_memory.h"
 
-#include <array>
 #include <cstring>
 
+#include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
 
 namespace etc {
 
-namespace {
-std::array<DeviceMemory, kDeviceCount> g_memory;
-}  // namespace
-
-void register_device_memory(Device device, const DeviceMemory& memory) {
-  g_memory[static_cast<std::size_t>(device)] = memory;
-}
-
 const DeviceMemory& device_memory(Device device) {
-  const DeviceMemory& memory = g_memory[static_cast<std::size_t>(device)];
-  if (memory.allocate == nullptr) {
-    fail("memory", "no {} memory in this build (configure with -DETC_CUDA=ON, or use --device cpu)",
-         device_name(device));
+  const Backend* const backend = find_ready_backend(device);
+  if (backend == nullptr) {
+    fail("memory", "no {} memory in this build ({}, or use --device cpu)", device_name(device),
+         device_info(device).build_hint);
   }
-  return memory;
+  return backend->memory;
 }
 
 void copy_bytes(Device to_device, void* to, Device from_device, const void* from, std::int64_t bytes) {

@@ -1,6 +1,6 @@
 // Memory of devices other than the host: who provides it, and copies between it and the host.
 //
-// A backend registers its memory beside its kernels. Everything on one device happens in the order of the calls, so
+// It is part of a backend (backend.h). Everything on one device happens in the order of the calls, so
 // memory may be given back while work that uses it is still under way.
 #pragma once
 
@@ -19,10 +19,7 @@ struct DeviceMemory {
   void (*fill_zero)(void* memory, std::int64_t bytes) = nullptr;
 };
 
-// Once per process and device; again changes nothing.
-void register_device_memory(Device device, const DeviceMemory& memory);
-
-// What was registered. Throws Error when there is nothing, as for the host, whose memory needs none of this.
+// That of a backend that is ready. Throws Error when there is none, as for the host, whose memory needs none of this.
 const DeviceMemory& device_memory(Device device);
 
 // Copies between any two places; from or to may be null when bytes is 0.

@@ -1,7 +1,6 @@
 #include "etc_core/base/device_state.h"
 
-#include <array>
-
+#include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/machine_share.h"
 
@@ -9,27 +8,21 @@ namespace etc {
 
 namespace {
 
-std::array<DeviceState, kDeviceCount> g_states;
-
 const DeviceState& state_of(Device device) {
-  const DeviceState& state = g_states[static_cast<std::size_t>(device)];
-  if (state.wait == nullptr) fail("device", "{} has not been opened", device_name(device));
-  return state;
+  const Backend* const backend = find_ready_backend(device);
+  if (backend == nullptr) fail("device", "{} has not been opened", device_name(device));
+  return backend->state;
 }
 
 }  // namespace
-
-void register_device_state(Device device, const DeviceState& state) {
-  g_states[static_cast<std::size_t>(device)] = state;
-}
 
 void wait_for(Device device) {
   if (device != Device::cpu) state_of(device).wait();
 }
 
 void wait_for_devices() {
-  for (const DeviceState& state : g_states) {
-    if (state.wait != nullptr) state.wait();
+  for (int i = kFirstBackend; i < kDeviceCount; ++i) {
+    if (const Backend* const backend = find_ready_backend(static_cast<Device>(i))) backend->state.wait();
   }
 }
 

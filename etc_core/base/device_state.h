@@ -7,13 +7,11 @@
 
 namespace etc {
 
+// Part of a backend (backend.h).
 struct DeviceState {
   void (*wait)() = nullptr;              // until everything asked for is done; Error when the device was lost
   std::int64_t (*capacity)() = nullptr;  // bytes of memory in all
 };
-
-// By the backend, beside its memory.
-void register_device_state(Device device, const DeviceState& state);
 
 // Until the device has done everything asked of it; at once for the host.
 void wait_for(Device device);

@@ -77,6 +77,14 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return best;
 }
 
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  }
+  return text;
+}
+
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string near = nearest_word(word, candidates);
   return near.empty() ? "" : " (did you mean " + near + "?)";

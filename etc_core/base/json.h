@@ -33,6 +33,9 @@ std::string json_line(const OrderedJson& json);
 // the letters off, at least two).
 std::string nearest_word(std::string_view word, const std::vector<std::string>& candidates);
 
+// "a", "a or b", "a, b or c"
+std::string alternatives(const std::vector<std::string>& words);
+
 // " (did you mean X?)" or "".
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -1,6 +1,7 @@
 // Counts every byte the engine allocates, by purpose.
 //
-// One process-wide ledger; counters are atomic integers, so any thread may charge it. The peak of the total is kept
+// One process-wide ledger; counters are atomic integers, so any thread may charge it. A thread that only counts what a
+// computation would take has one of its own meanwhile (ThreadLedger), and the process's shows nothing of it. The peak of the total is kept
 // together with the split by purpose at that moment (exact when one thread allocates at a time, which is how the
 // trainer works; otherwise the split is a close approximation).
 #pragma once
@@ -8,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace etc {
@@ -32,6 +34,30 @@ void reset_peak();  // the peak restarts at what is held now
 
 // One line per purpose with bytes now and at the peak, for logs and for out-of-memory messages.
 std::string table();
+
+// What the peaks of small and of large buffers are in sum (buffer_heaps.h), since reset_peak().
+std::int64_t sum_of_heap_peaks();
+
+// Which ledger the calling thread charges; 0: the process's. A buffer keeps it and is given back to the same one, on any
+// thread; to a thread's own that is over: to none.
+using Id = std::uint64_t;
+Id current();
+void give_back(Id ledger, Purpose purpose, std::int64_t bytes);
+
+struct Counters;
+
+// While it lives, everything above means a ledger of the calling thread's own, which begins with what the process holds
+// at that moment and with no higher peak. Not nested: throws Error.
+class ThreadLedger {
+ public:
+  ThreadLedger();
+  ~ThreadLedger();
+  ThreadLedger(const ThreadLedger&) = delete;
+  ThreadLedger& operator=(const ThreadLedger&) = delete;
+
+ private:
+  std::unique_ptr<Counters> counters_;
+};
 
 // The process's resident-set high-water mark in bytes as the kernel counts it (0 where unknown).
 std::int64_t process_peak_bytes();

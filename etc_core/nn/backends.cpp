@@ -1,6 +1,6 @@
 #include "etc_core/nn/backends.h"
 
-#include <array>
+#include <algorithm>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
@@ -13,59 +13,96 @@ namespace etc {
 
 namespace {
 
-std::array<OpenBackend, kDeviceCount> g_backends{};
+std::vector<Device> backend_devices() {
+  std::vector<Device> devices;
+  for (int i = kFirstBackend; i < kDeviceCount; ++i) devices.push_back(static_cast<Device>(i));
+  return devices;
+}
 
-OpenedDevice open_cuda() {
-  const OpenBackend open = g_backends[static_cast<std::size_t>(Device::cuda)];
-  if (open == nullptr) {
-    fail("--device cuda", "this program was built without it (configure with -DETC_CUDA=ON, or use --device cpu)");
+OpenedDevice open_backend(Device device) {
+  const Backend* const backend = find_backend(device);
+  if (backend == nullptr || backend->open == nullptr) {
+    fail(fmt::format("--device {}", device_name(device)), "this program was built without it ({}, or use --device cpu)",
+         device_info(device).build_hint);
   }
-  return {Device::cuda, open()};
+  return {device, backend->open()};
+}
+
+// "fp32 and bf16"
+std::string offered_types(Device device) {
+  std::string text;
+  for (int i = 0; i < kComputeTypes; ++i) {
+    const auto type = static_cast<ComputeType>(i);
+    if (device_offers(device, type)) text += (text.empty() ? "" : " and ") + std::string(compute_type_name(type));
+  }
+  return text;
 }
 
 }  // namespace
 
-void add_backend(Device device, OpenBackend open) {
-  g_backends[static_cast<std::size_t>(device)] = open;
+std::vector<std::string> device_choices() {
+  std::vector<std::string> words = {device_name(Device::cpu)};
+  for (const Device device : backend_devices()) words.emplace_back(device_name(device));
+  words.emplace_back("auto");
+  return words;
+}
+
+std::string device_help() {
+  std::string text = "where to compute: cpu; ", order;
+  for (const Device device : backend_devices()) {
+    text += fmt::format("{}: {}; ", device_name(device), device_info(device).help);
+    order += fmt::format("{}, or else ", device_name(device));
+  }
+  return text + "auto: " + order + "cpu";
+}
+
+void require_device_choice(const std::string& where, const std::string& name) {
+  const std::vector<std::string> words = device_choices();
+  if (std::find(words.begin(), words.end(), name) != words.end()) return;
+  fail_usage(where, "expected {}, got {}{}", alternatives(words), name, suggestion(name, words));
 }
 
 OpenedDevice open_device(const std::string& name) {
   register_cpu_backend();
+  require_device_choice("--device", name);
   const OpenedDevice host{Device::cpu, instruction_set()};
-  if (name == "cpu") return host;
-  if (name == "cuda") return open_cuda();
-  if (name != "auto") {
-    fail_usage("--device", "expected cpu, cuda or auto, got {}{}", name, suggestion(name, {"cpu", "cuda", "auto"}));
+  if (name == device_name(Device::cpu)) return host;
+  std::string faults;
+  for (const Device device : backend_devices()) {
+    if (name == device_name(device)) return open_backend(device);
+    if (name != "auto") continue;
+    try {
+      return open_backend(device);
+    } catch (const Error& error) {
+      faults += fmt::format("{}{}", faults.empty() ? "" : "; ", error.what());
+    }
   }
-  try {
-    return open_cuda();
-  } catch (const Error& error) {
-    log::info("--device auto: computing on the CPU; {}", error.what());
-    return host;
-  }
+  log::info("--device auto: computing on the CPU; {}", faults);
+  return host;
 }
 
 bool device_offers(Device device, ComputeType type) {
-  return device == Device::cpu ? cpu_offers(type) : type != ComputeType::int8;
+  const Backend* const backend = find_backend(device);
+  return backend != nullptr && backend->offers(type);
 }
 
 ComputeType chosen_compute(const std::string& name, Device device) {
   if (name == "auto") {
-    const ComputeType fastest = device == Device::cpu ? ops::fastest_compute(device) : ComputeType::bf16;
+    const Backend* const backend = find_backend(device);
+    const ComputeType fastest =
+        device == Device::cpu || backend == nullptr ? ops::fastest_compute(Device::cpu) : backend->fastest;
     log::info("--compute auto: {}", compute_type_name(fastest));
     return fastest;
   }
   const ComputeType type = compute_type_from_name(name).value();
-  if (device != Device::cpu && !device_offers(device, type)) {
-    fail_usage("--compute", "{} offers fp32 and bf16, not {}", device_name(device), name);
+  if (device_offers(device, type)) return type;
+  if (device != Device::cpu) {
+    fail_usage("--compute", "{} offers {}, not {}", device_name(device), offered_types(device), name);
   }
-  if (!device_offers(device, type)) {
-    fail_usage("--compute",
-               "this processor ({}) has no {} products: expected AMX, or AVX-512 with BF16; use fp32 or "
-               "auto",
-               instruction_set(), name);
-  }
-  return type;
+  fail_usage("--compute",
+             "this processor ({}) has no {} products: expected AMX, or AVX-512 with BF16; use fp32 or "
+             "auto",
+             instruction_set(), name);
 }
 
 }  // namespace etc

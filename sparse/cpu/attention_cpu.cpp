@@ -54,17 +54,27 @@ HWY_EXPORT(forward);
 HWY_EXPORT(backward);
 HWY_EXPORT(forward_scratch);
 HWY_EXPORT(backward_scratch);
-}  // namespace
 
 // Slots take plain functions: a lambda that captures nothing is one.
+void fill_scratch_sizes(Device device) {
+  attention_forward_scratch_slot.fill(
+      device, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(forward_scratch)(in); });
+  attention_backward_scratch_slot.fill(
+      device, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(backward_scratch)(in); });
+}
+}  // namespace
+
 void register_cpu_kernels() {
   apply_cpu_limit();
   attention_forward_slot.fill(Device::cpu, [](const AttentionForward& a) { HWY_DYNAMIC_DISPATCH(forward)(a); });
   attention_backward_slot.fill(Device::cpu, [](const AttentionBackward& a) { HWY_DYNAMIC_DISPATCH(backward)(a); });
-  attention_forward_scratch_slot.fill(
-      Device::cpu, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(forward_scratch)(in); });
-  attention_backward_scratch_slot.fill(
-      Device::cpu, [](const AttentionInputs& in) { return HWY_DYNAMIC_DISPATCH(backward_scratch)(in); });
+  fill_scratch_sizes(Device::cpu);
+}
+
+void register_counting_kernels() {
+  attention_forward_slot.fill(Device::counting, [](const AttentionForward&) {});
+  attention_backward_slot.fill(Device::counting, [](const AttentionBackward&) {});
+  fill_scratch_sizes(Device::counting);
 }
 
 }  // namespace etc::sparse

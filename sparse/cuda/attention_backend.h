@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "sparse/attention.h"
-#include "sparse/register_cuda.h"
+#include "sparse/cuda/register_cuda.h"
 
 namespace etc::sparse::cuda {
 

@@ -1,7 +1,6 @@
 #include "sparse/cuda/attention_plan.h"
 
 #include <algorithm>
-#include <deque>
 #include <limits>
 
 namespace etc::sparse::cuda {
@@ -221,17 +220,8 @@ HostPlan make_plan(const AttentionTiles& tiles) {
 }
 
 std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles) {
-  const TypeTiles &first = tiles.types[0], &second = tiles.types[1];
-  struct Kept {
-    std::uint64_t first, second;
-    std::shared_ptr<const DevicePlan> plan;
-  };
-  // Tiles have a serial number that no others get, so a kept plan cannot be another batch's.
-  static std::deque<Kept> kept;
-  constexpr std::size_t kMostKept = 8;  // two operators, and a few micro-batches whose backward is yet to come
-  for (const Kept& k : kept) {
-    if (k.first == first.serial && k.second == second.serial) return k.plan;
-  }
+  std::shared_ptr<const void>& kept = tiles.plans[static_cast<std::size_t>(Device::cuda)];
+  if (kept != nullptr) return std::static_pointer_cast<const DevicePlan>(kept);
   // Once per batch, not per layer: the lists are walked on the host.
   const HostPlan host = make_plan(tiles);
   auto plan = std::make_shared<DevicePlan>();
@@ -242,9 +232,7 @@ std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles) {
   lay_out(host, tiles.types, carver, *plan);
   plan->query_slots = host.query_slots;
   plan->key_slots = host.key_slots;
-  // Shared: a call in progress keeps its plan.
-  kept.push_back({first.serial, second.serial, plan});
-  if (kept.size() > kMostKept) kept.pop_front();
+  kept = plan;
   return plan;
 }
 

@@ -42,7 +42,7 @@ struct DevicePlan {
   Bytes memory;
 };
 
-// The plan of these tiles; made when first asked for, kept until a few other batches have come by.
+// The plan of these tiles; made when first asked for, kept with them.
 std::shared_ptr<const DevicePlan> plan_of(const AttentionTiles& tiles);
 
 }  // namespace etc::sparse::cuda

@@ -1,4 +1,4 @@
-#include "sparse/register_cuda.h"
+#include "sparse/cuda/register_cuda.h"
 
 #include "etc_core/base/cuda/runtime.h"
 #include "sparse/cuda/attention_backend.h"

@@ -1,16 +1,13 @@
 #include "tasks/cli/device_option.h"
 
+#include "etc_core/nn/backends.h"
 #include "etc_core/ops/determinism.h"
 #include "tasks/cli/option_checks.h"
 
 namespace etc::cli {
 
 void add_device_option(CLI::App& command, std::string& device) {
-  command
-      .add_option("--device", device,
-                  "where to compute: cpu; cuda: the first GPU, an error without; auto: cuda, or else cpu")
-      ->check(one_of({"cpu", "cuda", "auto"}))
-      ->capture_default_str();
+  command.add_option("--device", device, device_help())->check(one_of(device_choices()))->capture_default_str();
   command
       .add_option_function<std::string>(
           "--deterministic", [](const std::string& word) { ops::set_determinism(ops::determinism_of(word)); },

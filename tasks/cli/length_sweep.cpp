@@ -12,7 +12,6 @@
 #include <map>
 #include <string_view>
 
-#include "etc_core/base/buffer_heaps.h"
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -53,7 +52,7 @@ Forecast forecast_call(const SweepOptions& options, const EtcConfig& model, Comp
   forecast.memory.buffers = count_memory([&] {
     const CountedInput counted(model, length, options.tokens_per_global);
     forecast.work = EncoderCall(model, options.mode, compute).count(counted.input());
-    peaks = buffer_heaps::sum_of_peaks();
+    peaks = memory_ledger::sum_of_heap_peaks();
   });
   if (options.device == Device::cpu) forecast.memory.beside += peaks - forecast.memory.buffers.peak;
   return forecast;

@@ -11,7 +11,7 @@ namespace etc::cli {
 // "expected a whole number of at least 1, got 0"
 CLI::Validator at_least(std::int64_t least);
 
-// "expected cpu, cuda or auto, got cud (did you mean cuda?)"
+// "expected run or strict, got strikt (did you mean strict?)"
 CLI::Validator one_of(const std::vector<std::string>& words);
 
 // What is wrong with the words of a command line, as the parser found it, in the same form: "etc train: --data: …".

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "data/loader/order.h"
-#include "etc_core/base/buffer_heaps.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/count_memory.h"
 #include "tasks/train/evaluate.h"
@@ -106,7 +105,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
       Tape tape(false);
       model.forward(tape, examples, input, ForwardOptions{});
     }
-    peaks = buffer_heaps::sum_of_peaks();
+    peaks = memory_ledger::sum_of_heap_peaks();
   });
   if (device != Device::cpu) return memory;
   memory.beside += peaks - memory.buffers.peak;

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "data/loader/order.h"
-#include "etc_core/base/buffer_heaps.h"
 #include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
@@ -56,7 +55,7 @@ std::int64_t InferenceFit::peak(const CountedCall& call) const {
       loading = memory_ledger::report().peak;
       memory_ledger::reset_peak();
     });
-    peaks = buffer_heaps::sum_of_peaks();
+    peaks = memory_ledger::sum_of_heap_peaks();
   });
   const std::int64_t computing = device_ == Device::cpu ? peaks : report.peak;
   return held_ + std::max(loading, computing) - before + beside_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/registry.h"
 
 namespace etc {
@@ -68,7 +69,7 @@ const std::map<std::string, std::string>& help_texts() {
       {"training.early_stopping", "stop after this many evaluations without a better result; 0: never"},
       {"training.seed", "of fresh weights, order of examples and dropout"},
       {"training.threads", "threads to compute with; 0: all processors"},
-      {"training.device", "where to compute: cpu; cuda: the first GPU, an error without; auto: cuda, or else cpu"},
+      {"training.device", device_help()},
       {"training.deterministic",
        "on a GPU, run: same bits for the same batches; strict: an example's states do not depend on its neighbours"},
       {"training.compute",
@@ -280,10 +281,7 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
   if (!(training.warmup_proportion >= 0 && training.warmup_proportion <= 1)) {
     fail_usage("config", "training.warmup_proportion: expected 0 … 1, got {}", training.warmup_proportion);
   }
-  if (training.device != "cpu" && training.device != "cuda" && training.device != "auto") {
-    fail_usage("config", "training.device: expected cpu, cuda or auto, got {}{}", training.device,
-               suggestion(training.device, {"cpu", "cuda", "auto"}));
-  }
+  require_device_choice("config: training.device", training.device);
   if (training.deterministic != "run" && training.deterministic != "strict") {
     fail_usage("config", "training.deterministic: expected run or strict, got {}{}", training.deterministic,
                suggestion(training.deterministic, {"run", "strict"}));

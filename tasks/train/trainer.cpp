@@ -122,6 +122,7 @@ TrainReport Trainer::run() {
 TrainReport Trainer::run_steps() {
   log::also_to_file(run_ / "log.txt");
   log_forecast();
+  memory_ledger::reset_peak();  // what is told of the run is not what the process took before
   start_or_resume();
   metrics_ = std::make_unique<MetricsLog>(run_.path(), progress_.step);
   const StopSignal listening;

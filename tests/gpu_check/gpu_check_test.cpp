@@ -3,8 +3,8 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/nn/etc_encoder.h"
-#include "etc_core/nn/register_cuda.h"
 #include "tests/gpu_check/pack.h"
 #include "tests/gpu_check/stages.h"
 #include "tests/support/catch.h"
@@ -89,11 +89,14 @@ TEST_CASE("a report is whole after every case and counts what does not hold", "[
 }
 
 TEST_CASE("without a device the report says so, and the stage is not finished", "[gpu_check]") {
-  add_backend(Device::cuda, []() -> std::string { fail("cuda", "no device found; use --device cpu"); });
+  Backend backend = cuda_backend();
+  backend.open = []() -> std::string { fail("cuda", "no device found; use --device cpu"); };
+  add_backend(backend);
   const TemporaryFolder folder;
   const auto file = folder / "report.json";
   CHECK_THROWS_WITH(gpu_check::open_or_report(file, "smoke"), Contains("no device found"));
-  add_backend(Device::cuda, nullptr);
+  backend.open = nullptr;
+  add_backend(backend);
   const Json report = read_json_file(file);
   CHECK(report.at("finished") == false);
   CHECK(report.at("faults") == 1);

@@ -1,6 +1,6 @@
 // Every operator on the device: attention against the double-precision reference on the CPU tests' awkward shapes, the
 // dense operators against the CPU's.
-#include "sparse/register_cuda.h"
+#include "sparse/cuda/register_cuda.h"
 #include "tests/gpu_check/stages.h"
 #include "tests/sparse/attention_support.h"
 #include "tests/sparse/cuda/mirrored_device.h"

@@ -4,14 +4,14 @@
 
 #include "etc_core/base/log.h"
 #include "etc_core/nn/backends.h"
-#include "etc_core/nn/register_cuda.h"
+#include "etc_core/nn/cuda/register_cuda.h"
 #include "tests/gpu_check/stages.h"
 
 namespace {
 
 int run(const std::string& stage, const std::string& output, const std::string& pack) {
   using namespace etc;
-  add_backend(Device::cuda, open_cuda_backend);
+  add_backend(cuda_backend());
   const OpenedDevice device = gpu_check::open_or_report(output, stage);
   gpu_check::Report report(output, stage, device.description);
   if (stage == "smoke") gpu_check::smoke(report);

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <regex>
+
+#include "etc_core/base/device.h"
 
 namespace etc::test {
 
@@ -260,6 +263,43 @@ Findings check_backend_conditionals(const std::string& path, std::string_view te
       findings.push_back(fmt::format("{}:{}: a conditional on a backend: {}", path, number, line));
     }
   });
+  return findings;
+}
+
+namespace {
+
+char lower(char c) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+}
+
+// Whether the line has the word, in letters of either size; an underscore is no letter.
+bool has_word(std::string_view line, std::string_view word) {
+  const auto letter = [&](std::size_t at) {
+    return at < line.size() && std::isalnum(static_cast<unsigned char>(line[at])) != 0;
+  };
+  const auto same = [](char a, char b) { return lower(a) == b; };
+  for (auto at = line.begin();; ++at) {
+    at = std::search(at, line.end(), word.begin(), word.end(), same);
+    if (at == line.end()) return false;
+    const auto begin = static_cast<std::size_t>(at - line.begin());
+    if ((begin == 0 || !letter(begin - 1)) && !letter(begin + word.size())) return true;
+  }
+}
+
+}  // namespace
+
+Findings check_backend_names(const std::string& path, std::string_view text) {
+  const bool source = path.ends_with(".h") || path.ends_with(".cpp") || path.ends_with("CMakeLists.txt");
+  if (!source || path == "CMakeLists.txt" || inside(path, "tests") || inside(path, "bench")) return {};
+  Findings findings;
+  for (int i = kFirstBackend; i < kDeviceCount; ++i) {
+    const std::string name = device_name(static_cast<Device>(i));
+    if (path.find("/" + name + "/") != std::string::npos) continue;
+    for_each_line(text, [&](int number, std::string_view line) {
+      if (!has_word(line, name)) return;
+      findings.push_back(fmt::format("{}:{}: a backend's name: {}", path, number, line));
+    });
+  }
   return findings;
 }
 

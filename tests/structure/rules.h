@@ -34,6 +34,10 @@ Findings check_machine_paths(const std::string& path, std::string_view text);
 // No preprocessor conditional on a backend: backends are folders and kernel slots.
 Findings check_backend_conditionals(const std::string& path, std::string_view text);
 
+// No backend's name outside of its folders: what others need to know of it is in Backend (etc_core/base/backend.h).
+// Tests and benches may name it.
+Findings check_backend_names(const std::string& path, std::string_view text);
+
 // A test file asserts something.
 Findings check_assertions(const std::string& path, std::string_view text);
 

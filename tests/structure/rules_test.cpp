@@ -124,6 +124,15 @@ TEST_CASE("a conditional on a backend is found", "[structure]") {
   REQUIRE(check_backend_conditionals("a.cpp", "// " + option + "\n#if defined(__x86_64__)").empty());
 }
 
+TEST_CASE("a backend's name outside of its folders is found", "[structure]") {
+  REQUIRE(check_backend_names("tasks/a.cpp", "\nif (device == Device::cuda) return;") ==
+          Findings{"tasks/a.cpp:2: a backend's name: if (device == Device::cuda) return;"});
+  REQUIRE(check_backend_names("etc_core/nn/a.h", "#include \"etc_core/nn/cuda/a.h\"").size() == 1);
+  for (const char* path : {"etc_core/ops/cuda/a.cpp", "CMakeLists.txt", "tests/a.cpp", "bench/a.cpp", "README.md"}) {
+    REQUIRE(check_backend_names(path, "cuda").empty());
+  }
+}
+
 TEST_CASE("a file that is too long for its kind is found", "[structure]") {
   REQUIRE(check_length("tests/a.cpp", std::string(701, '\n')) ==
           Findings{"tests/a.cpp: 701 lines, expected at most 700"});

@@ -119,6 +119,10 @@ TEST_CASE("no source has a conditional on a backend", "[structure]") {
   require_everywhere(true, test::check_backend_conditionals);
 }
 
+TEST_CASE("no file outside a backend's folders names it", "[structure]") {
+  require_everywhere(false, test::check_backend_names);
+}
+
 TEST_CASE("every test file asserts something", "[structure]") {
   require_everywhere(true, test::check_assertions);
 }

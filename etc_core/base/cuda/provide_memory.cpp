@@ -1,12 +1,30 @@
+#include "etc_core/base/cuda/device_backend.h"
 #include "etc_core/base/cuda/runtime.h"
-#include "etc_core/base/device_memory.h"
-#include "etc_core/base/device_state.h"
 
 namespace etc::simt {
 
+namespace {
+
+bool offers(ComputeType type) {
+  return type != ComputeType::int8;
+}
+
+}  // namespace
+
+Backend device_backend() {
+  Backend backend;
+  backend.device = Device::cuda;
+  backend.offers = offers;
+  backend.trains_attention = offers;
+  backend.fastest = ComputeType::bf16;
+  backend.memory = {allocate, release, copy_to_device, copy_to_host, copy_within, fill_zero};
+  backend.state = {wait, memory_capacity};
+  return backend;
+}
+
 void provide_memory() {
-  register_device_memory(Device::cuda, {allocate, release, copy_to_device, copy_to_host, copy_within, fill_zero});
-  register_device_state(Device::cuda, {wait, memory_capacity});
+  if (find_backend(Device::cuda) == nullptr) add_backend(device_backend());
+  set_backend_ready(Device::cuda);
 }
 
 }  // namespace etc::simt

@@ -51,7 +51,7 @@ void record(Event event, Queue queue);         // over once everything put on th
 void wait_on_host(Event event);                // as it was recorded last
 void wait_on_queue(Queue queue, Event event);  // what is put on the queue from here on begins after the event
 
-// Registers the above as the memory of Device::cuda (base/device_memory.h).
+// Makes the above the memory and state of Device::cuda (base/backend.h).
 void provide_memory();
 
 }  // namespace etc::simt

@@ -1,8 +1,9 @@
-#include "etc_core/nn/register_cuda.h"
+#include "etc_core/nn/cuda/register_cuda.h"
 
+#include "etc_core/base/cuda/device_backend.h"
 #include "etc_core/base/cuda/runtime.h"
-#include "etc_core/ops/register_cuda.h"
-#include "sparse/register_cuda.h"
+#include "etc_core/ops/cuda/register_cuda.h"
+#include "sparse/cuda/register_cuda.h"
 
 namespace etc {
 
@@ -17,6 +18,12 @@ std::string open_cuda_backend() {
   register_cuda_backend();
   ops::reserve_cuda_memory();
   return description;
+}
+
+Backend cuda_backend() {
+  Backend backend = simt::device_backend();
+  backend.open = open_cuda_backend;
+  return backend;
 }
 
 }  // namespace etc

@@ -1,5 +1,5 @@
-// Kernels that compute nothing: they take the working memory that the real ones take on the calling thread, so that the
-// ledger sees it (base/counting.h).
+// The kernels of Device::counting, which compute nothing: they take the working memory that the CPU's take on the
+// calling thread, so that the ledger sees it (base/counting.h).
 #include <cstddef>
 
 #include "etc_core/base/cpu_features.h"
@@ -52,27 +52,33 @@ void count_embedding_backward(const EmbeddingBackward& a) {
 }  // namespace
 
 void register_counting_ops() {
-  linear_kernel.fill(Device::cpu, count_linear);
-  linear_backward_kernel.fill(Device::cpu, count_linear_backward);
-  embedding_backward_kernel.fill(Device::cpu, count_embedding_backward);
-  pack_weights_kernel.fill(Device::cpu, [](const float*, WeightLayout, Purpose purpose, PackedWeights& packed) {
+  linear_kernel.fill(Device::counting, count_linear);
+  linear_backward_kernel.fill(Device::counting, count_linear_backward);
+  embedding_backward_kernel.fill(Device::counting, count_embedding_backward);
+  pack_weights_kernel.fill(Device::counting, [](const float*, WeightLayout, Purpose purpose, PackedWeights& packed) {
     const std::int64_t bytes =
         cpu_offers(packed.compute) ? cpu::packed_bytes(packed) : rounded_bytes(0, packed.in, packed.out);
     packed.bytes = Bytes(bytes, purpose);
   });
-  activation_forward_kernel.fill(Device::cpu, [](Activation, const float*, float*, std::int64_t) {});
-  activation_backward_kernel.fill(Device::cpu, [](Activation, const float*, const float*, float*, std::int64_t) {});
-  layer_norm_kernel.fill(Device::cpu, [](const LayerNormForward&) {});
-  layer_norm_backward_kernel.fill(Device::cpu, [](const LayerNormBackward&) {});
-  dropout_add_kernel.fill(Device::cpu, [](const DropoutAdd&) {});
-  embedding_kernel.fill(Device::cpu, [](const EmbeddingForward&) {});
-  cross_entropy_kernel.fill(Device::cpu, [](const CrossEntropy&) {});
-  add_kernel.fill(Device::cpu, [](const float*, const float*, float*, std::int64_t) {});
-  axpy_kernel.fill(Device::cpu, [](float, const float*, float*, std::int64_t) {});
-  scale_kernel.fill(Device::cpu, [](float, float*, std::int64_t) {});
-  sum_segments_kernel.fill(Device::cpu, [](const Segments&) {});
-  spread_segments_kernel.fill(Device::cpu, [](const Segments&) {});
-  sum_of_squares_kernel.fill(Device::cpu, [](const float*, std::int64_t) { return 0.0; });
+  activation_forward_kernel.fill(Device::counting, [](Activation, const float*, float*, std::int64_t) {});
+  activation_backward_kernel.fill(Device::counting,
+                                  [](Activation, const float*, const float*, float*, std::int64_t) {});
+  layer_norm_kernel.fill(Device::counting, [](const LayerNormForward&) {});
+  layer_norm_backward_kernel.fill(Device::counting, [](const LayerNormBackward&) {});
+  dropout_add_kernel.fill(Device::counting, [](const DropoutAdd&) {});
+  embedding_kernel.fill(Device::counting, [](const EmbeddingForward&) {});
+  cross_entropy_kernel.fill(Device::counting, [](const CrossEntropy&) {});
+  add_kernel.fill(Device::counting, [](const float*, const float*, float*, std::int64_t) {});
+  axpy_kernel.fill(Device::counting, [](float, const float*, float*, std::int64_t) {});
+  scale_kernel.fill(Device::counting, [](float, float*, std::int64_t) {});
+  sum_segments_kernel.fill(Device::counting, [](const Segments&) {});
+  spread_segments_kernel.fill(Device::counting, [](const Segments&) {});
+  sum_of_squares_kernel.fill(Device::counting, [](const float*, std::int64_t) { return 0.0; });
+  // What decides on later sizes, or is not called to count.
+  top_k_kernel.fill(Device::counting, cpu::top_k);
+  gradient_squares_kernel.fill(Device::counting, cpu::gradient_squares);
+  update_moments_kernel.fill(Device::counting, cpu::update_moments);
+  update_weights_kernel.fill(Device::counting, cpu::update_weights);
 }
 
 }  // namespace etc::ops

@@ -1,6 +1,7 @@
 #include "etc_core/ops/cpu/scratch.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "etc_core/base/buffer.h"
@@ -8,8 +9,8 @@
 namespace etc::ops::cpu {
 
 namespace {
-
 constexpr std::int64_t kAlignment = 64;  // a cache line, and the largest vector
+}  // namespace
 
 // The stack of one thread: chunks that never move, since kernels hold pointers into them while more is taken.
 struct Arena {
@@ -18,6 +19,8 @@ struct Arena {
   std::int64_t offset = 0;        // its first free byte
   std::int64_t wanted = 1 << 18;  // size of the next chunk, at least
 };
+
+namespace {
 
 Arena& arena() {
   thread_local Arena own;
@@ -59,6 +62,19 @@ void* Scratch::take_bytes(std::int64_t size) {
   auto* start = static_cast<char*>(a.chunks[static_cast<std::size_t>(a.chunk)].data()) + a.offset;
   a.offset += size;
   return start;
+}
+
+CountingScratch::CountingScratch() : own_(std::make_unique<Arena>(std::exchange(arena(), {}))) {
+  Arena& counted = arena();
+  counted.wanted = own_->wanted;
+  for (const Bytes& chunk : own_->chunks) {
+    memory_ledger::charge(Purpose::scratch, -chunk.size());  // held already, as part of what the process holds
+    counted.chunks.emplace_back(chunk.size(), Purpose::scratch);
+  }
+}
+
+CountingScratch::~CountingScratch() {
+  arena() = std::move(*own_);
 }
 
 }  // namespace etc::ops::cpu

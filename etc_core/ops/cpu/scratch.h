@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 namespace etc::ops::cpu {
@@ -27,6 +28,21 @@ class Scratch {
   void* take_bytes(std::int64_t size);
   std::int64_t chunk_;  // where the stack's top was
   std::int64_t offset_;
+};
+
+struct Arena;
+
+// While it lives, the calling thread's stack is one that is only counted (base/counting.h) and begins as large as the
+// thread's own. Within CountingMode, outside of every Scratch.
+class CountingScratch {
+ public:
+  CountingScratch();
+  ~CountingScratch();
+  CountingScratch(const CountingScratch&) = delete;
+  CountingScratch& operator=(const CountingScratch&) = delete;
+
+ private:
+  std::unique_ptr<Arena> own_;
 };
 
 }  // namespace etc::ops::cpu

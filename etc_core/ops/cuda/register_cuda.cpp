@@ -1,5 +1,5 @@
 // Fills the slot of every operator for Device::cuda, memory first: what the kernels take comes from the device's pool.
-#include "etc_core/ops/register_cuda.h"
+#include "etc_core/ops/cuda/register_cuda.h"
 
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/ops/cuda/kernels.h"

@@ -2,9 +2,11 @@
 #include "etc_core/nn/count_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <map>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -186,6 +188,7 @@ TEST_CASE("counting a long input needs no memory for its labels", "[nn]") {
 
 TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") {
   register_cpu_backend();
+  memory_ledger::reset_peak();
   const std::int64_t before = memory_ledger::report().total;
   // Far more than any machine has: only reserved, so it is no error and no page of it is touched.
   const std::int64_t huge = std::int64_t{1} << 40;
@@ -200,9 +203,84 @@ TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") 
   CHECK(memory_ledger::report().total == before);
   CHECK(memory_ledger::report().peak == before);
 
-  // An error on the way puts the kernels back as well.
+  // An error on the way ends it as well.
   CHECK_THROWS_AS(count_memory([] { throw Error("stop"); }), Error);
   CHECK(!counting());
   const EtcConfig config = small_model(true, 0);
   CHECK(peak_of(config, input_for(config), false).peak > 0);
+}
+
+TEST_CASE("a forecast runs beside a computation: same bits, same forecast, and the ledger shows one of them", "[nn]") {
+  register_cpu_backend();
+  const EtcConfig config = small_model(true, 1);
+  const EtcInput input = input_for(config);
+  const auto forecast = [&] { return count_memory([&] { peak_of(config, input, true); }); };
+  // Gradients of every parameter after a forward and a backward pass, and the peak of these.
+  const auto computed = [&] {
+    ParameterSet parameters;
+    EtcEncoder encoder(config, parameters);
+    parameters.initialize(1);
+    memory_ledger::reset_peak();
+    compute(encoder, input, true, ComputeType::fp32);
+    MemoryReport report = memory_ledger::report();
+    std::vector<std::vector<float>> gradients;
+    for (const auto& parameter : parameters.all()) {
+      if (parameter->grad) gradients.emplace_back(parameter->grad.data(), parameter->grad.data() + parameter->size());
+    }
+    return std::pair(report, gradients);
+  };
+  const auto alone = computed();
+  REQUIRE(!alone.second.empty());
+  const MemoryReport expected = forecast();
+  const std::int64_t held = memory_ledger::report().total;
+
+  std::atomic<bool> stop{false};
+  std::atomic<int> forecasts{0};
+  std::vector<MemoryReport> counted;
+  std::thread counting_thread([&] {
+    while (!stop || counted.size() < 2) {
+      counted.push_back(forecast());
+      ++forecasts;
+    }
+  });
+  while (forecasts == 0) std::this_thread::yield();
+  std::vector<std::remove_const_t<decltype(alone)>> beside;
+  for (int i = 0; i < 3; ++i) beside.push_back(computed());
+  stop = true;
+  counting_thread.join();
+  for (const auto& [report, gradients] : beside) {
+    CHECK(gradients == alone.second);
+    for (int p = 0; p < kPurposeCount; ++p) {
+      CAPTURE(purpose_name(static_cast<Purpose>(p)));
+      // Which threads take scratch depends on who was free.
+      if (p != static_cast<int>(Purpose::scratch)) CHECK(report.at_peak[p] == alone.first.at_peak[p]);
+    }
+  }
+  CHECK(memory_ledger::report().total - held < left_out(config));
+  // A forecast holds what the process holds when it begins, of which the computation beside it is a part: at least what
+  // it is alone, and at most both.
+  for (const MemoryReport& report : counted) {
+    CHECK(report.peak > expected.peak - held);
+    CHECK(report.peak <= expected.peak + alone.first.peak + left_out(config));
+  }
+}
+
+TEST_CASE("several forecasts run side by side and tell the same", "[nn]") {
+  register_cpu_backend();
+  const EtcConfig config = small_model(false, 0);
+  const EtcInput input = input_for(config);
+  const auto forecast = [&] { return count_memory([&] { peak_of(config, input, true); }); };
+  const MemoryReport expected = forecast();
+  std::vector<MemoryReport> counted(3);
+  std::vector<std::thread> threads;
+  for (MemoryReport& report : counted) threads.emplace_back([&] { report = forecast(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const MemoryReport& report : counted) {
+    for (int p = 0; p < kPurposeCount; ++p) {
+      CAPTURE(purpose_name(static_cast<Purpose>(p)));
+      if (p != static_cast<int>(Purpose::scratch)) CHECK(report.at_peak[p] == expected.at_peak[p]);
+    }
+    // A fresh thread has no working memory yet, and this one's is the process's.
+    CHECK(report.at_peak[static_cast<int>(Purpose::scratch)] >= expected.at_peak[static_cast<int>(Purpose::scratch)]);
+  }
 }

@@ -1,6 +1,6 @@
 // The CUDA kernels on the emulator, against the double-precision reference: the cases of the CPU's tests, in both
 // precisions.
-#include "sparse/register_cuda.h"
+#include "sparse/cuda/register_cuda.h"
 #include "tests/sparse/attention_support.h"
 #include "tests/sparse/cuda/mirrored_device.h"
 #include "tests/support/catch.h"

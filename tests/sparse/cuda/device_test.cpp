@@ -1,6 +1,6 @@
 // The attention kernels on a real device, against the double-precision reference: what the emulated tests run, where a
 // GPU is. Built with ETC_CUDA only.
-#include "sparse/register_cuda.h"
+#include "sparse/cuda/register_cuda.h"
 #include "tests/sparse/attention_support.h"
 #include "tests/sparse/cuda/mirrored_device.h"
 #include "tests/support/catch.h"

@@ -70,7 +70,7 @@ std::vector<KernelReport> compile_with_nvcc(const std::string& source, const std
   targets += fmt::format(" -gencode=arch=compute_{0},code=compute_{0}", architectures.back());
   const std::string root = source_folder().string();
   const Output output =
-      run(fmt::format("'{}' -std=c++17 --expt-relaxed-constexpr --threads 2 -O3 -Xptxas -v{} -I'{}' -c "
+      run(fmt::format("'{}' -std=c++17 --expt-relaxed-constexpr --threads 2 -O3 -Xptxas -v{} -I'{}' -Igenerated -c "
                       "'{}/{}' -o /dev/null",
                       nvcc_path(), targets, root, root, source));
   if (output.status != 0) fail("gate", "{} does not compile:\n{}", source, output.text);

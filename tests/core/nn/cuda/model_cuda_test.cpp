@@ -1,6 +1,6 @@
 // The whole model on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
 #include "etc_core/checkpoint/tensor_file.h"
-#include "etc_core/nn/register_cuda.h"
+#include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/ops/determinism.h"
 #include "etc_core/optim/accumulator.h"
 #include "etc_core/optim/optimizer.h"

@@ -1,8 +1,8 @@
 // Embeddings on the emulator against the CPU's.
 #include "etc_core/ops/embedding.h"
 
+#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/register.h"
-#include "etc_core/ops/register_cuda.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 

@@ -1,8 +1,8 @@
 // Dense layers of the CUDA backend, the library's product in plain loops, against the CPU's.
 #include "etc_core/base/error.h"
+#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
-#include "etc_core/ops/register_cuda.h"
 #include "tests/core/ops/linear_support.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"

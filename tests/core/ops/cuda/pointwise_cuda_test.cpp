@@ -3,11 +3,11 @@
 
 #include "etc_core/ops/activation.h"
 #include "etc_core/ops/cross_entropy.h"
+#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/dropout.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/register.h"
-#include "etc_core/ops/register_cuda.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 #include "tests/support/simt/emulator.h"

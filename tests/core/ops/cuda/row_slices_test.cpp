@@ -1,10 +1,10 @@
 // Dense layers under strict determinism, cut into slices of rows, on the emulator.
 #include "etc_core/ops/cuda/row_slices.h"
 
+#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/determinism.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
-#include "etc_core/ops/register_cuda.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 

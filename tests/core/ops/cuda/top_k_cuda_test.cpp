@@ -1,6 +1,6 @@
 // The largest numbers of runs of rows on an emulated device: its arrays, and what travels.
+#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/register.h"
-#include "etc_core/ops/register_cuda.h"
 #include "etc_core/tensor/tensor.h"
 #include "tests/core/ops/top_k_case.h"
 #include "tests/support/catch.h"

@@ -1,6 +1,6 @@
 // The optimisers' updates on the emulator against the CPU's.
+#include "etc_core/ops/cuda/register_cuda.h"
 #include "etc_core/ops/register.h"
-#include "etc_core/ops/register_cuda.h"
 #include "etc_core/ops/update.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"

@@ -4,7 +4,7 @@
 #include "data/sample/nq_sample.h"
 #include "data/sample/openkp_sample.h"
 #include "etc_core/nn/backends.h"
-#include "etc_core/nn/register_cuda.h"
+#include "etc_core/nn/cuda/register_cuda.h"
 #include "tasks/prepare/run.h"
 #include "tasks/registry.h"
 #include "tasks/train/run_config.h"
@@ -69,7 +69,7 @@ RunConfig config_for(const std::string& task, const Json& task_keys, const fs::p
 }  // namespace
 
 TEST_CASE("training and predictions of every task on an emulated device equal the CPU's", "[tasks][cuda]") {
-  add_backend(Device::cuda, open_cuda_backend);
+  add_backend(cuda_backend());
   const std::vector<std::pair<std::string, Json>> kTasks = {
       {"hotpotqa", {{"answer_encoding", "bio"}}},
       {"nq", {{"mask_long_output", true}}},

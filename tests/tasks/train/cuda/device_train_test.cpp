@@ -2,7 +2,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
-#include "etc_core/nn/register_cuda.h"
+#include "etc_core/nn/cuda/register_cuda.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
@@ -39,7 +39,7 @@ RunConfig config_for(const fs::path& folder, const std::string& device) {
 
 TEST_CASE("a run on an emulated device has the losses of the CPU's, and only that device goes on with it",
           "[tasks][cuda]") {
-  add_backend(Device::cuda, open_cuda_backend);
+  add_backend(cuda_backend());
   const TemporaryFolder folder;
   write_readable_dataset(folder / "train.h5", 0, 8);
   train(config_for(folder.path(), "cpu"), folder / "cpu");
@@ -66,7 +66,7 @@ TEST_CASE("a run on an emulated device has the losses of the CPU's, and only tha
 
 TEST_CASE("a run whose device is lost says so, and goes on with the same bits from its last checkpoint",
           "[tasks][cuda]") {
-  add_backend(Device::cuda, open_cuda_backend);
+  add_backend(cuda_backend());
   constexpr int kLaunchFailure = 719;
   const TemporaryFolder folder;
   write_readable_dataset(folder / "train.h5", 0, 8);
@@ -98,7 +98,7 @@ TEST_CASE("a run whose device is lost says so, and goes on with the same bits fr
 
 TEST_CASE("a run in bf16 on an emulated device has losses near those of fp32 and stores what auto chose",
           "[tasks][cuda]") {
-  add_backend(Device::cuda, open_cuda_backend);
+  add_backend(cuda_backend());
   const TemporaryFolder folder;
   write_readable_dataset(folder / "train.h5", 0, 8);
   RunConfig config = config_for(folder.path(), "cuda");
@@ -117,7 +117,7 @@ TEST_CASE("a run in bf16 on an emulated device has losses near those of fp32 and
 
 TEST_CASE("a run on an emulated device takes the memory that was forecast, the backend's own included",
           "[tasks][cuda]") {
-  add_backend(Device::cuda, open_cuda_backend);
+  add_backend(cuda_backend());
   const TemporaryFolder folder;
   write_readable_dataset(folder / "train.h5", 0, 8);
   RunConfig config = config_for(folder.path(), "cuda");
@@ -128,14 +128,14 @@ TEST_CASE("a run on an emulated device takes the memory that was forecast, the b
   train(config, folder / "run");
   const MemoryReport measured = memory_ledger::report();
   CAPTURE(expected.peak, measured.peak);
-  // The model is tiny beside the backend's own; lists of earlier tests' batches may go in between.
+  // The model is tiny beside the backend's own.
   const double share = static_cast<double>(measured.peak) / static_cast<double>(expected.peak);
   CHECK(share > 0.99);
   CHECK(share < 1.01);
 }
 
 TEST_CASE("out of device memory names what holds it and a micro-batch that is expected to fit", "[tasks][cuda]") {
-  add_backend(Device::cuda, open_cuda_backend);
+  add_backend(cuda_backend());
   const TemporaryFolder folder;
   write_readable_dataset(folder / "train.h5", 0, 16);
   open_device("cuda");

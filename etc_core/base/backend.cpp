@@ -1,0 +1,53 @@
+#include "etc_core/base/backend.h"
+
+#include <array>
+
+#include "etc_core/base/cpu_features.h"
+
+namespace etc {
+
+namespace {
+
+struct Entry {
+  Backend backend;
+  bool added = false, ready = false;
+};
+
+std::array<Entry, kDeviceCount> with_cpu() {
+  std::array<Entry, kDeviceCount> entries;
+  Entry& cpu = entries[static_cast<std::size_t>(Device::cpu)];
+  cpu.backend.device = Device::cpu;
+  cpu.backend.offers = cpu_offers;
+  cpu.backend.trains_attention = [](ComputeType type) { return type == ComputeType::fp32; };
+  cpu.added = true;
+  return entries;
+}
+
+Entry& entry_of(Device device) {
+  static std::array<Entry, kDeviceCount> entries = with_cpu();
+  return entries[static_cast<std::size_t>(device)];
+}
+
+}  // namespace
+
+void add_backend(const Backend& backend) {
+  Entry& entry = entry_of(backend.device);
+  entry.backend = backend;
+  entry.added = true;
+}
+
+const Backend* find_backend(Device device) {
+  const Entry& entry = entry_of(device);
+  return entry.added ? &entry.backend : nullptr;
+}
+
+void set_backend_ready(Device device) {
+  entry_of(device).ready = true;
+}
+
+const Backend* find_ready_backend(Device device) {
+  const Entry& entry = entry_of(device);
+  return entry.ready ? &entry.backend : nullptr;
+}
+
+}  // namespace etc

@@ -1,0 +1,11 @@
+// What of the CUDA backend (base/backend.h) needs no kernels.
+#pragma once
+
+#include "etc_core/base/backend.h"
+
+namespace etc::simt {
+
+// All but open.
+Backend device_backend();
+
+}  // namespace etc::simt
