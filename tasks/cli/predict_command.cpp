@@ -70,6 +70,9 @@ void check_paths(const PredictOptions& options) {
 
 // Raw records prepared exactly as the model's training data were.
 std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& options, const LoadedModel& loaded) {
+  if (loaded.vocab.empty()) {
+    fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
+  }
   const auto& kind = preparation_kind(loaded.model->task_section.at("name"));
   Json settings = Json::object();
   for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
@@ -222,26 +225,31 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
   }
 }
 
-void run_predict(const PredictOptions& options) {
+bool writes_files(const PredictOptions& options) {
+  return !options.output.empty() || !options.n_best_output.empty();
+}
+
+// Throws UsageError on options that do not go together.
+void check_options(const PredictOptions& options) {
   if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
-  const bool raw = !options.input.empty();
-  if (!raw && options.show > 0) fail_usage(kWhere, "--show needs --input: prepared data hold no text");
+  if (options.input.empty() && options.show > 0) fail_usage(kWhere, "--show needs --input: prepared data hold no text");
   if (options.show > 0 && options.input == data::kStandardInput)
     fail_usage(kWhere, "--show needs a file, not standard input");
-  const bool writes = !options.output.empty() || !options.n_best_output.empty();
-  if (options.show == 0 && !writes) fail_usage(kWhere, "expected --output FILE (- for standard output)");
+  if (options.show == 0 && !writes_files(options)) {
+    fail_usage(kWhere, "expected --output FILE (- for standard output)");
+  }
   check_paths(options);
+}
 
+void run_predict(const PredictOptions& options) {
+  check_options(options);
+  const bool raw = !options.input.empty();
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
   const std::int64_t limit = take_memory_limit(options.memory_limit, device);
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
-  std::unique_ptr<prepare::Preparation> preparation;
-  if (raw && loaded.vocab.empty()) {
-    fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
-  }
-  if (raw) preparation = make_preparation(options, loaded);
+  const auto preparation = raw ? make_preparation(options, loaded) : nullptr;
   std::shared_ptr<const data::DatasetReader> reader;
   if (!raw)
     reader = open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
@@ -263,7 +271,7 @@ void run_predict(const PredictOptions& options) {
   const StopSignal listening;
   Profile profile(options.profile);
   std::size_t refused = 0;
-  if (writes) {
+  if (writes_files(options)) {
     const auto predictions = model.task->start_predictions({options.output, options.n_best_output, options.n_best});
     if (raw) {
       refused = predict_raw(options, running, *preparation, *predictions);
