@@ -29,8 +29,8 @@ inline std::string raw_text(const Json& records, data::RecordLayout layout) {
   return lines;
 }
 
-// One value anywhere in an array of records replaced by something else.
-inline Json with_odd_value(Json records, std::uint64_t seed) {
+// One value anywhere in a record or an array of records replaced by one of `values`.
+inline Json with_odd_value(Json records, std::uint64_t seed, const std::vector<Json>& values) {
   const Philox4 dice = philox({0, 0, 0, 0}, mix_key(seed, 0x6f6464));
   const Json flat = records.flatten();
   auto place = flat.begin();
@@ -39,27 +39,31 @@ inline Json with_odd_value(Json records, std::uint64_t seed) {
   for (std::uint32_t up = dice[1] % 3; up > 0 && pointer.parent_pointer() != Json::json_pointer(); --up) {
     pointer = pointer.parent_pointer();
   }
-  const std::vector<Json> values = {nullptr,
-                                    true,
-                                    -1,
-                                    1e300,
-                                    std::numeric_limits<std::uint64_t>::max(),
-                                    "",
-                                    " \t\u00a0",
-                                    std::string("\0", 1),
-                                    "\u200b",
-                                    "\ufffd",
-                                    std::string(3000, 'x'),
-                                    std::string(500, '.'),
-                                    Json::array(),
-                                    Json::object(),
-                                    {"a", "a"},
-                                    {"a", 0},
-                                    {{"id", {{"id", 5}}}},
-                                    std::vector<std::string>(300, "a b"),
-                                    std::vector<std::string>(300, "")};
   records[pointer] = values[dice[2] % values.size()];
   return records;
+}
+
+// Values that are odd in any record.
+inline std::vector<Json> odd_values() {
+  return {nullptr,
+          true,
+          -1,
+          1e300,
+          std::numeric_limits<std::uint64_t>::max(),
+          "",
+          " \t\u00a0",
+          std::string("\0", 1),
+          "\u200b",
+          "\ufffd",
+          std::string(3000, 'x'),
+          std::string(500, '.'),
+          Json::array(),
+          Json::object(),
+          {"a", "a"},
+          {"a", 0},
+          {{"id", {{"id", 5}}}},
+          std::vector<std::string>(300, "a b"),
+          std::vector<std::string>(300, "")};
 }
 
 // Feeds mutants to several preparations of one task and keeps what they make of them.
@@ -81,7 +85,7 @@ class RawMutants {
       if (seed % 8 == 0) {
         pass(mutate(packed, seed), seed / 8);
       } else if (seed % 2 == 0) {
-        const Json odd = with_odd_value(records, seed);
+        const Json odd = with_odd_value(records, seed, odd_values());
         pass(odd.is_array() ? raw_text(odd, layout) : json_line(odd), seed / 2);
       } else {
         pass(mutate(text, seed), seed / 2);

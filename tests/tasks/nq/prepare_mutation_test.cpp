@@ -9,6 +9,7 @@
 #include "tests/support/gzip.h"
 #include "tests/support/mutate.h"
 #include "tests/tasks/nq/small_records.h"
+#include "tests/tasks/raw_mutants.h"
 
 using namespace etc;
 using nq::InputForm;
@@ -29,15 +30,7 @@ std::string base_text() {
 }
 
 // One value anywhere in the record replaced by something else.
-std::string with_odd_value(Json record, std::uint64_t seed) {
-  const Philox4 dice = philox({0, 0, 0, 0}, mix_key(seed, 0x6f6464));
-  const Json flat = record.flatten();
-  auto place = flat.begin();
-  std::advance(place, dice[0] % flat.size());
-  Json::json_pointer pointer(place.key());
-  for (std::uint32_t up = dice[1] % 3; up > 0 && pointer.parent_pointer() != Json::json_pointer(); --up) {
-    pointer = pointer.parent_pointer();
-  }
+std::string with_odd_value(const Json& record, std::uint64_t seed) {
   const std::vector<Json> values = {nullptr,
                                     true,
                                     -1,
@@ -62,8 +55,7 @@ std::string with_odd_value(Json record, std::uint64_t seed) {
                                     Json::object(),
                                     {{"start_token", 3}, {"end_token", 3}},
                                     std::vector<std::string>(300, "a b")};
-  record[pointer] = values[dice[2] % values.size()];
-  return json_line(record) + "\n";
+  return json_line(test::with_odd_value(record, seed, values)) + "\n";
 }
 
 class Mutants {

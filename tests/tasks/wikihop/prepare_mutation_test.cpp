@@ -6,6 +6,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/gzip.h"
 #include "tests/support/mutate.h"
+#include "tests/tasks/raw_mutants.h"
 #include "tests/tasks/wikihop/small_records.h"
 
 using namespace etc;
@@ -24,15 +25,6 @@ std::string base_text() {
 
 // One value anywhere in the array replaced by something else.
 std::string with_odd_value(const std::string& text, std::uint64_t seed) {
-  Json records = Json::parse(text);
-  const Philox4 dice = philox({0, 0, 0, 0}, mix_key(seed, 0x6f6464));
-  const Json flat = records.flatten();
-  auto place = flat.begin();
-  std::advance(place, dice[0] % flat.size());
-  Json::json_pointer pointer(place.key());
-  for (std::uint32_t up = dice[1] % 3; up > 0 && pointer.parent_pointer() != Json::json_pointer(); --up) {
-    pointer = pointer.parent_pointer();
-  }
   const std::vector<Json> values = {nullptr,
                                     true,
                                     -1,
@@ -52,8 +44,7 @@ std::string with_odd_value(const std::string& text, std::uint64_t seed) {
                                     {{"id", {{"id", 5}}}},
                                     std::vector<std::string>(300, "a b"),
                                     std::vector<std::string>(300, "")};
-  records[pointer] = values[dice[2] % values.size()];
-  return json_line(records);
+  return json_line(test::with_odd_value(Json::parse(text), seed, values));
 }
 
 class Mutants {
