@@ -307,7 +307,8 @@ TEST_CASE("generated records and benchmarks replace nothing of somebody else's u
     write_file_atomically(out + "/" + name, "mine\n");
     const Result result = place.run(benchmark);
     CHECK(result.code == 2);
-    CHECK_THAT(result.err, Contains(std::string(name) + " is there already") && Contains("--overwrite"));
+    CHECK_THAT(result.err,
+               Contains(std::string(name) + " exists and no benchmark wrote it") && Contains("--overwrite"));
     CHECK(read_file(out + "/" + name) == "mine\n");
     fs::remove(out + "/" + name);
   }
