@@ -14,7 +14,8 @@ template <typename T>
 class OnDevice {
  public:
   OnDevice(const T* values, std::int64_t count)
-      : block_(values == nullptr ? 0 : count * static_cast<std::int64_t>(sizeof(T)), Purpose::scratch),
+      : block_(
+            simt::device_bytes(values == nullptr ? 0 : count * static_cast<std::int64_t>(sizeof(T)), Purpose::scratch)),
         count_(values ? count : 0) {
     if (count_ > 0) simt::copy_to_device(block_.data(), values, count_ * static_cast<std::int64_t>(sizeof(T)));
   }
