@@ -1,9 +1,9 @@
 // Counts every byte the engine allocates, by purpose.
 //
 // One process-wide ledger; counters are atomic integers, so any thread may charge it. A thread that only counts what a
-// computation would take has one of its own meanwhile (ThreadLedger), and the process's shows nothing of it. The peak of the total is kept
-// together with the split by purpose at that moment (exact when one thread allocates at a time, which is how the
-// trainer works; otherwise the split is a close approximation).
+// computation would take has one of its own meanwhile (ThreadLedger), and the process's shows nothing of it. The peak of
+// the total is kept together with the split by purpose at that moment (exact when one thread allocates at a time, which
+// is how the trainer works; otherwise the split is a close approximation).
 #pragma once
 
 #include <array>
