@@ -96,4 +96,16 @@ Reals to_double(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
+Reals magnitudes(const std::vector<float>& values) {
+  Reals result;
+  for (const float value : values) result.push_back(std::fabs(static_cast<double>(value)));
+  return result;
+}
+
+double inner_product(const Reals& x, const Reals& y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+
 }  // namespace etc::test

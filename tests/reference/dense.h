@@ -28,4 +28,11 @@ Reals central_differences(const std::function<double(const Reals&)>& f, Reals x,
 
 Reals to_double(const std::vector<float>& values);
 
+// |x| of every element: what a linear operator makes of magnitudes is, for each result, the sum of its terms'
+// magnitudes, which rounding errors are relative to.
+Reals magnitudes(const std::vector<float>& values);
+
+// sum of x·y
+double inner_product(const Reals& x, const Reals& y);
+
 }  // namespace etc::test

@@ -23,6 +23,13 @@ std::vector<float> random_floats(std::int64_t count, std::uint64_t seed, float s
   return values;
 }
 
+std::vector<float> mixed_floats(std::int64_t count, std::uint64_t seed) {
+  constexpr float kPowers[] = {1e-6f, 1e6f, 1e-3f, 1e3f, 1.0f};
+  std::vector<float> values = random_floats(count, seed);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 23 == 22 ? 0.0f : values[i] * kPowers[i % 5];
+  return values;
+}
+
 Guarded::Guarded(std::int64_t size, float initial)
     : Guarded(std::vector<float>(static_cast<std::size_t>(size), initial)) {}
 
@@ -50,25 +57,33 @@ bool Guarded::guards_intact() const {
 
 bool near_all(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
               double absolute, double relative) {
-  if (got.size() != expected.size()) {
-    std::printf("%s: expected %zu elements, got %zu\n", what.c_str(), expected.size(), got.size());
+  std::vector<double> tolerances;
+  for (const double value : expected) tolerances.push_back(relative * std::fabs(value) + absolute);
+  return near_each(what, got, expected, tolerances);
+}
+
+bool near_each(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
+               const std::vector<double>& tolerances) {
+  if (got.size() != expected.size() || got.size() != tolerances.size()) {
+    std::printf("%s: expected %zu elements and %zu tolerances, got %zu\n", what.c_str(), expected.size(),
+                tolerances.size(), got.size());
     return false;
   }
   double worst = 0;
   std::size_t where = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    if (std::isnan(got[i]) && std::isnan(expected[i])) continue;
-    const double tolerance = relative * std::fabs(expected[i]) + absolute;
-    const double excess = std::fabs(static_cast<double>(got[i]) - expected[i]) / tolerance;
-    if (!(excess <= worst)) {
+    const double value = got[i];
+    if (value == expected[i] || (std::isnan(value) && std::isnan(expected[i]))) continue;
+    double excess = std::fabs(value - expected[i]) / tolerances[i];
+    if (std::isnan(excess)) excess = INFINITY;  // a nan is never near, and compares as smaller than nothing
+    if (excess > worst) {
       worst = excess;
       where = i;
     }
   }
   if (worst <= 1) return true;
   std::printf("%s: worst at %zu of %zu: expected %.9g, got %.9g, %.3g times the tolerance %.3g\n", what.c_str(), where,
-              got.size(), expected[where], static_cast<double>(got[where]), worst,
-              relative * std::fabs(expected[where]) + absolute);
+              got.size(), expected[where], static_cast<double>(got[where]), worst, tolerances[where]);
   std::fflush(stdout);
   return false;
 }

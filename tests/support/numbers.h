@@ -11,6 +11,9 @@ namespace etc::test {
 // Values in [-size, size), a pure function of (count, seed).
 std::vector<float> random_floats(std::int64_t count, std::uint64_t seed, float size = 1.0f);
 
+// The same times powers of ten from 1e-6 to 1e6, neighbours differing most; every 23rd is 0.
+std::vector<float> mixed_floats(std::int64_t count, std::uint64_t seed);
+
 // An array that an operator writes, between two zones that it must leave alone.
 class Guarded {
  public:
@@ -32,6 +35,11 @@ class Guarded {
 // values and the tolerance. The tolerance of element i is relative·|expected_i| + absolute.
 bool near_all(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
               double absolute, double relative = 0);
+
+// The same, the tolerance of element i being tolerances_i; 0: equal. For sums, which cancel: their roundings are
+// relative to the sum of the terms' magnitudes.
+bool near_each(const std::string& what, const std::vector<float>& got, const std::vector<double>& expected,
+               const std::vector<double>& tolerances);
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 

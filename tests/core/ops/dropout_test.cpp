@@ -1,6 +1,7 @@
 #include "etc_core/ops/dropout.h"
 
 #include "etc_core/ops/register.h"
+#include "tests/reference/dropout.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -12,66 +13,113 @@ namespace {
 // Three examples, one of them empty, with their own ordinals.
 const std::vector<std::int64_t> kOffsets = {0, 5, 5, 72};
 const std::vector<std::uint64_t> kOrdinals = {7, 1000, 123456789012ull};
+constexpr double kRounding = 0x1p-24;  // of one operation in fp32, relative
 
-ops::HiddenDropout dropout(float rate) {
+ops::HiddenDropout dropout(float rate, const std::vector<std::int64_t>& offsets = kOffsets) {
   ops::HiddenDropout d;
   d.rate = rate;
   d.seed = 42;
   d.layer = 3;
   d.site = DropoutSite::global_feed_forward;
   d.examples = 3;
-  d.offsets = kOffsets.data();
+  d.offsets = offsets.data();
   d.sample_ordinals = kOrdinals.data();
   return d;
 }
 
-float expected_factor(float rate, std::int64_t row, std::int64_t col) {
-  std::size_t b = 0;
-  while (row >= kOffsets[b + 1]) ++b;
-  const std::uint64_t key = dropout_key(42, kOrdinals[b], 3, DropoutSite::global_feed_forward);
-  const auto token = static_cast<std::uint32_t>(row - kOffsets[b]);
-  const std::uint32_t bits =
-      dropout_block(key, 0, token, static_cast<std::uint32_t>(col / 4))[static_cast<std::size_t>(col % 4)];
-  return bits >= dropout_threshold(rate) ? 1.0f / (1.0f - rate) : 0.0f;
+ReferenceDropout reference(float rate, const std::vector<std::int64_t>& offsets = kOffsets) {
+  return {rate, 42, 3, 7, offsets, kOrdinals};  // 7: the eighth site
+}
+
+// The operator's y, in its own array or over its base.
+std::vector<float> run(const ops::HiddenDropout& d, std::int64_t cols, const std::vector<float>& a,
+                       const std::vector<float>& base, bool in_place) {
+  Guarded y = in_place ? Guarded(base) : Guarded(static_cast<std::int64_t>(a.size()), 99.0f);
+  ops::DropoutAdd args;
+  args.rows = static_cast<std::int64_t>(a.size()) / cols;
+  args.cols = cols;
+  args.a = a.data();
+  args.base = in_place ? y.data() : (base.empty() ? nullptr : base.data());
+  args.y = y.data();
+  args.dropout = d;
+  ops::dropout_add(Device::cpu, args);
+  REQUIRE(y.guards_intact());
+  return y.values();
 }
 
 }  // namespace
 
+TEST_CASE("the reference generators of dropout give their authors' numbers", "[core][ops]") {
+  // Random123's known answers for philox4x32 with 10 rounds; the third key and counter are digits of pi.
+  REQUIRE(reference_philox({0, 0, 0, 0}, 0, 0) == Words4{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  const std::uint32_t ones = 0xffffffff;
+  REQUIRE(reference_philox({ones, ones, ones, ones}, ones, ones) ==
+          Words4{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
+  REQUIRE(reference_philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0xa4093822, 0x299f31d0) ==
+          Words4{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
+  REQUIRE(reference_split_mix(1234567, 0) == 6457827717110365317u);
+  REQUIRE(reference_split_mix(1234567, 1) == 3203168211198807973u);
+}
+
 TEST_CASE("hidden dropout draws the bits of the generator, token by token", "[core][ops]") {
   ops::register_cpu_ops();
-  const std::int64_t rows = 72;
   for (const std::int64_t cols : {1, 6, 24, 67, 768}) {
     for (const float rate : {0.0f, 0.1f, 0.5f}) {
       CAPTURE(cols, rate);
-      const auto a = random_floats(rows * cols, 1), base = random_floats(rows * cols, 2);
-      Guarded alone(rows * cols), sum(rows * cols);
-      ops::DropoutAdd args;
-      args.rows = rows;
-      args.cols = cols;
-      args.a = a.data();
-      args.y = alone.data();
-      args.dropout = dropout(rate);
-      ops::dropout_add(Device::cpu, args);
-      args.base = base.data();
-      args.y = sum.data();
-      ops::dropout_add(Device::cpu, args);
+      const auto a = random_floats(72 * cols, 1), base = random_floats(72 * cols, 2);
+      const Reals factors = reference_dropout_factors(reference(rate), cols);
+      REQUIRE(factors.size() == a.size());
       std::vector<float> expected(a.size()), expected_sum(a.size());
-      for (std::int64_t i = 0; i < rows * cols; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        expected[at] = a[at] * (rate == 0 ? 1.0f : expected_factor(rate, i / cols, i % cols));
-        expected_sum[at] = base[at] + expected[at];
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        expected[i] = factors[i] == 0 ? 0.0f : a[i] * (1.0f / (1.0f - rate));
+        expected_sum[i] = base[i] + expected[i];
       }
-      REQUIRE(alone.values() == expected);
-      REQUIRE(same_bits(sum.values(), expected_sum));
-      REQUIRE(alone.guards_intact());
-      REQUIRE(sum.guards_intact());
-      // In place, as an accumulation.
-      auto accumulated = base;
-      args.base = accumulated.data();
-      args.y = accumulated.data();
-      ops::dropout_add(Device::cpu, args);
-      REQUIRE(same_bits(accumulated, expected_sum));
+      REQUIRE(same_bits(run(dropout(rate), cols, a, {}, false), expected));
+      REQUIRE(same_bits(run(dropout(rate), cols, a, base, false), expected_sum));
+      REQUIRE(same_bits(run(dropout(rate), cols, a, base, true), expected_sum));
     }
+  }
+}
+
+TEST_CASE("hidden dropout equals its definition in double for awkward sizes and mixed magnitudes", "[core][ops]") {
+  ops::register_cpu_ops();
+  const std::vector<std::vector<std::int64_t>> all_offsets = {
+      {0, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 3}, {0, 0, 130, 131}, {0, 67, 67, 67}};
+  for (const auto& offsets : all_offsets) {
+    for (const std::int64_t cols : {1, 2, 3, 4, 5, 6, 10, 17, 130}) {
+      for (const float rate : {0.0f, 0.1f, 0.75f, 1 - 0x1p-24f}) {
+        CAPTURE(offsets, cols, rate);
+        const auto a = mixed_floats(offsets.back() * cols, 3), base = mixed_floats(offsets.back() * cols, 4);
+        const ReferenceDropout of = reference(rate, offsets);
+        // 1-rate, 1/(1-rate), the product, and the sum are rounded once each, relative to the terms at most.
+        for (const Reals& added : {Reals{}, to_double(base)}) {
+          const Reals mass = reference_dropout_add(of, cols, magnitudes(a), added.empty() ? added : magnitudes(base));
+          const Reals expected = reference_dropout_add(of, cols, to_double(a), added);
+          Reals tolerances;
+          for (const double terms : mass) tolerances.push_back(4 * kRounding * terms);
+          const auto given = added.empty() ? std::vector<float>{} : base;
+          REQUIRE(near_each("y", run(dropout(rate, offsets), cols, a, given, false), expected, tolerances));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the gradient of hidden dropout is the same call, as central differences say", "[core][ops]") {
+  ops::register_cpu_ops();
+  const std::vector<std::int64_t> offsets = {0, 3, 3, 8};
+  for (const std::int64_t cols : {1, 2, 6, 10}) {
+    CAPTURE(cols);
+    const auto a = mixed_floats(8 * cols, 5), dy = random_floats(8 * cols, 6);
+    const ReferenceDropout of = reference(0.3f, offsets);
+    const auto loss = [&](const Reals& x) {
+      return inner_product(reference_dropout_add(of, cols, x, {}), to_double(dy));
+    };
+    // The loss is linear: any step is exact, and with 1e6, the size of the numbers, only its rounding in double is
+    // left: 80 sums below 2^28, over twice the step.
+    const Reals slopes = central_differences(loss, to_double(a), 1e6);
+    const auto da = run(dropout(0.3f, offsets), cols, dy, {}, false);
+    REQUIRE(near_all("da", da, slopes, 80 * 0x1p28 * 0x1p-53 / 1e6, 4 * kRounding));
   }
 }
 
@@ -79,23 +127,13 @@ TEST_CASE("an example's dropout is the same alone and in a batch, for any thread
   ops::register_cpu_ops();
   const std::int64_t rows = 72, cols = 40;
   const auto a = random_floats(rows * cols, 1);
-  const auto run = [&](const ops::HiddenDropout& d, std::int64_t first, std::int64_t count) {
-    std::vector<float> y(static_cast<std::size_t>(count * cols));
-    ops::DropoutAdd args;
-    args.rows = count;
-    args.cols = cols;
-    args.a = a.data() + first * cols;
-    args.y = y.data();
-    args.dropout = d;
-    ops::dropout_add(Device::cpu, args);
-    return y;
-  };
-  REQUIRE(same_bits_for_any_thread_count([&] { return run(dropout(0.3f), 0, rows); }));
-  const auto batch = run(dropout(0.3f), 0, rows);
+  REQUIRE(same_bits_for_any_thread_count([&] { return run(dropout(0.3f), cols, a, {}, false); }));
+  const auto batch = run(dropout(0.3f), cols, a, {}, false);
   const std::vector<std::int64_t> offsets = {0, 67};
   auto single = dropout(0.3f);
   single.examples = 1;
   single.offsets = offsets.data();
   single.sample_ordinals = kOrdinals.data() + 2;
-  REQUIRE(same_bits(run(single, 5, 67), {batch.begin() + 5 * cols, batch.end()}));
+  const std::vector<float> last(a.begin() + 5 * cols, a.end());
+  REQUIRE(same_bits(run(single, cols, last, {}, false), {batch.begin() + 5 * cols, batch.end()}));
 }

@@ -1,6 +1,7 @@
 #include "etc_core/ops/embedding.h"
 
 #include "etc_core/ops/register.h"
+#include "tests/reference/embedding.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -16,61 +17,93 @@ std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std
   return ids;
 }
 
+// Everything an embedding may sum, for `rows` tokens; ids repeat, two segment ids lie outside.
+struct Terms {
+  std::int64_t rows = 0, cols = 0;
+  std::vector<float> base, adder, tables[3];
+  std::vector<std::int32_t> ids[3];
+};
+
+constexpr std::int64_t kLimits[] = {50, 4, 70};  // tokens, segments, positions
+
+Terms terms(std::int64_t rows, std::int64_t cols) {
+  Terms made{rows, cols, mixed_floats(rows * cols, 4), mixed_floats(rows * cols, 5), {}, {}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    made.tables[i] = mixed_floats(kLimits[i] * cols, 1 + i);
+    made.ids[i] = random_ids(rows, static_cast<std::int32_t>(kLimits[i]), 6 + i);
+  }
+  made.ids[1].front() = -1;  // outside: zeros
+  if (rows > 3) made.ids[1][3] = 4;
+  return made;
+}
+
+// Bits of `given`: base, the three tables, adder.
+ops::EmbeddingForward arguments(const Terms& of, int given, float* e) {
+  ops::EmbeddingForward a;
+  a.rows = of.rows;
+  a.cols = of.cols;
+  if (given & 1) a.base = of.base.data();
+  if (given & 2) a.tokens = {of.tables[0].data(), kLimits[0], of.ids[0].data(), "token_ids"};
+  if (given & 4) a.segments = {of.tables[1].data(), kLimits[1], of.ids[1].data(), "segment_ids"};
+  if (given & 8) a.positions = {of.tables[2].data(), kLimits[2], of.ids[2].data(), "position_ids"};
+  if (given & 16) a.adder = of.adder.data();
+  a.e = e;
+  return a;
+}
+
+// In double, of the numbers (convert: to_double) or of their magnitudes.
+Reals reference(const Terms& of, int given, Reals (*convert)(const std::vector<float>&)) {
+  Reals e(of.base.size());
+  if (given & 1) e = convert(of.base);
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (given & 2 << i) reference_lookup({convert(of.tables[i]), kLimits[i], of.ids[i]}, of.cols, e);
+  }
+  const Reals adder = convert(of.adder);
+  for (std::size_t i = 0; given & 16 && i < e.size(); ++i) e[i] += adder[i];
+  return e;
+}
+
+// Of `factor` roundings of the sum's terms, each relative to the magnitudes of all.
+Reals tolerances(Reals mass, double factor) {
+  for (double& value : mass) value *= factor * 0x1p-24;
+  return mass;
+}
+
 }  // namespace
 
 TEST_CASE("an embedding is the sum of the given rows, base and adder", "[core][ops]") {
   ops::register_cpu_ops();
-  const std::int64_t rows = 70;
-  for (const std::int64_t cols : {1, 24, 67}) {
-    const auto tokens = random_floats(50 * cols, 1), segments = random_floats(4 * cols, 2);
-    const auto positions = random_floats(70 * cols, 3), base = random_floats(rows * cols, 4);
-    const auto adder = random_floats(rows * cols, 5);
-    const auto token_ids = random_ids(rows, 50, 6), position_ids = random_ids(rows, 70, 7);
-    auto segment_ids = random_ids(rows, 4, 8);
-    segment_ids[3] = -1;  // outside: zeros
-    segment_ids[69] = 4;
-    for (int given = 0; given < 32; ++given) {
-      CAPTURE(cols, given);
-      ops::EmbeddingForward a;
-      Guarded e(rows * cols, 99.0f);
-      a.rows = rows;
-      a.cols = cols;
-      if (given & 1) a.base = base.data();
-      if (given & 2) a.tokens = {tokens.data(), 50, token_ids.data(), "token_ids"};
-      if (given & 4) a.segments = {segments.data(), 4, segment_ids.data(), "segment_ids"};
-      if (given & 8) a.positions = {positions.data(), 70, position_ids.data(), "position_ids"};
-      if (given & 16) a.adder = adder.data();
-      a.e = e.data();
-      ops::embedding(Device::cpu, a);
-      std::vector<double> expected;
-      for (std::int64_t i = 0; i < rows * cols; ++i) {
-        const auto row = static_cast<std::size_t>(i / cols);
-        const std::int64_t col = i % cols;
-        const auto element = [&](const std::vector<float>& table, std::int32_t id) {
-          return static_cast<double>(table[static_cast<std::size_t>(id * cols + col)]);
-        };
-        double sum = 0;
-        if (given & 1) sum += static_cast<double>(base[static_cast<std::size_t>(i)]);
-        if (given & 2) sum += element(tokens, token_ids[row]);
-        if (given & 4 && segment_ids[row] >= 0 && segment_ids[row] < 4) sum += element(segments, segment_ids[row]);
-        if (given & 8) sum += element(positions, position_ids[row]);
-        if (given & 16) sum += static_cast<double>(adder[static_cast<std::size_t>(i)]);
-        expected.push_back(sum);
+  for (const std::int64_t rows : {1, 2, 70}) {
+    for (const std::int64_t cols : {1, 2, 6, 10, 24, 67}) {
+      const Terms of = terms(rows, cols);
+      for (int given = 0; given < 32; ++given) {
+        CAPTURE(rows, cols, given);
+        Guarded e(rows * cols, 99.0f);
+        ops::embedding(Device::cpu, arguments(of, given, e.data()));
+        // Five terms: four roundings.
+        REQUIRE(near_each("e", e.values(), reference(of, given, to_double),
+                          tolerances(reference(of, given, magnitudes), 4)));
+        REQUIRE(e.guards_intact());
       }
-      REQUIRE(near_all("e", e.values(), expected, 6e-7));
-      REQUIRE(e.guards_intact());
+      // Over its own base and over its adder.
+      for (const int given : {1, 16}) {
+        CAPTURE(rows, cols, given);
+        Guarded e(given == 1 ? of.base : of.adder);
+        ops::EmbeddingForward a = arguments(of, 2 | 4 | given, e.data());
+        (given == 1 ? a.base : a.adder) = e.data();
+        ops::embedding(Device::cpu, a);
+        REQUIRE(near_each("e", e.values(), reference(of, 2 | 4 | given, to_double),
+                          tolerances(reference(of, 2 | 4 | given, magnitudes), 2)));
+        REQUIRE(e.guards_intact());
+      }
     }
-    // Over its own base.
-    auto e = base;
-    ops::EmbeddingForward a;
-    a.rows = rows;
-    a.cols = cols;
-    a.base = e.data();
-    a.segments = {segments.data(), 4, segment_ids.data(), "segment_ids"};
-    a.e = e.data();
-    ops::embedding(Device::cpu, a);
-    REQUIRE(e[0] == base[0] + segments[static_cast<std::size_t>(segment_ids[0] * cols)]);
   }
+  const Terms of = terms(1000, 24);
+  REQUIRE(same_bits_for_any_thread_count([&] {
+    std::vector<float> e(of.base.size());
+    ops::embedding(Device::cpu, arguments(of, 31, e.data()));
+    return e;
+  }));
 }
 
 TEST_CASE("an id outside its table is named with example and position", "[core][ops]") {
@@ -98,37 +131,73 @@ TEST_CASE("an id outside its table is named with example and position", "[core][
                       "embedding: position_ids: example 2, position 1: expected an id from 0 to 9, got -1");
 }
 
+namespace {
+
+// dtable + the gradient.
+std::vector<float> gradient(const std::vector<float>& before, std::int64_t cols, const std::vector<std::int32_t>& ids,
+                            const std::vector<float>& de) {
+  Guarded dtable(before);
+  ops::EmbeddingBackward a;
+  a.rows = std::ssize(ids);
+  a.cols = cols;
+  a.limit = std::ssize(before) / cols;
+  a.de = de.data();
+  a.ids = ids.data();
+  a.dtable = dtable.data();
+  ops::embedding_backward(Device::cpu, a);
+  REQUIRE(dtable.guards_intact());
+  return dtable.values();
+}
+
+}  // namespace
+
 TEST_CASE("a table's gradient sums its tokens in order, for any thread count", "[core][ops]") {
   ops::register_cpu_ops();
-  const std::int64_t rows = 500;
-  // Twenty ids as of tokens, five as of segments: these sum their tokens in several blocks.
-  for (const auto& [limit, cols] : {std::pair<std::int64_t, std::int64_t>{20, 1}, {20, 24}, {5, 300}}) {
-    CAPTURE(limit, cols);
-    const auto de = random_floats(rows * cols, 1);
+  struct Case {
+    std::int64_t rows, limit, cols;
+  };
+  // Twenty ids as of tokens, five as of segments: these sum their tokens in several blocks. Four and one: all but a few
+  // tokens have one id.
+  for (const auto& [rows, limit, cols] : {Case{0, 20, 6},
+                                          {1, 4, 1},
+                                          {2, 20, 2},
+                                          {6, 4, 10},
+                                          {10, 300, 6},
+                                          {500, 20, 1},
+                                          {500, 20, 24},
+                                          {500, 5, 300},
+                                          {500, 4, 10}}) {
+    CAPTURE(rows, limit, cols);
+    const auto de = mixed_floats(rows * cols, 1), before = mixed_floats(limit * cols, 3);
     auto ids = random_ids(rows, static_cast<std::int32_t>(limit) - 3, 2);
-    ids[5] = -1;
-    ids[6] = static_cast<std::int32_t>(limit);
-    const auto before = random_floats(limit * cols, 3);
-    const auto run = [&, limit = limit, cols = cols] {
-      Guarded dtable(before);
-      ops::EmbeddingBackward a;
-      a.rows = rows;
-      a.cols = cols;
-      a.limit = limit;
-      a.de = de.data();
-      a.ids = ids.data();
-      a.dtable = dtable.data();
-      ops::embedding_backward(Device::cpu, a);
-      REQUIRE(dtable.guards_intact());
-      return dtable.values();
-    };
-    std::vector<double> expected(before.begin(), before.end());
-    for (std::int64_t i = 0; i < rows * cols; ++i) {
-      const std::int64_t id = ids[static_cast<std::size_t>(i / cols)];
-      if (id < 0 || id >= limit) continue;
-      expected[static_cast<std::size_t>(id * cols + i % cols)] += static_cast<double>(de[static_cast<std::size_t>(i)]);
+    if (rows > 6) {
+      ids[5] = -1;
+      ids[6] = static_cast<std::int32_t>(limit);
     }
-    REQUIRE(near_all("dtable", run(), expected, 1e-5));
+    const Reals expected = reference_lookup_gradient(to_double(before), ids, cols, to_double(de));
+    const Reals mass = reference_lookup_gradient(magnitudes(before), ids, cols, magnitudes(de));
+    // A sum of at most `rows` gradients and what was there, in any order: one rounding for each.
+    const Reals tolerance = tolerances(mass, static_cast<double>(rows));
+    const auto run = [&, cols = cols] { return gradient(before, cols, ids, de); };
+    REQUIRE(near_each("dtable", run(), expected, tolerance));
     REQUIRE(same_bits_for_any_thread_count(run));
+  }
+}
+
+TEST_CASE("central differences confirm the gradient of a table", "[core][ops]") {
+  ops::register_cpu_ops();
+  const std::vector<std::int32_t> ids = {2, 0, 2, 2, -1, 4, 0, 5, 2};  // repeated, absent (1, 3) and outside
+  for (const std::int64_t cols : {1, 2, 6, 10}) {
+    CAPTURE(cols);
+    const auto table = random_floats(5 * cols, 1), de = random_floats(std::ssize(ids) * cols, 2);
+    const auto loss = [&, cols = cols](const Reals& values) {
+      Reals e(de.size());
+      reference_lookup({values, 5, ids}, cols, e);
+      return inner_product(e, to_double(de));
+    };
+    // The loss is linear, so a step of 1 is exact. Four gradients at most below 1: three roundings.
+    const Reals slopes = central_differences(loss, to_double(table), 1);
+    const auto dtable = gradient(std::vector<float>(table.size()), cols, ids, de);
+    REQUIRE(near_all("dtable", dtable, slopes, 3 * 4 * 0x1p-24));
   }
 }

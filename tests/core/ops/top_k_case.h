@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "etc_core/ops/top_k.h"
+#include "tests/reference/top_k.h"
 #include "tests/support/numbers.h"
 
 namespace etc::test {
@@ -42,25 +43,16 @@ inline bool same_entries(const std::vector<ops::Ranked>& a, const std::vector<op
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(ops::Ranked)) == 0;
 }
 
-// top_k by its definition, one entry after the other.
+// The entries of the rows that the reference names.
 inline std::vector<ops::Ranked> top_k_by_definition(const TopKCase& of) {
-  std::vector<ops::Ranked> top;
-  for (std::int64_t list = 0; list < of.segments() * of.cols; ++list) {
-    const auto segment = static_cast<std::size_t>(list / of.cols);
-    std::vector<ops::Ranked> left;
-    for (std::int64_t row = of.offsets[segment]; row < of.offsets[segment + 1]; ++row) {
-      left.push_back({static_cast<std::int32_t>(row - of.offsets[segment]),
-                      of.z[static_cast<std::size_t>(row * of.cols + list % of.cols)]});
-    }
-    for (std::int64_t j = 0; j < of.k; ++j) {
-      std::size_t best = 0;
-      for (std::size_t i = 1; i < left.size(); ++i) {  // only what is truly better takes the place of an earlier row
-        const bool finite = std::isfinite(left[best].value);
-        if (finite && (!std::isfinite(left[i].value) || left[i].value > left[best].value)) best = i;
-      }
-      top.push_back(left.empty() ? ops::Ranked{} : left[best]);
-      if (!left.empty()) left.erase(left.begin() + static_cast<std::ptrdiff_t>(best));
-    }
+  const Reals z(of.z.begin(), of.z.end());
+  const std::vector<std::int32_t> rows = reference_top_k_rows(of.offsets, of.cols, of.k, z);
+  std::vector<ops::Ranked> top(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] < 0) continue;
+    const auto list = static_cast<std::int64_t>(i) / of.k;  // segment list / cols, column list % cols
+    const std::int64_t row = of.offsets[static_cast<std::size_t>(list / of.cols)] + rows[i];
+    top[i] = {rows[i], of.z[static_cast<std::size_t>(row * of.cols + list % of.cols)]};
   }
   return top;
 }

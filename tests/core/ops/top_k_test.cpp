@@ -4,6 +4,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/ops/top_k_case.h"
+#include "tests/reference/top_k.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -12,8 +13,8 @@ using namespace etc::test;
 TEST_CASE("the largest numbers of each column of each run of rows, of equals the lower row", "[core][ops]") {
   ops::register_cpu_ops();
   for (const bool with_faults : {false, true}) {
-    for (const std::int64_t cols : {1, 4}) {
-      for (const std::int64_t k : {1, 5, 100}) {
+    for (const std::int64_t cols : {1, 2, 4, 6, 10}) {
+      for (const std::int64_t k : {1, 2, 5, 100, 400}) {
         CAPTURE(with_faults, cols, k);
         const TopKCase given = top_k_case(cols, k, with_faults);
         const auto expected = top_k_by_definition(given);
@@ -27,6 +28,29 @@ TEST_CASE("the largest numbers of each column of each run of rows, of equals the
     }
   }
   set_thread_count(2);
+}
+
+TEST_CASE("of numbers that are all equal the lowest rows are the largest, and nothing behind the list changes",
+          "[core][ops]") {
+  ops::register_cpu_ops();
+  for (const std::int64_t rows : {1, 2, 6, 10, 1000}) {
+    for (const std::int64_t k : {1, 6, 1001}) {
+      CAPTURE(rows, k);
+      TopKCase given;
+      given.offsets = {0, rows};
+      given.cols = 1;
+      given.k = k;
+      for (std::int64_t row = 0; row < rows; ++row) given.z.push_back(row % 2 == 0 ? 0.0f : -0.0f);
+      const auto expected = top_k_by_definition(given);
+      for (std::int64_t i = 0; i < k; ++i) {
+        REQUIRE(expected[static_cast<std::size_t>(i)].row == (i < rows ? i : -1));
+      }
+      std::vector<ops::Ranked> top(expected.size() + 2, {7, 7});
+      ops::top_k(Device::cpu, {1, 1, k, given.offsets.data(), given.z.data(), top.data() + 1});
+      REQUIRE(same_entries({top.begin() + 1, top.end() - 1}, expected));
+      REQUIRE(same_entries({top.front(), top.back()}, {{7, 7}, {7, 7}}));
+    }
+  }
 }
 
 TEST_CASE("top_k says what is wrong with its arguments", "[core][ops]") {

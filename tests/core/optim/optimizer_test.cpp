@@ -9,6 +9,7 @@
 #include "etc_core/base/sums.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/optim/schedule.h"
+#include "tests/reference/update.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -53,26 +54,6 @@ Floats random_floats(std::size_t n, unsigned seed) {
   for (float& value : values) value = normal(random);
   return values;
 }
-
-// One step written from etc-core 10.3 and 10.4, in double.
-struct Naive {
-  std::vector<double> w, m, v;
-  double step(const Floats& g, double scale, double rate, double decay, bool adapted) {
-    std::vector<double> u(w.size());
-    double w_norm = 0, u_norm = 0;
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      const double gradient = static_cast<double>(g[i]) * scale;
-      m[i] = 0.9 * m[i] + 0.1 * gradient;
-      v[i] = 0.999 * v[i] + 0.001 * gradient * gradient;
-      u[i] = m[i] / (std::sqrt(v[i]) + 1e-6) + decay * w[i];
-      w_norm += w[i] * w[i];
-      u_norm += u[i] * u[i];
-    }
-    const double ratio = adapted && w_norm > 0 && u_norm > 0 ? std::sqrt(w_norm / u_norm) : 1.0;
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] -= ratio * rate * u[i];
-    return ratio;
-  }
-};
 
 }  // namespace
 
@@ -170,12 +151,14 @@ TEST_CASE("large parameters of awkward sizes follow the formulas", "[optim]") {
     for (std::size_t n : {std::size_t{1}, std::size_t{7}, std::size_t{16384}, std::size_t{40001}}) {
       CAPTURE(n);
       Owned parameter{"a/kernel", random_floats(n, 1), random_floats(n, 2)};
-      Naive naive{{parameter.w.begin(), parameter.w.end()}, std::vector<double>(n), std::vector<double>(n)};
+      test::ReferenceUpdate naive{
+          .decay = 0.1, .w = {parameter.w.begin(), parameter.w.end()}, .m = test::Reals(n), .v = test::Reals(n)};
+      const test::Reals g = test::reference_scale(0.25, {parameter.g.begin(), parameter.g.end()});
       Optimizer optimizer({.kind = kind, .weight_decay = 0.1});
       const ParamRef ref = parameter.ref();
       for (int step = 0; step < 5; ++step) {
         const double ratio = optimizer.step({&ref, 1}, 0.01, 0.25)[0];
-        const double expected = naive.step(parameter.g, 0.25, 0.01, 0.1, kind == OptimizerKind::lamb);
+        const double expected = naive.step(g, 0.01, kind == OptimizerKind::lamb);
         REQUIRE(ratio == Approx(expected).epsilon(1e-6));
       }
       // A step moves w by at most 0.01·(3.2 + 0.1|w|), each with a few roundings of 2^-24 relative to |w| < 6 and to
@@ -299,91 +282,114 @@ TEST_CASE("sums of squares are right for every length and sums pair neighbours",
   REQUIRE(pairwise_sum(sixths) == 7);  // ((1e100+1) + (-1e100+0)) + (3+4): the 1 is lost in its pair
 }
 
+namespace {
+
+OptimizerOptions options_of(const GoldenFile& file) {
+  OptimizerOptions options{.kind = optimizer_kind(file.string_attribute("", "optimizer")),
+                           .beta_1 = file.real_attribute("", "beta_1"),
+                           .beta_2 = file.real_attribute("", "beta_2"),
+                           .epsilon = file.real_attribute("", "epsilon"),
+                           .weight_decay = file.real_attribute("", "weight_decay_rate"),
+                           .exclude_from_decay = {}};
+  std::string words = file.string_attribute("", "exclude_from_weight_decay") + ",";
+  for (std::size_t comma; (comma = words.find(',')) != std::string::npos; words.erase(0, comma + 1)) {
+    if (comma > 0) options.exclude_from_decay.push_back(words.substr(0, comma));
+  }
+  return options;
+}
+
+// The parameters before the first step. Names are paths below the groups.
+std::vector<Owned> initial_parameters(const GoldenFile& file) {
+  std::vector<Owned> parameters;
+  const std::function<void(const std::string&)> collect = [&](const std::string& group) {
+    for (const std::string& data_set : file.data_sets("initial" + group)) {
+      const std::string name = (group + "/" + data_set).substr(1);
+      parameters.push_back({name, file.read<float>("initial/" + name).values, {}});
+      parameters.back().g.resize(parameters.back().w.size());
+    }
+    for (const std::string& name : file.groups("initial" + group)) collect(group + "/" + name);
+  };
+  collect("");
+  return parameters;
+}
+
+// The parameters with their gradients of a step, those that have one.
+std::vector<ParamRef> refs_of_step(const GoldenFile& file, std::vector<Owned>& parameters, std::size_t step) {
+  std::vector<ParamRef> refs;
+  for (Owned& parameter : parameters) {
+    const std::string gradients = "grads/" + parameter.name;
+    const bool has_gradient = file.has(gradients);
+    if (has_gradient) {
+      const auto all = file.read<float>(gradients).values;
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(step * parameter.w.size());
+      std::copy(begin, begin + static_cast<std::ptrdiff_t>(parameter.w.size()), parameter.g.begin());
+    }
+    refs.push_back(parameter.ref(has_gradient));
+  }
+  return refs;
+}
+
+// Compares with folder/name [steps, size] after a step.
+void require_equal(const GoldenFile& file, const std::string& folder, const Owned& parameter, std::size_t step,
+                   const float* got, double absolute, double of_largest) {
+  const std::size_t size = parameter.w.size();
+  CAPTURE(folder, parameter.name, step);
+  const auto all = file.read<float>(folder + "/" + parameter.name).values;
+  double largest = 0;
+  for (const float value : all) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  for (std::size_t i = 0; i < size; ++i) {
+    const double expected = all[step * size + i], value = got[i];
+    CAPTURE(i, value, expected);
+    REQUIRE(std::abs(value - expected) <= absolute + of_largest * largest);
+  }
+}
+
+void require_state(const GoldenFile& file, const Owned& parameter, std::size_t step, const Optimizer& optimizer,
+                   double ratio) {
+  // Our error may be twice that of the reference's own fp32 against double, whose error adds to it.
+  const double weight_tolerance = 3 * file.real_attribute("", "f32_minus_f64_weights_after_last_step");
+  // Relative to the tensor's largest: per step three roundings for m or v and one or two for the clipped gradient,
+  // on both sides.
+  const double moment_tolerance = 2 * 5 * static_cast<double>(step + 1) * 0x1p-24;
+  const auto moments = optimizer.moments();
+  require_equal(file, "weights", parameter, step, parameter.w.data(), weight_tolerance, 0);
+  if (!file.has("grads/" + parameter.name)) {
+    REQUIRE(moments.count(parameter.name + "/adam_m") == 0);
+    return;
+  }
+  for (const std::string folder : {"adam_m", "adam_v"}) {
+    const float* got = moments.at(parameter.name + "/" + folder).data();
+    require_equal(file, folder, parameter, step, got, 0, moment_tolerance);
+  }
+  const std::string ratios = "trust_ratio/" + parameter.name;
+  if (file.has(ratios)) REQUIRE(ratio == Approx(file.read<float>(ratios).values[step]).epsilon(1e-5));
+}
+
+}  // namespace
+
 TEST_CASE("optimiser steps equal the reference's", "[optim][golden]") {
   const auto paths = test::golden_files_of_kind("optimizer");
   if (paths.empty()) return test::skip("no golden file of kind optimizer");
   for (const auto& path : paths) {
     const GoldenFile file(path);
     CAPTURE(path);
-    OptimizerOptions options{.kind = optimizer_kind(file.string_attribute("", "optimizer")),
-                             .beta_1 = file.real_attribute("", "beta_1"),
-                             .beta_2 = file.real_attribute("", "beta_2"),
-                             .epsilon = file.real_attribute("", "epsilon"),
-                             .weight_decay = file.real_attribute("", "weight_decay_rate"),
-                             .exclude_from_decay = {}};
-    std::string words = file.string_attribute("", "exclude_from_weight_decay") + ",";
-    for (std::size_t comma; (comma = words.find(',')) != std::string::npos; words.erase(0, comma + 1)) {
-      if (comma > 0) options.exclude_from_decay.push_back(words.substr(0, comma));
-    }
     const LearningRateSchedule schedule{.initial_rate = file.real_attribute("", "init_lr"),
                                         .total_steps = file.int_attribute("", "num_train_steps"),
                                         .warmup_steps = file.int_attribute("", "num_warmup_steps")};
     const double clip_norm = file.real_attribute("", "clip_norm");
-
-    // Names are paths below the groups.
-    std::vector<std::string> names;
-    const std::function<void(const std::string&)> collect = [&](const std::string& group) {
-      for (const std::string& name : file.data_sets("initial" + group)) names.push_back((group + "/" + name).substr(1));
-      for (const std::string& name : file.groups("initial" + group)) collect(group + "/" + name);
-    };
-    collect("");
-    REQUIRE_FALSE(names.empty());
-    std::vector<Owned> parameters;
-    for (const std::string& name : names) {
-      parameters.push_back({name, file.read<float>("initial/" + name).values, {}});
-      parameters.back().g.resize(parameters.back().w.size());
-    }
-
-    Optimizer optimizer(options);
+    std::vector<Owned> parameters = initial_parameters(file);
+    REQUIRE_FALSE(parameters.empty());
+    Optimizer optimizer(options_of(file));
     const auto rates = file.read<float>("lr").values, norms = file.read<float>("grad_global_norm").values;
     for (std::size_t step = 0; step < rates.size(); ++step) {
       CAPTURE(step);
-      std::vector<ParamRef> refs;
-      for (Owned& parameter : parameters) {
-        const std::string gradients = "grads/" + parameter.name;
-        const bool has_gradient = file.has(gradients);
-        if (has_gradient) {
-          const auto all = file.read<float>(gradients).values;
-          const auto begin = all.begin() + static_cast<std::ptrdiff_t>(step * parameter.w.size());
-          std::copy(begin, begin + static_cast<std::ptrdiff_t>(parameter.w.size()), parameter.g.begin());
-        }
-        refs.push_back(parameter.ref(has_gradient));
-      }
+      const std::vector<ParamRef> refs = refs_of_step(file, parameters, step);
       const double rate = learning_rate(schedule, static_cast<std::int64_t>(step)), norm = global_norm(refs);
       REQUIRE(rate == Approx(rates[step]).epsilon(1e-6).margin(1e-12));
       REQUIRE(norm == Approx(norms[step]).epsilon(1e-6));
       const std::vector<double> ratios = optimizer.step(refs, rate, clip_scale(norm, clip_norm));
-
-      // Our error may be twice that of the reference's own fp32 against double, whose error adds to it.
-      const double weight_tolerance = 3 * file.real_attribute("", "f32_minus_f64_weights_after_last_step");
-      // Relative to the tensor's largest: per step three roundings for m or v and one or two for the clipped gradient,
-      // on both sides.
-      const double moment_tolerance = 2 * 5 * static_cast<double>(step + 1) * 0x1p-24;
-      const auto moments = optimizer.moments();
-      for (std::size_t p = 0; p < parameters.size(); ++p) {
-        const Owned& parameter = parameters[p];
-        CAPTURE(parameter.name);
-        const auto compare = [&](const std::string& folder, const float* got, double tolerance) {
-          CAPTURE(folder);
-          const auto all = file.read<float>(folder + "/" + parameter.name).values;
-          double largest = 0;
-          for (float value : all) largest = std::max(largest, std::abs(static_cast<double>(value)));
-          for (std::size_t i = 0; i < parameter.w.size(); ++i) {
-            const double expected = all[step * parameter.w.size() + i], value = got[i];
-            CAPTURE(i, value, expected);
-            REQUIRE(std::abs(value - expected) <= (tolerance > 0 ? tolerance : moment_tolerance * largest));
-          }
-        };
-        compare("weights", parameter.w.data(), weight_tolerance);
-        if (!file.has("grads/" + parameter.name)) {
-          REQUIRE(moments.count(parameter.name + "/adam_m") == 0);
-          continue;
-        }
-        compare("adam_m", moments.at(parameter.name + "/adam_m").data(), 0);
-        compare("adam_v", moments.at(parameter.name + "/adam_v").data(), 0);
-        const std::string ratio = "trust_ratio/" + parameter.name;
-        if (file.has(ratio)) REQUIRE(ratios[p] == Approx(file.read<float>(ratio).values[step]).epsilon(1e-5));
-      }
+      for (std::size_t p = 0; p < parameters.size(); ++p)
+        require_state(file, parameters[p], step, optimizer, ratios[p]);
     }
   }
 }
