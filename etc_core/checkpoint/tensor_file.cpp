@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/shape.h"
 
@@ -104,10 +106,6 @@ float float_from_half(std::uint16_t half) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
-float float_from_brain(std::uint16_t brain) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16);
-}
-
 }  // namespace
 
 const char* stored_dtype_name(StoredDtype dtype) {
@@ -123,8 +121,8 @@ bool is_readable_float(StoredDtype dtype) {
 }
 
 void widen_floats(StoredDtype dtype, const std::uint16_t* stored, std::int64_t count, float* out) {
-  const auto widen = dtype == StoredDtype::f16 ? float_from_half : float_from_brain;
-  for (std::int64_t i = 0; i < count; ++i) out[i] = widen(stored[i]);
+  const bool half = dtype == StoredDtype::f16;
+  for (std::int64_t i = 0; i < count; ++i) out[i] = half ? float_from_half(stored[i]) : float_from_bf16(stored[i]);
 }
 
 std::int64_t TensorEntry::size() const {
@@ -337,7 +335,7 @@ void TensorFileWriter::write(const std::filesystem::path& path,
   } catch (const Json::exception&) {
     fail(path.string(), "names and metadata must be UTF-8");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors begin at a multiple of eight bytes
+  text.resize(round_up(text.size(), std::size_t{8}), ' ');  // tensors begin at a multiple of eight bytes
   if (text.size() > kMaxHeaderBytes) fail(path.string(), "header: {} bytes are more than readers accept", text.size());
   const std::uint64_t header_bytes = text.size();
   AtomicFile file(path);

@@ -107,7 +107,7 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
   }
   // Zero weights fill the last tile: the values behind them are numbers, but of other keys.
   to += keys / 2 * kGroup;
-  const std::int64_t rest = rounded_up(lead + keys, kTilePairs) - lead - keys;
+  const std::int64_t rest = round_up(lead + keys, kTilePairs) - lead - keys;
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 

@@ -18,6 +18,7 @@
 #define SPARSE_CPU_BY_KEYS_INL_H_
 #endif
 
+#include "etc_core/base/integers.h"
 #include "sparse/cpu/walk-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,7 +26,7 @@ namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline std::int64_t splits_of(std::int64_t keys) {
-  return (keys + kKeySplit - 1) / kKeySplit;
+  return ceil_div(keys, kKeySplit);
 }
 
 class ByKeys {

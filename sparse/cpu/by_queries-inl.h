@@ -17,6 +17,7 @@
 #define SPARSE_CPU_BY_QUERIES_INL_H_
 #endif
 
+#include "etc_core/base/integers.h"
 #include "sparse/cpu/walk-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,7 +30,7 @@ inline constexpr std::int64_t kSegment = 512;
 static_assert(kSegment % kGroup == 0);
 
 inline std::int64_t segments_of(std::int64_t length) {
-  return (length + kSegment - 1) / kSegment;
+  return ceil_div(length, kSegment);
 }
 
 // One segment of one head; keys[0] is its window, keys[1] all of set 1.
@@ -251,7 +252,7 @@ inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s,
   const Slot layout = slot(s.example);
   const std::int64_t segments = list_.tasks_per_head(s.example), size = in_.head_size;
   if (segments == 1) return;
-  const std::int64_t reach = (own().radius + kSegment - 1) / kSegment;  // segments to each side
+  const std::int64_t reach = ceil_div(own().radius, kSegment);  // segments to each side
   const auto row_of = [&](const MutableRows& rows, std::int64_t key) {
     return head_row(rows, s.query_row + key, s.head, size);
   };

@@ -13,9 +13,9 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/random.h"
 #include "sparse/attention.h"
-#include "sparse/cpu/arena.h"
 #include "sparse/cpu/bf16_panel.h"
 #include "sparse/cpu/rows_ahead.h"
 #include "sparse/visible_tiles.h"
@@ -24,12 +24,12 @@ namespace etc::sparse {
 
 // Row stride of copies: D rounded up to a whole group of components, the rest zero.
 inline std::int64_t row_stride(std::int64_t head_size) {
-  return (head_size + kGroup - 1) / kGroup * kGroup;
+  return round_up(head_size, kGroup);
 }
 
 // Copies of labels or keys are padded to this many rows beyond the last one, since runs are whole steps.
 inline std::int64_t padded_rows(std::int64_t rows) {
-  return (rows + kRunStep - 1) / kRunStep * kRunStep;
+  return round_up(rows, kRunStep);
 }
 
 // Where one head of a row begins.
@@ -242,7 +242,7 @@ struct HeadContext {
     // Chosen once per task: AMX where there is some, plain C++ in tests.
     if (in.compute != ComputeType::bf16) return;
     bf16 = &bf16_tiles();
-    bf16_stride = rounded_up(stride, kTilePairs);
+    bf16_stride = round_up(stride, kTilePairs);
   }
 
   void set_dropout(const AttentionInputs& in, std::int64_t example, std::int64_t head) {

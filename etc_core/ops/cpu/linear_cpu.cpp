@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/dense_product.h"
@@ -73,13 +74,13 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
 std::int64_t tiles_of_block(std::int64_t rows, std::int64_t k) {
   constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
   const std::int64_t row_bytes = k * static_cast<std::int64_t>(sizeof(float));
-  if (rows * row_bytes <= kBlockBytes) return blocks(rows, kTileRows);
+  if (rows * row_bytes <= kBlockBytes) return ceil_div(rows, kTileRows);
   return std::max<std::int64_t>(1, kBlockBytes / (kTileRows * row_bytes));
 }
 
 // All tiles over `panels` panels whose first has number `first_panel`; `packed` starts with that panel.
 void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
-  const std::int64_t tiles = blocks(p.rows, kTileRows), most = tiles_of_block(p.rows, p.k);
+  const std::int64_t tiles = ceil_div(p.rows, kTileRows), most = tiles_of_block(p.rows, p.k);
   parallel_for(tiles * panels, [&](std::int64_t task) {
     const std::int64_t first_tile = task / (most * panels) * most, within = task - first_tile * panels;
     const std::int64_t height = std::min(most, tiles - first_tile);  // of this block, in tiles
@@ -97,7 +98,7 @@ std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
 
 // Packs a group of panels of W ([k, n], or [n, k]) into scratch, multiplies, goes on to the next group.
 void product_packing(const DenseProduct& p, const float* weight, WeightLayout layout) {
-  const std::int64_t panels = blocks(p.n, kPanelCols);
+  const std::int64_t panels = ceil_div(p.n, kPanelCols);
   const std::int64_t group = panel_group(p.k, p.n, sizeof(float));
   Scratch scratch;
   auto* packed = scratch.take<float>(packing_floats(p.k, p.n));  // [panels of the group][k, 192]
@@ -115,8 +116,8 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
 // dw += sums over tokens [first, end) in tiles of this shape. The column sums are taken by the first tiles of a row or
 // column, while their operand is in cache.
 void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end, GradientTile tile) {
-  const std::int64_t across = blocks(g.q, tile.wide);
-  parallel_for(blocks(g.p, tile.high) * across, [&](std::int64_t task) {
+  const std::int64_t across = ceil_div(g.q, tile.wide);
+  parallel_for(ceil_div(g.p, tile.high) * across, [&](std::int64_t task) {
     const std::int64_t i = task / across * tile.high, j = task % across * tile.wide;
     const std::int64_t height = std::min(tile.high, g.p - i), width = std::min(tile.wide, g.q - j);
     for (std::int64_t t = first; t < end; t += kTokenBlock) {
@@ -150,7 +151,7 @@ void multiply_packing(const DenseProduct& p, ComputeType compute, const float* w
 // Column sums alone, in the same blocks.
 void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::int64_t stride, float* dbias) {
   constexpr std::int64_t kColumns = 64;  // of a task: four cache lines of a row
-  parallel_for(blocks(cols, kColumns), [&](std::int64_t task) {
+  parallel_for(ceil_div(cols, kColumns), [&](std::int64_t task) {
     const std::int64_t first = task * kColumns;
     for (std::int64_t t = 0; t < rows; t += kTokenBlock) {
       add_column_sums(std::min(kTokenBlock, rows - t), std::min(kColumns, cols - first), dz + t * stride + first,
@@ -173,7 +174,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
                         static_cast<std::byte*>(packed.bytes.data()));
   }
   auto* panels = static_cast<float*>(packed.bytes.data());  // [panels][in, 192], the last one narrower
-  parallel_for(blocks(packed.out, kPanelCols), [&](std::int64_t panel) {
+  parallel_for(ceil_div(packed.out, kPanelCols), [&](std::int64_t panel) {
     copy_panel(
         {weight, layout, packed.in, packed.out, 0, packed.in, panel * kPanelCols, panel_width(packed.out, panel)},
         panels + panel * kPanelCols * packed.in);
@@ -192,7 +193,7 @@ void linear(const LinearForward& a) {
   if (a.packed == nullptr) {
     multiply_packing(product, a.compute, a.weight, a.layout);
   } else if (a.packed->compute == ComputeType::fp32) {
-    product_tiles(product, 0, blocks(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
+    product_tiles(product, 0, ceil_div(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
   } else {
     multiply_reduced(product, a.packed->compute, static_cast<const std::byte*>(a.packed->bytes.data()));
   }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/reduced_product.h"
@@ -94,7 +95,7 @@ bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
 }
 
 std::int64_t whole_steps(std::int64_t rows) {
-  return (rows + kHeightStep - 1) / kHeightStep * kHeightStep;
+  return round_up(rows, kHeightStep);
 }
 
 // Largest first: the larger the tile, the less often the library packs its operands (tile_shape.h).
@@ -102,7 +103,7 @@ constexpr GradientTile kGradientTiles[] = {{768, 768}, {384, 768}, {384, 384}, {
 
 // The first of these of which there are so many, or the last.
 GradientTile largest_tile(std::int64_t p, std::int64_t q, std::int64_t tasks) {
-  const auto enough = [&](GradientTile tile) { return blocks(p, tile.high) * blocks(q, tile.wide) >= tasks; };
+  const auto enough = [&](GradientTile tile) { return ceil_div(p, tile.high) * ceil_div(q, tile.wide) >= tasks; };
   const auto found = std::find_if(std::begin(kGradientTiles), std::end(kGradientTiles), enough);
   return found != std::end(kGradientTiles) ? *found : *std::prev(found);
 }
