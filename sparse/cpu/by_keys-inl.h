@@ -133,13 +133,13 @@ class ByKeys::ForwardSink {
   // Queries are few: they lie in the caches already.
   void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
 
-  void take(const QueryGroup&, bool seen, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) {
+  void take(const QueryGroup&, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) {
     const FloatTag d;
     // Where nothing is seen the maximum says so, and nobody reads the output.
     if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
     for (int v = 0; v < kGroupVectors; ++v) {
-      hn::StoreU(max[v], d, place_ + layout_.max() + v * kLanes);
-      hn::StoreU(sum[v], d, place_ + layout_.sum() + v * kLanes);
+      hn::StoreU(softmax.max[v], d, place_ + layout_.max() + v * kLanes);
+      hn::StoreU(softmax.sum[v], d, place_ + layout_.sum() + v * kLanes);
     }
     place_ += layout_.group_floats();
   }

@@ -157,13 +157,14 @@ class ByQueries::ForwardSink {
     if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
   }
 
-  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const FloatVec* max,
-            const FloatVec* sum) const {
+  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) const {
     if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
     HWY_ALIGN float lse[kGroup];     // natural logarithm
-    for (int v = 0; v < kGroupVectors; ++v) end_softmax(max[v], sum[v], scratch.head.kept_scale, v, factor, lse);
-    store_group(scratch.group.out, scratch.head, factor, args_.out, s_.head, group.row, group.queries, streams_);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      end_softmax(softmax.max[v], softmax.sum[v], scratch.head.kept_scale, v, factor, lse);
+    }
+    store_group(scratch.group.out, scratch.head, factor, args_.out, group, streams_);
     std::copy_n(lse, group.queries, args_.lse + s_.head * args_.inputs.q.rows + group.row);
   }
 
@@ -204,7 +205,7 @@ class ByQueries::BackwardSink {
 
   void take(const QueryGroup& group, bool seen, TaskScratch& scratch) {
     if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
-    store_group(scratch.group.out, scratch.head, ones_, args_.dq, s_.head, group.row, group.queries, false);
+    store_group(scratch.group.out, scratch.head, ones_, args_.dq, group, /*past_caches=*/false);
     scratch.panels[0].require(done_ - s_.keys[0].begin);  // all keys are written, seen or not
     flush_window(scratch);
     flushed_ = done_;
