@@ -34,32 +34,28 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
   const std::int64_t height = tile_height(rows, width, p.k);
   float* y = p.y + first_row * p.y_stride + first_col;  // [rows, width], rows y_stride apart
   Scratch scratch;
-  const float* x = p.x + first_row * p.x_stride;  // [rows, k], rows x_stride apart
-  std::int64_t x_stride = p.x_stride;
-  float* product = y;  // where the product goes: y, or y_tile for a tile that is not whole
-  std::int64_t product_stride = p.y_stride;
+  MatrixView x{p.x + first_row * p.x_stride, p.x_stride};  // [rows, k]
+  MutableMatrixView product{y, p.y_stride};                // where it goes: y, or y_tile for a tile that is not whole
   if (!whole) {
     auto* x_tile = scratch.take<float>(height * p.k);    // [height, k]
     auto* y_tile = scratch.take<float>(height * width);  // [height, width]
     for (std::int64_t i = 0; i < rows; ++i) {
-      std::memcpy(x_tile + i * p.k, x + i * p.x_stride, static_cast<std::size_t>(p.k) * sizeof(float));
+      std::memcpy(x_tile + i * p.k, x.data + i * p.x_stride, static_cast<std::size_t>(p.k) * sizeof(float));
       // A sum is made inside the product also here: added afterwards it would round differently than in a whole tile.
       if (p.add) std::memcpy(y_tile + i * width, y + i * p.y_stride, static_cast<std::size_t>(width) * sizeof(float));
     }
     std::fill(x_tile + rows * p.k, x_tile + height * p.k, 0.0f);
     if (p.add) std::fill(y_tile + rows * width, y_tile + height * width, 0.0f);
-    x = x_tile;
-    x_stride = p.k;
-    product = y_tile;
-    product_stride = width;
+    x = {x_tile, p.k};
+    product = {y_tile, width};
   }
-  tile_product(Transpose::no, height, width, p.k, x, x_stride, panel, width, p.add, product, product_stride);
+  tile_product({.m = height, .n = width, .k = p.k, .a = x, .b = {panel, width}, .y = product, .add = p.add});
   if (whole && p.bias == nullptr && p.activation == Activation::linear) return;
   TileEpilogue end;
   end.rows = rows;
   end.cols = width;
-  end.product = product;
-  end.product_stride = product_stride;
+  end.product = product.data;
+  end.product_stride = product.stride;
   end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
   end.activation = p.activation;
   end.z = p.z == nullptr ? nullptr : p.z + first_row * p.z_stride + first_col;
@@ -124,8 +120,14 @@ void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end
       const std::int64_t tokens = std::min(kTokenBlock, end - t);
       const float* a = g.a + t * g.a_stride + i;  // [tokens, height]: read as its transpose
       const float* b = g.b + t * g.b_stride + j;  // [tokens, width]
-      tile_product(Transpose::yes, height, width, tokens, a, g.a_stride, b, g.b_stride, /*add=*/true,
-                   g.dw + i * g.q + j, g.q);
+      tile_product({.m = height,
+                    .n = width,
+                    .k = tokens,
+                    .a = {a, g.a_stride},
+                    .b = {b, g.b_stride},
+                    .y = {g.dw + i * g.q + j, g.q},
+                    .transpose_a = Transpose::yes,
+                    .add = true});
       if (g.a_sums != nullptr && j == 0) add_column_sums(tokens, height, a, g.a_stride, g.a_sums + i);
       if (g.b_sums != nullptr && i == 0) add_column_sums(tokens, width, b, g.b_stride, g.b_sums + j);
     }
@@ -170,8 +172,10 @@ std::int64_t packed_bytes(const PackedWeights& packed) {
 void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
   packed.bytes = Bytes(packed_bytes(packed), purpose);
   if (packed.compute != ComputeType::fp32) {
-    return pack_reduced(packed.compute, weight, layout, packed.in, packed.out, 0, packed.out,
-                        static_cast<std::byte*>(packed.bytes.data()));
+    return pack_reduced(
+        packed.compute,
+        {.weight = weight, .layout = layout, .k = packed.in, .n = packed.out, .first = 0, .count = packed.out},
+        static_cast<std::byte*>(packed.bytes.data()));
   }
   auto* panels = static_cast<float*>(packed.bytes.data());  // [panels][in, 192], the last one narrower
   parallel_for(ceil_div(packed.out, kPanelCols), [&](std::int64_t panel) {

@@ -213,12 +213,12 @@ std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n) 
   return Layout(compute, k, n).bytes();
 }
 
-void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout, std::int64_t k, std::int64_t n,
-                  std::int64_t first, std::int64_t count, std::byte* packed) {
-  const Layout to(compute, k, count);
+void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* packed) {
+  const std::int64_t k = from.k;
+  const Layout to(compute, k, from.count);
   parallel_for(to.panels, [&](std::int64_t panel) {
     const std::int64_t column = panel * kPanelCols, width = to.width(panel);
-    const PanelBlock block{weight, layout, k, n, 0, k, first + column, width};
+    const PanelBlock block{from.weight, from.layout, k, from.n, 0, k, from.first + column, width};
     Scratch scratch;
     auto* operands = scratch.take<std::byte>(k * width * operand_bytes(compute));  // [k, width]
     if (to.int8) {
@@ -250,7 +250,8 @@ void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const 
   auto* packed = scratch.take<std::byte>(reduced_bytes(compute, p.k, group));  // of [k, group]
   for (std::int64_t first = 0; first < p.n; first += group) {
     const std::int64_t count = std::min(group, p.n - first);
-    pack_reduced(compute, weight, layout, p.k, p.n, first, count, packed);
+    pack_reduced(compute, {.weight = weight, .layout = layout, .k = p.k, .n = p.n, .first = first, .count = count},
+                 packed);
     DenseProduct columns = p;  // the same rows, columns [first, first + count) of W, bias, z and y
     columns.n = count;
     if (p.bias != nullptr) columns.bias += first;
