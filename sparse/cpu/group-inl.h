@@ -51,8 +51,13 @@ HWY_INLINE void keep_bits_of_block(const HeadContext& head, const KeyBlock& bloc
                                    std::uint16_t* keep) {
   // The numbering of keys runs through both key sets, so that no two pairs of a query share a bit.
   const auto first_key = static_cast<std::uint32_t>(block.panel->dropout_index(block.row));
-  dropout_keep_bits(head.dropout_key, head.dropout_head, static_cast<std::uint32_t>(first_query), first_key, block.keys,
-                    head.dropout_threshold, keep);
+  dropout_keep_bits({.stream = head.dropout_key,
+                     .threshold = head.dropout_threshold,
+                     .head = head.dropout_head,
+                     .first_query = static_cast<std::uint32_t>(first_query),
+                     .first_key = first_key,
+                     .keys = block.keys},
+                    keep);
 }
 
 // A group's queries, as forward_group wants them.

@@ -63,11 +63,18 @@ HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int v) {
   return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&shifted));  // may read 8 bytes
 }
 
+// A group's queries and some neighbouring keys, as dropout numbers them.
+struct DropoutPairs {
+  std::uint64_t stream;  // dropout_key()
+  std::uint32_t threshold;
+  std::uint32_t head, first_query, first_key;
+  std::int64_t keys;
+};
+
 // keep[j], bit i: whether dropout keeps pair (query first_query + i, key first_key + j); bits exactly as dropout_block
 // of etc_core/base/random.h: one Philox call gives four neighbouring keys, here for a vector of queries at a time.
-HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::uint32_t first_query,
-                                  std::uint32_t first_key, std::int64_t keys, std::uint32_t threshold,
-                                  std::uint16_t* keep) {
+HWY_INLINE void dropout_keep_bits(const DropoutPairs& pairs, std::uint16_t* keep) {
+  const auto [stream, threshold, head, first_query, first_key, keys] = pairs;
   // Philox multiplies 32 by 32 to 64 bits: vectors have that for every other lane only. So queries of even and of odd
   // lanes go through the rounds apart.
   const WideTag d;
@@ -82,8 +89,8 @@ HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::ui
       hn::Vec<WideTag> even[4] = {hn::Set(d, std::uint64_t{block}), queries, hn::Set(d, std::uint64_t{head}),
                                   hn::Zero(d)};
       hn::Vec<WideTag> odd[4] = {even[0], hn::ShiftRight<32>(queries), even[2], even[3]};
-      etc::HWY_NAMESPACE::philox_lanes(d, even, key);
-      etc::HWY_NAMESPACE::philox_lanes(d, odd, key);
+      etc::HWY_NAMESPACE::philox_lanes(d, even, stream);
+      etc::HWY_NAMESPACE::philox_lanes(d, odd, stream);
       for (std::int64_t word = 0; word < 4; ++word) {
         const std::int64_t j = static_cast<std::int64_t>(block) * 4 + word - first_key;
         // Words of keys before the first and behind the last.
