@@ -202,6 +202,38 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
 
 namespace {
 
+// What a layer norm's backward needs.
+struct NormSaved {
+  Parameter& gamma;
+  Parameter& beta;
+  Dropout dropout;         // of the branch
+  Tensor sum, mean, rstd;  // [M, H], [M], [M]
+};
+
+// branch_slot: null without a branch.
+void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& branch_slot, const Tensor& dy) {
+  ops::LayerNormBackward back;
+  back.rows = saved.sum.rows();
+  back.cols = saved.sum.cols();
+  back.dy = dy.data();
+  back.sum = saved.sum.data();
+  back.mean = saved.mean.data();
+  back.rstd = saved.rstd.data();
+  back.gamma = data_of(&saved.gamma);
+  back.dgamma = saved.gamma.gradient().data();
+  back.dbeta = saved.beta.gradient().data();
+  const InputGradient dx(slot);
+  back.dx = dx.data;
+  back.add_to_dx = dx.add;
+  const bool to_branch = branch_slot != nullptr && branch_slot->needed();
+  if (to_branch) {
+    back.dbranch = dy.data();  // in place: dy is the closure's own
+    back.dropout = saved.dropout.arguments();
+  }
+  ops::layer_norm_backward(saved.sum.device(), back);
+  if (to_branch) branch_slot->add(dy);
+}
+
 // layer_norm and residual_layer_norm: `branch` undefined for the former.
 Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta, const Dropout& dropout) {
   check_matrix("layer_norm", x, gamma.size());
@@ -238,28 +270,9 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Pa
   Var result = made(tape, name, std::move(y));
   if (!tape.recording()) return result;
   record(tape, name, result,
-         [&gamma, &beta, dropout, sum, mean, rstd, slot = x.gradient(),
-          branch_slot = branch.defined() ? branch.gradient() : nullptr](Tensor dy) {
-           ops::LayerNormBackward back;
-           back.rows = sum.rows();
-           back.cols = sum.cols();
-           back.dy = dy.data();
-           back.sum = sum.data();
-           back.mean = mean.data();
-           back.rstd = rstd.data();
-           back.gamma = data_of(&gamma);
-           back.dgamma = gamma.gradient().data();
-           back.dbeta = beta.gradient().data();
-           const InputGradient dx(slot);
-           back.dx = dx.data;
-           back.add_to_dx = dx.add;
-           const bool to_branch = branch_slot != nullptr && branch_slot->needed();
-           if (to_branch) {
-             back.dbranch = dy.data();  // in place: dy is this closure's own
-             back.dropout = dropout.arguments();
-           }
-           ops::layer_norm_backward(sum.device(), back);
-           if (to_branch) branch_slot->add(dy);
+         [saved = NormSaved{gamma, beta, dropout, sum, mean, rstd}, slot = x.gradient(),
+          branch_slot = branch.defined() ? branch.gradient() : nullptr](const Tensor& dy) {
+           normalized_backward(saved, slot, branch_slot, dy);
          });
   return result;
 }

@@ -106,6 +106,27 @@ float float_from_half(std::uint16_t half) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
+// Throws Error unless the tensors fill the file's `bytes` of them, one behind the other.
+template <typename Entries>
+void check_extents(const std::string& where, const Entries& entries, std::uint64_t bytes) {
+  std::vector<std::pair<const TensorEntry*, const std::string*>> in_order;
+  for (const auto& [name, entry] : entries) in_order.emplace_back(&entry, &name);
+  std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
+  });
+  std::uint64_t expected = 0;
+  for (const auto& [entry, name] : in_order) {
+    if (entry->begin != expected) {
+      fail(where, "{}: data_offsets: expected to begin at {}, got {} (tensors overlap or leave a hole)", *name,
+           expected, entry->begin);
+    }
+    expected = entry->end;
+  }
+  if (expected != bytes) {
+    fail(where, "expected {} bytes of tensors, got {} (the file is cut off or too long)", expected, bytes);
+  }
+}
+
 }  // namespace
 
 const char* stored_dtype_name(StoredDtype dtype) {
@@ -160,23 +181,7 @@ TensorFileReader::TensorFileReader(const std::filesystem::path& path) : path_(pa
         entries_[name] = parse_entry(where + ": " + name, json);
       }
     }
-    std::vector<std::pair<const TensorEntry*, const std::string*>> in_order;
-    for (const auto& [name, entry] : entries_) in_order.emplace_back(&entry, &name);
-    std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
-    });
-    std::uint64_t expected = 0;
-    for (const auto& [entry, name] : in_order) {
-      if (entry->begin != expected) {
-        fail(where, "{}: data_offsets: expected to begin at {}, got {} (tensors overlap or leave a hole)", *name,
-             expected, entry->begin);
-      }
-      expected = entry->end;
-    }
-    if (expected != file_bytes - data_start_) {
-      fail(where, "expected {} bytes of tensors, got {} (the file is cut off or too long)", expected,
-           file_bytes - data_start_);
-    }
+    check_extents(where, entries_, file_bytes - data_start_);
   } catch (...) {
     ::close(descriptor_);
     throw;
