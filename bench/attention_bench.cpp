@@ -22,6 +22,7 @@
 #include "bench/median.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/library_product.h"
 #include "sparse/register_cpu.h"
@@ -60,7 +61,7 @@ Item large_product() {
 // them; global keys as a dense product per head. Forward q·k, p·v; backward these and dp, dq, dk, dv without the second
 // p·v.
 Item blocked_products(const AttentionCase& c, const AttentionProblem& problem, bool backward) {
-  const std::int64_t block = c.radius + 1, blocks = (c.lengths[0] + block - 1) / block, d = c.head_size;
+  const std::int64_t block = c.radius + 1, blocks = ceil_div(c.lengths[0], block), d = c.head_size;
   std::vector<std::shared_ptr<BatchedLibraryProduct>> products;
   const auto make = [&](const BatchedShape& shape) {
     products.push_back(std::make_shared<BatchedLibraryProduct>(shape));

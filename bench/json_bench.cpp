@@ -11,8 +11,8 @@
 #include <functional>
 #include <vector>
 
+#include "bench/json_pass.h"
 #include "bench/processor_time.h"
-#include "data/readers/json_pass.h"
 #include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
 
@@ -39,7 +39,7 @@ struct Line {
 
 void run(const std::filesystem::path& path, int repeat) {
   const auto layout = path.extension() == ".jsonl" ? data::RecordLayout::lines : data::RecordLayout::array;
-  std::vector<Line> lines = {{"simdjson alone", [&] { return data::json_pass(path, layout); }, {}},
+  std::vector<Line> lines = {{"simdjson alone", [&] { return bench::json_pass(path, layout); }, {}},
                              {"cut into records", [&] { return read_records(path, layout, false); }, {}},
                              {"cut and parsed", [&] { return read_records(path, layout, true); }, {}}};
   const double megabytes = static_cast<double>(std::filesystem::file_size(path)) * 1e-6;

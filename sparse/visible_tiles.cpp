@@ -6,6 +6,7 @@
 #include <string>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
 #include "sparse/etc_attention.h"
@@ -74,7 +75,7 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
   group.first_key = window ? std::max<std::int64_t>(0, place.first_query - radius) : 0;
   group.keys = std::max<std::int64_t>(0, end_key - group.first_key);
   // Steps are whole; columns beyond the last key stay masked.
-  const std::int64_t rounded = (group.keys + kRunStep - 1) / kRunStep * kRunStep;
+  const std::int64_t rounded = round_up(group.keys, kRunStep);
   group.columns.assign(static_cast<std::size_t>(rounded * kGroup), kMasked);
   for (std::int64_t i = 0; i < place.queries; ++i) {
     const std::int64_t query = place.first_query + i;
@@ -204,8 +205,8 @@ void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const G
     GroupSizes group = sample;
     if (sample.whole) {
       const std::int64_t keys = place.example_keys;
-      group.columns = (keys + kRunStep - 1) / kRunStep * kRunStep;
-      group.runs = split_keys ? (keys + kKeySplit - 1) / kKeySplit : 1;
+      group.columns = round_up(keys, kRunStep);
+      group.runs = split_keys ? ceil_div(keys, kKeySplit) : 1;
       group.visible_pairs = place.queries * keys;
     }
     runs += group.runs;

@@ -13,6 +13,7 @@
 #include "data/h5/library.h"
 #include "data/h5/numbers.h"
 #include "etc_core/base/buffer.h"
+#include "etc_core/base/integers.h"
 
 namespace etc::data::h5 {
 
@@ -72,7 +73,7 @@ class ColumnReader {
   NumberType type() const { return type_; }
   const std::string& where() const { return where_; }
   std::int64_t block_elements() const { return block_elements_; }
-  std::int64_t blocks() const { return (size_ + block_elements_ - 1) / block_elements_; }
+  std::int64_t blocks() const { return ceil_div(size_, block_elements_); }
 
   // Block i: elements [i * block_elements, …). Throws Error when the library cannot read or the checksum is wrong.
   // Locked.

@@ -7,6 +7,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/varint.h"
 
 namespace etc::data {
 
@@ -51,13 +52,9 @@ class Fields {
 
  private:
   std::uint64_t take_varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(take(1).front());
-      value |= std::uint64_t{byte & 0x7Fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    fail_damaged(where_, "not a protocol buffer");
+    const auto value = etc::take_varint(rest_);
+    if (!value) fail_damaged(where_, "not a protocol buffer, or cut short");
+    return *value;
   }
 
   std::string_view take(std::uint64_t size) {

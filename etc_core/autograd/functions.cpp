@@ -34,24 +34,37 @@ void check_equal_shapes(const char* where, const Var& x, const Var& branch) {
        branch.value().shape_text());
 }
 
-// y [rows, dense.out()] = act(x·W + b), from packed weights if there are any and `packed` allows it.
-void run_dense(const Dense& dense, bool packed, const float* x, std::int64_t rows, Device device, ops::Activation act,
-               float* y) {
+// What a dense layer multiplies: x [rows, in] without gaps.
+struct DenseInput {
+  const float* x;
+  std::int64_t rows;
+  Device device;
+};
+
+DenseInput all_rows(const Tensor& x) {
+  return {x.data(), x.rows(), x.device()};
+}
+
+// Whether packed weights may be taken where there are any.
+enum class Weights : bool { own, packed };
+
+// y [rows, dense.out()] = act(x·W + b).
+void run_dense(const Dense& dense, Weights weights, const DenseInput& input, ops::Activation act, float* y) {
   ops::LinearForward args;
-  args.rows = rows;
+  args.rows = input.rows;
   args.in = dense.in();
-  args.x = x;
+  args.x = input.x;
   args.x_stride = args.in;
   args.layout = dense.layout;
   args.compute = dense.compute;
   args.activation = act;
   args.y_stride = dense.out();
-  if (packed && dense.packed != nullptr) {
+  if (weights == Weights::packed && dense.packed != nullptr) {
     args.out = dense.out();
     args.packed = dense.packed;
     args.bias = dense.packed_bias;
     args.y = y;
-    ops::linear(device, args);
+    ops::linear(input.device, args);
     return;
   }
   for (const Dense::Part& part : dense.parts) {
@@ -59,19 +72,18 @@ void run_dense(const Dense& dense, bool packed, const float* x, std::int64_t row
     args.weight = data_of(part.kernel);
     args.bias = data_of(part.bias);
     args.y = y;
-    ops::linear(device, args);
+    ops::linear(input.device, args);
     y += args.out;
   }
 }
 
 // Adds to the gradients of the parts, and writes (or adds to) dx unless it is null. dz [rows, dense.out()].
-void run_dense_backward(const Dense& dense, const float* x, std::int64_t rows, Device device, const float* dz,
-                        float* dx, bool add_to_dx) {
+void run_dense_backward(const Dense& dense, const DenseInput& input, const float* dz, float* dx, bool add_to_dx) {
   ops::LinearBackward args;
-  args.rows = rows;
+  args.rows = input.rows;
   args.in = dense.in();
   args.dz_stride = dense.out();
-  args.x = x;
+  args.x = input.x;
   args.x_stride = args.in;
   args.layout = dense.layout;
   args.compute = dense.compute;
@@ -84,7 +96,7 @@ void run_dense_backward(const Dense& dense, const float* x, std::int64_t rows, D
     args.add_to_dx = add_to_dx;
     args.dweight = part.kernel->gradient().data();
     args.dbias = part.bias != nullptr ? part.bias->gradient().data() : nullptr;
-    ops::linear_backward(device, args);
+    ops::linear_backward(input.device, args);
     dz += args.out;
     add_to_dx = true;
   }
@@ -119,13 +131,14 @@ Var linear(Tape& tape, const Var& x, const Dense& dense) {
   check_matrix("linear", x, dense.in());
   const Tensor& value = x.value();
   Tensor y = tape.empty({value.rows(), dense.out()}, Purpose::activations, value.device());  // [M, out]
-  run_dense(dense, !tape.recording(), value.data(), value.rows(), value.device(), ops::Activation::linear, y.data());
+  const Weights weights = tape.recording() ? Weights::own : Weights::packed;
+  run_dense(dense, weights, all_rows(value), ops::Activation::linear, y.data());
   const std::string name = tape.checked() ? dense_name(dense) : "";
   Var result = made(tape, name, std::move(y));
   if (tape.recording()) {
     record(tape, name, result, [dense, value, slot = x.gradient()](Tensor dy) {
       const InputGradient dx(slot);
-      run_dense_backward(dense, value.data(), value.rows(), value.device(), dy.data(), dx.data, dx.add);
+      run_dense_backward(dense, all_rows(value), dy.data(), dx.data, dx.add);
     });
   }
   return result;
@@ -158,17 +171,17 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
     const Tensor h = tape.empty({step, inner}, Purpose::scratch, device);  // [step, F]: a part of the rows at a time
     for (std::int64_t row = 0; row < rows; row += step) {
       const std::int64_t n = std::min(step, rows - row);
-      run_dense(first, true, value.data() + row * value.cols(), n, device, act, h.data());
-      run_dense(second, true, h.data(), n, device, ops::Activation::linear, y.data() + row * y.cols());
+      run_dense(first, Weights::packed, {value.data() + row * value.cols(), n, device}, act, h.data());
+      run_dense(second, Weights::packed, {h.data(), n, device}, ops::Activation::linear, y.data() + row * y.cols());
     }
     return made(tape, name, std::move(y));
   }
   Tensor z = Tensor::empty({rows, inner}, Purpose::activations, device);  // [M, F] kept for backward
-  run_dense(first, false, value.data(), rows, device, ops::Activation::linear, z.data());
+  run_dense(first, Weights::own, all_rows(value), ops::Activation::linear, z.data());
   {
     const Tensor h = Tensor::empty({rows, inner}, Purpose::scratch, device);  // [M, F] not kept
     ops::activation_forward(device, act, z.data(), h.data(), z.size());
-    run_dense(second, false, h.data(), rows, device, ops::Activation::linear, y.data());
+    run_dense(second, Weights::own, all_rows(h), ops::Activation::linear, y.data());
   }
   Var result = made(tape, name, std::move(y));
   record(tape, name, result, [first, act, second, value, z, slot = x.gradient()](Tensor dy) {
@@ -177,17 +190,49 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
     {
       const Tensor h = Tensor::empty(z.shape(), Purpose::scratch, on);
       ops::activation_forward(on, act, z.data(), h.data(), z.size());
-      run_dense_backward(second, h.data(), z.rows(), on, dy.data(), dh.data(), false);
+      run_dense_backward(second, all_rows(h), dy.data(), dh.data(), false);
     }
     dy = Tensor();
     ops::activation_backward(on, act, z.data(), dh.data(), dh.data(), z.size());
     const InputGradient dx(slot);
-    run_dense_backward(first, value.data(), value.rows(), on, dh.data(), dx.data, dx.add);
+    run_dense_backward(first, all_rows(value), dh.data(), dx.data, dx.add);
   });
   return result;
 }
 
 namespace {
+
+// What a layer norm's backward needs.
+struct NormSaved {
+  Parameter& gamma;
+  Parameter& beta;
+  Dropout dropout;         // of the branch
+  Tensor sum, mean, rstd;  // [M, H], [M], [M]
+};
+
+// branch_slot: null without a branch.
+void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& branch_slot, const Tensor& dy) {
+  ops::LayerNormBackward back;
+  back.rows = saved.sum.rows();
+  back.cols = saved.sum.cols();
+  back.dy = dy.data();
+  back.sum = saved.sum.data();
+  back.mean = saved.mean.data();
+  back.rstd = saved.rstd.data();
+  back.gamma = data_of(&saved.gamma);
+  back.dgamma = saved.gamma.gradient().data();
+  back.dbeta = saved.beta.gradient().data();
+  const InputGradient dx(slot);
+  back.dx = dx.data;
+  back.add_to_dx = dx.add;
+  const bool to_branch = branch_slot != nullptr && branch_slot->needed();
+  if (to_branch) {
+    back.dbranch = dy.data();  // in place: dy is the closure's own
+    back.dropout = saved.dropout.arguments();
+  }
+  ops::layer_norm_backward(saved.sum.device(), back);
+  if (to_branch) branch_slot->add(dy);
+}
 
 // layer_norm and residual_layer_norm: `branch` undefined for the former.
 Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta, const Dropout& dropout) {
@@ -225,28 +270,9 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Pa
   Var result = made(tape, name, std::move(y));
   if (!tape.recording()) return result;
   record(tape, name, result,
-         [&gamma, &beta, dropout, sum, mean, rstd, slot = x.gradient(),
-          branch_slot = branch.defined() ? branch.gradient() : nullptr](Tensor dy) {
-           ops::LayerNormBackward back;
-           back.rows = sum.rows();
-           back.cols = sum.cols();
-           back.dy = dy.data();
-           back.sum = sum.data();
-           back.mean = mean.data();
-           back.rstd = rstd.data();
-           back.gamma = data_of(&gamma);
-           back.dgamma = gamma.gradient().data();
-           back.dbeta = beta.gradient().data();
-           const InputGradient dx(slot);
-           back.dx = dx.data;
-           back.add_to_dx = dx.add;
-           const bool to_branch = branch_slot != nullptr && branch_slot->needed();
-           if (to_branch) {
-             back.dbranch = dy.data();  // in place: dy is this closure's own
-             back.dropout = dropout.arguments();
-           }
-           ops::layer_norm_backward(sum.device(), back);
-           if (to_branch) branch_slot->add(dy);
+         [saved = NormSaved{gamma, beta, dropout, sum, mean, rstd}, slot = x.gradient(),
+          branch_slot = branch.defined() ? branch.gradient() : nullptr](const Tensor& dy) {
+           normalized_backward(saved, slot, branch_slot, dy);
          });
   return result;
 }
@@ -341,8 +367,8 @@ Var on_device(Tape& tape, const Var& x, Device device) {
   return result;
 }
 
-Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
-              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Var& adder) {
+Var embedding(Tape& tape, const EmbeddingSum& sum) {
+  const auto& [rows, width, base, tokens, segments, positions, adder] = sum;
   const std::int64_t count = rows->offsets.back();
   const Device device = base.defined() ? base.value().device() : tokens.table->value.device();
   const Var added = adder.defined() ? on_device(tape, adder, device) : Var();
@@ -362,7 +388,8 @@ Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::in
   Var result = made(tape, "embedding", std::move(e));
   if (!tape.recording()) return result;
   record(tape, "embedding", result,
-         [tokens, segments, positions, base_slot = base.defined() ? base.gradient() : nullptr,
+         [tokens = sum.tokens, segments = sum.segments, positions = sum.positions,
+          base_slot = base.defined() ? base.gradient() : nullptr,
           adder_slot = added.defined() ? added.gradient() : nullptr](Tensor de) {
            for (const Lookup* lookup : {&tokens, &segments, &positions}) {
              if (lookup->table == nullptr) continue;

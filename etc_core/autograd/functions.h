@@ -98,11 +98,18 @@ struct Lookup {
   const char* name = "";  // of the ids, for messages: "token_ids"
 };
 
+// What an embedding is the sum of; without base there are tokens, everything else may be absent.
+struct EmbeddingSum {
+  std::shared_ptr<const RaggedRows> rows;  // M of them
+  std::int64_t width = 0;                  // H
+  Var base = {};                           // [M, H]
+  Lookup tokens = {}, segments = {}, positions = {};
+  Var adder = {};  // [M, H]; may lie on another device
+};
+
 // e = base + tokens + segments + positions + adder (etc-core 3; rules for ids out of range: ops/embedding.h).
-//   base, adder   [M, H], undefined: absent; without base there are tokens. The adder may lie on another device.
 // Saves the ids.
-Var embedding(Tape& tape, const std::shared_ptr<const RaggedRows>& rows, std::int64_t width, const Var& base,
-              const Lookup& tokens, const Lookup& segments, const Lookup& positions, const Var& adder);
+Var embedding(Tape& tape, const EmbeddingSum& sum);
 
 // Which run of a checkpointed stretch a function is called for.
 enum class Pass { forward, recompute };

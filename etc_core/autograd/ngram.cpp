@@ -46,6 +46,30 @@ void clear_rows(const Tensor& x, std::int64_t first, std::int64_t end) {
              (end - first) * x.cols() * static_cast<std::int64_t>(sizeof(float)));
 }
 
+// Adds to the gradients of kernel, bias and, through its slot, x [M, H]. dy [M, out] is the caller's to clear.
+void ngram_backward(const Tensor& x, const RaggedRows& rows, Parameter& kernel, Parameter& bias, const Slot& slot,
+                    const Tensor& dy) {
+  const std::int64_t size = kernel.shape[0], width = kernel.shape[1], columns = kernel.shape[2];
+  for_starts_without_phrase(rows, size, [&](std::int64_t first, std::int64_t end) { clear_rows(dy, first, end); });
+  InputGradient dx(slot);
+  if (dx.data != nullptr && !dx.add) slot->tensor().zero();  // every row is added to, up to k times
+  ops::LinearBackward back;
+  back.rows = std::max<std::int64_t>(0, x.rows() - size + 1);
+  back.in = back.x_stride = back.dx_stride = width;
+  back.out = back.dz_stride = columns;
+  back.dz = dy.data();
+  back.add_to_dx = true;
+  for (std::int64_t t = 0; t < size; ++t) {
+    // forward: y_j += x_{j+t}·kernel[t]; so dx_{j+t} += dy_j·kernel[t]ᵀ and dkernel[t] += x_{j+t}ᵀ·dy_j.
+    back.x = x.data() + t * width;
+    back.weight = data_of(&kernel) + t * width * columns;
+    back.dx = dx.data != nullptr ? dx.data + t * width : nullptr;
+    back.dweight = kernel.gradient().data() + t * width * columns;
+    back.dbias = t == 0 ? bias.gradient().data() : nullptr;
+    ops::linear_backward(x.device(), back);
+  }
+}
+
 }  // namespace
 
 Var sum_segments(Tape& tape, const Var& x, const SegmentOffsets& offsets) {
@@ -111,26 +135,8 @@ Var ngram_convolution(Tape& tape, const Var& x, const std::shared_ptr<const Ragg
   const std::string name = tape.checked() ? "ngram_convolution " + kernel.name : "";
   Var result = made(tape, name, y);
   if (!tape.recording()) return result;
-  record(tape, name, result, [&kernel, &bias, rows, value, starts, slot = x.gradient()](const Tensor& dy) {
-    const std::int64_t size = kernel.shape[0], width = kernel.shape[1], columns = kernel.shape[2];
-    for_starts_without_phrase(*rows, size, [&](std::int64_t first, std::int64_t end) { clear_rows(dy, first, end); });
-    InputGradient dx(slot);
-    if (dx.data != nullptr && !dx.add) slot->tensor().zero();  // every row is added to, up to k times
-    ops::LinearBackward back;
-    back.rows = starts;
-    back.in = back.x_stride = back.dx_stride = width;
-    back.out = back.dz_stride = columns;
-    back.dz = dy.data();
-    back.add_to_dx = true;
-    for (std::int64_t t = 0; t < size; ++t) {
-      // forward: y_j += x_{j+t}·kernel[t]; so dx_{j+t} += dy_j·kernel[t]ᵀ and dkernel[t] += x_{j+t}ᵀ·dy_j.
-      back.x = value.data() + t * width;
-      back.weight = data_of(&kernel) + t * width * columns;
-      back.dx = dx.data != nullptr ? dx.data + t * width : nullptr;
-      back.dweight = kernel.gradient().data() + t * width * columns;
-      back.dbias = t == 0 ? bias.gradient().data() : nullptr;
-      ops::linear_backward(value.device(), back);
-    }
+  record(tape, name, result, [&kernel, &bias, rows, value, slot = x.gradient()](const Tensor& dy) {
+    ngram_backward(value, *rows, kernel, bias, slot, dy);
   });
   return result;
 }

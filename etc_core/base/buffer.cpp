@@ -9,6 +9,7 @@
 
 #include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/large_blocks.h"
 #include "etc_core/base/out_of_memory.h"
 
@@ -27,7 +28,7 @@ std::mutex g_reserved_mutex;
 std::map<void*, std::size_t> g_reserved;  // address → bytes; a buffer may outlive counting
 
 std::int64_t rounded(std::int64_t size) {
-  return (size + kAlignment - 1) / kAlignment * kAlignment;
+  return round_up(size, kAlignment);
 }
 
 bool is_large(std::int64_t size) {

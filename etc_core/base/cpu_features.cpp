@@ -1,7 +1,5 @@
 #include "etc_core/base/cpu_features.h"
 
-#include <cstdlib>
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -33,14 +31,15 @@ bool has_amx(unsigned bits) {
 void require_supported_cpu() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  // ETC_PRETEND_NO_AVX2 lets a test see this message on a machine that has AVX2.
-  const bool pretend = std::getenv("ETC_PRETEND_NO_AVX2") != nullptr;
-  if (pretend || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
-    fail("cpu",
-         "this processor has no AVX2 with FMA: expected at least x86-64-v3 (Intel Haswell 2013, AMD Excavator "
-         "2015 or newer); run on such a machine");
-  }
+  require_instructions(__builtin_cpu_supports("avx2") != 0, __builtin_cpu_supports("fma") != 0);
 #endif
+}
+
+void require_instructions(bool avx2, bool fma) {
+  if (avx2 && fma) return;
+  fail("cpu",
+       "this processor has no AVX2 with FMA: expected at least x86-64-v3 (Intel Haswell 2013, AMD Excavator "
+       "2015 or newer); run on such a machine");
 }
 
 std::string instruction_set() {

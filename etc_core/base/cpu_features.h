@@ -10,6 +10,8 @@ namespace etc {
 
 // Throws Error when the processor lacks what every CPU kernel needs (x86-64: AVX2 and FMA).
 void require_supported_cpu();
+// What it says of a processor of which this is known.
+void require_instructions(bool avx2, bool fma);
 
 // For run records: "AVX-512 (avx512f avx512bw …)" or the like. Resume compares it: bits differ between instruction
 // sets.

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "etc_core/base/integers.h"
+
 namespace etc::large_blocks {
 
 namespace {
@@ -29,7 +31,7 @@ State& state() {
 }
 
 std::int64_t whole_pages(std::int64_t bytes) {
-  return (bytes + kPage - 1) / kPage * kPage;
+  return round_up(bytes, kPage);
 }
 
 // A mapping that starts at a huge page's border: one a huge page longer, less what lies before and behind.

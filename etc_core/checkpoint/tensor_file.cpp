@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/shape.h"
 
@@ -104,8 +106,25 @@ float float_from_half(std::uint16_t half) {
   return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
-float float_from_brain(std::uint16_t brain) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16);
+// Throws Error unless the tensors fill the file's `bytes` of them, one behind the other.
+template <typename Entries>
+void check_extents(const std::string& where, const Entries& entries, std::uint64_t bytes) {
+  std::vector<std::pair<const TensorEntry*, const std::string*>> in_order;
+  for (const auto& [name, entry] : entries) in_order.emplace_back(&entry, &name);
+  std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
+  });
+  std::uint64_t expected = 0;
+  for (const auto& [entry, name] : in_order) {
+    if (entry->begin != expected) {
+      fail(where, "{}: data_offsets: expected to begin at {}, got {} (tensors overlap or leave a hole)", *name,
+           expected, entry->begin);
+    }
+    expected = entry->end;
+  }
+  if (expected != bytes) {
+    fail(where, "expected {} bytes of tensors, got {} (the file is cut off or too long)", expected, bytes);
+  }
 }
 
 }  // namespace
@@ -123,8 +142,8 @@ bool is_readable_float(StoredDtype dtype) {
 }
 
 void widen_floats(StoredDtype dtype, const std::uint16_t* stored, std::int64_t count, float* out) {
-  const auto widen = dtype == StoredDtype::f16 ? float_from_half : float_from_brain;
-  for (std::int64_t i = 0; i < count; ++i) out[i] = widen(stored[i]);
+  const bool half = dtype == StoredDtype::f16;
+  for (std::int64_t i = 0; i < count; ++i) out[i] = half ? float_from_half(stored[i]) : float_from_bf16(stored[i]);
 }
 
 std::int64_t TensorEntry::size() const {
@@ -162,23 +181,7 @@ TensorFileReader::TensorFileReader(const std::filesystem::path& path) : path_(pa
         entries_[name] = parse_entry(where + ": " + name, json);
       }
     }
-    std::vector<std::pair<const TensorEntry*, const std::string*>> in_order;
-    for (const auto& [name, entry] : entries_) in_order.emplace_back(&entry, &name);
-    std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.first->begin, a.first->end) < std::pair(b.first->begin, b.first->end);
-    });
-    std::uint64_t expected = 0;
-    for (const auto& [entry, name] : in_order) {
-      if (entry->begin != expected) {
-        fail(where, "{}: data_offsets: expected to begin at {}, got {} (tensors overlap or leave a hole)", *name,
-             expected, entry->begin);
-      }
-      expected = entry->end;
-    }
-    if (expected != file_bytes - data_start_) {
-      fail(where, "expected {} bytes of tensors, got {} (the file is cut off or too long)", expected,
-           file_bytes - data_start_);
-    }
+    check_extents(where, entries_, file_bytes - data_start_);
   } catch (...) {
     ::close(descriptor_);
     throw;
@@ -337,7 +340,7 @@ void TensorFileWriter::write(const std::filesystem::path& path,
   } catch (const Json::exception&) {
     fail(path.string(), "names and metadata must be UTF-8");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // tensors begin at a multiple of eight bytes
+  text.resize(round_up(text.size(), std::size_t{8}), ' ');  // tensors begin at a multiple of eight bytes
   if (text.size() > kMaxHeaderBytes) fail(path.string(), "header: {} bytes are more than readers accept", text.size());
   const std::uint64_t header_bytes = text.size();
   AtomicFile file(path);

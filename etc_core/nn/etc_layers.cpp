@@ -127,11 +127,18 @@ Var EtcEmbedding::side(Tape& tape, const EtcInput& input, const ForwardContext& 
   const Var& adder = global ? input.global_embedding_adder : input.long_embedding_adder;  // [M, H] or none
   Var e;                                                                                  // [M, H]
   if (projection_.parts.empty()) {
-    e = embedding(tape, rows, hidden_, Var(), tokens, segments, positions, adder);
+    e = embedding(tape, {.rows = rows,
+                         .width = hidden_,
+                         .tokens = tokens,
+                         .segments = segments,
+                         .positions = positions,
+                         .adder = adder});
   } else {
-    const Var narrow = embedding(tape, rows, tokens_->shape[1], Var(), tokens, Lookup(), Lookup(), Var());  // [M, E]
-    const Var base = linear(tape, narrow, context.dense(projection_));                                      // [M, H]
-    e = embedding(tape, rows, hidden_, base, Lookup(), segments, positions, adder);
+    const Var narrow = embedding(tape, {.rows = rows, .width = tokens_->shape[1], .tokens = tokens});  // [M, E]
+    const Var base = linear(tape, narrow, context.dense(projection_));                                 // [M, H]
+    e = embedding(
+        tape,
+        {.rows = rows, .width = hidden_, .base = base, .segments = segments, .positions = positions, .adder = adder});
   }
   const Var normed = layer_norm(tape, e, *norm_[global].gamma, *norm_[global].beta);  // [M, H]
   const DropoutSite site = global ? DropoutSite::global_embedding : DropoutSite::long_embedding;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
@@ -130,7 +131,7 @@ void initialize_parameter(Parameter& parameter, std::uint64_t seed) {
     if (parameter.shape.size() != 2) fail("parameters", "{}: glorot_uniform needs a matrix", parameter.name);
     limit = std::sqrt(6.0 / static_cast<double>(parameter.shape[0] + parameter.shape[1]));
   }
-  parallel_for((size + kElementsPerTask - 1) / kElementsPerTask, [&](std::int64_t task) {
+  parallel_for(ceil_div(size, kElementsPerTask), [&](std::int64_t task) {
     const std::int64_t end = std::min(size, (task + 1) * kElementsPerTask);
     for (std::int64_t first = task * kElementsPerTask; first < end; first += 4) {  // four elements per Philox block
       const auto block = static_cast<std::uint64_t>(first / 4);

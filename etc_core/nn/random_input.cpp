@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/random.h"
 #include "sparse/labels/builders.h"
 
@@ -66,7 +67,7 @@ CountedInput::CountedInput(const EtcConfig& model, std::int64_t length, std::int
   }
   const EtcInput shorter = random_input(model, sample, tokens_per_global);
   sample_ = sample_of(model, shorter);
-  const std::int64_t L = length, G = (length + tokens_per_global - 1) / tokens_per_global;
+  const std::int64_t L = length, G = ceil_div(length, tokens_per_global);
   const std::int64_t W = 2 * model.local_radius + 1;
   for (std::int64_t i = 0; i < L; ++i) input_.token_ids.push_back(random_token(model, i));
   input_.global_token_ids.assign(static_cast<std::size_t>(G), shorter.global_token_ids.front());

@@ -44,6 +44,17 @@ void check_range(const char* name, double value, double low, double high) {
   fail_usage("optimizer", "{}: expected {} <= {} < {}, got {}", name, low, name, high, value);
 }
 
+// LAMB's ‖w‖/‖u‖ of one parameter, whose blocks' sums are combined in a fixed order; 1 where either is 0.
+double ratio_of(std::span<const ops::UpdateNorms> norms) {
+  std::vector<double> weights, update;
+  for (const ops::UpdateNorms& block : norms) {
+    weights.push_back(block.weights);
+    update.push_back(block.update);
+  }
+  const double w = std::sqrt(pairwise_sum(weights)), u = std::sqrt(pairwise_sum(update));
+  return w > 0 && u > 0 ? w / u : 1.0;
+}
+
 }  // namespace
 
 std::vector<ParamRef> param_refs(const ParameterSet& parameters) {
@@ -117,18 +128,14 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   // Pass 1: moments, and where no norm is waited for the weights; else the blocks' norms.
   const std::vector<ops::UpdateNorms> norms = ops::update_moments(device, constants, blocks);
 
-  // Pass 2: one ratio per adapted parameter, its blocks' sums combined in a fixed order.
+  // Pass 2: one ratio per adapted parameter.
   std::vector<double> ratios(parameters.size(), 1.0);
   std::vector<ops::UpdateBlock> waiting;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    std::vector<double> weights, update;
-    for (std::size_t n = first_of[i]; n < first_of[i + 1] && blocks[n].adapted; ++n) {
-      weights.push_back(norms[n].weights);
-      update.push_back(norms[n].update);
-    }
-    const double w = std::sqrt(pairwise_sum(weights)), u = std::sqrt(pairwise_sum(update));
-    if (w > 0 && u > 0) ratios[i] = w / u;
-    for (std::size_t n = first_of[i]; n < first_of[i + 1] && blocks[n].adapted; ++n) {
+    const std::size_t first = first_of[i], end = first_of[i + 1];
+    if (first == end || !blocks[first].adapted) continue;
+    ratios[i] = ratio_of(std::span(norms).subspan(first, end - first));
+    for (std::size_t n = first; n < end; ++n) {
       waiting.push_back(blocks[n]);
       waiting.back().rate = static_cast<float>(ratios[i] * learning_rate);
     }

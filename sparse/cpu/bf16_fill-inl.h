@@ -23,14 +23,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // A group's queries as pairs: of rounded rows, neighbours are pairs already, which are then transposed.
 // q_rows [kGroup, stride], q_pairs [stride / 2, kGroup, 2]
-HWY_INLINE void load_bf16_queries(const Rows& q, std::int64_t head, const HeadContext& context, std::int64_t first_row,
-                                  std::int64_t rows, const Bf16Scratch& scratch) {
+HWY_INLINE void load_bf16_queries(const Rows& q, const HeadContext& context, const QueryGroup& group,
+                                  const Bf16Scratch& scratch) {
   const std::int64_t stride = context.bf16_stride, pairs = stride / 2;
-  for (std::int64_t i = 0; i < rows; ++i) {
-    context.bf16->round_row(head_row(q, first_row + i, head, context.head_size), context.head_size, stride,
+  for (std::int64_t i = 0; i < group.queries; ++i) {
+    context.bf16->round_row(head_row(q, group.row + i, context.index, context.head_size), context.head_size, stride,
                             scratch.q_rows + i * stride);
   }
-  std::fill(scratch.q_rows + rows * stride, scratch.q_rows + kGroup * stride, std::uint16_t{0});
+  std::fill(scratch.q_rows + group.queries * stride, scratch.q_rows + kGroup * stride, std::uint16_t{0});
   const auto* from = reinterpret_cast<const float*>(scratch.q_rows);
   auto* to = reinterpret_cast<float*>(scratch.q_pairs);
   // A pair of bf16 numbers is as wide as a float, so the transposition of floats turns pairs.

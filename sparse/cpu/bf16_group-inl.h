@@ -107,7 +107,7 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
   }
   // Zero weights fill the last tile: the values behind them are numbers, but of other keys.
   to += keys / 2 * kGroup;
-  const std::int64_t rest = rounded_up(lead + keys, kTilePairs) - lead - keys;
+  const std::int64_t rest = round_up(lead + keys, kTilePairs) - lead - keys;
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 
@@ -134,11 +134,11 @@ HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const 
                           own.out_columns);
 }
 
-// As forward_group; asks for the rows `ahead` meanwhile. `max` is the reference of the sums rather than the largest
+// As forward_group; asks for the rows `ahead` meanwhile. result.max is the reference of the sums rather than the largest
 // logit itself (-inf: no visible key).
-HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* scores, const KeyBlock* blocks,
-                                   std::int64_t count, RowsAhead& ahead, const GroupScratch& scratch, FloatVec* max,
-                                   FloatVec* sum) {
+HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
+                                   RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& result) {
+  const auto [first_query, blocks, count] = seen;
   const FloatTag d;
   const Bf16Scratch& own = scratch.bf16;
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
@@ -175,8 +175,8 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
     transpose_block(own.out_columns + c * kGroup, kGroup, scratch.out + c, head.stride);
   }
   for (int v = 0; v < kGroupVectors; ++v) {
-    max[v] = softmax.reference[v];
-    sum[v] = softmax.total[v];
+    result.max[v] = softmax.reference[v];
+    result.sum[v] = softmax.total[v];
   }
 }
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sparse/cpu/arena.h"
+#include "etc_core/base/arena.h"
+#include "etc_core/base/integers.h"
 #include "sparse/cpu/bf16_tiles.h"
 
 namespace etc::sparse {
 
-inline std::int64_t rounded_up(std::int64_t size, std::int64_t step) {
-  return (size + step - 1) / step * step;
-}
+// Working memory of one task: whole lines of the cache, and of the largest vectors.
+using Arena = etc::Arena<64>;
 
 // Keys and values of a panel; null when the task computes in fp32.
 struct Bf16Panel {
@@ -22,10 +22,10 @@ struct Bf16Panel {
   // stride: of fp32 rows (D rounded up to a group).
   static Bf16Panel take(Arena& arena, std::int64_t keys, std::int64_t stride) {
     Bf16Panel panel;
-    panel.k_stride = rounded_up(stride, kTilePairs);
+    panel.k_stride = round_up(stride, kTilePairs);
     // Parts begin at any multiple of kRunStep and are rounded up to a step. An odd number of lines, so that the rows of
     // a tile do not all fall into the same sets of the cache.
-    panel.v_stride = (rounded_up(keys + 2 * kTilePairs, kTilePairs) / kTilePairs | 1) * kTilePairs;
+    panel.v_stride = (round_up(keys + 2 * kTilePairs, kTilePairs) / kTilePairs | 1) * kTilePairs;
     // Room for a tile of rows beyond the last key, which dot_products reads and multiplies, whatever lies there.
     panel.k = arena.take<std::uint16_t>((keys + 2 * kTileRows16) * panel.k_stride);
     panel.v = arena.take<std::uint16_t>(stride * panel.v_stride);
@@ -48,8 +48,8 @@ struct Bf16Scratch {
   // Sizes of the largest step; keys and components in whole tiles.
   static Bf16Scratch take(Arena& arena, std::int64_t stride) {
     Bf16Scratch scratch;
-    scratch.q_rows = arena.take<std::uint16_t>(rounded_up(stride, kTilePairs) * kGroup);
-    scratch.q_pairs = arena.take<std::uint16_t>(rounded_up(stride, kTilePairs) * kGroup);
+    scratch.q_rows = arena.take<std::uint16_t>(round_up(stride, kTilePairs) * kGroup);
+    scratch.q_pairs = arena.take<std::uint16_t>(round_up(stride, kTilePairs) * kGroup);
     scratch.w_pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
     scratch.out_columns = arena.take<float>(stride * kGroup);
     scratch.pairs = arena.take<float>(kGroup * stride);

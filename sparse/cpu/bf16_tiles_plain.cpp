@@ -2,8 +2,8 @@
 // are summed apart, by fused multiply-adds that flush subnormals, then both are added to the sum.
 #include <atomic>
 #include <cmath>
-#include <cstring>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/cpu_features.h"
 #include "sparse/cpu/bf16_tiles.h"
 #include "sparse/register_cpu.h"
@@ -17,42 +17,28 @@ namespace {
 // Set by tests; looked at once per task.
 std::atomic<bool> plain_only = false;
 
-float value(std::uint16_t bits) {
-  const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-  float x;
-  std::memcpy(&x, &wide, sizeof(x));
-  return x;
-}
-
 // sum + a·b over one step: a [32] neighbours, b [16 pairs], pairs kGroup·2 apart.
 // The order of the additions is the hardware's: another one would give other bits.
 float step(float sum, const std::uint16_t* a, const std::uint16_t* b) {
   float even = 0.0f, odd = 0.0f;
   for (std::int64_t pair = 0; pair < kTilePairs / 2; ++pair) {
-    even = std::fma(value(a[2 * pair]), value(b[pair * 2 * kGroup]), even);
-    odd = std::fma(value(a[2 * pair + 1]), value(b[pair * 2 * kGroup + 1]), odd);
+    even = std::fma(float_from_bf16(a[2 * pair]), float_from_bf16(b[pair * 2 * kGroup]), even);
+    odd = std::fma(float_from_bf16(a[2 * pair + 1]), float_from_bf16(b[pair * 2 * kGroup + 1]), odd);
   }
   return sum + (even + odd);
 }
 
 void nothing() {}
 
-std::uint16_t rounded(float x) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &x, sizeof(bits));
-  if (std::isnan(x)) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);  // must not round to infinity
-  return static_cast<std::uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
-}
-
 // Stands for round_row_avx512: nearest even, as the instruction rounds.
 void round_row(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to) {
-  for (std::int64_t c = 0; c < stride; ++c) to[c] = c < size ? rounded(row[c]) : std::uint16_t{0};
+  for (std::int64_t c = 0; c < stride; ++c) to[c] = c < size ? bf16_from_float(row[c]) : std::uint16_t{0};
 }
 
 void round_pairs(const float* first, const float* second, std::int64_t size, std::int64_t stride, std::uint16_t* to) {
   for (std::int64_t c = 0; c < stride; ++c) {
-    to[2 * c] = first != nullptr && c < size ? rounded(first[c]) : std::uint16_t{0};
-    to[2 * c + 1] = second != nullptr && c < size ? rounded(second[c]) : std::uint16_t{0};
+    to[2 * c] = first != nullptr && c < size ? bf16_from_float(first[c]) : std::uint16_t{0};
+    to[2 * c + 1] = second != nullptr && c < size ? bf16_from_float(second[c]) : std::uint16_t{0};
   }
 }
 

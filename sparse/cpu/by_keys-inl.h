@@ -18,6 +18,7 @@
 #define SPARSE_CPU_BY_KEYS_INL_H_
 #endif
 
+#include "etc_core/base/integers.h"
 #include "sparse/cpu/walk-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,7 +26,7 @@ namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline std::int64_t splits_of(std::int64_t keys) {
-  return (keys + kKeySplit - 1) / kKeySplit;
+  return ceil_div(keys, kKeySplit);
 }
 
 class ByKeys {
@@ -132,13 +133,13 @@ class ByKeys::ForwardSink {
   // Queries are few: they lie in the caches already.
   void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
 
-  void take(const QueryGroup&, bool seen, const TaskScratch& scratch, const FloatVec* max, const FloatVec* sum) {
+  void take(const QueryGroup&, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) {
     const FloatTag d;
     // Where nothing is seen the maximum says so, and nobody reads the output.
     if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
     for (int v = 0; v < kGroupVectors; ++v) {
-      hn::StoreU(max[v], d, place_ + layout_.max() + v * kLanes);
-      hn::StoreU(sum[v], d, place_ + layout_.sum() + v * kLanes);
+      hn::StoreU(softmax.max[v], d, place_ + layout_.max() + v * kLanes);
+      hn::StoreU(softmax.sum[v], d, place_ + layout_.sum() + v * kLanes);
     }
     place_ += layout_.group_floats();
   }

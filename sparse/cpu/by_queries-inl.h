@@ -17,6 +17,7 @@
 #define SPARSE_CPU_BY_QUERIES_INL_H_
 #endif
 
+#include "etc_core/base/integers.h"
 #include "sparse/cpu/walk-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,7 +30,7 @@ inline constexpr std::int64_t kSegment = 512;
 static_assert(kSegment % kGroup == 0);
 
 inline std::int64_t segments_of(std::int64_t length) {
-  return (length + kSegment - 1) / kSegment;
+  return ceil_div(length, kSegment);
 }
 
 // One segment of one head; keys[0] is its window, keys[1] all of set 1.
@@ -156,13 +157,14 @@ class ByQueries::ForwardSink {
     if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
   }
 
-  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const FloatVec* max,
-            const FloatVec* sum) const {
+  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) const {
     if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     HWY_ALIGN float factor[kGroup];  // 1/sum, with dropout's rescaling
     HWY_ALIGN float lse[kGroup];     // natural logarithm
-    for (int v = 0; v < kGroupVectors; ++v) end_softmax(max[v], sum[v], scratch.head.kept_scale, v, factor, lse);
-    store_group(scratch.group.out, scratch.head, factor, args_.out, s_.head, group.row, group.queries, streams_);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      end_softmax(softmax.max[v], softmax.sum[v], scratch.head.kept_scale, v, factor, lse);
+    }
+    store_group(scratch.group.out, scratch.head, factor, args_.out, group, streams_);
     std::copy_n(lse, group.queries, args_.lse + s_.head * args_.inputs.q.rows + group.row);
   }
 
@@ -203,7 +205,7 @@ class ByQueries::BackwardSink {
 
   void take(const QueryGroup& group, bool seen, TaskScratch& scratch) {
     if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
-    store_group(scratch.group.out, scratch.head, ones_, args_.dq, s_.head, group.row, group.queries, false);
+    store_group(scratch.group.out, scratch.head, ones_, args_.dq, group, /*past_caches=*/false);
     scratch.panels[0].require(done_ - s_.keys[0].begin);  // all keys are written, seen or not
     flush_window(scratch);
     flushed_ = done_;
@@ -251,7 +253,7 @@ inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s,
   const Slot layout = slot(s.example);
   const std::int64_t segments = list_.tasks_per_head(s.example), size = in_.head_size;
   if (segments == 1) return;
-  const std::int64_t reach = (own().radius + kSegment - 1) / kSegment;  // segments to each side
+  const std::int64_t reach = ceil_div(own().radius, kSegment);  // segments to each side
   const auto row_of = [&](const MutableRows& rows, std::int64_t key) {
     return head_row(rows, s.query_row + key, s.head, size);
   };

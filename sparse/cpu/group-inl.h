@@ -51,28 +51,33 @@ HWY_INLINE void keep_bits_of_block(const HeadContext& head, const KeyBlock& bloc
                                    std::uint16_t* keep) {
   // The numbering of keys runs through both key sets, so that no two pairs of a query share a bit.
   const auto first_key = static_cast<std::uint32_t>(block.panel->dropout_index(block.row));
-  dropout_keep_bits(head.dropout_key, head.dropout_head, static_cast<std::uint32_t>(first_query), first_key, block.keys,
-                    head.dropout_threshold, keep);
+  dropout_keep_bits({.stream = head.dropout_key,
+                     .threshold = head.dropout_threshold,
+                     .head = head.dropout_head,
+                     .first_query = static_cast<std::uint32_t>(first_query),
+                     .first_key = first_key,
+                     .keys = block.keys},
+                    keep);
 }
 
 // A group's queries, as forward_group wants them.
-HWY_INLINE void load_queries(const Rows& q, std::int64_t head_index, const HeadContext& head, std::int64_t first_row,
-                             std::int64_t rows, const GroupScratch& scratch) {
+HWY_INLINE void load_queries(const Rows& q, const HeadContext& head, const QueryGroup& group,
+                             const GroupScratch& scratch) {
   if (head.bf16 != nullptr) {
-    load_bf16_queries(q, head_index, head, first_row, rows, scratch.bf16);
+    load_bf16_queries(q, head, group, scratch.bf16);
   } else {
-    load_group(q, head_index, head, first_row, rows, scratch.q_rows, scratch.q_lanes);
+    load_group(q, head, group, scratch.q_rows, scratch.q_lanes);
   }
 }
 
-// Softmax of one group over `count` key blocks, not yet divided by its sum.
-//   max_i = max_j logit_ij (-inf without a visible key), sum_i = sum_j 2^(logit_ij - max_i)     logits in base 2
+// Softmax of one group over the key blocks it sees, not yet divided by its sum.
 //   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) v_j
 // load_queries comes first. scores: of both types, `running` advanced to this head. ahead: rows to ask for.
-HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, std::int64_t first_query,
-                              const KeyBlock* blocks, std::int64_t count, RowsAhead& ahead, const GroupScratch& scratch,
-                              FloatVec* max, FloatVec* sum) {
-  if (head.bf16 != nullptr) return bf16_forward_group(head, scores, blocks, count, ahead, scratch, max, sum);
+HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
+                              RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& softmax) {
+  if (head.bf16 != nullptr) return bf16_forward_group(head, scores, seen, ahead, scratch, softmax);
+  const auto [first_query, blocks, count] = seen;
+  FloatVec* const max = softmax.max;
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (int v = 0; v < kGroupVectors; ++v) max[v] = none;
@@ -104,7 +109,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
       hn::StoreU(e, d, place);
     }
   }
-  for (int v = 0; v < kGroupVectors; ++v) sum[v] = total[v];
+  for (int v = 0; v < kGroupVectors; ++v) softmax.sum[v] = total[v];
 
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
   // Weighted sums accumulate over key blocks.
@@ -218,14 +223,13 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
       });
 }
 
-// Gradients of one group over `count` key blocks, one after the other, so that a block's keys, values and their
+// Gradients of one group over the key blocks it sees, one after the other, so that a block's keys, values and their
 // gradients stay in the first-level cache from product to product.
 //   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  the panels' dk, dv and the terms' sums are added to
-// scratch.q_*, scratch.dout_* must be loaded. delta, lse: per lane; lse must be finite (any value where nothing is
-// seen).
-HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, std::int64_t first_query,
-                               const KeyBlock* blocks, std::int64_t count, const GroupScratch& scratch,
-                               const FloatVec* lse, const FloatVec* delta) {
+// scratch.q_*, scratch.dout_* must be loaded.
+HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, const SeenBlocks& seen,
+                               const GroupScratch& scratch, const RowStatistics& rows) {
+  const auto [first_query, blocks, count] = seen;
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   // With scores carried and nothing to rewind no s is computed, so no table either.
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
@@ -234,9 +238,9 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
   for (std::int64_t n = 0; n < count; ++n) {
     const KeyBlock& block = blocks[n];
     const TypeScoreGradients& type_scores = scores[block.set];
-    probabilities_of_block(head, block, type_scores, scratch, lse);
+    probabilities_of_block(head, block, type_scores, scratch, rows.lse);
     // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: dC / sqrt(D) [keys, kGroup]
-    score_gradients_of_block(head, block, type_scores, first_query, scratch, delta);
+    score_gradients_of_block(head, block, type_scores, first_query, scratch, rows.delta);
     // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q
     weighted_sum(scratch.ds, block.panel->k(block.row), head.stride, block.keys,
                  block.tiles->visible.data() + block.column, scratch.out);
@@ -251,16 +255,15 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
   finish_term_gradients(head, scratch.terms, scratch.q_rows, scratch.out);
 }
 
-// delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite; both as lanes.
-HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_index, const Rows& out, const float* lse,
-                                    std::int64_t first_row, std::int64_t rows, const float* dout_rows,
-                                    FloatVec* lse_lanes, FloatVec* delta_lanes) {
+// delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite (any number where nothing is seen).
+HWY_INLINE void load_row_statistics(const HeadContext& head, const Rows& out, const float* lse, const QueryGroup& group,
+                                    const float* dout_rows, RowStatistics& to) {
   const FloatTag d;
   HWY_ALIGN float lse_values[kGroup] = {};  // base 2
   HWY_ALIGN float delta_values[kGroup] = {};
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const float* out_row = out.data + (first_row + i) * out.stride + head_index * head.head_size;  // [D]
-    const float* dout_row = dout_rows + i * head.stride;                                           // [stride]
+  for (std::int64_t i = 0; i < group.queries; ++i) {
+    const float* out_row = head_row(out, group.row + i, head.index, head.head_size);  // [D]
+    const float* dout_row = dout_rows + i * head.stride;                              // [stride]
     // Vectors first, then the rest of a head size that is no multiple of a vector, in this order for every group: the
     // bits depend on D alone.
     FloatVec sum = hn::Zero(d);
@@ -271,24 +274,24 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, std::int64_t head_i
     float total = hn::GetLane(hn::SumOfLanes(d, sum));
     for (; c < head.head_size; ++c) total += out_row[c] * dout_row[c];
     delta_values[i] = total;
-    const float value = lse[first_row + i];
+    const float value = lse[group.row + i];
     // -inf would give NaN in the difference; such rows have no visible pair, any finite number does.
     lse_values[i] = value > -std::numeric_limits<float>::infinity() ? value * kLog2E : 0.0f;
   }
   for (int v = 0; v < kGroupVectors; ++v) {
-    lse_lanes[v] = hn::LoadU(d, lse_values + v * kLanes);
-    delta_lanes[v] = hn::LoadU(d, delta_values + v * kLanes);
+    to.lse[v] = hn::LoadU(d, lse_values + v * kLanes);
+    to.delta[v] = hn::LoadU(d, delta_values + v * kLanes);
   }
 }
 
 // Writes rows of a group to their places: to[i][c] = rows[i][c] * factor[i], c < D. past_caches: without reading the
 // lines first; they must be whole (streams_rows).
 HWY_INLINE void store_group(const float* group_rows, const HeadContext& head, const float* factor,
-                            const MutableRows& to, std::int64_t head_index, std::int64_t first_row, std::int64_t rows,
-                            bool past_caches) {
+                            const MutableRows& to, const QueryGroup& group, bool past_caches) {
   const FloatTag d;
   // A head's rows lie N*D floats apart: whole lines are written where D is a multiple of 16.
-  float* const first = to.data + first_row * to.stride + head_index * head.head_size;  // [D]: of row 0
+  float* const first = to.data + group.row * to.stride + head.index * head.head_size;  // [D]: of row 0
+  const std::int64_t rows = group.queries;
   for (std::int64_t i = 0; i < rows; ++i) {
     const float* from = group_rows + i * head.stride;  // [stride]
     float* row = first + i * to.stride;                // [D]

@@ -85,12 +85,32 @@ HWY_INLINE void transpose_group(const float* rows, std::int64_t stride, float* l
   for (std::int64_t d = 0; d < stride; d += kGroup) transpose_block(rows + d, stride, lanes + d * kGroup, kGroup);
 }
 
+// The key blocks a group sees, one after the other.
+struct SeenBlocks {
+  std::int64_t first_query;  // of the group, for dropout's numbers
+  const KeyBlock* blocks;
+  std::int64_t count;
+};
+
+// A group's softmax, one value per lane: max_i = max_j logit_ij (-inf without a visible key), sum_i = sum_j
+// 2^(logit_ij - max_i); logits in base 2.
+struct GroupSoftmax {
+  FloatVec max[kGroupVectors];  // [kGroup]
+  FloatVec sum[kGroupVectors];  // [kGroup]
+};
+
+// What backward needs of a group's rows, one value per lane.
+struct RowStatistics {
+  FloatVec lse[kGroupVectors];    // [kGroup], base 2, finite
+  FloatVec delta[kGroupVectors];  // [kGroup]  dout·out
+};
+
 // Copies a group's queries (or dout) and transposes them.
-HWY_INLINE void load_group(const Rows& from, std::int64_t head, const HeadContext& context, std::int64_t first_row,
-                           std::int64_t rows, float* group_rows, float* group_lanes) {
-  copy_rows(from, head, context.head_size, first_row, rows, group_rows);
+HWY_INLINE void load_group(const Rows& from, const HeadContext& context, const QueryGroup& group, float* group_rows,
+                           float* group_lanes) {
+  copy_rows(from, context.index, context.head_size, group.row, group.queries, group_rows);
   // A short group's missing queries are zeros: their products are finite, and nobody reads them.
-  std::fill(group_rows + rows * context.stride, group_rows + kGroup * context.stride, 0.0f);
+  std::fill(group_rows + group.queries * context.stride, group_rows + kGroup * context.stride, 0.0f);
   transpose_group(group_rows, context.stride, group_lanes);
 }
 

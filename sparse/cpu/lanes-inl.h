@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "etc_core/base/philox-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/visible_tiles.h"
 
@@ -62,29 +63,18 @@ HWY_INLINE FloatMask lanes_of(std::uint16_t bits, int v) {
   return hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&shifted));  // may read 8 bytes
 }
 
-// Ten rounds of Philox4x32 on the even 32-bit lanes of each 64-bit lane. The odd halves hold rubbish throughout:
-// products and exclusive ors of the even halves never see it, and so nothing has to be moved between lanes.
-HWY_INLINE void philox_even_lanes(hn::Vec<WideTag>* c, std::uint64_t key) {
-  const WideTag d;
-  const UintTag d32;
-  const UintVec m0 = hn::Set(d32, 0xD2511F53u), m1 = hn::Set(d32, 0xCD9E8D57u);
-  std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round, k0 += 0x9E3779B9u, k1 += 0xBB67AE85u) {
-    // Both halves of the products at once: low halves are words 1 and 3, high halves go into 0 and 2.
-    const auto p0 = hn::MulEven(hn::BitCast(d32, c[0]), m0);
-    const auto p1 = hn::MulEven(hn::BitCast(d32, c[2]), m1);
-    c[0] = hn::Xor3(hn::ShiftRight<32>(p1), c[1], hn::Set(d, std::uint64_t{k0}));
-    c[1] = p1;
-    c[2] = hn::Xor3(hn::ShiftRight<32>(p0), c[3], hn::Set(d, std::uint64_t{k1}));
-    c[3] = p0;
-  }
-}
+// A group's queries and some neighbouring keys, as dropout numbers them.
+struct DropoutPairs {
+  std::uint64_t stream;  // dropout_key()
+  std::uint32_t threshold;
+  std::uint32_t head, first_query, first_key;
+  std::int64_t keys;
+};
 
 // keep[j], bit i: whether dropout keeps pair (query first_query + i, key first_key + j); bits exactly as dropout_block
 // of etc_core/base/random.h: one Philox call gives four neighbouring keys, here for a vector of queries at a time.
-HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::uint32_t first_query,
-                                  std::uint32_t first_key, std::int64_t keys, std::uint32_t threshold,
-                                  std::uint16_t* keep) {
+HWY_INLINE void dropout_keep_bits(const DropoutPairs& pairs, std::uint16_t* keep) {
+  const auto [stream, threshold, head, first_query, first_key, keys] = pairs;
   // Philox multiplies 32 by 32 to 64 bits: vectors have that for every other lane only. So queries of even and of odd
   // lanes go through the rounds apart.
   const WideTag d;
@@ -99,8 +89,8 @@ HWY_INLINE void dropout_keep_bits(std::uint64_t key, std::uint32_t head, std::ui
       hn::Vec<WideTag> even[4] = {hn::Set(d, std::uint64_t{block}), queries, hn::Set(d, std::uint64_t{head}),
                                   hn::Zero(d)};
       hn::Vec<WideTag> odd[4] = {even[0], hn::ShiftRight<32>(queries), even[2], even[3]};
-      philox_even_lanes(even, key);
-      philox_even_lanes(odd, key);
+      etc::HWY_NAMESPACE::philox_lanes(d, even, stream);
+      etc::HWY_NAMESPACE::philox_lanes(d, odd, stream);
       for (std::int64_t word = 0; word < 4; ++word) {
         const std::int64_t j = static_cast<std::int64_t>(block) * 4 + word - first_key;
         // Words of keys before the first and behind the last.

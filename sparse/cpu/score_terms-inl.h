@@ -50,7 +50,7 @@ struct TermScratch {
     const bool has_vectors = given.vectors != nullptr;
     terms.labels = padded_rows(given.rows());
     // Products of bf16 write whole tiles of rows.
-    const std::int64_t whole_tiles = rounded_up(terms.labels, kTileRows16);
+    const std::int64_t whole_tiles = round_up(terms.labels, kTileRows16);
     const bool bf16 = head.bf16 != nullptr;
     if (has_vectors) terms.vectors = arena.take<float>(terms.labels * head.stride);
     terms.biases = arena.take<float>(terms.labels);

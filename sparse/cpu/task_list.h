@@ -21,13 +21,6 @@ struct Task {
   std::int64_t slot = 0;  // its partial sums: floats into all slots
 };
 
-// Up to kGroup queries of a task.
-struct QueryGroup {
-  std::int64_t first = 0;    // counted from the example's first query
-  std::int64_t row = 0;      // of the first query
-  std::int64_t queries = 0;  // at most kGroup
-};
-
 // What the largest task needs.
 struct TaskSizes {
   std::int64_t panel_keys[kKeySets] = {0, 0};  // keys of each of its ranges

@@ -13,9 +13,9 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/random.h"
 #include "sparse/attention.h"
-#include "sparse/cpu/arena.h"
 #include "sparse/cpu/bf16_panel.h"
 #include "sparse/cpu/rows_ahead.h"
 #include "sparse/visible_tiles.h"
@@ -24,12 +24,12 @@ namespace etc::sparse {
 
 // Row stride of copies: D rounded up to a whole group of components, the rest zero.
 inline std::int64_t row_stride(std::int64_t head_size) {
-  return (head_size + kGroup - 1) / kGroup * kGroup;
+  return round_up(head_size, kGroup);
 }
 
 // Copies of labels or keys are padded to this many rows beyond the last one, since runs are whole steps.
 inline std::int64_t padded_rows(std::int64_t rows) {
-  return (rows + kRunStep - 1) / kRunStep * kRunStep;
+  return round_up(rows, kRunStep);
 }
 
 // Where one head of a row begins.
@@ -217,10 +217,18 @@ inline std::int64_t max_key_blocks(const TypeTiles& tiles, std::int64_t max_keys
   return tiles.max_group_runs + tiles.max_group_columns / max_keys;
 }
 
+// Up to kGroup queries of a task.
+struct QueryGroup {
+  std::int64_t first = 0;    // counted from the example's first query
+  std::int64_t row = 0;      // of the first query
+  std::int64_t queries = 0;  // at most kGroup
+};
+
 // What stays the same over all groups of a task: one example, one head.
 // Small, and read in every loop: by value in the task's scratch.
 struct HeadContext {
   const char* op = "";         // for messages
+  std::int64_t index = 0;      // of the head
   std::int64_t head_size = 0;  // D
   std::int64_t stride = 0;     // of copied rows
   float scale = 1.0f;          // 1/sqrt(D)
@@ -242,10 +250,12 @@ struct HeadContext {
     // Chosen once per task: AMX where there is some, plain C++ in tests.
     if (in.compute != ComputeType::bf16) return;
     bf16 = &bf16_tiles();
-    bf16_stride = rounded_up(stride, kTilePairs);
+    bf16_stride = round_up(stride, kTilePairs);
   }
 
-  void set_dropout(const AttentionInputs& in, std::int64_t example, std::int64_t head) {
+  // Makes this the context of a task; the constructor knows the call's inputs only.
+  void set_task(const AttentionInputs& in, std::int64_t example, std::int64_t head) {
+    index = head;
     dropout = in.dropout.rate > 0.0f;
     if (!dropout) return;
     const auto ordinal = static_cast<std::uint64_t>(in.dropout.sample_ordinals[example]);

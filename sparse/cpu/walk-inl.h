@@ -11,7 +11,7 @@
 //   Division(inputs, backward)       list(), sizes(), task(number)
 //   ForwardSink(args, division, task, slots)
 //     ask_ahead(group, scratch, ahead)                    rows memory should fetch meanwhile
-//     take(group, seen, scratch, max, sum)                a group's softmax, not yet divided by its sum
+//     take(group, seen, scratch, softmax)                 a group's softmax, not yet divided by its sum
 //   BackwardSink(args, division, task, slots)
 //     begin_group(group, scratch)
 //     take(group, seen, scratch)                          scratch.group.out holds dq
@@ -74,7 +74,7 @@ inline std::int64_t thread_scratch_bytes(const AttentionInputs& in, const TaskSi
 
 // Prepares what the task's groups share. Keys and values are copied later, when a group first needs them.
 inline void load_task(const AttentionInputs& in, const Task& task, TaskScratch& scratch) {
-  scratch.head.set_dropout(in, task.example, task.head);
+  scratch.head.set_task(in, task.example, task.head);
   load_terms(in, task.head, scratch.head, scratch.group.terms);
   for (int n = 0; n < task.key_ranges; ++n) scratch.panels[n].assign(in, task.head, task.keys[n]);
 }
@@ -124,17 +124,17 @@ HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, Tas
     ahead.clear();
     sink.ask_ahead(group, scratch, ahead);
     const std::int64_t count = collect_group_blocks(in, task, group, kForwardKeys, scratch);
-    FloatVec max[kGroupVectors], sum[kGroupVectors];  // [kGroup] each
+    GroupSoftmax softmax;
     if (count > 0) {
-      load_queries(in.q, task.head, scratch.head, group.row, group.queries, scratch.group);
-      forward_group(scratch.head, scores, group.first, scratch.group.blocks, count, ahead, scratch.group, max, sum);
+      load_queries(in.q, scratch.head, group, scratch.group);
+      forward_group(scratch.head, scores, {group.first, scratch.group.blocks, count}, ahead, scratch.group, softmax);
     } else {
       for (int v = 0; v < kGroupVectors; ++v) {
-        max[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
-        sum[v] = hn::Zero(d);
+        softmax.max[v] = hn::Set(d, -std::numeric_limits<float>::infinity());
+        softmax.sum[v] = hn::Zero(d);
       }
     }
-    sink.take(group, count > 0, scratch, max, sum);
+    sink.take(group, count > 0, scratch, softmax);
   });
 }
 
@@ -150,12 +150,11 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
     sink.begin_group(group, scratch);
     const std::int64_t count = collect_group_blocks(in, task, group, kBackwardKeys, scratch);
     if (count > 0) {
-      load_group(in.q, task.head, head, group.row, group.queries, own.q_rows, own.q_lanes);
-      load_group(args.dout, task.head, head, group.row, group.queries, own.dout_rows, own.dout_lanes);
-      FloatVec lse[kGroupVectors], delta[kGroupVectors];  // [kGroup] each
-      load_row_statistics(head, task.head, args.out, args.lse + task.head * in.q.rows, group.row, group.queries,
-                          own.dout_rows, lse, delta);
-      backward_group(head, scores, group.first, own.blocks, count, own, lse, delta);
+      load_group(in.q, head, group, own.q_rows, own.q_lanes);
+      load_group(args.dout, head, group, own.dout_rows, own.dout_lanes);
+      RowStatistics rows;
+      load_row_statistics(head, args.out, args.lse + task.head * in.q.rows, group, own.dout_rows, rows);
+      backward_group(head, scores, {group.first, own.blocks, count}, own, rows);
     }
     sink.take(group, count > 0, scratch);
   });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "etc_core/base/integers.h"
+
 namespace etc::sparse::cuda {
 
 namespace {
@@ -78,7 +80,7 @@ void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t b, bool sp
     item.first_query = narrow(q);
     item.queries = narrow(std::min<std::int64_t>(kBlockQueries, queries - q));
     item.first_group = narrow(first_group + q / kGroup);
-    item.groups = (item.queries + kGroup - 1) / kGroup;
+    item.groups = ceil_div(item.queries, kGroup);
     // The item's tiles of both key sets, one after the other: one softmax over all of them.
     const std::int64_t tile_begin = static_cast<std::int64_t>(plan.tiles.size());
     for (int t = 0; t < 2; ++t) {
@@ -112,7 +114,7 @@ void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t b, Ho
   const TypeTiles& tiles = types[t];
   const std::int64_t keys = tiles.key_offsets[at(b + 1)] - tiles.key_offsets[at(b)];
   // Per key tile the groups that see it, in order: the order in which their gradients are added.
-  std::vector<std::vector<KeyEntry>> entries(at((keys + kTileKeys - 1) / kTileKeys));
+  std::vector<std::vector<KeyEntry>> entries(at(ceil_div(keys, kTileKeys)));
   for (std::int64_t group = tiles.group_offsets[at(b)]; group < tiles.group_offsets[at(b + 1)]; ++group) {
     for (StepWalk walk(tiles, group); walk.key() != kNoKey; walk.next()) {
       // A step may reach into the next tile, but not past the last key.

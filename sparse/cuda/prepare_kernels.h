@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/integers.h"
 #include "sparse/cuda/products.h"
 
 namespace etc::sparse::cuda {
@@ -16,7 +17,7 @@ struct ConvertKernel {
   static constexpr int kMinBlocks = 1;
   static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention operands to bf16"; }
-  static std::int64_t blocks(std::int64_t rows, int width) { return (rows * (width / 2) + kThreads - 1) / kThreads; }
+  static std::int64_t blocks(std::int64_t rows, int width) { return ceil_div(rows * (width / 2), kThreads); }
 
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t head = simt::block_y(), words = p.width / 2;

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "etc_core/base/cuda/simt.h"
+#include "etc_core/base/integers.h"
 #include "sparse/cuda/attention_params.h"
 
 namespace etc::sparse::cuda {
@@ -206,7 +207,7 @@ struct Fp32Products {
   };
 
   // Host and device. Odd strides: rows lie in different banks.
-  static constexpr int tiles(int head_size) { return (head_size + 7) / 8; }
+  static constexpr int tiles(int head_size) { return ceil_div(head_size, 8); }
   static constexpr int width(int head_size) { return 8 * tiles(head_size); }
   static constexpr int stride(int head_size) { return width(head_size) + 1; }
   static ETC_DEVICE Value value(float x) { return x; }

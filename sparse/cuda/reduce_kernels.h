@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/integers.h"
 #include "sparse/cuda/products.h"
 
 namespace etc::sparse::cuda {
@@ -15,7 +16,7 @@ struct DeltaKernel {
   static constexpr int kMinBlocks = 1;
   static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, delta"; }
-  static std::int64_t blocks(std::int64_t rows) { return (rows + kWarpsPerBlock - 1) / kWarpsPerBlock; }
+  static std::int64_t blocks(std::int64_t rows) { return ceil_div(rows, kWarpsPerBlock); }
 
   static ETC_DEVICE void run(const Params& p) {
     // A warp per row: neighbouring lanes read neighbouring components.

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/integers.h"
 #include "sparse/cuda/pair_terms.h"
 
 namespace etc::sparse::cuda {
@@ -231,7 +232,7 @@ struct RelativeKernel {
   static constexpr int kMinBlocks = 1;
   static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, relative terms"; }
-  static std::int64_t parts(std::int64_t rows) { return (rows + kRelativeRows - 1) / kRelativeRows; }
+  static std::int64_t parts(std::int64_t rows) { return ceil_div(rows, kRelativeRows); }
 
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t head = simt::block_y(), first = simt::block_x() * kRelativeRows;
@@ -277,7 +278,7 @@ struct TableSumKernel {
   static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, sums of the tables"; }
   static std::int64_t blocks(const AttentionSizes& sizes) {
-    return (std::int64_t{sizes.labels} * (sizes.head_size + 1) + kThreads - 1) / kThreads;
+    return ceil_div(std::int64_t{sizes.labels} * (sizes.head_size + 1), kThreads);
   }
 
   static ETC_DEVICE void run(const Params& p) {

@@ -4,13 +4,14 @@
 
 #include <cstdint>
 
+#include "etc_core/base/integers.h"
 #include "sparse/cuda/products.h"
 
 namespace etc::sparse::cuda {
 
 // Bytes of shared memory a tile takes.
 constexpr std::int64_t tile_bytes(std::int64_t elements, std::int64_t element_bytes) {
-  return (elements * element_bytes + 15) / 16 * 16;
+  return round_up(elements * element_bytes, 16);
 }
 
 //   tile n        arrive: copy n+1 begins, wait for n | compute on n | leave

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/labels/masks.h"
 #include "sparse/labels/relative_ids.h"
@@ -207,7 +208,7 @@ AttentionStructure structure_from_breakpoints(Ids long_breakpoints, Ids global_b
 FixedBlocks fixed_block_structure(Ids input_mask, std::int64_t tokens_per_block, std::int32_t global_token_id) {
   if (tokens_per_block < 1) fail("labels", "num_tokens_per_block: expected at least 1, got {}", tokens_per_block);
   const std::int64_t L = static_cast<std::int64_t>(input_mask.size());
-  const std::int64_t G = (L + tokens_per_block - 1) / tokens_per_block;
+  const std::int64_t G = ceil_div(L, tokens_per_block);
   std::vector<std::int32_t> sentence_ids(input_mask.size());                   // [L]
   std::vector<std::int32_t> global_mask(static_cast<std::size_t>(G), 0);       // [G]
   std::vector<std::int32_t> global_token_ids(static_cast<std::size_t>(G), 0);  // [G]

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 
@@ -58,7 +59,7 @@ Buffer<std::uint8_t> convert(const TypeArrays& type, std::int64_t batch, std::in
   if (type.mask == nullptr && type.ids == nullptr) return {};
   const std::int64_t rows = batch * type.queries;
   Buffer<std::uint8_t> labels(rows * type.keys, Purpose::labels);  // [B*queries, keys]
-  const std::int64_t tasks = (rows + kRowsPerTask - 1) / kRowsPerTask;
+  const std::int64_t tasks = ceil_div(rows, kRowsPerTask);
   // Each task notes its first bad pair, so that the message names the first one of all whoever finds one first.
   std::vector<std::pair<std::int64_t, std::int64_t>> bad(static_cast<std::size_t>(tasks), {-1, -1});
   parallel_for(tasks, [&](std::int64_t task) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/random.h"
 
 namespace etc::nq {
@@ -71,7 +72,7 @@ class WindowCutter {
     const std::int64_t pieces = std::ssize(document_.ids);               // N
     const std::int64_t capacity = config_.seq_len - question_size_ - 3;  // D
     const std::int64_t beyond = std::max<std::int64_t>(pieces - capacity, 0);
-    windows_.all = 1 + (beyond + config_.stride - 1) / config_.stride;
+    windows_.all = 1 + ceil_div(beyond, config_.stride);
     for (std::int64_t w = 0; w < windows_.all; ++w) {
       const std::int64_t start = w * config_.stride;
       const std::int64_t end = std::min(start + capacity, pieces);
@@ -194,7 +195,7 @@ class WindowCutter {
   // Blocks beyond global_seq_len have a number, but no global token.
   Numbers put_blocks(std::int64_t length, data::Example& example) const {
     const std::int64_t size = config_.fixed_block_size;
-    const std::int64_t blocks = std::min((length + size - 1) / size, config_.global_seq_len);
+    const std::int64_t blocks = std::min(ceil_div(length, size), config_.global_seq_len);
     example["global_token_ids"] = Numbers(static_cast<std::size_t>(blocks), config_.special_ids.sentence);
     Numbers sentence_ids;
     for (std::int64_t i = 0; i < length; ++i) sentence_ids.push_back(i / size);

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "data/text/unicode.h"
+#include "etc_core/base/integers.h"
 #include "tasks/openkp/phrases.h"
 
 namespace etc::openkp {
@@ -76,7 +77,7 @@ Features lay_out_blocks(const Page& page, const std::vector<std::string>& keys, 
                         const PrepareConfig& config) {
   Features f;
   const std::int64_t block = config.fixed_block_len;
-  const auto blocks = [&](std::int64_t tokens) { return (tokens + block - 1) / block; };
+  const auto blocks = [&](std::int64_t tokens) { return ceil_div(tokens, block); };
   std::size_t searched = 0;  // bytes of the text up to the last word with a token
   for (const std::string_view word : words_of(page.text)) {
     const std::vector<std::int32_t> ids = tokenizer.encode_ids(word);

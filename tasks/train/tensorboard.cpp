@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstdlib>
 #include <ctime>
 
+#include "etc_core/base/crc32c.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/varint.h"
 
 namespace etc {
 
@@ -19,19 +20,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kFilePrefix = "events.out.tfevents.", kFileSuffix = ".etc";
-constexpr std::uint32_t kCastagnoli = 0x82F63B78u;  // the polynomial, bits reversed
 
 template <typename T>
 void append_little_endian(std::string& bytes, T value) {
   for (std::size_t i = 0; i < sizeof value; ++i) bytes += static_cast<char>(value >> (8 * i));
-}
-
-void append_varint(std::string& bytes, std::uint64_t value) {
-  while (value >= 0x80) {
-    bytes += static_cast<char>(value | 0x80);
-    value >>= 7;
-  }
-  bytes += static_cast<char>(value);
 }
 
 // Field keys are number * 8 + wire type (0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes).
@@ -58,11 +50,6 @@ std::string event_start(double wall_time, std::int64_t step) {
   return event;
 }
 
-// CRCs are stored rotated and shifted, so that a checksum of data holding checksums stays useful (TFRecord's rule).
-std::uint32_t masked_crc(std::string_view bytes) {
-  return std::rotr(crc32c(bytes), 15) + 0xa282ead8u;
-}
-
 // Calls visit(record, its event) for the whole records, whose lengths and checksums hold, up to the first that is not;
 // returns the bytes they take.
 template <typename Visit>
@@ -74,8 +61,8 @@ std::size_t for_each_record(std::string_view bytes, const Visit& visit) {
     const std::uint64_t length = little_endian(rest.substr(0, kLength));
     if (length > rest.size() - kHeader - kFooter) break;
     const std::string_view event = rest.substr(kHeader, length);
-    if (little_endian(rest.substr(kLength, 4)) != masked_crc(rest.substr(0, kLength)) ||
-        little_endian(rest.substr(kHeader + length, kFooter)) != masked_crc(event)) {
+    if (little_endian(rest.substr(kLength, 4)) != masked_crc(crc32c(rest.substr(0, kLength))) ||
+        little_endian(rest.substr(kHeader + length, kFooter)) != masked_crc(crc32c(event))) {
       break;
     }
     visit(rest.substr(0, kHeader + length + kFooter), event);
@@ -88,12 +75,8 @@ std::size_t for_each_record(std::string_view bytes, const Visit& visit) {
 std::int64_t step_of(std::string_view event) {
   constexpr std::size_t kStepKey = 9;
   if (event.size() <= kStepKey || event[0] != '\x09' || event[kStepKey] != '\x10') return 0;
-  std::uint64_t step = 0;
-  for (std::size_t i = kStepKey + 1, shift = 0; i < event.size() && shift < 64; ++i, shift += 7) {
-    step |= std::uint64_t{static_cast<unsigned char>(event[i] & 0x7f)} << shift;
-    if ((event[i] & 0x80) == 0) break;
-  }
-  return static_cast<std::int64_t>(step);
+  std::string_view rest = event.substr(kStepKey + 1);
+  return static_cast<std::int64_t>(take_varint(rest).value_or(0));
 }
 
 // The files a run has written here so far.
@@ -120,21 +103,6 @@ std::string next_name(const std::vector<fs::path>& older) {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  static const auto kTable = [] {
-    std::array<std::uint32_t, 256> table{};
-    for (std::uint32_t i = 0; i < 256; ++i) {
-      std::uint32_t crc = i;
-      for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1u) != 0 ? kCastagnoli : 0u);
-      table[i] = crc;
-    }
-    return table;
-  }();
-  std::uint32_t crc = ~0u;
-  for (const char c : bytes) crc = (crc >> 8) ^ kTable[(crc ^ static_cast<unsigned char>(c)) & 0xFFu];
-  return ~crc;
-}
 
 TensorBoardWriter::TensorBoardWriter(const fs::path& folder, std::int64_t resumed_step)
     : TensorBoardWriter(folder, resumed_step, events_files(folder)) {}
@@ -171,9 +139,9 @@ bool TensorBoardWriter::add(std::int64_t step, double wall_time,
 bool TensorBoardWriter::record(const std::string& event) {
   std::string header;
   append_little_endian(header, static_cast<std::uint64_t>(event.size()));
-  append_little_endian(header, masked_crc(std::string_view(header).substr(0, 8)));
+  append_little_endian(header, masked_crc(crc32c(header)));
   std::string footer;
-  append_little_endian(footer, masked_crc(event));
+  append_little_endian(footer, masked_crc(crc32c(event)));
   return file_.append(header + event + footer);
 }
 

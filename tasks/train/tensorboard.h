@@ -12,16 +12,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tasks/train/appended_file.h"
 
 namespace etc {
-
-// CRC-32C (Castagnoli polynomial) of the bytes.
-std::uint32_t crc32c(std::string_view bytes);
 
 class TensorBoardWriter {
  public:

@@ -2,14 +2,15 @@
 
 #include <cstring>
 
+#include "etc_core/base/varint.h"
+
 namespace etc::test {
 
 namespace {
 
 std::string varint(std::uint64_t value) {
   std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  bytes += static_cast<char>(value);
+  append_varint(bytes, value);
   return bytes;
 }
 

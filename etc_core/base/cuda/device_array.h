@@ -1,9 +1,9 @@
 // Device memory of the backend's own, and the division of blocks of it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
+#include "etc_core/base/arena.h"
 #include "etc_core/base/buffer.h"
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/cuda/span.h"
@@ -15,22 +15,19 @@ inline Bytes device_bytes(std::int64_t bytes, Purpose purpose) {
   return Bytes(bytes, purpose, Device::cuda);
 }
 
-// Deals out 256-byte aligned spans of a block. Of a null block it only counts: the function that lays a block out tells
-// its size, too.
+// An arena of 256-byte aligned spans, which is what the device's own allocations are; an empty one is null.
 class Carver {
  public:
-  explicit Carver(void* block) : block_(static_cast<std::byte*>(block)) {}
+  explicit Carver(void* block) : arena_(block) {}
   template <typename T>
   Span<T> take(std::int64_t count) {
-    Span<T> span{block_ == nullptr || count == 0 ? nullptr : reinterpret_cast<T*>(block_ + used_), count};
-    used_ += (count * static_cast<std::int64_t>(sizeof(T)) + 255) / 256 * 256;
-    return span;
+    T* const place = arena_.take<T>(count);
+    return {count == 0 ? nullptr : place, count};
   }
-  std::int64_t used() const { return used_; }
+  std::int64_t used() const { return arena_.used(); }
 
  private:
-  std::byte* block_;
-  std::int64_t used_ = 0;
+  Arena<256> arena_;
 };
 
 template <typename T>

@@ -10,6 +10,7 @@
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/cuda/span.h"
+#include "etc_core/base/integers.h"
 
 #define ETC_DEVICE __device__ __forceinline__
 #define ETC_UNROLL _Pragma("unroll")
@@ -111,7 +112,7 @@ class SharedArena {
   template <typename T>
   ETC_DEVICE SharedTile<T> take(int count) {
     SharedTile<T> tile(shared_block + used_);
-    used_ += (count * static_cast<int>(sizeof(T)) + 15) / 16 * 16;
+    used_ += round_up(count * static_cast<int>(sizeof(T)), 16);
     return tile;
   }
 

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/cuda/span.h"
+#include "etc_core/base/integers.h"
 
 #define ETC_DEVICE inline
 #define ETC_UNROLL
@@ -158,7 +160,7 @@ class SharedArena {
   template <typename T>
   SharedTile<T> take(int count, Site site = Site::here()) {
     const std::uint32_t offset = used_;
-    used_ += (static_cast<std::uint32_t>(count) * static_cast<std::uint32_t>(sizeof(T)) + 15) / 16 * 16;
+    used_ += round_up(static_cast<std::uint32_t>(count) * static_cast<std::uint32_t>(sizeof(T)), 16u);
     host::take_shared(used_, site);
     return {offset, count};
   }
@@ -190,17 +192,7 @@ struct Bf16 {
   std::uint16_t bits;
 };
 inline Bf16 to_bf16(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};  // nan stays nan
-  bits += 0x7fffu + ((bits >> 16) & 1u);                                                              // ties to even
-  return {static_cast<std::uint16_t>(bits >> 16)};
-}
-inline float from_bf16(std::uint32_t bits) {
-  bits <<= 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
+  return {bf16_from_float(value)};
 }
 inline std::uint32_t pack_bf16(float low, float high) {
   return static_cast<std::uint32_t>(to_bf16(low).bits) | static_cast<std::uint32_t>(to_bf16(high).bits) << 16;

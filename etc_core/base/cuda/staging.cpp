@@ -15,6 +15,7 @@
 #include "etc_core/base/cuda/device_array.h"
 #include "etc_core/base/cuda/late_checks.h"
 #include "etc_core/base/cuda/runtime.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/memory_ledger.h"
 
 namespace etc::simt {
@@ -88,7 +89,7 @@ class Staging {
 
   // Room in the ring that nobody reads or writes any more.
   Chunk take(std::int64_t count) {
-    const std::int64_t size = (count + kAlignment - 1) / kAlignment * kAlignment;
+    const std::int64_t size = round_up(count, kAlignment);
     if (next_ + size > kRing) {
       while (!in_flight_.empty() && in_flight_.front().begin >= next_) take_back();  // of the round before
       next_ = 0;

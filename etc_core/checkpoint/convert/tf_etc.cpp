@@ -109,6 +109,19 @@ void read_slots(const TensorSource& source, const Sorted& sorted, ParameterSet& 
   }
 }
 
+// Variables that are no parameters, in the report's words.
+void report_left_out(const TensorSource& source, const Sorted& sorted, const TfEtcOptions& options,
+                     ConversionReport& report) {
+  if (!options.with_optimizer_slots) {
+    for (const auto& [name, variable] : sorted.slots) {
+      report.left_out.push_back({variable, source.at(variable).text(), kOptimiserSlot});
+    }
+  }
+  for (const std::string& variable : sorted.others) {
+    report.left_out.push_back({variable, source.at(variable).text(), "unknown"});
+  }
+}
+
 }  // namespace
 
 std::string head_task(std::string_view variable) {
@@ -154,16 +167,8 @@ ConversionReport read_tf_etc(const TensorSource& source, const EtcConfig& config
                     source.read_floats(variable, out, seen);
                   });
 
-  if (options.with_optimizer_slots) {
-    read_slots(source, sorted, parameters, extras, report);
-  } else {
-    for (const auto& [name, variable] : sorted.slots) {
-      report.left_out.push_back({variable, source.at(variable).text(), kOptimiserSlot});
-    }
-  }
-  for (const std::string& variable : sorted.others) {
-    report.left_out.push_back({variable, source.at(variable).text(), "unknown"});
-  }
+  if (options.with_optimizer_slots) read_slots(source, sorted, parameters, extras, report);
+  report_left_out(source, sorted, options, report);
   if (sorted.has_step) {
     const auto step = source.read_integers(kGlobalStep);
     if (step.size() == 1) {

@@ -5,6 +5,7 @@
 // Behind foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/activation-inl.h"
 #include "etc_core/ops/cpu/bias.h"
@@ -148,7 +149,7 @@ constexpr std::int64_t kTaskElements = 1 << 14;  // 64 KiB of each array
 }  // namespace
 
 void activation_forward(Activation activation, const float* x, float* y, std::int64_t size) {
-  parallel_for((size + kTaskElements - 1) / kTaskElements, [&](std::int64_t task) {
+  parallel_for(ceil_div(size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements;
     HWY_DYNAMIC_DISPATCH(activation_forward_range)
     (activation, x + first, y + first, std::min(kTaskElements, size - first));
@@ -156,7 +157,7 @@ void activation_forward(Activation activation, const float* x, float* y, std::in
 }
 
 void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
-  parallel_for((size + kTaskElements - 1) / kTaskElements, [&](std::int64_t task) {
+  parallel_for(ceil_div(size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements;
     HWY_DYNAMIC_DISPATCH(activation_backward_range)
     (activation, x + first, dy + first, dx + first, std::min(kTaskElements, size - first));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/cpu_features.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/ops/cpu/amx_tiles.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 
@@ -25,7 +26,7 @@ class AmxKernel final : public ReducedKernel {
   std::int64_t row_bytes() const override { return (steps() | 1) * kAmxRowBytes; }
   std::int64_t group_cols() const override { return kAmxCols; }
   // The last group is padded with zero columns up to 32: its tiles are read as a whole.
-  std::int64_t packed_bytes() const override { return (n_ + kAmxCols - 1) / kAmxCols * group_bytes(); }
+  std::int64_t packed_bytes() const override { return ceil_div(n_, kAmxCols) * group_bytes(); }
   std::int64_t scratch_bytes() const override { return 0; }  // the sums live in the tile registers
   bool packs_like(const ReducedKernel& other) const override {
     const auto* tiles = dynamic_cast<const AmxKernel*>(&other);
@@ -55,7 +56,7 @@ class AmxKernel final : public ReducedKernel {
   // How many times 64 bytes of k there are: 32 bf16 numbers or 64 bytes each; zeros fill the last one.
   std::int64_t steps() const {
     const std::int64_t numbers = compute_ == ComputeType::bf16 ? kAmxRowBytes / 2 : kAmxRowBytes;
-    return (k_ + numbers - 1) / numbers;
+    return ceil_div(k_, numbers);
   }
   // Packed weights of 32 columns: per step the tile of columns 0-15, then that of columns 16-31.
   std::int64_t group_bytes() const { return steps() * 2 * kAmxTileBytes; }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 
@@ -88,7 +89,7 @@ void cross_entropy(const CrossEntropy& args) {
   const std::int64_t elements = args.offsets[args.groups] - args.offsets[0];
   const std::int64_t average = elements / args.groups + 1;
   const std::int64_t per_task = average >= kTaskElements ? 1 : kTaskElements / average;
-  parallel_for((args.groups + per_task - 1) / per_task, [&](std::int64_t task) {
+  parallel_for(ceil_div(args.groups, per_task), [&](std::int64_t task) {
     for (std::int64_t k = task * per_task; k < std::min(args.groups, (task + 1) * per_task); ++k) {
       args.losses[k] = group_loss({args, k, args.offsets[k], args.offsets[k + 1]});
     }

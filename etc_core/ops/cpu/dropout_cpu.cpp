@@ -5,6 +5,7 @@
 // Behind foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
 #include "etc_core/ops/cpu/kernels.h"
@@ -47,7 +48,7 @@ HWY_EXPORT(dropout_add_rows);
 
 void dropout_add(const DropoutAdd& args) {
   constexpr std::int64_t kTaskRows = 32;
-  parallel_for((args.rows + kTaskRows - 1) / kTaskRows, [&](std::int64_t task) {
+  parallel_for(ceil_div(args.rows, kTaskRows), [&](std::int64_t task) {
     HWY_DYNAMIC_DISPATCH(dropout_add_rows)(args, task * kTaskRows, std::min(args.rows, (task + 1) * kTaskRows));
   });
 }

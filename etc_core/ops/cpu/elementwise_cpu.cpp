@@ -1,6 +1,7 @@
 // Plain loops: they wait for memory, so the compiler's own vectors do.
 #include <algorithm>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
@@ -15,7 +16,7 @@ constexpr std::int64_t kTaskElements = 1 << 14;
 // body(first, end) for tasks of kTaskElements.
 template <typename Body>
 void for_ranges(std::int64_t size, Body body) {
-  parallel_for((size + kTaskElements - 1) / kTaskElements,
+  parallel_for(ceil_div(size, kTaskElements),
                [&](std::int64_t task) { body(task * kTaskElements, std::min(size, (task + 1) * kTaskElements)); });
 }
 
@@ -53,7 +54,7 @@ void scale(float s, float* a, std::int64_t size) {
 }
 
 double sum_of_squares(const float* x, std::int64_t size) {
-  const std::int64_t blocks = (size + kTaskElements - 1) / kTaskElements;
+  const std::int64_t blocks = ceil_div(size, kTaskElements);
   Scratch scratch;
   auto* sums = scratch.take<double>(blocks);  // [blocks] one per task, whichever thread runs it
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
@@ -25,7 +26,7 @@ const float* term_row(const EmbeddingTerm& term, std::int64_t row, std::int64_t 
 
 void embedding(const EmbeddingForward& args) {
   const std::int64_t cols = args.cols;
-  parallel_for((args.rows + kTaskRows - 1) / kTaskRows, [&](std::int64_t task) {
+  parallel_for(ceil_div(args.rows, kTaskRows), [&](std::int64_t task) {
     const std::int64_t end = std::min(args.rows, (task + 1) * kTaskRows);
     for (std::int64_t row = task * kTaskRows; row < end; ++row) {
       const float* terms[] = {args.base == nullptr ? nullptr : args.base + row * cols, term_row(args.tokens, row, cols),
@@ -74,7 +75,7 @@ void embedding_backward(const EmbeddingBackward& args) {
   first_of[distinct] = kept;
 
   // Columns are split, too: segment tables have a few rows with thousands of tokens each.
-  const std::int64_t panels = (cols + kTaskColumns - 1) / kTaskColumns;
+  const std::int64_t panels = ceil_div(cols, kTaskColumns);
   parallel_for(distinct * panels, [&](std::int64_t task) {
     const std::int64_t which = task / panels;
     const std::int64_t col = task % panels * kTaskColumns;

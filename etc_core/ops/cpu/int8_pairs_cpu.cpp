@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/ops/cpu/int8_pairs.h"
 #include "hwy/highway.h"
 
@@ -138,7 +139,7 @@ void sum_strip(const PairProduct& p, const std::int16_t* x, const std::int16_t* 
 }
 
 void multiply(const PairProduct& p) {
-  const std::int64_t all_pairs = (p.k + 1) / 2;
+  const std::int64_t all_pairs = ceil_div(p.k, 2);
   auto* x = reinterpret_cast<std::int16_t*>(p.scratch);  // [m, kChunkPairs, 2]
   auto* w = x + p.m * 2 * kChunkPairs;                   // [kChunkPairs, 16, 2]
   for (std::int64_t first = 0; first < all_pairs; first += kChunkPairs) {
@@ -180,7 +181,7 @@ std::int64_t pair_scratch_bytes(std::int64_t m) {
 }
 
 std::int64_t pair_weight_bytes(std::int64_t k, std::int64_t n) {
-  return (n + kPairCols - 1) / kPairCols * kPairCols * ((k + 1) / 2) * 2;
+  return round_up(n, kPairCols) * round_up(k, 2);
 }
 
 void pack_pairs(const std::int8_t* w, std::int64_t k, std::int64_t n, std::int8_t* weights) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
 #include "etc_core/ops/cpu/kernels.h"
@@ -150,13 +151,13 @@ constexpr std::int64_t kColumns = 256;      // of a task that combines partial s
 }  // namespace
 
 void layer_norm(const LayerNormForward& args) {
-  parallel_for((args.rows + kForwardRows - 1) / kForwardRows, [&](std::int64_t task) {
+  parallel_for(ceil_div(args.rows, kForwardRows), [&](std::int64_t task) {
     HWY_DYNAMIC_DISPATCH(forward_rows)(args, task * kForwardRows, std::min(args.rows, (task + 1) * kForwardRows));
   });
 }
 
 void layer_norm_backward(const LayerNormBackward& args) {
-  const std::int64_t blocks = (args.rows + kBackwardRows - 1) / kBackwardRows;
+  const std::int64_t blocks = ceil_div(args.rows, kBackwardRows);
   const std::int64_t cols = args.cols;
   Scratch scratch;
   float* partials = args.dgamma == nullptr ? nullptr : scratch.take<float>(blocks * 2 * cols);  // [blocks, 2, H]
@@ -166,7 +167,7 @@ void layer_norm_backward(const LayerNormBackward& args) {
      partials == nullptr ? nullptr : partials + block * 2 * cols);
   });
   if (partials == nullptr) return;
-  parallel_for((cols + kColumns - 1) / kColumns, [&](std::int64_t task) {
+  parallel_for(ceil_div(cols, kColumns), [&](std::int64_t task) {
     const std::int64_t first = task * kColumns;
     const std::int64_t end = std::min(cols, first + kColumns);
     for (std::int64_t block = 0; block < blocks; ++block) {

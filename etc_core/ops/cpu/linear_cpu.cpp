@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/dense_product.h"
@@ -33,32 +34,28 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
   const std::int64_t height = tile_height(rows, width, p.k);
   float* y = p.y + first_row * p.y_stride + first_col;  // [rows, width], rows y_stride apart
   Scratch scratch;
-  const float* x = p.x + first_row * p.x_stride;  // [rows, k], rows x_stride apart
-  std::int64_t x_stride = p.x_stride;
-  float* product = y;  // where the product goes: y, or y_tile for a tile that is not whole
-  std::int64_t product_stride = p.y_stride;
+  MatrixView x{p.x + first_row * p.x_stride, p.x_stride};  // [rows, k]
+  MutableMatrixView product{y, p.y_stride};                // where it goes: y, or y_tile for a tile that is not whole
   if (!whole) {
     auto* x_tile = scratch.take<float>(height * p.k);    // [height, k]
     auto* y_tile = scratch.take<float>(height * width);  // [height, width]
     for (std::int64_t i = 0; i < rows; ++i) {
-      std::memcpy(x_tile + i * p.k, x + i * p.x_stride, static_cast<std::size_t>(p.k) * sizeof(float));
+      std::memcpy(x_tile + i * p.k, x.data + i * p.x_stride, static_cast<std::size_t>(p.k) * sizeof(float));
       // A sum is made inside the product also here: added afterwards it would round differently than in a whole tile.
       if (p.add) std::memcpy(y_tile + i * width, y + i * p.y_stride, static_cast<std::size_t>(width) * sizeof(float));
     }
     std::fill(x_tile + rows * p.k, x_tile + height * p.k, 0.0f);
     if (p.add) std::fill(y_tile + rows * width, y_tile + height * width, 0.0f);
-    x = x_tile;
-    x_stride = p.k;
-    product = y_tile;
-    product_stride = width;
+    x = {x_tile, p.k};
+    product = {y_tile, width};
   }
-  tile_product(Transpose::no, height, width, p.k, x, x_stride, panel, width, p.add, product, product_stride);
+  tile_product({.m = height, .n = width, .k = p.k, .a = x, .b = {panel, width}, .y = product, .add = p.add});
   if (whole && p.bias == nullptr && p.activation == Activation::linear) return;
   TileEpilogue end;
   end.rows = rows;
   end.cols = width;
-  end.product = product;
-  end.product_stride = product_stride;
+  end.product = product.data;
+  end.product_stride = product.stride;
   end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
   end.activation = p.activation;
   end.z = p.z == nullptr ? nullptr : p.z + first_row * p.z_stride + first_col;
@@ -73,13 +70,13 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
 std::int64_t tiles_of_block(std::int64_t rows, std::int64_t k) {
   constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
   const std::int64_t row_bytes = k * static_cast<std::int64_t>(sizeof(float));
-  if (rows * row_bytes <= kBlockBytes) return blocks(rows, kTileRows);
+  if (rows * row_bytes <= kBlockBytes) return ceil_div(rows, kTileRows);
   return std::max<std::int64_t>(1, kBlockBytes / (kTileRows * row_bytes));
 }
 
 // All tiles over `panels` panels whose first has number `first_panel`; `packed` starts with that panel.
 void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
-  const std::int64_t tiles = blocks(p.rows, kTileRows), most = tiles_of_block(p.rows, p.k);
+  const std::int64_t tiles = ceil_div(p.rows, kTileRows), most = tiles_of_block(p.rows, p.k);
   parallel_for(tiles * panels, [&](std::int64_t task) {
     const std::int64_t first_tile = task / (most * panels) * most, within = task - first_tile * panels;
     const std::int64_t height = std::min(most, tiles - first_tile);  // of this block, in tiles
@@ -97,7 +94,7 @@ std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
 
 // Packs a group of panels of W ([k, n], or [n, k]) into scratch, multiplies, goes on to the next group.
 void product_packing(const DenseProduct& p, const float* weight, WeightLayout layout) {
-  const std::int64_t panels = blocks(p.n, kPanelCols);
+  const std::int64_t panels = ceil_div(p.n, kPanelCols);
   const std::int64_t group = panel_group(p.k, p.n, sizeof(float));
   Scratch scratch;
   auto* packed = scratch.take<float>(packing_floats(p.k, p.n));  // [panels of the group][k, 192]
@@ -115,16 +112,22 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
 // dw += sums over tokens [first, end) in tiles of this shape. The column sums are taken by the first tiles of a row or
 // column, while their operand is in cache.
 void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end, GradientTile tile) {
-  const std::int64_t across = blocks(g.q, tile.wide);
-  parallel_for(blocks(g.p, tile.high) * across, [&](std::int64_t task) {
+  const std::int64_t across = ceil_div(g.q, tile.wide);
+  parallel_for(ceil_div(g.p, tile.high) * across, [&](std::int64_t task) {
     const std::int64_t i = task / across * tile.high, j = task % across * tile.wide;
     const std::int64_t height = std::min(tile.high, g.p - i), width = std::min(tile.wide, g.q - j);
     for (std::int64_t t = first; t < end; t += kTokenBlock) {
       const std::int64_t tokens = std::min(kTokenBlock, end - t);
       const float* a = g.a + t * g.a_stride + i;  // [tokens, height]: read as its transpose
       const float* b = g.b + t * g.b_stride + j;  // [tokens, width]
-      tile_product(Transpose::yes, height, width, tokens, a, g.a_stride, b, g.b_stride, /*add=*/true,
-                   g.dw + i * g.q + j, g.q);
+      tile_product({.m = height,
+                    .n = width,
+                    .k = tokens,
+                    .a = {a, g.a_stride},
+                    .b = {b, g.b_stride},
+                    .y = {g.dw + i * g.q + j, g.q},
+                    .transpose_a = Transpose::yes,
+                    .add = true});
       if (g.a_sums != nullptr && j == 0) add_column_sums(tokens, height, a, g.a_stride, g.a_sums + i);
       if (g.b_sums != nullptr && i == 0) add_column_sums(tokens, width, b, g.b_stride, g.b_sums + j);
     }
@@ -150,7 +153,7 @@ void multiply_packing(const DenseProduct& p, ComputeType compute, const float* w
 // Column sums alone, in the same blocks.
 void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::int64_t stride, float* dbias) {
   constexpr std::int64_t kColumns = 64;  // of a task: four cache lines of a row
-  parallel_for(blocks(cols, kColumns), [&](std::int64_t task) {
+  parallel_for(ceil_div(cols, kColumns), [&](std::int64_t task) {
     const std::int64_t first = task * kColumns;
     for (std::int64_t t = 0; t < rows; t += kTokenBlock) {
       add_column_sums(std::min(kTokenBlock, rows - t), std::min(kColumns, cols - first), dz + t * stride + first,
@@ -169,11 +172,13 @@ std::int64_t packed_bytes(const PackedWeights& packed) {
 void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed) {
   packed.bytes = Bytes(packed_bytes(packed), purpose);
   if (packed.compute != ComputeType::fp32) {
-    return pack_reduced(packed.compute, weight, layout, packed.in, packed.out, 0, packed.out,
-                        static_cast<std::byte*>(packed.bytes.data()));
+    return pack_reduced(
+        packed.compute,
+        {.weight = weight, .layout = layout, .k = packed.in, .n = packed.out, .first = 0, .count = packed.out},
+        static_cast<std::byte*>(packed.bytes.data()));
   }
   auto* panels = static_cast<float*>(packed.bytes.data());  // [panels][in, 192], the last one narrower
-  parallel_for(blocks(packed.out, kPanelCols), [&](std::int64_t panel) {
+  parallel_for(ceil_div(packed.out, kPanelCols), [&](std::int64_t panel) {
     copy_panel(
         {weight, layout, packed.in, packed.out, 0, packed.in, panel * kPanelCols, panel_width(packed.out, panel)},
         panels + panel * kPanelCols * packed.in);
@@ -192,7 +197,7 @@ void linear(const LinearForward& a) {
   if (a.packed == nullptr) {
     multiply_packing(product, a.compute, a.weight, a.layout);
   } else if (a.packed->compute == ComputeType::fp32) {
-    product_tiles(product, 0, blocks(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
+    product_tiles(product, 0, ceil_div(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
   } else {
     multiply_reduced(product, a.packed->compute, static_cast<const std::byte*>(a.packed->bytes.data()));
   }

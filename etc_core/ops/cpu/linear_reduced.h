@@ -11,10 +11,16 @@ namespace etc::ops::cpu {
 // Of W [k, n] packed in bf16 or int8.
 std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n);
 
-// Packs columns [first, first + count) of W [k, n] (stored [n, k] with layout out_in) into reduced_bytes(compute, k,
-// count) bytes. Throws Error when the processor has no such products.
-void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout, std::int64_t k, std::int64_t n,
-                  std::int64_t first, std::int64_t count, std::byte* packed);
+// Columns [first, first + count) of W [k, n], which is stored [n, k] with layout out_in.
+struct WeightColumns {
+  const float* weight;
+  WeightLayout layout;
+  std::int64_t k, n;
+  std::int64_t first, count;
+};
+
+// Packs them into reduced_bytes(compute, k, count) bytes. Throws Error when the processor has no such products.
+void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* packed);
 
 void multiply_reduced(const DenseProduct& product, ComputeType compute, const std::byte* packed);
 

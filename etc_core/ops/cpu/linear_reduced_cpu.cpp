@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/panels.h"
@@ -28,7 +29,7 @@ constexpr std::int64_t kTasksPerThread = 4;
 
 // Up to a whole number of cache lines: panels, scales and sums each begin at one.
 std::int64_t aligned(std::int64_t bytes) {
-  return blocks(bytes, 64) * 64;
+  return round_up(bytes, 64);
 }
 
 std::int64_t operand_bytes(ComputeType compute) {
@@ -45,7 +46,7 @@ struct Layout {
   Layout(ComputeType type, std::int64_t k, std::int64_t n)
       : in(k),
         out(n),
-        panels(blocks(n, kPanelCols)),
+        panels(ceil_div(n, kPanelCols)),
         compute(type),
         int8(type == ComputeType::int8),
         whole(type, kTileRows, std::min(kPanelCols, n), k),
@@ -94,7 +95,7 @@ struct RoundedRows {
 
   RoundedRows(const DenseProduct& p, const Layout& layout, std::int64_t first, std::int64_t rows, Scratch& scratch)
       : row_bytes(layout.whole.row_bytes()) {
-    const std::int64_t padded = blocks(rows, kTileRows) * kTileRows;
+    const std::int64_t padded = round_up(rows, kTileRows);
     operands = scratch.take<std::byte>(padded * row_bytes);
     scales = scratch.take<float>(padded);
     const std::int64_t numbers = p.k * operand_bytes(layout.compute);
@@ -188,7 +189,7 @@ std::int64_t grouped_columns(ComputeType compute, std::int64_t k, std::int64_t n
 // How many rows a task has decides nothing but time: tiles are tiles.
 std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
   const std::int64_t fitting = std::max<std::int64_t>(1, kBlockBytes / (kTileRows * layout.whole.row_bytes()));
-  const std::int64_t fair = blocks(blocks(rows, kTileRows), kTasksPerThread * thread_count());
+  const std::int64_t fair = ceil_div(ceil_div(rows, kTileRows), kTasksPerThread * thread_count());
   return std::min(fitting, fair) * kTileRows;
 }
 
@@ -212,12 +213,12 @@ std::int64_t reduced_bytes(ComputeType compute, std::int64_t k, std::int64_t n) 
   return Layout(compute, k, n).bytes();
 }
 
-void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout, std::int64_t k, std::int64_t n,
-                  std::int64_t first, std::int64_t count, std::byte* packed) {
-  const Layout to(compute, k, count);
+void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* packed) {
+  const std::int64_t k = from.k;
+  const Layout to(compute, k, from.count);
   parallel_for(to.panels, [&](std::int64_t panel) {
     const std::int64_t column = panel * kPanelCols, width = to.width(panel);
-    const PanelBlock block{weight, layout, k, n, 0, k, first + column, width};
+    const PanelBlock block{from.weight, from.layout, k, from.n, 0, k, from.first + column, width};
     Scratch scratch;
     auto* operands = scratch.take<std::byte>(k * width * operand_bytes(compute));  // [k, width]
     if (to.int8) {
@@ -237,7 +238,7 @@ void pack_reduced(ComputeType compute, const float* weight, WeightLayout layout,
 void multiply_reduced(const DenseProduct& p, ComputeType compute, const std::byte* packed) {
   const Layout layout(compute, p.k, p.n);
   const std::int64_t block = rows_of_task(p.rows, layout);
-  parallel_for(blocks(p.rows, block), [&](std::int64_t task) {
+  parallel_for(ceil_div(p.rows, block), [&](std::int64_t task) {
     const std::int64_t first = task * block;
     block_of_rows(p, layout, packed, first, std::min(block, p.rows - first));
   });
@@ -249,7 +250,8 @@ void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const 
   auto* packed = scratch.take<std::byte>(reduced_bytes(compute, p.k, group));  // of [k, group]
   for (std::int64_t first = 0; first < p.n; first += group) {
     const std::int64_t count = std::min(group, p.n - first);
-    pack_reduced(compute, weight, layout, p.k, p.n, first, count, packed);
+    pack_reduced(compute, {.weight = weight, .layout = layout, .k = p.k, .n = p.n, .first = first, .count = count},
+                 packed);
     DenseProduct columns = p;  // the same rows, columns [first, first + count) of W, bias, z and y
     columns.n = count;
     if (p.bias != nullptr) columns.bias += first;
@@ -263,7 +265,7 @@ std::int64_t reduced_packing_scratch(ComputeType compute, std::int64_t rows, std
   const std::int64_t group = grouped_columns(compute, k, n);
   const Layout layout(compute, k, group);
   const std::int64_t while_packing = k * std::min(group, kPanelCols) * operand_bytes(compute);
-  const std::int64_t block = std::min(rows_of_task(rows, layout), blocks(rows, kTileRows) * kTileRows);
+  const std::int64_t block = std::min(rows_of_task(rows, layout), round_up(rows, kTileRows));
   return layout.bytes() + std::max(while_packing, block * layout.whole.row_bytes());
 }
 

@@ -42,15 +42,15 @@ class LibraryThreads {
 }  // namespace
 
 // The library's sgemm in its row-major form, with its return value checked: it refuses negative or too small strides.
-void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                  std::int64_t lda, const float* b, std::int64_t ldb, bool add, float* y, std::int64_t ldy) {
+void tile_product(const TileProduct& p) {
   const LibraryThreads one_thread(1);
   // y [m, n] = 1·a [m, k]·b [k, n] + (0 or 1)·y
-  const dnnl_status_t status = dnnl_sgemm(transpose_a == Transpose::yes ? 'T' : 'N', 'N', m, n, k, 1.0f, a, lda, b, ldb,
-                                          add ? 1.0f : 0.0f, y, ldy);
+  const dnnl_status_t status =
+      dnnl_sgemm(p.transpose_a == Transpose::yes ? 'T' : 'N', 'N', p.m, p.n, p.k, 1.0f, p.a.data, p.a.stride, p.b.data,
+                 p.b.stride, p.add ? 1.0f : 0.0f, p.y.data, p.y.stride);
   if (status != dnnl_success) {
-    fail("linear", "oneDNN refused a product of m={}, n={}, k={}, lda={}, ldb={}, ldy={} (status {})", m, n, k, lda,
-         ldb, ldy, static_cast<int>(status));
+    fail("linear", "oneDNN refused a product of m={}, n={}, k={}, lda={}, ldb={}, ldy={} (status {})", p.m, p.n, p.k,
+         p.a.stride, p.b.stride, p.y.stride, static_cast<int>(status));
   }
 }
 

@@ -8,15 +8,16 @@
 
 namespace etc::ops::cpu {
 
-void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                  std::int64_t lda, const float* b, std::int64_t ldb, bool add, float* y, std::int64_t ldy) {
-  for (std::int64_t i = 0; i < m; ++i) {
-    float* row = y + i * ldy;  // [n]
-    if (!add) std::fill(row, row + n, 0.0f);
+void tile_product(const TileProduct& p) {
+  const auto [a, lda] = p.a;
+  const auto [b, ldb] = p.b;
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    float* row = p.y.data + i * p.y.stride;  // [n]
+    if (!p.add) std::fill(row, row + p.n, 0.0f);
     // Inner loop along the columns: they are neighbours in b and y, and the sums of a column stay in the order of k.
-    for (std::int64_t inner = 0; inner < k; ++inner) {
-      const float factor = transpose_a == Transpose::yes ? a[inner * lda + i] : a[i * lda + inner];
-      for (std::int64_t j = 0; j < n; ++j) row[j] += factor * b[inner * ldb + j];
+    for (std::int64_t inner = 0; inner < p.k; ++inner) {
+      const float factor = p.transpose_a == Transpose::yes ? a[inner * lda + i] : a[i * lda + inner];
+      for (std::int64_t j = 0; j < p.n; ++j) row[j] += factor * b[inner * ldb + j];
     }
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
+
 namespace etc::ops::cpu {
 
 std::int64_t panel_width(std::int64_t n, std::int64_t panel) {
@@ -11,7 +13,7 @@ std::int64_t panel_width(std::int64_t n, std::int64_t panel) {
 
 // At least one panel, however large k is; at most all of them.
 std::int64_t panel_group(std::int64_t k, std::int64_t n, std::int64_t bytes) {
-  return std::clamp<std::int64_t>(kPackedBytes / (bytes * k * kPanelCols), 1, blocks(n, kPanelCols));
+  return std::clamp<std::int64_t>(kPackedBytes / (bytes * k * kPanelCols), 1, ceil_div(n, kPanelCols));
 }
 
 void copy_panel(const PanelBlock& b, float* panel) {

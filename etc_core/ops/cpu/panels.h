@@ -12,10 +12,6 @@ inline constexpr std::int64_t kPanelCols = 192;
 // published models at once, and a bound for an embedding table used as output layer.
 inline constexpr std::int64_t kPackedBytes = 16 << 20;
 
-inline std::int64_t blocks(std::int64_t size, std::int64_t block) {
-  return (size + block - 1) / block;
-}
-
 // Of W [k, n]: the columns of a panel, and how many panels of numbers of `bytes` bytes are packed at a time.
 std::int64_t panel_width(std::int64_t n, std::int64_t panel);
 std::int64_t panel_group(std::int64_t k, std::int64_t n, std::int64_t bytes);

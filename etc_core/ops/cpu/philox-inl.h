@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
+#include "etc_core/base/philox-inl.h"
 #include "etc_core/base/random.h"
 #include "hwy/highway.h"
 
@@ -22,7 +24,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Words that dropout_bits writes for `count` elements, at most.
 HWY_INLINE std::int64_t dropout_bits_room(std::int64_t count) {
   constexpr std::int64_t kLargestStep = 64;  // four words for each of at most sixteen 64-bit lanes
-  return (count + kLargestStep - 1) / kLargestStep * kLargestStep;
+  return round_up(count, kLargestStep);
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -44,32 +46,17 @@ HWY_INLINE void dropout_bits(std::uint64_t key, std::uint32_t a, std::uint32_t b
   // One 64-bit lane per block: a 32x32 multiplication then needs no shuffles. Only the low half of a counter lane means
   // anything; the multiplication reads no more, and the high halves are cut off at the end.
   const hn::ScalableTag<std::uint64_t> d;
-  const hn::Repartition<std::uint32_t, decltype(d)> d32;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto multiplier0 = hn::BitCast(d32, hn::Set(d, 0xD2511F53u));
-  const auto multiplier1 = hn::BitCast(d32, hn::Set(d, 0xCD9E8D57u));
   const auto low_half = hn::Set(d, 0xFFFFFFFFu);
   const auto step = hn::Set(d, static_cast<std::uint64_t>(lanes));
   auto block = hn::Iota(d, 0);
   for (std::int64_t i = 0; i < count; i += 4 * lanes) {
-    // Counter (block, b, a, 0) and key, as in dropout_block(): ten rounds of Philox4x32.
-    auto c0 = block, c1 = hn::Set(d, b), c2 = hn::Set(d, a), c3 = hn::Zero(d);
-    auto k0 = static_cast<std::uint32_t>(key);
-    auto k1 = static_cast<std::uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      const auto p0 = hn::MulEven(hn::BitCast(d32, c0), multiplier0);
-      const auto p1 = hn::MulEven(hn::BitCast(d32, c2), multiplier1);
-      c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p1), c1), hn::Set(d, k0));
-      c1 = p1;
-      c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p0), c3), hn::Set(d, k1));
-      c3 = p0;
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    // Lane j holds the four words of block i/4 + j in c0 … c3; they go out as c0 c1 c2 c3 of the first block, then the
-    // next.
-    const auto words01 = hn::Or(hn::And(c0, low_half), hn::ShiftLeft<32>(c1));
-    const auto words23 = hn::Or(hn::And(c2, low_half), hn::ShiftLeft<32>(c3));
+    // Counter (block, b, a, 0) and key, as in dropout_block().
+    hn::Vec<decltype(d)> c[4] = {block, hn::Set(d, b), hn::Set(d, a), hn::Zero(d)};
+    etc::HWY_NAMESPACE::philox_lanes(d, c, key);
+    // Lane j holds the four words of block i/4 + j in c; they go out as those of the first block, then the next.
+    const auto words01 = hn::Or(hn::And(c[0], low_half), hn::ShiftLeft<32>(c[1]));
+    const auto words23 = hn::Or(hn::And(c[2], low_half), hn::ShiftLeft<32>(c[3]));
     alignas(64) std::uint64_t pairs[2 * hn::MaxLanes(d)];  // [lanes, 2] = [lanes, 4] words
     hn::StoreInterleaved2(words01, words23, d, pairs);
     std::memcpy(words + i, pairs, static_cast<std::size_t>(4 * lanes) * sizeof(std::uint32_t));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "etc_core/base/buffer.h"
+#include "etc_core/base/integers.h"
 
 namespace etc::ops::cpu {
 
@@ -45,7 +46,7 @@ Scratch::~Scratch() {
 
 void* Scratch::take_bytes(std::int64_t size) {
   Arena& a = arena();
-  size = (size + kAlignment - 1) / kAlignment * kAlignment;
+  size = round_up(size, kAlignment);
   const auto fits = [&] {
     return a.chunk < static_cast<std::int64_t>(a.chunks.size()) &&
            a.offset + size <= a.chunks[static_cast<std::size_t>(a.chunk)].size();

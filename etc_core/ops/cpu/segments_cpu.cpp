@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 
@@ -15,7 +16,7 @@ constexpr std::int64_t kTaskSegments = 32;
 // number is balance enough.
 template <typename Body>
 void for_segments(std::int64_t count, Body body) {
-  parallel_for((count + kTaskSegments - 1) / kTaskSegments, [&](std::int64_t task) {
+  parallel_for(ceil_div(count, kTaskSegments), [&](std::int64_t task) {
     const std::int64_t end = std::min(count, (task + 1) * kTaskSegments);
     for (std::int64_t s = task * kTaskSegments; s < end; ++s) body(s);
   });

@@ -7,11 +7,27 @@ namespace etc::ops::cpu {
 
 enum class Transpose : bool { no, yes };
 
-// y (= or +=) a·b for row-major matrices whose rows lie lda, ldb, ldy floats apart.
-//   a [m, k], or [k, m] with Transpose::yes;  b [k, n];  y [m, n]
+// A row-major matrix whose rows lie `stride` floats apart.
+struct MatrixView {
+  const float* data;
+  std::int64_t stride;
+};
+struct MutableMatrixView {
+  float* data;
+  std::int64_t stride;
+};
+
+// y (= or, with `add`, +=) a·b.   a [m, k], or [k, m] with Transpose::yes;  b [k, n];  y [m, n]
+struct TileProduct {
+  std::int64_t m, n, k;
+  MatrixView a, b;
+  MutableMatrixView y;
+  Transpose transpose_a = Transpose::no;
+  bool add = false;
+};
+
 // Runs on one thread whatever the caller is in. With equal m, n, k the bits of a row of y depend on that row of a and
 // on b only, not on the row's position (tests/core/ops/linear_test.cpp looks at every position).
-void tile_product(Transpose transpose_a, std::int64_t m, std::int64_t n, std::int64_t k, const float* a,
-                  std::int64_t lda, const float* b, std::int64_t ldb, bool add, float* y, std::int64_t ldy);
+void tile_product(const TileProduct& p);
 
 }  // namespace etc::ops::cpu

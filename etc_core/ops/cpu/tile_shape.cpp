@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/reduced_product.h"
@@ -47,10 +48,13 @@ bool low_tiles_keep_bits(std::int64_t n, std::int64_t k) {
   const auto x = numbers(kTileRows * k, 1), w = numbers(k * n, 2), before = numbers(kTileRows * n, 3);
   for (const bool add : {false, true}) {
     auto whole = before;  // [64, n]
-    tile_product(Transpose::no, kTileRows, n, k, x.data(), k, w.data(), n, add, whole.data(), n);
+    const auto multiply = [&](std::int64_t rows, std::vector<float>& y) {
+      tile_product({.m = rows, .n = n, .k = k, .a = {x.data(), k}, .b = {w.data(), n}, .y = {y.data(), n}, .add = add});
+    };
+    multiply(kTileRows, whole);
     for (std::int64_t height = kHeightStep; height < kTileRows; height += kHeightStep) {
       auto low = before;  // [64, n], the first `height` rows computed
-      tile_product(Transpose::no, height, n, k, x.data(), k, w.data(), n, add, low.data(), n);
+      multiply(height, low);
       if (!same_rows(low, whole, height * n)) return false;
     }
   }
@@ -94,7 +98,7 @@ bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
 }
 
 std::int64_t whole_steps(std::int64_t rows) {
-  return (rows + kHeightStep - 1) / kHeightStep * kHeightStep;
+  return round_up(rows, kHeightStep);
 }
 
 // Largest first: the larger the tile, the less often the library packs its operands (tile_shape.h).
@@ -102,7 +106,7 @@ constexpr GradientTile kGradientTiles[] = {{768, 768}, {384, 768}, {384, 384}, {
 
 // The first of these of which there are so many, or the last.
 GradientTile largest_tile(std::int64_t p, std::int64_t q, std::int64_t tasks) {
-  const auto enough = [&](GradientTile tile) { return blocks(p, tile.high) * blocks(q, tile.wide) >= tasks; };
+  const auto enough = [&](GradientTile tile) { return ceil_div(p, tile.high) * ceil_div(q, tile.wide) >= tasks; };
   const auto found = std::find_if(std::begin(kGradientTiles), std::end(kGradientTiles), enough);
   return found != std::end(kGradientTiles) ? *found : *std::prev(found);
 }
@@ -141,8 +145,14 @@ bool gradient_tiles_keep_bits(const GradientShape& of) {
     for (std::int64_t row = i; row < largest.first; ++row) {  // what was there
       std::copy_n(values.data() + row * kTileRows + j, tile.second, to.data() + row * of.q + j);
     }
-    tile_product(Transpose::yes, tile.first, tile.second, kTokenBlock, values.data() + i, of.a_stride,
-                 values.data() + j, of.b_stride, /*add=*/true, to.data() + i * of.q + j, of.q);
+    tile_product({.m = tile.first,
+                  .n = tile.second,
+                  .k = kTokenBlock,
+                  .a = {values.data() + i, of.a_stride},
+                  .b = {values.data() + j, of.b_stride},
+                  .y = {to.data() + i * of.q + j, of.q},
+                  .transpose_a = Transpose::yes,
+                  .add = true});
   };
   sum(largest, whole);
   const auto same = [&](const Extent& tile) {

@@ -37,10 +37,14 @@ inline float update_of(float m, float v, float w, float epsilon, float decay) {
   return m / (std::sqrt(v) + epsilon) + decay * w;
 }
 
-// w −= rate·u for a block [n].
-void block_weights(const float* __restrict m, const float* __restrict v, std::int64_t n, float epsilon, float decay,
-                   float rate, float* __restrict w) {
-  for (std::int64_t i = 0; i < n; ++i) w[i] -= rate * update_of(m[i], v[i], w[i], epsilon, decay);
+struct WeightStep {
+  float epsilon, decay, rate;
+};
+
+// w −= rate·u for a block [n]. The step by value: no store to w can be one to it.
+void block_weights(const float* __restrict m, const float* __restrict v, std::int64_t n, WeightStep step,
+                   float* __restrict w) {
+  for (std::int64_t i = 0; i < n; ++i) w[i] -= step.rate * update_of(m[i], v[i], w[i], step.epsilon, step.decay);
 }
 
 // ‖w‖² and ‖u‖² of one block, for LAMB's ratio.
@@ -59,7 +63,7 @@ UpdateNorms block_norms(const UpdateBlock& block, float epsilon) {
 }
 
 void weights_of(const UpdateConstants& constants, const UpdateBlock& block) {
-  block_weights(block.m, block.v, block.count, constants.epsilon, block.decay, block.rate, block.w);
+  block_weights(block.m, block.v, block.count, {constants.epsilon, block.decay, block.rate}, block.w);
 }
 
 }  // namespace

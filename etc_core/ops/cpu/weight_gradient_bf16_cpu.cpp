@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/panels.h"
@@ -32,7 +33,7 @@ constexpr std::int64_t kTokenStep = 64;
 
 // A tile of dw as a product: [64, tokens]·[tokens, width], tokens rounded up to the step.
 ReducedProduct product_of(std::int64_t width, std::int64_t tokens) {
-  return ReducedProduct(ComputeType::bf16, kTileHigh, width, blocks(tokens, kTokenStep) * kTokenStep);
+  return ReducedProduct(ComputeType::bf16, kTileHigh, width, round_up(tokens, kTokenStep));
 }
 
 // From one row of a's tiles to the next, in numbers.
@@ -48,12 +49,12 @@ struct Stretch {
 
   Stretch(std::int64_t rows, std::int64_t p, std::int64_t q)
       : tokens(std::min(rows, std::max<std::int64_t>(1, kStretchBytes / (2 * (p + q) * kTokenBlock)) * kTokenBlock)),
-        tiles(blocks(p, kTileHigh)),
-        panels(blocks(q, kPanelCols)),
+        tiles(ceil_div(p, kTileHigh)),
+        panels(ceil_div(q, kPanelCols)),
         a_numbers(tiles * kTileHigh * row_numbers(panel_width(q, 0), std::min(kTokenBlock, tokens))),
-        panel_bytes(blocks(product_of(panel_width(q, 0), std::min(kTokenBlock, tokens)).packed_bytes(), 64) * 64) {}
+        panel_bytes(round_up(product_of(panel_width(q, 0), std::min(kTokenBlock, tokens)).packed_bytes(), 64)) {}
 
-  std::int64_t token_blocks() const { return blocks(tokens, kTokenBlock); }
+  std::int64_t token_blocks() const { return ceil_div(tokens, kTokenBlock); }
   std::int64_t bytes() const { return token_blocks() * (2 * a_numbers + panels * panel_bytes); }
 };
 
@@ -83,7 +84,7 @@ class RoundedTokens {
 
   // dw += all blocks. A task owns its part of dw, so the sums need no lock and have one order.
   void multiply() const {
-    const std::int64_t groups = blocks(stretch_.tiles, kTilesPerTask);
+    const std::int64_t groups = ceil_div(stretch_.tiles, kTilesPerTask);
     parallel_for(groups * stretch_.panels, [&](std::int64_t task) {
       const std::int64_t first = task % groups * kTilesPerTask;
       add_tiles(first, std::min(stretch_.tiles, first + kTilesPerTask), task / groups);
@@ -91,9 +92,9 @@ class RoundedTokens {
   }
 
  private:
-  std::int64_t block_count() const { return blocks(count_, kTokenBlock); }
+  std::int64_t block_count() const { return ceil_div(count_, kTokenBlock); }
   std::int64_t block_tokens(std::int64_t block) const { return std::min(kTokenBlock, count_ - block * kTokenBlock); }
-  std::int64_t padded_tokens(std::int64_t block) const { return blocks(block_tokens(block), kTokenStep) * kTokenStep; }
+  std::int64_t padded_tokens(std::int64_t block) const { return round_up(block_tokens(block), kTokenStep); }
   // a, turned: [64, padded tokens]; rows are a_row() numbers apart.
   std::uint16_t* a_tile(std::int64_t block, std::int64_t tile) const {
     return a_ + block * stretch_.a_numbers + tile * kTileHigh * a_row(block);

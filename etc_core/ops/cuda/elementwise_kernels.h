@@ -8,13 +8,9 @@
 
 namespace etc::ops::cuda {
 
+// Of a launch's blocks, which cover all elements; threads of the last one that have no element return at once.
 inline constexpr int kElementThreads = 256;
 inline constexpr std::int64_t kSumElements = 1 << 14;  // of one block's sum
-
-// Blocks that a launch needs; the kernels return at once in the threads of the last one that have no element.
-constexpr std::int64_t blocks_of(std::int64_t elements, std::int64_t per_block) {
-  return (elements + per_block - 1) / per_block;
-}
 
 // y = a + b, a + s·b or s·a; axpy's two roundings are the CPU's, so nvcc must not fuse them (simt::add,
 // simt::multiply).

@@ -3,6 +3,7 @@
 
 #include "etc_core/base/cuda/device_array.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/ops/cuda/host_array.h"
 #include "etc_core/ops/cuda/kernels.h"
 #include "etc_core/ops/cuda/launch.h"
@@ -16,7 +17,7 @@ namespace {
 
 // Rows of bf16 begin at multiples of 16 bytes: what the library's fastest kernels ask for.
 std::int64_t bf16_stride(std::int64_t cols) {
-  return (cols + 7) / 8 * 8;
+  return round_up(cols, 8);
 }
 
 // [rows, cols] as bf16, rows bf16_stride(cols) apart.

@@ -1,5 +1,6 @@
 // Launches of the point-wise kernels. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}. What there may
 // be many of (rows, segments, ids, blocks of elements) counts in x (up to 2^31), panels of columns in y.
+#include "etc_core/base/integers.h"
 #include "etc_core/ops/cuda/cross_entropy_kernels.h"
 #include "etc_core/ops/cuda/elementwise_kernels.h"
 #include "etc_core/ops/cuda/embedding_kernels.h"
@@ -10,15 +11,15 @@
 namespace etc::ops::cuda {
 
 void launch(const ElementwiseParams& params, void* stream) {
-  simt::launch<ElementwiseKernel>({blocks_of(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
+  simt::launch<ElementwiseKernel>({ceil_div(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
 }
 
 void launch(const ActivationParams& params, void* stream) {
-  simt::launch<ActivationKernel>({blocks_of(params.out.size, kElementThreads), 1, 1, 0}, params, stream);
+  simt::launch<ActivationKernel>({ceil_div(params.out.size, kElementThreads), 1, 1, 0}, params, stream);
 }
 
 std::int64_t sum_blocks(std::int64_t size) {
-  return blocks_of(size, kSumElements);
+  return ceil_div(size, kSumElements);
 }
 
 void launch(const SumOfSquaresParams& params, void* stream) {
@@ -39,12 +40,12 @@ void launch(const LayerNormBackwardParams& params, void* stream) {
 }
 
 std::int64_t norm_blocks(std::int64_t rows) {
-  return blocks_of(rows, kNormRows);
+  return ceil_div(rows, kNormRows);
 }
 
 void launch(const LayerNormTablesParams& params, void* stream) {
   // partial [blocks, 2, H], then its sum: two kernels in stream order, so all partial sums are there.
-  const std::int64_t panels = blocks_of(params.cols, kNormThreads);
+  const std::int64_t panels = ceil_div(params.cols, kNormThreads);
   simt::launch<LayerNormPartialKernel>({norm_blocks(params.rows), panels, 1, 0}, params, stream);
   simt::launch<LayerNormTablesKernel>({panels, 1, 1, 0}, params, stream);
 }
@@ -56,7 +57,7 @@ void launch(const CrossEntropyParams& params, void* stream) {
 
 void launch(const SegmentParams& params, void* stream) {
   // Both directions have the same geometry: block x a segment, block y a panel of columns.
-  const simt::Grid grid{params.segments, blocks_of(params.cols, kSegmentThreads), 1, 0};
+  const simt::Grid grid{params.segments, ceil_div(params.cols, kSegmentThreads), 1, 0};
   if (params.spread) return simt::launch<SpreadSegmentsKernel>(grid, params, stream);
   simt::launch<SumSegmentsKernel>(grid, params, stream);
 }
@@ -66,7 +67,7 @@ void launch(const EmbeddingParams& params, void* stream) {
 }
 
 void launch(const EmbeddingBackwardParams& params, void* stream) {
-  simt::launch<EmbeddingBackwardKernel>({params.distinct, blocks_of(params.cols, kEmbeddingThreads), 1, 0}, params,
+  simt::launch<EmbeddingBackwardKernel>({params.distinct, ceil_div(params.cols, kEmbeddingThreads), 1, 0}, params,
                                         stream);
 }
 

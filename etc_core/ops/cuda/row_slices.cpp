@@ -4,6 +4,7 @@
 
 #include "etc_core/base/cuda/device_array.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/ops/cuda/launch.h"
 #include "etc_core/ops/determinism.h"
 
@@ -27,7 +28,7 @@ struct Rows {
 // Rows of `cols` numbers, `stride` numbers apart, in words.
 Rows rows_of(const void* data, std::int64_t cols, std::int64_t stride, ComputeType compute = ComputeType::fp32) {
   auto* const bytes = static_cast<std::byte*>(const_cast<void*>(data));
-  if (compute == ComputeType::bf16) return {bytes, (cols + 1) / 2, stride / 2};
+  if (compute == ComputeType::bf16) return {bytes, ceil_div(cols, 2), stride / 2};
   return {bytes, cols, stride};
 }
 

@@ -213,7 +213,13 @@ TEST_CASE("embeddings have the gradients of their tables", "[autograd]") {
   more.initialize(9);
   check_gradients(
       [&](Tape& on, const std::vector<Var>& in) {
-        return std::vector<Var>{embedding(on, f.rows, 4, in[0], tokens, segments, positions, in[1])};
+        return std::vector<Var>{embedding(on, {.rows = f.rows,
+                                               .width = 4,
+                                               .base = in[0],
+                                               .tokens = tokens,
+                                               .segments = segments,
+                                               .positions = positions,
+                                               .adder = in[1]})};
       },
       {noise({5, 4}, 7), noise({5, 4}, 8)}, {tokens.table, segments.table, positions.table});
 }

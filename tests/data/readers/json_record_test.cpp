@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "bench/json_pass.h"
 #include "data/probe.h"
-#include "data/readers/json_pass.h"
 #include "data/readers/member_text.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/memory_ledger.h"
@@ -259,12 +259,13 @@ TEST_CASE("5,000 mutated records", "[readers][slow]") {
 TEST_CASE("one call of simdjson counts a file's records and names a file it cannot read", "[readers]") {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "a.json", "[{\"id\": 1}, [2], \"three\"]");
-  REQUIRE(json_pass(folder / "a.json", RecordLayout::array) == 3);
+  REQUIRE(bench::json_pass(folder / "a.json", RecordLayout::array) == 3);
   write_file_atomically(folder / "b.json", "[1, 2");
-  REQUIRE_THROWS_WITH(json_pass(folder / "b.json", RecordLayout::array), Catch::Contains("b.json: simdjson: "));
-  REQUIRE_THROWS_WITH(json_pass(folder / "c.json", RecordLayout::array), Catch::Contains("c.json: simdjson: "));
+  REQUIRE_THROWS_WITH(bench::json_pass(folder / "b.json", RecordLayout::array), Catch::Contains("b.json: simdjson: "));
+  REQUIRE_THROWS_WITH(bench::json_pass(folder / "c.json", RecordLayout::array), Catch::Contains("c.json: simdjson: "));
   write_file_atomically(folder / "d.jsonl", "{\"a\": 1}\n[2, 3]\n");
-  REQUIRE(json_pass(folder / "d.jsonl", RecordLayout::lines) == 2);
+  REQUIRE(bench::json_pass(folder / "d.jsonl", RecordLayout::lines) == 2);
   write_file_atomically(folder / "e.jsonl", "{\"a\": 1}\n[2, 3\n");
-  REQUIRE_THROWS_WITH(json_pass(folder / "e.jsonl", RecordLayout::lines), Catch::Contains("e.jsonl: simdjson: "));
+  REQUIRE_THROWS_WITH(bench::json_pass(folder / "e.jsonl", RecordLayout::lines),
+                      Catch::Contains("e.jsonl: simdjson: "));
 }

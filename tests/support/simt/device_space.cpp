@@ -7,6 +7,7 @@
 #include <map>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "tests/support/simt/copy_queues.h"
 
 namespace etc::simt {
@@ -30,14 +31,14 @@ class DeviceSpace {
   }
 
   void* take(std::int64_t bytes) {
-    const std::int64_t size = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    const std::int64_t size = round_up(bytes, kAlignment);
     const auto fit = std::find_if(free_.begin(), free_.end(), [&](const auto& block) { return block.second >= size; });
     if (fit == free_.end()) return nullptr;
     const auto [at, room] = *fit;
     free_.erase(fit);
     if (room > size) free_[at + size] = room - size;
     taken_[at] = size;
-    used_ = std::max(used_, (at + size + kHugePage - 1) / kHugePage * kHugePage);
+    used_ = std::max(used_, round_up(at + size, kHugePage));
     if (open_ > 0) protect();
     return base_ + at;
   }

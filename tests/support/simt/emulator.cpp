@@ -11,6 +11,7 @@
 
 #include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/cuda/simt_host.h"
+#include "etc_core/base/integers.h"
 #include "tests/support/simt/device_loss.h"
 #include "tests/support/simt/device_space.h"
 #include "tests/support/simt/fiber.h"
@@ -165,7 +166,7 @@ void Emulator::launch(const char* name, const Grid& grid, int threads, std::int6
   thread_count_ = threads;
   shared_bytes_ = grid.shared_bytes;
   while (threads_.size() < static_cast<std::size_t>(threads)) threads_.push_back(std::make_unique<Thread>());
-  warp_intervals_.assign(static_cast<std::size_t>((threads + kWarp - 1) / kWarp), 0);
+  warp_intervals_.assign(static_cast<std::size_t>(ceil_div(threads, kWarp)), 0);
   shared_.resize(static_cast<std::size_t>(shared_bytes_));
   cells_.resize(static_cast<std::size_t>((shared_bytes_ + 1) / 2));
   global_.forget();
@@ -242,7 +243,7 @@ void Emulator::run_block() {
       }
     });
   }
-  const int warps = (thread_count_ + kWarp - 1) / kWarp;
+  const int warps = ceil_div(thread_count_, kWarp);
   while (true) {
     int ended = 0;
     for (int w = 0; w < warps; ++w) ended += run_warp(w) ? 0 : 1;
@@ -329,12 +330,12 @@ void Emulator::mma(int first) {
     const int row = i / 4, column = 2 * (i % 4);
     for (int h = 0; h < 2; ++h) {
       const int shift = 16 * h;
-      a[row][column + h] = from_bf16(t.a[0] >> shift & 0xffffu);
-      a[row + 8][column + h] = from_bf16(t.a[1] >> shift & 0xffffu);
-      a[row][column + 8 + h] = from_bf16(t.a[2] >> shift & 0xffffu);
-      a[row + 8][column + 8 + h] = from_bf16(t.a[3] >> shift & 0xffffu);
-      b[column + h][row] = from_bf16(t.b[0] >> shift & 0xffffu);
-      b[column + 8 + h][row] = from_bf16(t.b[1] >> shift & 0xffffu);
+      a[row][column + h] = float_from_bf16(t.a[0] >> shift & 0xffffu);
+      a[row + 8][column + h] = float_from_bf16(t.a[1] >> shift & 0xffffu);
+      a[row][column + 8 + h] = float_from_bf16(t.a[2] >> shift & 0xffffu);
+      a[row + 8][column + 8 + h] = float_from_bf16(t.a[3] >> shift & 0xffffu);
+      b[column + h][row] = float_from_bf16(t.b[0] >> shift & 0xffffu);
+      b[column + 8 + h][row] = float_from_bf16(t.b[1] >> shift & 0xffffu);
     }
   }
   for (int i = 0; i < kWarp; ++i) {

@@ -24,7 +24,7 @@ double number(const Factor& factor, ComputeType compute, std::int64_t row, std::
   if (compute == ComputeType::fp32) return static_cast<double>(static_cast<const float*>(factor.data)[at]);
   std::uint16_t bits;
   std::memcpy(&bits, static_cast<const std::byte*>(factor.data) + 2 * at, sizeof bits);
-  return static_cast<double>(simt::from_bf16(bits));
+  return static_cast<double>(float_from_bf16(bits));
 }
 
 // The library's gelu is the tanh form, too.

@@ -6,6 +6,7 @@
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/integers.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/out_of_memory.h"
 #include "tests/support/simt/copy_queues.h"
@@ -42,7 +43,7 @@ void* stream() {
 
 void* allocate(std::int64_t bytes) {
   check_device("memory");
-  const std::int64_t rounded = (bytes + 255) / 256 * 256;
+  const std::int64_t rounded = round_up(bytes, 256);
   if (g_used + rounded > g_capacity) {
     throw OutOfMemory(
         fmt::format("memory: cannot allocate {} bytes of device memory; in use:\n{}", bytes, memory_ledger::table()));

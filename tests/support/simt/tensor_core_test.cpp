@@ -94,7 +94,7 @@ TEST_CASE("load_matrix and mma multiply two matrices", "[simt]") {
 }
 
 TEST_CASE("bf16 rounds to the nearest, ties to even", "[simt]") {
-  const auto rounded = [](float x) { return simt::from_bf16(simt::to_bf16(x).bits); };
+  const auto rounded = [](float x) { return float_from_bf16(simt::to_bf16(x).bits); };
   CHECK(rounded(1.0f) == 1.0f);
   CHECK(rounded(1.0f + 0x1p-8f) == 1.0f);              // tie, down to even
   CHECK(rounded(1.0f + 0x3p-8f) == 1.0f + 0x1p-6f);    // tie, up to even

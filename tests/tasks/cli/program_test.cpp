@@ -1,6 +1,4 @@
 // The program as a stranger meets it: messages and exit codes before any work is done.
-#include <cstdlib>
-
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/version.h"
@@ -9,16 +7,6 @@
 #include "tests/tasks/train/program.h"
 
 using namespace etc;
-
-TEST_CASE("the program refuses a processor without AVX2 with a clear message", "[cli]") {
-  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const test::TemporaryFolder folder;
-  ::setenv("ETC_PRETEND_NO_AVX2", "1", 1);
-  const test::Result result = test::run_program({"--help"}, folder.path());
-  ::unsetenv("ETC_PRETEND_NO_AVX2");
-  REQUIRE(result.code == 1);
-  REQUIRE_THAT(result.err, Catch::Contains("cpu: this processor has no AVX2 with FMA: expected at least x86-64-v3"));
-}
 
 TEST_CASE("help goes to standard output with exit code 0", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");

@@ -133,6 +133,21 @@ void for_each_block(const InputFile& file, const ZipMember& member, const std::s
   if (written != member.size) fail(where, "inflates to {} bytes: expected {}", written, member.size);
 }
 
+// Where a member lies in the file, from its local header on.
+struct Extent {
+  std::uint64_t begin, end;
+  const std::string* name;
+};
+
+// Two members of which the second begins within the first; null where there are none.
+std::pair<const std::string*, const std::string*> overlapping(std::vector<Extent> extents) {
+  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i].begin < extents[i - 1].end) return {extents[i - 1].name, extents[i].name};
+  }
+  return {nullptr, nullptr};
+}
+
 }  // namespace
 
 ZipArchive::ZipArchive(const std::filesystem::path& path) : file_(path) {
@@ -144,10 +159,6 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) : file_(path) {
   std::string bytes = file_.read_up_to(place_of.offset, place_of.size);
   if (bytes.size() != place_of.size) fail(where, "the directory lies outside the file (cut off?)");
 
-  struct Extent {
-    std::uint64_t begin, end;
-    const std::string* name;
-  };
   std::vector<Extent> extents;
   std::uint64_t total = 0;
   std::string_view rest = bytes;
@@ -186,9 +197,8 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) : file_(path) {
     if (!fresh) fail(here, "comes twice");
     extents.push_back({header, member.begin + member.compressed, &added->first});
   }
-  std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
-  for (std::size_t i = 1; i < extents.size(); ++i) {
-    if (extents[i].begin < extents[i - 1].end) fail(place(*extents[i].name), "overlaps {}", *extents[i - 1].name);
+  if (const auto [first, second] = overlapping(std::move(extents)); second != nullptr) {
+    fail(place(*second), "overlaps {}", *first);
   }
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "etc_core/base/crc32c.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
-#include "etc_core/checkpoint/convert/tf_bundle/crc32c.h"
 #include "etc_core/checkpoint/convert/tf_bundle/table.h"
 
 namespace etc::convert {

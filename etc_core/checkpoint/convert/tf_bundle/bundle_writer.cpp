@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "etc_core/base/crc32c.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_proto.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
-#include "etc_core/checkpoint/convert/tf_bundle/crc32c.h"
 #include "etc_core/checkpoint/convert/tf_bundle/table.h"
 
 namespace etc::convert {

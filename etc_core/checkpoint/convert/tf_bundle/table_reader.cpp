@@ -1,7 +1,7 @@
 #include <snappy.h>
 
+#include "etc_core/base/crc32c.h"
 #include "etc_core/base/error.h"
-#include "etc_core/checkpoint/convert/tf_bundle/crc32c.h"
 #include "etc_core/checkpoint/convert/tf_bundle/table.h"
 #include "etc_core/checkpoint/convert/tf_bundle/table_format.h"
 #include "etc_core/checkpoint/convert/tf_bundle/wire.h"

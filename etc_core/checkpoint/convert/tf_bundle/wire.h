@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/varint.h"
 
 namespace etc::convert {
 
@@ -19,13 +20,8 @@ class WireReader {
   std::size_t left() const { return bytes_.size(); }
 
   std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const auto byte = static_cast<unsigned char>(take(1)[0]);
-      if (shift == 63 && byte > 1) break;
-      value |= std::uint64_t{byte & 127u} << shift;
-      if (byte < 128) return value;
-    }
+    if (const auto value = take_varint(bytes_)) return *value;
+    if (bytes_.size() < kLongestVarint) take(bytes_.size() + 1);  // they end within it
     fail(where_, "a number of more than 64 bits (the file is damaged)");
   }
   std::uint32_t fixed32() {
@@ -49,11 +45,6 @@ class WireReader {
   std::string_view bytes_;
   const std::string& where_;
 };
-
-inline void append_varint(std::string& out, std::uint64_t value) {
-  for (; value >= 128; value >>= 7) out += static_cast<char>(value | 128);
-  out += static_cast<char>(value);
-}
 
 inline void append_fixed32(std::string& out, std::uint32_t value) {
   char bytes[4];

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/checkpoint/convert/tf_bundle/crc32c.h"
+#include "etc_core/base/crc32c.h"
+#include "etc_core/base/varint.h"
 #include "etc_core/checkpoint/convert/tf_bundle/table_format.h"
 #include "etc_core/checkpoint/convert/tf_bundle/wire.h"
 
@@ -18,9 +19,9 @@ struct RawBlock {
 // One entry as it lies in a block.
 inline std::string raw_entry(std::uint64_t shared, const std::string& rest, const std::string& value) {
   std::string bytes;
-  convert::append_varint(bytes, shared);
-  convert::append_varint(bytes, rest.size());
-  convert::append_varint(bytes, value.size());
+  append_varint(bytes, shared);
+  append_varint(bytes, rest.size());
+  append_varint(bytes, value.size());
   return bytes + rest + value;
 }
 
@@ -34,14 +35,14 @@ inline std::string raw_block(const std::string& entries) {
 
 inline std::string raw_handle(std::uint64_t offset, std::uint64_t size) {
   std::string handle;
-  convert::append_varint(handle, offset);
-  convert::append_varint(handle, size);
+  append_varint(handle, offset);
+  append_varint(handle, size);
   return handle;
 }
 
 inline std::string sealed(const RawBlock& block) {
   std::string bytes = block.contents + block.compression;
-  const std::uint32_t crc = convert::masked_crc(convert::crc32c(0, bytes.data(), bytes.size()));
+  const std::uint32_t crc = masked_crc(crc32c(bytes));
   convert::append_fixed32(bytes, crc);
   return bytes;
 }

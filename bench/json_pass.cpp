@@ -1,10 +1,10 @@
-#include "data/readers/json_pass.h"
+#include "bench/json_pass.h"
 
 #include <simdjson.h>
 
 #include "etc_core/base/error.h"
 
-namespace etc::data {
+namespace etc::bench {
 
 namespace {
 
@@ -37,8 +37,8 @@ std::int64_t pass_over_lines(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::int64_t json_pass(const std::filesystem::path& path, RecordLayout layout) {
-  return layout == RecordLayout::lines ? pass_over_lines(path) : pass_over_array(path);
+std::int64_t json_pass(const std::filesystem::path& path, data::RecordLayout layout) {
+  return layout == data::RecordLayout::lines ? pass_over_lines(path) : pass_over_array(path);
 }
 
-}  // namespace etc::data
+}  // namespace etc::bench

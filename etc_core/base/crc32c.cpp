@@ -1,4 +1,4 @@
-#include "etc_core/checkpoint/convert/tf_bundle/crc32c.h"
+#include "etc_core/base/crc32c.h"
 
 #include <array>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace etc::convert {
+namespace etc {
 
 namespace {
 
@@ -106,4 +106,4 @@ std::uint32_t crc32c(std::uint32_t before, const void* bytes, std::size_t size) 
   return crc32c_detail::software(before, bytes, size);
 }
 
-}  // namespace etc::convert
+}  // namespace etc

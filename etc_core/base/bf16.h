@@ -1,0 +1,29 @@
+// bf16, the upper half of a float. Header-only and C++17, because host code of every backend uses it. Elsewhere numbers
+// are rounded many at a time, with the same bits: in vectors (bf16-inl.h), by the instruction that comes with matrix
+// tiles (sparse/cpu/bf16_round_avx512.cpp, which makes 0 of subnormal numbers) and by nvcc's function for it
+// (base/cuda/simt_device.h).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace etc {
+
+// The bits of x rounded to bf16, to nearest even; NaN stays NaN.
+inline std::uint16_t bf16_from_float(float x) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  // What is cut off could be all that a NaN has: it would become infinity.
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+// The number whose bits are the lower half of `bits`; exact.
+inline float float_from_bf16(std::uint32_t bits) {
+  bits <<= 16;
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+}  // namespace etc

@@ -1,0 +1,76 @@
+// What base has in vectors gives the numbers of its plain definitions, with every instruction set of this processor.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tests/base/vectors_test.cpp"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.h, which includes this file once per instruction set.
+#include "etc_core/base/bf16-inl.h"
+#include "etc_core/base/bf16.h"
+#include "etc_core/base/philox-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// How many of the numbers with these upper halves, and the lower halves that decide about rounding, differ.
+std::int64_t bf16_differences() {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToUnsigned<decltype(d)> du;
+  std::int64_t differences = 0;
+  for (std::uint32_t upper = 0; upper < 1u << 16; ++upper) {
+    for (const std::uint32_t lower : {0u, 1u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu}) {
+      const auto x = hn::BitCast(d, hn::Set(du, upper << 16 | lower));
+      differences += hn::GetLane(bf16_bits(d, x)) != bf16_from_float(hn::GetLane(x));
+    }
+  }
+  return differences;
+}
+
+// The same of random words of all lanes.
+std::int64_t philox_differences() {
+  std::int64_t differences = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<std::uint64_t> d;
+  const auto lanes = static_cast<std::uint32_t>(hn::Lanes(d));
+  constexpr std::uint64_t kKey = 0x123456789abcdef0ull;
+  alignas(64) std::uint64_t words[hn::MaxLanes(d)];
+  for (std::uint32_t first = 0; first < 100; ++first) {
+    hn::Vec<decltype(d)> c[4] = {hn::Iota(d, first), hn::Set(d, ~first), hn::Set(d, 7), hn::Zero(d)};
+    philox_lanes(d, c, kKey);
+    for (std::size_t word = 0; word < 4; ++word) {
+      hn::Store(c[word], d, words);
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+        const Philox4 expected = philox({first + lane, ~first, 7, 0}, kKey);
+        differences += static_cast<std::uint32_t>(words[lane]) != expected[word];
+      }
+    }
+  }
+#endif
+  return differences;
+}
+
+}  // namespace etc::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "tests/support/catch.h"
+
+namespace etc {
+
+HWY_EXPORT(bf16_differences);
+HWY_EXPORT(philox_differences);
+
+TEST_CASE("vectors round to bf16 and draw random numbers as the plain definitions do", "[base]") {
+  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    CAPTURE(hwy::TargetName(target));
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    CHECK(HWY_DYNAMIC_DISPATCH(bf16_differences)() == 0);
+    CHECK(HWY_DYNAMIC_DISPATCH(philox_differences)() == 0);
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+}
+
+}  // namespace etc
+#endif
