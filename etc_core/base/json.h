@@ -36,4 +36,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 // " (did you mean X?)" or "".
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
+// "a", "a or b", "a, b or c"
+std::string alternatives(const std::vector<std::string>& words);
+
 }  // namespace etc

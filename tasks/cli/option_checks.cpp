@@ -9,15 +9,6 @@ namespace etc::cli {
 
 namespace {
 
-// "a", "a or b", "a, b or c"
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  }
-  return text;
-}
-
 // The sub-command being parsed when the command line went wrong, or the program itself.
 const CLI::App& innermost(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
