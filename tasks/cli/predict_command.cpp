@@ -71,9 +71,7 @@ void check_paths(const PredictOptions& options) {
 // Raw records prepared exactly as the model's training data were.
 std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& options, const LoadedModel& loaded) {
   const auto& kind = preparation_kind(loaded.model->task_section.at("name"));
-  Json settings = Json::object();
-  for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
-  settings = with_overrides(kind, std::move(settings), loaded.data.preprocess_config, options.model);
+  Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, options.model);
   if (!options.splitter.empty()) settings["splitter"] = options.splitter;
   if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
   auto preparation = kind.make(settings, loaded.vocab, false);
