@@ -16,6 +16,7 @@
 #include "data/readers/record_reader.h"
 #include "data/text/tokenizer.h"
 #include "etc_core/autograd/tape.h"
+#include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/etc_encoder.h"
@@ -100,18 +101,13 @@ class Task {
                            const HeadOutput& logits) const = 0;
 };
 
-// A key of section `task` with its default; the help text is the option's.
-struct TaskKey {
-  std::string key;
-  Json default_value;
-  std::string help;
-  bool decoding = false;  // does not touch the weights: also an option of `etc eval` and `etc predict`
-};
+// Field::mark of a key of section `task` that does not touch the weights: also an option of `etc eval` and `etc predict`.
+inline constexpr int kDecoding = 1;
 
 // The task as its row of tasks/registry.h holds it.
 struct TaskKind {
-  std::vector<TaskKey> keys;
-  // Validates the section: UsageError. Null: the task can be scored, but not yet trained.
+  Fields keys;  // of section `task`, besides its name
+  // Reads the section by the keys, UsageError "config: task.<key>: …". Null: the task can be scored, but not yet trained.
   std::unique_ptr<Task> (*make)(const Json& section, const EtcConfig& model);
   // Scores a prediction file of the task's official form by raw files with answers: an object with "metrics"
   // (name → number), counts (integers), and tables as the task's evaluate() describes them. Throws Error naming file,

@@ -74,9 +74,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& opt
     fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
   }
   const auto& kind = preparation_kind(loaded.model->task_section.at("name"));
-  Json settings = Json::object();
-  for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
-  settings = with_overrides(kind, std::move(settings), loaded.data.preprocess_config, options.model);
+  Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, options.model);
   if (!options.splitter.empty()) settings["splitter"] = options.splitter;
   if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
   auto preparation = kind.make(settings, loaded.vocab, false);

@@ -39,43 +39,33 @@ struct PrepareOptions {
   std::map<std::string, std::string> settings;  // key → the option's text
 };
 
-std::string option_name(const std::string& key) {
-  std::string name = "--" + key;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
 // A setting's option gives text; what is not meant as a word is JSON.
-Json parse_setting(const prepare::Setting& setting, const std::string& text) {
+Json parse_setting(const Field& setting, const std::string& text) {
   if (setting.default_value.is_string()) return text;
-  Json value;
+  // An integer beyond 64 bits is read as a float: the message shows what was typed.
   try {
-    value = parse_json(text, option_name(setting.key));
+    const Json value = parse_json(text, setting.option_name());
+    if (!value.is_null() && has_kind(setting, value)) return value;
   } catch (const Error&) {
   }
-  // An integer beyond 64 bits is read as a float: the message shows what was typed.
   const bool integer = setting.default_value.is_number_integer();
-  if (value.is_null() || (integer && !value.is_number_integer())) {
-    fail_usage("etc prepare", "{}: expected {} like {}, got {}", option_name(setting.key),
-               integer ? "an integer" : "a value", json_line(setting.default_value), text);
-  }
-  return value;
+  fail_usage("etc prepare", "{}: expected {} like {}, got {}", setting.option_name(),
+             integer ? "an integer" : "a value", json_line(setting.default_value), text);
 }
 
 // Defaults, then the configuration file, then the options.
 Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions& options) {
-  Json settings = Json::object();
-  for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
+  Json settings = kind.settings.defaults();
   if (!options.config.empty()) {
     settings = with_overrides(kind, std::move(settings), read_json_file(options.config), options.config);
   }
   Json given = Json::object();
-  for (const prepare::Setting& setting : kind.settings) {
-    const auto text = options.settings.find(setting.key);
-    if (text != options.settings.end()) given[setting.key] = parse_setting(setting, text->second);
-  }
   for (const auto& [key, text] : options.settings) {
-    if (!given.contains(key)) fail_usage("etc prepare", "{} is no option of task {}", option_name(key), options.task);
+    const Field* setting = kind.settings.find(key);
+    if (setting == nullptr) {
+      fail_usage("etc prepare", "{} is no option of task {}", Field{.name = key}.option_name(), options.task);
+    }
+    given[key] = parse_setting(*setting, text);
   }
   return with_overrides(kind, std::move(settings), given, "etc prepare");
 }
@@ -160,14 +150,15 @@ void add_prepare_command(CLI::App& app) {
                     "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");
   command->add_flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
-  std::map<std::string, const prepare::Setting*> settings;
+  std::map<std::string, const Field*> settings;
   for (const TaskEntry& entry : task_entries()) {
-    for (const auto& setting : entry.preparation.settings) settings.try_emplace(setting.key, &setting);
+    for (const Field& setting : entry.preparation.settings) settings.try_emplace(setting.name, &setting);
   }
   for (const auto& [key, setting] : settings) {
     const std::string& name = key;
     CLI::Option* option = command->add_option_function<std::string>(
-        option_name(key), [options, name](const std::string& text) { options->settings[name] = text; }, setting->help);
+        setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
+        setting->help);
     option->default_str(setting->default_value.is_string() ? setting->default_value.get<std::string>()
                                                            : json_line(setting->default_value));
     option->group("Settings");

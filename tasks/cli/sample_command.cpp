@@ -1,6 +1,4 @@
 // etc sample: generated records in a data set's original format, with their vocabulary.
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <set>
 
@@ -36,17 +34,11 @@ std::vector<std::string> sample_tasks() {
   return names;
 }
 
-std::string option_of(const std::string& key) {
-  std::string name = "--" + key;
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
 struct SampleCommand {
   std::string task;
   std::string output;
   bool overwrite = false;
-  SampleValues given;
+  Json given = Json::object();
 };
 
 void check_paths(const SampleCommand& options, const SampleKind& kind) {
@@ -73,14 +65,12 @@ const SampleKind& kind_of(const std::string& task) {
 
 void run(const SampleCommand& options) {
   const SampleKind& kind = kind_of(options.task);
-  SampleValues values;
-  for (const SampleKey& key : kind.keys) values[key.key] = key.default_value;
-  for (const auto& [key, value] : options.given) {
-    if (!values.contains(key)) fail_usage("etc sample", "{} is no option of task {}", option_of(key), options.task);
-    values[key] = value;
+  for (const auto& [key, value] : options.given.items()) {
+    if (kind.keys.find(key) != nullptr) continue;
+    fail_usage("etc sample", "{} is no option of task {}", Field{.name = key}.option_name(), options.task);
   }
   check_paths(options, kind);
-  kind.write(values, options.output);
+  kind.write(options.given, options.output);
   log::info("train and dev records and vocab.txt written to {}", options.output);
 }
 
@@ -89,11 +79,10 @@ std::string help_of(const std::string& key) {
   std::string text;
   std::vector<std::string> defaults;
   for (const TaskEntry* entry : sample_entries()) {
-    for (const SampleKey& each : entry->sample.keys) {
-      if (each.key != key) continue;
-      if (text.empty()) text = each.help;
-      defaults.push_back(fmt::format("{} {}", entry->name, each.default_value));
-    }
+    const Field* own = entry->sample.keys.find(key);
+    if (own == nullptr) continue;
+    if (text.empty()) text = own->help;
+    defaults.push_back(fmt::format("{} {}", entry->name, json_line(own->default_value)));
   }
   return fmt::format("{} [{}]", text, fmt::join(defaults, ", "));
 }
@@ -108,11 +97,11 @@ void add_sample_command(CLI::App& app) {
   command->add_flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
   std::set<std::string> known;
   for (const TaskEntry* entry : sample_entries()) {
-    for (const SampleKey& key : entry->sample.keys) {
-      if (!known.insert(key.key).second) continue;
+    for (const Field& key : entry->sample.keys) {
+      if (!known.insert(key.name).second) continue;
       command->add_option_function<std::int64_t>(
-          option_of(key.key), [options, name = key.key](std::int64_t value) { options->given[name] = value; },
-          help_of(key.key));
+          key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
+          help_of(key.name));
     }
   }
   command->footer(kExamples);

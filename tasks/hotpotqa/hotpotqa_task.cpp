@@ -18,54 +18,52 @@ namespace etc::hotpotqa {
 
 namespace {
 
-AnswerEncoding encoding_of(const Json& section) {
-  const std::string word = section.at("answer_encoding");
-  if (word == "span") return AnswerEncoding::span;
-  if (word == "bio") return AnswerEncoding::bio;
-  fail_usage("config", "task.answer_encoding: expected span or bio, got {}{}", word, suggestion(word, {"span", "bio"}));
-}
+// The section `task`.
+struct Options : FeedOptions, DecodeOptions {};
 
-std::int64_t positive(const Json& section, const char* key) {
-  const std::int64_t value = section.at(key);
-  if (value < 1) fail_usage("config", "task.{}: expected at least 1, got {}", key, value);
-  return value;
-}
-
-DecodeOptions decode_options(const Json& section) {
-  DecodeOptions options;
-  options.encoding = encoding_of(section);
-  options.sf_threshold = section.at("sf_threshold");
-  if (!(options.sf_threshold >= 0 && options.sf_threshold <= 1)) {
-    fail_usage("config", "task.sf_threshold: expected 0 … 1, got {}", options.sf_threshold);
-  }
-  options.max_answer_length = positive(section, "max_answer_length");
-  options.top_positions = positive(section, "top_positions");
-  return options;
+const FieldList<Options>& fields() {
+  static const FieldList<Options> kFields{
+      {"answer_encoding",
+       &Options::encoding,
+       "span: begin and end of the answer; bio: every token begins, goes on or is outside",
+       {{"span", AnswerEncoding::span}, {"bio", AnswerEncoding::bio}}},
+      {"flat_sequence", &Options::flat_sequence, "no paragraph structure: one sequence"},
+      {"global_attention", &Options::global_attention,
+       "false: ablation; nothing travels through global tokens, they only feed the head"},
+      {"sf_threshold",
+       &Options::sf_threshold,
+       "probability from which a sentence is a supporting fact",
+       {.least = 0, .most = 1},
+       kDecoding},
+      {"max_answer_length", &Options::max_answer_length, "most long tokens of an answer", {.least = 1}, kDecoding},
+      {"top_positions",
+       &Options::top_positions,
+       "best begins and ends that are paired to answers",
+       {.least = 1},
+       kDecoding},
+  };
+  return kFields;
 }
 
 class HotpotqaTask final : public Task {
  public:
   HotpotqaTask(const Json& section, const EtcConfig& model)
-      : model_(model),
-        feed_options_{section.at("flat_sequence"), section.at("global_attention")},
-        decode_options_(decode_options(section)) {}
+      : model_(model), options_(fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return hotpotqa::schema(); }
 
   EtcInput feed(Examples examples, const std::string& where) const override {
-    return hotpotqa::feed(examples, model_, feed_options_, where);
+    return hotpotqa::feed(examples, model_, options_, where);
   }
 
-  void add_parameters(ParameterSet& parameters) override {
-    head_.emplace(model_, decode_options_.encoding, parameters);
-  }
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, options_.encoding, parameters); }
 
   HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
                   const ForwardOptions&) const override {
     return head_->logits(tape, states, input);
   }
 
-  std::vector<std::string> loss_terms() const override { return hotpotqa::loss_terms(decode_options_.encoding); }
+  std::vector<std::string> loss_terms() const override { return hotpotqa::loss_terms(options_.encoding); }
 
   // Every term is a sum over labelled examples, divided by their number.
   void count(const data::LoadedExample& example, std::span<double> counts) const override {
@@ -75,12 +73,12 @@ class HotpotqaTask final : public Task {
 
   double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
               std::span<const double> counts) const override {
-    const Labels labels = labels_of(examples, decode_options_.encoding);
+    const Labels labels = labels_of(examples, options_.encoding);
     const auto terms = static_cast<double>(counts.size());
     std::vector<double> scales;  // [terms]; a batch without labels has no loss
     for (const double count : counts) scales.push_back(count > 0 ? 1 / (terms * count) : 0);
     LossArguments args;
-    args.encoding = decode_options_.encoding;
+    args.encoding = options_.encoding;
     args.long_offsets = input.long_offsets;
     args.global_offsets = input.global_offsets;
     args.labels = &labels;
@@ -103,21 +101,20 @@ class HotpotqaTask final : public Task {
   }
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
-    return std::make_unique<HotpotqaPredictions>(request, decode_options_, vocabulary_);
+    return std::make_unique<HotpotqaPredictions>(request, options_, vocabulary_);
   }
 
   std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& logits) const override {
     EtcInput alone;
     alone.long_offsets = {0, std::ssize(feed::numbers(example, "long_token_ids"))};
     alone.global_offsets = {0, std::ssize(feed::numbers(example, "global_token_ids"))};
-    const ExampleLogits own = logits_of(logits, alone, 0, decode_options_.encoding);
-    return shown_prediction(example, own.views, *vocabulary_, decode_options_);
+    const ExampleLogits own = logits_of(logits, alone, 0, options_.encoding);
+    return shown_prediction(example, own.views, *vocabulary_, options_);
   }
 
  private:
   EtcConfig model_;
-  FeedOptions feed_options_;
-  DecodeOptions decode_options_;
+  Options options_;
   std::optional<Head> head_;
   std::shared_ptr<const data::Tokenizer> vocabulary_;
 };
@@ -145,17 +142,11 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{
-      {{"answer_encoding", "span", "span: begin and end of the answer; bio: every token begins, goes on or is outside"},
-       {"flat_sequence", false, "no paragraph structure: one sequence"},
-       {"global_attention", true, "false: ablation; nothing travels through global tokens, they only feed the head"},
-       {"sf_threshold", 0.5, "probability from which a sentence is a supporting fact", true},
-       {"max_answer_length", 30, "most long tokens of an answer", true},
-       {"top_positions", 50, "best begins and ends that are paired to answers", true}},
-      [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
-        return std::make_unique<HotpotqaTask>(section, model);
-      },
-      score_files};
+  static const TaskKind kKind{fields(),
+                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+                                return std::make_unique<HotpotqaTask>(section, model);
+                              },
+                              score_files};
   return kKind;
 }
 

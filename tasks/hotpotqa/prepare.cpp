@@ -126,10 +126,11 @@ const data::Schema& HotpotqaPreparation::schema() const {
 }
 
 Json HotpotqaPreparation::preprocess_config() const {
-  return {{"long_seq_len", config_.long_seq_len},       {"global_seq_len", config_.global_seq_len},
-          {"is_training", config_.is_training},         {"tokenizer", tokenizer_->kind()},
-          {"do_lower_case", tokenizer_->lower_case()},  {"parity", text::parity_name(config_.parity)},
-          {"special_ids", json_of(config_.special_ids)}};
+  Json config = prepare_settings().to_json(config_);
+  config.update({{"tokenizer", tokenizer_->kind()},
+                 {"do_lower_case", tokenizer_->lower_case()},
+                 {"special_ids", json_of(config_.special_ids)}});
+  return config;
 }
 
 prepare::Converted HotpotqaPreparation::convert(const data::JsonRecord& raw) const {
@@ -176,9 +177,10 @@ namespace {
 // Loads the vocabulary as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
-  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case")});
-  text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
-  const PrepareConfig config = read_prepare_config(settings, *tokenizer, labels_required);
+  PrepareConfig config = read_prepare_config(settings, labels_required);
+  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case});
+  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
+  resolve_special_ids(config, *tokenizer);
   return std::make_unique<HotpotqaPreparation>(config, std::move(tokenizer));
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <string>
 
 #include "data/text/tokenizer.h"
 #include "tasks/prepare/preparation.h"
@@ -29,15 +29,20 @@ struct PrepareConfig {
   std::int64_t global_seq_len = 256;
   bool is_training = true;  // drop records whose labels cannot be trained on
   Parity parity = Parity::repaired;
-  SpecialIds special_ids;
+  std::string tokenizer;  // the kind it must be; empty: any
+  bool do_lower_case = true;
+  Json given_special_ids = Json::object();  // in place of the published ones
+  SpecialIds special_ids;                   // of resolve_special_ids()
   bool labels_required = true;
 };
 
-const std::vector<prepare::Setting>& prepare_settings();
+const FieldList<PrepareConfig>& prepare_settings();
 
-// settings: every key of prepare_settings(). Throws UsageError naming key and value, or when tokenizer and settings do
-// not go together.
-PrepareConfig read_prepare_config(const Json& settings, const data::Tokenizer& tokenizer, bool labels_required);
+// Throws UsageError naming key and value. Special ids are not resolved yet.
+PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
+
+// The published ids but for those that are given. Throws UsageError when they and the tokenizer do not go together.
+void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer);
 
 Json json_of(const SpecialIds& ids);
 

@@ -17,64 +17,69 @@ namespace etc::nq {
 
 namespace {
 
-// The value that a word of the configuration stands for.
-template <typename Value>
-Value word(const Json& section, const char* key, const std::vector<std::pair<std::string, Value>>& words) {
-  const std::string given = section.at(key);
-  std::vector<std::string> names;
-  for (const auto& [name, value] : words) {
-    if (name == given) return value;
-    names.push_back(name);
+// The section `task`.
+struct Options : DecodeOptions {
+  bool mask_long_output = false;
+  std::int64_t cls_id = 101;
+  std::int64_t sep_id = 102;
+  bool global_attention = true;
+
+  std::optional<PositionMask> mask() const {
+    if (!mask_long_output) return std::nullopt;
+    return PositionMask{static_cast<std::int32_t>(cls_id), static_cast<std::int32_t>(sep_id)};
   }
-  fail_usage("config", "task.{}: expected one of {}, got {}{}", key, fmt::join(names, ", "), given,
-             suggestion(given, names));
-}
+};
 
-std::int64_t integer(const Json& section, const char* key, std::int64_t least) {
-  const std::int64_t value = section.at(key);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  if (value < least || value > kMost) {
-    fail_usage("config", "task.{}: expected an integer from {} to {}, got {}", key, least, kMost, value);
-  }
-  return value;
-}
-
-DecodeOptions decode_options(const Json& section) {
-  DecodeOptions options;
-  options.selection = word<SpanSelection>(section, "span_selection",
-                                          {{"joint", SpanSelection::joint},
-                                           {"disjoint", SpanSelection::disjoint},
-                                           {"joint-exhaustive", SpanSelection::joint_exhaustive}});
-  options.score = word<ScoreKind>(section, "answer_score",
-                                  {{"quotient", ScoreKind::quotient}, {"difference", ScoreKind::difference}});
-  options.type_window = word<TypeWindow>(section, "answer_type_window",
-                                         {{"last", TypeWindow::last}, {"best_long", TypeWindow::best_long}});
-  options.consider_answer_type = section.at("consider_answer_type");
-  options.max_short_answer_len = integer(section, "max_short_answer_len", 1);
-  return options;
-}
-
-std::optional<PositionMask> position_mask(const Json& section) {
-  const PositionMask mask{static_cast<std::int32_t>(integer(section, "cls_id", 0)),
-                          static_cast<std::int32_t>(integer(section, "sep_id", 0))};
-  return section.at("mask_long_output").get<bool>() ? std::optional(mask) : std::nullopt;
+const FieldList<Options>& fields() {
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  static const FieldList<Options> kFields{
+      {"mask_long_output", &Options::mask_long_output, "only CLS and the document's pieces may be chosen"},
+      {"cls_id", &Options::cls_id, "vocabulary id of CLS, for mask_long_output", {.least = 0, .most = kMost}},
+      {"sep_id", &Options::sep_id, "vocabulary id of the separator, for mask_long_output", {.least = 0, .most = kMost}},
+      {"span_selection",
+       &Options::selection,
+       "how spans are put together: joint, disjoint or joint-exhaustive",
+       {{"joint", SpanSelection::joint},
+        {"disjoint", SpanSelection::disjoint},
+        {"joint-exhaustive", SpanSelection::joint_exhaustive}},
+       kDecoding},
+      {"answer_score",
+       &Options::score,
+       "quotient: of a logit by that of CLS, as published; difference: of the two",
+       {{"quotient", ScoreKind::quotient}, {"difference", ScoreKind::difference}},
+       kDecoding},
+      {"answer_type_window",
+       &Options::type_window,
+       "whose answer type counts: last, or best_long, of the window with the best long answer",
+       {{"last", TypeWindow::last}, {"best_long", TypeWindow::best_long}},
+       kDecoding},
+      {"consider_answer_type",
+       &Options::consider_answer_type,
+       "let the answer type turn the short answer into yes or no",
+       {},
+       kDecoding},
+      {"max_short_answer_len",
+       &Options::max_short_answer_len,
+       "most document tokens of a short answer",
+       {.least = 1, .most = kMost},
+       kDecoding},
+      {"global_attention", &Options::global_attention, "false: ablation; nothing travels through global tokens"},
+  };
+  return kFields;
 }
 
 class NqTask final : public Task {
  public:
   NqTask(const Json& section, const EtcConfig& model)
-      : model_(model),
-        decode_(decode_options(section)),
-        mask_(position_mask(section)),
-        global_attention_(section.at("global_attention")) {}
+      : model_(model), options_(fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return model_schema(); }
 
   EtcInput feed(Examples examples, const std::string& where) const override {
-    return nq::feed(examples, model_, global_attention_, where);
+    return nq::feed(examples, model_, options_.global_attention, where);
   }
 
-  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, mask_, parameters); }
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, options_.mask(), parameters); }
 
   HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
                   const ForwardOptions&) const override {
@@ -104,19 +109,17 @@ class NqTask final : public Task {
   }
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
-    return std::make_unique<DocumentPredictions>(request, decode_);
+    return std::make_unique<DocumentPredictions>(request, options_);
   }
 
   std::string show(const data::RecordSlice& raw_record, const data::Example& example,
                    const HeadOutput& logits) const override {
-    return shown_prediction(data::value_of(raw_record), example, logits, decode_);
+    return shown_prediction(data::value_of(raw_record), example, logits, options_);
   }
 
  private:
   EtcConfig model_;
-  DecodeOptions decode_;
-  std::optional<PositionMask> mask_;
-  bool global_attention_;
+  Options options_;
   std::optional<Head> head_;
 };
 
@@ -132,21 +135,11 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{
-      {{"mask_long_output", false, "only CLS and the document's pieces may be chosen"},
-       {"cls_id", 101, "vocabulary id of CLS, for mask_long_output"},
-       {"sep_id", 102, "vocabulary id of the separator, for mask_long_output"},
-       {"span_selection", "joint", "how spans are put together: joint, disjoint or joint-exhaustive", true},
-       {"answer_score", "quotient", "quotient: of a logit by that of CLS, as published; difference: of the two", true},
-       {"answer_type_window", "last",
-        "whose answer type counts: last, or best_long, of the window with the best long answer", true},
-       {"consider_answer_type", true, "let the answer type turn the short answer into yes or no", true},
-       {"max_short_answer_len", 32, "most document tokens of a short answer", true},
-       {"global_attention", true, "false: ablation; nothing travels through global tokens"}},
-      [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
-        return std::make_unique<NqTask>(section, model);
-      },
-      score_files};
+  static const TaskKind kKind{fields(),
+                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+                                return std::make_unique<NqTask>(section, model);
+                              },
+                              score_files};
   return kKind;
 }
 

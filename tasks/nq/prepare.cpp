@@ -57,24 +57,12 @@ const data::FlatLists& NqPreparation::flat_lists() const {
 }
 
 Json NqPreparation::preprocess_config() const {
-  const GlobalTypes& types = config_.global_types;
-  return {{"seq_len", config_.seq_len},
-          {"global_seq_len", config_.global_seq_len},
-          {"stride", config_.stride},
-          {"question_len", config_.question_len},
-          {"tokenizer", tokenizer_->kind()},
-          {"do_lower_case", tokenizer_->lower_case()},
-          {"predict_la_when_no_sa", config_.predict_la_when_no_sa},
-          {"include_unknown_rate", config_.include_unknown_rate},
-          {"include_unknown_rate_for_unanswerable", config_.include_unknown_rate_for_unanswerable},
-          {"sample_seed", config_.sample_seed},
-          {"is_train", config_.is_train},
-          {"fixed_blocks", config_.fixed_blocks},
-          {"fixed_block_size", config_.fixed_block_size},
-          {"global_token_types", {types.sentence, types.cls, types.question}},
-          {"special_ids", json_of(config_.special_ids)},
-          {"input_form", config_.input_form == InputForm::original ? "original" : "simplified"},
-          {"parity", text::parity_name(config_.parity)}};
+  Json config = prepare_settings().to_json(config_);
+  config.update({{"tokenizer", tokenizer_->kind()},
+                 {"do_lower_case", tokenizer_->lower_case()},
+                 {"include_unknown_rate_for_unanswerable", config_.unanswerable_rate()},
+                 {"special_ids", json_of(config_.special_ids)}});
+  return config;
 }
 
 prepare::Converted NqPreparation::convert(const data::JsonRecord& raw) const {
@@ -96,10 +84,10 @@ prepare::Converted NqPreparation::convert(const data::JsonRecord& raw) const {
 
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
-  auto tokenizer = data::load_tokenizer(
-      vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case"), .whole_user_pieces = true});
-  text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
-  const PrepareConfig config = read_prepare_config(settings, *tokenizer, labels_required);
+  PrepareConfig config = read_prepare_config(settings, labels_required);
+  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
+  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
+  resolve_special_ids(config, *tokenizer);
   return std::make_unique<NqPreparation>(config, std::move(tokenizer));
 }
 

@@ -11,7 +11,7 @@ namespace etc::nq {
 namespace {
 
 constexpr const char* kWhere = "etc prepare";
-constexpr std::int64_t kLargest = std::numeric_limits<std::int32_t>::max();
+constexpr double kLargest = std::numeric_limits<std::int32_t>::max();
 
 // Pieces by role; the last two roles are fixed numbers, whatever a vocabulary holds there.
 struct SpecialPiece {
@@ -27,10 +27,9 @@ constexpr std::array kSpecialPieces = {
     SpecialPiece{"html_close", "[unused103]", "<unused_36>"},
 };
 
-SpecialIds special_ids(const Json& settings, const data::Tokenizer& tokenizer) {
+SpecialIds special_ids(const Json& given, const data::Tokenizer& tokenizer) {
   const bool sentencepiece = tokenizer.kind() == std::string_view("sentencepiece");
   Json ids = json_of(SpecialIds{});
-  const Json& given = settings.at("special_ids");
   for (const SpecialPiece& special : kSpecialPieces) {
     if (given.is_object() && given.contains(special.role)) continue;
     const char* piece = sentencepiece ? special.sentencepiece : special.wordpiece;
@@ -44,77 +43,75 @@ SpecialIds special_ids(const Json& settings, const data::Tokenizer& tokenizer) {
           piece, special.role);
     }
   }
-  ids = text::special_ids(settings, ids, tokenizer.vocab_size());
+  ids = text::special_ids(given, ids, tokenizer.vocab_size());
   return {ids.at("pad"),        ids.at("cls"),      ids.at("sep"),     ids.at("html_open"),
           ids.at("html_close"), ids.at("sentence"), ids.at("question")};
 }
 
-GlobalTypes global_types(const Json& settings) {
-  const Json& types = settings.at("global_token_types");
+GlobalTypes global_types(const Json& types) {
   const auto fits = [](const Json& type) { return type.is_number_integer() && type >= -128 && type <= 127; };
-  if (types.size() != 3 || !fits(types[0]) || !fits(types[1]) || !fits(types[2])) {
+  if (!types.is_array() || types.size() != 3 || !fits(types[0]) || !fits(types[1]) || !fits(types[2])) {
     fail_usage(kWhere, "global_token_types: expected three integers from -128 to 127 (sentence, CLS, question), got {}",
                json_line(types));
   }
   return {types[0], types[1], types[2]};
 }
 
-InputForm input_form(const Json& settings) {
-  const std::string name = text::word_setting(settings, "input_form");
-  if (name == "original") return InputForm::original;
-  if (name == "simplified") return InputForm::simplified;
-  fail_usage(kWhere, "input_form: expected original or simplified, got {}{}", name,
-             suggestion(name, {"original", "simplified"}));
+// A length that must have room for what the question takes.
+void require_room(const char* key, std::int64_t value, std::int64_t least) {
+  if (value < least) fail_usage(kWhere, "{}: expected an integer from {} to {}, got {}", key, least, kLargest, value);
 }
 
 }  // namespace
 
-const std::vector<prepare::Setting>& prepare_settings() {
-  static const std::vector<prepare::Setting> kSettings{
-      {"seq_len", 4096, "long tokens of a window (L)"},
-      {"global_seq_len", 230, "most global tokens of a window (G), at least question_len + 2"},
-      {"stride", 2048, "word pieces from one window's start to the next"},
-      {"question_len", 32, "most word pieces of the question"},
-      {"predict_la_when_no_sa", false, "train the short answer on the long one where there is none"},
-      {"is_train", true, "leave out windows as the two rates say; false, for dev and test: keep all windows"},
-      {"include_unknown_rate", 1.0, "training: share kept of the windows without the document's answer"},
-      {"include_unknown_rate_for_unanswerable", -1.0,
+const FieldList<PrepareConfig>& prepare_settings() {
+  using Config = PrepareConfig;
+  static const FieldList<Config> kSettings{
+      {"seq_len", &Config::seq_len, "long tokens of a window (L)", {.least = 4, .most = kLargest}},
+      {"global_seq_len",
+       &Config::global_seq_len,
+       "most global tokens of a window (G), at least question_len + 2",
+       {.least = 1, .most = kLargest}},
+      {"stride", &Config::stride, "word pieces from one window's start to the next", {.least = 1, .most = kLargest}},
+      {"question_len", &Config::question_len, "most word pieces of the question", {.least = 0, .most = kLargest - 4}},
+      {"predict_la_when_no_sa", &Config::predict_la_when_no_sa,
+       "train the short answer on the long one where there is none"},
+      {"is_train", &Config::is_train,
+       "leave out windows as the two rates say; false, for dev and test: keep all windows"},
+      {"include_unknown_rate",
+       &Config::include_unknown_rate,
+       "training: share kept of the windows without the document's answer",
+       {.least = 0}},
+      {"include_unknown_rate_for_unanswerable", &Config::include_unknown_rate_for_unanswerable,
        "training: the same of documents without an answer; negative: four times the other"},
-      {"sample_seed", 0, "training: chooses the windows that are kept"},
-      {"fixed_blocks", false, "global tokens for blocks of long tokens instead of answer candidates"},
-      {"fixed_block_size", 27, "long tokens of a block"},
-      {"global_token_types", Json::array({0, 1, 2}), "type numbers of sentence, CLS and question; stored only"},
-      {"input_form", "original", "original: document_tokens; simplified: document_text"},
-      {"parity", "repaired", "reference: the published preparation with its quirks; repaired: without"},
-      {"tokenizer", "", "wordpiece or sentencepiece, checked against the vocabulary; empty: by its file name"},
-      {"do_lower_case", true, "WordPiece: lower-case the text"},
-      {"special_ids", Json::object(), "vocabulary ids of the tokens without text, e.g. {\"html_open\": 107}"},
+      {"sample_seed", &Config::sample_seed, "training: chooses the windows that are kept", {.least = 0}},
+      {"fixed_blocks", &Config::fixed_blocks, "global tokens for blocks of long tokens instead of answer candidates"},
+      {"fixed_block_size", &Config::fixed_block_size, "long tokens of a block", {.least = 1, .most = kLargest}},
+      {"global_token_types", &Config::global_token_types, "type numbers of sentence, CLS and question; stored only"},
+      {"input_form",
+       &Config::input_form,
+       "original: document_tokens; simplified: document_text",
+       {{"original", InputForm::original}, {"simplified", InputForm::simplified}}},
+      text::parity_entry<Config>(text::kParityHelp),
+      text::tokenizer_entry<Config>(),
+      {"do_lower_case", &Config::do_lower_case, "WordPiece: lower-case the text"},
+      {"special_ids", &Config::given_special_ids,
+       "vocabulary ids of the tokens without text, e.g. {\"html_open\": 107}"},
   };
   return kSettings;
 }
 
-PrepareConfig read_prepare_config(const Json& settings, const data::Tokenizer& tokenizer, bool labels_required) {
-  constexpr double kAlways = std::numeric_limits<double>::max();
-  PrepareConfig config;
-  config.question_len = text::integer_setting(settings, "question_len", 0, kLargest - 4);
-  config.seq_len = text::integer_setting(settings, "seq_len", config.question_len + 4, kLargest);
-  config.fixed_blocks = text::flag_setting(settings, "fixed_blocks");
-  const std::int64_t fewest = config.fixed_blocks ? 1 : config.question_len + 2;
-  config.global_seq_len = text::integer_setting(settings, "global_seq_len", fewest, kLargest);
-  config.stride = text::integer_setting(settings, "stride", 1, kLargest);
-  config.predict_la_when_no_sa = text::flag_setting(settings, "predict_la_when_no_sa");
-  config.is_train = text::flag_setting(settings, "is_train");
-  config.include_unknown_rate = text::real_setting(settings, "include_unknown_rate", 0, kAlways);
-  const double rate = text::real_setting(settings, "include_unknown_rate_for_unanswerable", -kAlways, kAlways);
-  config.include_unknown_rate_for_unanswerable = rate < 0 ? 4 * config.include_unknown_rate : rate;
-  config.sample_seed = text::integer_setting(settings, "sample_seed", 0, std::numeric_limits<std::int64_t>::max());
-  config.fixed_block_size = text::integer_setting(settings, "fixed_block_size", 1, kLargest);
-  config.global_types = global_types(settings);
-  config.input_form = input_form(settings);
-  config.parity = text::parity_setting(settings);
-  config.special_ids = special_ids(settings, tokenizer);
+PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
+  PrepareConfig config = prepare_settings().read(settings, kWhere);
+  require_room("seq_len", config.seq_len, config.question_len + 4);
+  if (!config.fixed_blocks) require_room("global_seq_len", config.global_seq_len, config.question_len + 2);
+  config.global_types = global_types(config.global_token_types);
   config.labels_required = labels_required;
   return config;
+}
+
+void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer) {
+  config.special_ids = special_ids(config.given_special_ids, tokenizer);
 }
 
 Json json_of(const SpecialIds& ids) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <string>
 
 #include "data/text/tokenizer.h"
 #include "tasks/prepare/preparation.h"
@@ -41,25 +41,36 @@ struct PrepareConfig {
   bool is_train = true;
   // Share of the windows without an answer that is kept for training: of documents with an answer, and without.
   double include_unknown_rate = 1;
-  double include_unknown_rate_for_unanswerable = 4;
+  double include_unknown_rate_for_unanswerable = -1;  // negative: four times the other
   std::int64_t sample_seed = 0;
   bool fixed_blocks = false;
   std::int64_t fixed_block_size = 27;
+  Json global_token_types = Json::array({0, 1, 2});  // as given
   GlobalTypes global_types;
-  SpecialIds special_ids;
+  std::string tokenizer;  // the kind it must be; empty: any
+  bool do_lower_case = true;
+  Json given_special_ids = Json::object();  // in place of those the vocabulary's pieces have
+  SpecialIds special_ids;                   // of resolve_special_ids()
   InputForm input_form = InputForm::original;
   Parity parity = Parity::repaired;
   bool labels_required = true;
+
+  double unanswerable_rate() const {
+    return include_unknown_rate_for_unanswerable < 0 ? 4 * include_unknown_rate : include_unknown_rate_for_unanswerable;
+  }
 
   // Without required labels nobody trains: every window is wanted.
   bool leaves_windows_out() const { return is_train && labels_required; }
 };
 
-const std::vector<prepare::Setting>& prepare_settings();
+const FieldList<PrepareConfig>& prepare_settings();
 
-// settings: every key of prepare_settings(). Throws UsageError naming key and value; Error naming a special piece that
-// the vocabulary lacks.
-PrepareConfig read_prepare_config(const Json& settings, const data::Tokenizer& tokenizer, bool labels_required);
+// Throws UsageError naming key and value. Special ids are not resolved yet.
+PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
+
+// Those of the vocabulary's pieces but for the ones that are given. Throws UsageError on ids that cannot be meant, Error
+// naming a special piece that the vocabulary lacks.
+void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer);
 
 Json json_of(const SpecialIds& ids);
 

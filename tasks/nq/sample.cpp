@@ -4,18 +4,31 @@
 
 namespace etc::nq {
 
+namespace {
+
+// What `etc sample` asks for.
+using Options = data::NqSampleOptions;
+
+const FieldList<Options>& fields() {
+  static const FieldList<Options> kFields{
+      records_entry<Options>(),
+      seed_entry<Options>(),
+      {"candidates", &Options::candidates, "choices per record"},
+      {"long_tokens", &Options::long_tokens, "long input of an example at most"},
+      {"mixed", &Options::mixed, "of 10 questions so many are of other kinds: two answers, long only, none, yes or no"},
+  };
+  return kFields;
+}
+
+void write(const Json& values, const std::filesystem::path& folder) {
+  const Options options = read_sample_options(fields(), values);
+  data::write_nq_sample(options, folder);
+}
+
+}  // namespace
+
 const SampleKind& sample_kind() {
-  static const SampleKind kKind{
-      ".jsonl",
-      {records_key(),
-       seed_key(),
-       {"candidates", 4, "choices per record"},
-       {"long_tokens", 96, "long input of an example at most"},
-       {"mixed", 0, "of 10 questions so many are of other kinds: two answers, long only, none, yes or no"}},
-      [](const SampleValues& v, const std::filesystem::path& folder) {
-        data::write_nq_sample({v.at("records"), seed_of(v), v.at("candidates"), v.at("long_tokens"), v.at("mixed")},
-                              folder);
-      }};
+  static const SampleKind kKind{".jsonl", fields(), write};
   return kKind;
 }
 

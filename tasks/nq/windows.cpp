@@ -149,8 +149,7 @@ class WindowCutter {
 
   bool wanted(std::int64_t index, AnswerType type) const {
     if (type != AnswerType::null || !config_.leaves_windows_out()) return true;
-    const double rate =
-        label_.type == AnswerType::null ? config_.include_unknown_rate_for_unanswerable : config_.include_unknown_rate;
+    const double rate = label_.type == AnswerType::null ? config_.unanswerable_rate() : config_.include_unknown_rate;
     return sampled(record_, index, rate, config_);
   }
 

@@ -158,12 +158,9 @@ const data::Schema& OpenkpPreparation::schema() const {
 }
 
 Json OpenkpPreparation::preprocess_config() const {
-  return {{"long_max_length", config_.long_max_length},         {"global_max_length", config_.global_max_length},
-          {"url_max_code_points", config_.url_max_code_points}, {"kp_max_length", config_.kp_max_length},
-          {"fixed_block_len", config_.fixed_block_len},         {"dedup", config_.dedup},
-          {"max_key_phrases", config_.max_key_phrases},         {"first_occurrence", config_.first_occurrence},
-          {"parity", text::parity_name(config_.parity)},        {"tokenizer", tokenizer_->kind()},
-          {"do_lower_case", tokenizer_->lower_case()}};
+  Json config = prepare_settings().to_json(config_);
+  config.update({{"tokenizer", tokenizer_->kind()}, {"do_lower_case", tokenizer_->lower_case()}});
+  return config;
 }
 
 prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const {
@@ -223,10 +220,10 @@ namespace {
 // Loads the vocabulary as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
-  auto tokenizer = data::load_tokenizer(
-      vocab, {.do_lower_case = text::flag_setting(settings, "do_lower_case"), .whole_user_pieces = true});
-  text::require_tokenizer(settings, tokenizer->kind(), vocab.string());
-  return std::make_unique<OpenkpPreparation>(read_prepare_config(settings, labels_required), std::move(tokenizer));
+  const PrepareConfig config = read_prepare_config(settings, labels_required);
+  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
+  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
+  return std::make_unique<OpenkpPreparation>(config, std::move(tokenizer));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <string>
 
 #include "data/text/tokenizer.h"
 #include "tasks/prepare/preparation.h"
@@ -22,12 +22,14 @@ struct PrepareConfig {
   std::int64_t max_key_phrases = 3;
   bool first_occurrence = false;     // store where each phrase occurs first (for the loss by maxima)
   Parity parity = Parity::repaired;  // reference: keep pages whose labels are all longer than K words
+  std::string tokenizer;             // the kind it must be; empty: any
+  bool do_lower_case = true;
   bool labels_required = true;
 };
 
-const std::vector<prepare::Setting>& prepare_settings();
+const FieldList<PrepareConfig>& prepare_settings();
 
-// settings: every key of prepare_settings(). Throws UsageError naming key and value.
+// Throws UsageError naming key and value.
 PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
 
 }  // namespace etc::openkp

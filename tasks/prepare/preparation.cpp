@@ -51,23 +51,11 @@ std::string quoted(std::string_view text) {
 
 Json with_overrides(const PreparationKind& kind, Json settings, const Json& overrides, const std::string& where) {
   if (!overrides.is_object()) fail_usage(where, "expected a JSON object of settings, got {}", overrides.type_name());
-  std::vector<std::string> keys;
-  for (const Setting& setting : kind.settings) {
-    keys.push_back(setting.key);
-    const auto value = overrides.find(setting.key);
-    if (value == overrides.end()) continue;
-    const Json& standard = setting.default_value;
-    // Integers may come signed or unsigned; a setting given by a word may come in its stored form, an object.
-    const bool fits = standard.is_number_integer() ? value->is_number_integer()
-                      : standard.is_string()       ? value->is_string() || value->is_object()
-                                                   : value->type() == standard.type();
-    if (!fits) {
-      fail_usage(where, "{}: expected a value like {}, got {}", setting.key, json_line(standard), json_line(*value));
-    }
-    settings[setting.key] = *value;
-  }
   for (const auto& [key, value] : overrides.items()) {
-    if (!settings.contains(key)) fail_usage(where, "unknown key {}{}", key, suggestion(key, keys));
+    const Field* setting = kind.settings.find(key);
+    if (setting == nullptr) fail_usage(where, "unknown key {}{}", key, suggestion(key, kind.settings.names()));
+    require_kind(*setting, value, where, key);
+    settings[key] = value;
   }
   return settings;
 }

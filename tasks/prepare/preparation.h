@@ -17,6 +17,7 @@
 #include "data/dataset.h"
 #include "data/readers/byte_stream.h"
 #include "data/readers/record_reader.h"
+#include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 
 namespace etc::prepare {
@@ -91,16 +92,9 @@ class Preparation {
   virtual std::optional<Candidate> candidate_of(data::RecordSlice& /*record*/) const { return std::nullopt; }
 };
 
-// A key of the configuration with its default; each is also an option (long_seq_len: --long-seq-len).
-struct Setting {
-  std::string key;
-  Json default_value;
-  std::string help;
-};
-
 // The preparation of a task as its row of tasks/registry.h holds it.
 struct PreparationKind {
-  std::vector<Setting> settings;
+  Fields settings;  // keys of the configuration; each is also an option (long_seq_len: --long-seq-len)
   // settings: every key with its value. Throws UsageError naming a value that cannot be meant, Error on damaged files.
   std::unique_ptr<Preparation> (*make)(const Json& settings, const std::filesystem::path& vocab, bool labels_required);
   // Calls visit for every text of a raw file that a sentence splitter is to cut, for learning one from them. What is no
@@ -108,8 +102,8 @@ struct PreparationKind {
   void (*texts)(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) = nullptr;
 };
 
-// The defaults overridden by `overrides`. Throws UsageError (`where` names the source): unknown key, with a suggestion;
-// a value of another type than the default's.
+// The settings overridden by `overrides`. Throws UsageError (`where` names the source): unknown key, with a suggestion;
+// a value of another kind than the setting's.
 Json with_overrides(const PreparationKind& kind, Json settings, const Json& overrides, const std::string& where);
 
 }  // namespace etc::prepare

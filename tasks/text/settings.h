@@ -1,10 +1,10 @@
-// What the tasks' preparation settings have in common: reading values, quirk parity, ids of special tokens.
+// What the tasks' preparation settings have in common: quirk parity, choice of the tokenizer, ids of special tokens.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/fields.h"
 
 namespace etc::text {
 
@@ -12,20 +12,24 @@ namespace etc::text {
 // labels (quirk registers, section 10 of the task specifications).
 enum class Parity { reference, repaired };
 
-const char* parity_name(Parity parity);
+// The keys that several preparations have, as entries of their FieldLists. Settings: a struct with these members.
+template <typename Settings>
+FieldEntry<Settings> tokenizer_entry() {
+  return {"tokenizer", &Settings::tokenizer,
+          "wordpiece or sentencepiece, checked against the vocabulary; empty: by its file name"};
+}
+template <typename Settings>
+FieldEntry<Settings> parity_entry(const char* help) {
+  return {"parity", &Settings::parity, help, {{"reference", Parity::reference}, {"repaired", Parity::repaired}}};
+}
+inline constexpr const char* kParityHelp = "reference: the published preparation with its quirks; repaired: without";
 
-// Values of a JSON object of settings. All throw UsageError "etc prepare: <key>: expected …, got …".
-std::int64_t integer_setting(const Json& settings, const char* key, std::int64_t least, std::int64_t most);
-double real_setting(const Json& settings, const char* key, double least, double most);
-bool flag_setting(const Json& settings, const char* key);
-std::string word_setting(const Json& settings, const char* key);
-Parity parity_setting(const Json& settings);  // key "parity"
+// `defaults`, an object name → id, with the entries of `overrides`, the setting `special_ids`, in their place. Throws
+// UsageError on an unknown name, with a suggestion, and on a value that is no id below vocab_size.
+Json special_ids(const Json& overrides, const Json& defaults, std::int32_t vocab_size);
 
-// `defaults`, an object name → id, with the entries of settings["special_ids"] in their place. Throws UsageError on an
-// unknown name, with a suggestion, and on a value that is no id below vocab_size.
-Json special_ids(const Json& settings, const Json& defaults, std::int32_t vocab_size);
-
-// Throws UsageError unless settings["tokenizer"] is empty or the kind of tokenizer that the vocabulary holds.
-void require_tokenizer(const Json& settings, const std::string& kind, const std::string& vocab);
+// Throws UsageError unless `wanted`, the setting `tokenizer`, is empty or the kind of tokenizer that the vocabulary
+// holds.
+void require_tokenizer(const std::string& wanted, const std::string& kind, const std::string& vocab);
 
 }  // namespace etc::text

@@ -139,11 +139,12 @@ std::vector<ConfigKey> make_config_keys() {
   append_section(keys, "model", EtcConfig{}.to_json());
   keys.push_back({"task", "name", Kind::text, "", fmt::format("the task: {}", fmt::join(task_names(), ", "))});
   for (const TaskEntry& entry : task_entries()) {
-    for (const TaskKey& key : entry.task.keys) {
+    for (const Field& field : entry.task.keys) {
       const bool known = std::any_of(keys.begin(), keys.end(),
-                                     [&](const ConfigKey& k) { return k.section == "task" && k.key == key.key; });
-      if (!known)
-        keys.push_back({"task", key.key, kind_of(key.default_value), key.default_value, key.help, key.decoding});
+                                     [&](const ConfigKey& k) { return k.section == "task" && k.key == field.name; });
+      if (known) continue;
+      keys.push_back(
+          {"task", field.name, kind_of(field.default_value), field.default_value, field.help, field.mark == kDecoding});
     }
   }
   append_section(keys, "data", DataConfig{});
@@ -221,7 +222,7 @@ Json default_config(const std::string& task) {
                  {"task", {{"name", task}}},
                  {"data", DataConfig{}},
                  {"training", TrainingConfig{}}};
-  for (const TaskKey& key : task_kind(task).keys) config["task"][key.key] = key.default_value;
+  config["task"].update(task_kind(task).keys.defaults());
   return config;
 }
 

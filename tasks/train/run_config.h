@@ -77,7 +77,7 @@ struct ConfigKey {
   Kind kind = Kind::text;
   Json default_value;
   std::string help;
-  bool decoding = false;  // of section task, TaskKey::decoding
+  bool decoding = false;  // of section task: kDecoding of tasks/task.h
 
   std::string path() const { return section + "." + key; }
   std::string option_name() const;  // "--learning-rate"; those of section data are --data,

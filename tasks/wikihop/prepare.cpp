@@ -90,14 +90,12 @@ const data::Schema& WikihopPreparation::schema() const {
 }
 
 Json WikihopPreparation::preprocess_config() const {
-  return {{"long_seq_len", config_.long_seq_len},
-          {"global_seq_len", config_.global_seq_len},
-          {"max_num_sentences", config_.max_num_sentences},
-          {"tokenizer", tokenizer_->kind()},
-          {"do_lower_case", tokenizer_->lower_case()},
-          {"parity", parity_name(config_.parity)},
-          {"splitter", {{"name", splitter_->name()}, {"tables_sha256", splitter_->tables_sha256()}}},
-          {"special_ids", json_of(config_.special_ids)}};
+  Json config = prepare_settings().to_json(config_);
+  config.update({{"tokenizer", tokenizer_->kind()},
+                 {"do_lower_case", tokenizer_->lower_case()},
+                 {"splitter", {{"name", splitter_->name()}, {"tables_sha256", splitter_->tables_sha256()}}},
+                 {"special_ids", json_of(config_.special_ids)}});
+  return config;
 }
 
 prepare::Converted WikihopPreparation::convert(const data::JsonRecord& raw) const {
@@ -151,7 +149,7 @@ namespace {
 std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
   if (setting.is_string()) return data::load_splitter(setting.get<std::string>());
   const auto found = setting.find("name");
-  if (found == setting.end() || !found->is_string()) {
+  if (!setting.is_object() || found == setting.end() || !found->is_string()) {
     fail_usage(kWhere, "splitter: expected a word or an object with a name, got {}", json_line(setting));
   }
   const auto name = found->get<std::string>();
@@ -166,13 +164,9 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
   const PrepareConfig config = read_prepare_config(settings, labels_required);
-  auto splitter = make_splitter(settings.at("splitter"));
-  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = settings.at("do_lower_case").get<bool>()});
-  const std::string wanted = word_setting(settings, "tokenizer");
-  if (!wanted.empty() && wanted != tokenizer->kind()) {
-    fail_usage(kWhere, "tokenizer: expected {}, but {} is a {} vocabulary (*.model is SentencePiece, others WordPiece)",
-               wanted, vocab.string(), tokenizer->kind());
-  }
+  auto splitter = make_splitter(config.splitter);
+  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case});
+  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
   return std::make_unique<WikihopPreparation>(config, std::move(tokenizer), std::move(splitter));
 }
 

@@ -2,16 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <string>
 
-#include "etc_core/base/json.h"
 #include "tasks/prepare/preparation.h"
+#include "tasks/text/settings.h"
 
 namespace etc::wikihop {
 
-// reference: exactly the published preparation, its quirks included; repaired: without those that lose mentions
-// (quirk register, task-wikihop 10).
-enum class Parity { reference, repaired };
+using text::Parity;
 
 // Vocabulary ids of the global tokens, the same for both kinds of tokenizer (task-wikihop 2.5).
 struct SpecialIds {
@@ -27,20 +25,19 @@ struct PrepareConfig {
   std::int64_t global_seq_len = 430;
   std::int64_t max_num_sentences = 200;
   Parity parity = Parity::repaired;
+  std::string tokenizer;  // the kind it must be; empty: any
+  bool do_lower_case = true;
+  Json splitter = "icu";                    // a word, or an object as stored in a data set
+  Json given_special_ids = Json::object();  // in place of those of SpecialIds
   SpecialIds special_ids;
   bool labels_required = true;
 };
 
-const std::vector<prepare::Setting>& prepare_settings();
+const FieldList<PrepareConfig>& prepare_settings();
 
-// settings: every key of prepare_settings(). Throws UsageError naming key and value. The keys that choose tokenizer and
-// splitter (tokenizer, do_lower_case, splitter) are not part of the result.
+// Throws UsageError naming key and value.
 PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
 
-// The value of a setting that must be a word; throws UsageError otherwise.
-std::string word_setting(const Json& settings, const char* key);
-
 Json json_of(const SpecialIds& ids);
-const char* parity_name(Parity parity);
 
 }  // namespace etc::wikihop

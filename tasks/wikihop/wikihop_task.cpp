@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "data/readers/json_record.h"
-#include "etc_core/base/error.h"
 #include "tasks/host_logits.h"
 #include "tasks/n_best_file.h"
 #include "tasks/text/top_scores.h"
@@ -17,6 +16,32 @@
 namespace etc::wikihop {
 
 namespace {
+
+// The section `task`.
+struct Options : FeedOptions {
+  bool add_final_layer = true;
+  double label_smoothing = 0;
+};
+
+const FieldList<Options>& fields() {
+  static const FieldList<Options> kFields{
+      {"add_final_layer", &Options::add_final_layer,
+       "one more feed-forward block on the global states before the logits"},
+      {"label_smoothing",
+       &Options::label_smoothing,
+       "share of the target spread evenly over the candidates",
+       {.least = 0, .below = 1}},
+      {"candidate_ignore_hard_g2l", &Options::candidate_ignore_hard_g2l,
+       "candidate globals see every long token even with hard g2l"},
+      {"query_ignore_hard_g2l", &Options::query_ignore_hard_g2l,
+       "query globals see every long token even with hard g2l"},
+      {"enable_l2g_linking", &Options::enable_l2g_linking, "mentions of a candidate are labelled as belonging to it"},
+      {"flat_sequence", &Options::flat_sequence, "no paragraph structure: one sequence"},
+      {"global_attention", &Options::global_attention,
+       "false: ablation; nothing travels through global tokens, they only feed the head"},
+  };
+  return kFields;
+}
 
 // What the loss reads of a batch besides the logits.
 struct Targets {
@@ -86,23 +111,17 @@ class WikihopPredictions final : public Predictions {
 class WikihopTask final : public Task {
  public:
   WikihopTask(const Json& section, const EtcConfig& model)
-      : model_(model),
-        feed_options_{section.at("candidate_ignore_hard_g2l"), section.at("query_ignore_hard_g2l"),
-                      section.at("enable_l2g_linking"), section.at("flat_sequence"), section.at("global_attention")},
-        add_final_layer_(section.at("add_final_layer")),
-        label_smoothing_(section.at("label_smoothing")) {
-    if (!(label_smoothing_ >= 0 && label_smoothing_ < 1)) {
-      fail_usage("config", "task.label_smoothing: expected 0 <= value < 1, got {}", label_smoothing_);
-    }
-  }
+      : model_(model), options_(fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return wikihop::schema(); }
 
   EtcInput feed(Examples examples, const std::string& where) const override {
-    return wikihop::feed(examples, model_, feed_options_, where);
+    return wikihop::feed(examples, model_, options_, where);
   }
 
-  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, add_final_layer_, parameters); }
+  void add_parameters(ParameterSet& parameters) override {
+    head_.emplace(model_, options_.add_final_layer, parameters);
+  }
 
   HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
                   const ForwardOptions& options) const override {
@@ -120,15 +139,15 @@ class WikihopTask final : public Task {
     const double denominator = counts[0] + kLossEpsilon;
     float* dlogits = tape.recording() ? logits.at(0).grad().data() : nullptr;  // [U, 1]
     double sum = 0;
-    for (const double loss :
-         losses_of(Targets(examples, input), input, logits[0].value(), label_smoothing_, denominator, dlogits)) {
+    for (const double loss : losses_of(Targets(examples, input), input, logits[0].value(), options_.label_smoothing,
+                                       denominator, dlogits)) {
       sum += loss;
     }
     return sum / denominator;
   }
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
-    return std::make_unique<WikihopPredictions>(request, label_smoothing_);
+    return std::make_unique<WikihopPredictions>(request, options_.label_smoothing);
   }
 
   std::string show(const data::RecordSlice& raw_record, const data::Example& example,
@@ -139,27 +158,18 @@ class WikihopTask final : public Task {
 
  private:
   EtcConfig model_;
-  FeedOptions feed_options_;
-  bool add_final_layer_;
-  double label_smoothing_;
+  Options options_;
   std::optional<Head> head_;
 };
 
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{
-      {{"add_final_layer", true, "one more feed-forward block on the global states before the logits"},
-       {"label_smoothing", 0.0, "share of the target spread evenly over the candidates"},
-       {"candidate_ignore_hard_g2l", true, "candidate globals see every long token even with hard g2l"},
-       {"query_ignore_hard_g2l", true, "query globals see every long token even with hard g2l"},
-       {"enable_l2g_linking", true, "mentions of a candidate are labelled as belonging to it"},
-       {"flat_sequence", false, "no paragraph structure: one sequence"},
-       {"global_attention", true, "false: ablation; nothing travels through global tokens, they only feed the head"}},
-      [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
-        return std::make_unique<WikihopTask>(section, model);
-      },
-      score_files};
+  static const TaskKind kKind{fields(),
+                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+                                return std::make_unique<WikihopTask>(section, model);
+                              },
+                              score_files};
   return kKind;
 }
 

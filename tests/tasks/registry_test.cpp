@@ -20,7 +20,7 @@ TEST_CASE("a task's row names what trains it, what prepares its records and what
     CHECK(&task_kind(entry.name) == &entry.task);
     CHECK(&preparation_kind(entry.name) == &entry.preparation);
     Json section = {{"name", entry.name}};
-    for (const TaskKey& key : entry.task.keys) section[key.key] = key.default_value;
+    section.update(entry.task.keys.defaults());
     CHECK(make_task(section, EtcConfig{})->schema().task == entry.name);
   }
   CHECK(names.size() == task_names().size());

@@ -210,19 +210,23 @@ TEST_CASE("an empty question and skipped text are warned about", "[tasks][hotpot
 
 TEST_CASE("settings that cannot be meant are usage errors", "[tasks][hotpotqa]") {
   const auto tokenizer = test::hotpotqa_tokenizer();
-  Json settings = Json::object();
-  for (const auto& setting : prepare_settings()) settings[setting.key] = setting.default_value;
+  const Json settings = prepare_settings().defaults();
+  const auto read = [&](const Json& given) {
+    PrepareConfig config = read_prepare_config(given, true);
+    resolve_special_ids(config, *tokenizer);
+    return config;
+  };
   const auto message = [&](const char* key, const Json& value) {
     Json changed = settings;
     changed[key] = value;
     try {
-      read_prepare_config(changed, *tokenizer, true);
+      read(changed);
     } catch (const UsageError& error) {
       return std::string(error.what());
     }
     return std::string();
   };
-  CHECK(read_prepare_config(settings, *tokenizer, true).special_ids.cls == 101);
+  CHECK(read(settings).special_ids.cls == 101);
   CHECK(message("long_seq_len", 0).starts_with("etc prepare: long_seq_len: expected an integer from 1 to"));
   CHECK(message("global_seq_len", 40000).find("32767") != std::string::npos);
   CHECK(message("parity", "repared") ==

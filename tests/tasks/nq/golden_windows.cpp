@@ -14,15 +14,15 @@ GoldenNqConfig::GoldenNqConfig(const GoldenFile& file, const std::string& name)
   vocab_ = resolve(config.at("vocab"));
   lower_case_ = config.at("do_lower_case");
   tokenizer_ = load_tokenizer();
-  Json settings = Json::object();
-  for (const prepare::Setting& setting : nq::prepare_settings()) {
-    settings[setting.key] = setting.default_value;
-    const auto given = config.find(setting.key);
-    if (given != config.end() && !given->is_null()) settings[setting.key] = *given;
+  Json settings = nq::prepare_settings().defaults();
+  for (const std::string& key : nq::prepare_settings().names()) {
+    const auto given = config.find(key);
+    if (given != config.end() && !given->is_null()) settings[key] = *given;
   }
   settings["parity"] = "reference";
   settings["special_ids"] = Json::object();
-  config_ = nq::read_prepare_config(settings, *tokenizer_, true);
+  config_ = nq::read_prepare_config(settings, true);
+  nq::resolve_special_ids(config_, *tokenizer_);
   // What we look up by piece must be what the reference used.
   if (nq::json_of(config_.special_ids) != config.at("special_ids")) throw std::runtime_error(name + ": special ids");
   records_ = parse_json(file.string_attribute(name, "records_read"), name);

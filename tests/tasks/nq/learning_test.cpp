@@ -21,8 +21,7 @@ class Pages {
     sample.records = records;
     data::write_nq_sample(sample, folder_.path());
     for (const std::string split : {"train", "dev"}) {
-      Json settings = Json::object();
-      for (const prepare::Setting& setting : nq::prepare_settings()) settings[setting.key] = setting.default_value;
+      Json settings = nq::prepare_settings().defaults();
       settings["is_train"] = split == "train";
       prepare::RunOptions run;
       run.inputs = {folder_ / (split + ".jsonl")};

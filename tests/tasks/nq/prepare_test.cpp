@@ -23,9 +23,7 @@ using Numbers = std::vector<std::int64_t>;
 using Words = std::vector<std::string>;
 
 Json default_settings() {
-  Json settings = Json::object();
-  for (const prepare::Setting& setting : prepare_settings()) settings[setting.key] = setting.default_value;
-  return settings;
+  return prepare_settings().defaults();
 }
 
 // Windows of 16 long tokens as in task-nq 2.9; more settings in `given`.
@@ -33,7 +31,9 @@ PrepareConfig config(const Json& given = Json::object(), bool labels_required = 
   Json settings = default_settings();
   settings.update({{"seq_len", 16}, {"global_seq_len", 10}, {"stride", 6}, {"question_len", 2}});
   settings.update(given);
-  return read_prepare_config(settings, *test::small_nq_tokenizer(), labels_required);
+  PrepareConfig config = read_prepare_config(settings, labels_required);
+  resolve_special_ids(config, *test::small_nq_tokenizer());
+  return config;
 }
 
 prepare::Converted converted(const Json& record, const PrepareConfig& c = config()) {

@@ -50,11 +50,12 @@ std::set<std::string> names_in(const std::string& question) {
 }
 
 nq::PrepareConfig config(const data::Tokenizer& tokenizer, const Json& given) {
-  Json settings = Json::object();
-  for (const prepare::Setting& setting : nq::prepare_settings()) settings[setting.key] = setting.default_value;
+  Json settings = nq::prepare_settings().defaults();
   settings.update({{"seq_len", 64}, {"stride", 32}, {"global_seq_len", 40}});
   settings.update(given);
-  return nq::read_prepare_config(settings, tokenizer, true);
+  nq::PrepareConfig config = nq::read_prepare_config(settings, true);
+  nq::resolve_special_ids(config, tokenizer);
+  return config;
 }
 
 }  // namespace

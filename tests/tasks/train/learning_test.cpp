@@ -35,8 +35,7 @@ class Samples {
     }
     const std::string ending = task == "openkp" ? ".jsonl" : ".json";
     const auto& kind = etc::preparation_kind(task);
-    Json settings = Json::object();
-    for (const auto& setting : kind.settings) settings[setting.key] = setting.default_value;
+    Json settings = kind.settings.defaults();
     const auto preparation = kind.make(settings, folder_ / "vocab.txt", true);
     for (const std::string split : {"train", "dev"}) {
       etc::prepare::RunOptions run;

@@ -36,8 +36,7 @@ void write_dataset(const std::string& task, const fs::path& folder) {
     data::write_openkp_sample({.records = kRecords, .topics = 2, .long_tokens = 66}, folder);
   }
   const prepare::PreparationKind& kind = preparation_kind(task);
-  Json settings = Json::object();
-  for (const prepare::Setting& setting : kind.settings) settings[setting.key] = setting.default_value;
+  Json settings = kind.settings.defaults();
   prepare::RunOptions run;
   run.inputs = {folder / records};
   run.output = folder / "train.h5";
