@@ -1,5 +1,5 @@
 // Working memory cut from one block that somebody else owns. Stacks that grow (ops/cpu/scratch.h) and a GPU's shared
-// memory (base/cuda/simt.h) are divided elsewhere. C++17, because host code beside kernels uses it.
+// memory (simt.h) are divided elsewhere. C++17, because host code beside kernels uses it.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // bf16, the upper half of a float. Header-only and C++17, because host code of every backend uses it. Elsewhere numbers
 // are rounded many at a time, with the same bits: in vectors (bf16-inl.h), by the instruction that comes with matrix
 // tiles (sparse/cpu/bf16_round_avx512.cpp, which makes 0 of subnormal numbers) and by nvcc's function for it
-// (base/cuda/simt_device.h).
+// (simt_device.h).
 #pragma once
 
 #include <cstdint>

@@ -105,9 +105,12 @@ Var VisualEmbedding::forward(Tape& tape, Examples pages) const {
   if (kernel_2_ != nullptr) {
     y = activation(tape, linear(tape, y, Dense{{{kernel_2_, bias_2_}}}), ops::Activation::gelu);
   }
-  return embedding(tape, rows, hidden_, y, lookup(crosses_, std::move(crosses), "indicators"),
-                   lookup(fonts_, std::move(fonts), "font_ids"),
-                   lookup(parent_fonts_, std::move(parents), "parent_font_ids"), Var());  // [U, H]
+  return embedding(tape, {.rows = rows,
+                          .width = hidden_,
+                          .base = y,
+                          .tokens = lookup(crosses_, std::move(crosses), "indicators"),
+                          .segments = lookup(fonts_, std::move(fonts), "font_ids"),
+                          .positions = lookup(parent_fonts_, std::move(parents), "parent_font_ids")});  // [U, H]
 }
 
 }  // namespace etc::openkp

@@ -1,4 +1,7 @@
 // The program as a stranger meets it: messages and exit codes before any work is done.
+#include <string>
+#include <vector>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/version.h"
