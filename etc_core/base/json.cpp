@@ -90,12 +90,4 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& ca
   return near.empty() ? "" : " (did you mean " + near + "?)";
 }
 
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  }
-  return text;
-}
-
 }  // namespace etc

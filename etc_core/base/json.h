@@ -39,7 +39,4 @@ std::string alternatives(const std::vector<std::string>& words);
 // " (did you mean X?)" or "".
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
-// "a", "a or b", "a, b or c"
-std::string alternatives(const std::vector<std::string>& words);
-
 }  // namespace etc
