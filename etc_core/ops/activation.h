@@ -21,7 +21,7 @@ const char* activation_name(Activation activation);
 // Rules: nan in, nan out; the bits of an element depend on that element alone.
 void activation_forward(Device device, Activation activation, const float* x, float* y, std::int64_t size);
 
-// dx = dy · act'(x), element by element; x is the input of the forward, not its output. relu'(0) = 0.
+// dx = dy · act'(x), element by element; x is the input of the forward, not its output. relu'(0) = relu'(nan) = 0.
 //   x, dy, dx [size]; dx may be dy itself
 void activation_backward(Device device, Activation activation, const float* x, const float* dy, float* dx,
                          std::int64_t size);

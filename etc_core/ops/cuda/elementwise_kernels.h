@@ -54,10 +54,10 @@ struct ActivationKernel {
   }
 
   // act'(x). With t = tanh(u): gelu' = (1 + t)/2 + x/2 (1 − t²) u', u' = sqrt(2/pi) (1 + 3·0.044715 x²). relu'(0) = 0;
-  // nan stays nan.
+  // nan stays nan but under relu.
   static ETC_DEVICE float slope(Activation activation, float x) {
     constexpr float kRoot = 0.7978845608f, kCube = 0.044715f;
-    if (activation == Activation::relu) return x <= 0.0f ? 0.0f : x == x ? 1.0f : x;
+    if (activation == Activation::relu) return x > 0.0f ? 1.0f : 0.0f;  // 0 for nan, as on the CPU
     if (activation == Activation::linear) return 1.0f;
     if (activation == Activation::tanh) {
       const float t = simt::tanh(x);
