@@ -16,7 +16,7 @@ struct SampleKind {
   void (*write)(const Json& values, const std::filesystem::path& folder);
 };
 
-// Keys that every generator has, as entries of its FieldList. Options: a struct with these members.
+// Keys that several generators have, as entries of their FieldLists. Options: a struct with these members.
 template <typename Options>
 FieldEntry<Options> records_entry() {
   return {"records", &Options::records, "training records; a fifth of it for dev"};
@@ -25,11 +25,24 @@ template <typename Options>
 FieldEntry<Options> seed_entry() {
   return {"seed", &Options::seed, "equal seeds give equal files"};
 }
-
-// The options of `values`; messages name a key as the option it was given by.
 template <typename Options>
-Options read_sample_options(const FieldList<Options>& keys, const Json& values) {
-  return keys.read(values, "etc sample", "--");
+FieldEntry<Options> hops_entry() {
+  return {"hops", &Options::hops, "1: one document answers; 2: two together do"};
+}
+template <typename Options>
+FieldEntry<Options> long_tokens_entry(const char* help = "long input of an example at most") {
+  return {"long_tokens", &Options::long_tokens, help};
+}
+inline constexpr const char* kFittingLongTokens =
+    "long input of an example at most; 0: what its facts need and a little more";
+
+// The kind of a generator whose options are the struct of the list `fields()`; messages name a key as the option it was
+// given by.
+template <const auto& (*fields)(), auto write>
+SampleKind sample_kind_of(const char* extension) {
+  return {extension, fields(), [](const Json& values, const std::filesystem::path& folder) {
+            write(fields().read(values, "etc sample", "--"), folder);
+          }};
 }
 
 }  // namespace etc

@@ -104,6 +104,12 @@ class Task {
 // Field::mark of a key of section `task` that does not touch the weights: also an option of `etc eval` and `etc predict`.
 inline constexpr int kDecoding = 1;
 
+// TaskKind::make of a class that is made of these two.
+template <typename SomeTask>
+std::unique_ptr<Task> made(const Json& section, const EtcConfig& model) {
+  return std::make_unique<SomeTask>(section, model);
+}
+
 // The task as its row of tasks/registry.h holds it.
 struct TaskKind {
   Fields keys;  // of section `task`, besides its name

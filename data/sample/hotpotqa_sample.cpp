@@ -42,7 +42,7 @@ std::int64_t paragraphs_of(const HotpotqaSampleOptions& options) {
 }
 
 std::int64_t fillers_of(const HotpotqaSampleOptions& options) {
-  const std::int64_t paragraph = (options.long_tokens - kQuestionTokens) / paragraphs_of(options);
+  const std::int64_t paragraph = (options.most_tokens() - kQuestionTokens) / paragraphs_of(options);
   return std::max<std::int64_t>(0, (paragraph - kTitleTokens - kFactTokens) / kFillerTokens);
 }
 
@@ -70,9 +70,9 @@ void check(const HotpotqaSampleOptions& options) {
     fail_usage(where, "--yes-no: expected 0 to 10, got {}", options.yes_no);
   }
   const std::int64_t least = kQuestionTokens + paragraphs_of(options) * (kTitleTokens + kFactTokens);
-  if (options.long_tokens < least) {
+  if (options.most_tokens() < least) {
     fail_usage(where, "--long-tokens: expected at least {} for {} subjects and {} hops, got {}", least,
-               options.subjects, options.hops, options.long_tokens);
+               options.subjects, options.hops, options.most_tokens());
   }
 }
 

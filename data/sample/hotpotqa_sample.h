@@ -23,10 +23,13 @@ namespace etc::data {
 struct HotpotqaSampleOptions {
   std::int64_t records = 2000;  // of the training file; the dev file has a fifth of it, at least one
   std::uint64_t seed = 1;
-  std::int64_t hops = 1;          // 1: one paragraph answers; 2: it names the paragraph that does
-  std::int64_t subjects = 4;      // 2 … 10 that could be meant, one paragraph each, two with two hops
-  std::int64_t long_tokens = 40;  // an example's long input at most; paragraphs are filled up to about this
-  std::int64_t yes_no = 0;        // of 10 questions so many are answered by yes or no
+  std::int64_t hops = 1;         // 1: one paragraph answers; 2: it names the paragraph that does
+  std::int64_t subjects = 4;     // 2 … 10 that could be meant, one paragraph each, two with two hops
+  std::int64_t long_tokens = 0;  // an example's long input at most; paragraphs are filled up to about this;
+                                 // 0: what its facts need and a little more
+  std::int64_t yes_no = 0;       // of 10 questions so many are answered by yes or no
+
+  std::int64_t most_tokens() const { return long_tokens != 0 ? long_tokens : hops == 2 ? 72 : 40; }
 };
 
 struct HotpotqaSampleRecord {

@@ -82,9 +82,9 @@ void check(const WikihopSampleOptions& options) {
     fail_usage(where, "--candidates: expected 2 to {}, got {}", kMaxCandidates, options.candidates);
   }
   const std::int64_t least = options.candidates + 4 + options.candidates * options.hops * kFactTokens;
-  if (options.long_tokens < least) {
+  if (options.most_tokens() < least) {
     fail_usage(where, "--long-tokens: expected at least {} for {} candidates and {} hops, got {}", least,
-               options.candidates, options.hops, options.long_tokens);
+               options.candidates, options.hops, options.most_tokens());
   }
 }
 
@@ -133,7 +133,7 @@ WikihopSampleRecord wikihop_sample_record(const WikihopSampleOptions& options, c
   const std::vector<std::string> answers = names_of(kAnswers, options, false, choices);
   const std::vector<std::string> regions = names_of(kRegions, options, training, choices);
   const Relation& relation = kRelations[choices.below(3)];
-  const std::int64_t budget = (options.long_tokens - n - 4) / (n * options.hops);
+  const std::int64_t budget = (options.most_tokens() - n - 4) / (n * options.hops);
   const std::int64_t fillers = std::max<std::int64_t>(0, (budget - kFactTokens) / kFillerTokens);
 
   WikihopSampleRecord record;

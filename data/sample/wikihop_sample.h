@@ -27,9 +27,12 @@ namespace etc::data {
 struct WikihopSampleOptions {
   std::int64_t records = 2000;  // of the training file; the dev file has a fifth of it, at least one
   std::uint64_t seed = 1;
-  std::int64_t hops = 1;          // 1: the query's document names the answer; 2: it names the document that does
-  std::int64_t candidates = 4;    // 2 … 20
-  std::int64_t long_tokens = 56;  // an example's long input at most; documents are filled up to about this
+  std::int64_t hops = 1;         // 1: the query's document names the answer; 2: it names the document that does
+  std::int64_t candidates = 4;   // 2 … 20
+  std::int64_t long_tokens = 0;  // an example's long input at most; documents are filled up to about this;
+                                 // 0: what its facts need and a little more
+
+  std::int64_t most_tokens() const { return long_tokens != 0 ? long_tokens : hops == 2 ? 56 : 48; }
 };
 
 struct WikihopSampleRecord {

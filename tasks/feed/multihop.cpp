@@ -38,14 +38,11 @@ sparse::AttentionStructure multihop_structure(const data::Example& example, cons
   return sparse::multihop_structure(arrays);
 }
 
-void append_example(EtcInput& input, const data::LoadedExample& example) {
-  append(input.token_ids, numbers(example.features, "long_token_ids"));
-  append(input.segment_ids, numbers(example.features, "long_token_type_ids"));
-  append(input.global_token_ids, numbers(example.features, "global_token_ids"));
-  append(input.global_segment_ids, numbers(example.features, "global_token_type_ids"));
-  input.long_offsets.push_back(static_cast<std::int64_t>(input.token_ids.size()));
-  input.global_offsets.push_back(static_cast<std::int64_t>(input.global_token_ids.size()));
-  input.sample_ordinals.push_back(example.sample_ordinal);
+void append_tokens(EtcInput& input, const data::Example& example) {
+  append(input.token_ids, numbers(example, "long_token_ids"));
+  append(input.segment_ids, numbers(example, "long_token_type_ids"));
+  append(input.global_token_ids, numbers(example, "global_token_ids"));
+  append(input.global_segment_ids, numbers(example, "global_token_type_ids"));
 }
 
 }  // namespace etc::feed

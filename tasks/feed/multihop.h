@@ -7,7 +7,6 @@
 #include "etc_core/nn/etc_input.h"
 #include "sparse/labels/builders.h"
 #include "tasks/feed/features.h"
-#include "tasks/feed/labels.h"
 #include "tasks/task.h"
 
 namespace etc::feed {
@@ -31,7 +30,7 @@ struct MultihopOptions {
 };
 sparse::AttentionStructure multihop_structure(const data::Example& example, const MultihopOptions& options);
 
-// Token and type ids, offsets and ordinal of one more example at the end of the batch.
-void append_example(EtcInput& input, const data::LoadedExample& example);
+// Token and type ids of one more example at the end of the batch.
+void append_tokens(EtcInput& input, const data::Example& example);
 
 }  // namespace etc::feed

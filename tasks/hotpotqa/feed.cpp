@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "tasks/feed/batch.h"
 #include "tasks/feed/multihop.h"
 
 namespace etc::hotpotqa {
@@ -58,15 +59,12 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
 }
 
 EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where) {
-  EtcInput input;
-  std::vector<sparse::AttentionStructure> structures;
-  for (const data::LoadedExample& loaded : examples) {
-    check_example(loaded.features, model, where);
-    feed::append_example(input, loaded);
-    structures.push_back(structure_of(loaded.features, options.flat_sequence));
-  }
-  input.labels = feed::labels_of(std::move(structures), model, options.global_attention);
-  return input;
+  return feed::batch_input(examples, model, options.global_attention,
+                           [&](EtcInput& input, const data::Example& example) {
+                             check_example(example, model, where);
+                             feed::append_tokens(input, example);
+                             return structure_of(example, options.flat_sequence);
+                           });
 }
 
 }  // namespace etc::hotpotqa

@@ -126,10 +126,8 @@ const data::Schema& HotpotqaPreparation::schema() const {
 }
 
 Json HotpotqaPreparation::preprocess_config() const {
-  Json config = prepare_settings().to_json(config_);
-  config.update({{"tokenizer", tokenizer_->kind()},
-                 {"do_lower_case", tokenizer_->lower_case()},
-                 {"special_ids", json_of(config_.special_ids)}});
+  Json config = stored_settings(prepare_settings());
+  config.update({{"special_ids", json_of(config_.special_ids)}});
   return config;
 }
 
@@ -178,8 +176,7 @@ namespace {
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
   PrepareConfig config = read_prepare_config(settings, labels_required);
-  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case});
-  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
+  auto tokenizer = text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case});
   resolve_special_ids(config, *tokenizer);
   return std::make_unique<HotpotqaPreparation>(config, std::move(tokenizer));
 }

@@ -24,16 +24,11 @@ struct SpecialIds {
 // Of the published WordPiece and SentencePiece vocabularies; fixed numbers, whatever a vocabulary holds there.
 SpecialIds published_special_ids(bool sentencepiece);
 
-struct PrepareConfig {
+struct PrepareConfig : text::CommonSettings {
   std::int64_t long_seq_len = 4096;
   std::int64_t global_seq_len = 256;
   bool is_training = true;  // drop records whose labels cannot be trained on
-  Parity parity = Parity::repaired;
-  std::string tokenizer;  // the kind it must be; empty: any
-  bool do_lower_case = true;
-  Json given_special_ids = Json::object();  // in place of the published ones
-  SpecialIds special_ids;                   // of resolve_special_ids()
-  bool labels_required = true;
+  SpecialIds special_ids;   // of resolve_special_ids()
 };
 
 const FieldList<PrepareConfig>& prepare_settings();

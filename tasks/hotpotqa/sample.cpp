@@ -6,34 +6,24 @@ namespace etc::hotpotqa {
 
 namespace {
 
-// What `etc sample` asks for; 0 long tokens: as many as the facts need and a little more.
-struct Options : data::HotpotqaSampleOptions {
-  Options() { long_tokens = 0; }
-};
+using Options = data::HotpotqaSampleOptions;
 
 const FieldList<Options>& fields() {
   static const FieldList<Options> kFields{
       records_entry<Options>(),
       seed_entry<Options>(),
-      {"hops", &Options::hops, "1: one document answers; 2: two together do"},
+      hops_entry<Options>(),
       {"subjects", &Options::subjects, "subjects per record that could be meant"},
-      {"long_tokens", &Options::long_tokens,
-       "long input of an example at most; 0: what its facts need and a little more"},
+      long_tokens_entry<Options>(kFittingLongTokens),
       {"yes_no", &Options::yes_no, "of 10 questions so many are answered by yes or no"},
   };
   return kFields;
 }
 
-void write(const Json& values, const std::filesystem::path& folder) {
-  Options options = read_sample_options(fields(), values);
-  if (options.long_tokens == 0) options.long_tokens = options.hops == 2 ? 72 : 40;
-  data::write_hotpotqa_sample(options, folder);
-}
-
 }  // namespace
 
 const SampleKind& sample_kind() {
-  static const SampleKind kKind{".json", fields(), write};
+  static const SampleKind kKind = sample_kind_of<fields, data::write_hotpotqa_sample>(".json");
   return kKind;
 }
 

@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
-#include "tasks/feed/labels.h"
 
 namespace etc::nq {
 
@@ -26,23 +26,15 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
 }
 
 EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, const std::string& where) {
-  EtcInput input;
-  std::vector<sparse::AttentionStructure> structures;
-  for (const data::LoadedExample& loaded : examples) {
-    const data::Example& example = loaded.features;
+  return feed::batch_input(examples, model, global_attention, [&](EtcInput& input, const data::Example& example) {
     check_example(example, model, where);
-    feed::append(input.token_ids, numbers(example, "token_ids"));
-    feed::append(input.global_token_ids, numbers(example, "global_token_ids"));
-    input.long_offsets.push_back(std::ssize(input.token_ids));
-    input.global_offsets.push_back(std::ssize(input.global_token_ids));
-    input.sample_ordinals.push_back(loaded.sample_ordinal);
-    const std::vector<std::int32_t> long_ids(numbers(example, "token_ids").size(), 1);
-    const std::vector<std::int32_t> global_ids(numbers(example, "global_token_ids").size(), 1);
-    structures.push_back(
-        sparse::structure_from_example_ids(long_ids, global_ids, feed::narrowed(numbers(example, "sentence_ids"))));
-  }
-  input.labels = feed::labels_of(std::move(structures), model, global_attention);
-  return input;
+    const feed::Numbers &ids = numbers(example, "token_ids"), &global_ids = numbers(example, "global_token_ids");
+    feed::append(input.token_ids, ids);
+    feed::append(input.global_token_ids, global_ids);
+    return sparse::structure_from_example_ids(std::vector<std::int32_t>(ids.size(), 1),
+                                              std::vector<std::int32_t>(global_ids.size(), 1),
+                                              feed::narrowed(numbers(example, "sentence_ids")));
+  });
 }
 
 }  // namespace etc::nq

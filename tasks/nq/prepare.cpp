@@ -57,10 +57,8 @@ const data::FlatLists& NqPreparation::flat_lists() const {
 }
 
 Json NqPreparation::preprocess_config() const {
-  Json config = prepare_settings().to_json(config_);
-  config.update({{"tokenizer", tokenizer_->kind()},
-                 {"do_lower_case", tokenizer_->lower_case()},
-                 {"include_unknown_rate_for_unanswerable", config_.unanswerable_rate()},
+  Json config = stored_settings(prepare_settings());
+  config.update({{"include_unknown_rate_for_unanswerable", config_.unanswerable_rate()},
                  {"special_ids", json_of(config_.special_ids)}});
   return config;
 }
@@ -85,8 +83,8 @@ prepare::Converted NqPreparation::convert(const data::JsonRecord& raw) const {
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
   PrepareConfig config = read_prepare_config(settings, labels_required);
-  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
-  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
+  auto tokenizer =
+      text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
   resolve_special_ids(config, *tokenizer);
   return std::make_unique<NqPreparation>(config, std::move(tokenizer));
 }

@@ -4,21 +4,17 @@
 #include <filesystem>
 #include <memory>
 
-#include "data/text/tokenizer.h"
 #include "tasks/nq/prepare_config.h"
 #include "tasks/nq/record.h"
-#include "tasks/prepare/json_preparation.h"
+#include "tasks/text/tokenized_preparation.h"
 
 namespace etc::nq {
 
-class NqPreparation : public prepare::JsonPreparation {
+class NqPreparation : public text::TokenizedPreparation<PrepareConfig, data::RecordLayout::lines> {
  public:
-  NqPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
-      : config_(config), tokenizer_(std::move(tokenizer)) {}
+  using TokenizedPreparation::TokenizedPreparation;
 
   const data::Schema& schema() const override;
-  data::RecordLayout layout() const override { return data::RecordLayout::lines; }
-  const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
   const data::UnreadMembers& unread_members() const override;
@@ -26,10 +22,6 @@ class NqPreparation : public prepare::JsonPreparation {
   const char* out_of_range_code(const std::string& field) const override {
     return field == "example_id" ? "id_range" : "wrong_type";
   }
-
- private:
-  PrepareConfig config_;
-  std::unique_ptr<data::Tokenizer> tokenizer_;
 };
 
 // Loads the vocabulary as the settings say; see PreparationKind::make.

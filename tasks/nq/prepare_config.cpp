@@ -94,19 +94,17 @@ const FieldList<PrepareConfig>& prepare_settings() {
        {{"original", InputForm::original}, {"simplified", InputForm::simplified}}},
       text::parity_entry<Config>(text::kParityHelp),
       text::tokenizer_entry<Config>(),
-      {"do_lower_case", &Config::do_lower_case, "WordPiece: lower-case the text"},
-      {"special_ids", &Config::given_special_ids,
-       "vocabulary ids of the tokens without text, e.g. {\"html_open\": 107}"},
+      text::lower_case_entry<Config>(),
+      text::special_ids_entry<Config>("vocabulary ids of the tokens without text, e.g. {\"html_open\": 107}"),
   };
   return kSettings;
 }
 
 PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
-  PrepareConfig config = prepare_settings().read(settings, kWhere);
+  PrepareConfig config = text::read_settings(prepare_settings(), settings, labels_required);
   require_room("seq_len", config.seq_len, config.question_len + 4);
   if (!config.fixed_blocks) require_room("global_seq_len", config.global_seq_len, config.question_len + 2);
   config.global_types = global_types(config.global_token_types);
-  config.labels_required = labels_required;
   return config;
 }
 

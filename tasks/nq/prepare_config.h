@@ -32,7 +32,7 @@ struct GlobalTypes {
 
 enum class InputForm { original, simplified };
 
-struct PrepareConfig {
+struct PrepareConfig : text::CommonSettings {
   std::int64_t seq_len = 4096;        // L, long tokens of a window
   std::int64_t global_seq_len = 230;  // G
   std::int64_t stride = 2048;         // pieces from one window's start to the next
@@ -47,13 +47,8 @@ struct PrepareConfig {
   std::int64_t fixed_block_size = 27;
   Json global_token_types = Json::array({0, 1, 2});  // as given
   GlobalTypes global_types;
-  std::string tokenizer;  // the kind it must be; empty: any
-  bool do_lower_case = true;
-  Json given_special_ids = Json::object();  // in place of those the vocabulary's pieces have
-  SpecialIds special_ids;                   // of resolve_special_ids()
+  SpecialIds special_ids;  // of resolve_special_ids()
   InputForm input_form = InputForm::original;
-  Parity parity = Parity::repaired;
-  bool labels_required = true;
 
   double unanswerable_rate() const {
     return include_unknown_rate_for_unanswerable < 0 ? 4 * include_unknown_rate : include_unknown_rate_for_unanswerable;

@@ -6,7 +6,6 @@ namespace etc::nq {
 
 namespace {
 
-// What `etc sample` asks for.
 using Options = data::NqSampleOptions;
 
 const FieldList<Options>& fields() {
@@ -14,21 +13,16 @@ const FieldList<Options>& fields() {
       records_entry<Options>(),
       seed_entry<Options>(),
       {"candidates", &Options::candidates, "choices per record"},
-      {"long_tokens", &Options::long_tokens, "long input of an example at most"},
+      long_tokens_entry<Options>(),
       {"mixed", &Options::mixed, "of 10 questions so many are of other kinds: two answers, long only, none, yes or no"},
   };
   return kFields;
 }
 
-void write(const Json& values, const std::filesystem::path& folder) {
-  const Options options = read_sample_options(fields(), values);
-  data::write_nq_sample(options, folder);
-}
-
 }  // namespace
 
 const SampleKind& sample_kind() {
-  static const SampleKind kKind{".jsonl", fields(), write};
+  static const SampleKind kKind = sample_kind_of<fields, data::write_nq_sample>(".jsonl");
   return kKind;
 }
 

@@ -1,7 +1,7 @@
 #include "tasks/openkp/feed.h"
 
+#include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
-#include "tasks/feed/labels.h"
 #include "tasks/openkp/visual.h"
 
 namespace etc::openkp {
@@ -83,24 +83,16 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
 }
 
 EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, const std::string& where) {
-  EtcInput input;
-  std::vector<sparse::AttentionStructure> structures;
-  for (const data::LoadedExample& loaded : examples) {
-    const data::Example& example = loaded.features;
+  return feed::batch_input(examples, model, global_attention, [&](EtcInput& input, const data::Example& example) {
     check_example(example, model, where);
     const Numbers& ids = numbers(example, "long_token_ids");
     const auto elements = static_cast<std::size_t>(num_elements(example));
     feed::append(input.token_ids, ids);
     input.global_token_ids.resize(input.global_token_ids.size() + elements, kElementTokenId);
-    input.long_offsets.push_back(std::ssize(input.token_ids));
-    input.global_offsets.push_back(std::ssize(input.global_token_ids));
-    input.sample_ordinals.push_back(loaded.sample_ordinal);
-    structures.push_back(sparse::structure_from_example_ids(std::vector<std::int32_t>(ids.size(), 1),
-                                                            std::vector<std::int32_t>(elements, 1),
-                                                            feed::narrowed(numbers(example, "long_vdom_idx"))));
-  }
-  input.labels = feed::labels_of(std::move(structures), model, global_attention);
-  return input;
+    return sparse::structure_from_example_ids(std::vector<std::int32_t>(ids.size(), 1),
+                                              std::vector<std::int32_t>(elements, 1),
+                                              feed::narrowed(numbers(example, "long_vdom_idx")));
+  });
 }
 
 SegmentOffsets tokens_of_words(Examples examples) {

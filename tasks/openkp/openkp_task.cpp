@@ -142,11 +142,7 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{fields(),
-                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
-                                return std::make_unique<OpenkpTask>(section, model);
-                              },
-                              score_files};
+  static const TaskKind kKind{fields(), made<OpenkpTask>, score_files};
   return kKind;
 }
 

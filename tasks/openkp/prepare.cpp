@@ -158,9 +158,7 @@ const data::Schema& OpenkpPreparation::schema() const {
 }
 
 Json OpenkpPreparation::preprocess_config() const {
-  Json config = prepare_settings().to_json(config_);
-  config.update({{"tokenizer", tokenizer_->kind()}, {"do_lower_case", tokenizer_->lower_case()}});
-  return config;
+  return stored_settings(prepare_settings());
 }
 
 prepare::Converted OpenkpPreparation::convert(const data::JsonRecord& raw) const {
@@ -221,8 +219,8 @@ namespace {
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
   const PrepareConfig config = read_prepare_config(settings, labels_required);
-  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
-  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
+  auto tokenizer =
+      text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
   return std::make_unique<OpenkpPreparation>(config, std::move(tokenizer));
 }
 

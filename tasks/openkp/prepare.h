@@ -1,23 +1,17 @@
 // OpenKP for `etc prepare`: record → example, or the faults that prevent it (task-openkp 2, 8.3, 9).
 #pragma once
 
-#include <memory>
-
-#include "data/text/tokenizer.h"
 #include "tasks/openkp/features.h"
 #include "tasks/openkp/prepare_config.h"
-#include "tasks/prepare/json_preparation.h"
+#include "tasks/text/tokenized_preparation.h"
 
 namespace etc::openkp {
 
-class OpenkpPreparation : public prepare::JsonPreparation {
+class OpenkpPreparation : public text::TokenizedPreparation<PrepareConfig, data::RecordLayout::lines> {
  public:
-  OpenkpPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer)
-      : config_(config), tokenizer_(std::move(tokenizer)) {}
+  using TokenizedPreparation::TokenizedPreparation;
 
   const data::Schema& schema() const override;
-  data::RecordLayout layout() const override { return data::RecordLayout::lines; }
-  const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
 
@@ -25,10 +19,6 @@ class OpenkpPreparation : public prepare::JsonPreparation {
   // max_key_phrases, of equals the first.
   const char* unique_field() const override { return config_.dedup ? "url" : nullptr; }
   std::optional<prepare::Candidate> candidate(const data::JsonRecord& record) const override;
-
- private:
-  PrepareConfig config_;
-  std::unique_ptr<data::Tokenizer> tokenizer_;
 };
 
 // The key phrases a page is trained on: with `dedup` its valid ones, at most max_key_phrases of them and each as one

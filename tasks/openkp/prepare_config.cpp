@@ -25,15 +25,13 @@ const FieldList<PrepareConfig>& prepare_settings() {
       {"first_occurrence", &Config::first_occurrence, "store where each phrase of a page occurs first"},
       text::parity_entry<Config>("reference: keep pages whose labels are all longer than kp_max_length"),
       text::tokenizer_entry<Config>(),
-      {"do_lower_case", &Config::do_lower_case, "WordPiece: lower-case the text"},
+      text::lower_case_entry<Config>(),
   };
   return kSettings;
 }
 
 PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
-  PrepareConfig config = prepare_settings().read(settings, "etc prepare");
-  config.labels_required = labels_required;
-  return config;
+  return text::read_settings(prepare_settings(), settings, labels_required);
 }
 
 }  // namespace etc::openkp

@@ -12,7 +12,7 @@ namespace etc::openkp {
 
 using text::Parity;
 
-struct PrepareConfig {
+struct PrepareConfig : text::CommonSettings {
   std::int64_t long_max_length = 4096;   // L
   std::int64_t global_max_length = 512;  // G
   std::int64_t url_max_code_points = 1000;
@@ -20,11 +20,7 @@ struct PrepareConfig {
   std::int64_t fixed_block_len = 0;  // long tokens per global token instead of page elements; 0: elements
   bool dedup = true;                 // choose the valid key phrases first, as published
   std::int64_t max_key_phrases = 3;
-  bool first_occurrence = false;     // store where each phrase occurs first (for the loss by maxima)
-  Parity parity = Parity::repaired;  // reference: keep pages whose labels are all longer than K words
-  std::string tokenizer;             // the kind it must be; empty: any
-  bool do_lower_case = true;
-  bool labels_required = true;
+  bool first_occurrence = false;  // store where each phrase occurs first (for the loss by maxima)
 };
 
 const FieldList<PrepareConfig>& prepare_settings();

@@ -6,7 +6,6 @@ namespace etc::openkp {
 
 namespace {
 
-// What `etc sample` asks for.
 using Options = data::OpenkpSampleOptions;
 
 const FieldList<Options>& fields() {
@@ -14,20 +13,15 @@ const FieldList<Options>& fields() {
       records_entry<Options>(),
       seed_entry<Options>(),
       {"topics", &Options::topics, "topics per page that could be meant"},
-      {"long_tokens", &Options::long_tokens, "long input of an example at most"},
+      long_tokens_entry<Options>(),
   };
   return kFields;
-}
-
-void write(const Json& values, const std::filesystem::path& folder) {
-  const Options options = read_sample_options(fields(), values);
-  data::write_openkp_sample(options, folder);
 }
 
 }  // namespace
 
 const SampleKind& sample_kind() {
-  static const SampleKind kKind{".jsonl", fields(), write};
+  static const SampleKind kKind = sample_kind_of<fields, data::write_openkp_sample>(".jsonl");
   return kKind;
 }
 

@@ -29,10 +29,4 @@ Json special_ids(const Json& overrides, const Json& defaults, std::int32_t vocab
   return merged;
 }
 
-void require_tokenizer(const std::string& wanted, const std::string& kind, const std::string& vocab) {
-  if (wanted.empty() || wanted == kind) return;
-  fail_usage(kWhere, "tokenizer: expected {}, but {} is a {} vocabulary (*.model is SentencePiece, others WordPiece)",
-             wanted, vocab, kind);
-}
-
 }  // namespace etc::text

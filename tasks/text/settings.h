@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "etc_core/base/fields.h"
@@ -11,6 +12,23 @@ namespace etc::text {
 // reference: exactly the published preparation, its quirks included; repaired: without those that lose or falsify
 // labels (quirk registers, section 10 of the task specifications).
 enum class Parity { reference, repaired };
+
+// What the settings of every task's preparation hold; those of a task derive from it.
+struct CommonSettings {
+  Parity parity = Parity::repaired;
+  std::string tokenizer;  // the kind it must be; empty: any
+  bool do_lower_case = true;
+  Json given_special_ids = Json::object();  // in place of the task's own
+  bool labels_required = true;              // PreparationKind::make
+};
+
+// Throws UsageError naming key and value.
+template <typename Settings>
+Settings read_settings(const FieldList<Settings>& keys, const Json& given, bool labels_required) {
+  Settings settings = keys.read(given, "etc prepare");
+  settings.labels_required = labels_required;
+  return settings;
+}
 
 // The keys that several preparations have, as entries of their FieldLists. Settings: a struct with these members.
 template <typename Settings>
@@ -22,14 +40,30 @@ template <typename Settings>
 FieldEntry<Settings> parity_entry(const char* help) {
   return {"parity", &Settings::parity, help, {{"reference", Parity::reference}, {"repaired", Parity::repaired}}};
 }
+template <typename Settings>
+FieldEntry<Settings> lower_case_entry(const char* help = "WordPiece: lower-case the text") {
+  return {"do_lower_case", &Settings::do_lower_case, help};
+}
+template <typename Settings>
+FieldEntry<Settings> special_ids_entry(const char* help) {
+  return {"special_ids", &Settings::given_special_ids, help};
+}
+// Limits of the multihop tasks: of tokens in all, and of global indices, which are stored in 16 bits.
+template <typename Settings>
+FieldEntry<Settings> long_seq_len_entry() {
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  return {"long_seq_len", &Settings::long_seq_len, "most long tokens of an example (L)", {.least = 1, .most = kMost}};
+}
+template <typename Settings>
+FieldEntry<Settings> global_seq_len_entry() {
+  constexpr double kMost = std::numeric_limits<std::int16_t>::max();
+  return {
+      "global_seq_len", &Settings::global_seq_len, "most global tokens of an example (G)", {.least = 1, .most = kMost}};
+}
 inline constexpr const char* kParityHelp = "reference: the published preparation with its quirks; repaired: without";
 
 // `defaults`, an object name → id, with the entries of `overrides`, the setting `special_ids`, in their place. Throws
 // UsageError on an unknown name, with a suggestion, and on a value that is no id below vocab_size.
 Json special_ids(const Json& overrides, const Json& defaults, std::int32_t vocab_size);
-
-// Throws UsageError unless `wanted`, the setting `tokenizer`, is empty or the kind of tokenizer that the vocabulary
-// holds.
-void require_tokenizer(const std::string& wanted, const std::string& kind, const std::string& vocab);
 
 }  // namespace etc::text

@@ -1,5 +1,6 @@
 #include "tasks/wikihop/feed.h"
 
+#include "tasks/feed/batch.h"
 #include "tasks/feed/multihop.h"
 
 namespace etc::wikihop {
@@ -54,15 +55,12 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
 }
 
 EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where) {
-  EtcInput input;
-  std::vector<sparse::AttentionStructure> structures;
-  for (const data::LoadedExample& loaded : examples) {
-    check_example(loaded.features, model, where);
-    feed::append_example(input, loaded);
-    structures.push_back(structure_of(loaded.features, options));
-  }
-  input.labels = feed::labels_of(std::move(structures), model, options.global_attention);
-  return input;
+  return feed::batch_input(examples, model, options.global_attention,
+                           [&](EtcInput& input, const data::Example& example) {
+                             check_example(example, model, where);
+                             feed::append_tokens(input, example);
+                             return structure_of(example, options);
+                           });
 }
 
 }  // namespace etc::wikihop

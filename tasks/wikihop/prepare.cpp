@@ -68,20 +68,11 @@ std::uint32_t flags_of(const Record& record, const TokenizedRecord& tokens, cons
 
 WikihopPreparation::WikihopPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
                                        std::unique_ptr<data::SentenceSplitter> splitter)
-    : config_(config), tokenizer_(std::move(tokenizer)), splitter_(std::move(splitter)) {
+    : TokenizedPreparation(config, std::move(tokenizer)), splitter_(std::move(splitter)) {
   if (tokenizer_->kind() != kSentencePiece && !tokenizer_->lower_case()) {
     fail_usage(kWhere,
                "do_lower_case: WikiHop needs lower-casing with a WordPiece vocabulary, because candidates are "
                "lower case (leave do_lower_case at true)");
-  }
-  const Json special_ids = json_of(config_.special_ids);
-  for (const auto& [name, id] : special_ids.items()) {
-    if (id.get<std::int32_t>() >= tokenizer_->vocab_size()) {
-      fail_usage(kWhere,
-                 "special_ids: {} {} is not in the vocabulary of {} entries (use a vocabulary with reserved "
-                 "entries at the front, or set special_ids)",
-                 name, id.get<std::int32_t>(), tokenizer_->vocab_size());
-    }
   }
 }
 
@@ -90,10 +81,8 @@ const data::Schema& WikihopPreparation::schema() const {
 }
 
 Json WikihopPreparation::preprocess_config() const {
-  Json config = prepare_settings().to_json(config_);
-  config.update({{"tokenizer", tokenizer_->kind()},
-                 {"do_lower_case", tokenizer_->lower_case()},
-                 {"splitter", {{"name", splitter_->name()}, {"tables_sha256", splitter_->tables_sha256()}}},
+  Json config = stored_settings(prepare_settings());
+  config.update({{"splitter", {{"name", splitter_->name()}, {"tables_sha256", splitter_->tables_sha256()}}},
                  {"special_ids", json_of(config_.special_ids)}});
   return config;
 }
@@ -163,10 +152,10 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
 // Loads vocabulary and splitter as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
                                                        bool labels_required) {
-  const PrepareConfig config = read_prepare_config(settings, labels_required);
+  PrepareConfig config = read_prepare_config(settings, labels_required);
   auto splitter = make_splitter(config.splitter);
-  auto tokenizer = data::load_tokenizer(vocab, {.do_lower_case = config.do_lower_case});
-  text::require_tokenizer(config.tokenizer, tokenizer->kind(), vocab.string());
+  auto tokenizer = text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case});
+  resolve_special_ids(config, *tokenizer);
   return std::make_unique<WikihopPreparation>(config, std::move(tokenizer), std::move(splitter));
 }
 

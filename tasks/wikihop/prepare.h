@@ -4,27 +4,22 @@
 #include <memory>
 
 #include "data/text/sentence_splitter.h"
-#include "data/text/tokenizer.h"
-#include "tasks/prepare/json_preparation.h"
+#include "tasks/text/tokenized_preparation.h"
 #include "tasks/wikihop/prepare_config.h"
 
 namespace etc::wikihop {
 
-class WikihopPreparation : public prepare::JsonPreparation {
+class WikihopPreparation : public text::TokenizedPreparation<PrepareConfig, data::RecordLayout::array> {
  public:
   // Throws UsageError when tokenizer and configuration do not go together.
   WikihopPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
                      std::unique_ptr<data::SentenceSplitter> splitter);
 
   const data::Schema& schema() const override;
-  data::RecordLayout layout() const override { return data::RecordLayout::array; }
-  const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
   Json preprocess_config() const override;
   prepare::Converted convert(const data::JsonRecord& record) const override;
 
  private:
-  PrepareConfig config_;
-  std::unique_ptr<data::Tokenizer> tokenizer_;
   std::unique_ptr<data::SentenceSplitter> splitter_;
 };
 

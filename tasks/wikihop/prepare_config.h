@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "data/text/tokenizer.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/text/settings.h"
 
@@ -20,23 +21,21 @@ struct SpecialIds {
   std::int32_t paragraph = 5;
 };
 
-struct PrepareConfig {
+struct PrepareConfig : text::CommonSettings {
   std::int64_t long_seq_len = 4096;
   std::int64_t global_seq_len = 430;
   std::int64_t max_num_sentences = 200;
-  Parity parity = Parity::repaired;
-  std::string tokenizer;  // the kind it must be; empty: any
-  bool do_lower_case = true;
-  Json splitter = "icu";                    // a word, or an object as stored in a data set
-  Json given_special_ids = Json::object();  // in place of those of SpecialIds
-  SpecialIds special_ids;
-  bool labels_required = true;
+  Json splitter = "icu";   // a word, or an object as stored in a data set
+  SpecialIds special_ids;  // of resolve_special_ids()
 };
 
 const FieldList<PrepareConfig>& prepare_settings();
 
-// Throws UsageError naming key and value.
+// Throws UsageError naming key and value. Special ids are not resolved yet.
 PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
+
+// Those of SpecialIds but for the ones that are given. Throws UsageError when they and the tokenizer do not go together.
+void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer);
 
 Json json_of(const SpecialIds& ids);
 

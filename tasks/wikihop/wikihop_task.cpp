@@ -165,11 +165,7 @@ class WikihopTask final : public Task {
 }  // namespace
 
 const TaskKind& task_kind() {
-  static const TaskKind kKind{fields(),
-                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
-                                return std::make_unique<WikihopTask>(section, model);
-                              },
-                              score_files};
+  static const TaskKind kKind{fields(), made<WikihopTask>, score_files};
   return kKind;
 }
 

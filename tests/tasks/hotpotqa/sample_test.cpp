@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/hotpotqa/examples.h"
+#include "tests/tasks/sample_checks.h"
 
 using namespace etc;
 using data::HotpotqaSampleOptions;
@@ -48,15 +49,8 @@ std::vector<std::string> words_of(const std::string& text) {
 
 TEST_CASE("equal seeds give equal HotpotQA sample files, other seeds others", "[hotpotqa][sample]") {
   const test::TemporaryFolder folder;
-  HotpotqaSampleOptions o = options(2);
-  write_hotpotqa_sample(o, folder / "a");
-  write_hotpotqa_sample(o, folder / "b");
-  o.seed = 2;
-  write_hotpotqa_sample(o, folder / "c");
-  for (const char* file : {"train.json", "dev.json", "vocab.txt"}) {
-    CHECK(read_file(folder / "a" / file) == read_file(folder / "b" / file));
-  }
-  CHECK(read_file(folder / "a" / "train.json") != read_file(folder / "c" / "train.json"));
+  const HotpotqaSampleOptions o = options(2);
+  test::check_equal_seeds(o, data::write_hotpotqa_sample, folder, ".json");
   CHECK(read_json_file(folder / "a" / "train.json").size() == 20);
   CHECK(read_json_file(folder / "a" / "dev.json").size() == 4);
   CHECK(read_json_file(folder / "a" / "train.json")[0].at("question") !=
@@ -171,21 +165,10 @@ TEST_CASE("half of the yes-no questions are answered by no, with a name that is 
 }
 
 TEST_CASE("HotpotQA sample options that cannot be meant are refused", "[hotpotqa][sample]") {
-  const test::TemporaryFolder folder;
-  const auto refused = [&](const HotpotqaSampleOptions& o) {
-    CHECK_THROWS_AS(write_hotpotqa_sample(o, folder / "out"), UsageError);
-    CHECK(!std::filesystem::exists(folder / "out"));
-  };
-  HotpotqaSampleOptions o = options(1);
-  o.records = 0;
-  refused(o);
-  refused(options(3));
-  refused(options(1, 11));
-  o = options(1);
-  o.subjects = 1;
-  refused(o);
-  o = options(2);
-  o.long_tokens = 62;  // 7 + 8 paragraphs of 7
-  refused(o);
-  CHECK_THROWS_AS(write_hotpotqa_sample(options(1), "/proc/none"), Error);
+  HotpotqaSampleOptions none = options(1), alone = options(1), cramped = options(2);
+  none.records = 0;
+  alone.subjects = 1;
+  cramped.long_tokens = 62;  // 7 + 8 paragraphs of 7
+  test::check_refused_options(data::write_hotpotqa_sample, options(1),
+                              {none, options(3), options(1, 11), alone, cramped});
 }

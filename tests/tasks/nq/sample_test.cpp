@@ -16,6 +16,7 @@
 #include "tests/support/folders.h"
 #include "tests/tasks/nq/small_records.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/sample_checks.h"
 
 using namespace etc;
 using data::NqSampleOptions;
@@ -62,15 +63,8 @@ nq::PrepareConfig config(const data::Tokenizer& tokenizer, const Json& given) {
 
 TEST_CASE("equal seeds give equal pages, other seeds others", "[tasks][nq][sample]") {
   const test::TemporaryFolder folder;
-  NqSampleOptions o = options(8);
-  write_nq_sample(o, folder / "a");
-  write_nq_sample(o, folder / "b");
-  o.seed = 2;
-  write_nq_sample(o, folder / "c");
-  for (const char* name : {"train.jsonl", "dev.jsonl", "vocab.txt"}) {
-    CHECK(read_file(folder / "a" / name) == read_file(folder / "b" / name));
-  }
-  CHECK(read_file(folder / "a" / "train.jsonl") != read_file(folder / "c" / "train.jsonl"));
+  const NqSampleOptions o = options(8);
+  test::check_equal_seeds(o, data::write_nq_sample, folder, ".jsonl");
   CHECK(test::read_raw_records(folder / "a" / "train.jsonl", data::RecordLayout::lines).size() == 60);
   CHECK(test::read_raw_records(folder / "a" / "dev.jsonl", data::RecordLayout::lines).size() == 12);
 }
@@ -86,15 +80,10 @@ TEST_CASE("pages are prepared without a fault, with known words, bytes and token
     for (const char* split : {"train", "dev"}) {
       const Json settings = {{"is_train", split == std::string("train")}};
       const nq::NqPreparation preparation(config(*tokenizer, settings), data::load_tokenizer(folder / "vocab.txt"));
-      prepare::RunOptions run;
-      run.inputs = {folder / (std::string(split) + ".jsonl")};
-      run.output = folder / "out.h5";
-      run.report = folder / "report.jsonl";
-      run.split = split;
-      const prepare::Counts counts = prepare::run(preparation, run);
+      const prepare::Counts counts = test::prepare_sample(preparation, folder, split, ".jsonl");
       CHECK(counts.rejected == 0);
       CHECK(counts.codes.empty());
-      const data::DatasetReader reader({run.output}, nq::schema(false));
+      const data::DatasetReader reader({folder / "out.h5"}, nq::schema(false));
       CHECK(reader.gold_size() == counts.records);
       std::int64_t unknown = 0, several = 0;
       for (std::int64_t i = 0; i < reader.size(); ++i) {
@@ -176,13 +165,9 @@ TEST_CASE("training pages are a curriculum: fewer blocks, popular subjects", "[t
 }
 
 TEST_CASE("sample options of Natural Questions that cannot be meant are refused", "[tasks][nq][sample]") {
-  const test::TemporaryFolder folder;
-  for (const auto& o : {options(0, 1), options(0, 21, 10000), options(0, 6, 100), options(11), options(-1)}) {
-    CHECK_THROWS_AS(write_nq_sample(o, folder / "out"), UsageError);
-  }
   NqSampleOptions none = options(0);
   none.records = 0;
-  CHECK_THROWS_AS(write_nq_sample(none, folder / "out"), UsageError);
-  CHECK_FALSE(std::filesystem::exists(folder / "out"));
-  CHECK_THROWS_AS(write_nq_sample(options(0), "/proc/none"), Error);
+  test::check_refused_options(
+      data::write_nq_sample, options(0),
+      {none, options(0, 1), options(0, 21, 10000), options(0, 6, 100), options(11), options(-1)});
 }

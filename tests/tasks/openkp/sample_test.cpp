@@ -10,6 +10,7 @@
 #include "tasks/prepare/run.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/sample_checks.h"
 
 using namespace etc;
 using data::OpenkpSampleOptions;
@@ -31,12 +32,7 @@ const char* const kFiles[] = {"train.jsonl", "dev.jsonl", "vocab.txt"};
 TEST_CASE("equal seeds give equal sample pages, other seeds others", "[tasks][openkp][sample]") {
   const test::TemporaryFolder folder;
   OpenkpSampleOptions o = options();
-  write_openkp_sample(o, folder / "a");
-  write_openkp_sample(o, folder / "b");
-  o.seed = 2;
-  write_openkp_sample(o, folder / "c");
-  for (const char* name : kFiles) CHECK(read_file(folder / "a" / name) == read_file(folder / "b" / name));
-  CHECK(read_file(folder / "a" / "train.jsonl") != read_file(folder / "c" / "train.jsonl"));
+  test::check_equal_seeds(o, data::write_openkp_sample, folder, ".jsonl");
   // A page is a function of its number: more pages leave the first ones as they are, and dev is not train.
   o.seed = 1;
   o.records = 40;
@@ -55,16 +51,11 @@ TEST_CASE("sample pages are prepared without a fault, within their length, with 
     config.long_max_length = o.long_tokens;
     const openkp::OpenkpPreparation preparation(config, data::load_tokenizer(folder / "vocab.txt"));
     for (const char* split : {"train", "dev"}) {
-      prepare::RunOptions run;
-      run.inputs = {folder / (std::string(split) + ".jsonl")};
-      run.output = folder / "out.h5";
-      run.report = folder / "report.jsonl";
-      run.split = split;
-      const prepare::Counts counts = prepare::run(preparation, run);
+      const prepare::Counts counts = test::prepare_sample(preparation, folder, split, ".jsonl");
       CHECK(counts.records == (split == std::string("train") ? 30 : 6));
       CHECK(counts.examples == counts.records);
       CHECK(counts.codes.empty());  // neither rejects nor warnings, nothing cut
-      const data::DatasetReader reader({run.output}, openkp::schema());
+      const data::DatasetReader reader({folder / "out.h5"}, openkp::schema());
       std::int64_t unknown = 0;
       for (std::int64_t i = 0; i < reader.size(); ++i) {
         const data::Example example = reader.read(i);
@@ -125,12 +116,8 @@ TEST_CASE("training pages list one to all topics, always the one that is meant",
 }
 
 TEST_CASE("page options that cannot be meant are refused", "[tasks][openkp][sample]") {
-  const test::TemporaryFolder folder;
-  for (const OpenkpSampleOptions& o : {options(1), options(11, 1000), options(4, 80), options(4, -5)}) {
-    CHECK_THROWS_AS(write_openkp_sample(o, folder / "out"), UsageError);
-    CHECK(!std::filesystem::exists(folder / "out"));
-  }
   OpenkpSampleOptions none = options();
   none.records = 0;
-  CHECK_THROWS_AS(write_openkp_sample(none, folder / "out"), UsageError);
+  test::check_refused_options(data::write_openkp_sample, options(),
+                              {none, options(1), options(11, 1000), options(4, 80), options(4, -5)});
 }

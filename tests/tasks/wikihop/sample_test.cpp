@@ -10,6 +10,7 @@
 #include "tasks/wikihop/feed.h"
 #include "tasks/wikihop/schema.h"
 #include "tests/support/catch.h"
+#include "tests/tasks/sample_checks.h"
 #include "tests/tasks/train/program.h"
 #include "tests/tasks/wikihop/small_records.h"
 
@@ -53,13 +54,8 @@ std::vector<data::LoadedExample> prepared(const WikihopSampleOptions& o) {
   write_wikihop_sample(o, folder.path());
   const wikihop::WikihopPreparation preparation({}, data::load_tokenizer(folder / "vocab.txt"),
                                                 data::load_splitter("icu"));
-  prepare::RunOptions run;
-  run.inputs = {folder / "train.json"};
-  run.output = folder / "out.h5";
-  run.report = folder / "report.jsonl";
-  run.split = "train";
-  prepare::run(preparation, run);
-  const data::DatasetReader reader({run.output}, wikihop::schema());
+  test::prepare_sample(preparation, folder, "train", ".json");
+  const data::DatasetReader reader({folder / "out.h5"}, wikihop::schema());
   std::vector<data::LoadedExample> examples;
   for (std::int64_t i = 0; i < reader.size(); ++i) examples.push_back({i, i, reader.read(i)});
   return examples;
@@ -76,14 +72,7 @@ const char* const kFiles[] = {"train.json", "dev.json", "vocab.txt"};
 TEST_CASE("equal seeds give equal sample files, other seeds others", "[wikihop][sample]") {
   const test::TemporaryFolder folder;
   WikihopSampleOptions o = options(2);
-  write_wikihop_sample(o, folder / "a");
-  write_wikihop_sample(o, folder / "b");
-  o.seed = 2;
-  write_wikihop_sample(o, folder / "c");
-  for (const char* name : kFiles) {
-    CHECK(read_file(folder / "a" / name) == read_file(folder / "b" / name));
-  }
-  CHECK(read_file(folder / "a" / "train.json") != read_file(folder / "c" / "train.json"));
+  test::check_equal_seeds(o, data::write_wikihop_sample, folder, ".json");
   const Json train = read_json_file(folder / "a" / "train.json"), dev = read_json_file(folder / "a" / "dev.json");
   CHECK(train.size() == 30);
   CHECK(dev.size() == 6);
@@ -108,16 +97,11 @@ TEST_CASE("sample records are prepared without a fault, within their length, wit
     const auto tokenizer = data::load_tokenizer(folder / "vocab.txt");
     CHECK(tokenizer->piece_id("[UNK]") == 100);
     for (const char* split : {"train", "dev"}) {
-      prepare::RunOptions run;
-      run.inputs = {folder / (std::string(split) + ".json")};
-      run.output = folder / "out.h5";
-      run.report = folder / "report.jsonl";
-      run.split = split;
-      const prepare::Counts counts = prepare::run(preparation, run);
+      const prepare::Counts counts = test::prepare_sample(preparation, folder, split, ".json");
       CHECK(counts.records == (split == std::string("train") ? 30 : 6));
       CHECK(counts.examples == counts.records);
       CHECK(counts.codes.empty());  // neither rejects nor warnings, nothing cut
-      const data::DatasetReader reader({run.output}, wikihop::schema());
+      const data::DatasetReader reader({folder / "out.h5"}, wikihop::schema());
       std::int64_t unknown = 0, unlinked_answers = 0;
       for (std::int64_t i = 0; i < reader.size(); ++i) {
         const data::Example example = reader.read(i);
@@ -319,23 +303,14 @@ TEST_CASE("one document answers a question of one hop, two linked ones a questio
 }
 
 TEST_CASE("sample options that cannot be meant are refused", "[wikihop][sample]") {
-  const test::TemporaryFolder folder;
-  const auto refused = [&](const WikihopSampleOptions& o) {
-    CHECK_THROWS_AS(write_wikihop_sample(o, folder / "out"), UsageError);
-    CHECK(!std::filesystem::exists(folder / "out"));
-  };
   WikihopSampleOptions none = options(1);
   none.records = 0;
-  refused(none);
-  refused(options(0));
-  refused(options(3));
-  refused(options(1, 1));
-  refused(options(1, 1000, 100000));
-  refused(options(1, 4, 5));
-  refused(options(2, 4, 0));
-  CHECK_THROWS_AS(write_wikihop_sample(options(1), "/proc/none"), Error);
+  test::check_refused_options(
+      data::write_wikihop_sample, options(1),
+      {none, options(0), options(3), options(1, 1), options(1, 1000, 100000), options(1, 4, 5), options(2, 4, -1)});
 
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
   const auto run = [&](const std::vector<std::string>& extra) {
     std::vector<std::string> arguments = {"sample", "--output", (folder / "out").string()};
     arguments.insert(arguments.end(), extra.begin(), extra.end());

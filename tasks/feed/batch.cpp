@@ -1,0 +1,20 @@
+#include "tasks/feed/batch.h"
+
+#include "tasks/feed/labels.h"
+
+namespace etc::feed {
+
+EtcInput batch_input(Examples examples, const EtcConfig& model, bool global_attention, const AddExample& add) {
+  EtcInput input;
+  std::vector<sparse::AttentionStructure> structures;
+  for (const data::LoadedExample& loaded : examples) {
+    structures.push_back(add(input, loaded.features));
+    input.long_offsets.push_back(std::ssize(input.token_ids));
+    input.global_offsets.push_back(std::ssize(input.global_token_ids));
+    input.sample_ordinals.push_back(loaded.sample_ordinal);
+  }
+  input.labels = labels_of(std::move(structures), model, global_attention);
+  return input;
+}
+
+}  // namespace etc::feed

@@ -1,0 +1,20 @@
+// A batch as encoder input: the walk over its examples that every task's feed() is.
+#pragma once
+
+#include <functional>
+
+#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/etc_input.h"
+#include "sparse/labels/builders.h"
+#include "tasks/task.h"
+
+namespace etc::feed {
+
+// Checks one example, puts its token ids at the input's end and says how its tokens belong together.
+using AddExample = std::function<sparse::AttentionStructure(EtcInput& input, const data::Example& example)>;
+
+// Input of the examples in their order: what `add` puts there, offsets, ordinals and the label tensors (labels.h says
+// what global_attention does).
+EtcInput batch_input(Examples examples, const EtcConfig& model, bool global_attention, const AddExample& add);
+
+}  // namespace etc::feed

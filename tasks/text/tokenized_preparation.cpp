@@ -1,0 +1,18 @@
+#include "tasks/text/tokenized_preparation.h"
+
+#include "etc_core/base/error.h"
+
+namespace etc::text {
+
+std::unique_ptr<data::Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const std::string& wanted,
+                                                const data::TokenizerOptions& options) {
+  auto tokenizer = data::load_tokenizer(vocab, options);
+  if (!wanted.empty() && wanted != tokenizer->kind()) {
+    fail_usage("etc prepare",
+               "tokenizer: expected {}, but {} is a {} vocabulary (*.model is SentencePiece, others WordPiece)", wanted,
+               vocab.string(), tokenizer->kind());
+  }
+  return tokenizer;
+}
+
+}  // namespace etc::text

@@ -1,0 +1,42 @@
+// The base of preparations that cut a record's words with the data's vocabulary.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "data/text/tokenizer.h"
+#include "tasks/prepare/json_preparation.h"
+#include "tasks/text/settings.h"
+
+namespace etc::text {
+
+// The vocabulary's tokenizer. Throws UsageError unless `wanted`, the setting `tokenizer`, is empty or its kind; Error
+// where the file is no vocabulary.
+std::unique_ptr<data::Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const std::string& wanted,
+                                                const data::TokenizerOptions& options);
+
+// Config: the task's settings. kLayout: how its records stand in a file.
+template <typename Config, data::RecordLayout kLayout>
+class TokenizedPreparation : public prepare::JsonPreparation {
+ public:
+  TokenizedPreparation(const Config& config, std::unique_ptr<data::Tokenizer> tokenizer)
+      : config_(config), tokenizer_(std::move(tokenizer)) {}
+
+  data::RecordLayout layout() const final { return kLayout; }
+  const std::string& vocab_sha256() const final { return tokenizer_->vocab_sha256(); }
+
+ protected:
+  // The settings as they are stored in a data set: kind and case are those of the tokenizer there is.
+  Json stored_settings(const FieldList<Config>& settings) const {
+    Json stored = settings.to_json(config_);
+    stored.update({{"tokenizer", tokenizer_->kind()}, {"do_lower_case", tokenizer_->lower_case()}});
+    return stored;
+  }
+
+  Config config_;
+  std::unique_ptr<data::Tokenizer> tokenizer_;
+};
+
+}  // namespace etc::text
