@@ -9,10 +9,9 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/train/program.h"
+#include "tests/tasks/train/tiny_training.h"
 
 namespace etc::test {
-
-using Words = std::vector<std::string>;
 
 class CommandScene {
  public:

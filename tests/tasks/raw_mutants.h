@@ -66,32 +66,44 @@ inline std::vector<Json> odd_values() {
           std::vector<std::string>(300, "")};
 }
 
+// What must hold beyond what every mutant is checked for; null: nothing.
+struct RawChecks {
+  std::function<void(const data::Example&)> example;  // of those that are taken
+  std::function<void(const prepare::Converted&)> record = nullptr;
+  std::function<void(const data::InputFault&, const std::string& file)> fault = nullptr;  // that ended a file
+  std::function<void(const data::DatasetReader&)> data = nullptr;                         // of all that was taken
+};
+
 // Feeds mutants to several preparations of one task and keeps what they make of them.
 class RawMutants {
  public:
-  // check: what must hold of an example beyond what the writer checks.
-  RawMutants(std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations,
-             std::function<void(const data::Example&)> check)
+  RawMutants(std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations, RawChecks checks)
       : preparations_(std::move(preparations)),
-        check_(std::move(check)),
+        checks_(std::move(checks)),
         writer_(folder_ / "out.h5", preparations_[0]->schema(), info(preparations_[0]->schema().task)) {}
 
-  // records: an array of them, without fault.
-  void run(const Json& records, std::uint64_t count) {
-    const data::RecordLayout layout = preparations_[0]->layout();
-    const std::string text = raw_text(records, layout), packed = gzip(text);
+  // text: a file without fault. odd: a file with an odd value, of a seed.
+  void run(const std::string& text, const std::function<std::string(std::uint64_t seed)>& odd, std::uint64_t count) {
+    const std::string packed = gzip(text);
     for (std::uint64_t seed = 0; seed < count; ++seed) {
       CAPTURE(seed);
       if (seed % 8 == 0) {
         pass(mutate(packed, seed), seed / 8);
-      } else if (seed % 2 == 0) {
-        const Json odd = with_odd_value(records, seed, odd_values());
-        pass(odd.is_array() ? raw_text(odd, layout) : json_line(odd), seed / 2);
       } else {
-        pass(mutate(text, seed), seed / 2);
+        pass(seed % 2 == 0 ? odd(seed) : mutate(text, seed), seed / 2);
       }
     }
     finish();
+  }
+
+  // records: an array of them, without fault.
+  void run(const Json& records, std::uint64_t count) {
+    const data::RecordLayout layout = preparations_[0]->layout();
+    const auto odd = [&](std::uint64_t seed) {
+      const Json mutant = with_odd_value(records, seed, odd_values());
+      return mutant.is_array() ? raw_text(mutant, layout) : json_line(mutant);
+    };
+    run(raw_text(records, layout), odd, count);
   }
 
  private:
@@ -106,12 +118,15 @@ class RawMutants {
       for (const data::Fault& row : record.converted.faults.rows()) {
         CHECK((!row.code.empty() && !row.message.empty()));
       }
+      if (checks_.record) checks_.record(record.converted);
       if (record.converted.faults.rejected() || record.converted.faults.dropped()) {
         reject(record);
         return;
       }
+      ++taken_;
+      if (record.converted.gold) writer_.append_gold(*record.converted.gold);
       for (const data::Example& example : record.converted.examples) {
-        check_(example);
+        checks_.example(example);
         writer_.append(example);
         ++examples_;
       }
@@ -125,6 +140,7 @@ class RawMutants {
     CHECK(end.fault_record == next);
     CHECK(end.fault->where().byte_offset >= 0);
     CHECK(std::string(end.fault->what()).starts_with("byte "));
+    if (checks_.fault) checks_.fault(*end.fault, bytes);
   }
 
   // What a rejected record leaves is a row of the data set, too.
@@ -170,13 +186,16 @@ class RawMutants {
 
   // Everything taken can be read back.
   void finish() {
-    writer_.finish({}, examples_ + rejected_, rejected_, 0);
+    writer_.finish({}, taken_ + rejected_, rejected_, 0);
     const data::DatasetReader reader({folder_ / "out.h5"}, preparations_[0]->schema());
     CHECK(reader.size() == examples_);
     CHECK(std::ssize(reader.faults()) == rejected_);
     CHECK(examples_ > 0);
     CHECK(faults_ > 0);
-    CHECK(records_ > examples_);
+    CHECK(records_ > taken_);
+    const bool has_gold = !preparations_[0]->schema().gold.empty();
+    CHECK(reader.gold_size() == (has_gold ? taken_ : 0));
+    if (checks_.data) checks_.data(reader);
   }
 
   static data::DatasetInfo info(const std::string& task) {
@@ -191,9 +210,9 @@ class RawMutants {
 
   TemporaryFolder folder_;
   std::vector<std::unique_ptr<prepare::JsonPreparation>> preparations_;
-  std::function<void(const data::Example&)> check_;
+  RawChecks checks_;
   data::DatasetWriter writer_;
-  std::int64_t records_ = 0, examples_ = 0, rejected_ = 0, faults_ = 0;
+  std::int64_t records_ = 0, taken_ = 0, examples_ = 0, rejected_ = 0, faults_ = 0;
 };
 
 }  // namespace etc::test

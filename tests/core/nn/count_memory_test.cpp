@@ -19,6 +19,7 @@
 #include "etc_core/nn/random_input.h"
 #include "etc_core/optim/optimizer.h"
 #include "tests/support/catch.h"
+#include "tests/support/small_config.h"
 
 using namespace etc;
 
@@ -27,15 +28,14 @@ namespace {
 constexpr std::int64_t kLength = 1500, kTokensPerGlobal = 16;
 
 EtcConfig small_model(bool residual, std::int64_t period) {
-  EtcConfig config;
-  config.vocab_size = 3000;
-  config.hidden_size = 192;
-  config.num_hidden_layers = 3;
-  config.num_attention_heads = 4;
-  config.intermediate_size = 768;
-  config.local_radius = 30;
-  config.relative_pos_max_distance = 12;
-  config.relative_vocab_size = 32;
+  EtcConfig config = test::small_config({.vocabulary = 3000,
+                                         .hidden = 192,
+                                         .layers = 3,
+                                         .heads = 4,
+                                         .inner = 768,
+                                         .radius = 30,
+                                         .distance = 12,
+                                         .labels = 32});
   config.use_residual_attention = residual;
   config.grad_checkpointing_period = period;
   return config;

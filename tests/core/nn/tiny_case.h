@@ -4,27 +4,18 @@
 #include <vector>
 
 #include "etc_core/base/random.h"
-#include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/etc_input.h"
 #include "sparse/labels/builders.h"
+#include "tests/support/small_config.h"
 
 namespace etc::test {
 
 inline EtcConfig tiny_config() {
-  EtcConfig config;
-  config.vocab_size = 20;
+  EtcConfig config =
+      small_config({.vocabulary = 20, .hidden = 12, .layers = 4, .inner = 16, .radius = 3, .distance = 2, .labels = 9});
   config.segment_vocab_size = 4;
-  config.hidden_size = 12;
-  config.num_hidden_layers = 4;
-  config.num_attention_heads = 2;
-  config.local_radius = 3;
-  config.relative_pos_max_distance = 2;
-  config.relative_vocab_size = 9;
-  config.intermediate_size = 16;
   config.initializer_range = 0.3;
   config.share_qkv_projections = false;
-  config.hidden_dropout_prob = 0;
-  config.attention_probs_dropout_prob = 0;
   return config;
 }
 

@@ -1,7 +1,6 @@
 #include "data/text/sentencepiece.h"
 
 #include <limits>
-#include <thread>
 
 #include "data/text/sentencepiece_check.h"
 #include "etc_core/base/error.h"
@@ -9,6 +8,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/sentencepiece_model.h"
+#include "tests/support/threads.h"
 
 using namespace etc;
 using Words = std::vector<std::string>;
@@ -153,15 +153,7 @@ TEST_CASE("one SentencePiece tokenizer serves several threads", "[data][text]") 
   const auto tokenizer = load(test::small_sentencepiece_model());
   const std::string text = "the 2018, x000, \u4e2d ace the 1,000, x";
   const auto expected = tokenizer->encode_ids(text);
-  std::vector<int> wrong(4, 0);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 100; ++i) wrong[t] += tokenizer->encode_ids(text) != expected;
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  REQUIRE(wrong == std::vector<int>(4, 0));
+  REQUIRE(test::failures_on_threads(100, [&] { return tokenizer->encode_ids(text) == expected; }) == 0);
 }
 
 TEST_CASE("user-defined pieces stay whole on request, wherever they stand", "[text]") {

@@ -1,4 +1,3 @@
-#include <thread>
 
 #include "data/text/punkt_words.h"
 #include "data/text/sentence_splitter.h"
@@ -6,6 +5,7 @@
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/threads.h"
 
 using namespace etc;
 using Sentences = std::vector<std::string>;
@@ -135,30 +135,21 @@ TEST_CASE("a splitter nobody knows is a usage error", "[data][text]") {
 
 TEST_CASE("Punkt tables that cannot be meant so are refused by file and line", "[data][text]") {
   REQUIRE_THROWS_WITH(data::load_splitter("punkt:/nowhere"), Contains("/nowhere/abbrev_types.txt: cannot open"));
-  const auto broken = [](auto&& change) {
+  const auto refuses = [](std::string Tables::*file, const std::string& text, const std::string& message) {
     Tables tables;
-    change(tables);
-    return tables;
+    tables.*file = text;
+    REQUIRE_THROWS_WITH(tables.load(), Contains(message));
   };
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.contexts = ""; }).load(),
-                      Contains("ortho_context.tab: the Punkt table is empty"));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.abbreviations = "mr\n\nu.s"; }).load(), Contains("line 2: is empty"));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.abbreviations = "mr\xff"; }).load(),
-                      Contains("abbrev_types.txt: byte 2 is not valid UTF-8"));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.abbreviations = "mr\r\nu.s\r\n"; }).load(),
-                      Contains("line 1: ends in a carriage return: expected line feeds alone"));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.abbreviations = "mr\tx"; }).load(),
-                      Contains("line 1: expected 1 columns with tabs between, got 2"));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.collocations = "a\tb\nc"; }).load(),
-                      Contains("collocations.tab: line 2: expected 2 columns with tabs between, got 1"));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.starters = "a\nb\na"; }).load(),
-                      Contains("sent_starters.txt: line 3: repeats the entry \"a\""));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.contexts = "a"; }).load(),
-                      Contains("ortho_context.tab: line 1: expected a type, a tab and a number"));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.contexts = "a\t128"; }).load(),
-                      Contains("expected a number from 0 to 127 after the tab, got \"128\""));
-  REQUIRE_THROWS_WITH(broken([](Tables& t) { t.contexts = "a\t1\na\t2"; }).load(),
-                      Contains("line 2: repeats the type \"a\""));
+  refuses(&Tables::contexts, "", "ortho_context.tab: the Punkt table is empty");
+  refuses(&Tables::abbreviations, "mr\n\nu.s", "line 2: is empty");
+  refuses(&Tables::abbreviations, "mr\xff", "abbrev_types.txt: byte 2 is not valid UTF-8");
+  refuses(&Tables::abbreviations, "mr\r\nu.s\r\n", "line 1: ends in a carriage return: expected line feeds alone");
+  refuses(&Tables::abbreviations, "mr\tx", "line 1: expected 1 columns with tabs between, got 2");
+  refuses(&Tables::collocations, "a\tb\nc", "collocations.tab: line 2: expected 2 columns with tabs between, got 1");
+  refuses(&Tables::starters, "a\nb\na", "sent_starters.txt: line 3: repeats the entry \"a\"");
+  refuses(&Tables::contexts, "a", "ortho_context.tab: line 1: expected a type, a tab and a number");
+  refuses(&Tables::contexts, "a\t128", "expected a number from 0 to 127 after the tab, got \"128\"");
+  refuses(&Tables::contexts, "a\t1\na\t2", "line 2: repeats the type \"a\"");
 }
 
 TEST_CASE("one splitter of either kind serves several threads", "[data][text]") {
@@ -166,14 +157,6 @@ TEST_CASE("one splitter of either kind serves several threads", "[data][text]") 
   for (const auto& splitter : {Tables().load().release(), data::load_splitter("icu").release()}) {
     const std::unique_ptr<data::SentenceSplitter> owner(splitter);
     const Sentences expected = split(*splitter, text);
-    std::vector<int> wrong(4, 0);
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) {
-      threads.emplace_back([&, t] {
-        for (int i = 0; i < 100; ++i) wrong[t] += split(*splitter, text) != expected;
-      });
-    }
-    for (auto& thread : threads) thread.join();
-    REQUIRE(wrong == std::vector<int>(4, 0));
+    REQUIRE(test::failures_on_threads(100, [&] { return split(*splitter, text) == expected; }) == 0);
   }
 }

@@ -1,4 +1,3 @@
-#include <thread>
 
 #include "data/text/basic_tokenizer.h"
 #include "data/text/sha256.h"
@@ -7,6 +6,7 @@
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/threads.h"
 
 using namespace etc;
 using Words = std::vector<std::string>;
@@ -116,13 +116,5 @@ TEST_CASE("one WordPiece tokenizer serves several threads", "[data][text]") {
   const auto tokenizer = load(kVocab);
   const std::string text = "unaffable the caf\u00e9, \u4e2d UN aff\u00c9.";
   const Ids expected = tokenizer->encode_ids(text);
-  std::vector<int> wrong(4, 0);
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 200; ++i) wrong[t] += tokenizer->encode_ids(text) != expected;
-    });
-  }
-  for (auto& thread : threads) thread.join();
-  REQUIRE(wrong == std::vector<int>(4, 0));
+  REQUIRE(test::failures_on_threads(200, [&] { return tokenizer->encode_ids(text) == expected; }) == 0);
 }

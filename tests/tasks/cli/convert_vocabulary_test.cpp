@@ -11,6 +11,7 @@
 #include "tests/support/folders.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/train/program.h"
+#include "tests/tasks/train/tiny_training.h"
 #include "tests/tasks/wikihop/examples.h"
 
 using namespace etc;
@@ -211,30 +212,10 @@ TEST_CASE("data with more pieces than the model has rows are no damaged file", "
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::TemporaryFolder folder;
   test::write_readable_dataset(folder / "train.h5", 0, 20);
-  const Result result = test::run_program({"train",
-                                           "--task",
-                                           "wikihop",
-                                           "--data",
-                                           folder / "train.h5",
-                                           "--output",
-                                           folder / "run",
-                                           "--vocab-size",
-                                           "8",
-                                           "--hidden-size",
-                                           "16",
-                                           "--num-hidden-layers",
-                                           "1",
-                                           "--num-attention-heads",
-                                           "2",
-                                           "--intermediate-size",
-                                           "16",
-                                           "--local-radius",
-                                           "4",
-                                           "--steps",
-                                           "1",
-                                           "--batch-size",
-                                           "4"},
-                                          folder.path());
+  const Result result = test::run_program(
+      test::joined({"train", "--task", "wikihop", "--data", folder / "train.h5", "--output", folder / "run"},
+                   test::tiny_training("1", "8")),
+      folder.path());
   INFO(result.err);
   CHECK(result.code == 1);
   CHECK_THAT(result.err, Contains("expected token ids below vocab_size=8 of the model, got ") &&

@@ -7,10 +7,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using etc::test::has;
-using etc::test::Place;
-using etc::test::Result;
-using etc::test::Words;
+using namespace etc::test;
 
 // cut.h5: the data of train.h5, marked.
 struct Scene : Place {

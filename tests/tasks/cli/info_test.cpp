@@ -8,6 +8,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using etc::test::has;
+using etc::test::joined;
 using etc::test::Result;
 using etc::test::Words;
 
@@ -33,35 +34,9 @@ struct Scene {
     must(joined({"prepare", "--task", "wikihop", "--split", "dev", "--input", folder / "bad.json", "--output",
                  folder / "dev.h5", "--max-rejects", "1"},
                 vocabulary));
-    must({"train",
-          "--task",
-          "wikihop",
-          "--data",
-          folder / "train.h5",
-          "--eval-data",
-          folder / "dev.h5",
-          "--output",
-          folder / "run",
-          "--vocab-size",
-          "2000",
-          "--hidden-size",
-          "16",
-          "--num-hidden-layers",
-          "1",
-          "--num-attention-heads",
-          "2",
-          "--intermediate-size",
-          "32",
-          "--local-radius",
-          "4",
-          "--batch-size",
-          "4",
-          "--steps",
-          "3",
-          "--log-every",
-          "1",
-          "--threads",
-          "1"});
+    must(joined({"train", "--task", "wikihop", "--data", folder / "train.h5", "--eval-data", folder / "dev.h5",
+                 "--output", folder / "run", "--log-every", "1"},
+                etc::test::tiny_training("3")));
     const fs::path model = folder / "run/best";
     must({"predict", "--model", model, "--data", folder / "dev.h5", "--output", folder / "predictions.json",
           "--n-best-output", folder / "answers.jsonl", "--n-best", "3"});
@@ -73,10 +48,6 @@ struct Scene {
     must({"benchmark", "--preset", "tiny", "--lengths", "32", "--repeats", "1", "--output", folder / "lengths"});
   }
 
-  static Words joined(Words words, const Words& more) {
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
   Result run(const Words& words) const { return etc::test::run_program(words, folder.path()); }
   void must(const Words& words) const {
     const Result result = run(words);

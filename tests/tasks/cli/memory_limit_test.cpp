@@ -8,10 +8,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using etc::test::has;
-using etc::test::Place;
-using etc::test::Result;
-using etc::test::Words;
+using namespace etc::test;
 
 constexpr double kMegabyte = 1e6;
 

@@ -8,9 +8,9 @@
 #include "data/loader/loader.h"
 #include "data/text/tokenizer.h"
 #include "etc_core/base/files.h"
-#include "etc_core/nn/etc_config.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tests/support/folders.h"
+#include "tests/support/small_config.h"
 #include "tests/tasks/raw_records.h"
 
 namespace etc::test {
@@ -62,18 +62,8 @@ inline data::LoadedExample hotpotqa_example(const Json& record, std::int64_t ord
 
 // Two layers, H = 16, two heads, radius 4, k = 2, room for 128 token ids; no dropout.
 inline EtcConfig tiny_hotpotqa_model() {
-  EtcConfig config;
-  config.vocab_size = 128;
-  config.hidden_size = 16;
-  config.num_hidden_layers = 2;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 32;
-  config.local_radius = 4;
-  config.relative_pos_max_distance = 2;
-  config.relative_vocab_size = 8;
+  EtcConfig config = small_config({.vocabulary = 128});
   config.use_hard_g2l_mask = true;
-  config.hidden_dropout_prob = 0;
-  config.attention_probs_dropout_prob = 0;
   return config;
 }
 

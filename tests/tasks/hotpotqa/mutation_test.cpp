@@ -1,8 +1,8 @@
 // Damaged files: raw records give faults or examples the feed takes, prediction and gold files an error or scores.
-#include "etc_core/base/error.h"
 #include "tasks/hotpotqa/feed.h"
 #include "tasks/hotpotqa/prediction_file.h"
 #include "tests/tasks/hotpotqa/examples.h"
+#include "tests/tasks/prediction_mutants.h"
 #include "tests/tasks/raw_mutants.h"
 
 using namespace etc;
@@ -31,36 +31,19 @@ void run_raw_mutants(std::uint64_t count) {
   }
   const EtcConfig model = test::tiny_hotpotqa_model();
   test::RawMutants mutants(std::move(preparations),
-                           [&](const data::Example& example) { check_example(example, model, "mutant"); });
+                           {[&](const data::Example& example) { check_example(example, model, "mutant"); }});
   mutants.run(base_records(), count);
 }
 
 void run_prediction_mutants(std::uint64_t count) {
-  const test::TemporaryFolder folder;
   const std::string predictions =
       R"({"answer": {"1": "z1", "o": "yes", "3": ""}, "sp": {"1": [["a0", 1], ["b0 b1", 0]], "o": [], "3": [["a0", 2]]}})";
-  const std::string gold = base_records().dump(2);
-  write_file_atomically(folder / "whole.json", gold);
-  std::int64_t scored = 0, refused = 0;
-  for (std::uint64_t seed = 0; seed < count; ++seed) {
-    CAPTURE(seed);
-    const bool damages_gold = seed % 2 == 0;
-    write_file_atomically(folder / "p.json", damages_gold ? predictions : test::mutate(predictions, seed));
-    write_file_atomically(folder / "g.json", damages_gold ? test::mutate(gold, seed) : gold);
-    try {
-      const Json scores = evaluate(read_predictions(folder / "p.json"), read_gold({folder / "g.json"}));
-      for (const auto& [name, value] : scores.at("metrics").items()) {
-        CAPTURE(name);
-        CHECK((value.get<double>() >= 0 && value.get<double>() <= 1));
-      }
-      ++scored;
-    } catch (const Error& error) {
-      CHECK(std::string(error.what()).size() > 10);
-      ++refused;
-    }
-  }
-  CHECK(scored > 0);
-  CHECK(refused > 0);
+  const auto outcomes =
+      test::run_prediction_mutants(predictions, base_records().dump(2), count, [](const auto& file, const auto& gold) {
+        test::check_metrics(evaluate(read_predictions(file), read_gold({gold})));
+      });
+  CHECK(outcomes.scored > 0);
+  CHECK(outcomes.refused > 0);
 }
 
 }  // namespace

@@ -5,32 +5,19 @@
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/file_message.h"
 
 using namespace etc;
 using namespace etc::hotpotqa;
 
 namespace {
 
-// The message, from the file's name on, of reading a file with this text.
-template <typename Read>
-std::string message_of(const std::string& text, Read read) {
-  const test::TemporaryFolder folder;
-  write_file_atomically(folder / "p.json", text);
-  try {
-    read(folder / "p.json");
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    return what.substr(what.find("p.json"));
-  }
-  return "";
-}
-
 std::string prediction_message(const std::string& text) {
-  return message_of(text, [](const auto& path) { read_predictions(path); });
+  return test::message_of_file("p.json", text, [](const auto& path) { read_predictions(path); });
 }
 
 std::string gold_message(const std::string& text) {
-  return message_of(text, [](const auto& path) { read_gold({path}); });
+  return test::message_of_file("p.json", text, [](const auto& path) { read_gold({path}); });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 using namespace etc;
 using Scene = test::CommandScene;
+using test::joined;
 using test::value_of;
 using test::Words;
 
@@ -20,11 +21,6 @@ namespace {
 
 // Windows shorter than a page, so that documents are cut into several.
 const Words kShortWindows = {"--seq-len", "64", "--stride", "32", "--question-len", "12", "--global-seq-len", "24"};
-
-Words joined(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 
 // The scores of dev.h5 by the model and by its prediction file: they must agree.
 void check_scores(const Scene& scene, const std::string& gold, const Words& decoding = {}) {

@@ -5,6 +5,7 @@
 #include "tasks/nq/windows.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/small_config.h"
 #include "tests/tasks/nq/golden_windows.h"
 #include "tests/tasks/nq/small_records.h"
 #include "tests/tasks/raw_records.h"
@@ -35,12 +36,7 @@ std::int64_t differences(const Buffer<std::uint8_t>& labels, std::int64_t rows, 
 }
 
 EtcConfig small_model() {
-  EtcConfig model;
-  model.vocab_size = 1 << 20;
-  model.local_radius = 3;
-  model.relative_pos_max_distance = 2;
-  model.relative_vocab_size = 8;
-  return model;
+  return test::small_config({.vocabulary = 1 << 20, .radius = 3});
 }
 
 data::LoadedExample worked_window() {

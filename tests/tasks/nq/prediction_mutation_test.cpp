@@ -1,9 +1,7 @@
 // Damaged prediction and gold files: an error with a message, or scores.
-#include "etc_core/base/error.h"
 #include "tasks/registry.h"
-#include "tests/support/catch.h"
-#include "tests/support/mutate.h"
 #include "tests/tasks/nq/small_records.h"
+#include "tests/tasks/prediction_mutants.h"
 
 using namespace etc;
 
@@ -31,26 +29,13 @@ const std::string kPredictions = R"({"predictions": [
    "long_answer": {"start_token": 9, "end_token": 17, "start_byte": 49, "end_byte": 85}}]})";
 
 void run_mutants(std::uint64_t count) {
-  const test::TemporaryFolder folder;
-  const std::string gold = gold_text();
-  std::int64_t scored = 0, refused = 0;
-  for (std::uint64_t seed = 0; seed < count; ++seed) {
-    CAPTURE(seed);
-    const bool damages_gold = seed % 2 == 0;
-    write_file_atomically(folder / "p.json", damages_gold ? kPredictions : test::mutate(kPredictions, seed));
-    write_file_atomically(folder / "g.jsonl", damages_gold ? test::mutate(gold, seed) : gold);
-    try {
-      const Json scores = task_kind("nq").score(folder / "p.json", {folder / "g.jsonl"});
-      const double f1 = scores.at("average_f1");
-      CHECK((f1 >= 0 && f1 <= 1));
-      ++scored;
-    } catch (const Error& error) {
-      CHECK(std::string(error.what()).size() > 10);
-      ++refused;
-    }
-  }
-  CHECK(scored > 0);
-  CHECK(refused > 0);
+  const auto outcomes =
+      test::run_prediction_mutants(kPredictions, gold_text(), count, [](const auto& file, const auto& gold) {
+        const double f1 = task_kind("nq").score(file, {gold}).at("average_f1");
+        CHECK((f1 >= 0 && f1 <= 1));
+      });
+  CHECK(outcomes.scored > 0);
+  CHECK(outcomes.refused > 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "tasks/openkp/prepare.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
+#include "tests/support/small_config.h"
 #include "tests/tasks/golden_inputs.h"
 #include "tests/tasks/golden_named.h"
 #include "tests/tasks/openkp/small_pages.h"
@@ -31,12 +32,7 @@ data::Example worked_example() {
 }
 
 EtcConfig model() {
-  EtcConfig config;
-  config.vocab_size = 32;
-  config.local_radius = 2;
-  config.relative_pos_max_distance = 2;
-  config.relative_vocab_size = 8;
-  return config;
+  return test::small_config({.vocabulary = 32, .radius = 2});
 }
 
 std::string message_of(const data::Example& example) {

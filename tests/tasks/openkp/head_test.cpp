@@ -149,16 +149,8 @@ class GoldenHead {
   }
 
   Numbers indicators(std::int64_t b) const {
-    const std::map<std::string, int> bits = {{"block", kBlock},
-                                             {"inline", kInline},
-                                             {"heading", kHeading},
-                                             {"leaf", kLeaf},
-                                             {"bold", kBold},
-                                             {"parent_heading", kParentHeading},
-                                             {"parent_leaf", kParentLeaf},
-                                             {"parent_bold", kParentBold}};
     Numbers all(static_cast<std::size_t>(G), 0);
-    for (const auto& [flag, bit] : bits) {
+    for (const auto& [flag, bit] : test::indicator_bits()) {
       const Numbers on = integers(b, "global_" + flag + "_indicator");
       for (std::size_t i = 0; i < all.size(); ++i) all[i] += on[i] * bit;
     }

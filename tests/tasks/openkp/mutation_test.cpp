@@ -1,9 +1,9 @@
 // Damaged files: raw pages give faults or pages the feed takes, prediction and gold files an error or scores.
-#include "etc_core/base/error.h"
 #include "tasks/openkp/feed.h"
 #include "tasks/openkp/prediction_file.h"
 #include "tasks/openkp/prepare.h"
 #include "tests/tasks/openkp/small_pages.h"
+#include "tests/tasks/prediction_mutants.h"
 #include "tests/tasks/raw_mutants.h"
 
 using namespace etc;
@@ -44,7 +44,7 @@ void run_raw_mutants(std::uint64_t count) {
   EtcConfig model;
   model.vocab_size = 64;
   test::RawMutants mutants(std::move(preparations),
-                           [&](const data::Example& example) { check_example(example, model, "mutant"); });
+                           {[&](const data::Example& example) { check_example(example, model, "mutant"); }});
   // Pages of one url: the second has more valid phrases.
   Json pages = base_records();
   pages.push_back(test::worked_page(test::worked_elements(), {{"Fishing"}, {"dawn"}, {"Blue", "Lake"}, {"Guide"}}));
@@ -53,7 +53,6 @@ void run_raw_mutants(std::uint64_t count) {
 }
 
 void run_prediction_mutants(std::uint64_t count) {
-  const test::TemporaryFolder folder;
   Json pages = base_records();
   pages.erase(3);  // has no phrases to compare with
   const std::string gold = test::raw_text(pages, data::RecordLayout::lines);
@@ -62,27 +61,11 @@ void run_prediction_mutants(std::uint64_t count) {
     predictions +=
         json_line(Json{{"url", page["url"]}, {"KeyPhrases", {{"blue lake trout"}, {"fishing"}, {"\u0130"}}}}) + "\n";
   }
-  std::int64_t scored = 0, refused = 0;
-  for (std::uint64_t seed = 0; seed < count; ++seed) {
-    CAPTURE(seed);
-    const bool damages_gold = seed % 2 == 0;
-    write_file_atomically(folder / "p.jsonl", damages_gold ? predictions : test::mutate(predictions, seed));
-    write_file_atomically(folder / "g.jsonl", damages_gold ? test::mutate(gold, seed) : gold);
-    try {
-      const Json scores = evaluate(read_predictions(folder / "p.jsonl"), read_gold({folder / "g.jsonl"}), "p.jsonl");
-      for (const auto& [name, value] : scores.at("metrics").items()) {
-        CAPTURE(name);
-        CHECK((value.get<double>() >= 0 && value.get<double>() <= 1));
-      }
-      ++scored;
-    } catch (const Error& error) {
-      INFO(error.what());
-      CHECK(std::string(error.what()).find(".jsonl") != std::string::npos);
-      ++refused;
-    }
-  }
-  CHECK(scored > 0);
-  CHECK(refused > 0);
+  const auto outcomes = test::run_prediction_mutants(predictions, gold, count, [](const auto& file, const auto& raw) {
+    test::check_metrics(evaluate(read_predictions(file), read_gold({raw}), "p.jsonl"));
+  });
+  CHECK(outcomes.scored > 0);
+  CHECK(outcomes.refused > 0);
 }
 
 }  // namespace

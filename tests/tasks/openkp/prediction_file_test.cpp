@@ -5,6 +5,7 @@
 #include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/file_message.h"
 
 using namespace etc;
 using namespace etc::openkp;
@@ -12,15 +13,7 @@ using namespace etc::openkp;
 namespace {
 
 std::string message_of(const std::string& text) {
-  const test::TemporaryFolder folder;
-  write_file_atomically(folder / "p.jsonl", text);
-  try {
-    read_predictions(folder / "p.jsonl");
-  } catch (const Error& error) {
-    const std::string what = error.what();
-    return what.substr(what.find("p.jsonl"));
-  }
-  return "";
+  return test::message_of_file("p.jsonl", text, [](const auto& path) { read_predictions(path); });
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/golden_named.h"
+#include "tests/tasks/openkp/small_pages.h"
 #include "tests/tasks/padded.h"
 #include "tests/tasks/raw_records.h"
 
@@ -152,15 +153,7 @@ class GoldenGroup {
     }
     require(row, "global_font_ids", std::get<Numbers>(visual.at("font_ids")), 0);
     require(row, "global_parent_font_ids", std::get<Numbers>(visual.at("parent_font_ids")), 0);
-    const std::map<std::string, int> bits = {{"block", kBlock},
-                                             {"inline", kInline},
-                                             {"heading", kHeading},
-                                             {"leaf", kLeaf},
-                                             {"bold", kBold},
-                                             {"parent_heading", kParentHeading},
-                                             {"parent_leaf", kParentLeaf},
-                                             {"parent_bold", kParentBold}};
-    for (const auto& [name, bit] : bits) {
+    for (const auto& [name, bit] : test::indicator_bits()) {
       Numbers flags;
       for (const std::int64_t set : std::get<Numbers>(visual.at("indicators"))) flags.push_back((set & bit) != 0);
       require(row, "global_" + name + "_indicator", flags, 0);

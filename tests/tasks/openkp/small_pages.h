@@ -1,12 +1,14 @@
 // The worked page of task-openkp 1.3 and a vocabulary for it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
 #include "data/text/tokenizer.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "tasks/openkp/schema.h"
 #include "tests/support/folders.h"
 
 namespace etc::test {
@@ -18,6 +20,18 @@ inline std::unique_ptr<data::Tokenizer> small_vocabulary() {
   for (int i = 1; i <= 10; ++i) lines += "[unused" + std::to_string(i) + "]\n";
   write_file_atomically(folder / "vocab.txt", lines + "blue\nlake\ntr\n##out\nguide\nfish\n##ing\nat\ndawn\n");
   return data::load_tokenizer(folder / "vocab.txt");
+}
+
+// Bits of the feature `indicators` by the names the published features have.
+inline std::map<std::string, int> indicator_bits() {
+  return {{"block", openkp::kBlock},
+          {"inline", openkp::kInline},
+          {"heading", openkp::kHeading},
+          {"leaf", openkp::kLeaf},
+          {"bold", openkp::kBold},
+          {"parent_heading", openkp::kParentHeading},
+          {"parent_leaf", openkp::kParentLeaf},
+          {"parent_bold", openkp::kParentBold}};
 }
 
 inline Json box(double x, double width, double y, double height, double block, double heading, double leaf, double font,

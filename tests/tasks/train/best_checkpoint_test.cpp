@@ -18,11 +18,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using etc::test::bits_of;
-using etc::test::Child;
-using etc::test::Result;
-using etc::test::TemporaryFolder;
-using etc::test::training_command;
+using namespace etc::test;
 using namespace std::chrono_literals;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -13,10 +13,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using etc::test::has;
-using etc::test::Place;
-using etc::test::Result;
-using etc::test::Words;
+using namespace etc::test;
 
 TEST_CASE("train, eval and predict go from prepared data to a scored prediction file", "[tasks]") {
   if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");

@@ -8,11 +8,10 @@
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/train/program.h"
+#include "tests/tasks/train/tiny_training.h"
 #include "tests/tasks/wikihop/examples.h"
 
 namespace etc::test {
-
-using Words = std::vector<std::string>;
 
 inline bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -35,30 +34,12 @@ struct Place {
   // The command that trains a tiny model on `data` into folder run; `more` wins over its own options.
   Words training(const Words& more = {}, const std::string& data = "train.h5", const std::string& steps = "2") const {
     Words words = {"train", "--task", "wikihop", "--data", folder / data, "--output", folder / "run"};
-    const Words sizes = {"--vocab-size",
-                         "64",
-                         "--hidden-size",
-                         "16",
-                         "--num-hidden-layers",
-                         "1",
-                         "--num-attention-heads",
-                         "2",
-                         "--intermediate-size",
-                         "32",
-                         "--local-radius",
-                         "4",
-                         "--batch-size",
-                         "4",
-                         "--steps",
-                         steps,
-                         "--threads",
-                         "1"};
+    const Words sizes = tiny_training(steps, "64");
     for (std::size_t i = 0; i < sizes.size(); i += 2) {
       if (std::find(more.begin(), more.end(), sizes[i]) == more.end())
         words.insert(words.end(), {sizes[i], sizes[i + 1]});
     }
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return joined(words, more);
   }
 
   void train(const Words& more = {}) const {

@@ -20,31 +20,8 @@ struct Scene {
     must({"sample", "--task", "wikihop", "--records", "20", "--seed", "3", "--output", sample});
     must({"prepare", "--task", "wikihop", "--split", "dev", "--input", raw, "--vocab", vocab, "--splitter", "icu",
           "--output", prepared});
-    must({"train",
-          "--task",
-          "wikihop",
-          "--data",
-          prepared,
-          "--output",
-          folder / "run",
-          "--vocab-size",
-          "2000",
-          "--hidden-size",
-          "16",
-          "--num-hidden-layers",
-          "1",
-          "--num-attention-heads",
-          "2",
-          "--intermediate-size",
-          "32",
-          "--local-radius",
-          "4",
-          "--batch-size",
-          "4",
-          "--steps",
-          "2",
-          "--threads",
-          "1"});
+    must(etc::test::joined({"train", "--task", "wikihop", "--data", prepared, "--output", folder / "run"},
+                           etc::test::tiny_training()));
   }
 
   Result run(const Words& words, const std::string& input = "") const {

@@ -16,10 +16,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-using etc::test::bits_of;
-using etc::test::Child;
-using etc::test::training_command;
-using etc::test::write_data;
+using namespace etc::test;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 

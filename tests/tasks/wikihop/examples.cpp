@@ -1,4 +1,5 @@
 #include "tests/tasks/wikihop/examples.h"
+#include "tests/support/small_config.h"
 
 #include "data/text/sha256.h"
 #include "etc_core/base/random.h"
@@ -105,18 +106,7 @@ void write_readable_dataset(const std::filesystem::path& path, std::int64_t firs
 }
 
 EtcConfig tiny_model() {
-  EtcConfig config;
-  config.vocab_size = 64;
-  config.hidden_size = 16;
-  config.num_hidden_layers = 2;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 32;
-  config.local_radius = 4;
-  config.relative_pos_max_distance = 4;
-  config.relative_vocab_size = 12;
-  config.hidden_dropout_prob = 0;
-  config.attention_probs_dropout_prob = 0;
-  return config;
+  return small_config({.distance = 4, .labels = 12});
 }
 
 }  // namespace etc::test
