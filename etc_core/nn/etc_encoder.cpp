@@ -75,7 +75,7 @@ struct EtcEncoder::Impl {
     for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) layers.emplace_back(config, i, parameters);
   }
 
-  std::shared_ptr<AttentionBatch> attention_batch(const EtcInput& input, const std::vector<std::int64_t>& ordinals,
+  std::shared_ptr<AttentionBatch> attention_batch(const EncoderInput& input, const std::vector<std::int64_t>& ordinals,
                                                   bool recording, const ForwardOptions& options) const;
   Device device() const { return embedding_stage.device(); }
   ComputeType attention_compute(ComputeType dense, bool recording) const;
@@ -93,7 +93,7 @@ struct EtcEncoder::Impl {
 };
 
 // Tiles, and with residual attention the running scores, of one forward pass.
-std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EtcInput& input,
+std::shared_ptr<AttentionBatch> EtcEncoder::Impl::attention_batch(const EncoderInput& input,
                                                                   const std::vector<std::int64_t>& ordinals,
                                                                   bool recording, const ForwardOptions& options) const {
   auto batch = std::make_shared<AttentionBatch>();
@@ -177,7 +177,7 @@ const EtcConfig& EtcEncoder::config() const {
   return impl_->config;
 }
 
-EtcOutput EtcEncoder::forward(Tape& tape, const EtcInput& input, const ForwardOptions& options) {
+EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) {
   check_input(input, impl_->config);
   if (options.training && !tape.recording()) fail("encoder", "training needs a tape that records");
   if (tape.recording()) {

@@ -9,13 +9,13 @@
 
 #include "etc_core/autograd/tape.h"
 #include "etc_core/base/compute_type.h"
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
 #include "etc_core/nn/parameters.h"
 
 namespace etc {
 
-struct EtcOutput {
+struct EncoderStates {
   Var long_states;    // [T, H]
   Var global_states;  // [U, H]
 };
@@ -54,7 +54,7 @@ class EtcEncoder {
   // position table, offsets not monotone, lengths that differ, labels >= R, position ids without positions
   // (etc-core 2.2, 7-10).
   // The input need not outlive the call, except the adders' numbers, which the caller must not change before backward.
-  EtcOutput forward(Tape& tape, const EtcInput& input, const ForwardOptions& options);
+  EncoderStates forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options);
 
   // Packs all dense layers and gives the kernels' own memory back: halves the weights of a program that only runs the
   // model. Afterwards these parameters have no value: recording and saving are Errors until they are loaded anew.

@@ -105,11 +105,11 @@ EtcEmbedding::EtcEmbedding(const EtcConfig& config, ParameterSet& parameters) : 
   norm_[1] = add_layer_norm(parameters, kModel + "global_emb_layer_norm", hidden_);
 }
 
-States EtcEmbedding::forward(Tape& tape, const EtcInput& input, const ForwardContext& context) const {
+States EtcEmbedding::forward(Tape& tape, const EncoderInput& input, const ForwardContext& context) const {
   return {side(tape, input, context, false), side(tape, input, context, true)};
 }
 
-Var EtcEmbedding::side(Tape& tape, const EtcInput& input, const ForwardContext& context, bool global) const {
+Var EtcEmbedding::side(Tape& tape, const EncoderInput& input, const ForwardContext& context, bool global) const {
   const auto& rows = global ? context.global_rows : context.long_rows;
   const std::int64_t count = rows->offsets.back();
   const Lookup tokens{tokens_, ids_or(global ? input.global_token_ids : input.token_ids, count, 0),

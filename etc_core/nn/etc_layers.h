@@ -10,8 +10,8 @@
 
 #include "etc_core/autograd/attention.h"
 #include "etc_core/autograd/functions.h"
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
 #include "etc_core/nn/packed_cache.h"
 #include "etc_core/nn/parameters.h"
 
@@ -48,11 +48,11 @@ class EtcEmbedding {
   Device device() const { return tokens_->value.device(); }  // of the whole model
 
   // Token, segment and position embeddings plus adder, layer norm, dropout, for both sides.
-  States forward(Tape& tape, const EtcInput& input, const ForwardContext& context) const;
+  States forward(Tape& tape, const EncoderInput& input, const ForwardContext& context) const;
 
  private:
   // [T, H] or [U, H].
-  Var side(Tape& tape, const EtcInput& input, const ForwardContext& context, bool global) const;
+  Var side(Tape& tape, const EncoderInput& input, const ForwardContext& context, bool global) const;
 
   std::int64_t hidden_;
   Parameter* tokens_;                             // [V, embedding_size]

@@ -17,7 +17,7 @@ std::int32_t random_token(const EtcConfig& model, std::int64_t i) {
   return static_cast<std::int32_t>(bits % static_cast<std::uint64_t>(model.vocab_size));
 }
 
-std::unique_ptr<const sparse::TileSample> sample_of(const EtcConfig& model, const EtcInput& input) {
+std::unique_ptr<const sparse::TileSample> sample_of(const EtcConfig& model, const EncoderInput& input) {
   sparse::LabelTensors labels;
   labels.examples = 1;
   labels.long_offsets = input.long_offsets.data();
@@ -34,13 +34,13 @@ std::unique_ptr<const sparse::TileSample> sample_of(const EtcConfig& model, cons
 
 }  // namespace
 
-EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
+EncoderInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global) {
   return random_batch(model, {length}, tokens_per_global);
 }
 
-EtcInput random_batch(const EtcConfig& model, const std::vector<std::int64_t>& lengths,
-                      std::int64_t tokens_per_global) {
-  EtcInput input;
+EncoderInput random_batch(const EtcConfig& model, const std::vector<std::int64_t>& lengths,
+                          std::int64_t tokens_per_global) {
+  EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (const std::int64_t length : lengths) {
     const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
@@ -65,7 +65,7 @@ CountedInput::CountedInput(const EtcConfig& model, std::int64_t length, std::int
     input_ = random_input(model, length, tokens_per_global);
     return;
   }
-  const EtcInput shorter = random_input(model, sample, tokens_per_global);
+  const EncoderInput shorter = random_input(model, sample, tokens_per_global);
   sample_ = sample_of(model, shorter);
   const std::int64_t L = length, G = ceil_div(length, tokens_per_global);
   const std::int64_t W = 2 * model.local_radius + 1;

@@ -138,7 +138,7 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
     }
     try {
       Tape tape(false);
-      const EtcOutput output = encoder.forward(tape, inputs.example(b), forward);
+      const EncoderStates output = encoder.forward(tape, inputs.example(b), forward);
       file.write_states("long", b, output.long_states.value().to(Device::cpu));
       file.write_states("global", b, output.global_states.value().to(Device::cpu));
     } catch (const Error& error) {

@@ -31,7 +31,7 @@ std::vector<float> part_of(const Tensor& values, std::int64_t first, std::int64_
 // The features of one micro-batch while it is encoded.
 class Encoded {
  public:
-  Encoded(Examples examples, const EtcInput& input) : input_(input), rows_(examples.size()) {
+  Encoded(Examples examples, const EncoderInput& input) : input_(input), rows_(examples.size()) {
     for (std::size_t b = 0; b < rows_.size(); ++b) {
       rows_[b]["id"] = examples[b].features.find("id")->second;
       rows_[b]["long_token_ids"] = ids(input.token_ids, input.long_offsets, b);
@@ -69,7 +69,7 @@ class Encoded {
     return {all.begin() + offsets[b], all.begin() + offsets[b + 1]};
   }
 
-  const EtcInput& input_;
+  const EncoderInput& input_;
   std::vector<data::Example> rows_;
 };
 
@@ -82,7 +82,7 @@ bool has_task(const Json& document) {
 }
 
 // What feeds these data: the model's own task, or the data's task at its defaults when the model is an encoder alone.
-std::unique_ptr<Task> feeding_task(const Json& document, const EtcConfig& model, const std::string& task_of_data,
+std::unique_ptr<Task> feeding_task(const Json& document, const EncoderConfig& model, const std::string& task_of_data,
                                    const std::string& where) {
   Json complete = default_config(task_of_data);
   if (has_task(document)) {
@@ -96,7 +96,7 @@ std::unique_ptr<Task> feeding_task(const Json& document, const EtcConfig& model,
   return make_task(complete["task"], model);
 }
 
-data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& model) {
+data::DatasetInfo output_info(const data::DatasetInfo& source, const EncoderConfig& model) {
   data::DatasetInfo info;
   info.task = kTask;
   info.split = source.split;
@@ -113,7 +113,7 @@ data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& 
 }
 
 // What a micro-batch takes until its rows are written: the call, and copies of all that it hands out.
-CountedCall counted_encoding(const Json& document, const EtcConfig& model, const EncodeOn& on,
+CountedCall counted_encoding(const Json& document, const EncoderConfig& model, const EncodeOn& on,
                              const data::Schema& schema, Examples examples) {
   return [&document, &model, on, &schema, examples](const std::function<void()>& loaded) {
     const auto task = feeding_task(document, model, schema.task, "");
@@ -124,7 +124,7 @@ CountedCall counted_encoding(const Json& document, const EtcConfig& model, const
     encoder.release_kernels(on.compute);
     loaded();
     Tape tape(false);
-    EtcInput input = task->feed(examples, "");
+    EncoderInput input = task->feed(examples, "");
     if (has_task(document)) task->add_to_embeddings(tape, examples, input);
     std::vector<Tensor> rows;
     const auto copy = [&rows](const Tensor& values) {
@@ -138,14 +138,14 @@ CountedCall counted_encoding(const Json& document, const EtcConfig& model, const
         }
       };
     }
-    const EtcOutput states = encoder.forward(tape, input, options);
+    const EncoderStates states = encoder.forward(tape, input, options);
     copy(states.long_states.value());
     copy(states.global_states.value());
   };
 }
 
 // The most tokens of a micro-batch, scores being taken from one example at a time.
-std::int64_t micro_batch_tokens(const Json& document, const EtcConfig& model, const EncodeOn& on,
+std::int64_t micro_batch_tokens(const Json& document, const EncoderConfig& model, const EncodeOn& on,
                                 const data::DatasetReader& reader) {
   const std::int64_t most = on.all_layers ? 1 : kEvaluationTokens;
   if (on.memory_limit == 0) return most;
@@ -160,7 +160,7 @@ std::int64_t micro_batch_tokens(const Json& document, const EtcConfig& model, co
 
 }  // namespace
 
-data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
+data::Schema encoded_schema(const EncoderConfig& model, bool all_layers) {
   data::Schema schema;
   schema.task = kTask;
   schema.features = {{"id", FeatureKind::string, StoredType::u8, "", {}, {}},
@@ -205,7 +205,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
     for (const auto& micro_batch : batch.micro_batches) {
       if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
       Tape tape(false);
-      EtcInput input = task->feed(micro_batch, where);
+      EncoderInput input = task->feed(micro_batch, where);
       if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
       Encoded encoded(micro_batch, input);
       ForwardOptions options;
@@ -216,7 +216,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
           encoded.put_scores(layer_prefix(layer) + "scores_", scores);
         };
       }
-      const EtcOutput states = encoder.forward(tape, input, options);
+      const EncoderStates states = encoder.forward(tape, input, options);
       encoded.put_states("", states.long_states.value().to(Device::cpu), states.global_states.value().to(Device::cpu));
       for (const data::Example& row : encoded.rows()) writer.append(row);
       done += static_cast<std::int64_t>(micro_batch.size());

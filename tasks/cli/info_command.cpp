@@ -15,7 +15,7 @@
 #include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
-#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/encoder.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/info_text.h"
 #include "tasks/cli/length_sweep.h"
@@ -65,12 +65,12 @@ void print_groups(const std::vector<std::pair<std::string, std::int64_t>>& tenso
   }
 }
 
-void print_config(const EtcConfig& config) {
+void print_config(const EncoderConfig& config) {
   const Json fields = config.to_json();
   for (const auto& [key, value] : fields.items()) print_entry(key, json_line(value));
 }
 
-void print_encoder_groups(const EtcConfig& config) {
+void print_encoder_groups(const EncoderConfig& config) {
   ParameterSet parameters;
   const EtcEncoder encoder(config, parameters);
   std::vector<std::pair<std::string, std::int64_t>> tensors;

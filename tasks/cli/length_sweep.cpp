@@ -45,7 +45,8 @@ struct Forecast {
 };
 
 // After a slice of the model has run: what the process holds beside its buffers is there then.
-Forecast forecast_call(const SweepOptions& options, const EtcConfig& model, ComputeType compute, std::int64_t length) {
+Forecast forecast_call(const SweepOptions& options, const EncoderConfig& model, ComputeType compute,
+                       std::int64_t length) {
   Forecast forecast;
   if (options.device == Device::cpu) forecast.memory.beside = bytes_beside_buffers();
   std::int64_t peaks = 0;
@@ -63,7 +64,7 @@ bool fits(const SweepOptions& options, const ProcessMemory& forecast) {
 }
 
 // The longest input below `length`, which does not fit, that does; by bisection over whole blocks.
-std::int64_t longest_that_fits(const SweepOptions& options, const EtcConfig& model, ComputeType compute,
+std::int64_t longest_that_fits(const SweepOptions& options, const EncoderConfig& model, ComputeType compute,
                                std::int64_t length) {
   std::int64_t good = 0, bad = (length + options.tokens_per_global - 1) / options.tokens_per_global;  // blocks
   while (bad - good > 1) {
@@ -135,7 +136,7 @@ void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progr
   progress.begin_point(point_text(row.residual, row.compute, row.length));
   EtcConfig model = model_of(options, row.residual);
   model.grad_checkpointing_period = row.period;
-  const EtcInput input = random_input(model, row.length, options.tokens_per_global);
+  const EncoderInput input = random_input(model, row.length, options.tokens_per_global);
   EncoderCall call(model, options.mode, row.compute);
   call.initialize(options.device);
   // Makes what is made once: packed weights, moments. A median is to know nothing of fresh memory either; for a single

@@ -9,7 +9,7 @@
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 #include "etc_core/base/process_memory.h"
-#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/encoder_config.h"
 #include "tasks/cli/encoder_call.h"
 #include "tasks/cli/time_forecast.h"
 

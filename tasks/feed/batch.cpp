@@ -4,8 +4,8 @@
 
 namespace etc::feed {
 
-EtcInput batch_input(Examples examples, const EtcConfig& model, bool global_attention, const AddExample& add) {
-  EtcInput input;
+EncoderInput batch_input(Examples examples, const EncoderConfig& model, bool global_attention, const AddExample& add) {
+  EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (const data::LoadedExample& loaded : examples) {
     structures.push_back(add(input, loaded.features));

@@ -3,18 +3,18 @@
 
 #include <functional>
 
-#include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/encoder_input.h"
 #include "sparse/labels/builders.h"
 #include "tasks/task.h"
 
 namespace etc::feed {
 
 // Checks one example, puts its token ids at the input's end and says how its tokens belong together.
-using AddExample = std::function<sparse::AttentionStructure(EtcInput& input, const data::Example& example)>;
+using AddExample = std::function<sparse::AttentionStructure(EncoderInput& input, const data::Example& example)>;
 
 // Input of the examples in their order: what `add` puts there, offsets, ordinals and the label tensors (labels.h says
 // what global_attention does).
-EtcInput batch_input(Examples examples, const EtcConfig& model, bool global_attention, const AddExample& add);
+EncoderInput batch_input(Examples examples, const EncoderConfig& model, bool global_attention, const AddExample& add);
 
 }  // namespace etc::feed

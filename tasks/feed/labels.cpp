@@ -5,7 +5,7 @@
 
 namespace etc::feed {
 
-sparse::AttentionLabels labels_of(std::vector<sparse::AttentionStructure> structures, const EtcConfig& model,
+sparse::AttentionLabels labels_of(std::vector<sparse::AttentionStructure> structures, const EncoderConfig& model,
                                   bool global_attention) {
   sparse::LabelOptions options{model.local_radius, model.relative_pos_max_distance, model.use_hard_g2l_mask,
                                model.use_hard_l2g_mask};

@@ -22,7 +22,7 @@ sparse::AttentionStructure structure_of(const data::Example& example, bool flat_
 
 }  // namespace
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const feed::Sizes sizes = feed::check_multihop(example, examination, model);
   const std::int64_t long_cls = numbers(example, "long_token_ids")[0];
@@ -58,9 +58,9 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   examination.same_length("gold_sf_sentences", std::ssize(feed::texts(example, "gold_sf_titles")));
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where) {
+EncoderInput feed(Examples examples, const EncoderConfig& model, const FeedOptions& options, const std::string& where) {
   return feed::batch_input(examples, model, options.global_attention,
-                           [&](EtcInput& input, const data::Example& example) {
+                           [&](EncoderInput& input, const data::Example& example) {
                              check_example(example, model, where);
                              feed::append_tokens(input, example);
                              return structure_of(example, options.flat_sequence);

@@ -9,7 +9,7 @@ namespace etc::nq {
 
 using feed::numbers;
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const std::int64_t length = examination.length("token_ids");
   examination.length("global_token_ids");
@@ -25,8 +25,8 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   examination.number_in_range("answer_type", -1, 5);
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, const std::string& where) {
-  return feed::batch_input(examples, model, global_attention, [&](EtcInput& input, const data::Example& example) {
+EncoderInput feed(Examples examples, const EncoderConfig& model, bool global_attention, const std::string& where) {
+  return feed::batch_input(examples, model, global_attention, [&](EncoderInput& input, const data::Example& example) {
     check_example(example, model, where);
     const feed::Numbers &ids = numbers(example, "token_ids"), &global_ids = numbers(example, "global_token_ids");
     feed::append(input.token_ids, ids);

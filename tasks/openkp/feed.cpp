@@ -62,7 +62,7 @@ std::int64_t num_words(const data::Example& example) {
   return feed::number(example, "num_words");
 }
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const std::int64_t length = examination.length("long_token_ids");
   const std::int64_t words = num_words(example), elements = num_elements(example);
@@ -82,8 +82,8 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   }
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, const std::string& where) {
-  return feed::batch_input(examples, model, global_attention, [&](EtcInput& input, const data::Example& example) {
+EncoderInput feed(Examples examples, const EncoderConfig& model, bool global_attention, const std::string& where) {
+  return feed::batch_input(examples, model, global_attention, [&](EncoderInput& input, const data::Example& example) {
     check_example(example, model, where);
     const Numbers& ids = numbers(example, "long_token_ids");
     const auto elements = static_cast<std::size_t>(num_elements(example));

@@ -58,7 +58,7 @@ std::int64_t waiting_sets(std::int64_t micro_batches) {
 
 void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& config) {
   const std::string where = files_text(config.data.train);
-  EtcInput input = model.task->feed(examples, where);
+  EncoderInput input = model.task->feed(examples, where);
   Tape tape(true);
   ForwardOptions options;
   options.training = true;
@@ -101,7 +101,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     }
     model.parameters.drop_gradients();
     for (const MicroBatch& examples : evaluation) {
-      EtcInput input = model.task->feed(examples, files_text(config.data.eval));
+      EncoderInput input = model.task->feed(examples, files_text(config.data.eval));
       Tape tape(false);
       model.forward(tape, examples, input, ForwardOptions{});
     }

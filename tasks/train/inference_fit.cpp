@@ -33,7 +33,7 @@ std::vector<data::LoadedExample> read_examples(const data::DatasetReader& reader
 
 }  // namespace
 
-InferenceFit::InferenceFit(std::string where, std::int64_t limit, Device device, const EtcConfig& model,
+InferenceFit::InferenceFit(std::string where, std::int64_t limit, Device device, const EncoderConfig& model,
                            ComputeType compute)
     : where_(std::move(where)),
       limit_(limit),
@@ -145,7 +145,7 @@ CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Exam
     allocate(counted.parameters);
     counted.encoder->release_kernels(compute);
     loaded();
-    EtcInput input = counted.task->feed(examples, where);
+    EncoderInput input = counted.task->feed(examples, where);
     Tape tape(false);
     counted.forward(tape, examples, input, ForwardOptions{});
   };

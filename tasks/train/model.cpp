@@ -35,7 +35,7 @@ bool same_tensors(const fs::path& file, const ParameterSet& parameters) {
 
 }  // namespace
 
-TaskModel::TaskModel(const EtcConfig& model_config, const Json& section)
+TaskModel::TaskModel(const EncoderConfig& model_config, const Json& section)
     : config(model_config),
       task_section(section),
       task(make_task(section, model_config)),
@@ -43,15 +43,16 @@ TaskModel::TaskModel(const EtcConfig& model_config, const Json& section)
   task->add_parameters(parameters);
 }
 
-HeadOutput TaskModel::forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options) {
+HeadOutput TaskModel::forward(Tape& tape, Examples examples, EncoderInput& input, const ForwardOptions& options) {
   HeadOutput logits = forward_in_place(tape, examples, input, options);
   for (Var& logit : logits) logit = on_device(tape, logit, Device::cpu);
   return logits;
 }
 
-HeadOutput TaskModel::forward_in_place(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options) {
+HeadOutput TaskModel::forward_in_place(Tape& tape, Examples examples, EncoderInput& input,
+                                       const ForwardOptions& options) {
   task->add_to_embeddings(tape, examples, input);
-  const EtcOutput states = encoder->forward(tape, input, options);
+  const EncoderStates states = encoder->forward(tape, input, options);
   return task->head(tape, examples, states, input, options);
 }
 
@@ -149,7 +150,7 @@ void warn_unknown_vocabulary(const fs::path& folder) {
             folder.string());
 }
 
-std::string residual_text(const EtcConfig& config) {
+std::string residual_text(const EncoderConfig& config) {
   if (!config.use_residual_attention) return "off";
   std::string text = config.use_running_mean ? "running mean" : "running sum";
   if (config.residual_attention_types.size() < EtcConfig{}.residual_attention_types.size()) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "etc_core/base/json.h"
-#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/encoder_config.h"
 
 namespace etc {
 

@@ -196,7 +196,7 @@ void Trainer::step(const data::LoadedBatch& batch) {
 
 // Loss of one micro-batch; adds nothing to older gradients, there are none.
 double Trainer::forward_backward(Examples examples, std::span<const double> counts, bool checked) {
-  EtcInput input = model_.task->feed(examples, files_text(config_.data.train));
+  EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
   speed_tokens_ += input.long_tokens() + input.global_tokens();
   Tape tape(true, checked);
   ForwardOptions options;

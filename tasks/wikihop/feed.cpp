@@ -30,7 +30,7 @@ std::int64_t label_id(const data::Example& example) {
   return feed::number(example, "label_id");
 }
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const feed::Sizes sizes = feed::check_multihop(example, examination, model);
   examination.same_length("l2g_linked_ids", sizes.length);
@@ -54,9 +54,9 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   if (texts != candidates) examination.reject("candidates", "expected C={} strings, got {}", candidates, texts);
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where) {
+EncoderInput feed(Examples examples, const EncoderConfig& model, const FeedOptions& options, const std::string& where) {
   return feed::batch_input(examples, model, options.global_attention,
-                           [&](EtcInput& input, const data::Example& example) {
+                           [&](EncoderInput& input, const data::Example& example) {
                              check_example(example, model, where);
                              feed::append_tokens(input, example);
                              return structure_of(example, options);

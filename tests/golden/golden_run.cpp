@@ -137,8 +137,8 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
   };
   Tape tape(gradients);
   {
-    const EtcInput input = golden.input(only);
-    const EtcOutput output = encoder.forward(tape, input, options);
+    const EncoderInput input = golden.input(only);
+    const EncoderStates output = encoder.forward(tape, input, options);
     Var of_long = on_device(tape, output.long_states, Device::cpu),
         of_global = on_device(tape, output.global_states, Device::cpu);
     result.long_states = of_long.value();
@@ -156,7 +156,7 @@ LayerStates attention_states(const GoldenCase& golden) {
   register_cpu_backend();
   LayerStates states;
   if (!has_attention_states(golden)) return states;
-  const EtcInput input = golden.input();
+  const EncoderInput input = golden.input();
   for (std::int64_t layer = 0; layer < golden.config.num_hidden_layers; ++layer) {
     for (const bool global : {false, true}) {
       ParameterSet parameters;

@@ -16,7 +16,7 @@ TEST_CASE("weights of a wide layer are the same after 3 steps with 1, 2, 3 and 1
   config.num_hidden_layers = 1;
   config.num_attention_heads = 4;
   config.validate();
-  const EtcInput input = test::tiny_input(config, {540}, {20});
+  const EncoderInput input = test::tiny_input(config, {540}, {20});
   const int before = thread_count();
   std::map<std::string, std::vector<float>> first;
   for (const int threads : {1, 2, 3, 16}) {

@@ -29,7 +29,7 @@ struct Scene : Place {
 std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::data::DatasetReader& reader,
                                             std::int64_t index) {
   const std::vector<etc::data::LoadedExample> alone = {{index, index, reader.read(index)}};
-  const etc::EtcInput input = model.task->feed(alone, "train.h5");
+  const etc::EncoderInput input = model.task->feed(alone, "train.h5");
   std::map<std::string, Floats> all;
   const auto put = [&](const std::string& name, const etc::Tensor& values) {
     if (values) all[name].assign(values.data(), values.data() + values.size());
@@ -46,7 +46,7 @@ std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::da
     put(prefix + "scores_g2l", scores.g2l);
   };
   etc::Tape tape(false);
-  const etc::EtcOutput states = model.encoder->forward(tape, input, options);
+  const etc::EncoderStates states = model.encoder->forward(tape, input, options);
   put("long", states.long_states.value());
   put("global", states.global_states.value());
   return all;
@@ -102,7 +102,7 @@ TEST_CASE("encode gives the same bits from prepared data and from padded inputs"
   const etc::LoadedModel loaded = etc::load_model(scene.model);
   const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), {});
   const std::vector<etc::data::LoadedExample> alone = {{3, 0, reader->read(3)}};
-  const etc::EtcInput input = loaded.model->task->feed(alone, "train.h5");
+  const etc::EncoderInput input = loaded.model->task->feed(alone, "train.h5");
   const std::int64_t L = input.long_tokens(), G = input.global_tokens();
   const fs::path inputs = scene.folder / "inputs.h5";
   {

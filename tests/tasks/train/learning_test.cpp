@@ -100,7 +100,7 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
     etc::data::LoadedBatch batch;
     REQUIRE(loader.next(batch));
     const etc::Examples examples = batch.micro_batches.at(0);
-    etc::EtcInput input = model.task->feed(examples, "train.h5");
+    etc::EncoderInput input = model.task->feed(examples, "train.h5");
     const std::vector<double> counts = {0.1};  // a large loss: its rounding matters less
     const auto loss = [&](bool with_gradients) {
       etc::Tape tape(true);

@@ -165,7 +165,7 @@ Figures run(const BertGolden& golden, const TensorSource& checkpoint, const EtcC
   const bool gradients = golden.file.has("grads");
   Tape tape(gradients);
   {
-    EtcOutput output = encoder.forward(tape, test::etc_input(golden.input, config), options);
+    EncoderStates output = encoder.forward(tape, test::etc_input(golden.input, config), options);
     const Tensor states = output.long_states.value();
     figures.states.compare("sequence", test::best_reference(golden.file, "", "outputs", "sequence").values,
                            states.data());

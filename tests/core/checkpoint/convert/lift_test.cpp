@@ -227,7 +227,7 @@ TEST_CASE("a lifted model computes BERT without positions, whatever its globals"
     input.ids = {3, 1, 4, 1, 5, 9, 2};
     input.types.assign(7, 1);
     input.mask.assign(7, 1);
-    EtcInput etc = test::etc_input(input, config);
+    EncoderInput etc = test::etc_input(input, config);
     etc.global_offsets = {0, 3};  // globals that long tokens do not see
     etc.global_token_ids = {7, 7, 8};
     etc.labels.l2g = Buffer<std::uint8_t>(7 * 3, Purpose::labels);

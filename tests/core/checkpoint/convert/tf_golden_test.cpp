@@ -47,7 +47,7 @@ TEST_CASE("golden ETC checkpoints give the golden weights and outputs", "[conver
         REQUIRE(std::equal(expected.values.begin(), expected.values.end(), parameter->value.data()));
       }
       Tape tape(false);
-      const EtcOutput output = encoder.forward(tape, golden.input(), {});
+      const EncoderStates output = encoder.forward(tape, golden.input(), {});
       test::Worst worst;
       worst.compare("long", test::best_reference(golden.file, "", "outputs", "long").values,
                     output.long_states.value().data());

@@ -16,7 +16,7 @@ using Numbers = std::vector<std::int64_t>;
 // Windows of two documents, of any length, the last of them labelled on request.
 struct Windows {
   std::vector<data::LoadedExample> examples;
-  EtcInput input;
+  EncoderInput input;
 
   explicit Windows(bool labelled) {
     for (const std::int64_t length : {5, 70, 300}) {
