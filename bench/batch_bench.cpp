@@ -32,7 +32,7 @@ const std::vector<std::int64_t> kLengths = {64, 512, 1024, 4096};
 struct Line {
   std::string name;
   std::int64_t tokens;
-  EtcInput input;
+  EncoderInput input;
   std::vector<double> seconds;
 
   double median() const { return bench::median(seconds); }

@@ -56,7 +56,7 @@ const prepare::PreparationKind& preparation_kind(const std::string& name) {
   fail_usage("etc prepare", "unknown task {}{}: expected {}", name, suggestion(name, names), fmt::join(names, ", "));
 }
 
-std::unique_ptr<Task> make_task(const Json& section, const EtcConfig& model) {
+std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model) {
   const auto name = section.at("name").get<std::string>();
   const TaskKind& kind = task_kind(name);
   if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);

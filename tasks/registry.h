@@ -27,6 +27,6 @@ const TaskKind& task_kind(const std::string& name);
 const prepare::PreparationKind& preparation_kind(const std::string& name);
 
 // The task that a complete section `task` describes, by its name. Throws UsageError on one that cannot be trained.
-std::unique_ptr<Task> make_task(const Json& section, const EtcConfig& model);
+std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model);
 
 }  // namespace etc

@@ -18,9 +18,9 @@
 #include "etc_core/autograd/tape.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
-#include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_encoder.h"
-#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/encoder.h"
+#include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/parameters.h"
 
 namespace etc {
@@ -41,7 +41,7 @@ class Predictions {
   // A row of the data's /gold, where its schema has one: all rows, in order, before the examples.
   virtual void add_gold(const data::Example& /*row*/) {}
   // Logits are where the model computed them: who reads all of them takes them to the host (host_logits.h).
-  virtual void add(Examples examples, const EtcInput& input, const HeadOutput& logits) = 0;
+  virtual void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) = 0;
 
   // A record that could not be prepared: it has no logits, but a place in the prediction file or in the metrics where
   // the task's official scores count it. `fault` is one of its rejections.
@@ -72,15 +72,15 @@ class Task {
 
   // Encoder input of the examples; label tensors are built here. Throws Error naming `where` (the file), the example's
   // id, the feature and the position when the features contradict each other or the model.
-  virtual EtcInput feed(Examples examples, const std::string& where) const = 0;
+  virtual EncoderInput feed(Examples examples, const std::string& where) const = 0;
 
   // Adds the head's parameters under their checkpoint names; call once, before head().
   virtual void add_parameters(ParameterSet& parameters) = 0;
 
   // Puts what the task adds to the token embeddings, functions of its own parameters, into the input.
-  virtual void add_to_embeddings(Tape& /*tape*/, Examples /*examples*/, EtcInput& /*input*/) const {}
+  virtual void add_to_embeddings(Tape& /*tape*/, Examples /*examples*/, EncoderInput& /*input*/) const {}
 
-  virtual HeadOutput head(Tape& tape, Examples examples, const EtcOutput& states, const EtcInput& input,
+  virtual HeadOutput head(Tape& tape, Examples examples, const EncoderStates& states, const EncoderInput& input,
                           const ForwardOptions& options) const = 0;
 
   // The losses' terms, and how much one example adds to the denominator of each. The trainer sums the counts over the
@@ -90,7 +90,7 @@ class Task {
 
   // Loss of this micro-batch, summed over its terms, each divided by its denominator; puts the gradient into the
   // logits when the tape records.
-  virtual double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
+  virtual double loss(Tape& tape, Examples examples, const EncoderInput& input, HeadOutput& logits,
                       std::span<const double> counts) const = 0;
 
   virtual std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const = 0;
@@ -108,7 +108,7 @@ inline constexpr int kDecoding = 1;
 struct TaskKind {
   Fields keys;  // of section `task`, besides its name
   // Reads the section by the keys, UsageError "config: task.<key>: …". Null: the task can be scored, but not yet trained.
-  std::unique_ptr<Task> (*make)(const Json& section, const EtcConfig& model);
+  std::unique_ptr<Task> (*make)(const Json& section, const EncoderConfig& model);
   // Scores a prediction file of the task's official form by raw files with answers: an object with "metrics"
   // (name → number), counts (integers), and tables as the task's evaluate() describes them. Throws Error naming file,
   // place and id on bad files.

@@ -410,12 +410,12 @@ Var embedding(Tape& tape, const EmbeddingSum& sum) {
   return result;
 }
 
-std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, Stretch fn) {
-  if (!tape.recording()) return fn(tape, inputs, Pass::forward);
+std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Stretch& now, Stretch again) {
+  if (!tape.recording()) return now(tape, inputs);
   std::vector<Var> results;
   {
     Tape silent(false, tape.checked());
-    for (const Var& result : fn(silent, inputs, Pass::forward)) results.push_back(Var(result.value(), true));
+    for (const Var& result : now(silent, inputs)) results.push_back(Var(result.value(), true));
   }
   std::vector<Tensor> values;
   std::vector<Slot> input_slots, result_slots;
@@ -424,21 +424,21 @@ std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, Stretch 
     input_slots.push_back(input.gradient());
   }
   for (const Var& result : results) result_slots.push_back(result.gradient());
-  tape.record([fn = std::move(fn), values, input_slots, result_slots, checked = tape.checked()] {
+  tape.record([again = std::move(again), values, input_slots, result_slots, checked = tape.checked()] {
     if (std::none_of(result_slots.begin(), result_slots.end(), [](const Slot& slot) { return slot->defined(); }))
       return;
-    std::vector<Var> again;
-    for (std::size_t i = 0; i < values.size(); ++i) again.push_back(Var(values[i], input_slots[i]->needed()));
+    std::vector<Var> leaves;
+    for (std::size_t i = 0; i < values.size(); ++i) leaves.push_back(Var(values[i], input_slots[i]->needed()));
     Tape inner(true, checked);
     {
-      const std::vector<Var> recomputed = fn(inner, again, Pass::recompute);
+      const std::vector<Var> recomputed = again(inner, leaves);
       for (std::size_t i = 0; i < recomputed.size(); ++i) {
         if (result_slots[i]->defined()) recomputed[i].gradient()->add(result_slots[i]->take());
       }
     }
     inner.backward();
-    for (std::size_t i = 0; i < again.size(); ++i) {
-      if (again[i].has_grad()) input_slots[i]->add(again[i].gradient()->take());
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (leaves[i].has_grad()) input_slots[i]->add(leaves[i].gradient()->take());
     }
   });
   return results;

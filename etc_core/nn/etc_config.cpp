@@ -126,16 +126,12 @@ void check_rate(const char* field, double value) {
 
 }  // namespace
 
-std::int64_t EtcConfig::head_size() const {
-  return att_size_per_head ? *att_size_per_head : hidden_size / num_attention_heads;
+const std::vector<std::string>& EtcConfig::attention_types() const {
+  return kAttentionTypes;
 }
 
-std::int64_t EtcConfig::attention_size() const {
-  return num_attention_heads * head_size();
-}
-
-std::int64_t EtcConfig::embedding_width() const {
-  return embedding_size.value_or(hidden_size);
+std::optional<sparse::LabelOptions> EtcConfig::label_options() const {
+  return sparse::LabelOptions{local_radius, relative_pos_max_distance, use_hard_g2l_mask, use_hard_l2g_mask};
 }
 
 void EtcConfig::validate() const {

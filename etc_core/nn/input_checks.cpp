@@ -70,7 +70,7 @@ void check_labels(const LabelSide& side, std::int64_t relative_labels) {
 
 }  // namespace
 
-void check_input(const EtcInput& input, const EtcConfig& config) {
+void check_input(const EncoderInput& input, const EtcConfig& config) {
   check_offsets("long_offsets", input.long_offsets);
   check_offsets("global_offsets", input.global_offsets);
   if (input.long_offsets.size() != input.global_offsets.size()) {

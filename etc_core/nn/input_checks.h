@@ -1,8 +1,8 @@
 // Refuses an encoder input that cannot be meant, before anything is computed from it.
 #pragma once
 
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
 
 namespace etc {
 
@@ -10,6 +10,6 @@ namespace etc {
 // whose lengths disagree with them, adders and labels of another size, labels that ask for relative tables the model
 // does not have, examples longer than the position tables, position ids without tables (etc-core 2.2, rules 7-10).
 // Ids outside their tables and labels >= R are found where they are used: by the embedding operator and by the tiles.
-void check_input(const EtcInput& input, const EtcConfig& config);
+void check_input(const EncoderInput& input, const EtcConfig& config);
 
 }  // namespace etc

@@ -5,29 +5,30 @@
 #include <memory>
 #include <vector>
 
-#include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/encoder_input.h"
 #include "sparse/tile_sample.h"
 
 namespace etc {
 
 // One example of L random tokens in blocks of tokens_per_global, each with its global token. Equal arguments give equal
 // inputs.
-EtcInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global);
+EncoderInput random_input(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global);
 
 // The same for a batch with an example for each length; without ordinals of examples.
-EtcInput random_batch(const EtcConfig& model, const std::vector<std::int64_t>& lengths, std::int64_t tokens_per_global);
+EncoderInput random_batch(const EncoderConfig& model, const std::vector<std::int64_t>& lengths,
+                          std::int64_t tokens_per_global);
 
 // An input as random_input makes it for counting what a call takes (count_memory.h), without the memory of its labels,
 // however long it is. Made and used within count_memory().
 class CountedInput {
  public:
-  CountedInput(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global);
-  const EtcInput& input() const { return input_; }
+  CountedInput(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global);
+  const EncoderInput& input() const { return input_; }
 
  private:
   std::unique_ptr<const sparse::TileSample> sample_;  // none: the input is short, its labels have values
-  EtcInput input_;
+  EncoderInput input_;
 };
 
 }  // namespace etc

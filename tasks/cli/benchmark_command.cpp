@@ -46,14 +46,14 @@ struct BenchmarkOptions {
 SweepOptions sweep_options(const BenchmarkOptions& options) {
   SweepOptions sweep;
   if (options.config.empty()) {
-    sweep.model = etc_config_preset(options.preset);
+    sweep.model = model_preset(options.preset);
   } else {
     const Json config = read_json_file(options.config);
     if (!config.is_object() || !config.contains("model")) fail_usage(options.config, "expected a section model");
-    sweep.model = etc_config_from_json(config["model"], options.config + ": model", true);
+    sweep.model = model_config_from_json(config["model"], options.config + ": model", true);
   }
-  if (sweep.model.vocab_size == 0) sweep.model.vocab_size = kVocabulary;
-  sweep.model.validate();
+  if (sweep.model->vocab_size == 0) sweep.model->vocab_size = kVocabulary;
+  sweep.model->validate();
   sweep.lengths = options.lengths;
   sweep.residual = options.residual;
   sweep.mode = options.mode == "train" ? CallMode::train : CallMode::infer;

@@ -130,15 +130,15 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
         file.write_states(prefix + "long", b, of_long);
         file.write_states(prefix + "global", b, of_global);
         const std::int64_t N = config.num_attention_heads, L = inputs.length(), G = inputs.globals();
-        file.write_scores(prefix + "scores_l2l", b, scores.l2l, N, L, 2 * config.local_radius + 1);
-        file.write_scores(prefix + "scores_l2g", b, scores.l2g, N, L, G);
-        file.write_scores(prefix + "scores_g2g", b, scores.g2g, N, G, G);
-        file.write_scores(prefix + "scores_g2l", b, scores.g2l, N, G, L);
+        file.write_scores(prefix + "scores_l2l", b, scores.of("l2l"), N, L, 2 * config.local_radius + 1);
+        file.write_scores(prefix + "scores_l2g", b, scores.of("l2g"), N, L, G);
+        file.write_scores(prefix + "scores_g2g", b, scores.of("g2g"), N, G, G);
+        file.write_scores(prefix + "scores_g2l", b, scores.of("g2l"), N, G, L);
       };
     }
     try {
       Tape tape(false);
-      const EtcOutput output = encoder.forward(tape, inputs.example(b), forward);
+      const EncoderStates output = encoder.forward(tape, inputs.example(b), forward);
       file.write_states("long", b, output.long_states.value().to(Device::cpu));
       file.write_states("global", b, output.global_states.value().to(Device::cpu));
     } catch (const Error& error) {

@@ -31,7 +31,7 @@ std::vector<float> part_of(const Tensor& values, std::int64_t first, std::int64_
 // The features of one micro-batch while it is encoded.
 class Encoded {
  public:
-  Encoded(Examples examples, const EtcInput& input) : input_(input), rows_(examples.size()) {
+  Encoded(Examples examples, const EncoderInput& input) : input_(input), rows_(examples.size()) {
     for (std::size_t b = 0; b < rows_.size(); ++b) {
       rows_[b]["id"] = examples[b].features.find("id")->second;
       rows_[b]["long_token_ids"] = ids(input.token_ids, input.long_offsets, b);
@@ -49,13 +49,9 @@ class Encoded {
 
   // Scores of the only example; types without are undefined.
   void put_scores(const std::string& prefix, const ExternalScores& scores) {
-    const auto put = [&](const char* type, const Tensor& values) {
+    for (const auto& [type, values] : scores) {
       if (values) rows_.front()[prefix + type] = part_of(values, 0, values.size());
-    };
-    put("l2l", scores.l2l);
-    put("l2g", scores.l2g);
-    put("g2g", scores.g2g);
-    put("g2l", scores.g2l);
+    }
   }
 
   const std::vector<data::Example>& rows() const { return rows_; }
@@ -69,7 +65,7 @@ class Encoded {
     return {all.begin() + offsets[b], all.begin() + offsets[b + 1]};
   }
 
-  const EtcInput& input_;
+  const EncoderInput& input_;
   std::vector<data::Example> rows_;
 };
 
@@ -82,7 +78,7 @@ bool has_task(const Json& document) {
 }
 
 // What feeds these data: the model's own task, or the data's task at its defaults when the model is an encoder alone.
-std::unique_ptr<Task> feeding_task(const Json& document, const EtcConfig& model, const std::string& task_of_data,
+std::unique_ptr<Task> feeding_task(const Json& document, const EncoderConfig& model, const std::string& task_of_data,
                                    const std::string& where) {
   Json complete = default_config(task_of_data);
   if (has_task(document)) {
@@ -96,7 +92,7 @@ std::unique_ptr<Task> feeding_task(const Json& document, const EtcConfig& model,
   return make_task(complete["task"], model);
 }
 
-data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& model) {
+data::DatasetInfo output_info(const data::DatasetInfo& source, const EncoderConfig& model) {
   data::DatasetInfo info;
   info.task = kTask;
   info.split = source.split;
@@ -113,18 +109,18 @@ data::DatasetInfo output_info(const data::DatasetInfo& source, const EtcConfig& 
 }
 
 // What a micro-batch takes until its rows are written: the call, and copies of all that it hands out.
-CountedCall counted_encoding(const Json& document, const EtcConfig& model, const EncodeOn& on,
+CountedCall counted_encoding(const Json& document, const EncoderConfig& model, const EncodeOn& on,
                              const data::Schema& schema, Examples examples) {
   return [&document, &model, on, &schema, examples](const std::function<void()>& loaded) {
     const auto task = feeding_task(document, model, schema.task, "");
     ParameterSet parameters;
-    EtcEncoder encoder(model, parameters);
+    const auto encoder = model.make_encoder(parameters);
     if (has_task(document)) task->add_parameters(parameters);
     for (const auto& parameter : parameters.all()) parameter->allocate();
-    encoder.release_kernels(on.compute);
+    encoder->release_kernels(on.compute);
     loaded();
     Tape tape(false);
-    EtcInput input = task->feed(examples, "");
+    EncoderInput input = task->feed(examples, "");
     if (has_task(document)) task->add_to_embeddings(tape, examples, input);
     std::vector<Tensor> rows;
     const auto copy = [&rows](const Tensor& values) {
@@ -133,19 +129,19 @@ CountedCall counted_encoding(const Json& document, const EtcConfig& model, const
     ForwardOptions options;
     if (on.all_layers) {
       options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor& of_global, const ExternalScores& scores) {
-        for (const Tensor* values : {&of_long, &of_global, &scores.l2l, &scores.l2g, &scores.g2g, &scores.g2l}) {
-          copy(*values);
-        }
+        copy(of_long);
+        copy(of_global);
+        for (const auto& [type, values] : scores) copy(values);
       };
     }
-    const EtcOutput states = encoder.forward(tape, input, options);
+    const EncoderStates states = encoder->forward(tape, input, options);
     copy(states.long_states.value());
     copy(states.global_states.value());
   };
 }
 
 // The most tokens of a micro-batch, scores being taken from one example at a time.
-std::int64_t micro_batch_tokens(const Json& document, const EtcConfig& model, const EncodeOn& on,
+std::int64_t micro_batch_tokens(const Json& document, const EncoderConfig& model, const EncodeOn& on,
                                 const data::DatasetReader& reader) {
   const std::int64_t most = on.all_layers ? 1 : kEvaluationTokens;
   if (on.memory_limit == 0) return most;
@@ -160,7 +156,7 @@ std::int64_t micro_batch_tokens(const Json& document, const EtcConfig& model, co
 
 }  // namespace
 
-data::Schema encoded_schema(const EtcConfig& model, bool all_layers) {
+data::Schema encoded_schema(const EncoderConfig& model, bool all_layers) {
   data::Schema schema;
   schema.task = kTask;
   schema.features = {{"id", FeatureKind::string, StoredType::u8, "", {}, {}},
@@ -183,19 +179,19 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
                     const std::filesystem::path& output) {
   const std::string where = files_text(files);
   const Json document = read_model_config(folder);
-  const EtcConfig model = read_etc_config(folder);
+  const ModelConfig model = read_encoder_config(folder);
   const std::string vocab_sha256 = DataIdentity::of(document).vocab_sha256;
   if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
-  const auto task = feeding_task(document, model, data::read_dataset_info(files.front()).task, where);
+  const auto task = feeding_task(document, *model, data::read_dataset_info(files.front()).task, where);
   ParameterSet parameters;
-  EtcEncoder encoder(model, parameters);
+  const auto encoder = model->make_encoder(parameters);
   if (has_task(document)) task->add_parameters(parameters);
   const auto reader = open_dataset(files, task->schema(), {vocab_sha256, on.allow_incomplete});
-  const data::LoaderOptions order = evaluation_order(micro_batch_tokens(document, model, on, *reader));
+  const data::LoaderOptions order = evaluation_order(micro_batch_tokens(document, *model, on, *reader));
   load_parameters(folder / "model.safetensors", parameters, has_task(document) ? Match::exact : Match::encoder);
   parameters.to(on.device);
-  encoder.release_kernels(on.compute);
-  data::DatasetWriter writer(output, encoded_schema(model, on.all_layers), output_info(reader->info(), model));
+  encoder->release_kernels(on.compute);
+  data::DatasetWriter writer(output, encoded_schema(*model, on.all_layers), output_info(reader->info(), *model));
 
   data::Loader loader(reader, order);
   const StopSignal listening;
@@ -205,7 +201,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
     for (const auto& micro_batch : batch.micro_batches) {
       if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
       Tape tape(false);
-      EtcInput input = task->feed(micro_batch, where);
+      EncoderInput input = task->feed(micro_batch, where);
       if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
       Encoded encoded(micro_batch, input);
       ForwardOptions options;
@@ -216,7 +212,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
           encoded.put_scores(layer_prefix(layer) + "scores_", scores);
         };
       }
-      const EtcOutput states = encoder.forward(tape, input, options);
+      const EncoderStates states = encoder->forward(tape, input, options);
       encoded.put_states("", states.long_states.value().to(Device::cpu), states.global_states.value().to(Device::cpu));
       for (const data::Example& row : encoded.rows()) writer.append(row);
       done += static_cast<std::int64_t>(micro_batch.size());

@@ -8,7 +8,7 @@
 #include "data/dataset.h"
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
-#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/encoder.h"
 
 namespace etc::cli {
 
@@ -23,7 +23,7 @@ namespace etc::cli {
 //                                                  layer i, for the types that carry any
 // The root attribute preprocess_config holds the model's configuration, and the task, configuration and content of the
 // data it came from.
-data::Schema encoded_schema(const EtcConfig& model, bool all_layers);
+data::Schema encoded_schema(const EncoderConfig& model, bool all_layers);
 
 // Where, with which number type of the large products, in how much memory, and how much of it is wanted.
 struct EncodeOn {

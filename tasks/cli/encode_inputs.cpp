@@ -78,8 +78,8 @@ const data::NumericArray* EncodeInputs::find(const std::string& name) const {
   return found == arrays_.end() ? nullptr : &found->second;
 }
 
-EtcInput EncodeInputs::example(std::int64_t b) const {
-  EtcInput input;
+EncoderInput EncodeInputs::example(std::int64_t b) const {
+  EncoderInput input;
   input.long_offsets = {0, length_};
   input.global_offsets = {0, globals_};
   input.sample_ordinals = {b};

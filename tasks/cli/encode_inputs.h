@@ -7,8 +7,8 @@
 #include <string>
 
 #include "data/h5/array_file.h"
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
 
 namespace etc::cli {
 
@@ -29,7 +29,7 @@ class EncodeInputs {
 
   // Example b alone, padding and packing included. Throws Error naming the example when masks, ids and the model's
   // configuration contradict each other (etc-core 2.2, rules 8-10).
-  EtcInput example(std::int64_t b) const;
+  EncoderInput example(std::int64_t b) const;
 
  private:
   const data::NumericArray* find(const std::string& name) const;

@@ -19,10 +19,10 @@ constexpr const char *kNorm = "gradient_norm", *kUpdate = "optimizer";
 void EncoderCall::initialize(Device device) {
   parameters_.initialize(1);
   parameters_.to(device);
-  if (mode_ == CallMode::infer) encoder_.release_kernels(compute_);
+  if (mode_ == CallMode::infer) encoder_->release_kernels(compute_);
 }
 
-void EncoderCall::run(const EtcInput& input) {
+void EncoderCall::run(const EncoderInput& input) {
   forward_backward(input);
   if (mode_ == CallMode::infer) return;
   const auto parameters = param_refs(parameters_);
@@ -35,9 +35,9 @@ void EncoderCall::run(const EtcInput& input) {
   parameters_.drop_gradients();
 }
 
-std::vector<profiler::Row> EncoderCall::count(const EtcInput& input) {
+std::vector<profiler::Row> EncoderCall::count(const EncoderInput& input) {
   for (const auto& parameter : parameters_.all()) parameter->allocate();
-  if (mode_ == CallMode::infer) encoder_.release_kernels(compute_);
+  if (mode_ == CallMode::infer) encoder_->release_kernels(compute_);
   forward_backward(input);
   const std::vector<Tensor> moments = moments_without_values(parameters_);
   parameters_.drop_gradients();
@@ -53,12 +53,12 @@ std::vector<profiler::Row> EncoderCall::count(const EtcInput& input) {
   return work;
 }
 
-void EncoderCall::forward_backward(const EtcInput& input) {
+void EncoderCall::forward_backward(const EncoderInput& input) {
   Tape tape(mode_ == CallMode::train);
   ForwardOptions options;
   options.training = mode_ == CallMode::train;
   options.compute = compute_;
-  EtcOutput states = encoder_.forward(tape, input, options);
+  EncoderStates states = encoder_->forward(tape, input, options);
   if (mode_ == CallMode::infer) return;
   // Any gradient will do; its size has no influence on the time.
   for (Var* var : {&states.long_states, &states.global_states}) {

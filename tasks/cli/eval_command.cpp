@@ -63,7 +63,7 @@ Metrics evaluate_model(const EvalOptions& options) {
       open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
   std::int64_t micro_batch_tokens = kEvaluationTokens;
   if (limit > 0) {
-    InferenceFit fit("etc eval", limit, device, model.config, compute);
+    InferenceFit fit("etc eval", limit, device, *model.config, compute);
     micro_batch_tokens = fit.choose(*reader, kEvaluationTokens, [&](Examples examples) {
       return counted_prediction(model, compute, examples, files_text(options.data));
     });

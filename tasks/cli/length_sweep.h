@@ -9,14 +9,14 @@
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 #include "etc_core/base/process_memory.h"
-#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/encoder_config.h"
 #include "tasks/cli/encoder_call.h"
 #include "tasks/cli/time_forecast.h"
 
 namespace etc::cli {
 
 struct SweepOptions {
-  EtcConfig model;                    // its residual keys are replaced by `residual`
+  ModelConfig model;                  // its residual keys are replaced by `residual`
   std::vector<std::int64_t> lengths;  // L, one example each
   std::vector<std::string> residual;  // "off", "sum", "mean"
   CallMode mode = CallMode::infer;

@@ -164,7 +164,7 @@ class RawPredictor {
   }
 
   [[noreturn]] void refuse(Examples example, const CountedCall& call) const {
-    const EtcInput input = model_.task->feed(example, where_);
+    const EncoderInput input = model_.task->feed(example, where_);
     running_.fit->refuse(fmt::format("{}: record {}", where_, example.front().index), input.long_tokens(),
                          input.global_tokens(), call);
   }
@@ -214,7 +214,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
     if (converted.faults.rejected() || converted.faults.dropped()) continue;
     for (data::Example& example : converted.examples) {
       const std::vector<data::LoadedExample> alone = {{record.index, 0, std::move(example)}};
-      EtcInput input = model.task->feed(alone, options.input);
+      EncoderInput input = model.task->feed(alone, options.input);
       Tape tape(false);
       const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
       print("{}\n", model.task->show(record, alone[0].features, logits));
@@ -254,7 +254,7 @@ void run_predict(const PredictOptions& options) {
   Running running{model, chosen_compute(options.compute, device), nullptr, kEvaluationTokens};
   std::optional<InferenceFit> fit;
   if (limit > 0) {
-    fit.emplace(kWhere, limit, device, model.config, running.compute);
+    fit.emplace(kWhere, limit, device, *model.config, running.compute);
     if (raw) fit->hold(bytes_of_reading(options.input));
     if (reader) {
       running.micro_batch_tokens = fit->choose(*reader, kEvaluationTokens, [&](Examples examples) {

@@ -54,7 +54,7 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
   };
   std::string source = init_from(*options.given);
   if (source.empty() && file) source = init_from(read_json_file(*file));
-  if (!source.empty() && options.resume.empty()) model = read_etc_config(source).to_json();
+  if (!source.empty() && options.resume.empty()) model = read_encoder_config(source)->to_json();
   RunConfig config = resolve_config(file, *options.given, model);
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
   if (!options.resume.empty()) require_data_files(config.data, file->string());

@@ -2,7 +2,7 @@
 
 namespace etc::feed {
 
-Sizes check_multihop(const data::Example& example, const Examination& examination, const EtcConfig& model) {
+Sizes check_multihop(const data::Example& example, const Examination& examination, const EncoderConfig& model) {
   const Sizes sizes{examination.length("long_token_ids"), examination.length("global_token_ids")};
   for (const char* feature :
        {"long_token_type_ids", "long_sentence_ids", "long_paragraph_ids", "long_paragraph_breakpoints"}) {
@@ -38,7 +38,7 @@ sparse::AttentionStructure multihop_structure(const data::Example& example, cons
   return sparse::multihop_structure(arrays);
 }
 
-void append_example(EtcInput& input, const data::LoadedExample& example) {
+void append_example(EncoderInput& input, const data::LoadedExample& example) {
   append(input.token_ids, numbers(example.features, "long_token_ids"));
   append(input.segment_ids, numbers(example.features, "long_token_type_ids"));
   append(input.global_token_ids, numbers(example.features, "global_token_ids"));

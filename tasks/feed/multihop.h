@@ -3,11 +3,10 @@
 
 #include <span>
 
-#include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/encoder_input.h"
 #include "sparse/labels/builders.h"
 #include "tasks/feed/features.h"
-#include "tasks/feed/labels.h"
 #include "tasks/task.h"
 
 namespace etc::feed {
@@ -21,7 +20,7 @@ struct Sizes {
 // Throws Error (features.h says its form) when the common features of one example contradict each other or the model:
 // lengths of one side that differ, ids beyond the vocabulary, sentences or paragraphs beyond n_g, a last breakpoint
 // that is not 1.
-Sizes check_multihop(const data::Example& example, const Examination& examination, const EtcConfig& model);
+Sizes check_multihop(const data::Example& example, const Examination& examination, const EncoderConfig& model);
 
 // What a task adds to the common structure of one example.
 struct MultihopOptions {
@@ -32,6 +31,6 @@ struct MultihopOptions {
 sparse::AttentionStructure multihop_structure(const data::Example& example, const MultihopOptions& options);
 
 // Token and type ids, offsets and ordinal of one more example at the end of the batch.
-void append_example(EtcInput& input, const data::LoadedExample& example);
+void append_example(EncoderInput& input, const data::LoadedExample& example);
 
 }  // namespace etc::feed

@@ -21,7 +21,7 @@ sparse::AttentionStructure structure_of(const data::Example& example, bool flat_
 
 }  // namespace
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const feed::Sizes sizes = feed::check_multihop(example, examination, model);
   const std::int64_t long_cls = numbers(example, "long_token_ids")[0];
@@ -57,15 +57,15 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   examination.same_length("gold_sf_sentences", std::ssize(feed::texts(example, "gold_sf_titles")));
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where) {
-  EtcInput input;
+EncoderInput feed(Examples examples, const EncoderConfig& model, const FeedOptions& options, const std::string& where) {
+  EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (const data::LoadedExample& loaded : examples) {
     check_example(loaded.features, model, where);
     feed::append_example(input, loaded);
     structures.push_back(structure_of(loaded.features, options.flat_sequence));
   }
-  input.labels = feed::labels_of(std::move(structures), model, options.global_attention);
+  input.labels = model.labels(std::move(structures), global_attention(options.global_attention));
   return input;
 }
 

@@ -39,14 +39,14 @@ double scale_of(const LossArguments& args, std::size_t term) {
 
 }  // namespace
 
-Head::Head(const EtcConfig& model, AnswerEncoding encoding, ParameterSet& parameters)
+Head::Head(const EncoderConfig& model, AnswerEncoding encoding, ParameterSet& parameters)
     : facts_(parameters, "supporting_facts", 1, model.hidden_size),
       type_(parameters, "answer_type", kTypes, model.hidden_size),
       answer_(encoding == AnswerEncoding::span
                   ? span::OutputLayer(parameters, "answer_span", kSpanEnds, model.hidden_size)
                   : span::OutputLayer(parameters, "answer_bio", kBioClasses, model.hidden_size)) {}
 
-HeadOutput Head::logits(Tape& tape, const EtcOutput& states, const EtcInput& input) const {
+HeadOutput Head::logits(Tape& tape, const EncoderStates& states, const EncoderInput& input) const {
   return {facts_.logits(tape, states.global_states),                                               // [U, 1]
           type_.logits(tape, span::first_rows(tape, states.global_states, input.global_offsets)),  // [B, 3]
           answer_.logits(tape, states.long_states)};                                               // [T, 2] or [T, 3]

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_encoder.h"
-#include "etc_core/nn/etc_input.h"
+#include "etc_core/nn/encoder.h"
+#include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/encoder_input.h"
 #include "tasks/hotpotqa/decode.h"
 #include "tasks/span/head.h"
 #include "tasks/task.h"
@@ -24,8 +24,8 @@ enum Logit : std::size_t { kFactLogits = 0, kTypeLogits = 1, kAnswerLogits = 2 }
 // Parameters: supporting_facts_, answer_type_, answer_span_ or answer_bio_ + output_weights, output_bias.
 class Head {
  public:
-  Head(const EtcConfig& model, AnswerEncoding encoding, ParameterSet& parameters);
-  HeadOutput logits(Tape& tape, const EtcOutput& states, const EtcInput& input) const;
+  Head(const EncoderConfig& model, AnswerEncoding encoding, ParameterSet& parameters);
+  HeadOutput logits(Tape& tape, const EncoderStates& states, const EncoderInput& input) const;
 
  private:
   span::OutputLayer facts_, type_, answer_;

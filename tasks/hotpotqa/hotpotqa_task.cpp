@@ -47,18 +47,18 @@ const FieldList<Options>& fields() {
 
 class HotpotqaTask final : public Task {
  public:
-  HotpotqaTask(const Json& section, const EtcConfig& model)
+  HotpotqaTask(const Json& section, const EncoderConfig& model)
       : model_(model), options_(fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return hotpotqa::schema(); }
 
-  EtcInput feed(Examples examples, const std::string& where) const override {
-    return hotpotqa::feed(examples, model_, options_, where);
+  EncoderInput feed(Examples examples, const std::string& where) const override {
+    return hotpotqa::feed(examples, *model_, options_, where);
   }
 
-  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, options_.encoding, parameters); }
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(*model_, options_.encoding, parameters); }
 
-  HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
+  HeadOutput head(Tape& tape, Examples, const EncoderStates& states, const EncoderInput& input,
                   const ForwardOptions&) const override {
     return head_->logits(tape, states, input);
   }
@@ -71,7 +71,7 @@ class HotpotqaTask final : public Task {
     for (double& count : counts) count += 1;
   }
 
-  double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
+  double loss(Tape& tape, Examples examples, const EncoderInput& input, HeadOutput& logits,
               std::span<const double> counts) const override {
     const Labels labels = labels_of(examples, options_.encoding);
     const auto terms = static_cast<double>(counts.size());
@@ -105,7 +105,7 @@ class HotpotqaTask final : public Task {
   }
 
   std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& logits) const override {
-    EtcInput alone;
+    EncoderInput alone;
     alone.long_offsets = {0, std::ssize(feed::numbers(example, "long_token_ids"))};
     alone.global_offsets = {0, std::ssize(feed::numbers(example, "global_token_ids"))};
     const ExampleLogits own = logits_of(logits, alone, 0, options_.encoding);
@@ -113,7 +113,7 @@ class HotpotqaTask final : public Task {
   }
 
  private:
-  EtcConfig model_;
+  ModelConfig model_;
   Options options_;
   std::optional<Head> head_;
   std::shared_ptr<const data::Tokenizer> vocabulary_;
@@ -143,7 +143,7 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{fields(),
-                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+                              [](const Json& section, const EncoderConfig& model) -> std::unique_ptr<Task> {
                                 return std::make_unique<HotpotqaTask>(section, model);
                               },
                               score_files};

@@ -37,7 +37,7 @@ Json json_of(const Decoded& decoded) {
 
 }  // namespace
 
-ExampleLogits logits_of(const HeadOutput& logits, const EtcInput& input, std::size_t b, AnswerEncoding encoding) {
+ExampleLogits logits_of(const HeadOutput& logits, const EncoderInput& input, std::size_t b, AnswerEncoding encoding) {
   const auto first = static_cast<std::size_t>(input.long_offsets[b]);
   const auto length = static_cast<std::size_t>(input.long_offsets[b + 1]) - first;
   const auto globals = static_cast<std::size_t>(input.global_offsets[b + 1] - input.global_offsets[b]);
@@ -64,7 +64,7 @@ HotpotqaPredictions::HotpotqaPredictions(const PredictionRequest& request, const
   if (!request.output.empty()) file_.emplace(request.output);
 }
 
-void HotpotqaPredictions::add(Examples examples, const EtcInput& input, const HeadOutput& computed) {
+void HotpotqaPredictions::add(Examples examples, const EncoderInput& input, const HeadOutput& computed) {
   const HeadOutput logits = on_host(computed);
   const Labels labels = labels_of(examples, options_.encoding);
   LossArguments args;

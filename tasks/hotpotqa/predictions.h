@@ -19,14 +19,14 @@ struct ExampleLogits {
   std::array<std::vector<float>, 2> ends;
   Logits views;
 };
-ExampleLogits logits_of(const HeadOutput& logits, const EtcInput& input, std::size_t b, AnswerEncoding encoding);
+ExampleLogits logits_of(const HeadOutput& logits, const EncoderInput& input, std::size_t b, AnswerEncoding encoding);
 
 class HotpotqaPredictions final : public Predictions {
  public:
   HotpotqaPredictions(const PredictionRequest& request, const DecodeOptions& options,
                       std::shared_ptr<const data::Tokenizer> tokenizer);
 
-  void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
   // The twelve official numbers, joint_f1 first; the same joint_f1 at the threshold for supporting facts that is best
   // for these very examples (tuned on them, so not to be compared), that threshold; the mean loss; how many examples

@@ -3,13 +3,12 @@
 #include <limits>
 
 #include "tasks/feed/features.h"
-#include "tasks/feed/labels.h"
 
 namespace etc::nq {
 
 using feed::numbers;
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const std::int64_t length = examination.length("token_ids");
   examination.length("global_token_ids");
@@ -25,8 +24,8 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   examination.number_in_range("answer_type", -1, 5);
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, const std::string& where) {
-  EtcInput input;
+EncoderInput feed(Examples examples, const EncoderConfig& model, bool global_attention, const std::string& where) {
+  EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (const data::LoadedExample& loaded : examples) {
     const data::Example& example = loaded.features;
@@ -41,7 +40,7 @@ EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, 
     structures.push_back(
         sparse::structure_from_example_ids(long_ids, global_ids, feed::narrowed(numbers(example, "sentence_ids"))));
   }
-  input.labels = feed::labels_of(std::move(structures), model, global_attention);
+  input.labels = model.labels(std::move(structures), etc::global_attention(global_attention));
   return input;
 }
 

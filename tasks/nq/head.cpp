@@ -20,7 +20,7 @@ std::vector<std::uint8_t> allowed_positions(std::span<const std::int32_t> token_
   return allowed;
 }
 
-Head::Head(const EtcConfig& model, const std::optional<PositionMask>& mask, ParameterSet& parameters)
+Head::Head(const EncoderConfig& model, const std::optional<PositionMask>& mask, ParameterSet& parameters)
     : mask_(mask),
       positions_(parameters, "cls/nq/long", kPositionColumns, model.hidden_size),
       types_(parameters, "answer_type", kAnswerTypes, model.hidden_size) {}

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/nq/decode.h"
 #include "tasks/span/head.h"
@@ -35,7 +35,7 @@ std::vector<std::uint8_t> allowed_positions(std::span<const std::int32_t> token_
 // Parameters: cls/nq/long_output_weights [4, H], _bias [4]; answer_type_output_weights [5, H], _bias [5].
 class Head {
  public:
-  Head(const EtcConfig& model, const std::optional<PositionMask>& mask, ParameterSet& parameters);
+  Head(const EncoderConfig& model, const std::optional<PositionMask>& mask, ParameterSet& parameters);
 
   // {z, y}. offsets [B+1], token_ids [T] of the long side.
   HeadOutput logits(Tape& tape, const Var& long_states, const std::vector<std::int64_t>& offsets,

@@ -70,18 +70,18 @@ const FieldList<Options>& fields() {
 
 class NqTask final : public Task {
  public:
-  NqTask(const Json& section, const EtcConfig& model)
+  NqTask(const Json& section, const EncoderConfig& model)
       : model_(model), options_(fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return model_schema(); }
 
-  EtcInput feed(Examples examples, const std::string& where) const override {
-    return nq::feed(examples, model_, options_.global_attention, where);
+  EncoderInput feed(Examples examples, const std::string& where) const override {
+    return nq::feed(examples, *model_, options_.global_attention, where);
   }
 
-  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, options_.mask(), parameters); }
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(*model_, options_.mask(), parameters); }
 
-  HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
+  HeadOutput head(Tape& tape, Examples, const EncoderStates& states, const EncoderInput& input,
                   const ForwardOptions&) const override {
     return head_->logits(tape, states.long_states, input.long_offsets, input.token_ids);
   }
@@ -90,7 +90,7 @@ class NqTask final : public Task {
 
   void count(const data::LoadedExample& /*example*/, std::span<double> counts) const override { counts[0] += 1; }
 
-  double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
+  double loss(Tape& tape, Examples examples, const EncoderInput& input, HeadOutput& logits,
               std::span<const double> counts) const override {
     const Labels labels = labels_of(examples);
     WindowLoss args;
@@ -118,7 +118,7 @@ class NqTask final : public Task {
   }
 
  private:
-  EtcConfig model_;
+  ModelConfig model_;
   Options options_;
   std::optional<Head> head_;
 };
@@ -136,7 +136,7 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{fields(),
-                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+                              [](const Json& section, const EncoderConfig& model) -> std::unique_ptr<Task> {
                                 return std::make_unique<NqTask>(section, model);
                               },
                               score_files};

@@ -62,7 +62,7 @@ void DocumentPredictions::add_gold(const data::Example& row) {
   }
 }
 
-void DocumentPredictions::add(Examples examples, const EtcInput& input, const HeadOutput& logits) {
+void DocumentPredictions::add(Examples examples, const EncoderInput& input, const HeadOutput& logits) {
   const Tensor types = logits.at(kTypeLogits).value().to(Device::cpu);  // [B, 5]
   const Labels labels = labels_of(examples);
   const bool labelled = std::any_of(labels.types.begin(), labels.types.end(), [](auto type) { return type >= 0; });

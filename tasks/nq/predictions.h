@@ -23,7 +23,7 @@ class DocumentPredictions final : public Predictions {
   DocumentPredictions(const PredictionRequest& request, const DecodeOptions& options);
 
   void add_gold(const data::Example& row) override;
-  void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
   // The official scores: f1 (mean of the next two), long_f1, short_f1, their thresholds, the mean loss of the labelled
   // windows, documents scored. A document with gold and without a window has no answer. Empty without a document that

@@ -1,7 +1,6 @@
 #include "tasks/openkp/feed.h"
 
 #include "tasks/feed/features.h"
-#include "tasks/feed/labels.h"
 #include "tasks/openkp/visual.h"
 
 namespace etc::openkp {
@@ -62,7 +61,7 @@ std::int64_t num_words(const data::Example& example) {
   return feed::number(example, "num_words");
 }
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const std::int64_t length = examination.length("long_token_ids");
   const std::int64_t words = num_words(example), elements = num_elements(example);
@@ -82,8 +81,8 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   }
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, const std::string& where) {
-  EtcInput input;
+EncoderInput feed(Examples examples, const EncoderConfig& model, bool global_attention, const std::string& where) {
+  EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (const data::LoadedExample& loaded : examples) {
     const data::Example& example = loaded.features;
@@ -99,7 +98,7 @@ EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, 
                                                             std::vector<std::int32_t>(elements, 1),
                                                             feed::narrowed(numbers(example, "long_vdom_idx"))));
   }
-  input.labels = feed::labels_of(std::move(structures), model, global_attention);
+  input.labels = model.labels(std::move(structures), etc::global_attention(global_attention));
   return input;
 }
 

@@ -18,11 +18,11 @@ std::int64_t num_words(const data::Example& example);
 // Throws Error "feed: <where>: example <id>: <feature>: …" when the features of one page contradict each other or the
 // model: lengths of one class that differ, words or elements that decrease or lie beyond their number, labels beyond
 // the words, font classes or tokens beyond their tables, coordinates that are not finite.
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where);
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where);
 
 // Checks the pages, builds the batch and its labels: a token belongs to the element it stands in.
-// global_attention false: an ablation (tasks/feed/labels.h).
-EtcInput feed(Examples examples, const EtcConfig& model, bool global_attention, const std::string& where);
+// global_attention false: an ablation (GlobalAttention::read_out).
+EncoderInput feed(Examples examples, const EncoderConfig& model, bool global_attention, const std::string& where);
 
 // Runs of a batch of pages that feed() has checked.
 SegmentOffsets tokens_of_words(Examples examples);                    // [words of all pages + 1] into the T long tokens

@@ -9,7 +9,7 @@
 
 namespace etc::openkp {
 
-Head::Head(const EtcConfig& model, std::int64_t longest_phrase, ParameterSet& parameters) {
+Head::Head(const EncoderConfig& model, std::int64_t longest_phrase, ParameterSet& parameters) {
   using Kind = Initializer::Kind;
   const std::int64_t hidden = model.hidden_size;  // H
   const auto range = static_cast<float>(model.initializer_range);

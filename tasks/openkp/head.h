@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/task.h"
 
@@ -17,7 +17,7 @@ namespace etc::openkp {
 // logit_dense{k−1} kernel [H, 1].
 class Head {
  public:
-  Head(const EtcConfig& model, std::int64_t longest_phrase, ParameterSet& parameters);
+  Head(const EncoderConfig& model, std::int64_t longest_phrase, ParameterSet& parameters);
 
   HeadOutput scores(Tape& tape, const Var& long_states, Examples pages) const;
 

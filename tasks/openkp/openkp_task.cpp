@@ -61,22 +61,22 @@ const FieldList<Options>& fields() {
 
 class OpenkpTask final : public Task {
  public:
-  OpenkpTask(const Json& section, const EtcConfig& model)
+  OpenkpTask(const Json& section, const EncoderConfig& model)
       : model_(model), options_(fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return openkp::schema(); }
 
-  EtcInput feed(Examples examples, const std::string& where) const override {
-    return openkp::feed(examples, model_, options_.global_attention, where);
+  EncoderInput feed(Examples examples, const std::string& where) const override {
+    return openkp::feed(examples, *model_, options_.global_attention, where);
   }
 
   void add_parameters(ParameterSet& parameters) override {
     if (options_.visual_in_global || options_.visual_in_text)
-      visual_.emplace(model_, options_.extra_layers == 1, parameters);
-    head_.emplace(model_, options_.longest_phrase, parameters);
+      visual_.emplace(*model_, options_.extra_layers == 1, parameters);
+    head_.emplace(*model_, options_.longest_phrase, parameters);
   }
 
-  void add_to_embeddings(Tape& tape, Examples examples, EtcInput& input) const override {
+  void add_to_embeddings(Tape& tape, Examples examples, EncoderInput& input) const override {
     if (!visual_) return;
     const Var of_elements = visual_->forward(tape, examples);  // [U, H]
     if (options_.visual_in_global) input.global_embedding_adder = of_elements;
@@ -84,7 +84,7 @@ class OpenkpTask final : public Task {
       input.long_embedding_adder = spread_segments(tape, of_elements, tokens_of_elements(examples));
   }
 
-  HeadOutput head(Tape& tape, Examples examples, const EtcOutput& states, const EtcInput&,
+  HeadOutput head(Tape& tape, Examples examples, const EncoderStates& states, const EncoderInput&,
                   const ForwardOptions&) const override {
     return head_->scores(tape, states.long_states, examples);
   }
@@ -95,7 +95,7 @@ class OpenkpTask final : public Task {
     counts[0] += labelled(example.features) ? 1 : 0;
   }
 
-  double loss(Tape& tape, Examples examples, const EtcInput&, HeadOutput& logits,
+  double loss(Tape& tape, Examples examples, const EncoderInput&, HeadOutput& logits,
               std::span<const double> counts) const override {
     if (counts[0] == 0) return 0;
     double sum = 0;
@@ -128,7 +128,7 @@ class OpenkpTask final : public Task {
   }
 
  private:
-  EtcConfig model_;
+  ModelConfig model_;
   Options options_;
   std::optional<VisualEmbedding> visual_;
   std::optional<Head> head_;
@@ -143,7 +143,7 @@ Json score_files(const std::filesystem::path& predictions, const std::vector<std
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{fields(),
-                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+                              [](const Json& section, const EncoderConfig& model) -> std::unique_ptr<Task> {
                                 return std::make_unique<OpenkpTask>(section, model);
                               },
                               score_files};

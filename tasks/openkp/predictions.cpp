@@ -28,7 +28,7 @@ OpenkpPredictions::OpenkpPredictions(const PredictionRequest& request, const Sco
   if (!request.output.empty()) file_.emplace(request.output);
 }
 
-void OpenkpPredictions::add(Examples examples, const EtcInput&, const HeadOutput& computed) {
+void OpenkpPredictions::add(Examples examples, const EncoderInput&, const HeadOutput& computed) {
   const HeadOutput logits = on_host(computed);
   std::int64_t first = 0;  // of the page's words in the batch
   for (const data::LoadedExample& loaded : examples) {

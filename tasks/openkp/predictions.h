@@ -15,7 +15,7 @@ class OpenkpPredictions final : public Predictions {
  public:
   OpenkpPredictions(const PredictionRequest& request, const ScoringOptions& scoring, const DecodeOptions& options);
 
-  void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
 
   // A page that could not be prepared has no phrases, and counts as 0 where it has something to compare with.
   void add_rejected(const data::Fault& fault) override;

@@ -59,7 +59,7 @@ std::vector<std::int32_t> indicator_crosses(const data::Example& example) {
   return crosses;
 }
 
-VisualEmbedding::VisualEmbedding(const EtcConfig& model, bool extra_layer, ParameterSet& parameters)
+VisualEmbedding::VisualEmbedding(const EncoderConfig& model, bool extra_layer, ParameterSet& parameters)
     : hidden_(model.hidden_size) {
   using Kind = Initializer::Kind;
   const Initializer normal{Kind::truncated_normal, static_cast<float>(model.initializer_range)};

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/task.h"
 
@@ -31,7 +31,7 @@ std::vector<std::int32_t> indicator_crosses(const data::Example& example);
 class VisualEmbedding {
  public:
   // extra_layer: false leaves W2 out.
-  VisualEmbedding(const EtcConfig& model, bool extra_layer, ParameterSet& parameters);
+  VisualEmbedding(const EncoderConfig& model, bool extra_layer, ParameterSet& parameters);
 
   // Of all elements of the pages, [U, H]. Throws Error on pages prepared with fixed blocks: they have no elements.
   Var forward(Tape& tape, Examples pages) const;

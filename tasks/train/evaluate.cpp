@@ -38,7 +38,7 @@ std::int64_t tokens_of(const data::Example& example, const data::Schema& schema)
 }
 
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions) {
-  EtcInput input = model.task->feed(examples, where);
+  EncoderInput input = model.task->feed(examples, where);
   Tape tape(false);
   const HeadOutput logits = model.forward_in_place(tape, examples, input, ForwardOptions{});
   predictions.add(examples, input, logits);

@@ -58,7 +58,7 @@ std::int64_t waiting_sets(std::int64_t micro_batches) {
 
 void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& config) {
   const std::string where = files_text(config.data.train);
-  EtcInput input = model.task->feed(examples, where);
+  EncoderInput input = model.task->feed(examples, where);
   Tape tape(true);
   ForwardOptions options;
   options.training = true;
@@ -83,7 +83,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
   if (device == Device::cpu) memory.beside = bytes_beside_buffers() + bytes_of_computing();
   std::int64_t peaks = 0;
   memory.buffers = count_memory([&] {
-    TaskModel model(config.model, config.task);
+    TaskModel model(*config.model, config.task);
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
     train_on(model, training.front(), config);  // which parameters have gradients shows here
     const std::vector<Tensor> moments = moments_without_values(model.parameters);
@@ -101,7 +101,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     }
     model.parameters.drop_gradients();
     for (const MicroBatch& examples : evaluation) {
-      EtcInput input = model.task->feed(examples, files_text(config.data.eval));
+      EncoderInput input = model.task->feed(examples, files_text(config.data.eval));
       Tape tape(false);
       model.forward(tape, examples, input, ForwardOptions{});
     }

@@ -22,7 +22,7 @@ class InferenceFit {
  public:
   // Made before the weights are loaded: what the process holds now is part of every peak. where: for messages, as is
   // the limit, in bytes of the process or of the device.
-  InferenceFit(std::string where, std::int64_t limit, Device device, const EtcConfig& model, ComputeType compute);
+  InferenceFit(std::string where, std::int64_t limit, Device device, const EncoderConfig& model, ComputeType compute);
 
   // More that will be held on the host beside all this, in bytes.
   void hold(std::int64_t bytes);
@@ -48,7 +48,7 @@ class InferenceFit {
   std::string where_;
   std::int64_t limit_;
   Device device_;
-  EtcConfig model_;
+  ModelConfig model_;
   ComputeType compute_;
   std::int64_t held_;    // by the ledger
   std::int64_t beside_;  // what the process holds beside, and what is known to come

@@ -8,30 +8,30 @@
 #include "data/dataset.h"
 #include "data/text/tokenizer.h"
 #include "etc_core/base/json.h"
-#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/encoder.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/task.h"
 
 namespace etc {
 
 struct TaskModel {
-  EtcConfig config;
+  ModelConfig config;
   Json task_section;
   std::unique_ptr<Task> task;
   ParameterSet parameters;
-  std::unique_ptr<EtcEncoder> encoder;
+  std::unique_ptr<Encoder> encoder;
 
   // Parameters without values yet. task_section: complete, with name.
-  TaskModel(const EtcConfig& config, const Json& task_section);
+  TaskModel(const EncoderConfig& config, const Json& task_section);
   TaskModel(const TaskModel&) = delete;
   TaskModel& operator=(const TaskModel&) = delete;
 
   // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head, all
   // where the parameters are. Logits come to the host, where losses are computed and answers decoded.
-  HeadOutput forward(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options);
+  HeadOutput forward(Tape& tape, Examples examples, EncoderInput& input, const ForwardOptions& options);
 
   // The same, logits left where they were computed.
-  HeadOutput forward_in_place(Tape& tape, Examples examples, EtcInput& input, const ForwardOptions& options);
+  HeadOutput forward_in_place(Tape& tape, Examples examples, EncoderInput& input, const ForwardOptions& options);
 };
 
 // What a checkpoint's config.json says beside the model: which data it was made from.
@@ -90,6 +90,6 @@ void require_vocabulary_of(const std::filesystem::path& checkpoint, const DataId
 void warn_unknown_vocabulary(const std::filesystem::path& folder);
 
 // "off", "running sum" or "running mean", and the types if not all.
-std::string residual_text(const EtcConfig& config);
+std::string residual_text(const EncoderConfig& config);
 
 }  // namespace etc

@@ -136,7 +136,7 @@ void append_section(std::vector<ConfigKey>& keys, const std::string& section, co
 
 std::vector<ConfigKey> make_config_keys() {
   std::vector<ConfigKey> keys;
-  append_section(keys, "model", EtcConfig{}.to_json());
+  append_section(keys, "model", ModelConfig()->to_json());
   keys.push_back({"task", "name", Kind::text, "", fmt::format("the task: {}", fmt::join(task_names(), ", "))});
   for (const TaskEntry& entry : task_entries()) {
     for (const Field& field : entry.task.keys) {
@@ -218,7 +218,7 @@ void overlay_config(Json& config, const Json& changes, const std::string& where)
 }
 
 Json default_config(const std::string& task) {
-  Json config = {{"model", EtcConfig{}.to_json()},
+  Json config = {{"model", ModelConfig()->to_json()},
                  {"task", {{"name", task}}},
                  {"data", DataConfig{}},
                  {"training", TrainingConfig{}}};
@@ -227,7 +227,7 @@ Json default_config(const std::string& task) {
 }
 
 Json RunConfig::to_json() const {
-  return {{"model", model.to_json()}, {"task", task}, {"data", data}, {"training", training}};
+  return {{"model", model->to_json()}, {"task", task}, {"data", data}, {"training", training}};
 }
 
 std::string absolute_path(const std::string& path) {
@@ -257,7 +257,7 @@ void require_data_files(const DataConfig& data, const std::string& where) {
 }
 
 RunConfig run_config_from_json(const Json& json, const std::string& where) {
-  RunConfig config{etc_config_from_json(json.at("model"), where + ": model", true),
+  RunConfig config{model_config_from_json(json.at("model"), where + ": model", true),
                    json.at("task"),
                    json.at("data").get<DataConfig>(),
                    {}};
@@ -295,7 +295,7 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
     fail_usage("config", "training.optimizer: expected adamw or lamb, got {}{}", training.optimizer,
                suggestion(training.optimizer, {"adamw", "lamb"}));
   }
-  config.model.validate();
+  config.model->validate();
   return config;
 }
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "etc_core/base/json.h"
-#include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/encoder_config.h"
 
 namespace etc {
 
@@ -51,7 +51,7 @@ struct TrainingConfig {
 };
 
 struct RunConfig {
-  EtcConfig model;
+  ModelConfig model;
   Json task;  // the task's own keys, plus name
   DataConfig data;
   TrainingConfig training;

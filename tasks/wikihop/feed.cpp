@@ -29,7 +29,7 @@ std::int64_t label_id(const data::Example& example) {
   return feed::number(example, "label_id");
 }
 
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where) {
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where) {
   const feed::Examination examination(example, where);
   const feed::Sizes sizes = feed::check_multihop(example, examination, model);
   examination.same_length("l2g_linked_ids", sizes.length);
@@ -53,15 +53,15 @@ void check_example(const data::Example& example, const EtcConfig& model, const s
   if (texts != candidates) examination.reject("candidates", "expected C={} strings, got {}", candidates, texts);
 }
 
-EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where) {
-  EtcInput input;
+EncoderInput feed(Examples examples, const EncoderConfig& model, const FeedOptions& options, const std::string& where) {
+  EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (const data::LoadedExample& loaded : examples) {
     check_example(loaded.features, model, where);
     feed::append_example(input, loaded);
     structures.push_back(structure_of(loaded.features, options));
   }
-  input.labels = feed::labels_of(std::move(structures), model, options.global_attention);
+  input.labels = model.labels(std::move(structures), global_attention(options.global_attention));
   return input;
 }
 

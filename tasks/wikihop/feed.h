@@ -26,10 +26,10 @@ struct FeedOptions {
 // Throws Error "feed: <where>: example <id>: <feature>: …" when the features of one example contradict each other or
 // the model: lengths of one class that differ, ids out of range, a last breakpoint that is not 1, candidates that are
 // not the first C global tokens, label or links beyond C, token ids beyond the vocabulary.
-void check_example(const data::Example& example, const EtcConfig& model, const std::string& where);
+void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where);
 
 // Checks the examples, builds the batch and its labels.
-EtcInput feed(Examples examples, const EtcConfig& model, const FeedOptions& options, const std::string& where);
+EncoderInput feed(Examples examples, const EncoderConfig& model, const FeedOptions& options, const std::string& where);
 
 // Number of candidates C and label (-1: none) of an example.
 std::int64_t num_candidates(const data::Example& example);

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kScope = "global_output_layer/transform/";
 
 // offsets [B+1] and ordinals [B] of the global side; without ordinals the number within the batch keys dropout.
-std::shared_ptr<const RaggedRows> global_rows(const EtcInput& input) {
+std::shared_ptr<const RaggedRows> global_rows(const EncoderInput& input) {
   auto rows = std::make_shared<RaggedRows>();
   rows->offsets = input.global_offsets;
   for (std::int64_t b = 0; b < input.batch(); ++b) {
@@ -25,7 +25,7 @@ std::shared_ptr<const RaggedRows> global_rows(const EtcInput& input) {
 
 }  // namespace
 
-Head::Head(const EtcConfig& model, bool add_final_layer, ParameterSet& parameters)
+Head::Head(const EncoderConfig& model, bool add_final_layer, ParameterSet& parameters)
     : activation_(ops::activation_from_name(model.hidden_act)),
       dropout_rate_(static_cast<float>(model.hidden_dropout_prob)) {
   using Kind = Initializer::Kind;
@@ -47,7 +47,7 @@ Head::Head(const EtcConfig& model, bool add_final_layer, ParameterSet& parameter
   bias_ = &parameters.add("output_bias", {1}, {Kind::zeros, 0});
 }
 
-Var Head::logits(Tape& tape, const Var& global_states, const EtcInput& input, const ForwardOptions& options) const {
+Var Head::logits(Tape& tape, const Var& global_states, const EncoderInput& input, const ForwardOptions& options) const {
   Var y = global_states;  // [U, H]
   if (block_.kernel_0 != nullptr) {
     Dropout dropout;

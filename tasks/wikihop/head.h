@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_encoder.h"
+#include "etc_core/nn/encoder.h"
+#include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/parameters.h"
 #include "etc_core/ops/activation.h"
 
@@ -23,9 +23,9 @@ inline constexpr double kLossEpsilon = 1e-5;  // in the loss's denominator: Σ r
 class Head {
  public:
   // Adds the parameters. The final block has fresh weights of its own kind (Glorot), the encoder's other rules apply.
-  Head(const EtcConfig& model, bool add_final_layer, ParameterSet& parameters);
+  Head(const EncoderConfig& model, bool add_final_layer, ParameterSet& parameters);
 
-  Var logits(Tape& tape, const Var& global_states, const EtcInput& input, const ForwardOptions& options) const;
+  Var logits(Tape& tape, const Var& global_states, const EncoderInput& input, const ForwardOptions& options) const;
 
  private:
   struct FinalBlock {

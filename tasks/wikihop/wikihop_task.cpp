@@ -48,13 +48,13 @@ struct Targets {
   std::vector<std::uint8_t> candidates;  // [U]
   std::vector<std::int32_t> labels;      // [B]
 
-  Targets(Examples examples, const EtcInput& input) {
+  Targets(Examples examples, const EncoderInput& input) {
     for (const std::int32_t type : input.global_segment_ids) candidates.push_back(type == kCandidateGlobalType);
     for (const auto& example : examples) labels.push_back(static_cast<std::int32_t>(label_id(example.features)));
   }
 };
 
-std::vector<double> losses_of(const Targets& targets, const EtcInput& input, const Tensor& logits, double smoothing,
+std::vector<double> losses_of(const Targets& targets, const EncoderInput& input, const Tensor& logits, double smoothing,
                               double denominator, float* dlogits) {
   return candidate_losses({input.global_offsets, logits.data(), targets.candidates, targets.candidates, targets.labels,
                            smoothing, denominator, dlogits});
@@ -67,7 +67,7 @@ class WikihopPredictions final : public Predictions {
     if (!request.output.empty()) file_.emplace(request.output);
   }
 
-  void add(Examples examples, const EtcInput& input, const HeadOutput& logits) override {
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override {
     const Tensor z = on_host(logits).at(0).value();  // [U, 1]
     const auto losses = losses_of(Targets(examples, input), input, z, smoothing_, 1, nullptr);
     for (std::size_t b = 0; b < examples.size(); ++b) {
@@ -110,20 +110,20 @@ class WikihopPredictions final : public Predictions {
 
 class WikihopTask final : public Task {
  public:
-  WikihopTask(const Json& section, const EtcConfig& model)
+  WikihopTask(const Json& section, const EncoderConfig& model)
       : model_(model), options_(fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return wikihop::schema(); }
 
-  EtcInput feed(Examples examples, const std::string& where) const override {
-    return wikihop::feed(examples, model_, options_, where);
+  EncoderInput feed(Examples examples, const std::string& where) const override {
+    return wikihop::feed(examples, *model_, options_, where);
   }
 
   void add_parameters(ParameterSet& parameters) override {
-    head_.emplace(model_, options_.add_final_layer, parameters);
+    head_.emplace(*model_, options_.add_final_layer, parameters);
   }
 
-  HeadOutput head(Tape& tape, Examples, const EtcOutput& states, const EtcInput& input,
+  HeadOutput head(Tape& tape, Examples, const EncoderStates& states, const EncoderInput& input,
                   const ForwardOptions& options) const override {
     return {head_->logits(tape, states.global_states, input, options)};
   }
@@ -134,7 +134,7 @@ class WikihopTask final : public Task {
     counts[0] += label_id(example.features) >= 0 ? 1 : 0;
   }
 
-  double loss(Tape& tape, Examples examples, const EtcInput& input, HeadOutput& logits,
+  double loss(Tape& tape, Examples examples, const EncoderInput& input, HeadOutput& logits,
               std::span<const double> counts) const override {
     const double denominator = counts[0] + kLossEpsilon;
     float* dlogits = tape.recording() ? logits.at(0).grad().data() : nullptr;  // [U, 1]
@@ -157,7 +157,7 @@ class WikihopTask final : public Task {
   }
 
  private:
-  EtcConfig model_;
+  ModelConfig model_;
   Options options_;
   std::optional<Head> head_;
 };
@@ -166,7 +166,7 @@ class WikihopTask final : public Task {
 
 const TaskKind& task_kind() {
   static const TaskKind kKind{fields(),
-                              [](const Json& section, const EtcConfig& model) -> std::unique_ptr<Task> {
+                              [](const Json& section, const EncoderConfig& model) -> std::unique_ptr<Task> {
                                 return std::make_unique<WikihopTask>(section, model);
                               },
                               score_files};

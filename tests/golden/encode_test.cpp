@@ -6,6 +6,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/etc_encoder.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/catch.h"

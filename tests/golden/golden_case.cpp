@@ -130,8 +130,8 @@ GoldenCase::GoldenCase(const std::filesystem::path& path)
       globals(file.read<std::int32_t>("inputs/global_token_ids").shape.at(1)),
       masks(file, "inputs", config.local_radius, batch, length, globals) {}
 
-EtcInput GoldenCase::input(std::optional<std::int64_t> only) const {
-  EtcInput input;
+EncoderInput GoldenCase::input(std::optional<std::int64_t> only) const {
+  EncoderInput input;
   const std::int64_t count = only ? 1 : batch;
   for (std::int64_t b = 1; b <= count; ++b) {
     input.long_offsets.push_back(b * length);

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/etc_encoder.h"
-#include "etc_core/nn/etc_input.h"
 #include "etc_core/nn/parameters.h"
 #include "tests/support/golden_h5.h"
 
@@ -53,7 +53,7 @@ struct GoldenCase {
   GoldenMasks masks;
 
   // All examples, or example `only`.
-  EtcInput input(std::optional<std::int64_t> only = std::nullopt) const;
+  EncoderInput input(std::optional<std::int64_t> only = std::nullopt) const;
 };
 
 // Fills every parameter from the data sets below the group; all must correspond.

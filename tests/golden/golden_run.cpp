@@ -1,4 +1,6 @@
 #include "tests/golden/golden_run.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/etc_encoder.h"
 
 #include <cmath>
 
@@ -102,15 +104,14 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
   options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
                       const ExternalScores& scores) {
     result.states[layer] = {of_long, of_global};
-    if (scores.l2l) result.scores[layer]["l2l"] = scores.l2l;
-    if (scores.l2g) result.scores[layer]["l2g"] = scores.l2g;
-    if (scores.g2g) result.scores[layer]["g2g"] = scores.g2g;
-    if (scores.g2l) result.scores[layer]["g2l"] = scores.g2l;
+    for (const auto& [type, values] : scores) {
+      if (values) result.scores[layer][type] = values;
+    }
   };
   Tape tape(gradients);
   {
-    const EtcInput input = golden.input(only);
-    const EtcOutput output = encoder.forward(tape, input, options);
+    const EncoderInput input = golden.input(only);
+    const EncoderStates output = encoder.forward(tape, input, options);
     Var of_long = on_device(tape, output.long_states, Device::cpu),
         of_global = on_device(tape, output.global_states, Device::cpu);
     result.long_states = of_long.value();

@@ -2,6 +2,8 @@
 // of kind `train`.
 #include <cmath>
 
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/etc_encoder.h"
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
 #include "tests/golden/golden_case.h"
@@ -80,11 +82,11 @@ TEST_CASE("training runs follow the published ones, loss by loss and to the fina
     const auto rates = file.read<double>("lr").values;
     const auto relative = [](double got, double expected) { return std::abs(got - expected) / std::abs(expected); };
     Worst loss, norm, rate, weights, keys;
-    const EtcInput input = golden.input();
+    const EncoderInput input = golden.input();
     for (std::size_t step = 0; step <= steps; ++step) {
       const std::string place = "step " + std::to_string(step);
       Tape tape(true);
-      EtcOutput output = encoder.forward(tape, input, {});
+      EncoderStates output = encoder.forward(tape, input, {});
       const double value = seed_mean_square(file, "T_long", output.long_states) +
                            seed_mean_square(file, "T_global", output.global_states);
       for (const auto& losses : expected_losses) loss.see(relative(value, losses[step]), place);

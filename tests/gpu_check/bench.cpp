@@ -90,7 +90,7 @@ void base_model(Report& report, const ModelCase& model, double product_rate) {
     parameters.to(Device::cuda);
     if (!model.training) encoder.release_kernels(ComputeType::bf16);
     const std::vector<std::int64_t> lengths(static_cast<std::size_t>(model.batch), model.length);
-    EtcInput input = random_batch(config, lengths, kTokensPerGlobal);
+    EncoderInput input = random_batch(config, lengths, kTokensPerGlobal);
     for (std::int64_t b = 0; b < model.batch; ++b) input.sample_ordinals.push_back(b);
     Optimizer optimizer({});
     ForwardOptions options;
@@ -98,7 +98,7 @@ void base_model(Report& report, const ModelCase& model, double product_rate) {
     options.compute = ComputeType::bf16;
     const auto step = [&] {
       Tape tape(model.training);
-      EtcOutput states = encoder.forward(tape, input, options);
+      EncoderStates states = encoder.forward(tape, input, options);
       if (!model.training) return;
       for (const Var& var : {states.long_states, states.global_states}) {
         const Tensor gradient = Tensor::zeros(var.value().shape(), Purpose::activations, Device::cuda);

@@ -18,12 +18,12 @@ std::array<Buffer<std::uint8_t>*, 4> label_buffers(sparse::AttentionLabels& labe
 // The integer lists of an input.
 struct NamedIds {
   const char* name;
-  std::vector<std::int32_t> EtcInput::*ids;
+  std::vector<std::int32_t> EncoderInput::*ids;
 };
 constexpr NamedIds kIds[] = {
-    {"token_ids", &EtcInput::token_ids},       {"global_token_ids", &EtcInput::global_token_ids},
-    {"segment_ids", &EtcInput::segment_ids},   {"global_segment_ids", &EtcInput::global_segment_ids},
-    {"position_ids", &EtcInput::position_ids}, {"global_position_ids", &EtcInput::global_position_ids}};
+    {"token_ids", &EncoderInput::token_ids},       {"global_token_ids", &EncoderInput::global_token_ids},
+    {"segment_ids", &EncoderInput::segment_ids},   {"global_segment_ids", &EncoderInput::global_segment_ids},
+    {"position_ids", &EncoderInput::position_ids}, {"global_position_ids", &EncoderInput::global_position_ids}};
 
 // Eight bytes a word; the number of bytes is in the metadata.
 std::vector<std::uint64_t> words_of(const Buffer<std::uint8_t>& bytes) {
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> words_of(const Buffer<std::uint8_t>& bytes) {
 }  // namespace
 
 void GoldenPackWriter::add(const std::string& name, const PackedCase& packed, const ParameterSet& weights) {
-  const EtcInput& input = packed.input;
+  const EncoderInput& input = packed.input;
   const auto put = [&](const std::string& array, const Tensor& tensor) {
     if (tensor) file_.add(name + "/" + array, tensor);
   };
@@ -47,7 +47,7 @@ void GoldenPackWriter::add(const std::string& name, const PackedCase& packed, co
     if (!ids.empty()) file_.add_i64(name + "/" + list.name, {ids.begin(), ids.end()});
   }
   Json bytes = Json::object();
-  const auto buffers = label_buffers(const_cast<EtcInput&>(input).labels);
+  const auto buffers = label_buffers(const_cast<EncoderInput&>(input).labels);
   for (std::size_t t = 0; t < 4; ++t) {
     bytes[kLabelNames[t]] = buffers[t]->size();
     if (!buffers[t]->empty()) file_.add_u64(name + "/labels/" + kLabelNames[t], words_of(*buffers[t]));
@@ -87,7 +87,7 @@ PackedCase GoldenPack::read(const std::string& name) const {
     const std::string full = name + "/" + array;
     return file_.has(full) ? file_.read_tensor(full, Purpose::activations) : Tensor();
   };
-  EtcInput& input = packed.input;
+  EncoderInput& input = packed.input;
   input.long_offsets = file_.read_i64(name + "/long_offsets");
   input.global_offsets = file_.read_i64(name + "/global_offsets");
   for (const NamedIds& list : kIds) {

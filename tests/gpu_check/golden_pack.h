@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
 #include "etc_core/nn/parameters.h"
 
 namespace etc::gpu_check {
 
 struct PackedCase {
   EtcConfig config;
-  EtcInput input;
+  EncoderInput input;
   Tensor of_long, of_global;            // expected states; nan: does not count
   Tensor weights_long, weights_global;  // of the loss; undefined without gradients
   bool has_gradients = false;

@@ -23,12 +23,12 @@ struct Outcome {
 };
 
 // loss = sum of the states times the weights given, tensors of the states' sizes.
-Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EtcInput& input, const Tensor& weights_long,
+Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EncoderInput& input, const Tensor& weights_long,
                   const Tensor& weights_global, bool backward) {
   Outcome outcome;
   Tape tape(backward);
   {
-    const EtcOutput output = encoder.forward(tape, input, {});
+    const EncoderStates output = encoder.forward(tape, input, {});
     Var of_long = on_device(tape, output.long_states, Device::cpu);
     Var of_global = on_device(tape, output.global_states, Device::cpu);
     outcome.of_long = of_long.value();
@@ -108,7 +108,7 @@ void model(Report& report, const std::filesystem::path& pack) {
                EtcConfig config = test::tiny_config();
                config.use_residual_attention = residual;
                config.grad_checkpointing_period = residual ? 1 : 0;
-               const EtcInput input = test::tiny_input(config, {11, 4, 70}, {3, 2, 5});
+               const EncoderInput input = test::tiny_input(config, {11, 4, 70}, {3, 2, 5});
                const auto outcome = [&](Device device) {
                  ParameterSet parameters;
                  EtcEncoder encoder(config, parameters);

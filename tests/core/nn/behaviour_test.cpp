@@ -4,6 +4,7 @@
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/reference/dense_realformer.h"
 #include "tests/support/catch.h"
@@ -82,7 +83,7 @@ TEST_CASE("a window that covers everything, all shared, is a transformer on the 
           twin.replace(place, 12, "layer_norm_0");
           parameter->value = model.parameters.at(twin).value;
         }
-        EtcInput input = tiny_input(config, {12}, {6});
+        EncoderInput input = tiny_input(config, {12}, {6});
         input.labels = {};
         realformer::Matrix x;
         Tape tape(false);
@@ -95,7 +96,7 @@ TEST_CASE("a window that covers everything, all shared, is a transformer on the 
             }
           }
         };
-        const EtcOutput output = model.encoder.forward(tape, input, options);
+        const EncoderStates output = model.encoder.forward(tape, input, options);
         std::vector<realformer::DenseLayer> layers;
         for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) layers.push_back(dense_layer(model.parameters, i));
         realformer::DenseOptions dense;
@@ -123,12 +124,12 @@ TEST_CASE("residual scores change two layers and not one", "[nn]") {
   for (const std::int64_t layers : {1, 2}) {
     EtcConfig config = tiny_config();
     config.num_hidden_layers = layers;
-    const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
-    const EtcOutput without = TinyModel(config).infer(input);
+    const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
+    const EncoderStates without = TinyModel(config).infer(input);
     for (const bool mean : {false, true}) {
       config.use_residual_attention = true;
       config.use_running_mean = mean;
-      const EtcOutput with = TinyModel(config).infer(input);
+      const EncoderStates with = TinyModel(config).infer(input);
       const double difference = relative_difference(with.long_states.value(), without.long_states.value());
       if (layers == 1) REQUIRE(difference < 3e-6);  // scores are rounded to steps of 2^-20
       if (layers == 2) REQUIRE(difference > 1e-3);
@@ -142,10 +143,10 @@ TEST_CASE("a long token further away than the radius acts through globals only",
   EtcConfig config = tiny_config();
   config.num_hidden_layers = 1;
   TinyModel model(config);
-  EtcInput input = tiny_input(config, {20}, {3});
-  const EtcOutput before = model.infer(input);
+  EncoderInput input = tiny_input(config, {20}, {3});
+  const EncoderStates before = model.infer(input);
   input.token_ids[10] = (input.token_ids[10] + 1) % 20;
-  const EtcOutput after = model.infer(input);
+  const EncoderStates after = model.infer(input);
   for (std::int64_t i = 0; i < 20; ++i) {
     CAPTURE(i);
     REQUIRE(equal_rows(before.long_states.value(), i, after.long_states.value(), i) == (std::abs(i - 10) > 3));
@@ -158,8 +159,8 @@ TEST_CASE("a long token further away than the radius acts through globals only",
 TEST_CASE("inference is deterministic and dropout acts in training only", "[nn]") {
   for (const auto& [hidden, attention] : {std::pair(0.3, 0.0), std::pair(0.0, 0.3), std::pair(0.3, 0.3)}) {
     EtcConfig config = tiny_config();
-    const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
-    const EtcOutput plain = TinyModel(config).infer(input);
+    const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
+    const EncoderStates plain = TinyModel(config).infer(input);
     config.hidden_dropout_prob = hidden;
     config.attention_probs_dropout_prob = attention;
     TinyModel model(config);
@@ -186,18 +187,18 @@ TEST_CASE("an example has the same bits alone and between others, with dropout t
   config.max_absolute_position_embeddings = 50;
   TinyModel model(config);
   const std::vector<std::int64_t> lengths = {1, 37, 0, 8}, globals = {2, 5, 1, 0};
-  const auto forward = [&](const EtcInput& input, bool training) {
+  const auto forward = [&](const EncoderInput& input, bool training) {
     Tape tape(training);
     ForwardOptions options;
     options.training = training;
     return model.encoder.forward(tape, input, options);
   };
   for (const bool training : {false, true}) {
-    const EtcInput all = tiny_input(config, lengths, globals);
-    const EtcOutput together = forward(all, training);
+    const EncoderInput all = tiny_input(config, lengths, globals);
+    const EncoderStates together = forward(all, training);
     for (std::size_t b = 0; b < lengths.size(); ++b) {
       CAPTURE(b, training);
-      const EtcOutput alone =
+      const EncoderStates alone =
           forward(tiny_input(config, {lengths[b]}, {globals[b]}, static_cast<std::int64_t>(b)), training);
       for (std::int64_t i = 0; i < lengths[b]; ++i) {
         REQUIRE(equal_rows(alone.long_states.value(), i, together.long_states.value(), all.long_offsets[b] + i));
@@ -215,8 +216,8 @@ TEST_CASE("a short text has the same bits with its sides multiplied together and
     EtcConfig config = tiny_config();
     config.share_qkv_projections = shared;
     TinyModel model(config);
-    const EtcOutput alone = model.infer(tiny_input(config, {9}, {3}));
-    const EtcOutput large = model.infer(tiny_input(config, {9, 600}, {3, 5}));
+    const EncoderStates alone = model.infer(tiny_input(config, {9}, {3}));
+    const EncoderStates large = model.infer(tiny_input(config, {9, 600}, {3, 5}));
     for (std::int64_t i = 0; i < 9; ++i) {
       REQUIRE(equal_rows(alone.long_states.value(), i, large.long_states.value(), i));
     }
@@ -248,12 +249,12 @@ TEST_CASE("batches without tokens, without globals and without examples go throu
 TEST_CASE("absent segment ids are 1 for long and 0 for global tokens", "[nn]") {
   const EtcConfig config = tiny_config();
   TinyModel model(config);
-  EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+  EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
   input.segment_ids.clear();
-  const EtcOutput absent = model.infer(input);
+  const EncoderStates absent = model.infer(input);
   input.segment_ids.assign(15, 1);
   input.global_segment_ids.assign(5, 0);
-  const EtcOutput given = model.infer(input);
+  const EncoderStates given = model.infer(input);
   REQUIRE(equal_bits(absent.long_states.value(), given.long_states.value()));
   REQUIRE(equal_bits(absent.global_states.value(), given.global_states.value()));
   input.segment_ids.assign(15, 0);
@@ -269,7 +270,7 @@ TEST_CASE("long and global lookups of one token are the same embedding", "[nn]")
     model.parameters.at(prefix + "global_emb_layer_norm/" + what).value =
         model.parameters.at(prefix + "long_emb_layer_norm/" + what).value;
   }
-  EtcInput input = tiny_input(config, {3}, {3});
+  EncoderInput input = tiny_input(config, {3}, {3});
   input.global_token_ids = input.token_ids;
   input.segment_ids = input.global_segment_ids = {2, 0, 1};
   ForwardOptions options;
@@ -290,8 +291,8 @@ struct Paragraph {
   std::int32_t title;
 };
 
-EtcInput multihop_input(const EtcConfig& config, const std::vector<Paragraph>& paragraphs) {
-  EtcInput input;
+EncoderInput multihop_input(const EtcConfig& config, const std::vector<Paragraph>& paragraphs) {
+  EncoderInput input;
   std::vector<std::int32_t> long_breaks, global_breaks, paragraph_ids, sentence_ids;
   for (const Paragraph& paragraph : paragraphs) {
     const auto own = static_cast<std::int32_t>(input.global_token_ids.size());
@@ -333,8 +334,8 @@ TEST_CASE("permuting whole paragraphs of a multihop input permutes the outputs",
       config.use_hard_g2l_mask = hard;
       config.use_residual_attention = residual;
       TinyModel model(config);
-      const EtcOutput abc = model.infer(multihop_input(config, {a, b, c}));
-      const EtcOutput cab = model.infer(multihop_input(config, {c, a, b}));
+      const EncoderStates abc = model.infer(multihop_input(config, {a, b, c}));
+      const EncoderStates cab = model.infer(multihop_input(config, {c, a, b}));
       // Long tokens: a 0-4, b 5-8, c 9-14 | c 0-5, a 6-10, b 11-14. Globals: a 0-2, b 3-4, c 5-8 | c 0-3, a 4-6, b 7-8.
       // Sums over keys run in another order: a few roundings through four layers.
       for (std::int64_t i = 0; i < 15; ++i) {
@@ -352,8 +353,8 @@ TEST_CASE("padding of its own example id does not change the outputs of real tok
     EtcConfig config = tiny_config();
     config.use_residual_attention = residual;
     TinyModel model(config);
-    EtcInput input = tiny_input(config, {11}, {4});
-    const EtcOutput real = model.infer(input);
+    EncoderInput input = tiny_input(config, {11}, {4});
+    const EncoderStates real = model.infer(input);
     const std::int64_t pads = 9, global_pads = 3;
     input.token_ids.resize(11 + pads, 0);
     input.segment_ids.resize(11 + pads, 0);
@@ -368,7 +369,7 @@ TEST_CASE("padding of its own example id does not change the outputs of real tok
         sparse::structure_from_example_ids(ids, global_ids, sentences)};
     input.labels =
         sparse::build_labels(structures, {config.local_radius, config.relative_pos_max_distance, false, false});
-    const EtcOutput padded = model.infer(input);
+    const EncoderStates padded = model.infer(input);
     for (std::int64_t i = 0; i < 11; ++i) {
       REQUIRE(row_distance(real.long_states.value(), i, padded.long_states.value(), i) < 1e-5);
     }
@@ -385,9 +386,9 @@ TEST_CASE("released kernels keep the numbers and give memory back", "[nn]") {
     config.intermediate_size = 192;
     config.share_kv_projections = share;
     TinyModel model(config);
-    const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+    const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
     const auto weights = [] { return memory_ledger::report().current[static_cast<int>(Purpose::weights)]; };
-    const EtcOutput before = model.infer(input);
+    const EncoderStates before = model.infer(input);
     const std::int64_t packed = weights();
     model.encoder.release_kernels();
     REQUIRE(weights() < packed * 3 / 4);
@@ -407,7 +408,7 @@ TEST_CASE("kernels packed as bf16 or int8 take less memory and give nearly the s
     config.intermediate_size = 192;
     config.use_residual_attention = true;
     TinyModel model(config);
-    const EtcInput input = tiny_input(config, {40, 4}, {5, 2});
+    const EncoderInput input = tiny_input(config, {40, 4}, {5, 2});
     const auto weights = [] { return memory_ledger::report().current[static_cast<int>(Purpose::weights)]; };
     const Tensor exact = model.infer(input).long_states.value();
     const std::int64_t bare = weights();
@@ -432,7 +433,7 @@ TEST_CASE("kernels packed as bf16 or int8 take less memory and give nearly the s
 TEST_CASE("inference sees changed weights and training drops packed copies", "[nn]") {
   const EtcConfig config = tiny_config();
   TinyModel model(config);
-  const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+  const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
   const auto weights = [] { return memory_ledger::report().current[static_cast<int>(Purpose::weights)]; };
   const std::int64_t bare = weights();
   const Tensor before = model.infer(input).long_states.value();
@@ -453,7 +454,7 @@ TEST_CASE("inference keeps nothing of the layers before", "[nn]") {
   const auto peak = [&](std::int64_t layers) {
     config.num_hidden_layers = layers;
     TinyModel model(config);
-    const EtcInput input = tiny_input(config, {300}, {20});
+    const EncoderInput input = tiny_input(config, {300}, {20});
     model.infer(input);
     const std::int64_t before = memory_ledger::report().total;
     memory_ledger::reset_peak();

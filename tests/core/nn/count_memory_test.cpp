@@ -1,5 +1,6 @@
 // The forecast of memory against the ledger of the same computation.
 #include "etc_core/nn/count_memory.h"
+#include "etc_core/nn/backends.h"
 
 #include <algorithm>
 #include <atomic>
@@ -41,17 +42,17 @@ EtcConfig small_model(bool residual, std::int64_t period) {
   return config;
 }
 
-EtcInput input_for(const EtcConfig& model) {
+EncoderInput input_for(const EtcConfig& model) {
   return random_input(model, kLength, kTokensPerGlobal);
 }
 
 // A forward pass and, when training, its backward pass; parameters as they are.
-void compute(EtcEncoder& encoder, const EtcInput& input, bool training, ComputeType type) {
+void compute(EtcEncoder& encoder, const EncoderInput& input, bool training, ComputeType type) {
   Tape tape(training);
   ForwardOptions options;
   options.training = training;
   options.compute = type;
-  EtcOutput states = encoder.forward(tape, input, options);
+  EncoderStates states = encoder.forward(tape, input, options);
   if (!training) return;
   for (Var* var : {&states.long_states, &states.global_states}) {
     std::fill_n(var->grad().data(), counting() ? 0 : var->grad().size(), 1e-3f);
@@ -61,7 +62,7 @@ void compute(EtcEncoder& encoder, const EtcInput& input, bool training, ComputeT
 }
 
 // Peak of one call after a first one, both with the ledger's own figures.
-MemoryReport peak_of(const EtcConfig& config, const EtcInput& input, bool training,
+MemoryReport peak_of(const EtcConfig& config, const EncoderInput& input, bool training,
                      ComputeType type = ComputeType::fp32) {
   ParameterSet parameters;
   EtcEncoder encoder(config, parameters);
@@ -82,7 +83,7 @@ MemoryReport peak_of(const EtcConfig& config, const EtcInput& input, bool traini
 // Calls, useful operations and bytes of each operator.
 using Work = std::map<std::string, std::tuple<std::int64_t, double, double>>;
 
-Work work_of(const EtcConfig& config, const EtcInput& input, bool training) {
+Work work_of(const EtcConfig& config, const EncoderInput& input, bool training) {
   profiler::start();
   peak_of(config, input, training);
   profiler::stop();
@@ -111,7 +112,7 @@ TEST_CASE("the forecast of memory is what the ledger then measures", "[nn]") {
         if (!training && period > 0) continue;
         CAPTURE(training, compute_type_name(type), residual, period);
         const EtcConfig config = small_model(residual, period);
-        const EtcInput input = input_for(config);
+        const EncoderInput input = input_for(config);
         const auto peak = [&, training = training, type = type] { return peak_of(config, input, training, type); };
         const MemoryReport expected = count_memory([&] { peak(); });
         const MemoryReport measured = peak();
@@ -138,7 +139,7 @@ TEST_CASE("the work per operator that is counted is the work that is then done",
       if (!training && period > 0) continue;
       CAPTURE(training, period);
       const EtcConfig config = small_model(true, period);
-      const EtcInput input = input_for(config);
+      const EncoderInput input = input_for(config);
       Work expected;
       count_memory([&] { expected = work_of(config, input, training); });
       CHECK(expected == work_of(config, input, training));
@@ -156,7 +157,7 @@ TEST_CASE("memory counted from the sizes of labels is that of labels with values
       EtcConfig config = small_model(true, 0);
       config.use_hard_g2l_mask = config.use_hard_l2g_mask = hard;
       const MemoryReport expected = count_memory([&] {
-        const EtcInput input = random_input(config, kLong, kTokensPerGlobal);
+        const EncoderInput input = random_input(config, kLong, kTokensPerGlobal);
         peak_of(config, input, training);
       });
       const MemoryReport counted = count_memory([&] {
@@ -213,7 +214,7 @@ TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") 
 TEST_CASE("a forecast runs beside a computation: same bits, same forecast, and the ledger shows one of them", "[nn]") {
   register_cpu_backend();
   const EtcConfig config = small_model(true, 1);
-  const EtcInput input = input_for(config);
+  const EncoderInput input = input_for(config);
   const auto forecast = [&] { return count_memory([&] { peak_of(config, input, true); }); };
   // Gradients of every parameter after a forward and a backward pass, and the peak of these.
   const auto computed = [&] {
@@ -268,7 +269,7 @@ TEST_CASE("a forecast runs beside a computation: same bits, same forecast, and t
 TEST_CASE("several forecasts run side by side and tell the same", "[nn]") {
   register_cpu_backend();
   const EtcConfig config = small_model(false, 0);
-  const EtcInput input = input_for(config);
+  const EncoderInput input = input_for(config);
   const auto forecast = [&] { return count_memory([&] { peak_of(config, input, true); }); };
   const MemoryReport expected = forecast();
   std::vector<MemoryReport> counted(3);

@@ -3,6 +3,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/support/catch.h"
 
@@ -22,7 +23,7 @@ std::vector<std::string> subset(int bits) {
   return types;
 }
 
-Gradients gradients_of(const EtcConfig& config, const EtcInput& input, const ForwardOptions& options = {},
+Gradients gradients_of(const EtcConfig& config, const EncoderInput& input, const ForwardOptions& options = {},
                        bool of_long = true, bool of_global = true) {
   return TinyModel(config).fresh_gradients(input, options, of_long, of_global);
 }
@@ -32,7 +33,7 @@ Gradients gradients_of(const EtcConfig& config, const EtcInput& input, const For
 TEST_CASE("every checkpointing period gives the same gradient bits, sum and mean, every subset of types", "[nn]") {
   EtcConfig config = tiny_config();
   config.use_residual_attention = true;
-  const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+  const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
   for (int bits = 0; bits < 16; ++bits) {
     for (const bool mean : {false, true}) {
       config.residual_attention_types = subset(bits);
@@ -56,7 +57,7 @@ TEST_CASE("with dropout, checkpointing changes no bit of the gradients, in fp32 
     config.hidden_dropout_prob = 0.2;
     config.attention_probs_dropout_prob = 0.3;
     config.use_residual_attention = residual;
-    const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+    const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
     ForwardOptions options;
     options.training = true;
     options.seed = 17;
@@ -78,12 +79,12 @@ TEST_CASE("two forwards before one backward, and a backward of each, do not dist
   for (const std::int64_t period : {0, 1}) {
     config.grad_checkpointing_period = period;
     TinyModel model(config);
-    const EtcInput first = tiny_input(config, {11, 4}, {3, 2}), second = tiny_input(config, {7}, {4}, 5);
+    const EncoderInput first = tiny_input(config, {11, 4}, {3, 2}), second = tiny_input(config, {7}, {4}, 5);
     const Gradients alone = model.fresh_gradients(first);
     model.parameters.drop_gradients();
     Tape tape(true), other(true);
-    EtcOutput output = model.encoder.forward(tape, first, {});
-    const EtcOutput unused = model.encoder.forward(other, second, {});
+    EncoderStates output = model.encoder.forward(tape, first, {});
+    const EncoderStates unused = model.encoder.forward(other, second, {});
     TinyModel::seed(output.long_states, first.long_offsets, first.sample_ordinals, true, 100);
     TinyModel::seed(output.global_states, first.global_offsets, first.sample_ordinals, true, 200);
     tape.backward();
@@ -159,13 +160,13 @@ TEST_CASE("the encoder's gradients are those of finite differences, in every par
   for (std::size_t variant = 0; variant < variants.size(); ++variant) {
     const EtcConfig& config = variants[variant];
     TinyModel model(config);
-    const EtcInput input = tiny_input(config, {6, 3}, {2, 1});
+    const EncoderInput input = tiny_input(config, {6, 3}, {2, 1});
     ForwardOptions options;
     options.training = true;  // the same masks in every call: they depend on seed and place alone
     const Gradients gradients = model.fresh_gradients(input, options);
     const auto loss = [&] {
       Tape tape(true);
-      const EtcOutput output = model.encoder.forward(tape, input, options);
+      const EncoderStates output = model.encoder.forward(tape, input, options);
       double sum = 0;
       for (const auto& [states, key] : {std::pair(output.long_states, 100), std::pair(output.global_states, 200)}) {
         Var weights(states.value(), true);
@@ -208,7 +209,7 @@ TEST_CASE("a loss on one side leaves the parameters alone that only the other si
       EtcConfig config = tiny_config();
       config.use_residual_attention = residual;
       config.grad_checkpointing_period = period;
-      const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+      const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
       const Gradients of_long = gradients_of(config, input, {}, true, false);
       const std::string last =
           "etc_document_bert/global_local_transformer_layers/fused_att_layer_3/fused_global_local_att/";
@@ -243,7 +244,7 @@ TEST_CASE("a training in bf16 rounds the operands of its products: gradients are
   }
   EtcConfig config = tiny_config();
   config.use_residual_attention = true;
-  const EtcInput input = tiny_input(config, {40, 4, 19}, {5, 2, 7});
+  const EncoderInput input = tiny_input(config, {40, 4, 19}, {5, 2, 7});
   ForwardOptions options;
   options.training = true;
   const Gradients exact = gradients_of(config, input, options);
@@ -268,7 +269,7 @@ TEST_CASE("gradients have the same bits for 1, 2 and 4 threads, with dropout, in
   config.use_residual_attention = true;
   config.hidden_dropout_prob = 0.1;
   config.attention_probs_dropout_prob = 0.1;
-  const EtcInput input = tiny_input(config, {40, 4, 19}, {5, 2, 7});
+  const EncoderInput input = tiny_input(config, {40, 4, 19}, {5, 2, 7});
   ForwardOptions options;
   options.training = true;
   const int before = thread_count();
@@ -288,7 +289,7 @@ TEST_CASE("gradients have the same bits for 1, 2 and 4 threads, with dropout, in
 TEST_CASE("checkpointing saves activations and everything is given back", "[nn]") {
   EtcConfig config = tiny_config();
   config.num_hidden_layers = 8;
-  const EtcInput input = tiny_input(config, {200}, {20});
+  const EncoderInput input = tiny_input(config, {200}, {20});
   const auto activations = [] { return memory_ledger::report().current[static_cast<int>(Purpose::activations)]; };
   std::int64_t saved[2];
   for (const std::int64_t period : {0, 1}) {
@@ -297,7 +298,7 @@ TEST_CASE("checkpointing saves activations and everything is given back", "[nn]"
     const std::int64_t before = activations();
     {
       Tape tape(true);
-      EtcOutput output = model.encoder.forward(tape, input, {});
+      EncoderStates output = model.encoder.forward(tape, input, {});
       saved[period] = activations() - before;
       output.long_states.grad();
       output = {};

@@ -1,5 +1,6 @@
 // Inputs that cannot be meant are errors that name tensor, place and limit.
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_encoder.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/support/catch.h"
 
@@ -12,7 +13,7 @@ namespace {
 template <typename Change>
 void check_refused(const EtcConfig& config, const std::string& message, Change&& change) {
   TinyModel model(config);
-  EtcInput input = tiny_input(config, {6, 4}, {3, 2});
+  EncoderInput input = tiny_input(config, {6, 4}, {3, 2});
   change(input);
   CAPTURE(message);
   REQUIRE_THROWS_WITH(model.infer(input), Contains(message));
@@ -23,58 +24,59 @@ void check_refused(const EtcConfig& config, const std::string& message, Change&&
 TEST_CASE("impossible inputs are refused, naming tensor, place and limit", "[nn]") {
   const EtcConfig config = tiny_config();
   check_refused(config, "encoder: long_offsets: expected offsets that begin with 0, got 1",
-                [](EtcInput& input) { input.long_offsets[0] = 1; });
+                [](EncoderInput& input) { input.long_offsets[0] = 1; });
   check_refused(config, "encoder: long_offsets: expected offsets that begin with 0, got none",
-                [](EtcInput& input) { input.long_offsets.clear(); });
+                [](EncoderInput& input) { input.long_offsets.clear(); });
   check_refused(config, "encoder: global_offsets: expected non-decreasing, got 5 after 7 at 2",
-                [](EtcInput& input) { input.global_offsets[1] = 7; });
+                [](EncoderInput& input) { input.global_offsets[1] = 7; });
   check_refused(config, "long_offsets and global_offsets must have equal lengths: [3] and [4]",
-                [](EtcInput& input) { input.global_offsets.push_back(5); });
+                [](EncoderInput& input) { input.global_offsets.push_back(5); });
   check_refused(config, "encoder: token_ids: expected [T=10], got [9]",
-                [](EtcInput& input) { input.token_ids.pop_back(); });
-  check_refused(config, "encoder: global_segment_ids: expected [U=5], got [2]", [](EtcInput& input) {
+                [](EncoderInput& input) { input.token_ids.pop_back(); });
+  check_refused(config, "encoder: global_segment_ids: expected [U=5], got [2]", [](EncoderInput& input) {
     input.global_segment_ids = {1, 1};
   });
   check_refused(config, "encoder: sample_ordinals: expected [B=2], got [1]",
-                [](EtcInput& input) { input.sample_ordinals = {1}; });
-  check_refused(config, "encoder: long_embedding_adder: expected [T=10, H=12], got [9, 12]", [](EtcInput& input) {
+                [](EncoderInput& input) { input.sample_ordinals = {1}; });
+  check_refused(config, "encoder: long_embedding_adder: expected [T=10, H=12], got [9, 12]", [](EncoderInput& input) {
     input.long_embedding_adder = Var(Tensor::zeros({9, 12}, Purpose::activations));
   });
   check_refused(config, "position_ids: given, but max_absolute_position_embeddings is 0",
-                [](EtcInput& input) { input.position_ids.assign(10, 0); });
+                [](EncoderInput& input) { input.position_ids.assign(10, 0); });
   check_refused(config, "encoder: labels.l2l: expected 70 labels, got 5",
-                [](EtcInput& input) { input.labels.l2l = Buffer<std::uint8_t>(5, Purpose::labels); });
+                [](EncoderInput& input) { input.labels.l2l = Buffer<std::uint8_t>(5, Purpose::labels); });
   check_refused(config, "encoder: labels.l2g: missing, but labels.l2l select relative vectors",
-                [](EtcInput& input) { input.labels.l2g = {}; });
+                [](EncoderInput& input) { input.labels.l2g = {}; });
 }
 
 TEST_CASE("ids outside their tables are refused, naming example and position", "[nn]") {
   EtcConfig config = tiny_config();
   check_refused(config, "token_ids: example 1, position 2: expected an id from 0 to 19, got 20",
-                [](EtcInput& input) { input.token_ids[8] = 20; });
+                [](EncoderInput& input) { input.token_ids[8] = 20; });
   check_refused(config, "global_token_ids: example 0, position 1: expected an id from 0 to 19, got -1",
-                [](EtcInput& input) { input.global_token_ids[1] = -1; });
+                [](EncoderInput& input) { input.global_token_ids[1] = -1; });
   config.max_absolute_position_embeddings = 7;
-  check_refused(config, "position_ids: example 1, position 3: expected an id from 0 to 6, got 7", [](EtcInput& input) {
-    input.position_ids.assign(10, 0);
-    input.position_ids[9] = 7;
-  });
+  check_refused(config, "position_ids: example 1, position 3: expected an id from 0 to 6, got 7",
+                [](EncoderInput& input) {
+                  input.position_ids.assign(10, 0);
+                  input.position_ids[9] = 7;
+                });
   config.max_absolute_position_embeddings = 5;
   check_refused(config, "encoder: long length: example 0: expected at most max_absolute_position_embeddings=5, got 6",
-                [](EtcInput&) {});
+                [](EncoderInput&) {});
   config.max_absolute_position_embeddings = 2;
   check_refused(config, "encoder: global length: example 0: expected at most max_absolute_position_embeddings=2, got 3",
-                [](EtcInput& input) { input.position_ids.assign(10, 0); });
+                [](EncoderInput& input) { input.position_ids.assign(10, 0); });
 }
 
 TEST_CASE("labels that the model has no vectors for are refused", "[nn]") {
   EtcConfig config = tiny_config();
   check_refused(config, "expected a label below R=9 or 255 (masked), got 9",
-                [](EtcInput& input) { input.labels.l2g.data()[2] = 9; });
+                [](EncoderInput& input) { input.labels.l2g.data()[2] = 9; });
   config.relative_pos_max_distance = 0;
   config.relative_vocab_size.reset();
   TinyModel model(config);
-  EtcInput input = tiny_input(tiny_config(), {6, 4}, {3, 2});
+  EncoderInput input = tiny_input(tiny_config(), {6, 4}, {3, 2});
   REQUIRE_THROWS_WITH(model.infer(input),
                       Contains("labels.l2l select relative vectors, but relative_vocab_size is null"));
 }
@@ -82,7 +84,7 @@ TEST_CASE("labels that the model has no vectors for are refused", "[nn]") {
 TEST_CASE("training needs a tape that records and parameters that have values", "[nn]") {
   const EtcConfig config = tiny_config();
   TinyModel model(config);
-  const EtcInput input = tiny_input(config, {6}, {3});
+  const EncoderInput input = tiny_input(config, {6}, {3});
   Tape silent(false);
   ForwardOptions options;
   options.training = true;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/etc_config.h"
 #include "etc_core/optim/optimizer.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/support/catch.h"
@@ -16,7 +17,7 @@ TEST_CASE("weights of a wide layer are the same after 3 steps with 1, 2, 3 and 1
   config.num_hidden_layers = 1;
   config.num_attention_heads = 4;
   config.validate();
-  const EtcInput input = test::tiny_input(config, {540}, {20});
+  const EncoderInput input = test::tiny_input(config, {540}, {20});
   const int before = thread_count();
   std::map<std::string, std::vector<float>> first;
   for (const int threads : {1, 2, 3, 16}) {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "etc_core/base/random.h"
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
 #include "sparse/labels/builders.h"
 
 namespace etc::test {
@@ -29,9 +29,9 @@ inline EtcConfig tiny_config() {
 }
 
 // Examples of these long and global lengths with random tokens; every global token stands for three long ones.
-inline EtcInput tiny_input(const EtcConfig& config, const std::vector<std::int64_t>& lengths,
-                           const std::vector<std::int64_t>& globals, std::int64_t first_ordinal = 0) {
-  EtcInput input;
+inline EncoderInput tiny_input(const EtcConfig& config, const std::vector<std::int64_t>& lengths,
+                               const std::vector<std::int64_t>& globals, std::int64_t first_ordinal = 0) {
+  EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (std::size_t b = 0; b < lengths.size(); ++b) {
     const auto ordinal = first_ordinal + static_cast<std::int64_t>(b);

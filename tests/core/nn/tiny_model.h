@@ -8,6 +8,7 @@
 
 #include "etc_core/autograd/functions.h"
 #include "etc_core/base/random.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/core/nn/tiny_case.h"
@@ -38,16 +39,17 @@ struct TinyModel {
     }
   }
 
-  EtcOutput infer(const EtcInput& input) {
+  EncoderStates infer(const EncoderInput& input) {
     Tape tape(false);
     return encoder.forward(tape, input, {});
   }
 
   // Gradients (on the host) of the weighted sum of both states (or one of them); adds to what the parameters have.
-  void backward(const EtcInput& input, const ForwardOptions& options = {}, bool of_long = true, bool of_global = true) {
+  void backward(const EncoderInput& input, const ForwardOptions& options = {}, bool of_long = true,
+                bool of_global = true) {
     Tape tape(true);
     {
-      const EtcOutput output = encoder.forward(tape, input, options);
+      const EncoderStates output = encoder.forward(tape, input, options);
       seed(on_device(tape, output.long_states, Device::cpu), input.long_offsets, input.sample_ordinals, of_long, 100);
       seed(on_device(tape, output.global_states, Device::cpu), input.global_offsets, input.sample_ordinals, of_global,
            200);
@@ -63,7 +65,7 @@ struct TinyModel {
     return result;
   }
 
-  Gradients fresh_gradients(const EtcInput& input, const ForwardOptions& options = {}, bool of_long = true,
+  Gradients fresh_gradients(const EncoderInput& input, const ForwardOptions& options = {}, bool of_long = true,
                             bool of_global = true) {
     parameters.drop_gradients();
     backward(input, options, of_long, of_global);

@@ -1,5 +1,6 @@
 // etc encode --data: the states of prepared examples, bit for bit those of every example alone.
 #include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/train/evaluate.h"
 #include "tests/support/golden_h5.h"
 #include "tests/support/h5_edit.h"
@@ -29,7 +30,7 @@ struct Scene : Place {
 std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::data::DatasetReader& reader,
                                             std::int64_t index) {
   const std::vector<etc::data::LoadedExample> alone = {{index, index, reader.read(index)}};
-  const etc::EtcInput input = model.task->feed(alone, "train.h5");
+  const etc::EncoderInput input = model.task->feed(alone, "train.h5");
   std::map<std::string, Floats> all;
   const auto put = [&](const std::string& name, const etc::Tensor& values) {
     if (values) all[name].assign(values.data(), values.data() + values.size());
@@ -40,13 +41,13 @@ std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::da
     const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "_";
     put(prefix + "long", of_long);
     put(prefix + "global", of_global);
-    put(prefix + "scores_l2l", scores.l2l);
-    put(prefix + "scores_l2g", scores.l2g);
-    put(prefix + "scores_g2g", scores.g2g);
-    put(prefix + "scores_g2l", scores.g2l);
+    put(prefix + "scores_l2l", scores.of("l2l"));
+    put(prefix + "scores_l2g", scores.of("l2g"));
+    put(prefix + "scores_g2g", scores.of("g2g"));
+    put(prefix + "scores_g2l", scores.of("g2l"));
   };
   etc::Tape tape(false);
-  const etc::EtcOutput states = model.encoder->forward(tape, input, options);
+  const etc::EncoderStates states = model.encoder->forward(tape, input, options);
   put("long", states.long_states.value());
   put("global", states.global_states.value());
   return all;
@@ -102,7 +103,7 @@ TEST_CASE("encode gives the same bits from prepared data and from padded inputs"
   const etc::LoadedModel loaded = etc::load_model(scene.model);
   const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), {});
   const std::vector<etc::data::LoadedExample> alone = {{3, 0, reader->read(3)}};
-  const etc::EtcInput input = loaded.model->task->feed(alone, "train.h5");
+  const etc::EncoderInput input = loaded.model->task->feed(alone, "train.h5");
   const std::int64_t L = input.long_tokens(), G = input.global_tokens();
   const fs::path inputs = scene.folder / "inputs.h5";
   {

@@ -2,6 +2,7 @@
 #include "tasks/hotpotqa/feed.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/golden_inputs.h"
 #include "tests/tasks/golden_named.h"
@@ -87,7 +88,7 @@ TEST_CASE("the labels of HotpotQA's feed equal the reference's masks and ids", "
 TEST_CASE("the worked layout gives the visible pairs and labels of its table", "[tasks][hotpotqa]") {
   const std::vector<data::LoadedExample> examples = {test::hotpotqa_example(test::worked_hotpotqa_record("z1"))};
   const EtcConfig model = test::tiny_hotpotqa_model();  // k = 2, hard g2l
-  const EtcInput input = feed(examples, model, {}, "here");
+  const EncoderInput input = feed(examples, model, {}, "here");
   REQUIRE(input.long_offsets == Numbers{0, 14});
   REQUIRE(input.global_offsets == Numbers{0, 11});
   const auto row = [](const auto& labels, int index, int cols) {
@@ -104,7 +105,7 @@ TEST_CASE("the worked layout gives the visible pairs and labels of its table", "
   CHECK(row(input.labels.l2l, 4, 9) == std::vector<int>{m, m, m, m, 0, 1, 2, 2, 2});
   CHECK(row(input.labels.l2l, 0, 9) == std::vector<int>{m, m, m, m, 0, m, m, m, m});
 
-  const EtcInput alone = feed(examples, model, {false, false}, "here");  // without global attention
+  const EncoderInput alone = feed(examples, model, {false, false}, "here");  // without global attention
   CHECK(row(alone.labels.l2g, 5, 11) == std::vector<int>(11, m));
   CHECK(row(alone.labels.g2g, 6, 11) == std::vector<int>{m, m, m, m, m, m, 0, m, m, m, m});
   CHECK(row(alone.labels.g2l, 0, 14) == std::vector<int>(14, m));

@@ -1,5 +1,6 @@
 // Losses and gradients: worked numbers, the reference's losses, central differences, micro-batches.
 #include "tasks/hotpotqa/head.h"
+#include "etc_core/nn/backends.h"
 
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/registry.h"
@@ -135,7 +136,7 @@ TEST_CASE("gradients of HotpotQA's losses equal central differences", "[tasks][h
   for (const char* encoding : {"span", "bio"}) {
     INFO(encoding);
     const auto task = make_task(default_config_section(encoding), model);
-    const EtcInput input = task->feed(examples, "here");
+    const EncoderInput input = task->feed(examples, "here");
     ParameterSet parameters;
     task->add_parameters(parameters);
     parameters.initialize(1);
@@ -149,7 +150,7 @@ TEST_CASE("gradients of HotpotQA's losses equal central differences", "[tasks][h
     const Tensor long_states = test::noise({input.long_tokens(), model.hidden_size}, 3);
     const Tensor global_states = test::noise({input.global_tokens(), model.hidden_size}, 4);
     const auto loss_of = [&](Tape& tape, const Var& z, const Var& x) {
-      EtcOutput states;
+      EncoderStates states;
       states.long_states = z;
       states.global_states = x;
       HeadOutput logits = task->head(tape, examples, states, input, ForwardOptions{});
@@ -186,8 +187,8 @@ TEST_CASE("two micro-batches give the loss of one batch", "[tasks][hotpotqa]") {
   std::vector<double> counts(task->loss_terms().size());
   for (const auto& example : examples) task->count(example, counts);
   const auto loss_of = [&](Examples part) {
-    const EtcInput input = task->feed(part, "here");
-    EtcOutput states;
+    const EncoderInput input = task->feed(part, "here");
+    EncoderStates states;
     Tensor z = Tensor::zeros({input.long_tokens(), model.hidden_size}, Purpose::activations);
     Tensor x = Tensor::zeros({input.global_tokens(), model.hidden_size}, Purpose::activations);
     for (std::int64_t i = 0; i < z.size(); ++i) z.data()[i] = static_cast<float>(i % 7) * 0.1f;

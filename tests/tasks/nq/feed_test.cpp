@@ -2,6 +2,7 @@
 #include "tasks/nq/feed.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/nq/windows.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -78,7 +79,7 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
         const auto row = static_cast<std::size_t>(file.int_attribute(at, "window_row"));
         const std::vector<data::LoadedExample> examples = {{0, 0, windows.at(row)}};
         const auto golden = [&](const std::string& array) { return file.read<std::uint8_t>(at + "/" + array); };
-        const EtcInput soft = nq::feed(examples, model, true, "here");
+        const EncoderInput soft = nq::feed(examples, model, true, "here");
         const std::int64_t L = soft.long_tokens(), G = soft.global_tokens(), W = 2 * model.local_radius + 1;
         const GoldenBytes l2l_ids = golden("l2l_relative_att_ids"), g2g_ids = golden("g2g_relative_att_ids");
         const GoldenBytes l2g_ids = golden("l2g_relative_att_ids"), g2l_ids = golden("g2l_relative_att_ids");
@@ -88,7 +89,7 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
         CHECK(differences(soft.labels.g2l, G, L, golden("g2l_att_mask"), g2l_ids) == 0);
         EtcConfig hard_model = model;
         hard_model.use_hard_g2l_mask = hard_model.use_hard_l2g_mask = true;
-        const EtcInput hard = nq::feed(examples, hard_model, true, "here");
+        const EncoderInput hard = nq::feed(examples, hard_model, true, "here");
         CHECK(differences(hard.labels.l2g, L, G, golden("l2g_att_mask_hard"), l2g_ids) == 0);
         CHECK(differences(hard.labels.g2l, G, L, golden("g2l_att_mask_hard"), g2l_ids) == 0);
         ++cases;
@@ -102,7 +103,8 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
 TEST_CASE("a batch of windows is its windows one after the other", "[tasks][nq]") {
   const data::LoadedExample window = worked_window();
   const std::vector<data::LoadedExample> one = {window}, two = {window, window};
-  const EtcInput alone = nq::feed(one, small_model(), true, "here"), both = nq::feed(two, small_model(), true, "here");
+  const EncoderInput alone = nq::feed(one, small_model(), true, "here"),
+                     both = nq::feed(two, small_model(), true, "here");
   CHECK(both.long_offsets == Numbers{0, 16, 32});
   CHECK(both.global_offsets == Numbers{0, 7, 14});
   CHECK(both.segment_ids.empty());  // all long tokens 1, all global tokens 0
@@ -110,7 +112,7 @@ TEST_CASE("a batch of windows is its windows one after the other", "[tasks][nq]"
     REQUIRE(both.labels.l2g[i] == alone.labels.l2g[i]);
     REQUIRE(both.labels.l2g[alone.labels.l2g.size() + i] == alone.labels.l2g[i]);
   }
-  const EtcInput local = nq::feed(one, small_model(), false, "here");
+  const EncoderInput local = nq::feed(one, small_model(), false, "here");
   for (const std::uint8_t label : local.labels.l2g) REQUIRE(label == kMasked);
   REQUIRE(local.labels.l2l.size() == alone.labels.l2l.size());
   // A question piece belongs to its own global token, the paragraph's pieces to the paragraph's.

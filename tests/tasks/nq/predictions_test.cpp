@@ -31,7 +31,7 @@ data::LoadedExample window(std::int64_t id, std::int64_t index, std::int64_t fir
 
 struct Batch {
   std::vector<data::LoadedExample> examples;
-  EtcInput input;
+  EncoderInput input;
   HeadOutput logits;
 
   // Every window says: short answer at its second token, long answer from its first to its last; `strength` each.

@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/openkp/prediction_file.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
@@ -196,7 +197,7 @@ TEST_CASE("hidden states of pages hold what their elements look like", "[tasks][
   const std::vector<data::LoadedExample> first = {{0, 0, reader->read(0)}};
   const auto encoded = [&](bool with_looks) {
     Tape tape(false);
-    EtcInput input = loaded.model->task->feed(first, "train.h5");
+    EncoderInput input = loaded.model->task->feed(first, "train.h5");
     if (with_looks) loaded.model->task->add_to_embeddings(tape, first, input);
     const Tensor x = loaded.model->encoder->forward(tape, input, ForwardOptions{}).long_states.value();
     return std::vector<float>(x.data(), x.data() + x.size());

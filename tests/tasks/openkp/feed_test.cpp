@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/openkp/prepare.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"
@@ -67,7 +68,7 @@ TEST_CASE("a page is its tokens and one global token per element", "[tasks][open
   data::LoadedExample loaded;
   loaded.features = worked_example();
   const std::vector<data::LoadedExample> two = {loaded, loaded};
-  const EtcInput input = feed(two, model(), true, "dev.h5");
+  const EncoderInput input = feed(two, model(), true, "dev.h5");
   CHECK(input.long_offsets == Numbers{0, 13, 26});
   CHECK(input.global_offsets == Numbers{0, 3, 6});
   CHECK(input.global_token_ids == std::vector<std::int32_t>(6, 1));
@@ -117,7 +118,7 @@ TEST_CASE("the labels of a page equal the reference's masks and ids", "[tasks][o
         const std::vector<data::LoadedExample> one = {loaded};
         for (const bool hard : {false, true}) {
           config.use_hard_g2l_mask = config.use_hard_l2g_mask = hard;
-          const EtcInput input = feed(one, config, true, "golden");
+          const EncoderInput input = feed(one, config, true, "golden");
           const std::string mask = hard ? "_att_mask_hard" : "_att_mask";
           const auto check = [&](const std::string& type, const Buffer<std::uint8_t>& labels, std::int64_t rows,
                                  std::int64_t cols, const std::string& masked) {

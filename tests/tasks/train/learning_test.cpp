@@ -8,6 +8,7 @@
 #include "data/sample/openkp_sample.h"
 #include "data/sample/wikihop_sample.h"
 #include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/prepare/run.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -93,14 +94,14 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
   for (const auto& [residual, changes] : kResidual) {
     const etc::RunConfig config = samples.config(with_seed(3, changes));
     etc::register_cpu_backend();
-    etc::TaskModel model(config.model, config.task);
+    etc::TaskModel model(*config.model, config.task);
     model.parameters.initialize(3);
     const auto reader = etc::open_dataset(config.data.train, model.task->schema(), {});
     etc::data::Loader loader(reader, {.batch_examples = 8, .shuffle = false});
     etc::data::LoadedBatch batch;
     REQUIRE(loader.next(batch));
     const etc::Examples examples = batch.micro_batches.at(0);
-    etc::EtcInput input = model.task->feed(examples, "train.h5");
+    etc::EncoderInput input = model.task->feed(examples, "train.h5");
     const std::vector<double> counts = {0.1};  // a large loss: its rounding matters less
     const auto loss = [&](bool with_gradients) {
       etc::Tape tape(true);

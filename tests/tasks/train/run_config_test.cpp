@@ -59,15 +59,15 @@ TEST_CASE("options win over the file and the file over the defaults", "[tasks]")
   CHECK(config.training.batch_size == 4);
   CHECK(config.training.learning_rate == 1);
   CHECK(config.training.warmup_proportion == 0.1);
-  CHECK(config.model.hidden_size == 24);
+  CHECK(config.model->hidden_size == 24);
   CHECK(config.task.at("label_smoothing") == 0.1);
   CHECK(config.task.at("add_final_layer") == true);
 
   SECTION("what a checkpoint says of the model lies between defaults and file") {
     const auto started = etc::resolve_config(folder / "c.json", Json::object(),
                                              {{"hidden_size", 36}, {"num_hidden_layers", 3}, {"vocab_size", 7}});
-    CHECK(started.model.hidden_size == 24);
-    CHECK(started.model.num_hidden_layers == 3);
+    CHECK(started.model->hidden_size == 24);
+    CHECK(started.model->num_hidden_layers == 3);
   }
   SECTION("the resolved configuration is complete and reads back equal") {
     const Json written = config.to_json();

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/golden_inputs.h"
@@ -79,7 +80,7 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
           options.enable_l2g_linking = linked;
           return etc::wikihop::feed(examples, c.model, options, c.name);
         };
-        const etc::EtcInput soft = build(false, false, true, true);
+        const etc::EncoderInput soft = build(false, false, true, true);
         CHECK(differences(soft.labels.l2l, d.L, d.W, d.at("l2l_att_mask"), false, d.at("l2l_relative_att_ids"),
                           false) == 0);
         CHECK(differences(soft.labels.g2g, d.G, d.G, d.at("g2g_att_mask"), false, d.at("g2g_relative_att_ids"),
@@ -88,12 +89,12 @@ TEST_CASE("the labels of the feed equal the reference's masks and ids", "[tasks]
                           false) == 0);
         CHECK(differences(soft.labels.g2l, d.G, d.L, d.at("l2g_att_mask"), true, d.at("l2g_relative_att_ids"), true) ==
               0);
-        const etc::EtcInput hard = build(true, true, true, false);
+        const etc::EncoderInput hard = build(true, true, true, false);
         CHECK(differences(hard.labels.l2g, d.L, d.G, d.at("l2g_att_mask_hard"), false,
                           d.at("l2g_relative_att_ids_unlinked"), false) == 0);
         CHECK(differences(hard.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard"), false,
                           d.at("l2g_relative_att_ids_unlinked"), true) == 0);
-        const etc::EtcInput nobody = build(true, false, false, true);
+        const etc::EncoderInput nobody = build(true, false, false, true);
         CHECK(differences(nobody.labels.g2l, d.G, d.L, d.at("g2l_att_mask_hard_no_exempt"), false,
                           d.at("l2g_relative_att_ids"), true) == 0);
         CHECK(soft.token_ids.size() == static_cast<std::size_t>(d.L));
@@ -109,7 +110,7 @@ TEST_CASE("the worked layout gives the visible pairs and labels of its table", "
   model.relative_pos_max_distance = 2;
   model.use_hard_g2l_mask = true;
   const std::vector<LoadedExample> examples = {etc::test::worked_example(0)};
-  const etc::EtcInput input = etc::wikihop::feed(examples, model, {}, "here");
+  const etc::EncoderInput input = etc::wikihop::feed(examples, model, {}, "here");
   const auto row = [](const auto& labels, int index, int cols) {
     return std::vector<int>(labels.begin() + index * cols, labels.begin() + (index + 1) * cols);
   };
@@ -137,9 +138,9 @@ TEST_CASE("without global attention a global token reads its own tokens and noth
       model.use_hard_g2l_mask = hard_g2l;
       etc::wikihop::FeedOptions options;
       options.flat_sequence = flat;
-      const etc::EtcInput with = etc::wikihop::feed(examples, model, options, "here");
+      const etc::EncoderInput with = etc::wikihop::feed(examples, model, options, "here");
       options.global_attention = false;
-      const etc::EtcInput without = etc::wikihop::feed(examples, model, options, "here");
+      const etc::EncoderInput without = etc::wikihop::feed(examples, model, options, "here");
       CHECK(std::equal(with.labels.l2l.begin(), with.labels.l2l.end(), without.labels.l2l.begin()));
       CHECK(std::all_of(without.labels.l2g.begin(), without.labels.l2g.end(), [&](int label) { return label == m; }));
       for (int g = 0; g < 9; ++g) {
@@ -210,8 +211,8 @@ TEST_CASE("a batch is its examples one after the other", "[tasks]") {
   const etc::EtcConfig model = etc::test::tiny_model();
   const std::vector<LoadedExample> one = {etc::test::worked_example(0)};
   const std::vector<LoadedExample> two = {etc::test::worked_example(7), etc::test::worked_example(9)};
-  const etc::EtcInput alone = etc::wikihop::feed(one, model, {}, "here");
-  const etc::EtcInput both = etc::wikihop::feed(two, model, {}, "here");
+  const etc::EncoderInput alone = etc::wikihop::feed(one, model, {}, "here");
+  const etc::EncoderInput both = etc::wikihop::feed(two, model, {}, "here");
   CHECK(both.long_offsets == Numbers{0, 14, 28});
   CHECK(both.global_offsets == Numbers{0, 9, 18});
   CHECK(both.sample_ordinals == Numbers{7, 9});

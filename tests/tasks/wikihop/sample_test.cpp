@@ -7,6 +7,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/wikihop/feed.h"
 #include "tasks/wikihop/schema.h"
 #include "tests/support/catch.h"
@@ -174,7 +175,7 @@ TEST_CASE("local attention of any radius and depth carries nothing from the quer
       model.relative_vocab_size = 20;
       std::int64_t answers = 0, local_pairs = 0;
       for (const data::LoadedExample& example : examples) {
-        const EtcInput input = wikihop::feed({&example, 1}, model, {}, "sample");
+        const EncoderInput input = wikihop::feed({&example, 1}, model, {}, "sample");
         const auto& types = numbers(example, "long_token_type_ids");
         const auto& links = numbers(example, "l2g_linked_ids");
         const std::int64_t label = wikihop::label_id(example.features), length = std::ssize(types), W = 2 * radius + 1;

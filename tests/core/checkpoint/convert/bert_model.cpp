@@ -1,4 +1,5 @@
 #include "tests/core/checkpoint/convert/bert_model.h"
+#include "etc_core/nn/etc_config.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +9,8 @@ namespace etc::test {
 
 namespace rf = reference::realformer;
 
-EtcInput etc_input(const BertInput& input, const EtcConfig& config) {
-  EtcInput etc;
+EncoderInput etc_input(const BertInput& input, const EtcConfig& config) {
+  EncoderInput etc;
   const std::int64_t window = 2 * config.local_radius + 1;
   for (std::int64_t b = 1; b <= input.batch; ++b) {
     etc.long_offsets.push_back(b * input.length);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "etc_core/checkpoint/convert/bert/bert_config.h"
+#include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
-#include "etc_core/nn/etc_input.h"
 #include "tests/reference/dense_realformer.h"
 
 namespace etc::test {
@@ -22,7 +22,7 @@ struct BertInput {
 
 // The same as the long side of an ETC batch without global tokens: BERT's key-side mask (padding queries see the valid
 // keys) as labels. Token types become segment ids.
-EtcInput etc_input(const BertInput& input, const EtcConfig& config);
+EncoderInput etc_input(const BertInput& input, const EtcConfig& config);
 
 // Numbers of a variable by its TensorFlow name, kernels [in, out].
 using ReadVariable = std::function<std::vector<double>(const std::string& name)>;

@@ -8,6 +8,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/checkpoint/convert/bert_model.h"
 #include "tests/core/checkpoint/convert/samples.h"
@@ -227,7 +228,7 @@ TEST_CASE("a lifted model computes BERT without positions, whatever its globals"
     input.ids = {3, 1, 4, 1, 5, 9, 2};
     input.types.assign(7, 1);
     input.mask.assign(7, 1);
-    EtcInput etc = test::etc_input(input, config);
+    EncoderInput etc = test::etc_input(input, config);
     etc.global_offsets = {0, 3};  // globals that long tokens do not see
     etc.global_token_ids = {7, 7, 8};
     etc.labels.l2g = Buffer<std::uint8_t>(7 * 3, Purpose::labels);

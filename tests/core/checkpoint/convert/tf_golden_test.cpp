@@ -3,6 +3,7 @@
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/catch.h"
@@ -47,7 +48,7 @@ TEST_CASE("golden ETC checkpoints give the golden weights and outputs", "[conver
         REQUIRE(std::equal(expected.values.begin(), expected.values.end(), parameter->value.data()));
       }
       Tape tape(false);
-      const EtcOutput output = encoder.forward(tape, golden.input(), {});
+      const EncoderStates output = encoder.forward(tape, golden.input(), {});
       test::Worst worst;
       worst.compare("long", test::best_reference(golden.file, "", "outputs", "long").values,
                     output.long_states.value().data());

@@ -1,6 +1,7 @@
 // The whole model on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/cuda/register_cuda.h"
+#include "etc_core/nn/etc_config.h"
 #include "etc_core/ops/determinism.h"
 #include "etc_core/optim/accumulator.h"
 #include "etc_core/optim/optimizer.h"
@@ -54,14 +55,14 @@ constexpr double kTolerance = 1e-5;
 TEST_CASE("the emulated model computes the CPU's states and gradients", "[nn][cuda]") {
   for (const EtcConfig& config : variants()) {
     CAPTURE(config.use_residual_attention, config.use_running_mean);
-    const EtcInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
+    const EncoderInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
     ForwardOptions options;
     options.training = true;
     options.seed = 17;
     TinyModel host(config), device(config);
     on(Device::cuda, device);
     const std::int64_t before = simt::emulator_counts().launches;
-    const EtcOutput got = device.infer(input), expected = host.infer(input);
+    const EncoderStates got = device.infer(input), expected = host.infer(input);
     CHECK(got.long_states.value().device() == Device::cuda);
     CHECK(relative_difference(got.long_states.value().to(Device::cpu), expected.long_states.value()) < kTolerance);
     CHECK(relative_difference(got.global_states.value().to(Device::cpu), expected.global_states.value()) < kTolerance);
@@ -90,13 +91,14 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
   EtcConfig config = tiny_config();
   config.num_hidden_layers = 2;
   config.use_residual_attention = true;
-  const EtcInput input = tiny_input(config, {11, 4}, {3, 2});
+  const EncoderInput input = tiny_input(config, {11, 4}, {3, 2});
   const auto scores_of = [&](TinyModel& model) {
     std::vector<Tensor> all;
     ForwardOptions options;
     options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
       all.push_back(of_long);
-      if (scores.l2l) all.insert(all.end(), {scores.l2l, scores.l2g, scores.g2g, scores.g2l});
+      if (scores.of("l2l"))
+        all.insert(all.end(), {scores.of("l2l"), scores.of("l2g"), scores.of("g2g"), scores.of("g2l")});
     };
     Tape tape(false);
     model.encoder.forward(tape, input, options);
@@ -122,7 +124,7 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
 TEST_CASE("an emulated training in bf16 rounds dense layers and attention, near the CPU's fp32", "[nn][cuda]") {
   for (const EtcConfig& config : variants()) {
     CAPTURE(config.use_residual_attention, config.use_running_mean);
-    const EtcInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
+    const EncoderInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
     ForwardOptions options;
     options.training = true;
     options.seed = 17;
@@ -157,15 +159,15 @@ TEST_CASE("under strict determinism an example has the same bits alone and betwe
   const std::vector<std::int64_t> lengths = {1, 37, 8}, globals = {2, 5, 1};
   ForwardOptions options;
   options.training = true;
-  const auto states = [&](const EtcInput& input) {
+  const auto states = [&](const EncoderInput& input) {
     Tape tape(true);
-    const EtcOutput output = model.encoder.forward(tape, input, options);
+    const EncoderStates output = model.encoder.forward(tape, input, options);
     return std::pair(output.long_states.value().to(Device::cpu), output.global_states.value().to(Device::cpu));
   };
   // Rows of the second example that differ from those it has in the batch.
   const auto rows_that_differ = [&](ops::Determinism determinism) {
     ops::set_determinism(determinism);
-    const EtcInput all = tiny_input(config, lengths, globals);
+    const EncoderInput all = tiny_input(config, lengths, globals);
     const auto together = states(all), alone = states(tiny_input(config, {lengths[1]}, {globals[1]}, 1));
     ops::set_determinism(ops::Determinism::run);
     std::int64_t count = 0;

@@ -1,4 +1,5 @@
 // Answers decoded from logits that are on an emulated device.
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/ops/register.h"
 #include "tasks/nq/predictions.h"
@@ -16,7 +17,7 @@ using Numbers = std::vector<std::int64_t>;
 // Windows of two documents, of any length, the last of them labelled on request.
 struct Windows {
   std::vector<data::LoadedExample> examples;
-  EtcInput input;
+  EncoderInput input;
 
   explicit Windows(bool labelled) {
     for (const std::int64_t length : {5, 70, 300}) {

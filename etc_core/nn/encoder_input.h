@@ -9,7 +9,7 @@
 
 namespace etc {
 
-struct EtcInput {
+struct EncoderInput {
   // Example b owns long tokens long_offsets[b] … long_offsets[b+1]-1 and global tokens likewise.
   std::vector<std::int64_t> long_offsets{0};    // [B+1]
   std::vector<std::int64_t> global_offsets{0};  // [B+1]
