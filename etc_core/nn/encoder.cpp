@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "etc_core/base/error.h"
+#include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
 
 namespace etc {
@@ -44,7 +46,13 @@ sparse::AttentionLabels EncoderConfig::labels(std::vector<sparse::AttentionStruc
 ModelConfig::ModelConfig() : config_(std::make_unique<EtcConfig>()) {}
 
 ModelConfig model_config_from_json(const Json& json, const std::string& where, bool strict) {
-  return etc_config_from_json(json, where, strict);
+  if (!json.is_object() || !json.contains("kind")) return etc_config_from_json(json, where, strict);
+  const std::string kind = json["kind"].is_string() ? json["kind"].get<std::string>() : json_line(json["kind"]);
+  Json fields = json;
+  fields.erase("kind");
+  if (kind == "etc") return etc_config_from_json(fields, where, strict);
+  if (kind == "dense") return dense_config_from_json(fields, where, strict);
+  fail_usage(where, "kind: expected etc or dense, got {}{}", kind, suggestion(kind, {"etc", "dense"}));
 }
 
 ModelConfig model_preset(const std::string& name) {

@@ -111,13 +111,7 @@ EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const F
 void EtcEncoder::release(ComputeType compute) {
   impl_->cache.set_compute(compute);
   // Layer by layer, so that at no time all kernels are there twice. Kernels are shared within a layer only.
-  for (const EtcLayer& layer : impl_->layers) {
-    const std::vector<Dense> dense_layers = layer.dense_layers();
-    for (const Dense& dense : dense_layers) impl_->cache.packed(dense);
-    for (const Dense& dense : dense_layers) {
-      for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
-    }
-  }
+  for (const EtcLayer& layer : impl_->layers) impl_->cache.pack_and_release(layer.dense_layers());
   large_blocks::release_kept();  // for int8 the sources were three quarters of the program's memory
   impl_->released = true;
 }

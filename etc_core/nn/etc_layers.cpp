@@ -19,22 +19,6 @@ constexpr DropoutSite kEmbedding[2] = {DropoutSite::long_embedding, DropoutSite:
 constexpr DropoutSite kAttentionOutput[2] = {DropoutSite::long_attention_output, DropoutSite::global_attention_output};
 constexpr DropoutSite kFeedForward[2] = {DropoutSite::long_feed_forward, DropoutSite::global_feed_forward};
 
-// Ids as given, or the default of a missing list.
-std::shared_ptr<const std::vector<std::int32_t>> ids_or(const std::vector<std::int32_t>& ids, std::int64_t count,
-                                                        std::int32_t missing) {
-  if (!ids.empty() || count == 0) return std::make_shared<const std::vector<std::int32_t>>(ids);
-  return std::make_shared<const std::vector<std::int32_t>>(static_cast<std::size_t>(count), missing);
-}
-
-// 0, 1, 2, … from the first token of each example.
-std::vector<std::int32_t> counted(const std::vector<std::int64_t>& offsets) {
-  std::vector<std::int32_t> ids;
-  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
-    for (std::int64_t i = 0; i < offsets[b + 1] - offsets[b]; ++i) ids.push_back(static_cast<std::int32_t>(i));
-  }
-  return ids;
-}
-
 // Rows up to which the time of a product in inference is mostly that of reading its weights.
 constexpr std::int64_t kFewRows = 512;
 
@@ -59,62 +43,42 @@ States on_both(Tape& tape, const States& x, bool same_weights, const EtcContext&
 
 }  // namespace
 
-EtcEmbedding::EtcEmbedding(const EtcConfig& config, ParameterSet& parameters) : hidden_(config.hidden_size) {
+EtcEmbedding::EtcEmbedding(const EtcConfig& config, ParameterSet& parameters) {
+  const std::int64_t hidden = config.hidden_size;
   const Initializer table = truncated_normal(config.initializer_range);
   const std::int64_t width = config.embedding_width();
-  tokens_ = &parameters.add(kModel + "token_emb_lookup/embedding_table", {config.vocab_size, width}, table);
-  if (width != hidden_) {
-    projection_ = single(add_dense(parameters, kModel + "token_emb_lookup/projection", width, hidden_,
-                                   truncated_normal(1 / std::sqrt(static_cast<double>(width)))));
+  EmbeddingBlock& of_long = sides_[0];
+  EmbeddingBlock& of_global = sides_[1];
+  of_long.hidden = hidden;
+  of_long.tokens = &parameters.add(kModel + "token_emb_lookup/embedding_table", {config.vocab_size, width}, table);
+  if (width != hidden) {
+    of_long.projection = single(add_dense(parameters, kModel + "token_emb_lookup/projection", width, hidden,
+                                          truncated_normal(1 / std::sqrt(static_cast<double>(width)))));
   }
-  segments_ =
-      &parameters.add(kModel + "segment_emb_lookup/embedding_table", {config.segment_vocab_size, hidden_}, table);
+  of_long.segments =
+      &parameters.add(kModel + "segment_emb_lookup/embedding_table", {config.segment_vocab_size, hidden}, table);
+  of_global = of_long;  // both sides read these tables
   if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
     // Made outside the model's scope in the reference, hence without its prefix (etc-core 12.2).
-    positions_[0] = &parameters.add("position_emb_lookup_long/embedding_table", {rows, hidden_}, table);
-    positions_[1] = &parameters.add("position_emb_lookup_global/embedding_table", {rows, hidden_}, table);
+    of_long.positions = &parameters.add("position_emb_lookup_long/embedding_table", {rows, hidden}, table);
+    of_global.positions = &parameters.add("position_emb_lookup_global/embedding_table", {rows, hidden}, table);
   }
-  norm_[0] = add_layer_norm(parameters, kModel + "long_emb_layer_norm", hidden_);
-  norm_[1] = add_layer_norm(parameters, kModel + "global_emb_layer_norm", hidden_);
+  of_long.norm = add_layer_norm(parameters, kModel + "long_emb_layer_norm", hidden);
+  of_global.norm = add_layer_norm(parameters, kModel + "global_emb_layer_norm", hidden);
 }
 
 States EtcEmbedding::forward(Tape& tape, const EncoderInput& input, const EtcContext& context) const {
-  return {side(tape, input, context, false), side(tape, input, context, true)};
-}
-
-Var EtcEmbedding::side(Tape& tape, const EncoderInput& input, const EtcContext& context, bool global) const {
-  const auto& rows = context.rows[global];
-  const std::int64_t count = rows->offsets.back();
-  const Lookup tokens{tokens_, ids_or(global ? input.global_token_ids : input.token_ids, count, 0),
-                      global ? "global_token_ids" : "token_ids"};
-  const Lookup segments{segments_, ids_or(global ? input.global_segment_ids : input.segment_ids, count, global ? 0 : 1),
-                        global ? "global_segment_ids" : "segment_ids"};
-  Lookup positions;
-  if (positions_[global] != nullptr) {
-    const std::vector<std::int32_t>& given = global ? input.global_position_ids : input.position_ids;
-    positions.table = positions_[global];
-    positions.ids = std::make_shared<const std::vector<std::int32_t>>(given.empty() ? counted(rows->offsets) : given);
-    positions.name = global ? "global_position_ids" : "position_ids";
-  }
-  // From here on M is T on the long side and U on the global side.
-  const Var& adder = global ? input.global_embedding_adder : input.long_embedding_adder;  // [M, H] or none
-  Var e;                                                                                  // [M, H]
-  if (projection_.parts.empty()) {
-    e = embedding(tape, {.rows = rows,
-                         .width = hidden_,
-                         .tokens = tokens,
-                         .segments = segments,
-                         .positions = positions,
-                         .adder = adder});
-  } else {
-    const Var narrow = embedding(tape, {.rows = rows, .width = tokens_->shape[1], .tokens = tokens});  // [M, E]
-    const Var base = linear(tape, narrow, context.dense(projection_));                                 // [M, H]
-    e = embedding(
-        tape,
-        {.rows = rows, .width = hidden_, .base = base, .segments = segments, .positions = positions, .adder = adder});
-  }
-  const Var normed = layer_norm(tape, e, *norm_[global].gamma, *norm_[global].beta);  // [M, H]
-  return dropout(tape, normed, context.side_dropout(0, kEmbedding, global));
+  const EmbeddedTokens longs{
+      context.rows[0], input.token_ids, input.segment_ids, input.position_ids, input.long_embedding_adder, 1};
+  const EmbeddedTokens globals{context.rows[1],
+                               input.global_token_ids,
+                               input.global_segment_ids,
+                               input.global_position_ids,
+                               input.global_embedding_adder,
+                               0,
+                               {"global_token_ids", "global_segment_ids", "global_position_ids"}};
+  return {sides_[0].forward(tape, longs, context, context.side_dropout(0, kEmbedding, false)),
+          sides_[1].forward(tape, globals, context, context.side_dropout(0, kEmbedding, true))};
 }
 
 EtcLayer::EtcLayer(const EtcConfig& config, std::int64_t index, ParameterSet& parameters)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "etc_core/nn/blocks/attention_block.h"
+#include "etc_core/nn/blocks/embedding_block.h"
 #include "etc_core/nn/blocks/feed_forward_block.h"
 #include "etc_core/nn/blocks/forward_context.h"
 #include "etc_core/nn/blocks/residual_placement.h"
@@ -36,21 +37,13 @@ class EtcEmbedding {
  public:
   EtcEmbedding(const EtcConfig& config, ParameterSet& parameters);
 
-  Device device() const { return tokens_->value.device(); }  // of the whole model
+  Device device() const { return sides_[0].tokens->value.device(); }  // of the whole model
 
   // Token, segment and position embeddings plus adder, layer norm, dropout, for both sides.
   States forward(Tape& tape, const EncoderInput& input, const EtcContext& context) const;
 
  private:
-  // [T, H] or [U, H].
-  Var side(Tape& tape, const EncoderInput& input, const EtcContext& context, bool global) const;
-
-  std::int64_t hidden_;
-  Parameter* tokens_;                             // [V, embedding_size]
-  Dense projection_;                              // no parts when embedding_size is H
-  Parameter* segments_;                           // [V_s, H]
-  Parameter* positions_[2] = {nullptr, nullptr};  // long, global; null: no absolute positions
-  LayerNormParameters norm_[2];                   // long, global
+  EmbeddingBlock sides_[2];  // long, global; tokens and segments are the same tables
 };
 
 class EtcLayer {

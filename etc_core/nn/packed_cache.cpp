@@ -63,6 +63,13 @@ Dense PackedCache::packed(const Dense& dense) {
   return result;
 }
 
+void PackedCache::pack_and_release(const std::vector<Dense>& layers) {
+  for (const Dense& dense : layers) packed(dense);
+  for (const Dense& dense : layers) {
+    for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
+  }
+}
+
 void PackedCache::clear() {
   entries_.clear();
 }
