@@ -27,29 +27,22 @@ const char* type_text(ConfigKey::Kind kind) {
   }
 }
 
+WordCount count_of(ConfigKey::Kind kind) {
+  if (kind == ConfigKey::Kind::texts) return WordCount::any;  // --data a.h5 b.h5
+  return kind == ConfigKey::Kind::boolean ? WordCount::at_most_one : WordCount::one;
+}
+
 }  // namespace
 
-GivenOptions add_config_options(CLI::App& command, const std::function<bool(const ConfigKey&)>& wanted) {
+GivenOptions add_config_options(const Command& command, const std::function<bool(const ConfigKey&)>& wanted) {
   auto given = std::make_shared<Json>(Json::object());
   for (const ConfigKey& key : config_keys()) {
     if (!wanted(key)) continue;
-    const auto take = [given, &key](const CLI::results_t& words) {
-      std::vector<std::string> spelled;
-      for (const std::string& word : words) {
-        if (!word.empty()) spelled.push_back(word);
-      }
-      (*given)[key.section][key.key] = option_value(key, spelled);
-      return true;
+    const auto take = [given, &key](const std::vector<std::string>& words) {
+      (*given)[key.section][key.key] = option_value(key, words);
     };
-    CLI::Option* option = command.add_option(key.option_name(), take, key.help + default_text(key));
-    option->type_name(type_text(key.kind))->group("Section " + key.section);
-    if (key.kind == ConfigKey::Kind::texts) {
-      option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();  // --data a.h5 b.h5
-    } else if (key.kind == ConfigKey::Kind::boolean) {
-      option->expected(0, 1);
-    } else {
-      option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-    }
+    command.take_words(key.option_name(), count_of(key.kind), type_text(key.kind), take, key.help + default_text(key))
+        .group("Section " + key.section);
   }
   return given;
 }

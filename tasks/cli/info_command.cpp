@@ -262,14 +262,14 @@ void run_info(const std::filesystem::path& path, bool forecast) {
 
 }  // namespace
 
-void add_info_command(CLI::App& app) {
+void add_info_command(Program& program) {
   auto path = std::make_shared<std::string>();
   auto forecast = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("info", "describe a run, a model, or any file the program writes");
-  command->footer(kExamples);
-  command->add_option("path", *path, "folder of a run or a model, or a file")->required();
-  command->add_flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
-  command->callback([path, forecast] { run_info(*path, *forecast); });
+  const Command command = program.add("info", "describe a run, a model, or any file the program writes");
+  command.footer(kExamples);
+  command.option("path", *path, "folder of a run or a model, or a file").required();
+  command.flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
+  command.action([path, forecast] { run_info(*path, *forecast); });
 }
 
 }  // namespace etc::cli
