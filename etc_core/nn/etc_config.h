@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc {
+
+class Fields;  // base/fields.h
 
 struct EtcConfig {
   std::int64_t vocab_size = 0;  // required
@@ -50,6 +52,9 @@ struct EtcConfig {
 
   Json to_json() const;  // all fields, sorted
 };
+
+// Every field with its help and its range.
+const Fields& etc_config_fields();
 
 // Defaults overwritten by the object's keys. strict (our own files): an unknown key is a UsageError with a suggestion;
 // otherwise (a foreign etc_config.json) it is a warning. A wrong type is an error naming the key. Does not validate().

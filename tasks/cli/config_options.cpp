@@ -6,30 +6,32 @@ namespace etc::cli {
 
 namespace {
 
-std::string default_text(const ConfigKey& key) {
-  if (key.kind == ConfigKey::Kind::texts || key.default_value == "") return "";
-  return fmt::format(" [{}]", key.default_value.is_null()     ? "none"
-                              : key.default_value.is_string() ? key.default_value.get<std::string>()
-                                                              : json_line(key.default_value));
+std::string default_text(const Field& key) {
+  const Json value = key.default_value();
+  if (key.kind == FieldKind::texts || value == "") return "";
+  return fmt::format(" [{}]", value.is_null()     ? "none"
+                              : value.is_string() ? value.get<std::string>()
+                                                  : json_line(value));
 }
 
-const char* type_text(ConfigKey::Kind kind) {
+const char* type_text(FieldKind kind) {
   switch (kind) {
-    case ConfigKey::Kind::integer:
-    case ConfigKey::Kind::optional_integer:
+    case FieldKind::integer:
+    case FieldKind::natural:
+    case FieldKind::optional_integer:
       return "INT";
-    case ConfigKey::Kind::number:
+    case FieldKind::number:
       return "NUMBER";
-    case ConfigKey::Kind::boolean:
+    case FieldKind::boolean:
       return "true|false";
     default:
       return "TEXT";
   }
 }
 
-WordCount count_of(ConfigKey::Kind kind) {
-  if (kind == ConfigKey::Kind::texts) return WordCount::any;  // --data a.h5 b.h5
-  return kind == ConfigKey::Kind::boolean ? WordCount::at_most_one : WordCount::one;
+WordCount count_of(FieldKind kind) {
+  if (kind == FieldKind::texts) return WordCount::any;  // --data a.h5 b.h5
+  return kind == FieldKind::boolean ? WordCount::at_most_one : WordCount::one;
 }
 
 }  // namespace
@@ -38,10 +40,13 @@ GivenOptions add_config_options(const Command& command, const std::function<bool
   auto given = std::make_shared<Json>(Json::object());
   for (const ConfigKey& key : config_keys()) {
     if (!wanted(key)) continue;
+    const Field& field = key.field;
     const auto take = [given, &key](const std::vector<std::string>& words) {
-      (*given)[key.section][key.key] = option_value(key, words);
+      (*given)[key.section][key.field.name] = option_value(key.field, words);
     };
-    command.take_words(key.option_name(), count_of(key.kind), type_text(key.kind), take, key.help + default_text(key))
+    command
+        .take_words(field.option_name(), count_of(field.kind), type_text(field.kind), take,
+                    field.help + default_text(field))
         .group("Section " + key.section);
   }
   return given;

@@ -81,9 +81,8 @@ void print_encoder_groups(const EtcConfig& config) {
 // Whether a JSON document is a configuration: ours has sections, a foreign etc_config.json the model's keys.
 bool is_configuration(const Json& json) {
   if (!json.is_object()) return false;
-  const Json fields = EtcConfig{}.to_json();
   for (const auto& [key, value] : json.items()) {
-    if (key == "model" || fields.contains(key)) return true;
+    if (key == "model" || etc_config_fields().find(key) != nullptr) return true;
   }
   return false;
 }

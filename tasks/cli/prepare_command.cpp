@@ -40,16 +40,16 @@ struct PrepareOptions {
 
 // A setting's option gives text; what is not meant as a word is JSON.
 Json parse_setting(const Field& setting, const std::string& text) {
-  if (setting.default_value.is_string()) return text;
+  const Json usual = setting.default_value();
+  if (usual.is_string()) return text;
   // An integer beyond 64 bits is read as a float: the message shows what was typed.
   try {
     const Json value = parse_json(text, setting.option_name());
     if (!value.is_null() && has_kind(setting, value)) return value;
   } catch (const Error&) {
   }
-  const bool integer = setting.default_value.is_number_integer();
   fail_usage("etc prepare", "{}: expected {} like {}, got {}", setting.option_name(),
-             integer ? "an integer" : "a value", json_line(setting.default_value), text);
+             usual.is_number_integer() ? "an integer" : "a value", json_line(usual), text);
 }
 
 // Defaults, then the configuration file, then the options.
@@ -155,7 +155,7 @@ void add_prepare_command(Program& program) {
   }
   for (const auto& [key, setting] : settings) {
     const std::string& name = key;
-    const Json& value = setting->default_value;
+    const Json value = setting->default_value();
     command
         .take_text(
             setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },

@@ -82,7 +82,7 @@ std::string help_of(const std::string& key) {
     const Field* own = entry->sample.keys.find(key);
     if (own == nullptr) continue;
     if (text.empty()) text = own->help;
-    defaults.push_back(fmt::format("{} {}", entry->name, json_line(own->default_value)));
+    defaults.push_back(fmt::format("{} {}", entry->name, json_line(own->default_value())));
   }
   return fmt::format("{} [{}]", text, fmt::join(defaults, ", "));
 }

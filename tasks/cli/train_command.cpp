@@ -45,17 +45,9 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
     if (!fs::exists(*file)) fail(output.string(), "there is no run to resume: config.json is missing");
   }
   // The checkpoint to start from says what the model is, unless file or options say otherwise.
-  Json model;
-  const auto init_from = [](const Json& json) {
-    const auto training = json.find("training");
-    if (training == json.end() || !training->is_object()) return std::string();
-    const auto key = training->find("init_from");
-    return key != training->end() && key->is_string() ? key->get<std::string>() : std::string();
-  };
-  std::string source = init_from(*options.given);
-  if (source.empty() && file) source = init_from(read_json_file(*file));
-  if (!source.empty() && options.resume.empty()) model = read_etc_config(source).to_json();
-  RunConfig config = resolve_config(file, *options.given, model);
+  const auto of_checkpoint = [](const fs::path& folder) { return read_etc_config(folder).to_json(); };
+  RunConfig config =
+      resolve_config(file, *options.given, options.resume.empty() ? CheckpointModel(of_checkpoint) : nullptr);
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
   if (!options.resume.empty()) require_data_files(config.data, file->string());
   return config;
