@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 
 namespace etc {
@@ -17,7 +18,7 @@ using OutputInit = DenseConfig::OutputInit;
 
 const std::vector<std::string> kPresets = {"small", "base", "large", "xlarge"};
 
-const FieldList<DenseConfig>& fields() {
+const FieldList<DenseConfig>& field_list() {
   constexpr double kMaxSize = 1 << 24;  // products of two sizes stay far inside int64
   const FieldRule size{.least = 1, .most = kMaxSize}, count{.least = 0, .most = kMaxSize};
   const FieldRule rate{.least = 0, .below = 1};
@@ -98,7 +99,7 @@ double DenseConfig::output_stddev() const {
 }
 
 void DenseConfig::validate() const {
-  fields().check(*this, "config");
+  field_list().check(*this, "config");
   if (!att_size_per_head && hidden_size % num_attention_heads != 0) {
     fail_usage("config",
                "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
@@ -119,8 +120,12 @@ void DenseConfig::validate() const {
   }
 }
 
+const Fields& DenseConfig::fields() const {
+  return field_list();
+}
+
 Json DenseConfig::to_json() const {
-  Json json = fields().to_json(*this);
+  Json json = field_list().to_json(*this);
   json["kind"] = "dense";
   return json;
 }
@@ -135,11 +140,11 @@ std::string sandwich_order(std::int64_t layers, std::int64_t k) {
 DenseConfig dense_config_from_json(const Json& json, const std::string& where, bool strict) {
   if (!json.is_object()) fail_usage(where, "expected an object of model fields, got {}", json.type_name());
   for (const auto& [key, value] : json.items()) {
-    if (fields().find(key) != nullptr) continue;
-    if (strict) fail_usage(where, "unknown key {}{}", key, suggestion(key, fields().names()));
+    if (field_list().find(key) != nullptr) continue;
+    if (strict) fail_usage(where, "unknown key {}{}", key, suggestion(key, field_list().names()));
     log::warn("{}: unknown key {} is ignored", where, key);
   }
-  return fields().read_unchecked(json, where);
+  return field_list().read_unchecked(json, where);
 }
 
 DenseConfig dense_config_preset(const std::string& name) {

@@ -34,6 +34,7 @@ struct DenseConfig final : EncoderConfig {
 
   const std::vector<std::string>& attention_types() const override;  // self
   void validate() const override;
+  const Fields& fields() const override;
   Json to_json() const override;  // with "kind": "dense"
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<DenseConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;

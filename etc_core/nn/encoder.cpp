@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
 

@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "sparse/labels/builders.h"
 
 namespace etc {
 
 class Encoder;
+class Fields;  // base/fields.h
 class ParameterSet;
 
 // Whether attention between long and global tokens is as the structure says, or cut to what the read-out needs (an
@@ -55,7 +56,8 @@ struct EncoderConfig {
   // Throws UsageError "config: …" on impossible combinations, each naming field, value and limit.
   virtual void validate() const = 0;
 
-  virtual Json to_json() const = 0;  // all fields, sorted
+  virtual const Fields& fields() const = 0;  // every field with its help and its range
+  virtual Json to_json() const = 0;          // all of them, sorted
   virtual std::unique_ptr<EncoderConfig> clone() const = 0;
 
   // An encoder of this configuration, whose parameters are added to the set. Validates.

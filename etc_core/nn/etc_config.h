@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 #include "etc_core/nn/encoder_config.h"
 
 namespace etc {
@@ -31,6 +31,7 @@ struct EtcConfig final : EncoderConfig {
   const std::vector<std::string>& attention_types() const override;  // l2l l2g g2g g2l
   // Rules 1-6 of etc-core 2.2, and relative_vocab_size at most 255.
   void validate() const override;
+  const Fields& fields() const override;
   Json to_json() const override;
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<EtcConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;

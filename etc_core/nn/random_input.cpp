@@ -46,9 +46,12 @@ EncoderInput random_batch(const EncoderConfig& model, const std::vector<std::int
   EncoderInput input;
   std::vector<sparse::AttentionStructure> structures;
   for (const std::int64_t length : lengths) {
-    const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
-    sparse::FixedBlocks blocks = sparse::fixed_block_structure(mask, tokens_per_global);
     for (std::int64_t i = 0; i < length; ++i) input.token_ids.push_back(random_token(model, i));
+    sparse::FixedBlocks blocks;  // an encoder that reads no structure has no global tokens
+    if (model.label_options()) {
+      const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
+      blocks = sparse::fixed_block_structure(mask, tokens_per_global);
+    }
     const std::vector<std::int32_t>& globals = blocks.global_token_ids;
     input.global_token_ids.insert(input.global_token_ids.end(), globals.begin(), globals.end());
     input.long_offsets.push_back(static_cast<std::int64_t>(input.token_ids.size()));

@@ -11,8 +11,8 @@
 
 namespace etc {
 
-// One example of L random tokens in blocks of tokens_per_global, each with its global token. Equal arguments give equal
-// inputs.
+// One example of L random tokens in blocks of tokens_per_global, each with its global token where the encoder has some.
+// Equal arguments give equal inputs.
 EncoderInput random_input(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global);
 
 // The same for a batch with an example for each length; without ordinals of examples.

@@ -20,7 +20,6 @@
 #include "tasks/cli/encode_inputs.h"
 #include "tasks/cli/incomplete_option.h"
 #include "tasks/cli/memory_option.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/train/inference_fit.h"
@@ -181,25 +180,25 @@ void run_encode(const EncodeOptions& options) {
 
 }  // namespace
 
-void add_encode_command(CLI::App& app) {
+void add_encode_command(Program& program) {
   auto options = std::make_shared<EncodeOptions>();
-  CLI::App* command = app.add_subcommand("encode", "write a model's hidden states for prepared data or given inputs");
-  command->footer(kExamples);
-  command->add_option("--inputs", options->inputs, "HDF5 file with padded input arrays");
-  command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command->add_option("--model", options->model, "model directory: config.json and model.safetensors")->required();
-  command->add_option("--output", options->output, "HDF5 file to write")->required();
-  command->add_flag("--all-layers", options->all_layers,
-                    "also the states after the embedding stage and every layer, and with residual attention the scores "
-                    "carried after each layer");
-  add_compute_option(*command, options->compute);
-  add_profile_option(*command, options->profile);
-  add_device_option(*command, options->device);
-  add_incomplete_option(*command, options->allow_incomplete);
-  add_memory_option(*command, options->memory_limit,
+  const Command command = program.add("encode", "write a model's hidden states for prepared data or given inputs");
+  command.footer(kExamples);
+  command.option("--inputs", options->inputs, "HDF5 file with padded input arrays");
+  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+  command.option("--model", options->model, "model directory: config.json and model.safetensors").required();
+  command.option("--output", options->output, "HDF5 file to write").required();
+  command.flag("--all-layers", options->all_layers,
+               "also the states after the embedding stage and every layer, and with residual attention the scores "
+               "carried after each layer");
+  add_compute_option(command, options->compute);
+  add_profile_option(command, options->profile);
+  add_device_option(command, options->device);
+  add_incomplete_option(command, options->allow_incomplete);
+  add_memory_option(command, options->memory_limit,
                     "choose how many tokens are in memory at a time, with the same results");
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
-  command->callback([options] { run_encode(*options); });
+  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  command.action([options] { run_encode(*options); });
 }
 
 }  // namespace etc::cli

@@ -62,6 +62,7 @@ void EncoderCall::forward_backward(const EncoderInput& input) {
   if (mode_ == CallMode::infer) return;
   // Any gradient will do; its size has no influence on the time.
   for (Var* var : {&states.long_states, &states.global_states}) {
+    if (!var->defined()) continue;
     const Tensor gradient = Tensor::empty(var->value().shape(), Purpose::activations);
     std::fill_n(gradient.data(), counting() ? 0 : gradient.size(), 1e-3f);
     var->gradient()->add(gradient.to(var->value().device()));

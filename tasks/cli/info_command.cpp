@@ -82,9 +82,8 @@ void print_encoder_groups(const EncoderConfig& config) {
 // Whether a JSON document is a configuration: ours has sections, a foreign etc_config.json the model's keys.
 bool is_configuration(const Json& json) {
   if (!json.is_object()) return false;
-  const Json fields = ModelConfig()->to_json();
   for (const auto& [key, value] : json.items()) {
-    if (key == "model" || fields.contains(key)) return true;
+    if (key == "model" || ModelConfig()->fields().find(key) != nullptr) return true;
   }
   return false;
 }
@@ -263,14 +262,14 @@ void run_info(const std::filesystem::path& path, bool forecast) {
 
 }  // namespace
 
-void add_info_command(CLI::App& app) {
+void add_info_command(Program& program) {
   auto path = std::make_shared<std::string>();
   auto forecast = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("info", "describe a run, a model, or any file the program writes");
-  command->footer(kExamples);
-  command->add_option("path", *path, "folder of a run or a model, or a file")->required();
-  command->add_flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
-  command->callback([path, forecast] { run_info(*path, *forecast); });
+  const Command command = program.add("info", "describe a run, a model, or any file the program writes");
+  command.footer(kExamples);
+  command.option("path", *path, "folder of a run or a model, or a file").required();
+  command.flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
+  command.action([path, forecast] { run_info(*path, *forecast); });
 }
 
 }  // namespace etc::cli

@@ -85,6 +85,9 @@ TEST_CASE("a third-party header outside its door is found", "[structure]") {
   REQUIRE(includes("sparse/a.cpp", "#include \"hwy/highway.h\"").size() == 1);
   REQUIRE(includes("sparse/cuda/a.cu", "#include <cuda_runtime.h>\n#include <thrust/scan.h>").empty());
   REQUIRE(includes("etc_core/base/json.h", "#include <nlohmann/json.hpp>").empty());
+  REQUIRE(includes("etc_core/base/json_fwd.h", "#include <nlohmann/json_fwd.hpp>").empty());
+  REQUIRE(includes("tasks/cli/command.cpp", "#include <CLI/CLI.hpp>").empty());
+  REQUIRE(includes("tasks/cli/command.h", "#include <CLI/CLI.hpp>").size() == 1);
 }
 
 TEST_CASE("oneDNN may be included in one file only", "[structure]") {
