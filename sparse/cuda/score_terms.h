@@ -195,11 +195,8 @@ struct NoTerms {
 
 // Relative terms of one group and head: block x is a group, block y a head, a thread takes pairs of label and query.
 // In fp32 in both precisions: R products of a query are few, and their error would be in every pair.
-struct TableKernel {
+struct TableKernel : simt::BlockOf<128> {
   using Params = TableParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention relative terms"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -226,11 +223,8 @@ struct TableKernel {
 // forward: table = (q·rel + rel_bias) / sqrt(D), and dtable has the 1/sqrt(D) already; so dq += dtable rel, and per
 // kRelativeRows queries (block x; block y is a head) partial sums of dtable q and of dtable.
 // No two blocks share a query or a partial sum.
-struct RelativeKernel {
+struct RelativeKernel : simt::BlockOf<128> {
   using Params = RelativeParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, relative terms"; }
   static std::int64_t parts(std::int64_t rows) { return ceil_div(rows, kRelativeRows); }
 
@@ -271,11 +265,8 @@ struct RelativeKernel {
 
 // drel += the partial sums, in order; drel_bias likewise. A thread takes one element, block y is a head.
 // The only kernel that reads what it writes: parameter gradients accumulate.
-struct TableSumKernel {
+struct TableSumKernel : simt::BlockOf<128> {
   using Params = TableSumParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, sums of the tables"; }
   static std::int64_t blocks(const AttentionSizes& sizes) {
     return ceil_div(std::int64_t{sizes.labels} * (sizes.head_size + 1), kThreads);

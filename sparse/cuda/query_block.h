@@ -1,0 +1,58 @@
+// Who a warp is in the kernels that go query by query (forward, and backward for dq), and what it sees of a key tile.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/cuda/pair_terms.h"
+
+namespace etc::sparse::cuda {
+
+// A warp's part of a work item: one group of 16 queries of one example and head. A warp beyond the item's groups has
+// none, but copies and waits with the others.
+struct WarpQueries {
+  QueryItem item;
+  std::int64_t head = 0, group = 0;  // group: absolute
+  std::uint64_t stream = 0;          // of dropout: one per example, keyed by query and key; no block needs another's
+  int warp = 0;
+
+  // Block x: an item; block y: a head; warp w: the item's group w.
+  template <typename Params>
+  static ETC_DEVICE WarpQueries of_block(const Params& p) {
+    WarpQueries own;
+    own.item = simt::load(p.work.items, simt::block_x());
+    own.head = simt::block_y();
+    own.warp = simt::warp_index();
+    own.group = own.item.first_group + own.warp;
+    if (p.dropout.keys.size > 0) own.stream = simt::load(p.dropout.keys, own.item.example);
+    return own;
+  }
+
+  ETC_DEVICE bool working() const { return warp < item.groups; }
+  // The group's first query within the item, its row, and how many of the item's queries there are from it on.
+  ETC_DEVICE int first() const { return kGroup * warp; }
+  ETC_DEVICE std::int64_t row() const { return item.query_row + first(); }
+  ETC_DEVICE int valid() const { return item.queries - first(); }
+};
+
+// The steps of one key tile that a warp's group sees; 8 at most, so that their scores stay in registers.
+struct SeenTile {
+  KeyTile tile;
+  Chunk chunk;
+
+  // Tile n of the work list. Tiles of key set 0 come before those of set 1; masks and labels are by set.
+  static ETC_DEVICE SeenTile of(const WorkList& work, const WarpQueries& own, int n) {
+    SeenTile seen;
+    seen.tile = simt::load(work.tiles, n);
+    const Cursor cursor = simt::load(work.cursors, n * kWarpsPerBlock + own.warp);
+    seen.chunk = chunk_of(work.types[seen.tile.type], cursor, own.group, seen.tile.first_key);
+    return seen;
+  }
+};
+
+// Bit e: whether dropout keeps pair e of step s. To be asked with dropout only.
+ETC_DEVICE unsigned kept_of_step(const WarpQueries& own, const SeenTile& seen, std::uint32_t threshold, int s) {
+  const int key = seen.tile.first_key + seen.chunk.row[s] + (seen.tile.type == 0 ? 0 : own.item.keys[0]);
+  return kept_pairs(own.stream, threshold, own.head, own.item.first_query + own.first(), key);
+}
+
+}  // namespace etc::sparse::cuda
