@@ -208,9 +208,6 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   static ETC_DEVICE void run(const Params& p) {
     Warp w;
     w.own = WarpQueries::of_block(p);
-    const QueryItem& item = w.own.item;
-    const std::int64_t head = w.own.head;
-    const bool working = w.own.working();
     // q, stage and table are a warp's own; key tiles are the block's.
     SharedArena arena;
     auto shared = ForwardTiles<Products>::take(arena, p.sizes);
@@ -219,24 +216,18 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
 
     // Before the loop, all on their way at once: queries, the first tile, the terms' table.
     if (Products::kStagedQueries) {
-      Products::copy_rows(shared.q, rows_of_head(p.q, head, item.query_row, item.queries), kBlockQueries,
-                          p.sizes.head_size, {simt::thread_index(), kBlockThreads});
+      Products::copy_rows(shared.q, w.own.rows_of_item(p.q), kBlockQueries, p.sizes.head_size,
+                          {simt::thread_index(), kBlockThreads});
     }
-    shared.pipe.begin(p, item, head);
-    if (working) w.terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, w.own.group);
-    Products::load_query(w.query, shared.q, w.own.first(), rows_of_head(p.q, head, w.own.row(), w.own.valid()));
+    shared.pipe.begin(p, w.own.item, w.own.head);
+    if (w.own.working()) w.terms.load(p, shared.table, w.own.head, w.own.group);
+    Products::load_query(w.query, shared.q, w.own.first(), w.own.rows_of_group(p.q));
     w.softmax.begin();
 
-    for (int n = item.tile_begin; n < item.tile_end; ++n) {
-      // Every warp waits and leaves together, whether it has a group or not: tiles are the block's.
-      shared.pipe.arrive(p, item, head, n);
-      if (working) add_tile(p, shared.pipe, n, w);
-      shared.pipe.leave(p, item, head, n);
-    }
-    simt::copy_async_wait<0>();
+    for_each_tile(shared.pipe, p, w.own, [&](int n) { add_tile(p, shared.pipe, n, w); });
     if (!w.good[0]) simt::raise(p.range, 0, 1);
     if (!w.good[1]) simt::raise(p.range, 1, 1);
-    if (working) finish(p, w.own, w.softmax);
+    if (w.own.working()) finish(p, w.own, w.softmax);
   }
 
   // out = accumulated / sum, lse = max ln2 + log(sum); rows without a visible key: 0 and -inf.

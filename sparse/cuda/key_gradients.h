@@ -149,7 +149,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       group.first = (group.entry.group - item.first_group) * kGroup;
       group.row = item.query_row + group.first;
       group.queries = item.queries - group.first;
-      group.terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group.entry.group);
+      group.terms.load(p, shared.table, head, group.entry.group);
     }
     // Every warp copies its own group's rows; the barrier below makes all four visible to all.
     const Team own{simt::lane_index(), simt::kWarp};

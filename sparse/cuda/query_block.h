@@ -32,6 +32,16 @@ struct WarpQueries {
   ETC_DEVICE int first() const { return kGroup * warp; }
   ETC_DEVICE std::int64_t row() const { return item.query_row + first(); }
   ETC_DEVICE int valid() const { return item.queries - first(); }
+
+  // Rows of an operand by query: the item's, and those of the warp's group.
+  template <typename Element>
+  ETC_DEVICE HeadRows<Element> rows_of_item(const Operand<Element>& operand) const {
+    return rows_of_head(operand, head, item.query_row, item.queries);
+  }
+  template <typename Element>
+  ETC_DEVICE HeadRows<Element> rows_of_group(const Operand<Element>& operand) const {
+    return rows_of_head(operand, head, row(), valid());
+  }
 };
 
 // The steps of one key tile that a warp's group sees; 8 at most, so that their scores stay in registers.
@@ -53,6 +63,19 @@ struct SeenTile {
 ETC_DEVICE unsigned kept_of_step(const WarpQueries& own, const SeenTile& seen, std::uint32_t threshold, int s) {
   const int key = seen.tile.first_key + seen.chunk.row[s] + (seen.tile.type == 0 ? 0 : own.item.keys[0]);
   return kept_pairs(own.stream, threshold, own.head, own.item.first_query + own.first(), key);
+}
+
+// Calls add(n) for every key tile of the warp's item in turn, while the tile lies in the pipe. Every warp waits and
+// leaves together, whether it has a group or not: copies and barriers are the block's.
+template <typename Pipe, typename Params, typename Add>
+ETC_DEVICE void for_each_tile(Pipe& pipe, const Params& p, const WarpQueries& own, const Add& add) {
+  const bool working = own.working();
+  for (int n = own.item.tile_begin; n < own.item.tile_end; ++n) {
+    pipe.arrive(p, own.item, own.head, n);
+    if (working) add(n);
+    pipe.leave(p, own.item, own.head, n);
+  }
+  simt::copy_async_wait<0>();
 }
 
 }  // namespace etc::sparse::cuda

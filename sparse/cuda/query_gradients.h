@@ -105,9 +105,6 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   static ETC_DEVICE void run(const Params& p) {
     Warp w;
     w.own = WarpQueries::of_block(p);
-    const QueryItem& item = w.own.item;
-    const std::int64_t head = w.own.head;
-    const bool working = w.own.working();
     SharedArena arena;
     auto shared = QueryGradientTiles<Products>::take(arena, p.sizes);
     w.stage = shared.stage.part(w.own.warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
@@ -116,32 +113,23 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     if (Products::kStagedQueries) {
       const Team block{simt::thread_index(), kBlockThreads};
       const int head_size = p.sizes.head_size;
-      Products::copy_rows(shared.q, rows_of_head(p.q, head, item.query_row, item.queries), kBlockQueries, head_size,
-                          block);
-      Products::copy_rows(shared.dout, rows_of_head(p.dout, head, item.query_row, item.queries), kBlockQueries,
-                          head_size, block);
+      Products::copy_rows(shared.q, w.own.rows_of_item(p.q), kBlockQueries, head_size, block);
+      Products::copy_rows(shared.dout, w.own.rows_of_item(p.dout), kBlockQueries, head_size, block);
     }
-    shared.pipe.begin(p, item, head);
-    w.sums = Terms::Sums::of(p, item, head, shared.sums);
-    if (working) {
-      w.terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, w.own.group);
+    shared.pipe.begin(p, w.own.item, w.own.head);
+    w.sums = Terms::Sums::of(p, w.own.item, w.own.head, shared.sums);
+    if (w.own.working()) {
+      w.terms.load(p, shared.table, w.own.head, w.own.group);
       w.sums.clear();
     }
-    const int first = w.own.first(), valid = w.own.valid();
-    Products::load_query(w.query, shared.q, first, rows_of_head(p.q, head, w.own.row(), valid));
-    Products::load_query(w.dout, shared.dout, first, rows_of_head(p.dout, head, w.own.row(), valid));
-    w.rows = load_row_statistics(p, head, w.own.row(), valid);
+    Products::load_query(w.query, shared.q, w.own.first(), w.own.rows_of_group(p.q));
+    Products::load_query(w.dout, shared.dout, w.own.first(), w.own.rows_of_group(p.dout));
+    w.rows = load_row_statistics(p, w.own.head, w.own.row(), w.own.valid());
     clear(w.dq);
 
-    // Every warp goes through all tiles of the block: copies and barriers are the block's.
-    for (int n = item.tile_begin; n < item.tile_end; ++n) {
-      shared.pipe.arrive(p, item, head, n);
-      if (working) add_tile(p, shared.pipe, n, w);
-      shared.pipe.leave(p, item, head, n);
-    }
-    simt::copy_async_wait<0>();
+    for_each_tile(shared.pipe, p, w.own, [&](int n) { add_tile(p, shared.pipe, n, w); });
     simt::sync_block();
-    if (!working) return;
+    if (!w.own.working()) return;
     finish(p, w.own, w.dq);
     w.sums.flush();
   }

@@ -29,9 +29,11 @@ struct LabelTerms {
   bool in_shared = false;
 
   // Copies a group's table, by its warp; a sync must follow.   all_shared [kWarpsPerBlock, R, kTableStride]
-  ETC_DEVICE void load(const AttentionSizes& sizes, const Span<const float>& all, const SharedTile<float>& all_shared,
-                       std::int64_t head, std::int64_t groups, std::int64_t group) {
-    table = all;
+  template <typename Params>
+  ETC_DEVICE void load(const Params& p, const SharedTile<float>& all_shared, std::int64_t head, std::int64_t group) {
+    const AttentionSizes& sizes = p.sizes;
+    const std::int64_t groups = p.work.types[0].run_offsets.size - 1;
+    table = p.table;
     base = (head * groups + group) * sizes.labels * kGroup;
     // All labels or none: looked up per pair, in shared memory whenever it has room.
     in_shared = sizes.shared_labels > 0;
@@ -185,8 +187,8 @@ struct NoSums {
 };
 struct NoTerms {
   using Sums = NoSums;
-  ETC_DEVICE void load(const AttentionSizes&, const Span<const float>&, const SharedTile<float>&, std::int64_t,
-                       std::int64_t, std::int64_t) {}
+  template <typename Params>
+  ETC_DEVICE void load(const Params&, const SharedTile<float>&, std::int64_t, std::int64_t) {}
   ETC_DEVICE void of_step(const TypeView&, std::int64_t, float (&term)[4]) const {
     ETC_UNROLL
     for (int e = 0; e < 4; ++e) term[e] = 0.0f;
