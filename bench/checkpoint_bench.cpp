@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench_main.h"
 #include "bench/median.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
@@ -247,14 +248,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(argc, argv);
-    return 0;
-  } catch (const etc::UsageError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return etc::bench::bench_main([&] { run(argc, argv); });
 }

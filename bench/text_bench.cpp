@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "data/text/sentence_splitter.h"
 #include "data/text/tokenizer.h"
@@ -88,14 +89,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(argc, argv);
-    return 0;
-  } catch (const etc::UsageError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return etc::bench::bench_main([&] { run(argc, argv); });
 }

@@ -55,7 +55,7 @@ Dense PackedCache::packed(const Dense& dense) {
       }
       matrix = joined;
     }
-    entry->weights = ops::pack_weights(device, matrix.data(), in, out, dense.layout, Purpose::weights, compute_);
+    entry->weights = ops::pack_weights(device, {matrix.data(), in, out, dense.layout}, compute_);
   }
   Dense result = dense;
   result.packed = &entry->weights;
