@@ -37,18 +37,20 @@ void BestCheckpoint::replace(const ParameterSet& parameters, std::int64_t step) 
   } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
     log::warn("checkpoint `best` of step {} not saved, its weights are kept in memory until it can be: {}", step,
               error.what());
+    tried_step_ = step;
     keep(parameters, step);
   }
 }
 
-void BestCheckpoint::retry() {
-  if (saved()) return;
+void BestCheckpoint::retry(std::int64_t step) {
+  if (saved() || tried_step_ == step) return;
   try {
     save_model(folder_, config_, kept_->parameters, files_);
     log::info("checkpoint `best` of step {} is saved now", kept_->step);
     kept_.reset();
   } catch (const std::runtime_error& error) {
     log::warn("checkpoint `best` of step {} still not saved: {}", kept_->step, error.what());
+    tried_step_ = step;
   }
 }
 

@@ -32,8 +32,9 @@ class BestCheckpoint {
   // takes as much memory as the weights.
   void replace(const ParameterSet& parameters, std::int64_t step);
 
-  // Tries once more to save what is kept; the log says whether that went well. Does nothing when nothing is kept.
-  void retry();
+  // Tries once more to save what is kept; the log says whether that went well. Does nothing when nothing is kept, or
+  // when it was tried at `step`, the run's present one, before: the log has said so.
+  void retry(std::int64_t step);
 
   bool saved() const { return kept_ == nullptr; }
 
@@ -56,7 +57,8 @@ class BestCheckpoint {
   std::filesystem::path folder_;
   const Json& config_;
   const MoreFiles& files_;
-  std::unique_ptr<Kept> kept_;  // null: nothing is kept
+  std::unique_ptr<Kept> kept_;    // null: nothing is kept
+  std::int64_t tried_step_ = -1;  // of the last attempt that failed
 };
 
 }  // namespace etc

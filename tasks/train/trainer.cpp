@@ -284,7 +284,7 @@ void Trainer::start_or_resume() {
     saved_ = true;
     if (!progress_.best_saved) {
       best_.read_kept(run_ / "last", model_.parameters, progress_.step, progress_.best_step);
-      best_.retry();
+      best_.retry(progress_.step);
     }
     log::info("going on at step {} of {}", progress_.step, plan_.total_steps);
   } else {
@@ -355,7 +355,7 @@ void Trainer::evaluate() {
 // A disk that is full or read-only does not end a run that may still find room later; the checkpoint before stays.
 void Trainer::save() {
   run_.require_present();
-  best_.retry();
+  best_.retry(progress_.step);
   if (saved_ && progress_.best_saved == best_.saved()) return;
   progress_.best_saved = best_.saved();
   try {

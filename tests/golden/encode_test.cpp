@@ -67,7 +67,7 @@ TEST_CASE("etc encode writes the published model's states and scores", "[golden]
     double arrays = 0;
     for (const std::string& name : test::data_sets_below(golden.file, "outputs")) {
       const std::string last = name.substr(name.rfind('/') + 1);
-      if (last == "att_long" || last == "att_global") continue;  // inside a layer: not among the states
+      if (last == "att_long" || last == "att_global") continue;  // inside a layer: `encode` does not write them
       CAPTURE(name);
       REQUIRE(out.has("outputs/" + name));
       const auto expected = test::best_reference(golden.file, "", "outputs", name);

@@ -46,6 +46,7 @@ TEST_CASE("outputs, scores, loss and gradients are those of the published model"
     GoldenDifference difference;
     // Inference first: packed weights, fused products, nothing saved.
     difference.compare(golden, golden_run(golden, golden.config, false));
+    difference.compare_attention(golden, test::attention_states(golden));
     if (golden.file.has("grads")) {
       const GoldenRun training = golden_run(golden, golden.config, true);
       difference.compare(golden, training);

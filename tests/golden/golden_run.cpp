@@ -2,6 +2,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "etc_core/autograd/functions.h"
@@ -90,6 +91,33 @@ void compare_gradients(GradientDifference& difference, const GoldenCase& golden,
   }
 }
 
+// Layer `layer` of the model returns what its attention block gave, on one side: the feed-forward block adds zero, and
+// where a layer norm follows it, that one does what the attention block's would have done, which in turn only
+// normalises (a second time that changes nothing beyond rounding).
+void stop_after_attention(ParameterSet& parameters, const EtcConfig& config, std::int64_t layer, bool global) {
+  const std::string layers = "etc_document_bert/global_local_transformer_layers/";
+  const auto tensor = [&](const std::string& name) -> Tensor& { return parameters.at(layers + name).value; };
+  const auto fill = [](Tensor& values, float value) { std::fill_n(values.data(), values.size(), value); };
+  const std::string sides[] = {"long_", "global_"};
+  const std::string feed_forward =
+      fmt::format("{}feed_forward_layer_{}/", config.share_feed_forward_params ? "" : sides[global], layer);
+  fill(tensor(feed_forward + "dense_layers/layer_1/kernel"), 0);
+  fill(tensor(feed_forward + "dense_layers/layer_1/bias"), 0);
+  if (config.use_pre_activation_order) return;
+  const std::string norm = fmt::format("fused_att_layer_{}/layer_norm_{}/", layer, global ? 1 : 0);
+  for (const std::string part : {"gamma", "beta"}) {
+    tensor(feed_forward + "layer_norm/" + part) = tensor(norm + part).clone();
+    fill(tensor(norm + part), part == "gamma" ? 1 : 0);
+  }
+}
+
+bool has_attention_states(const GoldenCase& golden) {
+  for (const std::string& name : data_sets_below(golden.file, "outputs")) {
+    if (name.ends_with("/att_long") || name.ends_with("/att_global")) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gradients,
@@ -125,6 +153,29 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
   return result;
 }
 
+LayerStates attention_states(const GoldenCase& golden) {
+  register_cpu_backend();
+  LayerStates states;
+  if (!has_attention_states(golden)) return states;
+  const EtcInput input = golden.input();
+  for (std::int64_t layer = 0; layer < golden.config.num_hidden_layers; ++layer) {
+    for (const bool global : {false, true}) {
+      ParameterSet parameters;
+      EtcEncoder encoder(golden.config, parameters);
+      load_golden_weights(golden.file, "weights", parameters);
+      stop_after_attention(parameters, golden.config, layer, global);
+      ForwardOptions options;
+      options.watch = [&](std::int64_t seen, const Tensor& of_long, const Tensor& of_global, const ExternalScores&) {
+        if (seen != layer) return;
+        (global ? states[layer].second : states[layer].first) = global ? of_global : of_long;
+      };
+      Tape tape(false);
+      encoder.forward(tape, input, options);
+    }
+  }
+  return states;
+}
+
 void GoldenDifference::compare(const GoldenCase& golden, const GoldenRun& run) {
   const GoldenFile& file = golden.file;
   for (const char* name : {"outputs64/long", "outputs64/global"}) {
@@ -145,6 +196,14 @@ void GoldenDifference::compare(const GoldenCase& golden, const GoldenRun& run) {
     for (const auto& [type, values] : run.scores.at(layer)) {
       compare_scores(scores, golden, prefix + "scores_" + type, type, values);
     }
+  }
+}
+
+void GoldenDifference::compare_attention(const GoldenCase& golden, const LayerStates& states) {
+  for (const auto& [layer, of_layer] : states) {
+    const std::string prefix = "layer_" + std::to_string(layer) + "/att_";
+    compare_states(outputs, golden, prefix + "long", of_layer.first, false);
+    compare_states(outputs, golden, prefix + "global", of_layer.second, true);
   }
 }
 

@@ -13,9 +13,12 @@ namespace etc::test {
 
 inline constexpr double kOutputTolerance = 1e-5;
 
+// By layer, -1: embeddings; long, global.
+using LayerStates = std::map<std::int64_t, std::pair<Tensor, Tensor>>;
+
 // A forward and perhaps a backward pass with the file's loss; all tensors in the memory of the host.
 struct GoldenRun {
-  std::map<std::int64_t, std::pair<Tensor, Tensor>> states;  // by layer, -1: embeddings; long, global
+  LayerStates states;
   std::map<std::int64_t, std::map<std::string, Tensor>> scores;
   Tensor long_states, global_states;
   double loss = 0;
@@ -26,13 +29,20 @@ struct GoldenRun {
 GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gradients,
                      std::optional<std::int64_t> only = std::nullopt, Device device = Device::cpu);
 
+// The states between the two blocks of every layer, after attention and its residual sum, of all examples on the CPU.
+// Nobody can watch them, so every layer's are computed as the result of a model in which that layer's feed-forward
+// block hands on what it is given. Empty where the file has none of them.
+LayerStates attention_states(const GoldenCase& golden);
+
 // The worst differences of runs from the file's numbers. compare…() throw Error where the file lacks something that
 // its kind has.
 struct GoldenDifference {
   Worst outputs, scores, loss;
   GradientDifference gradients;
 
-  void compare(const GoldenCase& golden, const GoldenRun& run);                // outputs and scores
+  void compare(const GoldenCase& golden, const GoldenRun& run);  // outputs and scores
+  void compare_attention(const GoldenCase& golden,
+                         const LayerStates& states);                           // those between the blocks: outputs, too
   void compare_backward(const GoldenCase& golden, const GoldenRun& run);       // loss and gradients
   std::vector<std::optional<double>> figures(const GoldenCase& golden) const;  // as columns of a GoldenReport
   bool tolerated() const;

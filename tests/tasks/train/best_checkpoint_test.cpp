@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 #include "tasks/train/run_state.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -76,13 +77,13 @@ TEST_CASE("the best weights are kept until they can be saved, whatever becomes o
   best.write_kept(folder / "last5", 5);
   CHECK(fs::is_empty(folder / "last5"));  // the checkpoint's own weights are those
   parameters.initialize(2);               // training goes on
-  best.retry();
+  best.retry(6);
   CHECK(!best.saved());
   CHECK(fs::is_symlink(folder / "best"));
 
   SECTION("by the same process") {
     unblock(folder / "best");
-    best.retry();
+    best.retry(7);
     CHECK(best.saved());
     CHECK(saved_right(folder / "best"));
   }
@@ -93,7 +94,7 @@ TEST_CASE("the best weights are kept until they can be saved, whatever becomes o
     etc::BestCheckpoint again(folder / "best", config, files);
     again.read_kept(folder / "last7", parameters, 7, 5);
     CHECK(!again.saved());
-    again.retry();
+    again.retry(7);
     CHECK(again.saved());
     CHECK(saved_right(folder / "best"));
   }
@@ -103,7 +104,7 @@ TEST_CASE("the best weights are kept until they can be saved, whatever becomes o
     etc::BestCheckpoint again(folder / "best", config, files);
     again.read_kept(folder / "last5", parameters, 5, 5);
     parameters.initialize(3);
-    again.retry();
+    again.retry(5);
     CHECK(saved_right(folder / "best"));
   }
   SECTION("a better evaluation takes the place of what is kept") {
@@ -113,6 +114,39 @@ TEST_CASE("the best weights are kept until they can be saved, whatever becomes o
     CHECK(best.saved());
     CHECK(saved_right(folder / "best"));
   }
+}
+
+TEST_CASE("a best checkpoint that cannot be saved is reported once a step, whoever asks", "[tasks]") {
+  const TemporaryFolder folder;
+  const etc::Json config = {{"model", etc::Json::object()}};
+  const etc::MoreFiles files;
+  etc::ParameterSet parameters;
+  parameters.add("w", {3}, {etc::Initializer::Kind::ones, 0});
+  parameters.initialize(1);
+  block(folder / "best");
+  etc::log::also_to_file(folder / "log.txt");
+  struct LogEnd {
+    ~LogEnd() { etc::log::to_stderr(); }
+  } end;
+  etc::BestCheckpoint best(folder / "best", config, files);
+  best.replace(parameters, 5);  // an evaluation
+  best.retry(5);                // the save of the same step
+  const auto reports = [&] {
+    const std::string said = etc::read_file(folder / "log.txt");
+    std::ptrdiff_t count = 0;
+    for (std::size_t at = said.find("of step 5"); at != std::string::npos; at = said.find("of step 5", at + 1)) ++count;
+    return count;
+  };
+  CHECK(reports() == 1);
+  best.retry(6);
+  best.retry(6);  // a signal after the save
+  CHECK(reports() == 2);
+  unblock(folder / "best");
+  best.retry(6);
+  CHECK(!best.saved());
+  best.retry(7);
+  CHECK(best.saved());
+  CHECK(reports() == 3);
 }
 
 TEST_CASE("weights that were kept leave checkpoint `last` once they are saved, somebody's files do not", "[tasks]") {
@@ -133,7 +167,7 @@ TEST_CASE("weights that were kept leave checkpoint `last` once they are saved, s
   CHECK(fs::exists(kept));
   etc::write_file_atomically(last / "notes.txt", "mine");
   unblock(folder / "best");
-  best.retry();
+  best.retry(7);
   etc::save_run(last, {config, parameters, files, optimizer, progress, best, identity});
   CHECK(!fs::exists(kept));
   CHECK(etc::read_file(last / "notes.txt") == "mine");

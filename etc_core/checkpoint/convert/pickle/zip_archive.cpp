@@ -133,6 +133,54 @@ void for_each_block(const InputFile& file, const ZipMember& member, const std::s
   if (written != member.size) fail(where, "inflates to {} bytes: expected {}", written, member.size);
 }
 
+// One entry of the directory, and where the member's own header lies in the file.
+struct Entry {
+  std::string name;
+  ZipMember member;
+  std::uint64_t header = 0;
+};
+
+// Takes the entry of number `index` from the rest of the directory; ZipMember::begin is still open.
+Entry take_entry(std::string_view& rest, std::uint64_t index, const std::string& where) {
+  const auto damaged = [&] { fail(where, "the directory is damaged at entry {}", index); };
+  if (rest.size() < kEntryBytes || long_at(rest, 0) != kEntry) damaged();
+  const std::uint16_t flags = word_at(rest, 8), method = word_at(rest, 10);
+  const std::uint64_t name_size = word_at(rest, 28), extra_size = word_at(rest, 30), comment_size = word_at(rest, 32);
+  Entry entry;
+  entry.member.crc = long_at(rest, 16);
+  entry.member.compressed = long_at(rest, 20);
+  entry.member.size = long_at(rest, 24);
+  entry.header = long_at(rest, 42);
+  rest.remove_prefix(kEntryBytes);
+  if (name_size + extra_size + comment_size > rest.size()) damaged();
+  entry.name = rest.substr(0, name_size);
+  const std::string here = fmt::format("{}: {}", where, entry.name);
+  read_zip64(rest.substr(name_size, extra_size), entry.member.size, entry.member.compressed, entry.header, here);
+  rest.remove_prefix(name_size + extra_size + comment_size);
+
+  if (flags & kEncrypted) fail(here, "is encrypted");
+  if (method != kStored && method != kDeflated) fail(here, "compression {}: expected stored or deflated", method);
+  entry.member.deflated = method == kDeflated;
+  if (!entry.member.deflated && entry.member.size != entry.member.compressed) {
+    fail(here, "is stored with {} bytes, but said to have {}", entry.member.compressed, entry.member.size);
+  }
+  return entry;
+}
+
+// Where the member's bytes begin, from its own header, which must bear the name that the directory gives it.
+std::uint64_t data_begin(const InputFile& file, const Entry& entry, const std::string& here) {
+  const std::string local = file.read_up_to(entry.header, kLocalBytes + entry.name.size());
+  if (local.size() < kLocalBytes || long_at(local, 0) != kLocal) fail(here, "no member at {}", entry.header);
+  if (word_at(local, 26) != entry.name.size() || local.substr(kLocalBytes) != entry.name) {
+    fail(here, "has another name before its bytes than in the directory");
+  }
+  const std::uint64_t begin = entry.header + kLocalBytes + word_at(local, 26) + word_at(local, 28);
+  if (begin > file.size() || entry.member.compressed > file.size() - begin) {
+    fail(here, "lies outside the file (cut off?)");
+  }
+  return begin;
+}
+
 // Where a member lies in the file, from its local header on.
 struct Extent {
   std::uint64_t begin, end;
@@ -163,40 +211,18 @@ ZipArchive::ZipArchive(const std::filesystem::path& path) : file_(path) {
   std::uint64_t total = 0;
   std::string_view rest = bytes;
   for (std::uint64_t i = 0; i < place_of.count; ++i) {
-    if (rest.size() < kEntryBytes || long_at(rest, 0) != kEntry) fail(where, "the directory is damaged at entry {}", i);
-    const std::uint16_t flags = word_at(rest, 8), method = word_at(rest, 10);
-    const std::uint64_t name_size = word_at(rest, 28), extra_size = word_at(rest, 30), comment_size = word_at(rest, 32);
-    ZipMember member;
-    member.crc = long_at(rest, 16);
-    member.compressed = long_at(rest, 20);
-    member.size = long_at(rest, 24);
-    std::uint64_t header = long_at(rest, 42);
-    rest.remove_prefix(kEntryBytes);
-    if (name_size + extra_size + comment_size > rest.size()) fail(where, "the directory is damaged at entry {}", i);
-    const std::string name(rest.substr(0, name_size));
-    const std::string here = place(name);
-    read_zip64(rest.substr(name_size, extra_size), member.size, member.compressed, header, here);
-    rest.remove_prefix(name_size + extra_size + comment_size);
-
-    if (flags & kEncrypted) fail(here, "is encrypted");
-    if (method != kStored && method != kDeflated) fail(here, "compression {}: expected stored or deflated", method);
-    member.deflated = method == kDeflated;
-    if (!member.deflated && member.size != member.compressed) {
-      fail(here, "is stored with {} bytes, but said to have {}", member.compressed, member.size);
-    }
-    const std::string local = file_.read_up_to(header, kLocalBytes);
-    if (local.size() < kLocalBytes || long_at(local, 0) != kLocal) fail(here, "no member at {}", header);
-    member.begin = header + kLocalBytes + word_at(local, 26) + word_at(local, 28);
-    if (member.begin > file_.size() || member.compressed > file_.size() - member.begin) {
-      fail(here, "lies outside the file (cut off?)");
-    }
-    if (__builtin_add_overflow(total, member.size, &total) || total > kMaxExpansion * file_.size() + kExpansionSlack) {
+    Entry entry = take_entry(rest, i, where);
+    const std::string here = place(entry.name);
+    entry.member.begin = data_begin(file_, entry, here);
+    if (__builtin_add_overflow(total, entry.member.size, &total) ||
+        total > kMaxExpansion * file_.size() + kExpansionSlack) {
       fail(here, "the members are more than {} times as large as the file", kMaxExpansion);
     }
-    const auto [added, fresh] = members_.emplace(name, member);
+    const auto [added, fresh] = members_.emplace(entry.name, entry.member);
     if (!fresh) fail(here, "comes twice");
-    extents.push_back({header, member.begin + member.compressed, &added->first});
+    extents.push_back({entry.header, entry.member.begin + entry.member.compressed, &added->first});
   }
+  if (!rest.empty()) fail(where, "the directory has {} bytes behind its {} entries", rest.size(), place_of.count);
   if (const auto [first, second] = overlapping(std::move(extents)); second != nullptr) {
     fail(place(*second), "overlaps {}", *first);
   }

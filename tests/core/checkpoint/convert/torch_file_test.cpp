@@ -207,10 +207,17 @@ TEST_CASE("a damaged zip file is refused with the reason", "[convert]") {
   bad = good;
   bad[entry + 42] ^= 1;
   refuses(bad, "no member at 1");
-  const std::size_t second = bad.find("PK\x01\x02", entry + 1);
   bad = good;
-  bad.replace(second + 42, 4, 4, '\0');  // the second member where the first is
-  refuses(bad, "overlaps ");
+  bad[entry + 46 + 15] ^= 1;  // the name in the directory alone
+  refuses(bad, "archive/data.pkm: has another name before its bytes than in the directory");
+  // The second member where the first is: all its bytes are the first one's, a header of its own name included.
+  const std::string inner = zip_file({{"a/b", "x"}}).substr(0, 30 + 3 + 1);
+  bad = zip_file({{"a/data.pkl", inner}, {"a/b", "x"}});
+  bad.replace(bad.rfind("PK\x01\x02") + 42, 1, "\x28");  // 30 + 10: behind the header of a/data.pkl
+  refuses(bad, "a/b: overlaps a/data.pkl");
+  bad = good;
+  bad[bad.size() - 12] -= 1;  // the number of members
+  refuses(bad, "bytes behind its 8 entries");
   bad = good;
   bad.replace(bad.size() - 6, 4, "\xff\xff\xff\x7f");
   refuses(bad, "the directory lies outside the file");
