@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/json.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_encoder.h"
 #include "tests/golden/golden_case.h"

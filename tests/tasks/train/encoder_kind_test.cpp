@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "etc_core/autograd/functions.h"
+#include "etc_core/base/fields.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/registry.h"
@@ -33,10 +35,18 @@ struct BagConfig final : EncoderConfig {
     return kNone;
   }
   void validate() const override {}
-  Json to_json() const override { return {{"vocab_size", vocab_size}, {"hidden_size", hidden_size}}; }
+  const Fields& fields() const override { return field_list(); }
+  Json to_json() const override { return field_list().to_json(*this); }
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<BagConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
   std::optional<sparse::LabelOptions> label_options() const override { return {}; }
+
+ private:
+  static const FieldList<BagConfig>& field_list() {
+    static const FieldList<BagConfig> kFields{{"vocab_size", &BagConfig::vocab_size, "rows of the token table"},
+                                              {"hidden_size", &BagConfig::hidden_size, "width of the states"}};
+    return kFields;
+  }
 };
 
 class BagEncoder final : public Encoder {
