@@ -18,13 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench_main.h"
 #include "bench/cases/attention.h"
+#include "bench/library_product.h"
 #include "bench/median.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
-#include "etc_core/ops/cpu/library_product.h"
 #include "sparse/register_cpu.h"
 #include "sparse/scores.h"
 
@@ -33,11 +34,11 @@ namespace {
 using namespace etc;
 using bench::AttentionCase;
 using bench::AttentionProblem;
+using bench::BatchedLibraryProduct;
+using bench::BatchedShape;
 using bench::Labels;
 using bench::Side;
 using bench::Structure;
-using ops::cpu::BatchedLibraryProduct;
-using ops::cpu::BatchedShape;
 using sparse::ScoreGradientMode;
 using sparse::ScoreMode;
 
@@ -53,7 +54,7 @@ Item large_product() {
   constexpr std::int64_t kSize = 2048;
   const auto x = std::make_shared<std::vector<float>>(kSize * kSize, 1e-3f);
   const auto y = std::make_shared<std::vector<float>>(kSize * kSize);
-  auto product = std::make_shared<ops::cpu::LibraryProduct>(kSize, kSize, kSize, x->data());
+  auto product = std::make_shared<bench::LibraryProduct>(kSize, kSize, kSize, x->data());
   return {"oneDNN 2048x2048x2048", 2.0 * kSize * kSize * kSize, [=] { product->run(x->data(), y->data()); }, {}};
 }
 
@@ -266,14 +267,5 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(parse(argc, argv));
-    return 0;
-  } catch (const etc::UsageError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return etc::bench::bench_main([&] { run(parse(argc, argv)); });
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench_main.h"
 #include "bench/median.h"
 #include "bench/processor_time.h"
 #include "etc_core/autograd/tape.h"
@@ -91,14 +92,10 @@ int main(int argc, char** argv) {
     if (name == "--repeats") repeats = value;
     if (name == "--threads") threads = static_cast<int>(value);
   }
-  try {
+  return bench::bench_main([&] {
     ops::register_cpu_ops();
     sparse::register_cpu_kernels();
     set_thread_count(threads);
     measure(repeats);
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

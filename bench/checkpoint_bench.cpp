@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/main.h"
+#include "bench/bench_main.h"
 #include "bench/median.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
@@ -248,5 +248,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return etc::bench::exit_code_of([&] { run(argc, argv); });
+  return etc::bench::bench_main([&] { run(argc, argv); });
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <vector>
 
+#include "bench/bench_main.h"
 #include "bench/json_pass.h"
 #include "bench/processor_time.h"
 #include "data/readers/json_record.h"
@@ -63,12 +64,8 @@ void run(const std::filesystem::path& path, int repeat) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return etc::bench::bench_main([&] {
     if (argc < 2) etc::fail_usage("bench_json", "expected FILE [repeat]");
     run(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 3);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "data/dataset.h"
 #include "data/loader/loader.h"
@@ -141,10 +142,6 @@ void measure(std::int64_t examples, std::int64_t long_tokens) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    measure(argc > 1 ? std::atoll(argv[1]) : 2000, argc > 2 ? std::atoll(argv[2]) : 1750);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return etc::bench::bench_main(
+      [&] { measure(argc > 1 ? std::atoll(argv[1]) : 2000, argc > 2 ? std::atoll(argv[2]) : 1750); });
 }

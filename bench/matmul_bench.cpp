@@ -15,12 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench_main.h"
+#include "bench/library_product.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/random.h"
 #include "etc_core/ops/activation.h"
-#include "etc_core/ops/cpu/library_product.h"
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/linear.h"
 #include "etc_core/ops/register.h"
@@ -106,18 +107,17 @@ void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
   const auto dz = numbers(rows * out, 4);
   std::vector<float> y(static_cast<std::size_t>(rows * out)), expected(y.size()), z(y.size());
   std::vector<float> dx(x.size()), dweight(weight.size()), dbias(bias.size());
-  const ops::cpu::LibraryProduct library(rows, out, in, weight.data());
-  const auto packed = ops::pack_weights(Device::cpu, weight.data(), in, out, ops::WeightLayout::in_out);
+  const bench::LibraryProduct library(rows, out, in, weight.data());
+  const auto packed = ops::pack_weights(Device::cpu, {weight.data(), in, out});
 
-  ops::LinearForward plain;
-  plain.rows = rows;
-  plain.in = in;
-  plain.out = out;
-  plain.x = x.data();
-  plain.x_stride = in;
-  plain.weight = weight.data();
-  plain.y = y.data();
-  plain.y_stride = out;
+  ops::LinearForward plain{.rows = rows,
+                           .in = in,
+                           .out = out,
+                           .x = x.data(),
+                           .x_stride = in,
+                           .weight = weight.data(),
+                           .y = y.data(),
+                           .y_stride = out};
   ops::LinearForward with_packed = plain;
   with_packed.weight = nullptr;
   with_packed.packed = &packed;
@@ -128,14 +128,8 @@ void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
   training.packed = nullptr;
   training.weight = weight.data();
   training.pre_activation = z.data();
-  ops::LinearBackward input_gradient;
-  input_gradient.rows = rows;
-  input_gradient.in = in;
-  input_gradient.out = out;
-  input_gradient.dz = dz.data();
-  input_gradient.dz_stride = out;
-  input_gradient.x = x.data();
-  input_gradient.x_stride = in;
+  ops::LinearBackward input_gradient{
+      .rows = rows, .in = in, .out = out, .dz = dz.data(), .dz_stride = out, .x = x.data(), .x_stride = in};
   ops::LinearBackward weight_gradient = input_gradient;
   input_gradient.weight = weight.data();
   input_gradient.dx = dx.data();
@@ -171,13 +165,8 @@ void measure_rows(const Options& options, std::int64_t cols) {
   const std::uint64_t ordinals[] = {1};
   ops::HiddenDropout dropout{0.1f, 1, 0, DropoutSite::long_feed_forward, 1, offsets, ordinals};
 
-  ops::LayerNormForward norm;
-  norm.rows = rows;
-  norm.cols = cols;
-  norm.x = x.data();
-  norm.gamma = gamma.data();
-  norm.beta = beta.data();
-  norm.y = y.data();
+  ops::LayerNormForward norm{
+      .rows = rows, .cols = cols, .x = x.data(), .gamma = gamma.data(), .beta = beta.data(), .y = y.data()};
   ops::LayerNormForward residual = norm;
   residual.branch = branch.data();
   residual.sum = sum.data();
@@ -185,18 +174,17 @@ void measure_rows(const Options& options, std::int64_t cols) {
   residual.rstd = rstd.data();
   ops::LayerNormForward training = residual;
   training.dropout = dropout;
-  ops::LayerNormBackward back;
-  back.rows = rows;
-  back.cols = cols;
-  back.dy = dy.data();
-  back.sum = sum.data();
-  back.mean = mean.data();
-  back.rstd = rstd.data();
-  back.gamma = gamma.data();
-  back.dx = dx.data();
-  back.dbranch = dbranch.data();
-  back.dgamma = dgamma.data();
-  back.dbeta = dbeta.data();
+  ops::LayerNormBackward back{.rows = rows,
+                              .cols = cols,
+                              .dy = dy.data(),
+                              .sum = sum.data(),
+                              .mean = mean.data(),
+                              .rstd = rstd.data(),
+                              .gamma = gamma.data(),
+                              .dx = dx.data(),
+                              .dbranch = dbranch.data(),
+                              .dgamma = dgamma.data(),
+                              .dbeta = dbeta.data()};
   ops::LayerNormBackward back_dropout = back;
   back_dropout.dropout = dropout;
 
@@ -240,14 +228,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    run(argc, argv);
-    return 0;
-  } catch (const etc::UsageError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
+  return etc::bench::bench_main([&] { run(argc, argv); });
 }

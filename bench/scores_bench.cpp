@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/bench_main.h"
 #include "bench/cases/attention.h"
 #include "bench/median.h"
 #include "bench/processor_time.h"
@@ -136,13 +137,9 @@ int main(int argc, char** argv) {
     }
     *option = value;
   }
-  try {
+  return bench::bench_main([&] {
     sparse::register_cpu_kernels();
     set_thread_count(static_cast<int>(threads));
     measure(repeats, layers);
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

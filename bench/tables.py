@@ -166,7 +166,21 @@ def text_table(name):
     return [f"Raw: `bench/results/{name}`.", "", "```", (RESULTS / name).read_text().strip(), "```"]
 
 
-KINDS = {"comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+def waiting_table(name):
+    """The file that bench/waiting_threads.py writes."""
+    data = json.loads((RESULTS / name).read_text())
+    seconds = {(p["way"], p["beside"]): [r["wall_s"] for r in p["rounds"]] for p in data["points"]}
+    ways = list(dict.fromkeys(p["way"] for p in data["points"]))
+    beside = sorted({p["beside"] for p in data["points"]})
+    rounds = len(data["points"][0]["rounds"])
+    lines = [f"{machine_text(data['machine'])}, {data['processors']} processors, load before {data['load_before']:.1f}; "
+             f"medians of {rounds}; raw numbers: `bench/results/{name}`; `{data['command']}`.", "",
+             f"| seconds by the clock, {data['steps']} steps, beside so many programs | "
+             + " | ".join(str(n) for n in beside) + " |", "|---" * (len(beside) + 1) + "|"]
+    return lines + [f"| {way} | " + " | ".join(f"{median(seconds[way, n]):.2f}" for n in beside) + " |" for way in ways]
+
+
+KINDS = {"waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 

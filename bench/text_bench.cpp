@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/main.h"
+#include "bench/bench_main.h"
 #include "bench/processor_time.h"
 #include "data/text/sentence_splitter.h"
 #include "data/text/tokenizer.h"
@@ -89,5 +89,5 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return etc::bench::exit_code_of([&] { run(argc, argv); });
+  return etc::bench::bench_main([&] { run(argc, argv); });
 }

@@ -68,6 +68,7 @@ struct AttentionBackward {
 //   out =               [queries, N, D]
 //   lse =               [N, queries]           log-sum-exp of the logits, saved for backward
 //   Offsets of the examples, radius and labels come inside `tiles`, built once per batch.
+// Memory: rows, tables, scores, lse, gradients and scratch lie on the device; tiles and sample_ordinals on the host.
 // Rules: a query with no visible key gives out = 0, lse = -inf and no gradient. At masked pairs scores hold any finite
 //   value. |s| or |C| above kScoreLimit, or s not a number, at a visible pair of a type that carries scores is an
 //   Error. D >= 1. The same bits for any thread count and any batch neighbours: work is divided at fixed places,

@@ -10,7 +10,4 @@ void register_cpu_kernels();
 // CPU's. Once, after register_cpu_kernels().
 void register_counting_kernels();
 
-// For tests: bf16 attention with plain C++ in place of AMX, whose bits it gives.
-void use_plain_bf16_tiles(bool plain);
-
 }  // namespace etc::sparse

@@ -10,6 +10,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
 #include "sparse/etc_attention.h"
+#include "sparse/self_attention.h"
 #include "sparse/tile_sample.h"
 
 namespace etc::sparse {
@@ -25,20 +26,12 @@ struct GroupTiles {
   std::int64_t visible_pairs = 0;
 };
 
-// What messages call the two ends of a pair, by the index of the type.
+// What messages call an operator and the two ends of a pair of a type.
 struct TypeNames {
   const char* op;
   const char* query;
   const char* key;
 };
-
-TypeNames names(AttentionType type) {
-  static constexpr TypeNames kNames[] = {{"long_attention", "long", "key"},
-                                         {"long_attention", "long", "global"},
-                                         {"global_attention", "global", "key"},
-                                         {"global_attention", "global", "long"}};
-  return kNames[type.index];
-}
 
 // A copy of offsets that start at 0 and do not fall.
 std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
@@ -64,8 +57,19 @@ struct GroupPlace {
   std::int64_t example, first_query, queries, example_keys;  // counted within the example
 };
 
-GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const std::uint8_t* labels,
+// What sets one type apart from the others of a batch.
+struct TypeLabels {
+  AttentionType type;
+  TypeNames names;
+  const std::vector<std::int64_t>& query_offsets;
+  const std::vector<std::int64_t>& key_offsets;
+  const std::uint8_t* labels;  // external form; null: everything visible
+  bool window;
+};
+
+GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const TypeLabels& own,
                           std::int64_t label_base, std::int64_t relative_labels) {
+  const std::uint8_t* const labels = own.labels;
   const bool window = tiles.window;
   const std::int64_t radius = tiles.radius, width = 2 * radius + 1;
   GroupLabels group;
@@ -93,9 +97,8 @@ GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const
     for (std::int64_t j = begin; j < end; ++j, column += kGroup) {
       const std::uint8_t label = row[j];
       if (label >= relative_labels && label != kMasked && relative_labels > 0) {
-        const TypeNames name = names(tiles.type);
-        fail(name.op, "labels.{}: example {}, {} {}, {} {}: expected a label below R={} or 255 (masked), got {}",
-             tiles.type.name, place.example, name.query, query, name.key, j, relative_labels, label);
+        fail(own.names.op, "labels.{}: example {}, {} {}, {} {}: expected a label below R={} or 255 (masked), got {}",
+             tiles.type.name, place.example, own.names.query, query, own.names.key, j, relative_labels, label);
       }
       *column = label;
     }
@@ -219,29 +222,20 @@ void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const G
   make_room(tiles, static_cast<std::int64_t>(places.size()), runs, mixed_columns);
 }
 
-// What sets one type apart from the others of a batch.
-struct TypeLabels {
-  AttentionType type;
-  const std::vector<std::int64_t>& query_offsets;
-  const std::vector<std::int64_t>& key_offsets;
-  const std::uint8_t* labels;  // external form; null: everything visible
-  bool window;
-};
-
-TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_keys) {
+TypeTiles build_type(const TypeLabels& own, std::int64_t radius, std::int64_t relative_labels, bool split_keys) {
   TypeTiles tiles;
   const std::vector<std::int64_t>&query_offsets = own.query_offsets, &key_offsets = own.key_offsets;
   tiles.type = own.type;
   tiles.window = own.window;
-  tiles.radius = in.radius;
+  tiles.radius = radius;
   tiles.query_offsets = query_offsets;
   tiles.key_offsets = key_offsets;
-  tiles.relative_labels = in.relative_labels;
-  tiles.relative = own.labels != nullptr && in.relative_labels > 0;
+  tiles.relative_labels = relative_labels;
+  tiles.relative = own.labels != nullptr && relative_labels > 0;
   tiles.group_offsets.push_back(0);
   std::vector<GroupPlace> places;
   std::vector<std::int64_t> label_bases(1, 0);  // of each example
-  for (std::int64_t b = 0; b < in.examples; ++b) {
+  for (std::int64_t b = 0; b < tiles.examples(); ++b) {
     const auto at = static_cast<std::size_t>(b);
     const std::int64_t queries = query_offsets[at + 1] - query_offsets[at],
                        keys = key_offsets[at + 1] - key_offsets[at];
@@ -250,7 +244,7 @@ TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_k
       places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys});
     }
     tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
-    label_bases.push_back(label_bases.back() + queries * (own.window ? 2 * in.radius + 1 : keys));
+    label_bases.push_back(label_bases.back() + queries * (own.window ? 2 * radius + 1 : keys));
   }
   if (const GroupSizes* sample = sampled_group(own.type)) {
     take_sizes(tiles, places, *sample, split_keys);
@@ -262,10 +256,17 @@ TypeTiles build_type(const LabelTensors& in, const TypeLabels& own, bool split_k
     const GroupPlace& place = places[static_cast<std::size_t>(g)];
     const std::int64_t base = label_bases[static_cast<std::size_t>(place.example)];
     groups[static_cast<std::size_t>(g)] =
-        build_group(gather_labels(tiles, place, own.labels, base, in.relative_labels), tiles.relative, split_keys);
+        build_group(gather_labels(tiles, place, own, base, relative_labels), tiles.relative, split_keys);
   });
   concatenate(tiles, groups);
   return tiles;
+}
+
+void check_relative_labels(const char* op, std::int64_t examples, std::int64_t relative_labels) {
+  if (examples < 0) fail(op, "examples: expected B >= 0, got {}", examples);
+  if (relative_labels < 0 || relative_labels > kMasked) {
+    fail(op, "relative labels: expected R from 0 to 255, got {}", relative_labels);
+  }
 }
 
 struct Offsets {
@@ -273,37 +274,59 @@ struct Offsets {
 };
 
 Offsets check(const char* op, const LabelTensors& in) {
-  if (in.examples < 0) fail(op, "examples: expected B >= 0, got {}", in.examples);
-  if (in.relative_labels < 0 || in.relative_labels > kMasked) {
-    fail(op, "relative labels: expected R from 0 to 255, got {}", in.relative_labels);
-  }
+  check_relative_labels(op, in.examples, in.relative_labels);
   return {checked_offsets(op, "long_offsets", in.long_offsets, in.examples),
           checked_offsets(op, "global_offsets", in.global_offsets, in.examples)};
+}
+
+// Both types of an operator with the same radius and labels.
+AttentionTiles tiles_of(const AttentionOperator& op, std::int64_t radius, std::int64_t relative_labels,
+                        const TypeLabels& first, const TypeLabels& second) {
+  const bool split_keys = op.partition == Partition::keys;
+  return {
+      &op,
+      {build_type(first, radius, relative_labels, split_keys), build_type(second, radius, relative_labels, split_keys)},
+      {}};
 }
 
 }  // namespace
 
 AttentionTiles build_long_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
-  const Offsets offsets = check("long_attention", in);
-  if (in.radius < 0) fail("long_attention", "radius: expected at least 0, got {}", in.radius);
   const AttentionOperator& op = kLongAttention;
-  const bool split_keys = op.partition == Partition::keys;
-  return {&op,
-          {build_type(in, {op.types[0], offsets.longs, offsets.longs, in.l2l, true}, split_keys),
-           build_type(in, {op.types[1], offsets.longs, offsets.globals, in.l2g, false}, split_keys)},
-          {}};
+  const Offsets offsets = check(op.name, in);
+  if (in.radius < 0) fail(op.name, "radius: expected at least 0, got {}", in.radius);
+  return tiles_of(op, in.radius, in.relative_labels,
+                  {op.types[0], {op.name, "long", "key"}, offsets.longs, offsets.longs, in.l2l, true},
+                  {op.types[1], {op.name, "long", "global"}, offsets.longs, offsets.globals, in.l2g, false});
 }
 
 AttentionTiles build_global_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
-  const Offsets offsets = check("global_attention", in);
   const AttentionOperator& op = kGlobalAttention;
-  const bool split_keys = op.partition == Partition::keys;
-  return {&op,
-          {build_type(in, {op.types[0], offsets.globals, offsets.globals, in.g2g, false}, split_keys),
-           build_type(in, {op.types[1], offsets.globals, offsets.longs, in.g2l, false}, split_keys)},
-          {}};
+  const Offsets offsets = check(op.name, in);
+  return tiles_of(op, in.radius, in.relative_labels,
+                  {op.types[0], {op.name, "global", "key"}, offsets.globals, offsets.globals, in.g2g, false},
+                  {op.types[1], {op.name, "global", "long"}, offsets.globals, offsets.longs, in.g2l, false});
+}
+
+std::int64_t self_radius(const SequenceLabels& in) {
+  if (in.radius != SequenceLabels::kFull) return in.radius;
+  std::int64_t longest = 1;
+  for (std::int64_t b = 0; b < in.examples; ++b) longest = std::max(longest, in.offsets[b + 1] - in.offsets[b]);
+  return longest - 1;
+}
+
+AttentionTiles build_self_tiles(const SequenceLabels& in) {
+  const profiler::Scope profiled("build_tiles", {});
+  const AttentionOperator& op = kSelfAttention;
+  check_relative_labels(op.name, in.examples, in.relative_labels);
+  const std::vector<std::int64_t> offsets = checked_offsets(op.name, "offsets", in.offsets, in.examples);
+  if (in.radius < SequenceLabels::kFull) fail(op.name, "radius: expected at least 0, got {}", in.radius);
+  const std::vector<std::int64_t> no_keys(offsets.size(), 0);
+  return tiles_of(op, self_radius(in), in.relative_labels,
+                  {op.types[0], {op.name, "query", "key"}, offsets, offsets, in.labels, true},
+                  {op.types[1], {op.name, "query", "key"}, offsets, no_keys, nullptr, false});
 }
 
 }  // namespace etc::sparse

@@ -50,10 +50,7 @@ enum class Weights : bool { own, packed };
 
 // y [rows, dense.out()] = act(x·W + b).
 void run_dense(const Dense& dense, Weights weights, const DenseInput& input, ops::Activation act, float* y) {
-  ops::LinearForward args;
-  args.rows = input.rows;
-  args.in = dense.in();
-  args.x = input.x;
+  ops::LinearForward args{.rows = input.rows, .in = dense.in(), .x = input.x};
   args.x_stride = args.in;
   args.layout = dense.layout;
   args.compute = dense.compute;
@@ -79,11 +76,7 @@ void run_dense(const Dense& dense, Weights weights, const DenseInput& input, ops
 
 // Adds to the gradients of the parts, and writes (or adds to) dx unless it is null. dz [rows, dense.out()].
 void run_dense_backward(const Dense& dense, const DenseInput& input, const float* dz, float* dx, bool add_to_dx) {
-  ops::LinearBackward args;
-  args.rows = input.rows;
-  args.in = dense.in();
-  args.dz_stride = dense.out();
-  args.x = input.x;
+  ops::LinearBackward args{.rows = input.rows, .in = dense.in(), .dz_stride = dense.out(), .x = input.x};
   args.x_stride = args.in;
   args.layout = dense.layout;
   args.compute = dense.compute;
@@ -212,16 +205,15 @@ struct NormSaved {
 
 // branch_slot: null without a branch.
 void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& branch_slot, const Tensor& dy) {
-  ops::LayerNormBackward back;
-  back.rows = saved.sum.rows();
-  back.cols = saved.sum.cols();
-  back.dy = dy.data();
-  back.sum = saved.sum.data();
-  back.mean = saved.mean.data();
-  back.rstd = saved.rstd.data();
-  back.gamma = data_of(&saved.gamma);
-  back.dgamma = saved.gamma.gradient().data();
-  back.dbeta = saved.beta.gradient().data();
+  ops::LayerNormBackward back{.rows = saved.sum.rows(),
+                              .cols = saved.sum.cols(),
+                              .dy = dy.data(),
+                              .sum = saved.sum.data(),
+                              .mean = saved.mean.data(),
+                              .rstd = saved.rstd.data(),
+                              .gamma = data_of(&saved.gamma),
+                              .dgamma = saved.gamma.gradient().data(),
+                              .dbeta = saved.beta.gradient().data()};
   const InputGradient dx(slot);
   back.dx = dx.data;
   back.add_to_dx = dx.add;
@@ -242,13 +234,8 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Pa
   const std::int64_t rows = value.rows(), cols = value.cols();
   Tensor y = tape.empty({rows, cols}, Purpose::activations, device);
   Tensor sum, mean, rstd;
-  ops::LayerNormForward args;
-  args.rows = rows;
-  args.cols = cols;
-  args.x = value.data();
-  args.gamma = data_of(&gamma);
-  args.beta = data_of(&beta);
-  args.y = y.data();
+  ops::LayerNormForward args{
+      .rows = rows, .cols = cols, .x = value.data(), .gamma = data_of(&gamma), .beta = data_of(&beta), .y = y.data()};
   if (branch.defined()) {
     check_equal_shapes("residual_layer_norm", x, branch);
     args.branch = branch.value().data();
@@ -292,13 +279,8 @@ namespace {
 
 // y = base + dropout(a), base null: dropout(a).
 void run_dropout(const Tensor& a, const float* base, float* y, const Dropout& dropout) {
-  ops::DropoutAdd args;
-  args.rows = a.rows();
-  args.cols = a.cols();
-  args.a = a.data();
-  args.base = base;
-  args.y = y;
-  args.dropout = dropout.arguments();
+  ops::DropoutAdd args{
+      .rows = a.rows(), .cols = a.cols(), .a = a.data(), .base = base, .y = y, .dropout = dropout.arguments()};
   ops::dropout_add(a.device(), args);
 }
 
@@ -373,17 +355,16 @@ Var embedding(Tape& tape, const EmbeddingSum& sum) {
   const Device device = base.defined() ? base.value().device() : tokens.table->value.device();
   const Var added = adder.defined() ? on_device(tape, adder, device) : Var();
   Tensor e = tape.empty({count, width}, Purpose::activations, device);
-  ops::EmbeddingForward args;
-  args.rows = count;
-  args.cols = width;
-  args.base = base.defined() ? base.value().data() : nullptr;
-  args.tokens = term(tokens, count, width);
-  args.segments = term(segments, count, width);
-  args.positions = term(positions, count, width);
-  args.adder = added.defined() ? added.value().data() : nullptr;
-  args.e = e.data();
-  args.examples = static_cast<std::int64_t>(rows->offsets.size()) - 1;
-  args.offsets = rows->offsets.data();
+  ops::EmbeddingForward args{.rows = count,
+                             .cols = width,
+                             .base = base.defined() ? base.value().data() : nullptr,
+                             .tokens = term(tokens, count, width),
+                             .segments = term(segments, count, width),
+                             .positions = term(positions, count, width),
+                             .adder = added.defined() ? added.value().data() : nullptr,
+                             .e = e.data(),
+                             .examples = static_cast<std::int64_t>(rows->offsets.size()) - 1,
+                             .offsets = rows->offsets.data()};
   ops::embedding(e.device(), args);
   Var result = made(tape, "embedding", std::move(e));
   if (!tape.recording()) return result;
@@ -393,13 +374,12 @@ Var embedding(Tape& tape, const EmbeddingSum& sum) {
           adder_slot = added.defined() ? added.gradient() : nullptr](Tensor de) {
            for (const Lookup* lookup : {&tokens, &segments, &positions}) {
              if (lookup->table == nullptr) continue;
-             ops::EmbeddingBackward back;
-             back.rows = de.rows();
-             back.cols = de.cols();
-             back.limit = lookup->table->shape[0];
-             back.de = de.data();
-             back.ids = lookup->ids->data();
-             back.dtable = lookup->table->gradient().data();
+             ops::EmbeddingBackward back{.rows = de.rows(),
+                                         .cols = de.cols(),
+                                         .limit = lookup->table->shape[0],
+                                         .de = de.data(),
+                                         .ids = lookup->ids->data(),
+                                         .dtable = lookup->table->gradient().data()};
              ops::embedding_backward(de.device(), back);
            }
            const bool to_base = base_slot != nullptr && base_slot->needed();
@@ -410,12 +390,12 @@ Var embedding(Tape& tape, const EmbeddingSum& sum) {
   return result;
 }
 
-std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, Stretch fn) {
-  if (!tape.recording()) return fn(tape, inputs, Pass::forward);
+std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Stretch& now, Stretch again) {
+  if (!tape.recording()) return now(tape, inputs);
   std::vector<Var> results;
   {
     Tape silent(false, tape.checked());
-    for (const Var& result : fn(silent, inputs, Pass::forward)) results.push_back(Var(result.value(), true));
+    for (const Var& result : now(silent, inputs)) results.push_back(Var(result.value(), true));
   }
   std::vector<Tensor> values;
   std::vector<Slot> input_slots, result_slots;
@@ -424,21 +404,21 @@ std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, Stretch 
     input_slots.push_back(input.gradient());
   }
   for (const Var& result : results) result_slots.push_back(result.gradient());
-  tape.record([fn = std::move(fn), values, input_slots, result_slots, checked = tape.checked()] {
+  tape.record([again = std::move(again), values, input_slots, result_slots, checked = tape.checked()] {
     if (std::none_of(result_slots.begin(), result_slots.end(), [](const Slot& slot) { return slot->defined(); }))
       return;
-    std::vector<Var> again;
-    for (std::size_t i = 0; i < values.size(); ++i) again.push_back(Var(values[i], input_slots[i]->needed()));
+    std::vector<Var> leaves;
+    for (std::size_t i = 0; i < values.size(); ++i) leaves.push_back(Var(values[i], input_slots[i]->needed()));
     Tape inner(true, checked);
     {
-      const std::vector<Var> recomputed = fn(inner, again, Pass::recompute);
+      const std::vector<Var> recomputed = again(inner, leaves);
       for (std::size_t i = 0; i < recomputed.size(); ++i) {
         if (result_slots[i]->defined()) recomputed[i].gradient()->add(result_slots[i]->take());
       }
     }
     inner.backward();
-    for (std::size_t i = 0; i < again.size(); ++i) {
-      if (again[i].has_grad()) input_slots[i]->add(again[i].gradient()->take());
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (leaves[i].has_grad()) input_slots[i]->add(leaves[i].gradient()->take());
     }
   });
   return results;

@@ -114,11 +114,11 @@ Var embedding(Tape& tape, const EmbeddingSum& sum);
 // Which run of a checkpointed stretch a function is called for.
 enum class Pass { forward, recompute };
 
-// Keeps only the inputs of a stretch of the computation: runs fn without recording now and, in backward, once more on
-// a tape of its own which is then walked. fn must compute the same bits both times; it may use parameters, which get
-// their gradients. Gradients of inputs that fn does not use stay undefined.
-// On a tape that does not record this is fn itself.
-using Stretch = std::function<std::vector<Var>(Tape& tape, const std::vector<Var>& inputs, Pass pass)>;
-std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, Stretch fn);
+// Keeps only the inputs of a stretch of the computation: runs `now` without recording, and in backward `again` on a tape
+// of its own which is then walked. Both compute the same bits from the inputs; they may use parameters, which get their
+// gradients. Gradients of inputs that `again` does not use stay undefined. `now` is not kept after the call.
+// On a tape that does not record this is `now` itself.
+using Stretch = std::function<std::vector<Var>(Tape& tape, const std::vector<Var>& inputs)>;
+std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const Stretch& now, Stretch again);
 
 }  // namespace etc

@@ -16,13 +16,12 @@ namespace {
 using Operator = void (*)(Device, const ops::Segments&);
 
 void run(Operator op, const SegmentOffsets& offsets, const Tensor& rows, const Tensor& of_segments, bool add) {
-  ops::Segments args;
-  args.segments = of_segments.rows();
-  args.cols = of_segments.cols();
-  args.offsets = offsets->data();
-  args.rows = rows.data();
-  args.of_segments = of_segments.data();
-  args.add = add;
+  ops::Segments args{.segments = of_segments.rows(),
+                     .cols = of_segments.cols(),
+                     .offsets = offsets->data(),
+                     .rows = rows.data(),
+                     .of_segments = of_segments.data(),
+                     .add = add};
   op(rows.device(), args);
 }
 
@@ -53,12 +52,14 @@ void ngram_backward(const Tensor& x, const RaggedRows& rows, Parameter& kernel, 
   for_starts_without_phrase(rows, size, [&](std::int64_t first, std::int64_t end) { clear_rows(dy, first, end); });
   InputGradient dx(slot);
   if (dx.data != nullptr && !dx.add) slot->tensor().zero();  // every row is added to, up to k times
-  ops::LinearBackward back;
-  back.rows = std::max<std::int64_t>(0, x.rows() - size + 1);
-  back.in = back.x_stride = back.dx_stride = width;
-  back.out = back.dz_stride = columns;
-  back.dz = dy.data();
-  back.add_to_dx = true;
+  ops::LinearBackward back{.rows = std::max<std::int64_t>(0, x.rows() - size + 1),
+                           .in = width,
+                           .out = columns,
+                           .dz = dy.data(),
+                           .dz_stride = columns,
+                           .x_stride = width,
+                           .dx_stride = width,
+                           .add_to_dx = true};
   for (std::int64_t t = 0; t < size; ++t) {
     // forward: y_j += x_{j+t}·kernel[t]; so dx_{j+t} += dy_j·kernel[t]ᵀ and dkernel[t] += x_{j+t}ᵀ·dy_j.
     back.x = x.data() + t * width;
@@ -119,10 +120,7 @@ Var ngram_convolution(Tape& tape, const Var& x, const std::shared_ptr<const Ragg
   const Tensor y = tape.empty({count, out}, Purpose::activations, value.device());  // [M, out]
   const Tensor product =                                                            // [starts, out] of one t
       k > 1 && starts > 0 ? tape.empty({starts, out}, Purpose::activations, value.device()) : Tensor();
-  ops::LinearForward args;
-  args.rows = starts;
-  args.in = args.x_stride = in;
-  args.out = args.y_stride = out;
+  ops::LinearForward args{.rows = starts, .in = in, .out = out, .x_stride = in, .y_stride = out};
   for (std::int64_t t = 0; t < k; ++t) {
     args.x = value.data() + t * in;                 // [starts, H] rows t … of x
     args.weight = data_of(&kernel) + t * in * out;  // [H, out]

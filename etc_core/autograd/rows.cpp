@@ -30,11 +30,8 @@ Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows) {
   Tensor y = tape.empty({count, width}, Purpose::activations, device);
   // Choosing rows is an embedding whose table is x.
   const std::vector<std::int32_t> ids(rows.begin(), rows.end());
-  ops::EmbeddingForward args;
-  args.rows = count;
-  args.cols = width;
-  args.tokens = {x.value().data(), limit, ids.data(), "rows"};
-  args.e = y.data();
+  ops::EmbeddingForward args{
+      .rows = count, .cols = width, .tokens = {x.value().data(), limit, ids.data(), "rows"}, .e = y.data()};
   ops::embedding(device, args);
   Var result = made(tape, "gather_rows", std::move(y));
   if (!tape.recording()) return result;
@@ -43,13 +40,8 @@ Var gather_rows(Tape& tape, const Var& x, std::vector<std::int64_t> rows) {
     const bool first = !slot->defined();
     const Tensor& dx = slot->storage();  // [M, H]
     if (first) dx.zero();
-    ops::EmbeddingBackward back;
-    back.rows = dy.rows();
-    back.cols = dy.cols();
-    back.limit = limit;
-    back.de = dy.data();
-    back.ids = ids.data();
-    back.dtable = dx.data();
+    ops::EmbeddingBackward back{
+        .rows = dy.rows(), .cols = dy.cols(), .limit = limit, .de = dy.data(), .ids = ids.data(), .dtable = dx.data()};
     ops::embedding_backward(dy.device(), back);
   });
   return result;

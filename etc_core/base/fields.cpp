@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 
 namespace etc {
 
@@ -24,29 +25,6 @@ bool is_texts(const Json& value) {
 
 bool has_words(const Field& field) {
   return !field.rule.words.empty();
-}
-
-std::string kind_text(const Field& field) {
-  switch (field.kind) {
-    case FieldKind::boolean:
-      return "true or false";
-    case FieldKind::integer:
-      return "an integer";
-    case FieldKind::natural:
-      return "an integer of at least 0";
-    case FieldKind::optional_integer:
-      return "an integer or null";
-    case FieldKind::number:
-      return "a number";
-    case FieldKind::text:
-    case FieldKind::word:
-      return has_words(field) ? alternatives(field.rule.words) : "a string";
-    case FieldKind::texts:
-      return "a list of strings";
-    case FieldKind::json:
-      return "a JSON value";
-  }
-  return "";
 }
 
 // What a number must be: "an integer from 1 to 64", "a number above 0".
@@ -72,6 +50,18 @@ bool admits(const FieldRule& rule, double value) {
   return std::isfinite(value) && value >= rule.least && value > rule.above && value <= rule.most && value < rule.below;
 }
 
+bool is_word(const FieldRule& rule, const std::string& text) {
+  return rule.words.empty() || std::find(rule.words.begin(), rule.words.end(), text) != rule.words.end();
+}
+
+// The first entry of texts that is none of the rule's words; null: there is none.
+const std::string* unknown_word(const FieldRule& rule, const Json& texts) {
+  for (const Json& text : texts) {
+    if (const auto& word = text.get_ref<const std::string&>(); !is_word(rule, word)) return &word;
+  }
+  return nullptr;
+}
+
 // Whether the rule admits a value of the field's kind.
 bool is_meant(const Field& field, const Json& value) {
   switch (field.kind) {
@@ -82,10 +72,10 @@ bool is_meant(const Field& field, const Json& value) {
     case FieldKind::optional_integer:
       return value.is_null() || admits(field.rule, value.get<double>());
     case FieldKind::text:
-    case FieldKind::word: {
-      const auto& words = field.rule.words;
-      return words.empty() || std::find(words.begin(), words.end(), value.get_ref<const std::string&>()) != words.end();
-    }
+    case FieldKind::word:
+      return is_word(field.rule, value.get_ref<const std::string&>());
+    case FieldKind::texts:
+      return unknown_word(field.rule, value) == nullptr;
     default:
       return true;
   }
@@ -179,9 +169,37 @@ void put(const Field& field, const Json& value, void* object) {
 }  // namespace
 
 std::string Field::option_name() const {
-  std::string option = "--" + name;
-  std::replace(option.begin(), option.end(), '_', '-');
-  return option;
+  if (!option.empty()) return option;
+  std::string spelled = "--" + name;
+  std::replace(spelled.begin(), spelled.end(), '_', '-');
+  return spelled;
+}
+
+Json Field::default_value() const {
+  return value_of(*this, defaults);
+}
+
+std::string kind_text(const Field& field) {
+  switch (field.kind) {
+    case FieldKind::boolean:
+      return "true or false";
+    case FieldKind::integer:
+      return "an integer";
+    case FieldKind::natural:
+      return "an integer of at least 0";
+    case FieldKind::optional_integer:
+      return "an integer or null";
+    case FieldKind::number:
+      return "a number";
+    case FieldKind::text:
+    case FieldKind::word:
+      return has_words(field) ? alternatives(field.rule.words) : "a string";
+    case FieldKind::texts:
+      return "a list of strings";
+    case FieldKind::json:
+      return "a JSON value";
+  }
+  return "";
 }
 
 bool has_kind(const Field& field, const Json& value) {
@@ -220,6 +238,11 @@ void require_meant(const Field& field, const Json& value, const std::string& whe
     const std::string got = value.is_number_float() ? fmt::format("{}", value.get<double>()) : json_line(value);
     fail_usage(where, "{}: expected {}, got {}", shown, number_text(field), got);
   }
+  if (field.kind == FieldKind::texts) {
+    const std::string& word = *unknown_word(field.rule, value);
+    fail_usage(where, "{}: expected some of {}, got {}{}", shown, fmt::join(field.rule.words, ", "), word,
+               suggestion(word, field.rule.words));
+  }
   const auto& word = value.get_ref<const std::string&>();
   fail_usage(where, "{}: expected {}, got {}{}", shown, kind_text(field), word, suggestion(word, field.rule.words));
 }
@@ -237,12 +260,12 @@ const Field* Fields::find(const std::string& name) const {
 
 Json Fields::defaults() const {
   Json json = Json::object();
-  for (const Field& field : list_) json[field.name] = field.default_value;
+  for (const Field& field : list_) json[field.name] = field.default_value();
   return json;
 }
 
 void Fields::add(Field field, const void* defaults) {
-  field.default_value = value_of(field, defaults);
+  field.defaults = defaults;
   list_.push_back(std::move(field));
 }
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
 
 namespace etc {
 
@@ -31,21 +31,26 @@ struct FieldRule {
   double above = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   double below = std::numeric_limits<double>::infinity();
-  std::vector<std::string> words = {};  // a text is one of these; empty: any text
+  std::vector<std::string> words = {};  // a text, or each of texts, is one of these; empty: any text
 };
 
 struct Field {
   std::string name;  // the key in JSON
   FieldKind kind = FieldKind::text;
-  Json default_value = {};
   std::string help = {};
   FieldRule rule = {};
-  int mark = 0;                   // what else the list's owner has to say of a key, in numbers of its own
-  std::vector<int> numbers = {};  // word: the enum's value of each of rule.words
-  std::size_t offset = 0;         // of the member in the struct
+  int mark = 0;                    // what else the list's owner has to say of a key, in numbers of its own
+  std::vector<int> numbers = {};   // word: the enum's value of each of rule.words
+  std::size_t offset = 0;          // of the member in the struct
+  const void* defaults = nullptr;  // a struct with the members' defaults
+  std::string option = {};         // of the command line, where it is not the name's: "--eval-data"
 
   std::string option_name() const;  // "--label-smoothing"
+  Json default_value() const;
 };
+
+// "an integer", "a list of strings", "adamw or lamb"
+std::string kind_text(const Field& field);
 
 // Whether the value is of the field's kind. Says nothing of its rule.
 bool has_kind(const Field& field, const Json& value);
@@ -137,6 +142,12 @@ struct FieldEntry {
       field.numbers.push_back(static_cast<int>(value));
     }
   }
+
+  // The same key with another option on the command line than the name's.
+  FieldEntry as_option(const char* option) && {
+    field.option = option;
+    return std::move(*this);
+  }
 };
 
 template <typename Struct>
@@ -146,7 +157,11 @@ class FieldList : public Fields {
     for (const FieldEntry<Struct>& entry : entries) add(entry.field, &detail::default_of<Struct>());
   }
 
-  Json to_json(const Struct& object) const { return write(&object); }
+  // An object with every key. A template, so that the type is looked at where it is called.
+  template <typename Document = Json>
+  Document to_json(const Struct& object) const {
+    return write(&object);
+  }
 
   // The struct of a JSON object; keys it lacks have their defaults, other keys are not looked at. Throws UsageError
   // "where: <prefix><key>: expected …, got …".

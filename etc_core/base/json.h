@@ -7,10 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace etc {
+#include "etc_core/base/json_fwd.h"
 
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // members in the order they were added, for lines that people read
+namespace etc {
 
 // Reading and writing text are declared here and compiled once: the library's templates for them cost every file that
 // instantiates them about three seconds.

@@ -114,12 +114,19 @@ std::vector<std::string> own_files(const std::filesystem::path& folder) {
   }
 }
 
-EtcConfig read_etc_config(const std::filesystem::path& folder) {
+ModelConfig read_encoder_config(const std::filesystem::path& folder) {
   const Json config = read_model_config(folder);
-  EtcConfig result =
-      etc_config_from_json(config.at("model"), "config: " + (folder / "config.json").string() + ": model", true);
-  result.validate();
+  ModelConfig result =
+      model_config_from_json(config.at("model"), "config: " + (folder / "config.json").string() + ": model", true);
+  result->validate();
   return result;
+}
+
+EtcConfig read_etc_config(const std::filesystem::path& folder) {
+  const ModelConfig config = read_encoder_config(folder);
+  const auto* const etc = dynamic_cast<const EtcConfig*>(&*config);
+  if (etc == nullptr) fail((folder / "config.json").string(), "expected an ETC encoder, got one of another kind");
+  return *etc;
 }
 
 void write_model(const std::filesystem::path& folder, const Json& config, const ParameterSet& parameters,

@@ -28,6 +28,8 @@ enum class Match {
 Json read_model_config(const std::filesystem::path& folder);
 
 // Its section "model", strict and validated.
+ModelConfig read_encoder_config(const std::filesystem::path& folder);
+// The same of a model that must be an ETC.
 EtcConfig read_etc_config(const std::filesystem::path& folder);
 
 // In an exported folder: section "data" of the model's config.json, where it names a vocabulary.

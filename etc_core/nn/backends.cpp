@@ -6,8 +6,9 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"  // suggestion
 #include "etc_core/base/log.h"
-#include "etc_core/nn/etc_encoder.h"
 #include "etc_core/ops/fastest_compute.h"
+#include "etc_core/ops/register.h"
+#include "sparse/register_cpu.h"
 
 namespace etc {
 
@@ -60,6 +61,11 @@ void require_device_choice(const std::string& where, const std::string& name) {
   const std::vector<std::string> words = device_choices();
   if (std::find(words.begin(), words.end(), name) != words.end()) return;
   fail_usage(where, "expected {}, got {}{}", alternatives(words), name, suggestion(name, words));
+}
+
+void register_cpu_backend() {
+  ops::register_cpu_ops();
+  sparse::register_cpu_kernels();
 }
 
 OpenedDevice open_device(const std::string& name) {

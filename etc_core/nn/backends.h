@@ -19,6 +19,9 @@ std::string device_help();
 // Throws UsageError ("where: expected …, got …") unless name is one of them.
 void require_device_choice(const std::string& where, const std::string& name);
 
+// Registers every CPU kernel an encoder needs (sparse and dense). Any number of calls.
+void register_cpu_backend();
+
 // A device ready to compute, and what it is.
 struct OpenedDevice {
   Device device = Device::cpu;

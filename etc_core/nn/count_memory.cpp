@@ -2,7 +2,6 @@
 
 #include "etc_core/base/counting.h"
 #include "etc_core/ops/cpu/scratch.h"
-#include "etc_core/ops/register.h"
 #include "sparse/register_cpu.h"
 
 namespace etc {
@@ -11,7 +10,6 @@ namespace {
 
 // Once: other threads may be reading slots later.
 bool register_counting() {
-  ops::register_counting_ops();
   sparse::register_counting_kernels();
   return true;
 }

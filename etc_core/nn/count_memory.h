@@ -13,7 +13,7 @@ namespace etc {
 
 // The ledger's peak of body(), what the process holds already included; memory_ledger::reset_peak() within body()
 // leaves out what came before. The process's own ledger shows nothing of it, and other threads may compute or count
-// meanwhile. The CPU backend must be registered (etc_encoder.h).
+// meanwhile. The CPU backend must be registered (backends.h).
 // body() may build models, allocate parameters (not initialize them) and run tapes; updates and sums of gradients,
 // which are no kernels, it must leave out and hold their memory instead. Not counted: the worker threads' small working
 // memory (below a megabyte each), what threads of body()'s own allocate, and what is no Buffer or Tensor. Cost: building

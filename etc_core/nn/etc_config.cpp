@@ -1,10 +1,11 @@
 #include "etc_core/nn/etc_config.h"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
 
 namespace etc {
@@ -17,141 +18,89 @@ constexpr std::int64_t kMaxLayers = 1000;
 constexpr std::int64_t kMaxLabels = 255;  // one byte, 255 itself means masked
 
 const std::vector<std::string> kActivations = {"gelu", "relu", "tanh", "linear"};
-const std::vector<std::string> kAttentionTypes = {"l2l", "l2g", "g2g", "g2l"};
 const std::vector<std::string> kPresets = {"tiny", "small", "base", "large"};
 
-// The one list of keys: visit(key, member) for every field.
-template <typename Config, typename Visit>
-void visit_fields(Config& config, Visit&& visit) {
-  visit("vocab_size", config.vocab_size);
-  visit("segment_vocab_size", config.segment_vocab_size);
-  visit("embedding_size", config.embedding_size);
-  visit("hidden_size", config.hidden_size);
-  visit("num_hidden_layers", config.num_hidden_layers);
-  visit("num_attention_heads", config.num_attention_heads);
-  visit("local_radius", config.local_radius);
-  visit("att_size_per_head", config.att_size_per_head);
-  visit("relative_pos_max_distance", config.relative_pos_max_distance);
-  visit("relative_vocab_size", config.relative_vocab_size);
-  visit("max_absolute_position_embeddings", config.max_absolute_position_embeddings);
-  visit("intermediate_size", config.intermediate_size);
-  visit("hidden_act", config.hidden_act);
-  visit("hidden_dropout_prob", config.hidden_dropout_prob);
-  visit("attention_probs_dropout_prob", config.attention_probs_dropout_prob);
-  visit("initializer_range", config.initializer_range);
-  visit("share_feed_forward_params", config.share_feed_forward_params);
-  visit("share_kv_projections", config.share_kv_projections);
-  visit("share_qkv_projections", config.share_qkv_projections);
-  visit("share_att_output_projection", config.share_att_output_projection);
-  visit("use_pre_activation_order", config.use_pre_activation_order);
-  visit("use_hard_g2l_mask", config.use_hard_g2l_mask);
-  visit("use_hard_l2g_mask", config.use_hard_l2g_mask);
-  visit("grad_checkpointing_period", config.grad_checkpointing_period);
-  visit("use_residual_attention", config.use_residual_attention);
-  visit("use_running_mean", config.use_running_mean);
-  visit("residual_attention_types", config.residual_attention_types);
-}
-
-// Reads one JSON value into a field; every failure names file, key, expected type and what was there.
-struct FieldReader {
-  const std::string& where;
-  const char* key;
-  const Json& json;
-
-  [[noreturn]] void wrong(const char* expected) const {
-    fail_usage(where, "{}: expected {}, got {}", key, expected, json_line(json));
-  }
-  void read(std::int64_t& field) const {
-    // vocab_size is null in an object that was never filled in; validate() then asks for it.
-    if (json.is_null() && std::string_view(key) == "vocab_size") {
-      field = 0;
-    } else if (!json.is_number_integer() ||
-               (json.is_number_unsigned() &&
-                json.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))) {
-      wrong("an integer");
-    } else {
-      field = json.get<std::int64_t>();
-    }
-  }
-  void read(std::optional<std::int64_t>& field) const {
-    field.reset();
-    if (!json.is_null()) read(field.emplace());
-  }
-  void read(double& field) const {
-    if (!json.is_number()) wrong("a number");
-    field = json.get<double>();
-  }
-  void read(bool& field) const {
-    if (!json.is_boolean()) wrong("true or false");
-    field = json.get<bool>();
-  }
-  void read(std::string& field) const {
-    if (json.is_null() && std::string_view(key) == "hidden_act") {
-      field = "linear";  // etc-core 6.3: null is the identity
-    } else if (!json.is_string()) {
-      wrong("a string");
-    } else {
-      field = json.get<std::string>();
-    }
-  }
-  void read(std::vector<std::string>& field) const {
-    if (!json.is_array()) wrong("a list of strings");
-    field.clear();
-    for (const Json& entry : json) {
-      if (!entry.is_string()) wrong("a list of strings");
-      field.push_back(entry.get<std::string>());
-    }
-  }
+struct Rules {
+  FieldRule size{.least = 1, .most = kMaxSize};
+  FieldRule size_or_none{.least = 0, .most = kMaxSize};
+  FieldRule rate{.least = 0, .below = 1};
+  FieldRule types{.words = {"l2l", "l2g", "g2g", "g2l"}};
 };
 
-template <typename T>
-Json to_value(const T& field) {
-  return Json(field);
+// The declaration of every key. Combinations of keys are validate()'s matter.
+const FieldList<EtcConfig>& field_list() {
+  using C = EtcConfig;
+  const auto [size, size_or_none, rate, types] = Rules();
+  static const FieldList<C> kFields{
+      {"vocab_size", &C::vocab_size, "rows of the token table", size},
+      {"segment_vocab_size", &C::segment_vocab_size, "rows of the token type table", size},
+      {"embedding_size", &C::embedding_size, "width of the token table; none: hidden size", size},
+      {"hidden_size", &C::hidden_size, "width H of the hidden states", size},
+      {"num_hidden_layers", &C::num_hidden_layers, "layers", {.least = 1, .most = kMaxLayers}},
+      {"num_attention_heads", &C::num_attention_heads, "heads N", size},
+      {"local_radius", &C::local_radius, "long tokens see this many long tokens to each side", size},
+      {"att_size_per_head", &C::att_size_per_head, "head size D; none: hidden size / heads", size},
+      {"relative_pos_max_distance", &C::relative_pos_max_distance,
+       "distances beyond share one relative label; 0: no relative labels", size_or_none},
+      {"relative_vocab_size", &C::relative_vocab_size, "relative labels R; none: no relative attention"},
+      {"max_absolute_position_embeddings", &C::max_absolute_position_embeddings,
+       "rows of the position tables; 0: no absolute positions", size_or_none},
+      {"intermediate_size", &C::intermediate_size, "feed-forward width F", size},
+      {"hidden_act", &C::hidden_act, "activation of the feed-forward layers: gelu, relu, tanh, linear"},
+      {"hidden_dropout_prob", &C::hidden_dropout_prob, "dropout of hidden states while training", rate},
+      {"attention_probs_dropout_prob", &C::attention_probs_dropout_prob,
+       "dropout of attention probabilities while training", rate},
+      {"initializer_range", &C::initializer_range, "standard deviation of fresh weights", {.least = 0, .most = 1e6}},
+      {"share_feed_forward_params", &C::share_feed_forward_params, "one feed-forward layer for long and global tokens"},
+      {"share_kv_projections", &C::share_kv_projections, "l2g uses l2l's keys and values, g2l those of g2g"},
+      {"share_qkv_projections", &C::share_qkv_projections,
+       "one query, key and value projection for all attention types"},
+      {"share_att_output_projection", &C::share_att_output_projection,
+       "one output projection for long and global tokens"},
+      {"use_pre_activation_order", &C::use_pre_activation_order, "layer norm before, not after each block"},
+      {"use_hard_g2l_mask", &C::use_hard_g2l_mask, "global tokens see only the long tokens that belong to them"},
+      {"use_hard_l2g_mask", &C::use_hard_l2g_mask, "long tokens see only the global tokens they belong to"},
+      {"grad_checkpointing_period", &C::grad_checkpointing_period,
+       "keep only every n-th layer's input for the backward pass; 0: keep all"},
+      {"use_residual_attention", &C::use_residual_attention, "RealFormer: attention scores are summed over the layers"},
+      {"use_running_mean", &C::use_running_mean,
+       "RealFormer: attend to the mean of the summed scores, not to their sum"},
+      {"residual_attention_types", &C::residual_attention_types, "attention types that carry scores: l2l l2g g2g g2l",
+       types},
+  };
+  return kFields;
 }
-Json to_value(const std::optional<std::int64_t>& field) {
-  return field ? Json(*field) : Json(nullptr);
+
+// What a foreign file says by null, in our words: a vocabulary that was never filled in, validate() then asks for it;
+// and the identity (etc-core 6.3).
+Json without_nulls(Json json) {
+  if (const auto size = json.find("vocab_size"); size != json.end() && size->is_null()) *size = 0;
+  if (const auto act = json.find("hidden_act"); act != json.end() && act->is_null()) *act = "linear";
+  return json;
 }
 
 std::string known(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-void check_size(const char* field, std::int64_t value, std::int64_t least, std::int64_t most = kMaxSize) {
-  if (value < least || value > most) fail_usage("config", "{}: expected {} … {}, got {}", field, least, most, value);
-}
-
-void check_rate(const char* field, double value) {
-  if (!(value >= 0 && value < 1)) fail_usage("config", "{}: expected 0 <= rate < 1, got {}", field, value);
-}
-
 }  // namespace
 
-std::int64_t EtcConfig::head_size() const {
-  return att_size_per_head ? *att_size_per_head : hidden_size / num_attention_heads;
+const std::vector<std::string>& EtcConfig::attention_types() const {
+  static const std::vector<std::string> kTypes = {"l2l", "l2g", "g2g", "g2l"};
+  return kTypes;
 }
 
-std::int64_t EtcConfig::attention_size() const {
-  return num_attention_heads * head_size();
-}
-
-std::int64_t EtcConfig::embedding_width() const {
-  return embedding_size.value_or(hidden_size);
+std::optional<sparse::LabelOptions> EtcConfig::label_options() const {
+  return sparse::LabelOptions{local_radius, relative_pos_max_distance, use_hard_g2l_mask, use_hard_l2g_mask};
 }
 
 void EtcConfig::validate() const {
-  check_size("vocab_size", vocab_size, 1);
-  check_size("segment_vocab_size", segment_vocab_size, 1);
-  check_size("hidden_size", hidden_size, 1);
-  check_size("embedding_size", embedding_width(), 1);
-  check_size("num_hidden_layers", num_hidden_layers, 1, kMaxLayers);
-  check_size("num_attention_heads", num_attention_heads, 1);
-  check_size("local_radius", local_radius, 1);
-  check_size("relative_pos_max_distance", relative_pos_max_distance, 0);
-  check_size("max_absolute_position_embeddings", max_absolute_position_embeddings, 0);
-  check_size("intermediate_size", intermediate_size, 1);
+  field_list().check(*this, "config");
   if (att_size_per_head) {
-    check_size("att_size_per_head", *att_size_per_head, 1);
-    check_size("num_attention_heads * att_size_per_head", attention_size(), 1);
+    if (attention_size() > kMaxSize) {
+      fail_usage("config", "num_attention_heads * att_size_per_head: expected at most {}, got {}", kMaxSize,
+                 attention_size());
+    }
   } else if (hidden_size % num_attention_heads != 0) {
     fail_usage("config",
                "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
@@ -179,41 +128,28 @@ void EtcConfig::validate() const {
     fail_usage("config", "hidden_act: expected one of {}, got \"{}\"{}", known(kActivations), hidden_act,
                suggestion(activation, kActivations));
   }
-  check_rate("hidden_dropout_prob", hidden_dropout_prob);
-  check_rate("attention_probs_dropout_prob", attention_probs_dropout_prob);
-  if (!(initializer_range >= 0 && initializer_range <= 1e6)) {
-    fail_usage("config", "initializer_range: expected a standard deviation >= 0, got {}", initializer_range);
-  }
   std::set<std::string> seen;
   for (const std::string& type : residual_attention_types) {
-    if (std::find(kAttentionTypes.begin(), kAttentionTypes.end(), type) == kAttentionTypes.end()) {
-      fail_usage("config", "residual_attention_types: expected some of {}, got \"{}\"{}", known(kAttentionTypes), type,
-                 suggestion(type, kAttentionTypes));
-    }
     if (!seen.insert(type).second) fail_usage("config", "residual_attention_types: \"{}\" is listed twice", type);
   }
 }
 
 Json EtcConfig::to_json() const {
-  Json json = Json::object();
-  visit_fields(*this, [&](const char* key, const auto& field) { json[key] = to_value(field); });
-  return json;
+  return field_list().to_json(*this);
+}
+
+const Fields& EtcConfig::fields() const {
+  return field_list();
 }
 
 EtcConfig etc_config_from_json(const Json& json, const std::string& where, bool strict) {
   if (!json.is_object()) fail_usage(where, "expected an object of model fields, got {}", json.type_name());
-  EtcConfig config;
-  std::vector<std::string> keys;
-  visit_fields(config, [&](const char* key, auto& field) {
-    keys.push_back(key);
-    if (const auto found = json.find(key); found != json.end()) FieldReader{where, key, *found}.read(field);
-  });
   for (const auto& [key, value] : json.items()) {
-    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    if (strict) fail_usage(where, "unknown key {}{}", key, suggestion(key, keys));
+    if (field_list().find(key) != nullptr) continue;
+    if (strict) fail_usage(where, "unknown key {}{}", key, suggestion(key, field_list().names()));
     log::warn("{}: unknown key {} is ignored", where, key);
   }
-  return config;
+  return field_list().read_unchecked(without_nulls(json), where);
 }
 
 EtcConfig etc_config_preset(const std::string& name) {

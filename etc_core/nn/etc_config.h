@@ -1,32 +1,21 @@
-// Every field of a model's configuration (etc-core 2.1, 9.3) with its validation (etc-core 2.2) and presets.
+// Every field of an ETC model's configuration (etc-core 2.1, 9.3) with its validation (etc-core 2.2) and presets.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "etc_core/base/json.h"
+#include "etc_core/base/json_fwd.h"
+#include "etc_core/nn/encoder_config.h"
 
 namespace etc {
 
-struct EtcConfig {
-  std::int64_t vocab_size = 0;  // required
-  std::int64_t segment_vocab_size = 16;
-  std::optional<std::int64_t> embedding_size;  // none: hidden_size
-  std::int64_t hidden_size = 768;
-  std::int64_t num_hidden_layers = 12;
-  std::int64_t num_attention_heads = 12;
+struct EtcConfig final : EncoderConfig {
   std::int64_t local_radius = 84;
-  std::optional<std::int64_t> att_size_per_head;  // none: hidden_size / num_attention_heads
   std::int64_t relative_pos_max_distance = 12;
   std::optional<std::int64_t> relative_vocab_size = 32;  // none: no relative attention
-  std::int64_t max_absolute_position_embeddings = 0;
-  std::int64_t intermediate_size = 3072;
-  std::string hidden_act = "gelu";
-  double hidden_dropout_prob = 0.1;
-  double attention_probs_dropout_prob = 0.1;
-  double initializer_range = 0.02;
   bool share_feed_forward_params = true;
   bool share_kv_projections = false;
   bool share_qkv_projections = true;
@@ -34,21 +23,19 @@ struct EtcConfig {
   bool use_pre_activation_order = false;
   bool use_hard_g2l_mask = false;
   bool use_hard_l2g_mask = false;
-  std::int64_t grad_checkpointing_period = 0;
-  bool use_residual_attention = false;
-  bool use_running_mean = false;
-  std::vector<std::string> residual_attention_types = {"l2l", "l2g", "g2g", "g2l"};
 
-  std::int64_t head_size() const;       // D
-  std::int64_t attention_size() const;  // A = N·D
-  std::int64_t embedding_width() const;
+  EtcConfig() { residual_attention_types = attention_types(); }
+
   std::int64_t relative_labels() const { return relative_vocab_size.value_or(0); }  // R
 
-  // Throws UsageError "config: …" on every impossible combination of etc-core 2.2 (rules 1-6) and on
-  // relative_vocab_size above 255, each naming field, value and limit.
-  void validate() const;
-
-  Json to_json() const;  // all fields, sorted
+  const std::vector<std::string>& attention_types() const override;  // l2l l2g g2g g2l
+  // Rules 1-6 of etc-core 2.2, and relative_vocab_size at most 255.
+  void validate() const override;
+  const Fields& fields() const override;
+  Json to_json() const override;
+  std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<EtcConfig>(*this); }
+  std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  std::optional<sparse::LabelOptions> label_options() const override;
 };
 
 // Defaults overwritten by the object's keys. strict (our own files): an unknown key is a UsageError with a suggestion;

@@ -2,6 +2,7 @@
 // tokens, U global tokens, whatever examples they belong to.
 #include "etc_core/nn/etc_layers.h"
 
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -12,44 +13,11 @@ namespace {
 
 const std::string kModel = "etc_document_bert/";
 
-constexpr Initializer kZeros{Initializer::Kind::zeros, 0};
-constexpr Initializer kOnes{Initializer::Kind::ones, 0};
-constexpr float kRelativeStddev = 0.5f;  // etc-core 3
+constexpr double kRelativeStddev = 0.5;  // etc-core 3
 
-Initializer normal(double stddev) {
-  return {Initializer::Kind::truncated_normal, static_cast<float>(stddev)};
-}
-
-LayerNormParameters add_layer_norm(ParameterSet& parameters, const std::string& name, std::int64_t size) {
-  return {&parameters.add(name + "/gamma", {size}, kOnes), &parameters.add(name + "/beta", {size}, kZeros)};
-}
-
-Dense::Part add_dense(ParameterSet& parameters, const std::string& name, std::int64_t in, std::int64_t out,
-                      Initializer kernel) {
-  return {&parameters.add(name + "/kernel", {in, out}, kernel), &parameters.add(name + "/bias", {out}, kZeros)};
-}
-
-Dense single(Dense::Part part) {
-  Dense dense;
-  dense.parts = {part};
-  return dense;
-}
-
-// Ids as given, or the default of a missing list.
-std::shared_ptr<const std::vector<std::int32_t>> ids_or(const std::vector<std::int32_t>& ids, std::int64_t count,
-                                                        std::int32_t missing) {
-  if (!ids.empty() || count == 0) return std::make_shared<const std::vector<std::int32_t>>(ids);
-  return std::make_shared<const std::vector<std::int32_t>>(static_cast<std::size_t>(count), missing);
-}
-
-// 0, 1, 2, … from the first token of each example.
-std::vector<std::int32_t> counted(const std::vector<std::int64_t>& offsets) {
-  std::vector<std::int32_t> ids;
-  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
-    for (std::int64_t i = 0; i < offsets[b + 1] - offsets[b]; ++i) ids.push_back(static_cast<std::int32_t>(i));
-  }
-  return ids;
-}
+constexpr DropoutSite kEmbedding[2] = {DropoutSite::long_embedding, DropoutSite::global_embedding};
+constexpr DropoutSite kAttentionOutput[2] = {DropoutSite::long_attention_output, DropoutSite::global_attention_output};
+constexpr DropoutSite kFeedForward[2] = {DropoutSite::long_feed_forward, DropoutSite::global_feed_forward};
 
 // Rows up to which the time of a product in inference is mostly that of reading its weights.
 constexpr std::int64_t kFewRows = 512;
@@ -64,7 +32,7 @@ Var row_range(Tape& tape, const Var& x, std::int64_t first, std::int64_t count) 
 // step(rows, whether global) of both sides. In inference few rows of sides with the same weights go through it
 // together, so that the weights are read once; a row's result knows nothing of the others (ops/linear.h).
 template <typename Step>
-States on_both(Tape& tape, const States& x, bool same_weights, const ForwardContext& context, Step&& step) {
+States on_both(Tape& tape, const States& x, bool same_weights, const EtcContext& context, Step&& step) {
   const std::int64_t longs = x.of_long.value().rows(), globals = x.of_global.value().rows();
   const bool together = same_weights && context.packed != nullptr && longs + globals <= kFewRows &&
                         x.of_long.value().device() == Device::cpu;
@@ -75,254 +43,173 @@ States on_both(Tape& tape, const States& x, bool same_weights, const ForwardCont
 
 }  // namespace
 
-Dropout ForwardContext::dropout(std::int64_t layer, DropoutSite site, bool global) const {
-  return {hidden_dropout, seed, static_cast<std::uint32_t>(layer), site, global ? global_rows : long_rows};
-}
-
-Dense ForwardContext::dense(const Dense& layer) const {
-  if (packed != nullptr) return packed->packed(layer);
-  Dense result = layer;
-  result.compute = compute;
-  return result;
-}
-
-EtcEmbedding::EtcEmbedding(const EtcConfig& config, ParameterSet& parameters) : hidden_(config.hidden_size) {
-  const Initializer table = normal(config.initializer_range);
+EtcEmbedding::EtcEmbedding(const EtcConfig& config, ParameterSet& parameters) {
+  const std::int64_t hidden = config.hidden_size;
+  const Initializer table = truncated_normal(config.initializer_range);
   const std::int64_t width = config.embedding_width();
-  tokens_ = &parameters.add(kModel + "token_emb_lookup/embedding_table", {config.vocab_size, width}, table);
-  if (width != hidden_) {
-    projection_ = single(add_dense(parameters, kModel + "token_emb_lookup/projection", width, hidden_,
-                                   normal(1 / std::sqrt(static_cast<double>(width)))));
+  EmbeddingBlock& of_long = sides_[0];
+  EmbeddingBlock& of_global = sides_[1];
+  of_long.hidden = hidden;
+  of_long.tokens = &parameters.add(kModel + "token_emb_lookup/embedding_table", {config.vocab_size, width}, table);
+  if (width != hidden) {
+    of_long.projection = single(add_dense(parameters, kModel + "token_emb_lookup/projection", width, hidden,
+                                          truncated_normal(1 / std::sqrt(static_cast<double>(width)))));
   }
-  segments_ =
-      &parameters.add(kModel + "segment_emb_lookup/embedding_table", {config.segment_vocab_size, hidden_}, table);
+  of_long.segments =
+      &parameters.add(kModel + "segment_emb_lookup/embedding_table", {config.segment_vocab_size, hidden}, table);
+  of_global = of_long;  // both sides read these tables
   if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
     // Made outside the model's scope in the reference, hence without its prefix (etc-core 12.2).
-    positions_[0] = &parameters.add("position_emb_lookup_long/embedding_table", {rows, hidden_}, table);
-    positions_[1] = &parameters.add("position_emb_lookup_global/embedding_table", {rows, hidden_}, table);
+    of_long.positions = &parameters.add("position_emb_lookup_long/embedding_table", {rows, hidden}, table);
+    of_global.positions = &parameters.add("position_emb_lookup_global/embedding_table", {rows, hidden}, table);
   }
-  norm_[0] = add_layer_norm(parameters, kModel + "long_emb_layer_norm", hidden_);
-  norm_[1] = add_layer_norm(parameters, kModel + "global_emb_layer_norm", hidden_);
+  of_long.norm = add_layer_norm(parameters, kModel + "long_emb_layer_norm", hidden);
+  of_global.norm = add_layer_norm(parameters, kModel + "global_emb_layer_norm", hidden);
 }
 
-States EtcEmbedding::forward(Tape& tape, const EncoderInput& input, const ForwardContext& context) const {
-  return {side(tape, input, context, false), side(tape, input, context, true)};
-}
-
-Var EtcEmbedding::side(Tape& tape, const EncoderInput& input, const ForwardContext& context, bool global) const {
-  const auto& rows = global ? context.global_rows : context.long_rows;
-  const std::int64_t count = rows->offsets.back();
-  const Lookup tokens{tokens_, ids_or(global ? input.global_token_ids : input.token_ids, count, 0),
-                      global ? "global_token_ids" : "token_ids"};
-  const Lookup segments{segments_, ids_or(global ? input.global_segment_ids : input.segment_ids, count, global ? 0 : 1),
-                        global ? "global_segment_ids" : "segment_ids"};
-  Lookup positions;
-  if (positions_[global] != nullptr) {
-    const std::vector<std::int32_t>& given = global ? input.global_position_ids : input.position_ids;
-    positions.table = positions_[global];
-    positions.ids = std::make_shared<const std::vector<std::int32_t>>(given.empty() ? counted(rows->offsets) : given);
-    positions.name = global ? "global_position_ids" : "position_ids";
-  }
-  // From here on M is T on the long side and U on the global side.
-  const Var& adder = global ? input.global_embedding_adder : input.long_embedding_adder;  // [M, H] or none
-  Var e;                                                                                  // [M, H]
-  if (projection_.parts.empty()) {
-    e = embedding(tape, {.rows = rows,
-                         .width = hidden_,
-                         .tokens = tokens,
-                         .segments = segments,
-                         .positions = positions,
-                         .adder = adder});
-  } else {
-    const Var narrow = embedding(tape, {.rows = rows, .width = tokens_->shape[1], .tokens = tokens});  // [M, E]
-    const Var base = linear(tape, narrow, context.dense(projection_));                                 // [M, H]
-    e = embedding(
-        tape,
-        {.rows = rows, .width = hidden_, .base = base, .segments = segments, .positions = positions, .adder = adder});
-  }
-  const Var normed = layer_norm(tape, e, *norm_[global].gamma, *norm_[global].beta);  // [M, H]
-  const DropoutSite site = global ? DropoutSite::global_embedding : DropoutSite::long_embedding;
-  return dropout(tape, normed, context.dropout(0, site, global));
+States EtcEmbedding::forward(Tape& tape, const EncoderInput& input, const EtcContext& context) const {
+  const EmbeddedTokens longs{
+      context.rows[0], input.token_ids, input.segment_ids, input.position_ids, input.long_embedding_adder, 1};
+  const EmbeddedTokens globals{context.rows[1],
+                               input.global_token_ids,
+                               input.global_segment_ids,
+                               input.global_position_ids,
+                               input.global_embedding_adder,
+                               0,
+                               {"global_token_ids", "global_segment_ids", "global_position_ids"}};
+  return {sides_[0].forward(tape, longs, context, context.side_dropout(0, kEmbedding, false)),
+          sides_[1].forward(tape, globals, context, context.side_dropout(0, kEmbedding, true))};
 }
 
 EtcLayer::EtcLayer(const EtcConfig& config, std::int64_t index, ParameterSet& parameters)
-    : index_(index),
-      attention_size_(config.attention_size()),
-      share_qkv_(config.share_qkv_projections),
-      pre_activation_order_(config.use_pre_activation_order),
-      activation_(ops::activation_from_name(config.hidden_act)) {
+    : index_(index), share_qkv_(config.share_qkv_projections) {
   const std::int64_t hidden = config.hidden_size, inner = config.intermediate_size;
-  const Initializer kernel = normal(config.initializer_range);
+  const std::int64_t attention_size = config.attention_size();  // A
+  const Initializer kernel = truncated_normal(config.initializer_range);
+  const NormPlacement norm_at = config.use_pre_activation_order ? NormPlacement::before : NormPlacement::after;
   const std::string layers = kModel + "global_local_transformer_layers/";
   const std::string block = layers + "fused_att_layer_" + std::to_string(index) + "/";
   const std::string fused = block + "fused_global_local_att/";
   Side &of_long = sides_[0], &of_global = sides_[1];
-  of_long.attention_norm = add_layer_norm(parameters, block + "layer_norm_0", hidden);
-  of_global.attention_norm = add_layer_norm(parameters, block + "layer_norm_1", hidden);
+  of_long.attention_residual = {norm_at, add_layer_norm(parameters, block + "layer_norm_0", hidden)};
+  of_global.attention_residual = {norm_at, add_layer_norm(parameters, block + "layer_norm_1", hidden)};
 
   // A shared projection is declared at its first use and otherwise the same object (etc-core 5.2). "l2g" keys are keys
-  // of global tokens that long queries see, hence of_global.other_key.
-  const auto projection = [&](const char* name) {
-    return add_dense(parameters, fused + name + "_projection/linear", hidden, attention_size_, kernel);
+  // of global tokens that long queries see.
+  const auto projection = [&](const std::string& name) {
+    return add_dense(parameters, fused + name + "_projection/linear", hidden, attention_size, kernel);
+  };
+  using KeyAndValue = std::array<Dense::Part, 2>;
+  const auto key_and_value = [&](const std::string& type) -> KeyAndValue {
+    return {projection(type + "_key"), projection(type + "_value")};
   };
   const bool share_kv = config.share_kv_projections || share_qkv_;
-  of_long.query = projection("long_query");
-  of_global.query = share_qkv_ ? of_long.query : projection("global_query");
-  of_long.key = projection("l2l_key");
-  of_long.value = projection("l2l_value");
-  of_global.other_key = share_kv ? of_long.key : projection("l2g_key");
-  of_global.other_value = share_kv ? of_long.value : projection("l2g_value");
-  of_global.key = share_qkv_ ? of_long.key : projection("g2g_key");
-  of_global.value = share_qkv_ ? of_long.value : projection("g2g_value");
-  of_long.other_key = share_kv ? of_global.key : projection("g2l_key");
-  of_long.other_value = share_kv ? of_global.value : projection("g2l_value");
+  const Dense::Part long_query = projection("long_query");
+  const Dense::Part global_query = share_qkv_ ? long_query : projection("global_query");
+  const KeyAndValue l2l = key_and_value("l2l");
+  const KeyAndValue l2g = share_kv ? l2l : key_and_value("l2g");
+  const KeyAndValue g2g = share_qkv_ ? l2l : key_and_value("g2g");
+  const KeyAndValue g2l = share_kv ? g2g : key_and_value("g2l");
+  const auto distinct = [](const Dense::Part& query, const KeyAndValue& own, const KeyAndValue& other) {
+    std::vector<Dense::Part> parts = {query, own[0], own[1]};
+    if (other[0].kernel != own[0].kernel) parts.insert(parts.end(), other.begin(), other.end());
+    return parts;
+  };
+  of_long.attention.projections = distinct(long_query, l2l, g2l);
+  of_global.attention.projections = distinct(global_query, g2g, l2g);
 
-  of_long.output = single(add_dense(parameters, fused + "long_output_projection", attention_size_, hidden, kernel));
-  of_global.output =
-      config.share_att_output_projection
-          ? of_long.output
-          : single(add_dense(parameters, fused + "global_output_projection", attention_size_, hidden, kernel));
+  const auto output = [&](const char* name) {
+    return single(add_dense(parameters, fused + name, attention_size, hidden, kernel));
+  };
+  of_long.attention.output = output("long_output_projection");
+  of_global.attention.output =
+      config.share_att_output_projection ? of_long.attention.output : output("global_output_projection");
 
   if (const std::int64_t labels = config.relative_labels(); labels > 0) {
     const auto tables = [&](const std::string& name) {
       return RelativeParameters{
           &parameters.add(fused + name + "/relative_emb_table",
-                          {labels, config.num_attention_heads, config.head_size()}, normal(kRelativeStddev)),
+                          {labels, config.num_attention_heads, config.head_size()}, truncated_normal(kRelativeStddev)),
           &parameters.add(fused + name + "/relative_bias_table", {labels, config.num_attention_heads}, kZeros)};
     };
-    of_long.relative = tables("long_qkv_attention/qkv_relative_attention");
-    of_global.relative = tables("global_qkv_attention");
+    of_long.attention.relative = tables("long_qkv_attention/qkv_relative_attention");
+    of_global.attention.relative = tables("global_qkv_attention");
   }
 
-  const auto add_feed_forward = [&](Side& side, const std::string& prefix) {
+  const auto feed_forward = [&](const std::string& prefix) {
     const std::string name = layers + prefix + "feed_forward_layer_" + std::to_string(index);
-    side.inner = single(add_dense(parameters, name + "/dense_layers/layer_0", hidden, inner, kernel));
-    side.outer = single(add_dense(parameters, name + "/dense_layers/layer_1", inner, hidden, kernel));
-    side.feed_forward_norm = add_layer_norm(parameters, name + "/layer_norm", hidden);
+    FeedForwardBlock made;
+    made.inner = single(add_dense(parameters, name + "/dense_layers/layer_0", hidden, inner, kernel));
+    made.outer = single(add_dense(parameters, name + "/dense_layers/layer_1", inner, hidden, kernel));
+    made.activation = ops::activation_from_name(config.hidden_act);
+    made.residual = {norm_at, add_layer_norm(parameters, name + "/layer_norm", hidden)};
+    return made;
   };
-  if (config.share_feed_forward_params) {
-    add_feed_forward(of_long, "");
-    of_global.inner = of_long.inner;
-    of_global.outer = of_long.outer;
-    of_global.feed_forward_norm = of_long.feed_forward_norm;
-  } else {
-    add_feed_forward(of_long, "long_");
-    add_feed_forward(of_global, "global_");
-  }
-}
-
-Dense EtcLayer::Side::projections() const {
-  Dense dense;
-  dense.parts = {query, key, value};
-  if (other_key.kernel != key.kernel) dense.parts.insert(dense.parts.end(), {other_key, other_value});
-  return dense;
+  of_long.feed_forward = feed_forward(config.share_feed_forward_params ? "" : "long_");
+  of_global.feed_forward = config.share_feed_forward_params ? of_long.feed_forward : feed_forward("global_");
 }
 
 std::vector<Dense> EtcLayer::dense_layers() const {
   std::vector<Dense> layers;
   for (const Side& side : sides_) {
-    for (const Dense& dense : {side.projections(), side.output, side.inner, side.outer}) layers.push_back(dense);
+    for (const Dense& dense : side.attention.dense_layers()) layers.push_back(dense);
+    for (const Dense& dense : {side.feed_forward.inner, side.feed_forward.outer}) layers.push_back(dense);
   }
   return layers;
 }
 
-States EtcLayer::forward(Tape& tape, States x, const ForwardContext& context, Pass pass) const {
-  const Dropout of_long = context.dropout(index_, DropoutSite::long_attention_output, false);
-  const Dropout of_global = context.dropout(index_, DropoutSite::global_attention_output, true);
-  const LayerNormParameters &norm_0 = sides_[0].attention_norm, &norm_1 = sides_[1].attention_norm;
+States EtcLayer::forward(Tape& tape, States x, const EtcContext& context, Pass pass) const {
+  const ResidualPlacement &norm_0 = sides_[0].attention_residual, &norm_1 = sides_[1].attention_residual;
   States y;  // [T, H], [U, H] after attention and its residual sum
-  if (pre_activation_order_) {
-    // y = x + dropout(attend(layer_norm(x)))
-    const States normed = {layer_norm(tape, x.of_long, *norm_0.gamma, *norm_0.beta),
-                           layer_norm(tape, x.of_global, *norm_1.gamma, *norm_1.beta)};
-    const States a = attend(tape, normed, context, pass);
-    y = {residual(tape, x.of_long, a.of_long, of_long), residual(tape, x.of_global, a.of_global, of_global)};
-  } else {
-    // y = layer_norm(x + dropout(attend(x)))
-    const States a = attend(tape, x, context, pass);  // [T, H], [U, H]
-    y = {residual_layer_norm(tape, x.of_long, a.of_long, *norm_0.gamma, *norm_0.beta, of_long),
-         residual_layer_norm(tape, x.of_global, a.of_global, *norm_1.gamma, *norm_1.beta, of_global)};
+  {
+    const States a = attend(tape, {norm_0.input(tape, x.of_long), norm_1.input(tape, x.of_global)}, context, pass);
+    y = {norm_0.output(tape, x.of_long, a.of_long, context.side_dropout(index_, kAttentionOutput, false)),
+         norm_1.output(tape, x.of_global, a.of_global, context.side_dropout(index_, kAttentionOutput, true))};
   }
   x = {};  // in inference nobody else holds it: its memory is free before the feed-forward layer asks for [M, F]
-  const bool shared = sides_[0].inner.parts[0].kernel == sides_[1].inner.parts[0].kernel;
-  return on_both(tape, y, shared, context,
-                 [&](const Var& rows, bool global) { return feed_forward_block(tape, rows, context, global); });
-}
-
-Var EtcLayer::feed_forward_block(Tape& tape, const Var& y, const ForwardContext& context, bool global) const {
-  const Side& side = sides_[global];
-  const Dropout dropout =
-      context.dropout(index_, global ? DropoutSite::global_feed_forward : DropoutSite::long_feed_forward, global);
-  const Dense inner = context.dense(side.inner), outer = context.dense(side.outer);
-  const LayerNormParameters& norm = side.feed_forward_norm;
-  if (pre_activation_order_) {
-    const Var normed = layer_norm(tape, y, *norm.gamma, *norm.beta);  // [M, H], M = T or U
-    return residual(tape, y, feed_forward(tape, normed, inner, activation_, outer), dropout);
-  }
-  return residual_layer_norm(tape, y, feed_forward(tape, y, inner, activation_, outer), *norm.gamma, *norm.beta,
-                             dropout);
+  const bool shared = sides_[0].feed_forward.same_weights(sides_[1].feed_forward);
+  return on_both(tape, y, shared, context, [&](const Var& rows, bool global) {
+    return sides_[global].feed_forward.forward(tape, rows, context, context.side_dropout(index_, kFeedForward, global));
+  });
 }
 
 namespace {
 
-// Query, key, value, other key and other value of one side's tokens: A columns each of a variable [M, A] or [M, 3·A],
-// [M, 5·A].
+// What queries of both sides read of one side's tokens, [M, A] each, from the block's projections in order.
 struct Projected {
-  Columns query, key, value, other_key, other_value;
+  Columns query;
+  KeyColumns own, other;  // for this side's queries, for the other side's
 };
 
-// Of three or five: keys and values of the other side are the own ones, or have projections of their own.
-Projected projected(const Columns* columns, std::size_t count) {
-  const bool shared = count == 3;
-  return {columns[0], columns[1], columns[2], columns[shared ? 1 : 3], columns[shared ? 2 : 4]};
-}
-
-// From all of them side by side, `count` projections of `width` columns.
-Projected in_columns(const Var& all, std::size_t count, std::int64_t width) {
-  Columns columns[5];  // a variable and its first column
-  for (std::size_t i = 0; i < count; ++i) columns[i] = {all, static_cast<std::int64_t>(i) * width};
-  return projected(columns, count);
-}
-
-// Every projection a variable of its own.
-Projected one_by_one(Tape& tape, const Var& x, const Dense& projections, const ForwardContext& context) {
-  Columns columns[5];
-  const std::size_t count = projections.parts.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    columns[i] = {linear(tape, x, context.dense(single(projections.parts[i]))), 0};
-  }
-  return projected(columns, count);
+Projected projected(const std::vector<Columns>& columns) {
+  const KeyColumns own = {columns[1], columns[2]};
+  return {columns[0], own, columns.size() == 3 ? own : KeyColumns{columns[3], columns[4]}};
 }
 
 }  // namespace
 
-States EtcLayer::attend(Tape& tape, const States& x, const ForwardContext& context, Pass pass) const {
-  const Side &of_long = sides_[0], &of_global = sides_[1];
-  const Dense long_projections = of_long.projections(), global_projections = of_global.projections();
+States EtcLayer::attend(Tape& tape, const States& x, const EtcContext& context, Pass pass) const {
+  const AttentionBlock &of_long = sides_[0].attention, &of_global = sides_[1].attention;
   Projected l, g;  // of long tokens: each [T, A]; of global tokens: each [U, A]
-  // In inference one product gives all columns; in training every projection is a variable of its own, so that one
-  // without a gradient (a side of the last layer that the loss does not read) leaves its parameters alone.
   if (context.packed != nullptr) {
     // [T, 3·A or 5·A], [U, 3·A or 5·A]
     const States all = on_both(tape, x, share_qkv_, context, [&](const Var& rows, bool global) {
-      return linear(tape, rows, context.dense(global ? global_projections : long_projections));
+      return linear(tape, rows, context.dense(sides_[global].attention.all_projections()));
     });
-    l = in_columns(all.of_long, long_projections.parts.size(), attention_size_);
-    g = in_columns(all.of_global, global_projections.parts.size(), attention_size_);
+    l = projected(of_long.columns_of(all.of_long));
+    g = projected(of_global.columns_of(all.of_global));
   } else {
-    l = one_by_one(tape, x.of_long, long_projections, context);
-    g = one_by_one(tape, x.of_global, global_projections, context);
+    l = projected(of_long.project(tape, x.of_long, context));
+    g = projected(of_global.project(tape, x.of_global, context));
   }
-  const auto& batch = context.attention;
   // One softmax each: long queries over l2l and l2g keys [T, A], global queries over g2g and g2l keys [U, A].
-  const Var long_out = attention(tape, sparse::kLongAttention, batch, index_, pass,
-                                 {l.query, {{{l.key, l.value}, {g.other_key, g.other_value}}}, of_long.relative});
-  const Var global_out = attention(tape, sparse::kGlobalAttention, batch, index_, pass,
-                                   {g.query, {{{g.key, g.value}, {l.other_key, l.other_value}}}, of_global.relative});
-  const bool shared = of_long.output.parts[0].kernel == of_global.output.parts[0].kernel;
+  const States attended = {attention(tape, sparse::kLongAttention, context.attention, index_, pass,
+                                     {l.query, {{l.own, g.other}}, of_long.relative}),
+                           attention(tape, sparse::kGlobalAttention, context.attention, index_, pass,
+                                     {g.query, {{g.own, l.other}}, of_global.relative})};
   // Output projections: [T, A], [U, A] -> [T, H], [U, H].
-  return on_both(tape, {long_out, global_out}, shared, context, [&](const Var& rows, bool global) {
-    return linear(tape, rows, context.dense(sides_[global].output));
+  return on_both(tape, attended, of_long.same_output(of_global), context, [&](const Var& rows, bool global) {
+    return sides_[global].attention.project_out(tape, rows, context);
   });
 }
 

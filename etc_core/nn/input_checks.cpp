@@ -1,5 +1,6 @@
 #include "etc_core/nn/input_checks.h"
 
+#include <algorithm>
 #include <string>
 
 #include "etc_core/base/error.h"
@@ -68,7 +69,62 @@ void check_labels(const LabelSide& side, std::int64_t relative_labels) {
   }
 }
 
+// One side's lists, by the names of messages.
+struct InputSide {
+  const char* letter;
+  const char* what;
+  const std::vector<std::int64_t>& offsets;
+  const std::vector<std::int32_t>&token_ids, &segment_ids, &position_ids;
+  const Var& adder;
+  const char* names[4];  // of the lists and the adder
+};
+
+void check_side(const InputSide& side, const EncoderConfig& config) {
+  const std::int64_t tokens = side.offsets.back();
+  check_count(side.names[0], side.token_ids.size(), tokens, side.letter, false);
+  check_count(side.names[1], side.segment_ids.size(), tokens, side.letter, true);
+  check_count(side.names[2], side.position_ids.size(), tokens, side.letter, true);
+  check_adder(side.names[3], side.adder, side.letter, tokens, config.hidden_size);
+  const std::int64_t limit = config.max_absolute_position_embeddings;
+  if (limit == 0 && !side.position_ids.empty()) {
+    fail(kWhere, "{}: given, but max_absolute_position_embeddings is 0", side.names[2]);
+  }
+  if (limit > 0 && side.position_ids.empty()) check_lengths(side.what, side.offsets, limit);
+}
+
+InputSide long_side(const EncoderInput& input) {
+  return {"T",
+          "long",
+          input.long_offsets,
+          input.token_ids,
+          input.segment_ids,
+          input.position_ids,
+          input.long_embedding_adder,
+          {"token_ids", "segment_ids", "position_ids", "long_embedding_adder"}};
+}
+
+InputSide global_side(const EncoderInput& input) {
+  return {"U",
+          "global",
+          input.global_offsets,
+          input.global_token_ids,
+          input.global_segment_ids,
+          input.global_position_ids,
+          input.global_embedding_adder,
+          {"global_token_ids", "global_segment_ids", "global_position_ids", "global_embedding_adder"}};
+}
+
 }  // namespace
+
+void check_sequence(const EncoderInput& input, const EncoderConfig& config) {
+  check_offsets("long_offsets", input.long_offsets);
+  check_side(long_side(input), config);
+  check_count("sample_ordinals", input.sample_ordinals.size(), input.batch(), "B", true);
+  if (input.global_tokens() != 0 || !input.global_token_ids.empty()) {
+    fail(kWhere, "expected no global tokens, since a dense encoder has none, got {}",
+         std::max(input.global_tokens(), std::ssize(input.global_token_ids)));
+  }
+}
 
 void check_input(const EncoderInput& input, const EtcConfig& config) {
   check_offsets("long_offsets", input.long_offsets);
@@ -77,26 +133,10 @@ void check_input(const EncoderInput& input, const EtcConfig& config) {
     fail(kWhere, "long_offsets and global_offsets must have equal lengths: [{}] and [{}]", input.long_offsets.size(),
          input.global_offsets.size());
   }
-  const std::int64_t long_tokens = input.long_tokens(), global_tokens = input.global_tokens();
-  check_count("token_ids", input.token_ids.size(), long_tokens, "T", false);
-  check_count("global_token_ids", input.global_token_ids.size(), global_tokens, "U", false);
-  check_count("segment_ids", input.segment_ids.size(), long_tokens, "T", true);
-  check_count("global_segment_ids", input.global_segment_ids.size(), global_tokens, "U", true);
-  check_count("position_ids", input.position_ids.size(), long_tokens, "T", true);
-  check_count("global_position_ids", input.global_position_ids.size(), global_tokens, "U", true);
+  check_side(long_side(input), config);
+  check_side(global_side(input), config);
   check_count("sample_ordinals", input.sample_ordinals.size(), input.batch(), "B", true);
-  check_adder("long_embedding_adder", input.long_embedding_adder, "T", long_tokens, config.hidden_size);
-  check_adder("global_embedding_adder", input.global_embedding_adder, "U", global_tokens, config.hidden_size);
-
-  const std::int64_t limit = config.max_absolute_position_embeddings;
-  if (limit == 0 && (!input.position_ids.empty() || !input.global_position_ids.empty())) {
-    fail(kWhere, "{}: given, but max_absolute_position_embeddings is 0",
-         input.position_ids.empty() ? "global_position_ids" : "position_ids");
-  }
-  if (limit > 0) {
-    if (input.position_ids.empty()) check_lengths("long", input.long_offsets, limit);
-    if (input.global_position_ids.empty()) check_lengths("global", input.global_offsets, limit);
-  }
+  const std::int64_t long_tokens = input.long_tokens();
 
   std::int64_t long_by_global = 0, global_by_global = 0;  // pairs of all examples
   for (std::size_t b = 0; b + 1 < input.long_offsets.size(); ++b) {

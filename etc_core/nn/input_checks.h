@@ -12,4 +12,8 @@ namespace etc {
 // Ids outside their tables and labels >= R are found where they are used: by the embedding operator and by the tiles.
 void check_input(const EncoderInput& input, const EtcConfig& config);
 
+// The same of an encoder of one sequence: long tokens alone. Throws Error on global tokens, too. Labels are the
+// encoder's matter.
+void check_sequence(const EncoderInput& input, const EncoderConfig& config);
+
 }  // namespace etc

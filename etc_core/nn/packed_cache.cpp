@@ -55,12 +55,19 @@ Dense PackedCache::packed(const Dense& dense) {
       }
       matrix = joined;
     }
-    entry->weights = ops::pack_weights(device, matrix.data(), in, out, dense.layout, Purpose::weights, compute_);
+    entry->weights = ops::pack_weights(device, {matrix.data(), in, out, dense.layout}, compute_);
   }
   Dense result = dense;
   result.packed = &entry->weights;
   result.packed_bias = entry->bias.data();
   return result;
+}
+
+void PackedCache::pack_and_release(const std::vector<Dense>& layers) {
+  for (const Dense& dense : layers) packed(dense);
+  for (const Dense& dense : layers) {
+    for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
+  }
 }
 
 void PackedCache::clear() {

@@ -17,6 +17,9 @@ class PackedCache {
   // points into the cache: use it before the next clear().
   Dense packed(const Dense& dense);
 
+  // Packs the layers of one model layer and takes the values of their kernels away. Kernels may be shared among them.
+  void pack_and_release(const std::vector<Dense>& layers);
+
   // The number type of layers packed from now on. What is packed in another is packed anew at its next use, as long as
   // the kernels have values.
   void set_compute(ComputeType compute) { compute_ = compute; }

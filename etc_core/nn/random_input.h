@@ -5,25 +5,25 @@
 #include <memory>
 #include <vector>
 
+#include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/encoder_input.h"
-#include "etc_core/nn/etc_config.h"
 #include "sparse/tile_sample.h"
 
 namespace etc {
 
-// One example of L random tokens in blocks of tokens_per_global, each with its global token. Equal arguments give equal
-// inputs.
-EncoderInput random_input(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global);
+// One example of L random tokens in blocks of tokens_per_global, each with its global token where the encoder has some.
+// Equal arguments give equal inputs.
+EncoderInput random_input(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global);
 
 // The same for a batch with an example for each length; without ordinals of examples.
-EncoderInput random_batch(const EtcConfig& model, const std::vector<std::int64_t>& lengths,
+EncoderInput random_batch(const EncoderConfig& model, const std::vector<std::int64_t>& lengths,
                           std::int64_t tokens_per_global);
 
 // An input as random_input makes it for counting what a call takes (count_memory.h), without the memory of its labels,
 // however long it is. Made and used within count_memory().
 class CountedInput {
  public:
-  CountedInput(const EtcConfig& model, std::int64_t length, std::int64_t tokens_per_global);
+  CountedInput(const EncoderConfig& model, std::int64_t length, std::int64_t tokens_per_global);
   const EncoderInput& input() const { return input_; }
 
  private:

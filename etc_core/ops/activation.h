@@ -14,6 +14,8 @@ namespace etc::ops {
 Activation activation_from_name(const std::string& name);
 const char* activation_name(Activation activation);
 
+// All arrays lie on the device.
+
 // y = act(x), element by element.
 //   gelu(x) = x/2 · (1 + tanh(sqrt(2/pi)·(x + 0.044715·x³)))   the tanh form
 //   relu(x) = max(x, 0)

@@ -19,6 +19,7 @@ namespace etc::ops {
 //   target           [offsets[K]] distribution; elements that do not count are not read; label smoothing must be 0
 //   losses =         [K] double
 //   dlogits =        null: not computed; may be logits
+// Memory: logits, target, losses and dlogits lie on the device; offsets, counted and target_index on the host.
 // Rules: a target index outside the group or not counted is an Error naming group and index; a group without counted
 // logits must have target -1 or an all-zero distribution (loss 0). The maximum is subtracted first; sums are in double.
 // Same bits for any thread count and any neighbours. Cost: O(offsets[K]).

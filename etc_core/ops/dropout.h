@@ -12,7 +12,7 @@ namespace etc::ops {
 // Which random numbers a ragged [M, H] block of hidden states draws. Element (token t of example b, column c) is kept
 // iff word (0, t, c) of stream dropout_key(seed, sample_ordinals[b], layer, site) is >= dropout_threshold(rate), and
 // is then multiplied by 1/(1-rate). The mask is a pure function of these members: backward calls and recomputation
-// pass the same ones, nothing is stored.
+// pass the same ones, nothing is stored. Both arrays lie on the host.
 struct HiddenDropout {
   float rate = 0;          // in [0, 1); 0: identity, and nothing else here is read
   std::uint64_t seed = 0;  // of the run
@@ -25,7 +25,7 @@ struct HiddenDropout {
 
 // Residual sum, or dropout alone.
 //   y = base + dropout(a)        base null: y = dropout(a)
-//   a, base, y   [M, H] without gaps; y may be a or base itself
+//   a, base, y   [M, H] without gaps, on the device; y may be a or base itself
 // With base = y it accumulates (y += dropout(a)); its backward is the same call: da = dropout(dy).
 // Rules: same bits alone or in a batch and for any thread count. Cost: O(M*H), one Philox call per 4 elements.
 struct DropoutAdd {
@@ -33,7 +33,7 @@ struct DropoutAdd {
   const float* a = nullptr;
   const float* base = nullptr;
   float* y = nullptr;
-  HiddenDropout dropout;
+  HiddenDropout dropout = {};
 };
 void dropout_add(Device device, const DropoutAdd& args);
 

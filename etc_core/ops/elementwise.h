@@ -8,7 +8,7 @@
 
 namespace etc::ops {
 
-// All arrays are [size] without gaps. Same bits for any thread count.
+// All arrays are [size] without gaps, on the device. Same bits for any thread count.
 
 // y = a + b; y may be a or b.
 void add(Device device, const float* a, const float* b, float* y, std::int64_t size);

@@ -8,6 +8,8 @@
 
 namespace etc::ops {
 
+// Tables, sums and gradients lie on the device; ids and offsets on the host.
+
 // One table of an embedding sum. table null: this term is absent.
 struct EmbeddingTerm {
   const float* table = nullptr;       // [limit, H]
@@ -26,7 +28,7 @@ struct EmbeddingTerm {
 struct EmbeddingForward {
   std::int64_t rows = 0, cols = 0;  // M, H
   const float* base = nullptr;
-  EmbeddingTerm tokens, segments, positions;
+  EmbeddingTerm tokens = {}, segments = {}, positions = {};
   const float* adder = nullptr;
   float* e = nullptr;
   std::int64_t examples = 0;

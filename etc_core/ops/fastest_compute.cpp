@@ -20,20 +20,20 @@ class Trial {
   explicit Trial(Device device) : device_(device) {}
 
   void add(ComputeType type) {
-    packed_.push_back(
-        pack_weights(device_, weight_.data(), kSize, kSize, WeightLayout::in_out, Purpose::scratch, type));
+    packed_.push_back(pack_weights(device_, {weight_.data(), kSize, kSize}, type, Purpose::scratch));
     seconds_.push_back(std::numeric_limits<double>::infinity());
   }
 
   void take_turns() {
     for (std::size_t i = 0; i < packed_.size(); ++i) {
-      LinearForward args;
-      args.rows = kRows;
-      args.in = args.out = kSize;
-      args.x = x_.data();
-      args.x_stride = args.y_stride = kSize;
-      args.packed = &packed_[i];
-      args.y = y_.data();
+      LinearForward args{.rows = kRows,
+                         .in = kSize,
+                         .out = kSize,
+                         .x = x_.data(),
+                         .x_stride = kSize,
+                         .packed = &packed_[i],
+                         .y = y_.data(),
+                         .y_stride = kSize};
       const auto start = std::chrono::steady_clock::now();
       linear(device_, args);
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;

@@ -1,5 +1,7 @@
 #include "etc_core/ops/layer_norm.h"
 
+#include <initializer_list>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
@@ -21,8 +23,15 @@ double bytes_of(std::int64_t rows, std::int64_t cols, int arrays) {
   return 4.0 * arrays * static_cast<double>(rows * cols);
 }
 
-void check_given(const char* where, const char* name, const float* data) {
-  if (data == nullptr) fail(where, "{} is missing (null)", name);
+struct Named {
+  const char* name;
+  const float* data;
+};
+
+void check_given(const char* where, std::initializer_list<Named> arrays) {
+  for (const auto& [name, data] : arrays) {
+    if (data == nullptr) fail(where, "{} is missing (null)", name);
+  }
 }
 
 }  // namespace
@@ -39,10 +48,7 @@ void layer_norm(Device device, const LayerNormForward& args) {
          args.mean == nullptr ? "rstd" : "mean");
   }
   if (args.rows == 0) return;
-  check_given(kWhere, "x", args.x);
-  check_given(kWhere, "gamma", args.gamma);
-  check_given(kWhere, "beta", args.beta);
-  check_given(kWhere, "y", args.y);
+  check_given(kWhere, {{"x", args.x}, {"gamma", args.gamma}, {"beta", args.beta}, {"y", args.y}});
   const int arrays = 2 + (args.branch != nullptr) + (args.sum != nullptr);
   const profiler::Scope profiled(kWhere, {0, bytes_of(args.rows, args.cols, arrays)});
   layer_norm_kernel(device, args);
@@ -58,11 +64,8 @@ void layer_norm_backward(Device device, const LayerNormBackward& args) {
   }
   if (args.dbranch != nullptr && args.dbranch == args.dx) fail(kWhere, "dbranch and dx must not be the same memory");
   if (args.rows == 0) return;
-  check_given(kWhere, "dy", args.dy);
-  check_given(kWhere, "sum", args.sum);
-  check_given(kWhere, "mean", args.mean);
-  check_given(kWhere, "rstd", args.rstd);
-  check_given(kWhere, "gamma", args.gamma);
+  check_given(kWhere,
+              {{"dy", args.dy}, {"sum", args.sum}, {"mean", args.mean}, {"rstd", args.rstd}, {"gamma", args.gamma}});
   const int arrays = 2 + (args.dx != nullptr) + (args.dbranch != nullptr);
   const profiler::Scope profiled(kWhere, {0, bytes_of(args.rows, args.cols, arrays)});
   layer_norm_backward_kernel(device, args);

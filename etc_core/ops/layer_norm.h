@@ -11,6 +11,8 @@ namespace etc::ops {
 
 inline constexpr float kLayerNormEpsilon = 1e-12f;
 
+// All arrays lie on the device, those of HiddenDropout on the host.
+
 // Normalises every row.
 //   s = x + dropout(branch)       branch null: s = x
 //   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + 1e-12),   var = mean((s − mean)²)
@@ -24,7 +26,7 @@ struct LayerNormForward {
   std::int64_t rows = 0, cols = 0;
   const float* x = nullptr;
   const float* branch = nullptr;
-  HiddenDropout dropout;  // of branch
+  HiddenDropout dropout = {};  // of branch
   const float* gamma = nullptr;
   const float* beta = nullptr;
   float* y = nullptr;
@@ -49,8 +51,8 @@ struct LayerNormBackward {
   const float* gamma = nullptr;
   float* dx = nullptr;
   bool add_to_dx = false;
-  float* dbranch = nullptr;  // may be dy, but not dx
-  HiddenDropout dropout;     // of branch, the same as forward
+  float* dbranch = nullptr;    // may be dy, but not dx
+  HiddenDropout dropout = {};  // of branch, the same as forward
   float* dgamma = nullptr;
   float* dbeta = nullptr;
 };

@@ -38,16 +38,11 @@ void check_unpacked(const char* where, ComputeType compute) {
 
 }  // namespace
 
-PackedWeights pack_weights(Device device, const float* weight, std::int64_t in, std::int64_t out, WeightLayout layout,
-                           Purpose purpose, ComputeType compute) {
-  check_sizes("pack_weights", 0, in, out);
-  if (weight == nullptr) fail("pack_weights", "weight is missing (null)");
-  PackedWeights packed;
-  packed.in = in;
-  packed.out = out;
-  packed.device = device;
-  packed.compute = compute;
-  pack_weights_kernel(device, weight, layout, purpose, packed);
+PackedWeights pack_weights(Device device, const WeightMatrix& weight, ComputeType compute, Purpose purpose) {
+  check_sizes("pack_weights", 0, weight.in, weight.out);
+  if (weight.data == nullptr) fail("pack_weights", "weight is missing (null)");
+  PackedWeights packed{.in = weight.in, .out = weight.out, .device = device, .compute = compute};
+  pack_weights_kernel(device, weight.data, weight.layout, purpose, packed);
   return packed;
 }
 

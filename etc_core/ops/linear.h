@@ -2,6 +2,7 @@
 //
 // The arithmetic is done tile by tile (a fixed number of rows by a fixed number of columns), so a row of y depends on
 // its own row of x and on W alone: not on its position, on how many rows there are, or on the number of threads.
+// All arrays of a call lie on its device; matrices are packed from the host's memory.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,13 @@ enum class WeightLayout : int {
   out_in,  // [out, in]: heads, whose rows are classes, and an embedding table used as output layer
 };
 
+// A weight matrix as it lies in the memory of the host.
+struct WeightMatrix {
+  const float* data = nullptr;  // [in, out] or [out, in]
+  std::int64_t in = 0, out = 0;
+  WeightLayout layout = WeightLayout::in_out;
+};
+
 // A weight matrix in the order the product kernel reads it; made once for inference, after which the source may go.
 // Movable, not copyable; about as large as the source. Training does not keep any: linear() packs into scratch.
 struct PackedWeights {
@@ -27,15 +35,15 @@ struct PackedWeights {
   std::int64_t out = 0;
   Device device = Device::cpu;
   ComputeType compute = ComputeType::fp32;  // the product's operands; bf16 takes half the bytes, int8 a quarter
-  Bytes bytes;
+  Bytes bytes = {};
 };
 
-// Packs weight ([in, out] or [out, in], in the memory of the host) for products in `compute` on a device. O(in*out).
+// Packs a matrix for products in `compute` on a device, its bytes charged to the purpose. O(in*out).
 //   bf16: weights and, tile by tile, rows of x are rounded to nearest even
 //   int8: w_ij ≈ scale_j·q_ij, scale_j = max_i |w_ij| / 127; rows of x likewise, with a scale of their own per call
 // Throws Error when the processor has no instructions for that type (cpu_offers in base/cpu_features.h).
-PackedWeights pack_weights(Device device, const float* weight, std::int64_t in, std::int64_t out, WeightLayout layout,
-                           Purpose purpose = Purpose::weights, ComputeType compute = ComputeType::fp32);
+PackedWeights pack_weights(Device device, const WeightMatrix& weight, ComputeType compute = ComputeType::fp32,
+                           Purpose purpose = Purpose::weights);
 
 // Dense layer: every row of x times W, plus a bias, through an activation.
 //   z = x·W + b,  y = act(z)

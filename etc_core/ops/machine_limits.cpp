@@ -33,14 +33,15 @@ double operations_per_second(ComputeType compute) {
   constexpr std::int64_t kRows = 1024, kSize = 1024;
   const std::vector<float> weight(kSize * kSize, 1e-3f), x(kRows * kSize, 1.0f);
   std::vector<float> y(kRows * kSize);
-  const PackedWeights packed =
-      pack_weights(Device::cpu, weight.data(), kSize, kSize, WeightLayout::in_out, Purpose::scratch, compute);
-  LinearForward args;
-  args.rows = kRows;
-  args.in = args.out = args.x_stride = args.y_stride = kSize;
-  args.x = x.data();
-  args.packed = &packed;
-  args.y = y.data();
+  const PackedWeights packed = pack_weights(Device::cpu, {weight.data(), kSize, kSize}, compute, Purpose::scratch);
+  LinearForward args{.rows = kRows,
+                     .in = kSize,
+                     .out = kSize,
+                     .x = x.data(),
+                     .x_stride = kSize,
+                     .packed = &packed,
+                     .y = y.data(),
+                     .y_stride = kSize};
   return 2.0 * kRows * kSize * kSize / best_seconds([&] { linear(Device::cpu, args); });
 }
 

@@ -3,10 +3,8 @@
 
 namespace etc::ops {
 
-// Call once before the first operator (main and test programs do); calling again changes nothing.
+// Of Device::cpu and of Device::counting (base/counting.h). Call once before the first operator (main and test programs
+// do); calling again changes nothing.
 void register_cpu_ops();
-
-// Kernels that compute nothing, those of Device::counting (base/counting.h). Once, after register_cpu_ops().
-void register_counting_ops();
 
 }  // namespace etc::ops

@@ -12,9 +12,9 @@ namespace etc::ops {
 // other's gradient.
 //   sum_segments      of_segments_s (= or +=) sum of rows_i over the rows i of s, in order; none: 0
 //   spread_segments   rows_i (= or +=) of_segments_s for every row i of s
-//   offsets       [S+1]  offsets[0] = 0, never decreasing
-//   rows          [offsets[S], H] without gaps: read by sum_segments, written by spread_segments
-//   of_segments   [S, H] without gaps: the other way round
+//   offsets       [S+1]  on the host; offsets[0] = 0, never decreasing
+//   rows          [offsets[S], H] without gaps, on the device: read by sum_segments, written by spread_segments
+//   of_segments   [S, H] without gaps, on the device: the other way round
 // Rules: the bits of a segment depend on its rows alone; same bits for any thread count. Cost: O((S + offsets[S])·H).
 struct Segments {
   std::int64_t segments = 0, cols = 0;  // S, H

@@ -1,5 +1,6 @@
 // The arithmetic of optimisers (AdamW, LAMB) on long lists of blocks; which blocks there are, and in what order their
-// sums are combined, is the optimiser's (optim/optimizer.cpp).
+// sums are combined, is the optimiser's (optim/optimizer.cpp). The list of blocks lies on the host, what they point to on
+// the device; sums and norms come back to the host.
 #pragma once
 
 #include <span>

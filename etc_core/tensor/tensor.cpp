@@ -29,7 +29,25 @@ Tensor Tensor::empty(std::vector<std::int64_t> shape, Purpose purpose, Device de
   result.shape_ = std::move(shape);
   result.device_ = device;
   result.purpose_ = purpose;
-  result.storage_ = std::make_shared<Buffer<float>>(result.size_, purpose, device);
+  const auto storage = std::make_shared<Buffer<float>>(result.size_, purpose, device);
+  result.data_ = storage->data();
+  result.owner_ = storage;
+  return result;
+}
+
+Tensor Tensor::adopt(std::shared_ptr<float> memory, std::vector<std::int64_t> shape, Purpose purpose) {
+  constexpr std::uintptr_t kLine = 64;  // as Bytes (base/buffer.h): kernels rely on it
+  if (memory == nullptr) fail("tensor", "adopt: expected memory, got none");
+  if (reinterpret_cast<std::uintptr_t>(memory.get()) % kLine != 0) {
+    fail("tensor", "adopt: expected memory that begins on a {}-byte line, got one {} bytes behind it (copy it instead)",
+         kLine, reinterpret_cast<std::uintptr_t>(memory.get()) % kLine);
+  }
+  Tensor result;
+  result.size_ = element_count(shape);
+  result.shape_ = std::move(shape);
+  result.purpose_ = purpose;
+  result.data_ = memory.get();
+  result.owner_ = std::move(memory);
   return result;
 }
 
@@ -55,18 +73,18 @@ std::int64_t Tensor::rows() const {
 }
 
 void Tensor::zero() const {
-  if (storage_ != nullptr && !counting()) storage_->zero();
+  if (owner_ != nullptr && !counting()) zero_bytes(device_, data_, bytes_of(size_));
 }
 
 Tensor Tensor::clone(Purpose purpose) const {
-  if (storage_ == nullptr) return {};
+  if (owner_ == nullptr) return {};
   Tensor copy = empty(shape_, purpose, device_);
   copy_bytes(device_, copy.data(), device_, data(), bytes_of(size_));
   return copy;
 }
 
 Tensor Tensor::to(Device device) const {
-  if (storage_ == nullptr || device == device_) return *this;
+  if (owner_ == nullptr || device == device_) return *this;
   Tensor copy = empty(shape_, purpose_, device);
   copy_bytes(device, copy.data(), device_, data(), bytes_of(size_));
   return copy;

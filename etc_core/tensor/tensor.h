@@ -26,8 +26,13 @@ class Tensor {
   // A copy of `values`, which must be as many as the shape says.
   static Tensor from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose,
                      Device device = Device::cpu);
+  // The host's numbers at `memory` without a copy: memory that another allocated, such as a mapped file. The pointer's
+  // owner keeps it alive until the last handle is gone; nobody is charged for it. It begins on a 64-byte line (anything
+  // else is an Error), holds as many numbers as the shape says and is readable to the end of its last line. What is
+  // read-only must not be written: no update of weights, no result of an operator.
+  static Tensor adopt(std::shared_ptr<float> memory, std::vector<std::int64_t> shape, Purpose purpose);
 
-  explicit operator bool() const { return storage_ != nullptr; }
+  explicit operator bool() const { return owner_ != nullptr; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t rank() const { return static_cast<std::int64_t>(shape_.size()); }
   std::int64_t dim(std::int64_t axis) const { return shape_[static_cast<std::size_t>(axis)]; }
@@ -39,7 +44,7 @@ class Tensor {
   Purpose purpose() const { return purpose_; }
 
   // For the host to read and write only when device() is cpu.
-  float* data() const { return storage_ ? storage_->data() : nullptr; }
+  float* data() const { return data_; }
   float* columns(std::int64_t first) const { return data() + first; }
 
   void zero() const;
@@ -48,13 +53,16 @@ class Tensor {
   Tensor to(Device device) const;  // this handle when the numbers are there already, else a copy there
   // The same memory under another shape of equal size, such as [T, N*D] as [T, N, D].
   Tensor reshaped(std::vector<std::int64_t> shape) const;
-  bool is_only_handle() const { return storage_.use_count() == 1; }  // no other handle on this memory
-  bool shares_memory_with(const Tensor& other) const { return storage_ != nullptr && storage_ == other.storage_; }
+  bool is_only_handle() const { return owner_.use_count() == 1; }  // no other handle on this memory
+  bool shares_memory_with(const Tensor& other) const {
+    return owner_ != nullptr && data_ == other.data_ && owner_ == other.owner_;
+  }
 
   std::string shape_text() const;  // "[4096, 768]" for messages
 
  private:
-  std::shared_ptr<Buffer<float>> storage_;
+  std::shared_ptr<void> owner_;  // of the memory: our own Buffer, or what adopt() was given
+  float* data_ = nullptr;
   std::vector<std::int64_t> shape_;
   std::int64_t size_ = 0;
   Device device_ = Device::cpu;

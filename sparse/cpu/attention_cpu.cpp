@@ -35,11 +35,11 @@ void backward(const AttentionBackward& args) {
 }
 
 std::int64_t forward_scratch(const AttentionInputs& in) {
-  return by_queries(in) ? scratch_bytes<ByQueries>(in, false) : scratch_bytes<ByKeys>(in, false);
+  return by_queries(in) ? scratch_bytes<ByQueries>(in, Pass::forward) : scratch_bytes<ByKeys>(in, Pass::forward);
 }
 
 std::int64_t backward_scratch(const AttentionInputs& in) {
-  return by_queries(in) ? scratch_bytes<ByQueries>(in, true) : scratch_bytes<ByKeys>(in, true);
+  return by_queries(in) ? scratch_bytes<ByQueries>(in, Pass::backward) : scratch_bytes<ByKeys>(in, Pass::backward);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

@@ -1,5 +1,5 @@
 // The two products of an attention group with bf16 operands and fp32 sums. This is what a processor's matrix tiles do:
-// AMX where there is some; the same arithmetic in plain C++ elsewhere and in the tests.
+// AMX where there is some; the same arithmetic in plain C++ elsewhere.
 //
 // Operands lie as AMX wants them: the left one in rows, the right one in pairs of neighbouring rows. bf16 numbers are
 // the upper 16 bits of a float.

@@ -46,6 +46,32 @@ inline void load_queries(const std::uint16_t* q_pairs) {
   if constexpr (kSteps > 3) _tile_loadd(7, q_pairs + 3 * kStep, kRowBytes);
 }
 
+// One block of 16 keys. Its products wait for each other, but two tiles of keys alternate, so that loads need not wait.
+//   k [16, stride], rows `row` bytes apart; s [16, kGroup]
+template <int kSteps, bool kAdd>
+inline void dot_block(const std::uint16_t* k, std::int64_t row, float* s) {
+  if constexpr (kAdd) {
+    _tile_loadd(0, s, kRowBytes);
+  } else {
+    _tile_zero(0);
+  }
+  _tile_loadd(2, k, row);
+  _tile_dpbf16ps(0, 2, 4);
+  if constexpr (kSteps > 1) {
+    _tile_loadd(3, k + 32, row);
+    _tile_dpbf16ps(0, 3, 5);
+  }
+  if constexpr (kSteps > 2) {
+    _tile_loadd(2, k + 64, row);
+    _tile_dpbf16ps(0, 2, 6);
+  }
+  if constexpr (kSteps > 3) {
+    _tile_loadd(3, k + 96, row);
+    _tile_dpbf16ps(0, 3, 7);
+  }
+  _tile_stored(0, s, kRowBytes);
+}
+
 // Two blocks of 16 keys at a time, so that one's products hide the other's latency.
 template <int kSteps, bool kAdd>
 void dot_steps(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys, float* s) {
@@ -86,29 +112,7 @@ void dot_steps(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_
     _tile_stored(0, s, kRowBytes);
     _tile_stored(1, s + kTileRows16 * kGroup, kRowBytes);
   }
-  // An odd block of 16 keys is left.
-  if (j >= keys) return;
-  if constexpr (kAdd) {
-    _tile_loadd(0, s, kRowBytes);
-  } else {
-    _tile_zero(0);
-  }
-  _tile_loadd(2, k, row);
-  _tile_dpbf16ps(0, 2, 4);
-  if constexpr (kSteps > 1) {
-    // One sum only: its products wait for each other, but two tiles of keys alternate, so that loads need not wait.
-    _tile_loadd(3, k + 32, row);
-    _tile_dpbf16ps(0, 3, 5);
-  }
-  if constexpr (kSteps > 2) {
-    _tile_loadd(2, k + 64, row);
-    _tile_dpbf16ps(0, 2, 6);
-  }
-  if constexpr (kSteps > 3) {
-    _tile_loadd(3, k + 96, row);
-    _tile_dpbf16ps(0, 3, 7);
-  }
-  _tile_stored(0, s, kRowBytes);
+  if (j < keys) dot_block<kSteps, kAdd>(k, row, s);  // an odd one is left
 }
 
 // The number of steps is part of the instructions (tile numbers), hence one version for each.

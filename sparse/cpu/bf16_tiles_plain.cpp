@@ -1,21 +1,16 @@
 // AMX's arithmetic, number by number (Intel's manual, TDPBF16PS): per step of 32 numbers the even and the odd products
 // are summed apart, by fused multiply-adds that flush subnormals, then both are added to the sum.
-#include <atomic>
 #include <cmath>
 
 #include "etc_core/base/bf16.h"
 #include "etc_core/base/cpu_features.h"
 #include "sparse/cpu/bf16_tiles.h"
-#include "sparse/register_cpu.h"
 
 namespace etc::sparse {
 
 const Bf16Tiles& amx_bf16_tiles();  // bf16_tiles_amx.cpp
 
 namespace {
-
-// Set by tests; looked at once per task.
-std::atomic<bool> plain_only = false;
 
 // sum + a·b over one step: a [32] neighbours, b [16 pairs], pairs kGroup·2 apart.
 // The order of the additions is the hardware's: another one would give other bits.
@@ -79,13 +74,9 @@ const Bf16Tiles& plain_bf16_tiles() {
 // machine may hide them.
 const Bf16Tiles& bf16_tiles() {
 #if defined(__x86_64__)
-  if (!plain_only && cpu_has_amx(ComputeType::bf16) && __builtin_cpu_supports("avx512bf16")) return amx_bf16_tiles();
+  if (cpu_has_amx(ComputeType::bf16) && __builtin_cpu_supports("avx512bf16")) return amx_bf16_tiles();
 #endif
   return plain_bf16_tiles();
-}
-
-void use_plain_bf16_tiles(bool plain) {
-  plain_only = plain;
 }
 
 }  // namespace etc::sparse

@@ -34,8 +34,8 @@ class ByKeys {
   // Floats of a task's slot: a partial per group, then in backward the tables.
   struct Slot {
     std::int64_t groups = 0, stride = 0;
-    bool backward = false;
-    std::int64_t group_floats() const { return kGroup * stride + (backward ? 0 : 2 * kGroup); }
+    Pass pass = Pass::forward;
+    std::int64_t group_floats() const { return kGroup * stride + (pass == Pass::backward ? 0 : 2 * kGroup); }
     std::int64_t max() const { return kGroup * stride; }  // of a group's partial, behind its rows: [kGroup]
     std::int64_t sum() const { return max() + kGroup; }   // [kGroup]
     std::int64_t terms() const { return groups * group_floats(); }
@@ -43,12 +43,13 @@ class ByKeys {
   class ForwardSink;
   class BackwardSink;
 
-  ByKeys(const AttentionInputs& in, bool backward) : in_(in), backward_(backward), list_(in.heads) {
+  ByKeys(const AttentionInputs& in, Pass pass) : in_(in), pass_(pass), list_(in.heads) {
     for (std::int64_t b = 0; b < tiles(0).examples(); ++b) {
       // A split has keys of one set: a task needs one panel, and knows its gradients' place.
       const std::int64_t keys[kKeySets] = {rows_of(tiles(0).key_offsets, b).count,
                                            rows_of(tiles(1).key_offsets, b).count};
-      list_.add(splits_of(keys[0]) + splits_of(keys[1]), slot(b).terms() + (backward ? TermSlot(in).floats() : 0));
+      list_.add(splits_of(keys[0]) + splits_of(keys[1]),
+                slot(b).terms() + (pass == Pass::backward ? TermSlot(in).floats() : 0));
       for (std::int64_t count : keys) max_split_ = std::max(max_split_, std::min<std::int64_t>(kKeySplit, count));
     }
   }
@@ -58,12 +59,13 @@ class ByKeys {
 
   TaskSizes sizes() const {
     // Runs do not cross splits: at most one run per step, each cut into key blocks.
-    const std::int64_t blocks = kKeySplit / kRunStep + (backward_ ? kKeySplit / kBackwardKeys : 1);
-    return {{max_split_, 0}, 1, backward_ ? kBackwardKeys : max_split_ + kRunStep, blocks};
+    const bool backward = pass_ == Pass::backward;
+    const std::int64_t blocks = kKeySplit / kRunStep + (backward ? kKeySplit / kBackwardKeys : 1);
+    return {{max_split_, 0}, 1, backward ? kBackwardKeys : max_split_ + kRunStep, blocks};
   }
 
   Slot slot(std::int64_t b) const {
-    return {rows_of(tiles(0).group_offsets, b).count, row_stride(in_.head_size), backward_};
+    return {rows_of(tiles(0).group_offsets, b).count, row_stride(in_.head_size), pass_};
   }
 
   // Tasks run through examples, then heads, then splits.
@@ -119,7 +121,7 @@ class ByKeys {
                      const float* slots) const;
 
   const AttentionInputs& in_;
-  bool backward_;
+  Pass pass_;
   TaskList list_;
   std::int64_t max_split_ = 0;
 };

@@ -60,9 +60,9 @@ class ByQueries {
   class ForwardSink;
   class BackwardSink;
 
-  ByQueries(const AttentionInputs& in, bool backward) : in_(in), backward_(backward), list_(in.heads) {
+  ByQueries(const AttentionInputs& in, Pass pass) : in_(in), pass_(pass), list_(in.heads) {
     for (std::int64_t b = 0; b < own().examples(); ++b) {
-      list_.add(segments_of(length(b)), backward ? slot(b).terms() + TermSlot(in).floats() : 0);
+      list_.add(segments_of(length(b)), pass == Pass::backward ? slot(b).terms() + TermSlot(in).floats() : 0);
       max_window_ = std::max(max_window_, std::min(length(b), kSegment + 2 * own().radius));
       max_other_ = std::max(max_other_, rows_of(other().key_offsets, b).count);
     }
@@ -74,7 +74,7 @@ class ByQueries {
   TaskSizes sizes() const {
     // Forward: a group's logits over all its keys at a time. Backward: of one key block.
     const std::int64_t all = std::max<std::int64_t>(own().max_group_columns + other().max_group_columns, kRunStep);
-    const std::int64_t columns = backward_ ? kBackwardKeys : all;
+    const std::int64_t columns = pass_ == Pass::backward ? kBackwardKeys : all;
     return {{max_window_, max_other_}, 2, columns, max_key_blocks(own(), columns) + max_key_blocks(other(), columns)};
   }
 
@@ -132,7 +132,7 @@ class ByQueries {
   void sum_other_keys(const AttentionBackward& args, std::int64_t head, const float* slots) const;
 
   const AttentionInputs& in_;
-  bool backward_;
+  Pass pass_;
   TaskList list_;
   std::int64_t max_window_ = 0, max_other_ = 0;
 };
@@ -150,9 +150,9 @@ class ByQueries::ForwardSink {
     const std::int64_t size = args_.inputs.head_size, next = group.row + kGroup;
     const std::int64_t left = s_.query_row + s_.end_query - next;
     if (!streams_) {
-      ahead.add(head_row(args_.out, group.row, s_.head, size), args_.out.stride, group.queries, size, true);
+      ahead.add_written(head_row(args_.out, group.row, s_.head, size), args_.out.stride, group.queries, size);
     }
-    ahead.add(head_row(q, next, s_.head, size), q.stride, std::min<std::int64_t>(kGroup, left), size, false);
+    ahead.add_read(head_row(q, next, s_.head, size), q.stride, std::min<std::int64_t>(kGroup, left), size);
     const KeyPanel& window = scratch.panels[0];
     if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
   }

@@ -70,6 +70,42 @@ HWY_INLINE void load_queries(const Rows& q, const HeadContext& head, const Query
   }
 }
 
+// Powers in place of the logits p [columns, kGroup] of a group, and their sum. Subtracting the maximum keeps them in
+// (0, 1]; a row without a visible key subtracts 0, so that -inf stays -inf and becomes 0.
+// The sum takes the powers as they are, before dropout and in fp32: what is divided by must be the whole mass.
+HWY_INLINE void powers_of_group(std::int64_t columns, float* p, GroupSoftmax& softmax) {
+  const FloatTag d;
+  const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  FloatVec shift[kGroupVectors], total[kGroupVectors];  // [kGroup] each
+  for (int v = 0; v < kGroupVectors; ++v) {
+    shift[v] = hn::IfThenZeroElse(hn::Eq(softmax.max[v], none), softmax.max[v]);
+    total[v] = hn::Zero(d);
+  }
+  for (std::int64_t j = 0; j < columns; ++j) {
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* place = p + j * kGroup + v * kLanes;  // [kLanes]: key j
+      const FloatVec e = power_of_two(hn::Sub(hn::LoadU(d, place), shift[v]));
+      total[v] = hn::Add(total[v], e);
+      hn::StoreU(e, d, place);
+    }
+  }
+  for (int v = 0; v < kGroupVectors; ++v) softmax.sum[v] = total[v];
+}
+
+// Dropout of a key block's weights [keys, kGroup], in place.
+HWY_INLINE void drop_weights(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
+                             std::uint16_t* keep, float* weights) {
+  const FloatTag d;
+  // Bits first, then the mask: they come four keys at a time.
+  keep_bits_of_block(head, block, first_query, keep);
+  for (std::int64_t j = 0; j < block.keys; ++j) {
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* place = weights + j * kGroup + v * kLanes;  // [kLanes]: key j
+      hn::StoreU(hn::IfThenElseZero(lanes_of(keep[j], v), hn::LoadU(d, place)), d, place);
+    }
+  }
+}
+
 // Softmax of one group over the key blocks it sees, not yet divided by its sum.
 //   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) v_j
 // load_queries comes first. scores: of both types, `running` advanced to this head. ahead: rows to ask for.
@@ -77,10 +113,8 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
                               RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& softmax) {
   if (head.bf16 != nullptr) return bf16_forward_group(head, scores, seen, ahead, scratch, softmax);
   const auto [first_query, blocks, count] = seen;
-  FloatVec* const max = softmax.max;
-  const FloatTag d;
-  const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
-  for (int v = 0; v < kGroupVectors; ++v) max[v] = none;
+  const FloatVec none = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
+  for (int v = 0; v < kGroupVectors; ++v) softmax.max[v] = none;
   // All at once: in fp32 a group takes far longer than memory needs for the few rows asked for.
   ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
@@ -90,26 +124,11 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   // Key blocks one after the other in scratch.p: pass 2 need not know where one ends.
   std::int64_t columns = 0;
   for (std::int64_t n = 0; n < count; columns += blocks[n].keys, ++n) {
-    forward_block(head, blocks[n], scores[blocks[n].set], scratch, scratch.p + columns * kGroup, max);
+    forward_block(head, blocks[n], scores[blocks[n].set], scratch, scratch.p + columns * kGroup, softmax.max);
   }
 
-  // Pass 2: powers and their sum. Subtracting the maximum keeps them in (0, 1]; a row without a visible key
-  // subtracts 0, so that -inf stays -inf and becomes 0.
-  // The sum takes the powers as they are, before dropout and in fp32: what is divided by must be the whole mass.
-  FloatVec shift[kGroupVectors], total[kGroupVectors];  // [kGroup] each
-  for (int v = 0; v < kGroupVectors; ++v) {
-    shift[v] = hn::IfThenZeroElse(hn::Eq(max[v], none), max[v]);
-    total[v] = hn::Zero(d);
-  }
-  for (std::int64_t j = 0; j < columns; ++j) {
-    for (int v = 0; v < kGroupVectors; ++v) {
-      float* place = scratch.p + j * kGroup + v * kLanes;  // [kLanes]: key j
-      const FloatVec e = power_of_two(hn::Sub(hn::LoadU(d, place), shift[v]));
-      total[v] = hn::Add(total[v], e);
-      hn::StoreU(e, d, place);
-    }
-  }
-  for (int v = 0; v < kGroupVectors; ++v) softmax.sum[v] = total[v];
+  // Pass 2: powers and their sum.
+  powers_of_group(columns, scratch.p, softmax);
 
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
   // Weighted sums accumulate over key blocks.
@@ -117,16 +136,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   float* weights = scratch.p;  // [columns, kGroup]: 2^(logit - max)
   for (std::int64_t n = 0; n < count; weights += blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = blocks[n];
-    if (head.dropout) {
-      // Bits first, then the mask: they come four keys at a time.
-      keep_bits_of_block(head, block, first_query, scratch.keep);
-      for (std::int64_t j = 0; j < block.keys; ++j) {
-        for (int v = 0; v < kGroupVectors; ++v) {
-          float* place = weights + j * kGroup + v * kLanes;  // [kLanes]: key j
-          hn::StoreU(hn::IfThenElseZero(lanes_of(scratch.keep[j], v), hn::LoadU(d, place)), d, place);
-        }
-      }
-    }
+    if (head.dropout) drop_weights(head, block, first_query, scratch.keep, weights);
     weighted_sum(weights, block.panel->v(block.row), head.stride, block.keys,
                  block.tiles->visible.data() + block.column, scratch.out);
   }

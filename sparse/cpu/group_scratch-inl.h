@@ -34,21 +34,21 @@ struct GroupScratch {
   float* dout_lanes = nullptr;  // [D, kGroup]
 
   static GroupScratch take(Arena& arena, const HeadContext& head, const RelativeTable& table, std::int64_t columns,
-                           std::int64_t blocks, bool backward) {
+                           std::int64_t blocks, Pass pass) {
     const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
     // In bf16 a step's logits lie between one column before and a tile behind, which products and weights write.
     const bool bf16 = head.bf16 != nullptr;
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
     scratch.q_lanes = arena.take<float>(lanes);
-    scratch.terms = TermScratch::take(arena, head, table, backward);
+    scratch.terms = TermScratch::take(arena, head, table, pass);
     scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(columns);
     scratch.out = arena.take<float>(rows);
     scratch.blocks = arena.take<KeyBlock>(blocks);
     if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride);
     // Forward needs none of the rest: scratch is charged to the memory of a run.
-    if (!backward) return scratch;
+    if (pass == Pass::forward) return scratch;
     scratch.ds = arena.take<float>(columns * kGroup);
     scratch.dout_rows = arena.take<float>(rows);
     scratch.dout_lanes = arena.take<float>(lanes);

@@ -49,12 +49,24 @@ HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
   return hn::NearestInt(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
 }
 
+// C of one vector of pairs with this layer's s, `own`, in it; kept at `place` unless the mode says that nobody reads it.
+template <ScoreMode kMode>
+HWY_INLINE hn::Vec<IntTag> bring_forward(FloatVec own, ScoreElement* place) {
+  const IntTag di;
+  hn::Vec<IntTag> c = score_element(own);
+  if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, place));
+  // Past the caches: nobody reads C before the next layer, and writing whole lines saves reading them.
+  if constexpr (kMode == ScoreMode::write) hn::Stream(c, di, place);
+  if constexpr (kMode == ScoreMode::add) hn::StoreU(c, di, place);
+  return c;
+}
+
 // Logits of one key block, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows
-// the largest logit, `bad` collects visible pairs whose score leaves the range of C (a comparison that is false for
-// NaN, too). Mode and term are known to the compiler: the loop has no branch but the look-up of mixed labels.
+// the largest logit. Returns, by lane, whether a visible pair's score left the range of C (nan is out of it, too). Mode
+// and term are known to the compiler: the loop has no branch but the look-up of mixed labels.
 template <ScoreMode kMode, typename Term>
-HWY_INLINE void logits_in_mode(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
-                               const Term& term, float* s, FloatVec* max, FloatMask& bad) {
+HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
+                                    const Term& term, float* s, FloatVec* max) {
   const FloatTag d;
   const IntTag di;
   // Pointers and factors in locals: stores to s could change what is read through references.
@@ -66,6 +78,7 @@ HWY_INLINE void logits_in_mode(const HeadContext& head, const KeyBlock& block, c
   const FloatVec limit = hn::Set(d, kScoreLimit);
   const FloatVec logit_scale = hn::Set(d, kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale);
   ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + block.column * kGroup;
+  FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   // Column by column: a line of logits, a line of C, 16 bits of who sees the key.
   for (std::int64_t j = 0; j < keys; ++j) {
     for (int v = 0; v < kGroupVectors; ++v) {
@@ -75,33 +88,23 @@ HWY_INLINE void logits_in_mode(const HeadContext& head, const KeyBlock& block, c
       // Without scores s is never rounded to C's step.
       if constexpr (kMode == ScoreMode::none) {
         logit = score(head, term, s, j, v);
+      } else if constexpr (kMode == ScoreMode::read) {
+        logit = score_value(hn::LoadU(di, running + j * kGroup + v * kLanes));
       } else {
-        ScoreElement* c_place = running + j * kGroup + v * kLanes;  // [kLanes]
-        hn::Vec<IntTag> c;
-        if constexpr (kMode == ScoreMode::read) {
-          c = hn::LoadU(di, c_place);
-          logit = score_value(c);
-        } else {
-          const FloatVec own = score(head, term, s, j, v);
-          c = score_element(own);
-          if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, c_place));
-          // Past the caches: nobody reads C before the next layer, and writing whole lines saves reading them.
-          if constexpr (kMode == ScoreMode::write) hn::Stream(c, di, c_place);
-          if constexpr (kMode == ScoreMode::add) hn::StoreU(c, di, c_place);
-          logit = score_value(c);
-          // Checked here, where s and C are in registers anyway; masked pairs may be anything.
-          const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
-          bad = hn::Or(bad, hn::AndNot(good, visible));
-        }
+        const FloatVec own = score(head, term, s, j, v);
+        logit = score_value(bring_forward<kMode>(own, running + j * kGroup + v * kLanes));
+        // Checked here, where s and C are in registers anyway; masked pairs may be anything.
+        const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
+        bad = hn::Or(bad, hn::AndNot(good, visible));
       }
       // log2(e), and c of the running mean, in one factor.
-      logit = hn::Mul(logit, logit_scale);
-      logit = hn::IfThenElse(visible, logit, hidden);
+      logit = hn::IfThenElse(visible, hn::Mul(logit, logit_scale), hidden);
       largest[v] = hn::Max(largest[v], logit);
       hn::StoreU(logit, d, place);
     }
   }
   for (int v = 0; v < kGroupVectors; ++v) max[v] = largest[v];
+  return bad;
 }
 
 // The same with the mode of the key block's type. Throws Error when a score leaves the range of C.
@@ -113,15 +116,20 @@ HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, 
       terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         switch (scores.mode) {
           case ScoreMode::none:
-            return logits_in_mode<ScoreMode::none>(head, block, scores, term, s, max, bad);
+            bad = logits_in_mode<ScoreMode::none>(head, block, scores, term, s, max);
+            return;
           case ScoreMode::write:
-            return logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max, bad);
+            bad = logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max);
+            return;
           case ScoreMode::add:
-            return logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max, bad);
+            bad = logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max);
+            return;
           case ScoreMode::add_unkept:
-            return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max, bad);
+            bad = logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max);
+            return;
           case ScoreMode::read:
-            return logits_in_mode<ScoreMode::read>(head, block, scores, term, s, max, bad);
+            bad = logits_in_mode<ScoreMode::read>(head, block, scores, term, s, max);
+            return;
         }
       });
   // Once per key block, not per column: a branch in the loop would cost more than the work done in vain.

@@ -1,8 +1,8 @@
 // The three small products every attention tile is made of, all on one register tile.
 //
 // Scores live transposed: a column is one key against the kGroup queries of a group, queries in vector lanes. So
-//   dot_products      s[j][i]   = sum_d x[d][i] y[j][d]     keys broadcast, queries in lanes (x transposed once a
-//   group) weighted_sum      o[i][d]  += sum_j w[j][i] y[j][d]     weights broadcast, components in lanes
+//   dot_products      s[j][i]   = sum_d x[d][i] y[j][d]     keys broadcast, queries in lanes (x turned once a group)
+//   weighted_sum      o[i][d]  += sum_j w[j][i] y[j][d]     weights broadcast, components in lanes
 //   outer_products    g[j][d]  += sum_i w[j][i] x[i][d]     weights broadcast, components in lanes
 // need no transposed keys or values, softmax needs no sum across lanes, and all three are the same loop: broadcast a
 // scalar of A, multiply with vectors of B, add to accumulators in registers. Highway's per-target include guard.
@@ -34,11 +34,27 @@ inline constexpr int kTileRows = kLanes == 16 ? 8 : 4;
 inline constexpr int kTileVectors = 2;
 static_assert(kRunStep % kTileRows == 0 && kGroup % kTileRows == 0);
 
-// c[m][v] (+)= sum_{k < steps} a[m*a_row + k*a_step] * b[k*b_step + v]    kRows rows m, kVectors vectors v
-template <int kRows, int kVectors, bool kAccumulate>
-HWY_INLINE void register_tile(const float* HWY_RESTRICT a, std::int64_t a_row, std::int64_t a_step,
-                              const float* HWY_RESTRICT b, std::int64_t b_step, float* HWY_RESTRICT c,
-                              std::int64_t c_row, std::int64_t steps) {
+// The operands of a register tile. Left: element (m, k) at data[m*row + k*step], one number of it at a time; right and
+// result: rows of neighbouring numbers, `row` apart.
+struct LeftOperand {
+  const float* data;
+  std::int64_t row, step;
+};
+struct RightOperand {
+  const float* data;
+  std::int64_t row;
+};
+struct TileResult {
+  float* data;
+  std::int64_t row;
+};
+
+// What happens to what the result holds already.
+enum class Sum { fresh, added };
+
+// c[m][v] (+)= sum_{k < steps} a[m][k] * b[k][v]    kRows rows m, kVectors vectors v
+template <int kRows, int kVectors, Sum kSum>
+HWY_INLINE void register_tile(LeftOperand a, RightOperand b, TileResult c, std::int64_t steps) {
   const FloatTag d;
   // The accumulators: kRows x kVectors registers, alive over the whole loop.
   FloatVec sum[kRows][kVectors];
@@ -46,18 +62,18 @@ HWY_INLINE void register_tile(const float* HWY_RESTRICT a, std::int64_t a_row, s
   for (int m = 0; m < kRows; ++m) {
     HWY_UNROLL(4)
     for (int v = 0; v < kVectors; ++v) {
-      sum[m][v] = kAccumulate ? hn::LoadU(d, c + m * c_row + v * kLanes) : hn::Zero(d);
+      sum[m][v] = kSum == Sum::added ? hn::LoadU(d, c.data + m * c.row + v * kLanes) : hn::Zero(d);
     }
   }
   for (std::int64_t k = 0; k < steps; ++k) {
     FloatVec right[kVectors];
     HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + k * b_step + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b.data + k * b.row + v * kLanes);
     HWY_UNROLL(8)
     for (int m = 0; m < kRows; ++m) {
       // One broadcast feeds kVectors multiply-adds, one load of B feeds kRows of them: loads are not what limits the
       // loop.
-      const FloatVec left = hn::Set(d, a[m * a_row + k * a_step]);
+      const FloatVec left = hn::Set(d, a.data[m * a.row + k * a.step]);
       HWY_UNROLL(4)
       for (int v = 0; v < kVectors; ++v) sum[m][v] = hn::MulAdd(left, right[v], sum[m][v]);
     }
@@ -65,7 +81,7 @@ HWY_INLINE void register_tile(const float* HWY_RESTRICT a, std::int64_t a_row, s
   HWY_UNROLL(8)
   for (int m = 0; m < kRows; ++m) {
     HWY_UNROLL(4)
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[m][v], d, c + m * c_row + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[m][v], d, c.data + m * c.row + v * kLanes);
   }
 }
 
@@ -77,8 +93,8 @@ inline constexpr std::int64_t kUsualStride = 64;
 HWY_INLINE void dot_products(const float* x, const float* y, std::int64_t stride, std::int64_t keys,
                              std::int64_t head_size, float* s) {
   for (std::int64_t j = 0; j < keys; j += kTileRows) {
-    register_tile<kTileRows, kGroupVectors, false>(y + j * stride, stride, 1, x, kGroup, s + j * kGroup, kGroup,
-                                                   head_size);
+    register_tile<kTileRows, kGroupVectors, Sum::fresh>({y + j * stride, stride, 1}, {x, kGroup},
+                                                        {s + j * kGroup, kGroup}, head_size);
   }
 }
 
@@ -96,16 +112,16 @@ HWY_INLINE void weighted_sum(const float* w, const float* y, std::int64_t stride
       while (begin < end && (visible[end - 1] & rows) == 0) --end;
     }
     // Rows of queries as rows of A: consecutive floats of a column, one column per step.
-    const float* left = w + begin * kGroup + i;  // [steps, kTileRows], kGroup apart
+    const LeftOperand left{w + begin * kGroup + i, 1, kGroup};  // [steps, kTileRows]
     std::int64_t d = 0;
     for (; d + kTileVectors * kLanes <= stride; d += kTileVectors * kLanes) {
-      register_tile<kTileRows, kTileVectors, true>(left, 1, kGroup, y + begin * stride + d, stride, o + i * stride + d,
-                                                   stride, end - begin);
+      register_tile<kTileRows, kTileVectors, Sum::added>(left, {y + begin * stride + d, stride},
+                                                         {o + i * stride + d, stride}, end - begin);
     }
     // Strides are multiples of 16: with 8 lanes and two vectors nothing is left, with 16 lanes maybe one vector.
     for (; d < stride; d += kLanes) {
-      register_tile<kTileRows, 1, true>(left, 1, kGroup, y + begin * stride + d, stride, o + i * stride + d, stride,
-                                        end - begin);
+      register_tile<kTileRows, 1, Sum::added>(left, {y + begin * stride + d, stride}, {o + i * stride + d, stride},
+                                              end - begin);
     }
   }
 }
@@ -115,11 +131,12 @@ HWY_INLINE void outer_products_with(const float* w, const float* x, std::int64_t
   for (std::int64_t j = 0; j < keys; j += kTileRows) {
     std::int64_t d = 0;
     for (; d + kTileVectors * kLanes <= stride; d += kTileVectors * kLanes) {
-      register_tile<kTileRows, kTileVectors, true>(w + j * kGroup, kGroup, 1, x + d, stride, g + j * stride + d, stride,
-                                                   kGroup);
+      register_tile<kTileRows, kTileVectors, Sum::added>({w + j * kGroup, kGroup, 1}, {x + d, stride},
+                                                         {g + j * stride + d, stride}, kGroup);
     }
     for (; d < stride; d += kLanes) {
-      register_tile<kTileRows, 1, true>(w + j * kGroup, kGroup, 1, x + d, stride, g + j * stride + d, stride, kGroup);
+      register_tile<kTileRows, 1, Sum::added>({w + j * kGroup, kGroup, 1}, {x + d, stride},
+                                              {g + j * stride + d, stride}, kGroup);
     }
   }
 }

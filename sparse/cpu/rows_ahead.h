@@ -26,11 +26,12 @@ class RowsAhead {
   void clear() { stretches_ = at_ = 0, rows_ = 0; }
   std::int64_t rows() const { return rows_; }
 
-  // `count` rows of `size` floats, `stride` floats apart; to be written or read.
-  void add(const float* first, std::int64_t stride, std::int64_t count, std::int64_t size, bool write) {
-    if (count <= 0 || stretches_ == kMost) return;
-    stretch_[stretches_++] = {first, stride, count, size, write};
-    rows_ += count;
+  // `count` rows of `size` floats, `stride` floats apart; to be read, or to be written.
+  void add_read(const float* first, std::int64_t stride, std::int64_t count, std::int64_t size) {
+    add({first, stride, count, size, false});
+  }
+  void add_written(const float* first, std::int64_t stride, std::int64_t count, std::int64_t size) {
+    add({first, stride, count, size, true});
   }
 
   // Asks for the next `count` rows.
@@ -56,6 +57,12 @@ class RowsAhead {
     std::int64_t stride, count, size;
     bool write;
   };
+  void add(const Stretch& stretch) {
+    if (stretch.count <= 0 || stretches_ == kMost) return;
+    stretch_[stretches_++] = stretch;
+    rows_ += stretch.count;
+  }
+
   static constexpr unsigned kMost = 8;
   static constexpr std::int64_t kLineFloats = 16;
 

@@ -45,7 +45,7 @@ struct TermScratch {
   float* drel = nullptr;    // [labels, stride]  sum over the task's groups
   float* dbias = nullptr;   // [labels, kGroup]  likewise, still per lane: lanes are added once, at the task's end
 
-  static TermScratch take(Arena& arena, const HeadContext& head, const RelativeTable& given, bool backward) {
+  static TermScratch take(Arena& arena, const HeadContext& head, const RelativeTable& given, Pass pass) {
     TermScratch terms;
     const bool has_vectors = given.vectors != nullptr;
     terms.labels = padded_rows(given.rows());
@@ -56,7 +56,7 @@ struct TermScratch {
     terms.biases = arena.take<float>(terms.labels);
     if (bf16 && has_vectors) terms.bf16_vectors = arena.take<std::uint16_t>(whole_tiles * head.bf16_stride);
     terms.table = arena.take<float>((bf16 ? whole_tiles : terms.labels) * kGroup);
-    if (!backward) return terms;
+    if (pass == Pass::forward) return terms;
     terms.dtable = arena.take<float>(terms.labels * kGroup);
     terms.drel = arena.take<float>(has_vectors ? terms.labels * head.stride : 0);
     terms.dbias = arena.take<float>(terms.labels * kGroup);

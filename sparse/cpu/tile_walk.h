@@ -22,6 +22,9 @@
 
 namespace etc::sparse {
 
+// What a call's memory and tasks are made for.
+enum class Pass { forward, backward };
+
 // Row stride of copies: D rounded up to a whole group of components, the rest zero.
 inline std::int64_t row_stride(std::int64_t head_size) {
   return round_up(head_size, kGroup);
@@ -84,7 +87,7 @@ class KeyPanel {
  public:
   // Room for `keys` keys; runs reach up to a step beyond the last one. In bf16 there are no fp32 copies: the panel says
   // which keys it stands for, and require_bf16 rounds them.
-  static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward, ComputeType compute) {
+  static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, Pass pass, ComputeType compute) {
     const std::int64_t size = (keys + kRunStep) * stride;
     KeyPanel panel;
     if (compute == ComputeType::bf16) {
@@ -93,7 +96,7 @@ class KeyPanel {
     }
     panel.k_ = arena.take<float>(size);
     panel.v_ = arena.take<float>(size);
-    if (backward) {
+    if (pass == Pass::backward) {
       panel.dk_ = arena.take<float>(size);
       panel.dv_ = arena.take<float>(size);
     }
@@ -151,8 +154,8 @@ class KeyPanel {
   // Keys and values of rows [first, end), as far as there are any.
   void add_rows_to(RowsAhead& ahead, std::int64_t first, std::int64_t end) const {
     const std::int64_t count = std::min(end, keys_) - first;
-    ahead.add(key_row(first), k_rows_.stride, count, head_size_, false);
-    ahead.add(value_row(first), v_rows_.stride, count, head_size_, false);
+    ahead.add_read(key_row(first), k_rows_.stride, count, head_size_);
+    ahead.add_read(value_row(first), v_rows_.stride, count, head_size_);
   }
 
   int set() const { return set_; }
@@ -247,7 +250,7 @@ struct HeadContext {
         head_size(in.head_size),
         stride(row_stride(in.head_size)),
         scale(static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)))) {
-    // Chosen once per task: AMX where there is some, plain C++ in tests.
+    // Chosen once per task: AMX where there is some, else plain C++.
     if (in.compute != ComputeType::bf16) return;
     bf16 = &bf16_tiles();
     bf16_stride = round_up(stride, kTilePairs);

@@ -8,7 +8,7 @@
 //   then sums over slots                    in the order of the tasks
 //
 // A way of dividing (ByQueries, ByKeys) gives
-//   Division(inputs, backward)       list(), sizes(), task(number)
+//   Division(inputs, pass)       list(), sizes(), task(number)
 //   ForwardSink(args, division, task, slots)
 //     ask_ahead(group, scratch, ahead)                    rows memory should fetch meanwhile
 //     take(group, seen, scratch, softmax)                 a group's softmax, not yet divided by its sum
@@ -57,17 +57,17 @@ struct TaskScratch {
   GroupScratch group;
 
   // With a null arena this only counts (arena.h): size and layout cannot disagree.
-  TaskScratch(Arena& arena, const AttentionInputs& in, const TaskSizes& sizes, bool backward) : head(in) {
+  TaskScratch(Arena& arena, const AttentionInputs& in, const TaskSizes& sizes, Pass pass) : head(in) {
     for (int n = 0; n < sizes.panels; ++n) {
-      panels[n] = KeyPanel::take(arena, sizes.panel_keys[n], head.stride, backward, in.compute);
+      panels[n] = KeyPanel::take(arena, sizes.panel_keys[n], head.stride, pass, in.compute);
     }
-    group = GroupScratch::take(arena, head, in.relative, sizes.columns, sizes.blocks, backward);
+    group = GroupScratch::take(arena, head, in.relative, sizes.columns, sizes.blocks, pass);
   }
 };
 
-inline std::int64_t thread_scratch_bytes(const AttentionInputs& in, const TaskSizes& sizes, bool backward) {
+inline std::int64_t thread_scratch_bytes(const AttentionInputs& in, const TaskSizes& sizes, Pass pass) {
   Arena counter(nullptr);
-  const TaskScratch scratch(counter, in, sizes, backward);
+  const TaskScratch scratch(counter, in, sizes, pass);
   // Every thread gets as much, whether it runs a task or not.
   return counter.used();
 }
@@ -163,15 +163,15 @@ HWY_INLINE void backward_task(const AttentionBackward& args, const Task& task, T
 
 // Runs body(task, scratch) for every task of the operator, each on some thread, with that thread's scratch.
 template <typename Division, typename Body>
-void for_each_task(const AttentionInputs& in, const Division& division, bool backward, std::byte* memory,
+void for_each_task(const AttentionInputs& in, const Division& division, Pass pass, std::byte* memory,
                    const Body& body) {
   // Sizes of the largest task: all threads' scratch is laid out alike, and once.
   const TaskSizes sizes = division.sizes();
-  const std::int64_t thread_bytes = thread_scratch_bytes(in, sizes, backward);
+  const std::int64_t thread_bytes = thread_scratch_bytes(in, sizes, pass);
   parallel_for(division.list().tasks(), [&](std::int64_t number, int thread) HWY_ATTR {
     const auto task = division.task(number);
     Arena arena(memory + thread * thread_bytes);
-    TaskScratch scratch(arena, in, sizes, backward);
+    TaskScratch scratch(arena, in, sizes, pass);
     load_task(in, task, scratch);
     body(task, scratch);
     hwy::FlushStream();  // scores written past the caches are there before the task counts as done
@@ -180,25 +180,25 @@ void for_each_task(const AttentionInputs& in, const Division& division, bool bac
 
 // Scratch of a call: every thread's, then the slots.
 template <typename Division>
-std::int64_t scratch_bytes(const AttentionInputs& in, bool backward) {
-  const Division division(in, backward);
-  return thread_count() * thread_scratch_bytes(in, division.sizes(), backward) +
+std::int64_t scratch_bytes(const AttentionInputs& in, Pass pass) {
+  const Division division(in, pass);
+  return thread_count() * thread_scratch_bytes(in, division.sizes(), pass) +
          division.list().floats() * static_cast<std::int64_t>(sizeof(float));
 }
 
 template <typename Division>
-float* slots_of(const AttentionInputs& in, const Division& division, bool backward, void* scratch) {
+float* slots_of(const AttentionInputs& in, const Division& division, Pass pass, void* scratch) {
   return reinterpret_cast<float*>(static_cast<std::byte*>(scratch) +
-                                  thread_count() * thread_scratch_bytes(in, division.sizes(), backward));
+                                  thread_count() * thread_scratch_bytes(in, division.sizes(), pass));
 }
 
 template <typename Division>
 // Pass 1: tasks on threads, in any order. Pass 2, where there is one: sums over slots, in theirs.
 void run_forward(const AttentionForward& args) {
   const AttentionInputs& in = args.inputs;
-  const Division division(in, false);
-  float* const slots = slots_of(in, division, false, args.scratch);  // [floats of all slots]
-  for_each_task(in, division, false, static_cast<std::byte*>(args.scratch),
+  const Division division(in, Pass::forward);
+  float* const slots = slots_of(in, division, Pass::forward, args.scratch);  // [floats of all slots]
+  for_each_task(in, division, Pass::forward, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
                   // The tile unit is configured per task, on the thread that runs it.
                   const TileUse tiles(scratch.head.bf16);
@@ -226,10 +226,10 @@ template <typename Division>
 // Likewise. What a task owns alone it writes in pass 1; everything shared goes through its slot.
 void run_backward(const AttentionBackward& args) {
   const AttentionInputs& in = args.inputs;
-  const Division division(in, true);
+  const Division division(in, Pass::backward);
   const TermSlot terms(in);
-  float* const slots = slots_of(in, division, true, args.scratch);  // [floats of all slots]
-  for_each_task(in, division, true, static_cast<std::byte*>(args.scratch),
+  float* const slots = slots_of(in, division, Pass::backward, args.scratch);  // [floats of all slots]
+  for_each_task(in, division, Pass::backward, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
                   clear_term_sums(scratch.group.terms, terms);
                   typename Division::BackwardSink sink(args, division, task, slots);

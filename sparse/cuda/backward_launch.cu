@@ -19,10 +19,10 @@ void launch_any(BackwardParams<Element> params, void* stream) {
     choose_terms(params.sizes, [&](auto tag) {
       using Terms = typename decltype(tag)::Type;
       // The keys' kernel first: it reads C and dC as the layer above left them.
-      std::int64_t shared = fit_shared<KeyGradientTiles<Products>, Products>(params.sizes);
+      std::int64_t shared = fit_shared<KeyGradientTiles<Products>>(params.sizes);
       simt::launch<KeyGradientKernel<Products, Terms>>({params.work.key_items.size, params.sizes.heads, 1, shared},
                                                        params, stream);
-      shared = fit_shared<QueryGradientTiles<QueryProducts>, QueryProducts>(params.sizes);
+      shared = fit_shared<QueryGradientTiles<QueryProducts>>(params.sizes);
       simt::launch<QueryGradientKernel<QueryProducts, Terms>>({params.work.items.size, params.sizes.heads, 1, shared},
                                                               params, stream);
     });

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "sparse/cuda/query_block.h"
 #include "sparse/cuda/score_terms.h"
 #include "sparse/cuda/tile_pipe.h"
 
@@ -29,6 +30,36 @@ ETC_DEVICE float row_sum(float x) {
   return x + simt::shuffle_xor(x, 2);
 }
 
+// Online softmax of a group: what a lane holds of its rows lane/4 and lane/4 + 8, relative to the largest logit so far.
+template <int kTiles>
+struct OnlineSoftmax {
+  float out[kTiles][4];  // [16 queries, 8 kTiles components] over the warp
+  float max[2], sum[2];  // base 2
+
+  ETC_DEVICE void begin() {
+    clear(out);
+    max[0] = max[1] = kHidden;
+    sum[0] = sum[1] = 0.0f;
+  }
+  // Makes all of it relative to a new maximum, the lane's share of which is `largest`. A row that has seen nothing yet
+  // has the maximum kHidden and must not take its hidden pairs for weights of 1.
+  ETC_DEVICE void follow(const float (&largest)[2]) {
+    ETC_UNROLL
+    for (int half = 0; half < 2; ++half) {
+      // Four lanes share a row and must agree on its maximum.
+      const float now = row_max(largest[half]);
+      const float shrink = max[half] == kHidden ? 0.0f : simt::exp2(max[half] - now);
+      max[half] = now;
+      sum[half] *= shrink;
+      ETC_UNROLL
+      for (int t = 0; t < kTiles; ++t) {
+        out[t][2 * half] *= shrink;
+        out[t][2 * half + 1] *= shrink;
+      }
+    }
+  }
+};
+
 // Shared memory of the forward kernel. At D = 64 in bf16 with R = 32: 41,472 bytes of key tiles and 10,240 of labels,
 // so that four blocks fit into the 227 KB of an sm_90 multiprocessor and three into the 163 KB of sm_80.
 template <typename Products>
@@ -38,27 +69,18 @@ struct ForwardTiles {
   SharedTile<float> stage;    // [kWarpsPerBlock, kTileKeys, kTableStride]; staged only
   SharedTile<float> table;    // [kWarpsPerBlock, R, kTableStride]
 
-  static ETC_DEVICE ForwardTiles take(const AttentionSizes& sizes) {
-    SharedArena arena;
+  template <typename Arena>
+  static constexpr ForwardTiles take(Arena& arena, const AttentionSizes& sizes) {
     ForwardTiles tiles;
     tiles.pipe = TilePipe<Products>::take(arena, sizes);
     if (Products::kStagedQueries) {
-      tiles.q = arena.take<typename Products::Value>(kBlockQueries * Products::stride(sizes.head_size));
+      tiles.q = arena.template take<typename Products::Value>(kBlockQueries * Products::stride(sizes.head_size));
     }
     if (Products::kStagedWeights) {
-      tiles.stage = arena.take<float>(kWarpsPerBlock * kTileKeys * kTableStride);
+      tiles.stage = arena.template take<float>(kWarpsPerBlock * kTileKeys * kTableStride);
     }
-    tiles.table = arena.take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
+    tiles.table = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
     return tiles;
-  }
-  static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride) {
-    constexpr int kValue = static_cast<int>(sizeof(typename Products::Value));
-    // Must count what take() takes: the launch asks for this many bytes.
-    const std::int64_t queries = tile_bytes(std::int64_t{kBlockQueries} * stride, kValue);
-    const std::int64_t weights = tile_bytes(std::int64_t{kWarpsPerBlock} * kTileKeys * kTableStride, 4);
-    return TilePipe<Products>::bytes(sizes, stride, kValue) + (Products::kStagedQueries ? queries : 0) +
-           (Products::kStagedWeights ? weights : 0) +
-           tile_bytes(std::int64_t{kWarpsPerBlock} * sizes.shared_labels * kTableStride, 4);
   }
 };
 
@@ -69,11 +91,8 @@ struct ForwardTiles {
 //   max    largest logit so far, base 2;  sum  of the powers relative to it: equal in the four lanes of a row
 // and per tile the scores of at most 8 steps: q·k, then logits, then weights, in the same registers.
 template <typename Products, typename Terms>
-struct ForwardKernel {
+struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   using Params = ForwardParams<typename Products::Element>;
-  static constexpr int kThreads = kBlockThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = kMaxTileBytes;
   static const char* name() { return "attention forward"; }
 
   // Logits, in base 2, of one step in place of its products; masked ones kHidden. Brings C forward.
@@ -116,165 +135,126 @@ struct ForwardKernel {
     return good;
   }
 
-  static ETC_DEVICE void run(const Params& p) {
-    // Block x: an item; block y: a head; warp w: the item's group w.
-    const QueryItem item = simt::load(p.work.items, simt::block_x());
-    const std::int64_t head = simt::block_y();
-    const int warp = simt::warp_index(), thread = simt::thread_index();
-    const int head_size = p.sizes.head_size;
-    const bool working = warp < item.groups;
-    const std::int64_t group = item.first_group + warp;
-    // q, stage and table are a warp's own; key tiles are the block's.
-    auto shared = ForwardTiles<Products>::take(p.sizes);
-    SharedTile<float> stage;
-    if (Products::kStagedWeights) stage = shared.stage.part(warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
-
-    // Before the loop, all on their way at once:
-    // Queries, the first tile, relative terms.
-    if (Products::kStagedQueries) {
-      Products::copy_rows(shared.q, p.q, head, item.query_row, 0, item.queries, kBlockQueries, head_size, thread,
-                          kThreads);
-    }
-    shared.pipe.begin(p, item, head);
+  // What a thread holds over the loop of its warp.
+  struct Warp {
+    WarpQueries own;
     Terms terms;
-    if (working) terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
-    // In registers or as a place in shared memory: Products decides.
-    typename Products::Query query;
-    Products::load_query(query, shared.q, p.q, head, item.query_row + kGroup * warp, kGroup * warp,
-                         item.queries - kGroup * warp, head_size);
-    // One stream of dropout bits per example, keyed by query and key: no block needs another's.
-    std::uint64_t stream = 0;
-    if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
+    typename Products::Query query;  // in registers or as a place in shared memory: Products decides
+    OnlineSoftmax<Products::kTiles> softmax;
+    SharedTile<float> stage;      // [kTileKeys, kTableStride] of the warp; staged only
+    bool good[2] = {true, true};  // no score of the type left the range of C
+  };
 
-    float out[Products::kTiles][4];  // [16 queries, 8 kTiles components] over the warp
+  // Pass 1: the logits of the chunk's steps and, in `largest`, the maximum with what came before.
+  static ETC_DEVICE void logits_of_tile(const Params& p, const typename Products::Tile& keys, const SeenTile& seen,
+                                        Warp& w, float (&c)[kTileSteps][4], float (&largest)[2]) {
+    const int type = seen.tile.type;
+    bool fine = true;
     ETC_UNROLL
-    for (int t = 0; t < Products::kTiles; ++t) {
-      ETC_UNROLL
-      for (int e = 0; e < 4; ++e) out[t][e] = 0.0f;
-    }
-    // Online softmax: out and sum are relative to the largest logit so far.
-    float max[2] = {kHidden, kHidden}, sum[2] = {0.0f, 0.0f};  // rows lane/4, lane/4 + 8
-    bool good[2] = {true, true};
-
-    for (int n = item.tile_begin; n < item.tile_end; ++n) {
-      // Every warp waits and leaves together, whether it has a group or not: tiles are the block's.
-      shared.pipe.arrive(p, item, head, n);
-      if (working) {
-        // Tiles of key set 0 come before those of set 1; masks and labels are by set.
-        const KeyTile tile = simt::load(p.work.tiles, n);
-        const TypeView& type = p.work.types[tile.type];
-        const Cursor cursor = simt::load(p.work.cursors, n * kWarpsPerBlock + warp);
-        // The steps of this warp's group within the tile; 8 at most, their scores stay in registers.
-        const Chunk chunk = chunk_of(type, cursor, group, tile.first_key);
-        bool fine = true;
-
-        // Pass 1: logits and their maximum.
-        float c[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp
-        float largest[2] = {max[0], max[1]};
-        ETC_UNROLL
-        for (int s = 0; s < kTileSteps; ++s) {
-          if (s >= chunk.count) break;
-          ETC_UNROLL
-          for (int e = 0; e < 4; ++e) c[s][e] = 0.0f;
-          if (p.scores[tile.type].mode != ScoreMode::read) {
-            Products::scores(query, shared.pipe.keys(), chunk.row[s], head_size, c[s]);
-          }
-          fine = logits(p, tile.type, head, chunk.column[s], terms, c[s]) && fine;
-          ETC_UNROLL
-          for (int e = 0; e < 4; ++e) largest[e / 2] = largest[e / 2] >= c[s][e] ? largest[e / 2] : c[s][e];
-        }
-
-        good[0] = good[0] && (fine || tile.type != 0);
-        good[1] = good[1] && (fine || tile.type != 1);
-
-        // Pass 2: powers and their sum, relative to the new maximum. A row that has seen nothing yet has the maximum
-        // kHidden and must not take its hidden pairs for weights of 1.
-        ETC_UNROLL
-        for (int half = 0; half < 2; ++half) {
-          // Four lanes share a row and must agree on its maximum.
-          const float now = row_max(largest[half]);
-          const float shrink = max[half] == kHidden ? 0.0f : simt::exp2(max[half] - now);
-          max[half] = now;
-          sum[half] *= shrink;
-          ETC_UNROLL
-          for (int t = 0; t < Products::kTiles; ++t) {
-            out[t][2 * half] *= shrink;
-            out[t][2 * half + 1] *= shrink;
-          }
-        }
-        // Of this tile alone, so that the four lanes add their shares once per tile.
-        float added[2] = {0.0f, 0.0f};
-        ETC_UNROLL
-        for (int s = 0; s < kTileSteps; ++s) {
-          if (s >= chunk.count) break;
-          ETC_UNROLL
-          for (int e = 0; e < 4; ++e) {
-            const float power = c[s][e] == kHidden ? 0.0f : simt::exp2(c[s][e] - max[e / 2]);  // nan stays nan
-            // Summed before dropout and in fp32, whatever the products' precision.
-            added[e / 2] += power;
-            c[s][e] = power;
-          }
-          // Pass 3: dropout, after the sum: it is not renormalised.
-          if (p.dropout.keys.size > 0) {
-            const int key = tile.first_key + chunk.row[s] + (tile.type == 0 ? 0 : item.keys[0]);
-            const unsigned kept = kept_pairs(stream, p.dropout.threshold, head, item.first_query + kGroup * warp, key);
-            ETC_UNROLL
-            for (int e = 0; e < 4; ++e) c[s][e] = (kept >> e & 1u) != 0 ? c[s][e] : 0.0f;
-          }
-        }
-        sum[0] += row_sum(added[0]);
-        sum[1] += row_sum(added[1]);
-        if (Products::kStagedWeights) {
-          stage_chunk(stage, c, chunk);
-          simt::sync_warp();
-        }
-        // out += weights · values of the tile
-        Products::weighted_sum(c, chunk, shared.pipe.values(), head_size, stage, out);
+    for (int s = 0; s < kTileSteps; ++s) {
+      if (s >= seen.chunk.count) break;
+      if (p.scores[type].mode != ScoreMode::read) {
+        Products::scores(w.query, keys, seen.chunk.row[s], p.sizes.head_size, c[s]);
       }
-      shared.pipe.leave(p, item, head, n);
+      fine = logits(p, type, w.own.head, seen.chunk.column[s], w.terms, c[s]) && fine;
+      ETC_UNROLL
+      for (int e = 0; e < 4; ++e) largest[e / 2] = largest[e / 2] >= c[s][e] ? largest[e / 2] : c[s][e];
     }
-    simt::copy_async_wait<0>();
-    if (!good[0]) simt::raise(p.range, 0, 1);
-    if (!good[1]) simt::raise(p.range, 1, 1);
-    if (working) finish(p, item, head, warp, max, sum, out);
+    w.good[0] = w.good[0] && (fine || type != 0);
+    w.good[1] = w.good[1] && (fine || type != 1);
+  }
+
+  // Pass 2: powers, relative to the maximum, in place of logits, and their sum. Then dropout.
+  static ETC_DEVICE void weights_of_tile(const Params& p, const SeenTile& seen, Warp& w, float (&c)[kTileSteps][4]) {
+    // Of this tile alone, so that the four lanes add their shares once per tile.
+    float added[2] = {0.0f, 0.0f};
+    ETC_UNROLL
+    for (int s = 0; s < kTileSteps; ++s) {
+      if (s >= seen.chunk.count) break;
+      ETC_UNROLL
+      for (int e = 0; e < 4; ++e) {
+        const float power = c[s][e] == kHidden ? 0.0f : simt::exp2(c[s][e] - w.softmax.max[e / 2]);  // nan stays nan
+        // Summed before dropout and in fp32, whatever the products' precision.
+        added[e / 2] += power;
+        c[s][e] = power;
+      }
+      // Dropout comes after the sum: it is not renormalised.
+      if (p.dropout.keys.size > 0) {
+        const unsigned kept = kept_of_step(w.own, seen, p.dropout.threshold, s);
+        ETC_UNROLL
+        for (int e = 0; e < 4; ++e) c[s][e] = (kept >> e & 1u) != 0 ? c[s][e] : 0.0f;
+      }
+    }
+    w.softmax.sum[0] += row_sum(added[0]);
+    w.softmax.sum[1] += row_sum(added[1]);
+  }
+
+  // Tile n, which lies in the pipe, for one warp.
+  static ETC_DEVICE void add_tile(const Params& p, const TilePipe<Products>& pipe, int n, Warp& w) {
+    const SeenTile seen = SeenTile::of(p.work, w.own, n);
+    float c[kTileSteps][4] = {};  // [16 queries, 64 keys] over the warp: q·k, then logits, then weights
+    float largest[2] = {w.softmax.max[0], w.softmax.max[1]};
+    logits_of_tile(p, pipe.keys(), seen, w, c, largest);
+    w.softmax.follow(largest);
+    weights_of_tile(p, seen, w, c);
+    if (Products::kStagedWeights) {
+      stage_chunk(w.stage, c, seen.chunk);
+      simt::sync_warp();
+    }
+    // Pass 3: out += weights · values of the tile
+    Products::weighted_sum(c, seen.chunk, pipe.values(), p.sizes.head_size, w.stage, w.softmax.out);
+  }
+
+  static ETC_DEVICE void run(const Params& p) {
+    Warp w;
+    w.own = WarpQueries::of_block(p);
+    // q, stage and table are a warp's own; key tiles are the block's.
+    SharedArena arena;
+    auto shared = ForwardTiles<Products>::take(arena, p.sizes);
+    if (Products::kStagedWeights)
+      w.stage = shared.stage.part(w.own.warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
+
+    // Before the loop, all on their way at once: queries, the first tile, the terms' table.
+    if (Products::kStagedQueries) {
+      Products::copy_rows(shared.q, w.own.rows_of_item(p.q), kBlockQueries, p.sizes.head_size,
+                          {simt::thread_index(), kBlockThreads});
+    }
+    shared.pipe.begin(p, w.own.item, w.own.head);
+    if (w.own.working()) w.terms.load(p, shared.table, w.own.head, w.own.group);
+    Products::load_query(w.query, shared.q, w.own.first(), w.own.rows_of_group(p.q));
+    w.softmax.begin();
+
+    for_each_tile(shared.pipe, p, w.own, [&](int n) { add_tile(p, shared.pipe, n, w); });
+    if (!w.good[0]) simt::raise(p.range, 0, 1);
+    if (!w.good[1]) simt::raise(p.range, 1, 1);
+    if (w.own.working()) finish(p, w.own, w.softmax);
   }
 
   // out = accumulated / sum, lse = max ln2 + log(sum); rows without a visible key: 0 and -inf.
-  static ETC_DEVICE void finish(const Params& p, const QueryItem& item, std::int64_t head, int warp,
-                                const float (&max)[2], const float (&sum)[2], const float (&out)[Products::kTiles][4]) {
+  static ETC_DEVICE void finish(const Params& p, const WarpQueries& own,
+                                const OnlineSoftmax<Products::kTiles>& softmax) {
     const int lane = simt::lane_index(), head_size = p.sizes.head_size;
+    // Whole results are divided here; partial ones carry maximum and sum along.
+    const bool whole = own.item.slot < 0;
+    const std::int64_t slots = (static_cast<std::int64_t>(own.item.slot) * p.sizes.heads + own.head) * kBlockQueries;
     ETC_UNROLL
     for (int half = 0; half < 2; ++half) {
-      const int query = kGroup * warp + lane / 4 + 8 * half;
-      if (query >= item.queries) continue;
-      // Whole results are divided here; partial ones carry maximum and sum along.
-      const bool whole = item.slot < 0;
-      const std::int64_t slot =
-          ((static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kBlockQueries + query) * (head_size + 2);
-      const std::int64_t row = item.query_row + query;
-      const float factor = !whole ? 1.0f : sum[half] == 0.0f ? 0.0f : p.dropout.kept_scale / sum[half];
-      ETC_UNROLL
-      for (int t = 0; t < Products::kTiles; ++t) {
-        ETC_UNROLL
-        for (int e = 0; e < 2; ++e) {
-          const int d = 8 * t + lane % 4 * 2 + e;
-          if (d >= head_size) continue;
-          const float value = out[t][2 * half + e] * factor;
-          if (whole) {
-            simt::store(p.out.values, row * p.out.row_stride + head * head_size + d, value);
-          } else {
-            simt::store(p.slots, slot + d, value);
-          }
-        }
-      }
+      const int query = own.first() + lane / 4 + 8 * half;
+      if (query >= own.item.queries) continue;
+      const float max = softmax.max[half], sum = softmax.sum[half];
+      const std::int64_t slot = (slots + query) * (head_size + 2), row = own.item.query_row + query;
+      const float factor = !whole ? 1.0f : sum == 0.0f ? 0.0f : p.dropout.kept_scale / sum;
+      const RowPlace out =
+          whole ? RowPlace{p.out.values, row * p.out.row_stride + own.head * head_size} : RowPlace{p.slots, slot};
+      store_row(out, softmax.out, half, head_size, factor);
       // One of the four lanes of a row writes what the row has once.
       if (lane % 4 != 0) continue;
       if (whole) {
-        const float lse = simt::fma(max[half], kLn2, simt::log(sum[half]));
-        simt::store(p.lse, head * p.sizes.queries + row, sum[half] == 0.0f ? -simt::infinity() : lse);
+        const float lse = simt::fma(max, kLn2, simt::log(sum));
+        simt::store(p.lse, own.head * p.sizes.queries + row, sum == 0.0f ? -simt::infinity() : lse);
       } else {
-        simt::store(p.slots, slot + head_size, max[half]);
-        simt::store(p.slots, slot + head_size + 1, sum[half]);
+        simt::store(p.slots, slot + head_size, max);
+        simt::store(p.slots, slot + head_size + 1, sum);
       }
     }
   }
@@ -282,11 +262,8 @@ struct ForwardKernel {
 
 // Combines the partial results of split keys, in order of the splits: block x is a set of queries, block y a head,
 // threads share its rows.
-struct CombineKernel {
+struct CombineKernel : simt::BlockOf<128> {
   using Params = CombineParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention combine"; }
 
   static ETC_DEVICE void run(const Params& p) {

@@ -9,7 +9,8 @@
 
 #include <cstdint>
 
-#include "sparse/cuda/query_gradients.h"
+#include "sparse/cuda/step_gradients.h"
+#include "sparse/cuda/tile_pipe.h"
 
 namespace etc::sparse::cuda {
 
@@ -25,26 +26,19 @@ struct KeyGradientTiles {
   typename Products::Tile weights, ds;  // [kBlockQueries, kPairStride]
   SharedTile<float> table;              // [kWarpsPerBlock, R, kTableStride]
 
-  static ETC_DEVICE KeyGradientTiles take(const AttentionSizes& sizes) {
+  template <typename Arena>
+  static constexpr KeyGradientTiles take(Arena& arena, const AttentionSizes& sizes) {
     using Value = typename Products::Value;
-    SharedArena arena;
     KeyGradientTiles tiles;
     const int stride = Products::stride(sizes.head_size);
-    tiles.k = arena.take<Value>(kKeyRows * stride);
-    tiles.v = arena.take<Value>(kKeyRows * stride);
-    tiles.q = arena.take<Value>(kBlockQueries * stride);
-    tiles.dout = arena.take<Value>(kBlockQueries * stride);
-    tiles.weights = arena.take<Value>(kBlockQueries * Products::kPairStride);
-    tiles.ds = arena.take<Value>(kBlockQueries * Products::kPairStride);
-    tiles.table = arena.take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
+    tiles.k = arena.template take<Value>(kKeyRows * stride);
+    tiles.v = arena.template take<Value>(kKeyRows * stride);
+    tiles.q = arena.template take<Value>(kBlockQueries * stride);
+    tiles.dout = arena.template take<Value>(kBlockQueries * stride);
+    tiles.weights = arena.template take<Value>(kBlockQueries * Products::kPairStride);
+    tiles.ds = arena.template take<Value>(kBlockQueries * Products::kPairStride);
+    tiles.table = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
     return tiles;
-  }
-  static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride) {
-    constexpr int kValue = static_cast<int>(sizeof(typename Products::Value));
-    return 2 * tile_bytes(std::int64_t{kKeyRows} * stride, kValue) +
-           2 * tile_bytes(std::int64_t{kBlockQueries} * stride, kValue) +
-           2 * tile_bytes(std::int64_t{kBlockQueries} * Products::kPairStride, kValue) +
-           tile_bytes(std::int64_t{kWarpsPerBlock} * sizes.shared_labels * kTableStride, 4);
   }
 };
 
@@ -55,136 +49,140 @@ struct KeyGradientTiles {
 //   dk, dv       kTiles accumulators of 16x8 per thread, over the whole loop
 // A step of 8 keys may begin up to 7 keys before the tile, so keys and values come with 8 rows to either side.
 template <typename Products, typename Terms>
-struct KeyGradientKernel {
+struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   using Params = BackwardParams<typename Products::Element>;
-  static constexpr int kThreads = kBlockThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = kMaxTileBytes;
   static const char* name() { return "attention backward, keys"; }
 
-  // One warp's group: its pairs with the block's keys, into rows [16 warp, 16 warp + 16) of the pair tiles.
-  static ETC_DEVICE void pairs_of_group(const Params& p, const KeyItem& item, std::int64_t head, int entry_index,
-                                        const KeyGradientTiles<Products>& shared, const Terms& terms) {
-    const int warp = simt::warp_index(), lane = simt::lane_index(), head_size = p.sizes.head_size;
-    const TypeView& type = p.work.types[item.type];
-    const ScoreView& scores = p.scores[item.type];
-    const bool carried = scores.gradient_mode != ScoreGradientMode::none;
-    // One group that sees any of the block's keys, and where in its runs that begins.
-    const KeyEntry entry = simt::load(p.work.key_entries, entry_index);
-    const int first_query = (entry.group - item.first_group) * kGroup;
-    const std::int64_t row = item.query_row + first_query;
-    const int queries = item.queries - first_query;
+  // A warp's group of queries, one of those that see any of the block's keys.
+  struct Group {
+    KeyEntry entry;              // and where in its runs that begins
+    int first = 0, queries = 0;  // first query, within the example, and how many there are from it on
+    std::int64_t row = 0;        // of the first query
+    Terms terms;
     typename Products::Query query, dout;
-    Products::load_query(query, shared.q, p.q, head, row, kGroup * warp, queries, head_size);
-    Products::load_query(dout, shared.dout, p.dout, head, row, kGroup * warp, queries, head_size);
-    float lse[2] = {0.0f, 0.0f}, delta[2] = {0.0f, 0.0f};
-    ETC_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      const int own = lane / 4 + 8 * half;
-      // Missing queries: p is 0 with any numbers.
-      if (own >= queries) continue;
-      lse[half] = base_two_lse(simt::load(p.lse, head * p.sizes.queries + row + own));
-      delta[half] = simt::load(p.delta, head * p.sizes.queries + row + own);
-    }
-    std::uint64_t stream = 0;
-    if (p.dropout.keys.size > 0) stream = simt::load(p.dropout.keys, item.example);
+    RowStatistics rows;
+    std::uint64_t stream = 0;  // of dropout
+  };
 
-    const std::int64_t runs_end = simt::load(type.run_offsets, static_cast<std::int64_t>(entry.group) + 1);
+  // A step's pairs, into the warp's rows of the pair tiles.   offset: of the step, within the tile; -7 at least
+  static ETC_DEVICE void add_step(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
+                                  const Group& group, int offset, std::int64_t column) {
+    const int warp = simt::warp_index(), head_size = p.sizes.head_size;
+    StepPairs step{item.type, simt::block_y(), column};
+    float score[4] = {0.0f, 0.0f, 0.0f, 0.0f}, dp[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    // Of a type that carries scores p comes from C.
+    if (p.scores[item.type].gradient_mode == ScoreGradientMode::none) {
+      Products::scores(group.query, shared.k, offset + kRunStep, head_size, score);
+      add_terms(group.terms, p.work.types[item.type], column, p.sizes.scale, score);
+    }
+    Products::scores(group.dout, shared.v, offset + kRunStep, head_size, dp);
+    if (p.dropout.keys.size > 0) {
+      const int number = item.first_key + offset + (item.type == 0 ? 0 : item.example_keys[0]);
+      step.kept = kept_pairs(group.stream, p.dropout.threshold, step.head, group.first, number);
+    }
+    // Reads C and dC as the layer above left them; QueryGradientKernel, after this, brings them up to date.
+    const StepGradients gradients = step_gradients<ScoreUse::reads>(p, step, group.rows, score, dp);
+    ETC_UNROLL
+    for (int e = 0; e < 4; ++e) {
+      const int own = offset + key_of(e);
+      // A step may begin before the tile or end behind it: those keys are the neighbour's.
+      if (own < 0 || own >= kTileKeys) continue;
+      const int place = (kGroup * warp + query_of(e)) * Products::kPairStride + own;
+      shared.weights.store(place, Products::value(gradients.weights[e]));
+      shared.ds.store(place, Products::value(gradients.ds[e]));
+    }
+  }
+
+  // One warp's group: its pairs with the block's keys, into rows [16 warp, 16 warp + 16) of the pair tiles.
+  static ETC_DEVICE void pairs_of_group(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
+                                        Group& group) {
+    const TypeView& type = p.work.types[item.type];
+    const std::int64_t head = simt::block_y();
+    const int first_row = kGroup * simt::warp_index();
+    Products::load_query(group.query, shared.q, first_row, rows_of_head(p.q, head, group.row, group.queries));
+    Products::load_query(group.dout, shared.dout, first_row, rows_of_head(p.dout, head, group.row, group.queries));
+    group.rows = load_row_statistics(p, head, group.row, group.queries);
+    if (p.dropout.keys.size > 0) group.stream = simt::load(p.dropout.keys, item.example);
+
+    const std::int64_t runs_end = simt::load(type.run_offsets, static_cast<std::int64_t>(group.entry.group) + 1);
     // Only the first run begins in the middle.
-    int key = entry.cursor.key;
+    int key = group.entry.cursor.key;
     ETC_KEEP_LOOP
-    for (std::int64_t at = entry.cursor.run; at < runs_end; ++at, key = 0) {
+    for (std::int64_t at = group.entry.cursor.run; at < runs_end; ++at, key = 0) {
       const TileRun run = simt::load(type.runs, at);
       if (run.first_key + key >= item.first_key + item.keys) break;
       ETC_KEEP_LOOP
       for (; key < run.keys; key += kRunStep) {
-        const int offset = run.first_key + key - item.first_key;  // of the step, within the tile; -7 at least
+        const int offset = run.first_key + key - item.first_key;
         if (offset >= item.keys) break;
-        const std::int64_t column = run.column + key;
-        float score[4] = {0.0f, 0.0f, 0.0f, 0.0f}, dp[4] = {0.0f, 0.0f, 0.0f, 0.0f}, weights[4], ds[4];
-        // Of a type that carries scores p comes from C.
-        if (!carried) {
-          float term[4];
-          Products::scores(query, shared.k, offset + kRunStep, head_size, score);
-          terms.of_step(type, column, term);
-          ETC_UNROLL
-          for (int e = 0; e < 4; ++e) score[e] = simt::fma(score[e], p.sizes.scale, term[e]);
-        }
-        Products::scores(dout, shared.v, offset + kRunStep, head_size, dp);
-        unsigned kept = 15;
-        if (p.dropout.keys.size > 0) {
-          const int number = item.first_key + offset + (item.type == 0 ? 0 : item.example_keys[0]);
-          kept = kept_pairs(stream, p.dropout.threshold, head, first_query, number);
-        }
-        // Reads C and dC as the layer above left them; QueryGradientKernel, after this, brings them up to date.
-        step_gradients<false>(p, item.type, head, column, score, dp, lse, delta, kept, weights, ds);
-        ETC_UNROLL
-        for (int e = 0; e < 4; ++e) {
-          const int own = offset + key_of(e);
-          // A step may begin before the tile or end behind it: those keys are the neighbour's.
-          if (own < 0 || own >= kTileKeys) continue;
-          const int place = (kGroup * warp + query_of(e)) * Products::kPairStride + own;
-          shared.weights.store(place, Products::value(weights[e]));
-          shared.ds.store(place, Products::value(ds[e]));
-        }
+        add_step(p, item, shared, group, offset, run.column + key);
         simt::sync_warp();  // lanes come back together for the next step's products
       }
     }
   }
 
-  static ETC_DEVICE void run(const Params& p) {
-    // Block x: 64 keys of one set; block y: a head.
-    const KeyItem item = simt::load(p.work.key_items, simt::block_x());
-    const std::int64_t head = simt::block_y();
-    const int warp = simt::warp_index(), lane = simt::lane_index(), thread = simt::thread_index();
-    const int head_size = p.sizes.head_size, stride = Products::stride(head_size);
-    const auto shared = KeyGradientTiles<Products>::take(p.sizes);
-
-    // Keys and values, from kRunStep before the first key.
+  // Starts copying the block's keys and values, from kRunStep before the first key.
+  static ETC_DEVICE void copy_keys(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared) {
+    const std::int64_t head = simt::block_y(), first_row = item.key_row - kRunStep;
     // The example's first tile has nothing before it.
     const int first_valid = item.first_key < kRunStep ? kRunStep - item.first_key : 0;
     const int valid = (item.type == 0 ? item.example_keys[0] : item.example_keys[1]) - item.first_key + kRunStep;
-    Products::copy_rows(shared.k, p.k[item.type], head, item.key_row - kRunStep, first_valid, valid, kKeyRows,
-                        head_size, thread, kThreads);
-    Products::copy_rows(shared.v, p.v[item.type], head, item.key_row - kRunStep, first_valid, valid, kKeyRows,
-                        head_size, thread, kThreads);
+    const Team block{simt::thread_index(), kBlockThreads};
+    Products::copy_rows(shared.k, rows_of_head(p.k[item.type], head, first_row, valid, first_valid), kKeyRows,
+                        p.sizes.head_size, block);
+    Products::copy_rows(shared.v, rows_of_head(p.v[item.type], head, first_row, valid, first_valid), kKeyRows,
+                        p.sizes.head_size, block);
     simt::copy_async_commit();
+  }
+
+  // The warp's group (without `working` none): its queries and their gradients come into the block's tiles, the pairs
+  // of all its rows are zeros. All of it is there for the whole block when this returns.
+  static ETC_DEVICE Group begin_group(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
+                                      int entry, bool working) {
+    const std::int64_t head = simt::block_y();
+    const int warp = simt::warp_index(), stride = Products::stride(p.sizes.head_size);
+    const auto q = shared.q.part(kGroup * warp * stride, kGroup * stride);
+    const auto dout = shared.dout.part(kGroup * warp * stride, kGroup * stride);
+    Group group;
+    if (working) {
+      group.entry = simt::load(p.work.key_entries, entry);
+      group.first = (group.entry.group - item.first_group) * kGroup;
+      group.row = item.query_row + group.first;
+      group.queries = item.queries - group.first;
+      group.terms.load(p, shared.table, head, group.entry.group);
+    }
+    // Every warp copies its own group's rows; the barrier below makes all four visible to all.
+    const Team own{simt::lane_index(), simt::kWarp};
+    Products::copy_rows(q, rows_of_head(p.q, head, group.row, group.queries), kGroup, p.sizes.head_size, own);
+    Products::copy_rows(dout, rows_of_head(p.dout, head, group.row, group.queries), kGroup, p.sizes.head_size, own);
+    simt::copy_async_commit();
+    // Pairs nobody computes must weigh nothing: stretches between runs, and warps without a group.
+    for (int i = own.thread; i < kGroup * Products::kPairStride; i += own.threads) {
+      shared.weights.store(kGroup * warp * Products::kPairStride + i, Products::value(0.0f));
+      shared.ds.store(kGroup * warp * Products::kPairStride + i, Products::value(0.0f));
+    }
+    simt::copy_async_wait<0>();
+    simt::sync_block();
+    return group;
+  }
+
+  static ETC_DEVICE void run(const Params& p) {
+    // Block x: 64 keys of one set; block y: a head.
+    const KeyItem item = simt::load(p.work.key_items, simt::block_x());
+    const int warp = simt::warp_index(), head_size = p.sizes.head_size;
+    SharedArena arena;
+    const auto shared = KeyGradientTiles<Products>::take(arena, p.sizes);
+    copy_keys(p, item, shared);
 
     // Of the warp's 16 keys, over all groups of the item.
     float dk[Products::kTiles][4], dv[Products::kTiles][4];  // each [16 keys, 8 kTiles components] over the warp
-    ETC_UNROLL
-    for (int t = 0; t < Products::kTiles; ++t) {
-      ETC_UNROLL
-      for (int e = 0; e < 4; ++e) dk[t][e] = dv[t][e] = 0.0f;
-    }
+    clear(dk);
+    clear(dv);
     // Four groups at a time; the last time fewer, the other warps' pairs are zeros.
     for (int n = item.entry_begin; n < item.entry_end; n += kWarpsPerBlock) {
       const bool working = n + warp < item.entry_end;
-      // The warp's queries; without a group they are zeros, and so are its pairs.
-      const auto q = shared.q.part(kGroup * warp * stride, kGroup * stride);
-      const auto dout = shared.dout.part(kGroup * warp * stride, kGroup * stride);
-      std::int64_t row = 0;
-      int queries = 0;
-      Terms terms;
-      if (working) {
-        const std::int64_t group = simt::load(p.work.key_entries, n + warp).group;
-        const int first = static_cast<int>(group - item.first_group) * kGroup;
-        row = item.query_row + first;
-        queries = item.queries - first;
-        terms.load(p.sizes, p.table, shared.table, head, p.work.types[0].run_offsets.size - 1, group);
-      }
-      // Every warp copies its own group's rows; the barrier below makes all four visible to all.
-      Products::copy_rows(q, p.q, head, row, 0, queries, kGroup, head_size, lane, simt::kWarp);
-      Products::copy_rows(dout, p.dout, head, row, 0, queries, kGroup, head_size, lane, simt::kWarp);
-      simt::copy_async_commit();
-      // Pairs nobody computes must weigh nothing: stretches between runs, and warps without a group.
-      for (int i = lane; i < kGroup * Products::kPairStride; i += simt::kWarp) {
-        shared.weights.store(kGroup * warp * Products::kPairStride + i, Products::value(0.0f));
-        shared.ds.store(kGroup * warp * Products::kPairStride + i, Products::value(0.0f));
-      }
-      simt::copy_async_wait<0>();
-      simt::sync_block();
-      if (working) pairs_of_group(p, item, head, n + warp, shared, terms);
+      Group group = begin_group(p, item, shared, n + warp, working);
+      if (working) pairs_of_group(p, item, shared, group);
       simt::sync_block();
       // forward: out += p v, s += q·k / sqrt(D); so dv += pᵀ dout, dk += dsᵀ q
       // A warp's 16 keys against all 64 queries of the four groups.
@@ -193,34 +191,29 @@ struct KeyGradientKernel {
       simt::sync_block();
     }
     simt::copy_async_wait<0>();
+    finish(p, item, dk, dv);
+  }
 
-    // Keys that very many groups see are split by groups; SumKeysKernel adds the parts.
+  // Keys that very many groups see are split by groups; SumKeysKernel adds the parts.
+  static ETC_DEVICE void finish(const Params& p, const KeyItem& item, const float (&dk)[Products::kTiles][4],
+                                const float (&dv)[Products::kTiles][4]) {
+    const std::int64_t head = simt::block_y();
+    const int head_size = p.sizes.head_size;
     const bool whole = item.slot < 0;
+    const std::int64_t slots = (static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kTileKeys;
     // Chosen, not indexed: an index would put the outputs into memory.
     const Output& dk_out = item.type == 0 ? p.dk[0] : p.dk[1];
     const Output& dv_out = item.type == 0 ? p.dv[0] : p.dv[1];
     ETC_UNROLL
     for (int half = 0; half < 2; ++half) {
-      const int key = kGroup * warp + lane / 4 + 8 * half;
+      const int key = kGroup * simt::warp_index() + simt::lane_index() / 4 + 8 * half;
       if (key >= item.keys) continue;
-      const std::int64_t slot =
-          ((static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kTileKeys + key) * 2 * head_size;
-      const std::int64_t out_row = item.key_row + key;
-      ETC_UNROLL
-      for (int t = 0; t < Products::kTiles; ++t) {
-        ETC_UNROLL
-        for (int e = 0; e < 2; ++e) {
-          const int d = 8 * t + lane % 4 * 2 + e;
-          if (d >= head_size) continue;
-          if (whole) {
-            simt::store(dk_out.values, out_row * dk_out.row_stride + head * head_size + d, dk[t][2 * half + e]);
-            simt::store(dv_out.values, out_row * dv_out.row_stride + head * head_size + d, dv[t][2 * half + e]);
-          } else {
-            simt::store(p.key_slots, slot + d, dk[t][2 * half + e]);
-            simt::store(p.key_slots, slot + head_size + d, dv[t][2 * half + e]);
-          }
-        }
-      }
+      const std::int64_t slot = (slots + key) * 2 * head_size, row = item.key_row + key, column = head * head_size;
+      store_row(whole ? RowPlace{dk_out.values, row * dk_out.row_stride + column} : RowPlace{p.key_slots, slot}, dk,
+                half, head_size);
+      store_row(
+          whole ? RowPlace{dv_out.values, row * dv_out.row_stride + column} : RowPlace{p.key_slots, slot + head_size},
+          dv, half, head_size);
     }
   }
 };

@@ -11,11 +11,8 @@ namespace etc::sparse::cuda {
 // Rows [rows, N, D] of floats to [N, rows, width] of bf16, zeros beyond D. A thread makes words of two, block y is a
 // head.
 // Once per call and operand, not per block that reads it: a key tile is read by several blocks.
-struct ConvertKernel {
+struct ConvertKernel : simt::BlockOf<256> {
   using Params = ConvertParams;
-  static constexpr int kThreads = 256;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention operands to bf16"; }
   static std::int64_t blocks(std::int64_t rows, int width) { return ceil_div(rows * (width / 2), kThreads); }
 

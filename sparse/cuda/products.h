@@ -34,6 +34,29 @@ struct Chunk {
   std::int64_t column[kTileSteps] = {};  // within the type
 };
 
+// Rows of one head of an operand that make a tile: row i begins at at + i·row_stride. Rows outside [first_valid, valid)
+// do not exist and count as zeros.
+template <typename Element>
+struct HeadRows {
+  Span<const Element> values;
+  std::int64_t at = 0, row_stride = 0;
+  int first_valid = 0, valid = 0;
+
+  ETC_DEVICE bool has(int row) const { return row >= first_valid && row < valid; }
+};
+
+// Head `head` of an operand from first_row on, of which rows [first_valid, valid) exist.
+template <typename Element>
+ETC_DEVICE HeadRows<Element> rows_of_head(const Operand<Element>& from, std::int64_t head, std::int64_t first_row,
+                                          int valid, int first_valid = 0) {
+  return {from.values, head * from.head_stride + first_row * from.row_stride, from.row_stride, first_valid, valid};
+}
+
+// Threads that copy a tile together, each every threads-th piece of it: the block's or a warp's.
+struct Team {
+  int thread = 0, threads = 0;
+};
+
 // kSteps products of depth 16: head sizes up to 16 kSteps, operands padded with zeros.
 //
 // mma.m16n8k16 multiplies 16 queries x 16 components with 16 components x 8 keys. Its operands are spread over a warp:
@@ -64,29 +87,27 @@ struct Bf16Products {
   // What pair tiles hold: rounded to nearest even.
   static ETC_DEVICE Value value(float x) { return simt::to_bf16(x); }
 
-  // Starts copying rows [0, rows) of one head into a tile; those from `valid` on become zeros.
-  static ETC_DEVICE void copy_rows(const Tile& tile, const Operand<Element>& from, std::int64_t head,
-                                   std::int64_t first_row, int first_valid, int valid, int rows, int, int thread,
-                                   int threads) {
+  // Starts copying rows [0, rows) into a tile.
+  static ETC_DEVICE void copy_rows(const Tile& tile, const HeadRows<Element>& from, int rows, int, const Team& team) {
     // Rows are multiples of 16 bytes and begin at one: the widest copy there is.
     constexpr int kPieces = kWidth / 8;  // of 16 bytes
-    for (int i = thread; i < rows * kPieces; i += threads) {
+    for (int i = team.thread; i < rows * kPieces; i += team.threads) {
       const int row = i / kPieces, piece = i % kPieces;
-      const std::int64_t at = head * from.head_stride + (first_row + row) * from.row_stride + 4 * piece;
-      simt::copy_async<16>(tile, row * kStride + 8 * piece, from.values, at, row >= first_valid && row < valid);
+      const std::int64_t at = from.at + row * from.row_stride + 4 * piece;
+      simt::copy_async<16>(tile, row * kStride + 8 * piece, from.values, at, from.has(row));
     }
   }
 
-  static ETC_DEVICE void load_query(Query& query, const Tile&, const Operand<Element>& from, std::int64_t head,
-                                    std::int64_t first_row, int, int rows, int) {
+  // The rows of `from`; the staged kinds take rows [first, first + 16) of a tile that copy_rows has filled.
+  static ETC_DEVICE void load_query(Query& query, const Tile&, int, const HeadRows<Element>& from) {
     const int lane = simt::lane_index(), row = lane / 4;
-    const std::int64_t base = head * from.head_stride + (first_row + row) * from.row_stride + lane % 4;
+    const std::int64_t base = from.at + row * from.row_stride + lane % 4;
     ETC_UNROLL
     for (int k = 0; k < kSteps; ++k) {
       ETC_UNROLL
       for (int part = 0; part < 4; ++part) {
         // Missing queries are zeros, so that their products are finite.
-        const bool there = row + part % 2 * 8 < rows;
+        const bool there = from.has(row + part % 2 * 8);
         const std::int64_t at = base + part % 2 * 8 * from.row_stride + 8 * k + part / 2 * 4;
         query.a[k][part] = there ? simt::load(from.values, at) : 0u;
       }
@@ -154,6 +175,13 @@ struct Bf16Products {
   }
 };
 
+// Rows [first, first + 16) of a tile as the left operand: a name for them, not a copy.
+template <typename Tile>
+struct StagedQuery {
+  Tile rows;
+  int first = 0;
+};
+
 // The same with queries in shared memory: two operands of wide queries and their gradient are more than a thread's
 // registers hold.
 template <int kSteps>
@@ -163,17 +191,10 @@ struct StagedBf16Products : Bf16Products<kSteps> {
   using typename Base::Tile;
   static constexpr bool kStagedQueries = true;
 
-  // A name for rows of a tile, not a copy.
-  struct Query {
-    Tile rows;
-    int first = 0;
-  };
+  using Query = StagedQuery<Tile>;
 
-  // The query's rows are a tile's already: rows [first, first + 16).
-  static ETC_DEVICE void load_query(Query& query, const Tile& tile, const Operand<Element>&, std::int64_t, std::int64_t,
-                                    int first, int, int) {
-    query.rows = tile;
-    query.first = first;
+  static ETC_DEVICE void load_query(Query& query, const Tile& tile, int first, const HeadRows<Element>&) {
+    query = {tile, first};
   }
 
   static ETC_DEVICE void scores(const Query& query, const Tile& tile, int row, int, float (&c)[4]) {
@@ -201,10 +222,7 @@ struct Fp32Products {
   static constexpr bool kStagedQueries = true;  // queries and probabilities go through shared memory
   static constexpr bool kStagedWeights = true;
 
-  struct Query {
-    Tile rows;
-    int first = 0;
-  };
+  using Query = StagedQuery<Tile>;
 
   // Host and device. Odd strides: rows lie in different banks.
   static constexpr int tiles(int head_size) { return ceil_div(head_size, 8); }
@@ -212,24 +230,19 @@ struct Fp32Products {
   static constexpr int stride(int head_size) { return width(head_size) + 1; }
   static ETC_DEVICE Value value(float x) { return x; }
 
-  static ETC_DEVICE void copy_rows(const Tile& tile, const Operand<Element>& from, std::int64_t head,
-                                   std::int64_t first_row, int first_valid, int valid, int rows, int head_size,
-                                   int thread, int threads) {
+  static ETC_DEVICE void copy_rows(const Tile& tile, const HeadRows<Element>& from, int rows, int head_size,
+                                   const Team& team) {
     // 4 bytes at a time: rows of any D begin at any multiple of 4.
     const int wide = width(head_size), row_stride = stride(head_size);
-    for (int i = thread; i < rows * wide; i += threads) {
+    for (int i = team.thread; i < rows * wide; i += team.threads) {
       const int row = i / wide, d = i % wide;
-      const std::int64_t at = head * from.head_stride + (first_row + row) * from.row_stride + d;
-      simt::copy_async<4>(tile, row * row_stride + d, from.values, at,
-                          row >= first_valid && row < valid && d < head_size);
+      const std::int64_t at = from.at + row * from.row_stride + d;
+      simt::copy_async<4>(tile, row * row_stride + d, from.values, at, from.has(row) && d < head_size);
     }
   }
 
-  // The query's rows are a tile's already: rows [first, first + 16).
-  static ETC_DEVICE void load_query(Query& query, const Tile& tile, const Operand<Element>&, std::int64_t, std::int64_t,
-                                    int first, int, int) {
-    query.rows = tile;
-    query.first = first;
+  static ETC_DEVICE void load_query(Query& query, const Tile& tile, int first, const HeadRows<Element>&) {
+    query = {tile, first};
   }
 
   static ETC_DEVICE void scores(const Query& query, const Tile& tile, int row, int head_size, float (&c)[4]) {
@@ -287,6 +300,36 @@ struct Fp32Products {
     }
   }
 };
+
+// Accumulators of 16 rows by 8 kTiles columns over a warp, as the products leave them: all zero.
+template <int kTiles>
+ETC_DEVICE void clear(float (&sums)[kTiles][4]) {
+  ETC_UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    ETC_UNROLL
+    for (int e = 0; e < 4; ++e) sums[t][e] = 0.0f;
+  }
+}
+
+// Where component 0 of one row of a head is kept; the others follow it.
+struct RowPlace {
+  Span<float> values;
+  std::int64_t at = 0;
+};
+
+// to = factor · row lane/4 + 8 half of the accumulators, by the four lanes that hold it. Columns beyond D are left out.
+template <int kTiles>
+ETC_DEVICE void store_row(const RowPlace& to, const float (&sums)[kTiles][4], int half, int head_size,
+                          float factor = 1.0f) {
+  ETC_UNROLL
+  for (int t = 0; t < kTiles; ++t) {
+    ETC_UNROLL
+    for (int e = 0; e < 2; ++e) {
+      const int d = 8 * t + simt::lane_index() % 4 * 2 + e;
+      if (d < head_size) simt::store(to.values, to.at + d, sums[t][2 * half + e] * factor);
+    }
+  }
+}
 
 // Puts a chunk's accumulators into a warp's stage: [kTileKeys, kTableStride], queries side by side.
 // Each lane writes its own pairs; a sync must come before others read them.

@@ -10,11 +10,8 @@ namespace etc::sparse::cuda {
 
 // delta = dout·out. A warp takes one row of one head: block x four rows, block y a head.
 // Both precisions read out and dout in fp32: delta is subtracted from dp, where rounding would show.
-struct DeltaKernel {
+struct DeltaKernel : simt::BlockOf<kBlockThreads> {
   using Params = DeltaParams;
-  static constexpr int kThreads = kBlockThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, delta"; }
   static std::int64_t blocks(std::int64_t rows) { return ceil_div(rows, kWarpsPerBlock); }
 
@@ -37,11 +34,8 @@ struct DeltaKernel {
 
 // dq and dtable of queries whose keys were split: block x is a set of queries, block y a head.
 // Slots of one item are summed by the thread that owns the element: the order is that of the slots.
-struct SumQueriesKernel {
+struct SumQueriesKernel : simt::BlockOf<128> {
   using Params = SumQueriesParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, sums of dq"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -69,11 +63,8 @@ struct SumQueriesKernel {
 
 // dk and dv of keys whose queries were split: block x is a tile of keys, block y a head.
 // A slot holds dk and dv of its keys side by side: [kTileKeys, 2 D].
-struct SumKeysKernel {
+struct SumKeysKernel : simt::BlockOf<128> {
   using Params = SumKeysParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, sums of dk and dv"; }
 
   static ETC_DEVICE void run(const Params& p) {

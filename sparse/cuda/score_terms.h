@@ -29,9 +29,11 @@ struct LabelTerms {
   bool in_shared = false;
 
   // Copies a group's table, by its warp; a sync must follow.   all_shared [kWarpsPerBlock, R, kTableStride]
-  ETC_DEVICE void load(const AttentionSizes& sizes, const Span<const float>& all, const SharedTile<float>& all_shared,
-                       std::int64_t head, std::int64_t groups, std::int64_t group) {
-    table = all;
+  template <typename Params>
+  ETC_DEVICE void load(const Params& p, const SharedTile<float>& all_shared, std::int64_t head, std::int64_t group) {
+    const AttentionSizes& sizes = p.sizes;
+    const std::int64_t groups = p.work.types[0].run_offsets.size - 1;
+    table = p.table;
     base = (head * groups + group) * sizes.labels * kGroup;
     // All labels or none: looked up per pair, in shared memory whenever it has room.
     in_shared = sizes.shared_labels > 0;
@@ -185,8 +187,8 @@ struct NoSums {
 };
 struct NoTerms {
   using Sums = NoSums;
-  ETC_DEVICE void load(const AttentionSizes&, const Span<const float>&, const SharedTile<float>&, std::int64_t,
-                       std::int64_t, std::int64_t) {}
+  template <typename Params>
+  ETC_DEVICE void load(const Params&, const SharedTile<float>&, std::int64_t, std::int64_t) {}
   ETC_DEVICE void of_step(const TypeView&, std::int64_t, float (&term)[4]) const {
     ETC_UNROLL
     for (int e = 0; e < 4; ++e) term[e] = 0.0f;
@@ -195,11 +197,8 @@ struct NoTerms {
 
 // Relative terms of one group and head: block x is a group, block y a head, a thread takes pairs of label and query.
 // In fp32 in both precisions: R products of a query are few, and their error would be in every pair.
-struct TableKernel {
+struct TableKernel : simt::BlockOf<128> {
   using Params = TableParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention relative terms"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -226,11 +225,8 @@ struct TableKernel {
 // forward: table = (q·rel + rel_bias) / sqrt(D), and dtable has the 1/sqrt(D) already; so dq += dtable rel, and per
 // kRelativeRows queries (block x; block y is a head) partial sums of dtable q and of dtable.
 // No two blocks share a query or a partial sum.
-struct RelativeKernel {
+struct RelativeKernel : simt::BlockOf<128> {
   using Params = RelativeParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, relative terms"; }
   static std::int64_t parts(std::int64_t rows) { return ceil_div(rows, kRelativeRows); }
 
@@ -271,11 +267,8 @@ struct RelativeKernel {
 
 // drel += the partial sums, in order; drel_bias likewise. A thread takes one element, block y is a head.
 // The only kernel that reads what it writes: parameter gradients accumulate.
-struct TableSumKernel {
+struct TableSumKernel : simt::BlockOf<128> {
   using Params = TableSumParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "attention backward, sums of the tables"; }
   static std::int64_t blocks(const AttentionSizes& sizes) {
     return ceil_div(std::int64_t{sizes.labels} * (sizes.head_size + 1), kThreads);

@@ -9,10 +9,17 @@
 
 namespace etc::sparse::cuda {
 
-// Bytes of shared memory a tile takes.
-constexpr std::int64_t tile_bytes(std::int64_t elements, std::int64_t element_bytes) {
-  return round_up(elements * element_bytes, 16);
-}
+// Stands for a SharedArena on the host: how many bytes the tiles a kernel takes from it need. A kernel lays its tiles
+// out in one function, whichever of the two it is given.
+struct SharedBytes {
+  std::int64_t bytes = 0;
+
+  template <typename T>
+  constexpr SharedTile<T> take(int elements) {
+    bytes += round_up(std::int64_t{elements} * static_cast<int>(sizeof(T)), 16);
+    return {};
+  }
+};
 
 //   tile n        arrive: copy n+1 begins, wait for n | compute on n | leave
 //   tile n + 1    arrive: copy n+2 begins, wait for n+1 | ...
@@ -24,20 +31,19 @@ class TilePipe {
  public:
   using Tile = typename Products::Tile;
 
-  static ETC_DEVICE TilePipe take(SharedArena& arena, const AttentionSizes& sizes) {
+  template <typename Arena>
+  static constexpr TilePipe take(Arena& arena, const AttentionSizes& sizes) {
+    using Value = typename Products::Value;
     const int size = kTileRows * Products::stride(sizes.head_size);
     TilePipe pipe;
     // One buffer: both names are the same tile.
     pipe.ahead_ = sizes.buffers == 2;
-    pipe.k0_ = pipe.k1_ = arena.take<typename Products::Value>(size);
-    pipe.v0_ = pipe.v1_ = arena.take<typename Products::Value>(size);
+    pipe.k0_ = pipe.k1_ = arena.template take<Value>(size);
+    pipe.v0_ = pipe.v1_ = arena.template take<Value>(size);
     if (!pipe.ahead_) return pipe;
-    pipe.k1_ = arena.take<typename Products::Value>(size);
-    pipe.v1_ = arena.take<typename Products::Value>(size);
+    pipe.k1_ = arena.template take<Value>(size);
+    pipe.v1_ = arena.template take<Value>(size);
     return pipe;
-  }
-  static constexpr std::int64_t bytes(const AttentionSizes& sizes, int stride, int value_bytes) {
-    return 2 * sizes.buffers * tile_bytes(std::int64_t{kTileRows} * stride, value_bytes);
   }
 
   // Starts the item's first tile. Copies begun before are waited for together with it.
@@ -78,15 +84,14 @@ class TilePipe {
   ETC_DEVICE void copy(const Params& p, const QueryItem& item, std::int64_t head, int n) {
     // Rows beyond the example become zeros: their pairs are masked, but zero times anything must stay finite.
     const KeyTile tile = simt::load(p.work.tiles, n);
-    const int type = tile.type, thread = simt::thread_index();
+    const int type = tile.type, head_size = p.sizes.head_size;
+    const Team block{simt::thread_index(), kBlockThreads};
     // Chosen, not indexed: an index would put the item into memory.
     const int valid = (type == 0 ? item.keys[0] : item.keys[1]) - tile.first_key;
     const std::int64_t row = (type == 0 ? item.key_row[0] : item.key_row[1]) + tile.first_key;
     const bool odd = (n - item.tile_begin) % 2 == 1;
-    Products::copy_rows(odd ? k1_ : k0_, p.k[type], head, row, 0, valid, kTileRows, p.sizes.head_size, thread,
-                        kBlockThreads);
-    Products::copy_rows(odd ? v1_ : v0_, p.v[type], head, row, 0, valid, kTileRows, p.sizes.head_size, thread,
-                        kBlockThreads);
+    Products::copy_rows(odd ? k1_ : k0_, rows_of_head(p.k[type], head, row, valid), kTileRows, head_size, block);
+    Products::copy_rows(odd ? v1_ : v0_, rows_of_head(p.v[type], head, row, valid), kTileRows, head_size, block);
   }
 
   Tile k0_, k1_, v0_, v1_;
@@ -96,9 +101,8 @@ class TilePipe {
 // Bytes a block's tiles take, and with them what is left to global memory: first the relative terms, then copying
 // ahead. Any head the kernels take fits in the end.
 inline constexpr std::int64_t kMaxTileBytes = 160 * 1024;  // sm_80 has 163 KB for a block
-template <typename Tiles, typename Products>
+template <typename Tiles>
 std::int64_t fit_shared(AttentionSizes& sizes) {
-  const int stride = Products::stride(sizes.head_size);
   std::int64_t bytes = 0;
   // In order of what is lost: labels in global memory cost a read per pair, a single buffer all overlap of copying and
   // computing.
@@ -106,7 +110,9 @@ std::int64_t fit_shared(AttentionSizes& sizes) {
     for (int labels : {sizes.labels, 0}) {
       sizes.buffers = buffers;
       sizes.shared_labels = labels;
-      bytes = Tiles::bytes(sizes, stride);
+      SharedBytes arena;
+      Tiles::take(arena, sizes);
+      bytes = arena.bytes;
       if (bytes <= kMaxTileBytes) return bytes;
     }
   }

@@ -188,6 +188,27 @@ struct Task {
 constexpr std::int64_t kLongRowsPerTask = 64;
 constexpr std::int64_t kGlobalRowsPerTask = 8;
 
+// Labels of the task's rows.
+void fill_task(const Task& task, AttentionLabels& labels) {
+  const PairRows& of = *task.rows;
+  const std::int64_t widest = std::max({of.W(), of.G(), of.L()});
+  std::vector<std::uint8_t> scratch(static_cast<std::size_t>(2 * widest));
+  std::uint8_t *mask = scratch.data(), *id = mask + widest;
+  for (std::int64_t row = task.first; row < task.last; ++row) {
+    if (task.long_side) {
+      of.l2l(row, mask, id);
+      fold(mask, id, of.W(), of.relative(), labels.l2l.data() + task.window_offset + row * of.W());
+      of.l2g(row, mask, id);
+      fold(mask, id, of.G(), of.relative(), labels.l2g.data() + task.side_offset + row * of.G());
+    } else {
+      of.g2g(row, mask, id);
+      fold(mask, id, of.G(), of.relative(), labels.g2g.data() + task.window_offset + row * of.G());
+      of.g2l(row, mask, id);
+      fold(mask, id, of.L(), of.relative(), labels.g2l.data() + task.side_offset + row * of.L());
+    }
+  }
+}
+
 }  // namespace
 
 AttentionStructure structure_from_example_ids(Ids long_example_ids, Ids global_example_ids, Ids sentence_ids) {
@@ -274,26 +295,8 @@ AttentionLabels build_labels(std::span<const AttentionStructure> examples, const
   labels.g2l = Buffer<std::uint8_t>(long_global, Purpose::labels);    // per example [G, L]
   labels.long_relative = labels.global_relative = options.relative_pos_max_distance > 0;
 
-  parallel_for(static_cast<std::int64_t>(tasks.size()), [&](std::int64_t number) {
-    const Task& task = tasks[static_cast<std::size_t>(number)];
-    const PairRows& of = *task.rows;
-    const std::int64_t widest = std::max({of.W(), of.G(), of.L()});
-    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(2 * widest));
-    std::uint8_t *mask = scratch.data(), *id = mask + widest;
-    for (std::int64_t row = task.first; row < task.last; ++row) {
-      if (task.long_side) {
-        of.l2l(row, mask, id);
-        fold(mask, id, W, of.relative(), labels.l2l.data() + task.window_offset + row * W);
-        of.l2g(row, mask, id);
-        fold(mask, id, of.G(), of.relative(), labels.l2g.data() + task.side_offset + row * of.G());
-      } else {
-        of.g2g(row, mask, id);
-        fold(mask, id, of.G(), of.relative(), labels.g2g.data() + task.window_offset + row * of.G());
-        of.g2l(row, mask, id);
-        fold(mask, id, of.L(), of.relative(), labels.g2l.data() + task.side_offset + row * of.L());
-      }
-    }
-  });
+  parallel_for(static_cast<std::int64_t>(tasks.size()),
+               [&](std::int64_t number) { fill_task(tasks[static_cast<std::size_t>(number)], labels); });
   return labels;
 }
 

@@ -14,7 +14,6 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/length_sweep.h"
 #include "tasks/cli/memory_option.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/train/stop_signal.h"
@@ -46,14 +45,14 @@ struct BenchmarkOptions {
 SweepOptions sweep_options(const BenchmarkOptions& options) {
   SweepOptions sweep;
   if (options.config.empty()) {
-    sweep.model = etc_config_preset(options.preset);
+    sweep.model = model_preset(options.preset);
   } else {
     const Json config = read_json_file(options.config);
     if (!config.is_object() || !config.contains("model")) fail_usage(options.config, "expected a section model");
-    sweep.model = etc_config_from_json(config["model"], options.config + ": model", true);
+    sweep.model = model_config_from_json(config["model"], options.config + ": model", true);
   }
-  if (sweep.model.vocab_size == 0) sweep.model.vocab_size = kVocabulary;
-  sweep.model.validate();
+  if (sweep.model->vocab_size == 0) sweep.model->vocab_size = kVocabulary;
+  sweep.model->validate();
   sweep.lengths = options.lengths;
   sweep.residual = options.residual;
   sweep.mode = options.mode == "train" ? CallMode::train : CallMode::infer;
@@ -117,52 +116,51 @@ void run_benchmark(const BenchmarkOptions& options) {
 
 }  // namespace
 
-void add_benchmark_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("benchmark", "measure time and memory against the sequence length");
+void add_benchmark_command(Program& program) {
+  const Command command = program.add("benchmark", "measure time and memory against the sequence length");
   auto options = std::make_shared<BenchmarkOptions>();
-  command->add_option("--lengths", options->lengths, "long tokens of one example, separated by commas")
-      ->delimiter(',')
-      ->check(at_least(1))
-      ->capture_default_str();
-  command->add_option("--mode", options->mode, "infer: forward; train: forward, backward, update")
-      ->check(one_of({"infer", "train"}))
-      ->capture_default_str();
+  command.option("--lengths", options->lengths, "long tokens of one example, separated by commas")
+      .comma_separated()
+      .at_least(1)
+      .show_default();
+  command.option("--mode", options->mode, "infer: forward; train: forward, backward, update")
+      .one_of({"infer", "train"})
+      .show_default();
   command
-      ->add_option("--compute", options->compute,
-                   "number types of the large products: fp32, bf16, int8 (infer), auto (fp32 or bf16, whichever is "
-                   "faster); separated by commas; those the machine does not offer are left out")
-      ->delimiter(',')
-      ->check(one_of({"auto", "fp32", "bf16", "int8"}))
-      ->capture_default_str();
-  command->add_option("--residual", options->residual, "RealFormer scores: off, sum, mean; separated by commas")
-      ->delimiter(',')
-      ->check(one_of({"off", "sum", "mean"}))
-      ->capture_default_str();
-  command->add_option("--preset", options->preset, "size of the model: tiny, small, base, large")
-      ->capture_default_str();
-  command->add_option("--config", options->config, "configuration file whose section model to use instead");
-  command->add_option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")
-      ->check(at_least(1))
-      ->capture_default_str();
-  command->add_option("--repeats", options->repeats, "timed calls per point; the median is shown")
-      ->check(at_least(1))
-      ->capture_default_str();
-  command->add_option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
-  command->add_flag("--overwrite", options->overwrite, "replace files there that are no earlier benchmark's");
-  command->add_flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
-  add_memory_option(*command, options->memory_limit,
+      .option("--compute", options->compute,
+              "number types of the large products: fp32, bf16, int8 (infer), auto (fp32 or bf16, whichever is "
+              "faster); separated by commas; those the machine does not offer are left out")
+      .comma_separated()
+      .one_of({"auto", "fp32", "bf16", "int8"})
+      .show_default();
+  command.option("--residual", options->residual, "RealFormer scores: off, sum, mean; separated by commas")
+      .comma_separated()
+      .one_of({"off", "sum", "mean"})
+      .show_default();
+  command.option("--preset", options->preset, "size of the model: tiny, small, base, large").show_default();
+  command.option("--config", options->config, "configuration file whose section model to use instead");
+  command.option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")
+      .at_least(1)
+      .show_default();
+  command.option("--repeats", options->repeats, "timed calls per point; the median is shown")
+      .at_least(1)
+      .show_default();
+  command.option("--output", options->output, "folder for benchmark.csv and, with gnuplot, pictures");
+  command.flag("--overwrite", options->overwrite, "replace files there that are no earlier benchmark's");
+  command.flag("--forecast", options->forecast, "only say how much memory and time the calls would take");
+  add_memory_option(command, options->memory_limit,
                     "checkpoint layers where training needs it to fit, leave out what does not fit and tell the "
                     "longest input that does");
-  add_profile_option(*command, options->profile);
-  add_device_option(*command, options->device);
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
-  command->footer(
+  add_profile_option(command, options->profile);
+  add_device_option(command, options->device);
+  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  command.footer(
       "Examples:\n"
       "  etc benchmark --lengths 512,1024,2048,4096,8192,16384 --mode infer --residual off,sum\n"
       "  etc benchmark --preset small --mode train --output lengths\n"
       "  etc benchmark --preset large --lengths 65536 --mode train --forecast\n"
       "  etc benchmark --mode train --lengths 4096,16384,65536 --forecast --memory-limit 8GB");
-  command->callback([options] { run_benchmark(*options); });
+  command.action([options] { run_benchmark(*options); });
 }
 
 }  // namespace etc::cli

@@ -1,12 +1,12 @@
 // Every key of the run configuration as an option of a command.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "etc_core/base/json.h"
+#include "tasks/cli/command.h"
 #include "tasks/train/run_config.h"
 
 namespace etc::cli {
@@ -15,6 +15,6 @@ namespace etc::cli {
 using GivenOptions = std::shared_ptr<Json>;
 
 // Declares --key-with-dashes for every key that `wanted` accepts, grouped by section in --help.
-GivenOptions add_config_options(CLI::App& command, const std::function<bool(const ConfigKey&)>& wanted);
+GivenOptions add_config_options(const Command& command, const std::function<bool(const ConfigKey&)>& wanted);
 
 }  // namespace etc::cli

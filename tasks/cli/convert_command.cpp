@@ -21,7 +21,6 @@
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/convert_vocabulary.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/output.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/stop_signal.h"
@@ -235,10 +234,8 @@ void convert_bert(const ConvertOptions& options) {
 }
 
 // Options that say nothing in this kind of conversion are mistakes.
-void refuse_others(const CLI::App& command, const std::string& kind, const std::vector<std::string>& known) {
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = "--" + option->get_single_name();
-    if (option->count() == 0 || option->get_positional()) continue;
+void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& known) {
+  for (const std::string& name : command.given()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     fail_usage("etc convert", "{} is no option of {}", name, kind);
   }
@@ -269,7 +266,7 @@ void check_paths(const ConvertOptions& options) {
   require_replaceable(options.output, options.overwrite);
 }
 
-void run_convert(const CLI::App& command, const ConvertOptions& options) {
+void run_convert(const Command& command, const ConvertOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   if (options.from.empty() == options.to.empty()) fail_usage("etc convert", "expected one of --from and --to");
   check_paths(options);
@@ -294,46 +291,44 @@ void run_convert(const CLI::App& command, const ConvertOptions& options) {
 
 }  // namespace
 
-void add_convert_command(CLI::App& app) {
+void add_convert_command(Program& program) {
   auto options = std::make_shared<ConvertOptions>();
-  CLI::App* command =
-      app.add_subcommand("convert", "read TensorFlow, BERT and RoBERTa checkpoints, write files for other tools");
-  command->footer(kExamples);
-  command->add_option("--from", options->from, "tf (a published ETC checkpoint), bert or roberta (lifted into ETC)")
-      ->check(one_of({"tf", "bert", "roberta"}));
-  command->add_option("--to", options->to, "safetensors or tf-names (a TensorFlow checkpoint)")
-      ->check(one_of({"safetensors", "tf-names"}));
-  command->add_option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint")
-      ->required();
-  command->add_option("--output", options->output, "folder to write: a model directory (--from), files (--to)")
-      ->required();
-  command->add_flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
-  command->add_option(
-      "--config", options->config,
-      "etc_config.json of the ETC model (default: beside a TensorFlow checkpoint; for BERT an ETC of the "
-      "same sizes)");
-  command->add_option("--source-config", options->source_config,
-                      "BERT's own configuration (default: config.json or bert_config.json beside it)");
-  command->add_option(
+  const Command command =
+      program.add("convert", "read TensorFlow, BERT and RoBERTa checkpoints, write files for other tools");
+  command.footer(kExamples);
+  command.option("--from", options->from, "tf (a published ETC checkpoint), bert or roberta (lifted into ETC)")
+      .one_of({"tf", "bert", "roberta"});
+  command.option("--to", options->to, "safetensors or tf-names (a TensorFlow checkpoint)")
+      .one_of({"safetensors", "tf-names"});
+  command.option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint")
+      .required();
+  command.option("--output", options->output, "folder to write: a model directory (--from), files (--to)").required();
+  command.flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
+  command.option("--config", options->config,
+                 "etc_config.json of the ETC model (default: beside a TensorFlow checkpoint; for BERT an ETC of the "
+                 "same sizes)");
+  command.option("--source-config", options->source_config,
+                 "BERT's own configuration (default: config.json or bert_config.json beside it)");
+  command.option(
       "--vocab", options->vocab,
       "vocabulary that data is prepared with (BERT's rows are put into its order); default: vocab.txt or, for "
       "tf, *.model beside the checkpoint");
-  command->add_option("--source-vocab", options->source_vocab,
-                      "BERT's own vocabulary (default: vocab.txt, for RoBERTa vocab.json, beside it)");
-  command->add_flag("--keep-heads", options->keep_heads, "take task heads along");
-  command->add_flag("--with-optimizer-slots", options->with_optimizer_slots,
-                    "write adam_m, adam_v and global_step into optimizer_slots.safetensors");
-  command->add_flag("--exact", options->exact,
-                    "compute what BERT computes: positions, token types and order of the vocabulary are kept");
-  command->add_flag("--position-mean", options->position_mean, "add the mean position to the segment rows");
-  command->add_option("--relative-init", options->relative_init, "zero or normal: the relative tables BERT has not")
-      ->check(one_of({"zero", "normal"}))
-      ->capture_default_str();
-  command->add_flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
-                    "accept that fewer than 90 % of the pieces are found");
-  command->add_option("--seed", options->seed, "of what is initialised")->capture_default_str();
-  command->add_option("--threads", options->threads, "threads (default: one per processor)")->check(at_least(1));
-  command->callback([command, options] { run_convert(*command, *options); });
+  command.option("--source-vocab", options->source_vocab,
+                 "BERT's own vocabulary (default: vocab.txt, for RoBERTa vocab.json, beside it)");
+  command.flag("--keep-heads", options->keep_heads, "take task heads along");
+  command.flag("--with-optimizer-slots", options->with_optimizer_slots,
+               "write adam_m, adam_v and global_step into optimizer_slots.safetensors");
+  command.flag("--exact", options->exact,
+               "compute what BERT computes: positions, token types and order of the vocabulary are kept");
+  command.flag("--position-mean", options->position_mean, "add the mean position to the segment rows");
+  command.option("--relative-init", options->relative_init, "zero or normal: the relative tables BERT has not")
+      .one_of({"zero", "normal"})
+      .show_default();
+  command.flag("--allow-partial-vocabulary", options->allow_partial_vocabulary,
+               "accept that fewer than 90 % of the pieces are found");
+  command.option("--seed", options->seed, "of what is initialised").show_default();
+  command.option("--threads", options->threads, "threads (default: one per processor)").at_least(1);
+  command.action([command, options] { run_convert(command, *options); });
 }
 
 }  // namespace etc::cli

@@ -2,18 +2,17 @@
 
 #include "etc_core/nn/backends.h"
 #include "etc_core/ops/determinism.h"
-#include "tasks/cli/option_checks.h"
 
 namespace etc::cli {
 
-void add_device_option(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, device_help())->check(one_of(device_choices()))->capture_default_str();
+void add_device_option(const Command& command, std::string& device) {
+  command.option("--device", device, device_help()).one_of(device_choices()).show_default();
   command
-      .add_option_function<std::string>(
+      .take_text(
           "--deterministic", [](const std::string& word) { ops::set_determinism(ops::determinism_of(word)); },
           "on a GPU, run: same bits for the same batches; strict: an example's states do not depend on its neighbours")
-      ->default_str("run")
-      ->check(one_of({"run", "strict"}));
+      .show_default("run")
+      .one_of({"run", "strict"});
 }
 
 }  // namespace etc::cli

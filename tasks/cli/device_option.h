@@ -1,8 +1,9 @@
 // --device and --deterministic of the commands that run a model.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "tasks/cli/command.h"
 
 namespace etc::cli {
 
@@ -10,7 +11,7 @@ inline constexpr const char* kDefaultDevice = "cpu";
 
 // What it names is opened by open_device (nn/backends.h).
 // Adds --deterministic as well, which takes effect as it is read (ops/determinism.h).
-void add_device_option(CLI::App& command, std::string& device);
+void add_device_option(const Command& command, std::string& device);
 
 // Adds the backends this program was built with (nn/backends.h); written by the build.
 void add_backends();

@@ -20,7 +20,6 @@
 #include "tasks/cli/encode_inputs.h"
 #include "tasks/cli/incomplete_option.h"
 #include "tasks/cli/memory_option.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/train/inference_fit.h"
@@ -130,10 +129,10 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
         file.write_states(prefix + "long", b, of_long);
         file.write_states(prefix + "global", b, of_global);
         const std::int64_t N = config.num_attention_heads, L = inputs.length(), G = inputs.globals();
-        file.write_scores(prefix + "scores_l2l", b, scores.l2l, N, L, 2 * config.local_radius + 1);
-        file.write_scores(prefix + "scores_l2g", b, scores.l2g, N, L, G);
-        file.write_scores(prefix + "scores_g2g", b, scores.g2g, N, G, G);
-        file.write_scores(prefix + "scores_g2l", b, scores.g2l, N, G, L);
+        file.write_scores(prefix + "scores_l2l", b, scores.of("l2l"), N, L, 2 * config.local_radius + 1);
+        file.write_scores(prefix + "scores_l2g", b, scores.of("l2g"), N, L, G);
+        file.write_scores(prefix + "scores_g2g", b, scores.of("g2g"), N, G, G);
+        file.write_scores(prefix + "scores_g2l", b, scores.of("g2l"), N, G, L);
       };
     }
     try {
@@ -181,25 +180,25 @@ void run_encode(const EncodeOptions& options) {
 
 }  // namespace
 
-void add_encode_command(CLI::App& app) {
+void add_encode_command(Program& program) {
   auto options = std::make_shared<EncodeOptions>();
-  CLI::App* command = app.add_subcommand("encode", "write a model's hidden states for prepared data or given inputs");
-  command->footer(kExamples);
-  command->add_option("--inputs", options->inputs, "HDF5 file with padded input arrays");
-  command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command->add_option("--model", options->model, "model directory: config.json and model.safetensors")->required();
-  command->add_option("--output", options->output, "HDF5 file to write")->required();
-  command->add_flag("--all-layers", options->all_layers,
-                    "also the states after the embedding stage and every layer, and with residual attention the scores "
-                    "carried after each layer");
-  add_compute_option(*command, options->compute);
-  add_profile_option(*command, options->profile);
-  add_device_option(*command, options->device);
-  add_incomplete_option(*command, options->allow_incomplete);
-  add_memory_option(*command, options->memory_limit,
+  const Command command = program.add("encode", "write a model's hidden states for prepared data or given inputs");
+  command.footer(kExamples);
+  command.option("--inputs", options->inputs, "HDF5 file with padded input arrays");
+  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+  command.option("--model", options->model, "model directory: config.json and model.safetensors").required();
+  command.option("--output", options->output, "HDF5 file to write").required();
+  command.flag("--all-layers", options->all_layers,
+               "also the states after the embedding stage and every layer, and with residual attention the scores "
+               "carried after each layer");
+  add_compute_option(command, options->compute);
+  add_profile_option(command, options->profile);
+  add_device_option(command, options->device);
+  add_incomplete_option(command, options->allow_incomplete);
+  add_memory_option(command, options->memory_limit,
                     "choose how many tokens are in memory at a time, with the same results");
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
-  command->callback([options] { run_encode(*options); });
+  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  command.action([options] { run_encode(*options); });
 }
 
 }  // namespace etc::cli

@@ -49,13 +49,9 @@ class Encoded {
 
   // Scores of the only example; types without are undefined.
   void put_scores(const std::string& prefix, const ExternalScores& scores) {
-    const auto put = [&](const char* type, const Tensor& values) {
+    for (const auto& [type, values] : scores) {
       if (values) rows_.front()[prefix + type] = part_of(values, 0, values.size());
-    };
-    put("l2l", scores.l2l);
-    put("l2g", scores.l2g);
-    put("g2g", scores.g2g);
-    put("g2l", scores.g2l);
+    }
   }
 
   const std::vector<data::Example>& rows() const { return rows_; }
@@ -118,10 +114,10 @@ CountedCall counted_encoding(const Json& document, const EncoderConfig& model, c
   return [&document, &model, on, &schema, examples](const std::function<void()>& loaded) {
     const auto task = feeding_task(document, model, schema.task, "");
     ParameterSet parameters;
-    EtcEncoder encoder(model, parameters);
+    const auto encoder = model.make_encoder(parameters);
     if (has_task(document)) task->add_parameters(parameters);
     for (const auto& parameter : parameters.all()) parameter->allocate();
-    encoder.release_kernels(on.compute);
+    encoder->release_kernels(on.compute);
     loaded();
     Tape tape(false);
     EncoderInput input = task->feed(examples, "");
@@ -133,12 +129,12 @@ CountedCall counted_encoding(const Json& document, const EncoderConfig& model, c
     ForwardOptions options;
     if (on.all_layers) {
       options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor& of_global, const ExternalScores& scores) {
-        for (const Tensor* values : {&of_long, &of_global, &scores.l2l, &scores.l2g, &scores.g2g, &scores.g2l}) {
-          copy(*values);
-        }
+        copy(of_long);
+        copy(of_global);
+        for (const auto& [type, values] : scores) copy(values);
       };
     }
-    const EncoderStates states = encoder.forward(tape, input, options);
+    const EncoderStates states = encoder->forward(tape, input, options);
     copy(states.long_states.value());
     copy(states.global_states.value());
   };
@@ -183,19 +179,19 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
                     const std::filesystem::path& output) {
   const std::string where = files_text(files);
   const Json document = read_model_config(folder);
-  const EtcConfig model = read_etc_config(folder);
+  const ModelConfig model = read_encoder_config(folder);
   const std::string vocab_sha256 = DataIdentity::of(document).vocab_sha256;
   if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
-  const auto task = feeding_task(document, model, data::read_dataset_info(files.front()).task, where);
+  const auto task = feeding_task(document, *model, data::read_dataset_info(files.front()).task, where);
   ParameterSet parameters;
-  EtcEncoder encoder(model, parameters);
+  const auto encoder = model->make_encoder(parameters);
   if (has_task(document)) task->add_parameters(parameters);
   const auto reader = open_dataset(files, task->schema(), {vocab_sha256, on.allow_incomplete});
-  const data::LoaderOptions order = evaluation_order(micro_batch_tokens(document, model, on, *reader));
+  const data::LoaderOptions order = evaluation_order(micro_batch_tokens(document, *model, on, *reader));
   load_parameters(folder / "model.safetensors", parameters, has_task(document) ? Match::exact : Match::encoder);
   parameters.to(on.device);
-  encoder.release_kernels(on.compute);
-  data::DatasetWriter writer(output, encoded_schema(model, on.all_layers), output_info(reader->info(), model));
+  encoder->release_kernels(on.compute);
+  data::DatasetWriter writer(output, encoded_schema(*model, on.all_layers), output_info(reader->info(), *model));
 
   data::Loader loader(reader, order);
   const StopSignal listening;
@@ -216,7 +212,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
           encoded.put_scores(layer_prefix(layer) + "scores_", scores);
         };
       }
-      const EncoderStates states = encoder.forward(tape, input, options);
+      const EncoderStates states = encoder->forward(tape, input, options);
       encoded.put_states("", states.long_states.value().to(Device::cpu), states.global_states.value().to(Device::cpu));
       for (const data::Example& row : encoded.rows()) writer.append(row);
       done += static_cast<std::int64_t>(micro_batch.size());

@@ -19,7 +19,7 @@ constexpr const char *kNorm = "gradient_norm", *kUpdate = "optimizer";
 void EncoderCall::initialize(Device device) {
   parameters_.initialize(1);
   parameters_.to(device);
-  if (mode_ == CallMode::infer) encoder_.release_kernels(compute_);
+  if (mode_ == CallMode::infer) encoder_->release_kernels(compute_);
 }
 
 void EncoderCall::run(const EncoderInput& input) {
@@ -37,7 +37,7 @@ void EncoderCall::run(const EncoderInput& input) {
 
 std::vector<profiler::Row> EncoderCall::count(const EncoderInput& input) {
   for (const auto& parameter : parameters_.all()) parameter->allocate();
-  if (mode_ == CallMode::infer) encoder_.release_kernels(compute_);
+  if (mode_ == CallMode::infer) encoder_->release_kernels(compute_);
   forward_backward(input);
   const std::vector<Tensor> moments = moments_without_values(parameters_);
   parameters_.drop_gradients();
@@ -58,10 +58,11 @@ void EncoderCall::forward_backward(const EncoderInput& input) {
   ForwardOptions options;
   options.training = mode_ == CallMode::train;
   options.compute = compute_;
-  EncoderStates states = encoder_.forward(tape, input, options);
+  EncoderStates states = encoder_->forward(tape, input, options);
   if (mode_ == CallMode::infer) return;
   // Any gradient will do; its size has no influence on the time.
   for (Var* var : {&states.long_states, &states.global_states}) {
+    if (!var->defined()) continue;
     const Tensor gradient = Tensor::empty(var->value().shape(), Purpose::activations);
     std::fill_n(gradient.data(), counting() ? 0 : gradient.size(), 1e-3f);
     var->gradient()->add(gradient.to(var->value().device()));

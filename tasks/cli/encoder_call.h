@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "etc_core/base/compute_type.h"
@@ -20,7 +21,7 @@ class EncoderCall {
  public:
   // Parameters have no values yet.
   EncoderCall(const EncoderConfig& model, CallMode mode, ComputeType compute)
-      : mode_(mode), compute_(compute), encoder_(model, parameters_), optimizer_({}) {}
+      : mode_(mode), compute_(compute), encoder_(model.make_encoder(parameters_)), optimizer_({}) {}
 
   // Before run(); device: where it computes.
   void initialize(Device device);
@@ -37,7 +38,7 @@ class EncoderCall {
   CallMode mode_;
   ComputeType compute_;
   ParameterSet parameters_;
-  EtcEncoder encoder_;
+  std::unique_ptr<Encoder> encoder_;
   Optimizer optimizer_;
 };
 

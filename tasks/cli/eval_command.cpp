@@ -11,7 +11,6 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/incomplete_option.h"
 #include "tasks/cli/memory_option.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
@@ -63,7 +62,7 @@ Metrics evaluate_model(const EvalOptions& options) {
       open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
   std::int64_t micro_batch_tokens = kEvaluationTokens;
   if (limit > 0) {
-    InferenceFit fit("etc eval", limit, device, model.config, compute);
+    InferenceFit fit("etc eval", limit, device, *model.config, compute);
     micro_batch_tokens = fit.choose(*reader, kEvaluationTokens, [&](Examples examples) {
       return counted_prediction(model, compute, examples, files_text(options.data));
     });
@@ -124,33 +123,33 @@ void evaluate(const EvalOptions& options) {
 
 }  // namespace
 
-void add_eval_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("eval", "measure a model on prepared data, or a prediction file");
+void add_eval_command(Program& program) {
+  const Command command = program.add("eval", "measure a model on prepared data, or a prediction file");
   auto options = std::make_shared<EvalOptions>();
-  command->add_option("--model", options->model, "checkpoint folder of a trained model");
-  command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command->add_option("--output", options->output,
-                      "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
-  command->add_option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
-  command->add_option("--predictions", options->predictions, "score this prediction file instead of a model");
-  command->add_option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
-  command->add_option("--task", options->task,
-                      fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
-  add_compute_option(*command, options->compute);
-  add_profile_option(*command, options->profile);
-  add_device_option(*command, options->device);
-  add_incomplete_option(*command, options->allow_incomplete);
-  add_memory_option(*command, options->memory_limit,
+  command.option("--model", options->model, "checkpoint folder of a trained model");
+  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+  command.option("--output", options->output,
+                 "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
+  command.option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
+  command.option("--predictions", options->predictions, "score this prediction file instead of a model");
+  command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
+  command.option("--task", options->task,
+                 fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
+  add_compute_option(command, options->compute);
+  add_profile_option(command, options->profile);
+  add_device_option(command, options->device);
+  add_incomplete_option(command, options->allow_incomplete);
+  add_memory_option(command, options->memory_limit,
                     "choose how many tokens are in memory at a time, with the same results");
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
-  options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
-  command->footer(
+  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+  command.footer(
       "Examples:\n"
       "  etc eval --model run/best --data dev.h5\n"
       "  etc eval --task hotpotqa --predictions predictions.json --gold dev.json\n"
       "  etc eval --task nq --predictions predictions.json --gold dev-00.jsonl.gz dev-01.jsonl.gz --output "
       "scores.json");
-  command->callback([options] {
+  command.action([options] {
     if (options->threads > 0) set_thread_count(options->threads);
     evaluate(*options);
   });

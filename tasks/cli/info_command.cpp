@@ -15,6 +15,7 @@
 #include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/encoder.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/info_text.h"
@@ -72,7 +73,7 @@ void print_config(const EncoderConfig& config) {
 
 void print_encoder_groups(const EncoderConfig& config) {
   ParameterSet parameters;
-  const EtcEncoder encoder(config, parameters);
+  const auto encoder = config.make_encoder(parameters);
   std::vector<std::pair<std::string, std::int64_t>> tensors;
   for (const auto& parameter : parameters.all()) tensors.emplace_back(parameter->name, parameter->size());
   print_groups(tensors);
@@ -81,28 +82,27 @@ void print_encoder_groups(const EncoderConfig& config) {
 // Whether a JSON document is a configuration: ours has sections, a foreign etc_config.json the model's keys.
 bool is_configuration(const Json& json) {
   if (!json.is_object()) return false;
-  const Json fields = EtcConfig{}.to_json();
   for (const auto& [key, value] : json.items()) {
-    if (key == "model" || fields.contains(key)) return true;
+    if (key == "model" || ModelConfig()->fields().find(key) != nullptr) return true;
   }
   return false;
 }
 
 // Our own config.json has a section "model"; anything else is taken for a foreign etc_config.json.
-EtcConfig read_config(const std::filesystem::path& path) {
+ModelConfig read_config(const std::filesystem::path& path) {
   const Json json = read_json_file(path);
   const bool own = json.is_object() && json.contains("model");
-  EtcConfig config =
-      etc_config_from_json(own ? json.at("model") : json, "config: " + path.string() + (own ? ": model" : ""), own);
-  config.validate();
+  ModelConfig config =
+      model_config_from_json(own ? json.at("model") : json, "config: " + path.string() + (own ? ": model" : ""), own);
+  config->validate();
   return config;
 }
 
 void describe_config(const std::filesystem::path& path) {
-  const EtcConfig config = read_config(path);
+  const ModelConfig config = read_config(path);
   print_entry("configuration", path.string());
-  print_config(config);
-  print_encoder_groups(config);
+  print_config(*config);
+  print_encoder_groups(*config);
 }
 
 std::vector<std::pair<std::string, std::int64_t>> sizes_in(const TensorFileReader& file) {
@@ -144,14 +144,14 @@ void describe_run(const std::filesystem::path& folder) {
 
 // What `etc convert --to` writes, and published checkpoints of the same form: weights beside an etc_config.json.
 void describe_export(const std::filesystem::path& folder) {
-  const EtcConfig config = read_config(folder / "etc_config.json");
+  const ModelConfig config = read_config(folder / "etc_config.json");
   const auto source = convert::open_tensors(folder);
   const bool safetensors = std::filesystem::exists(folder / "model.safetensors");
   print_entry("exported model", folder.string());
   print_entry("weights", fmt::format("{}, {}", source->where(), safetensors ? "safetensors" : "TensorFlow checkpoint"));
   std::vector<std::pair<std::string, std::int64_t>> tensors;
   for (const auto& [name, tensor] : source->tensors()) tensors.emplace_back(name, tensor.count());
-  print_config(config);
+  print_config(*config);
   print_groups(tensors);
 }
 
@@ -161,17 +161,17 @@ void describe_folder(const std::filesystem::path& folder) {
     return describe_export(folder);
   }
   const Json document = read_model_config(folder);
-  const EtcConfig config = read_etc_config(folder);
+  const ModelConfig config = read_encoder_config(folder);
   print_entry("model directory", folder.string());
   if (std::filesystem::exists(folder / "state.safetensors")) print_progress(folder);
   for (const auto& [section, content] : document.items()) {
     if (section != "model") print_entry("section " + section, json_line(content));
   }
-  print_config(config);
+  print_config(*config);
   const std::filesystem::path weights = folder / "model.safetensors";
   if (!std::filesystem::exists(weights)) {
     print_entry("weights", "none here; the encoder would have");
-    print_encoder_groups(config);
+    print_encoder_groups(*config);
     return;
   }
   const TensorFileReader file(weights);
@@ -230,9 +230,9 @@ void print_forecast(const std::filesystem::path& path) {
   SweepOptions sweep;
   sweep.model = read_config(std::filesystem::is_directory(path) ? path / "config.json" : path);
   sweep.lengths = {512, 1024, 2048, 4096, 8192, 16384};
-  const std::int64_t positions = sweep.model.max_absolute_position_embeddings;  // 0: any length will do
+  const std::int64_t positions = sweep.model->max_absolute_position_embeddings;  // 0: any length will do
   std::erase_if(sweep.lengths, [&](std::int64_t length) { return positions > 0 && length > positions; });
-  sweep.residual = {!sweep.model.use_residual_attention ? "off" : sweep.model.use_running_mean ? "mean" : "sum"};
+  sweep.residual = {!sweep.model->use_residual_attention ? "off" : sweep.model->use_running_mean ? "mean" : "sum"};
   for (const CallMode mode : {CallMode::infer, CallMode::train}) {
     sweep.mode = mode;
     print("{} of one example:\n{}", mode == CallMode::infer ? "inference" : "training step",
@@ -262,14 +262,14 @@ void run_info(const std::filesystem::path& path, bool forecast) {
 
 }  // namespace
 
-void add_info_command(CLI::App& app) {
+void add_info_command(Program& program) {
   auto path = std::make_shared<std::string>();
   auto forecast = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("info", "describe a run, a model, or any file the program writes");
-  command->footer(kExamples);
-  command->add_option("path", *path, "folder of a run or a model, or a file")->required();
-  command->add_flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
-  command->callback([path, forecast] { run_info(*path, *forecast); });
+  const Command command = program.add("info", "describe a run, a model, or any file the program writes");
+  command.footer(kExamples);
+  command.option("path", *path, "folder of a run or a model, or a file").required();
+  command.flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
+  command.action([path, forecast] { run_info(*path, *forecast); });
 }
 
 }  // namespace etc::cli

@@ -32,10 +32,10 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-EtcConfig model_of(const SweepOptions& options, const std::string& residual) {
-  EtcConfig model = options.model;
-  model.use_residual_attention = residual != "off";
-  model.use_running_mean = residual == "mean";
+ModelConfig model_of(const SweepOptions& options, const std::string& residual) {
+  ModelConfig model = options.model;
+  model->use_residual_attention = residual != "off";
+  model->use_running_mean = residual == "mean";
   return model;
 }
 
@@ -78,26 +78,26 @@ std::int64_t longest_that_fits(const SweepOptions& options, const EncoderConfig&
 // rates: of slices measured already.
 SweepRow forecast_row(const SweepOptions& options, const std::string& residual, ComputeType compute,
                       std::int64_t length, std::map<SliceInput, OperatorRates>& rates) {
-  EtcConfig model = model_of(options, residual);
+  ModelConfig model = model_of(options, residual);
   const SliceInput slice = slice_input(length, options.tokens_per_global);
   if (!rates.contains(slice)) {
-    rates.emplace(slice, OperatorRates(model, options.mode, compute, options.device, slice));
+    rates.emplace(slice, OperatorRates(*model, options.mode, compute, options.device, slice));
   }
   SweepRow row;
   row.residual = residual;
   row.compute = compute;
   row.length = length;
   row.globals = (length + options.tokens_per_global - 1) / options.tokens_per_global;
-  Forecast forecast = forecast_call(options, model, compute, length);
-  if (!fits(options, forecast.memory) && options.mode == CallMode::train && model.grad_checkpointing_period != 1) {
-    model.grad_checkpointing_period = 1;
-    forecast = forecast_call(options, model, compute, length);
+  Forecast forecast = forecast_call(options, *model, compute, length);
+  if (!fits(options, forecast.memory) && options.mode == CallMode::train && model->grad_checkpointing_period != 1) {
+    model->grad_checkpointing_period = 1;
+    forecast = forecast_call(options, *model, compute, length);
   }
   row.forecast = forecast.memory;
   row.forecast_seconds = rates.at(slice).of(forecast.work);
-  row.period = model.grad_checkpointing_period;
+  row.period = model->grad_checkpointing_period;
   row.fits = fits(options, row.forecast);
-  if (!row.fits) row.longest = longest_that_fits(options, model, compute, length);
+  if (!row.fits) row.longest = longest_that_fits(options, *model, compute, length);
   return row;
 }
 
@@ -134,15 +134,15 @@ class CallProgress {
 
 void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progress) {
   progress.begin_point(point_text(row.residual, row.compute, row.length));
-  EtcConfig model = model_of(options, row.residual);
-  model.grad_checkpointing_period = row.period;
-  const EncoderInput input = random_input(model, row.length, options.tokens_per_global);
-  EncoderCall call(model, options.mode, row.compute);
+  ModelConfig model = model_of(options, row.residual);
+  model->grad_checkpointing_period = row.period;
+  const EncoderInput input = random_input(*model, row.length, options.tokens_per_global);
+  EncoderCall call(*model, options.mode, row.compute);
   call.initialize(options.device);
   // Makes what is made once: packed weights, moments. A median is to know nothing of fresh memory either; for a single
   // call, which tells the memory of a long input, half the time is worth more.
   const std::int64_t first = options.repeats > 1 ? row.length : std::min(row.length, kWarmUp);
-  call.run(random_input(model, first, options.tokens_per_global));
+  call.run(random_input(*model, first, options.tokens_per_global));
   progress.end_call();
   memory_ledger::reset_peak();
   reset_process_peak();

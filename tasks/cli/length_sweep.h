@@ -16,7 +16,7 @@
 namespace etc::cli {
 
 struct SweepOptions {
-  EtcConfig model;                    // its residual keys are replaced by `residual`
+  ModelConfig model;                  // its residual keys are replaced by `residual`
   std::vector<std::int64_t> lengths;  // L, one example each
   std::vector<std::string> residual;  // "off", "sum", "mean"
   CallMode mode = CallMode::infer;

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <new>
-#include <sstream>
+#include <string>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
@@ -14,7 +14,6 @@
 #include "etc_core/base/version.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/output.h"
 
 namespace {
@@ -30,37 +29,18 @@ void reserve_standard_descriptors() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("etc: prepares, trains, evaluates and predicts with ETC encoders on long documents", "etc");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("etc ") + etc::program_version());
-  etc::cli::add_sample_command(app);
-  etc::cli::add_prepare_command(app);
-  etc::cli::add_train_command(app);
-  etc::cli::add_eval_command(app);
-  etc::cli::add_predict_command(app);
-  etc::cli::add_benchmark_command(app);
-  etc::cli::add_encode_command(app);
-  etc::cli::add_info_command(app);
-  etc::cli::add_convert_command(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help_or_version) {
-    std::ostringstream text;
-    const int code = app.exit(help_or_version, text, text);
-    etc::write_standard_output(text.str());
-    return code;
-  } catch (const CLI::RuntimeError& result) {
-    return result.get_exit_code();
-  } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "%s\n", etc::cli::complaint(app, error).c_str());
-    return 2;
-  } catch (const etc::UsageError& error) {
-    // An option's value that was looked at while the command line was read names the option alone.
-    const std::string message = error.what();
-    if (!message.starts_with("--")) throw;
-    etc::fail_usage(etc::cli::command_text(app), "{}", message);
-  }
-  return 0;
+  etc::cli::Program program("etc", "etc: prepares, trains, evaluates and predicts with ETC encoders on long documents",
+                            std::string("etc ") + etc::program_version());
+  etc::cli::add_sample_command(program);
+  etc::cli::add_prepare_command(program);
+  etc::cli::add_train_command(program);
+  etc::cli::add_eval_command(program);
+  etc::cli::add_predict_command(program);
+  etc::cli::add_benchmark_command(program);
+  etc::cli::add_encode_command(program);
+  etc::cli::add_info_command(program);
+  etc::cli::add_convert_command(program);
+  return program.run(argc, argv);
 }
 
 }  // namespace

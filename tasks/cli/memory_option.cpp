@@ -11,8 +11,8 @@ namespace {
 constexpr const char* kName = "--memory-limit";
 }
 
-void add_memory_option(CLI::App& command, std::string& limit, const std::string& help) {
-  command.add_option(kName, limit, "memory the process may take, such as 8GB: " + help);
+void add_memory_option(const Command& command, std::string& limit, const std::string& help) {
+  command.option(kName, limit, "memory the process may take, such as 8GB: " + help);
 }
 
 std::int64_t take_memory_limit(const std::string& limit, Device device) {

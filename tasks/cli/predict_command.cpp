@@ -14,7 +14,6 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/incomplete_option.h"
 #include "tasks/cli/memory_option.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
@@ -254,7 +253,7 @@ void run_predict(const PredictOptions& options) {
   Running running{model, chosen_compute(options.compute, device), nullptr, kEvaluationTokens};
   std::optional<InferenceFit> fit;
   if (limit > 0) {
-    fit.emplace(kWhere, limit, device, model.config, running.compute);
+    fit.emplace(kWhere, limit, device, *model.config, running.compute);
     if (raw) fit->hold(bytes_of_reading(options.input));
     if (reader) {
       running.micro_batch_tokens = fit->choose(*reader, kEvaluationTokens, [&](Examples examples) {
@@ -285,43 +284,40 @@ void run_predict(const PredictOptions& options) {
   log_peak_memory(device);
   if (refused > 0) {
     log::warn("{}: {} records have no prediction (see above)", kWhere, refused);
-    throw CLI::RuntimeError(1);
+    throw ExitCode(1);
   }
 }
 
 }  // namespace
 
-void add_predict_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("predict", "predict answers for prepared or raw data");
+void add_predict_command(Program& program) {
+  const Command command = program.add("predict", "predict answers for prepared or raw data");
   auto options = std::make_shared<PredictOptions>();
-  command->add_option("--model", options->model, "checkpoint folder of a trained model")->required();
-  command->add_option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command->add_option("--input", options->input, "raw data instead: a JSON file, or - for standard input");
-  command->add_option("--vocab", options->vocab,
-                      "the vocabulary of the model's data, where its folder does not hold it");
-  command->add_option("--splitter", options->splitter, "for raw data: punkt:DIR when the model's data used Punkt");
-  command->add_option("--output", options->output, "prediction file to write; -: standard output");
-  command->add_option("--n-best-output", options->n_best_output,
-                      "also write several answers of each example, JSON lines");
-  command->add_option("--n-best", options->n_best, "so many [10]")->check(at_least(1));
-  command->add_option("--show", options->show, "print the predictions of the first records in their documents")
-      ->check(at_least(0));
-  add_compute_option(*command, options->compute);
-  add_profile_option(*command, options->profile);
-  add_device_option(*command, options->device);
-  add_incomplete_option(*command, options->allow_incomplete);
-  add_memory_option(*command, options->memory_limit,
+  command.option("--model", options->model, "checkpoint folder of a trained model").required();
+  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
+  command.option("--input", options->input, "raw data instead: a JSON file, or - for standard input");
+  command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
+  command.option("--splitter", options->splitter, "for raw data: punkt:DIR when the model's data used Punkt");
+  command.option("--output", options->output, "prediction file to write; -: standard output");
+  command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
+  command.option("--n-best", options->n_best, "so many [10]").at_least(1);
+  command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
+  add_compute_option(command, options->compute);
+  add_profile_option(command, options->profile);
+  add_device_option(command, options->device);
+  add_incomplete_option(command, options->allow_incomplete);
+  add_memory_option(command, options->memory_limit,
                     "choose how many tokens are in memory at a time, with the same results");
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
-  options->given = add_config_options(*command, [](const ConfigKey& key) { return key.decoding; });
-  command->footer(
+  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+  command.footer(
       "Examples:\n"
       "  etc predict --model run/best --data dev.h5 --output predictions.json\n"
       "  etc predict --model run/best --data dev.h5 --n-best 5 --n-best-output answers.jsonl\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --output predictions.json\n"
       "  gunzip -c dev.json.gz | etc predict --model run/best --input - --vocab vocab.txt --output -\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --show 3");
-  command->callback([options] { run_predict(*options); });
+  command.action([options] { run_predict(*options); });
 }
 
 }  // namespace etc::cli

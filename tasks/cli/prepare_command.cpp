@@ -7,7 +7,6 @@
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
-#include "tasks/cli/option_checks.h"
 #include "tasks/output.h"
 #include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/run.h"
@@ -41,16 +40,16 @@ struct PrepareOptions {
 
 // A setting's option gives text; what is not meant as a word is JSON.
 Json parse_setting(const Field& setting, const std::string& text) {
-  if (setting.default_value.is_string()) return text;
+  const Json usual = setting.default_value();
+  if (usual.is_string()) return text;
   // An integer beyond 64 bits is read as a float: the message shows what was typed.
   try {
     const Json value = parse_json(text, setting.option_name());
     if (!value.is_null() && has_kind(setting, value)) return value;
   } catch (const Error&) {
   }
-  const bool integer = setting.default_value.is_number_integer();
   fail_usage("etc prepare", "{}: expected {} like {}, got {}", setting.option_name(),
-             integer ? "an integer" : "a value", json_line(setting.default_value), text);
+             usual.is_number_integer() ? "an integer" : "a value", json_line(usual), text);
 }
 
 // Defaults, then the configuration file, then the options.
@@ -116,39 +115,39 @@ void run_prepare(PrepareOptions& options) {
   if (counts.fatal) {
     log::warn("prepare: {} is incomplete: train, eval, predict and encode take it with --allow-incomplete only",
               options.run.output.string());
-    throw CLI::RuntimeError(2);
+    throw ExitCode(2);
   }
   if (counts.rejected > options.max_rejects) {
     log::warn("prepare: {} rejected records are more than --max-rejects {} (see {})", counts.rejected,
               options.max_rejects, options.run.report.string());
-    throw CLI::RuntimeError(1);
+    throw ExitCode(1);
   }
 }
 
 }  // namespace
 
-void add_prepare_command(CLI::App& app) {
+void add_prepare_command(Program& program) {
   auto options = std::make_shared<PrepareOptions>();
-  CLI::App* command = app.add_subcommand("prepare", "turn a raw dataset into an HDF5 data set of features");
-  command->footer(kExamples);
-  command->add_option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")))->required();
-  command->add_option("--split", options->run.split, "train, dev, or test (where answers may be missing)")->required();
-  command->add_option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input")
-      ->required();
-  command->add_option("--vocab", options->vocab, "WordPiece vocabulary, or SentencePiece model (*.model)")->required();
-  command->add_option("--output", options->run.output, "HDF5 file to write")->required();
-  command->add_option("--report", options->run.report,
-                      "file for faults, one JSON object per line (default: "
-                      "the output's name with .rejects.jsonl)");
-  command->add_option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
-  command->add_option("--threads", options->threads, "threads to compute with [all processors]")->check(at_least(1));
-  command->add_option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
-      ->capture_default_str()
-      ->check(at_least(0));
-  command->add_flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
-  command->add_flag("--learn-splitter", options->learn_splitter,
-                    "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");
-  command->add_flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
+  const Command command = program.add("prepare", "turn a raw dataset into an HDF5 data set of features");
+  command.footer(kExamples);
+  command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", "))).required();
+  command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)").required();
+  command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input")
+      .required();
+  command.option("--vocab", options->vocab, "WordPiece vocabulary, or SentencePiece model (*.model)").required();
+  command.option("--output", options->run.output, "HDF5 file to write").required();
+  command.option("--report", options->run.report,
+                 "file for faults, one JSON object per line (default: "
+                 "the output's name with .rejects.jsonl)");
+  command.option("--config", options->config, "JSON file with the settings below as keys (long_seq_len, …)");
+  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  command.option("--max-rejects", options->max_rejects, "rejected records that still give exit code 0")
+      .show_default()
+      .at_least(0);
+  command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
+  command.flag("--learn-splitter", options->learn_splitter,
+               "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");
+  command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const Field*> settings;
   for (const TaskEntry& entry : task_entries()) {
@@ -156,14 +155,15 @@ void add_prepare_command(CLI::App& app) {
   }
   for (const auto& [key, setting] : settings) {
     const std::string& name = key;
-    CLI::Option* option = command->add_option_function<std::string>(
-        setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
-        setting->help);
-    option->default_str(setting->default_value.is_string() ? setting->default_value.get<std::string>()
-                                                           : json_line(setting->default_value));
-    option->group("Settings");
+    const Json value = setting->default_value();
+    command
+        .take_text(
+            setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
+            setting->help)
+        .show_default(value.is_string() ? value.get<std::string>() : json_line(value))
+        .group("Settings");
   }
-  command->callback([options] { run_prepare(*options); });
+  command.action([options] { run_prepare(*options); });
 }
 
 }  // namespace etc::cli

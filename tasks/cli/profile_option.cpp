@@ -32,10 +32,10 @@ std::string rate_text(const profiler::Row& row, const ops::MachineLimits& limits
 
 }  // namespace
 
-void add_profile_option(CLI::App& command, ProfileOption& profile) {
-  command.add_flag("--profile", profile.table,
-                   "print per operator calls, time, rate and its share of the machine's measured limit");
-  command.add_option("--trace", profile.trace, "write every operator call to this file, for chrome://tracing");
+void add_profile_option(const Command& command, ProfileOption& profile) {
+  command.flag("--profile", profile.table,
+               "print per operator calls, time, rate and its share of the machine's measured limit");
+  command.option("--trace", profile.trace, "write every operator call to this file, for chrome://tracing");
 }
 
 std::string profile_table() {

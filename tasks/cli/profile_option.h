@@ -1,8 +1,9 @@
 // --profile of the commands that compute.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+#include "tasks/cli/command.h"
 
 namespace etc::cli {
 
@@ -13,7 +14,7 @@ struct ProfileOption {
   bool wanted() const { return table || !trace.empty(); }
 };
 
-void add_profile_option(CLI::App& command, ProfileOption& profile);
+void add_profile_option(const Command& command, ProfileOption& profile);
 
 // Records from its construction, if asked for. finish() prints the table to standard error and writes the trace;
 // without it (an exception) nothing is reported. Needs registered kernels when finishing.

@@ -82,30 +82,30 @@ std::string help_of(const std::string& key) {
     const Field* own = entry->sample.keys.find(key);
     if (own == nullptr) continue;
     if (text.empty()) text = own->help;
-    defaults.push_back(fmt::format("{} {}", entry->name, json_line(own->default_value)));
+    defaults.push_back(fmt::format("{} {}", entry->name, json_line(own->default_value())));
   }
   return fmt::format("{} [{}]", text, fmt::join(defaults, ", "));
 }
 
 }  // namespace
 
-void add_sample_command(CLI::App& app) {
+void add_sample_command(Program& program) {
   auto options = std::make_shared<SampleCommand>();
-  CLI::App* command = app.add_subcommand("sample", "Generate records to try things out with; nothing is downloaded");
-  command->add_option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", ")))->required();
-  command->add_option("--output", options->output, "Folder for the train and dev files and vocab.txt")->required();
-  command->add_flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
+  const Command command = program.add("sample", "Generate records to try things out with; nothing is downloaded");
+  command.option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", "))).required();
+  command.option("--output", options->output, "Folder for the train and dev files and vocab.txt").required();
+  command.flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
   std::set<std::string> known;
   for (const TaskEntry* entry : sample_entries()) {
     for (const Field& key : entry->sample.keys) {
       if (!known.insert(key.name).second) continue;
-      command->add_option_function<std::int64_t>(
+      command.take_integer(
           key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
           help_of(key.name));
     }
   }
-  command->footer(kExamples);
-  command->callback([options] { run(*options); });
+  command.footer(kExamples);
+  command.action([options] { run(*options); });
 }
 
 }  // namespace etc::cli

@@ -32,10 +32,10 @@ SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global) {
 
 OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, ComputeType compute, Device device,
                              SliceInput shape) {
-  EtcConfig slice = model;
-  slice.num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
-  const EncoderInput input = random_input(slice, shape.length, shape.tokens_per_global);
-  EncoderCall call(slice, mode, compute);
+  ModelConfig slice = model;
+  slice->num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
+  const EncoderInput input = random_input(*slice, shape.length, shape.tokens_per_global);
+  EncoderCall call(*slice, mode, compute);
   call.initialize(device);
   call.run(input);  // warms caches and makes what is made once
   const double processor_start = processor_seconds();

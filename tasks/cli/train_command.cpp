@@ -45,17 +45,9 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
     if (!fs::exists(*file)) fail(output.string(), "there is no run to resume: config.json is missing");
   }
   // The checkpoint to start from says what the model is, unless file or options say otherwise.
-  Json model;
-  const auto init_from = [](const Json& json) {
-    const auto training = json.find("training");
-    if (training == json.end() || !training->is_object()) return std::string();
-    const auto key = training->find("init_from");
-    return key != training->end() && key->is_string() ? key->get<std::string>() : std::string();
-  };
-  std::string source = init_from(*options.given);
-  if (source.empty() && file) source = init_from(read_json_file(*file));
-  if (!source.empty() && options.resume.empty()) model = read_etc_config(source).to_json();
-  RunConfig config = resolve_config(file, *options.given, model);
+  const auto of_checkpoint = [](const fs::path& folder) { return read_encoder_config(folder)->to_json(); };
+  RunConfig config =
+      resolve_config(file, *options.given, options.resume.empty() ? CheckpointModel(of_checkpoint) : nullptr);
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
   if (!options.resume.empty()) require_data_files(config.data, file->string());
   return config;
@@ -85,26 +77,25 @@ void check_paths(const TrainOptions& options, const RunConfig& config, const fs:
 
 }  // namespace
 
-void add_train_command(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("train", "train a model on prepared data, or go on with a run");
+void add_train_command(Program& program) {
+  const Command command = program.add("train", "train a model on prepared data, or go on with a run");
   auto options = std::make_shared<TrainOptions>();
-  command->add_option("--config", options->config,
-                      "configuration file, JSON with sections model, task, data, training");
-  command->add_option("--output", options->output, "the run's folder; the same command again goes on with the run");
-  command->add_option("--resume", options->resume, "go on with this run, with its own configuration");
-  command->add_flag("--forecast", options->forecast, "only say how much memory the run would take");
-  add_memory_option(*command, options->memory_limit,
+  command.option("--config", options->config, "configuration file, JSON with sections model, task, data, training");
+  command.option("--output", options->output, "the run's folder; the same command again goes on with the run");
+  command.option("--resume", options->resume, "go on with this run, with its own configuration");
+  command.flag("--forecast", options->forecast, "only say how much memory the run would take");
+  add_memory_option(command, options->memory_limit,
                     "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
-  add_profile_option(*command, options->profile);
-  options->given = add_config_options(*command, [](const ConfigKey&) { return true; });
-  command->footer(
+  add_profile_option(command, options->profile);
+  options->given = add_config_options(command, [](const ConfigKey&) { return true; });
+  command.footer(
       "Examples:\n"
       "  etc train --config tasks/configs/wikihop_tiny.json --data train.h5 --eval-data dev.h5 --output run\n"
       "  etc train --resume run\n"
       "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --forecast\n"
       "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --output run --memory-limit 8GB\n"
       "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2");
-  command->callback([options] {
+  command.action([options] {
     fs::path output;
     RunConfig config = resolve(*options, output);
     if (!options->forecast) check_paths(*options, config, output);

@@ -1,7 +1,5 @@
 #include "tasks/feed/batch.h"
 
-#include "tasks/feed/labels.h"
-
 namespace etc::feed {
 
 EncoderInput batch_input(Examples examples, const EncoderConfig& model, bool global_attention, const AddExample& add) {
@@ -13,7 +11,7 @@ EncoderInput batch_input(Examples examples, const EncoderConfig& model, bool glo
     input.global_offsets.push_back(std::ssize(input.global_token_ids));
     input.sample_ordinals.push_back(loaded.sample_ordinal);
   }
-  input.labels = labels_of(std::move(structures), model, global_attention);
+  input.labels = model.labels(std::move(structures), etc::global_attention(global_attention));
   return input;
 }
 

@@ -13,8 +13,8 @@ namespace etc::feed {
 // Checks one example, puts its token ids at the input's end and says how its tokens belong together.
 using AddExample = std::function<sparse::AttentionStructure(EncoderInput& input, const data::Example& example)>;
 
-// Input of the examples in their order: what `add` puts there, offsets, ordinals and the label tensors (labels.h says
-// what global_attention does).
+// Input of the examples in their order: what `add` puts there, offsets, ordinals and the label tensors (global_attention
+// false: GlobalAttention::read_out).
 EncoderInput batch_input(Examples examples, const EncoderConfig& model, bool global_attention, const AddExample& add);
 
 }  // namespace etc::feed

@@ -9,7 +9,7 @@ namespace etc::hotpotqa {
 
 struct FeedOptions {
   bool flat_sequence = false;    // an ablation: no paragraphs, no exemption, one sequence
-  bool global_attention = true;  // false: an ablation, tasks/feed/labels.h
+  bool global_attention = true;  // false: an ablation, GlobalAttention::read_out
 };
 
 // Throws Error "feed: <where>: example <id>: <feature>: …" when the features of one example contradict each other or

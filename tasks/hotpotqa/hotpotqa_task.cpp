@@ -53,10 +53,10 @@ class HotpotqaTask final : public Task {
   const data::Schema& schema() const override { return hotpotqa::schema(); }
 
   EncoderInput feed(Examples examples, const std::string& where) const override {
-    return hotpotqa::feed(examples, model_, options_, where);
+    return hotpotqa::feed(examples, *model_, options_, where);
   }
 
-  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, options_.encoding, parameters); }
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(*model_, options_.encoding, parameters); }
 
   HeadOutput head(Tape& tape, Examples, const EncoderStates& states, const EncoderInput& input,
                   const ForwardOptions&) const override {

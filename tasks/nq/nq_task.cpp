@@ -76,10 +76,10 @@ class NqTask final : public Task {
   const data::Schema& schema() const override { return model_schema(); }
 
   EncoderInput feed(Examples examples, const std::string& where) const override {
-    return nq::feed(examples, model_, options_.global_attention, where);
+    return nq::feed(examples, *model_, options_.global_attention, where);
   }
 
-  void add_parameters(ParameterSet& parameters) override { head_.emplace(model_, options_.mask(), parameters); }
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(*model_, options_.mask(), parameters); }
 
   HeadOutput head(Tape& tape, Examples, const EncoderStates& states, const EncoderInput& input,
                   const ForwardOptions&) const override {

@@ -21,7 +21,7 @@ std::int64_t num_words(const data::Example& example);
 void check_example(const data::Example& example, const EncoderConfig& model, const std::string& where);
 
 // Checks the pages, builds the batch and its labels: a token belongs to the element it stands in.
-// global_attention false: an ablation (tasks/feed/labels.h).
+// global_attention false: an ablation (GlobalAttention::read_out).
 EncoderInput feed(Examples examples, const EncoderConfig& model, bool global_attention, const std::string& where);
 
 // Runs of a batch of pages that feed() has checked.

@@ -67,13 +67,13 @@ class OpenkpTask final : public Task {
   const data::Schema& schema() const override { return openkp::schema(); }
 
   EncoderInput feed(Examples examples, const std::string& where) const override {
-    return openkp::feed(examples, model_, options_.global_attention, where);
+    return openkp::feed(examples, *model_, options_.global_attention, where);
   }
 
   void add_parameters(ParameterSet& parameters) override {
     if (options_.visual_in_global || options_.visual_in_text)
-      visual_.emplace(model_, options_.extra_layers == 1, parameters);
-    head_.emplace(model_, options_.longest_phrase, parameters);
+      visual_.emplace(*model_, options_.extra_layers == 1, parameters);
+    head_.emplace(*model_, options_.longest_phrase, parameters);
   }
 
   void add_to_embeddings(Tape& tape, Examples examples, EncoderInput& input) const override {

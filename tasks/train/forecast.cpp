@@ -83,7 +83,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
   if (device == Device::cpu) memory.beside = bytes_beside_buffers() + bytes_of_computing();
   std::int64_t peaks = 0;
   memory.buffers = count_memory([&] {
-    TaskModel model(config.model, config.task);
+    TaskModel model(*config.model, config.task);
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
     train_on(model, training.front(), config);  // which parameters have gradients shows here
     const std::vector<Tensor> moments = moments_without_values(model.parameters);

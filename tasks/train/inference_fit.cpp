@@ -120,13 +120,13 @@ void InferenceFit::refuse(const std::string& what, std::int64_t long_tokens, std
     const std::int64_t middle = (good + bad) / 2;
     const bool enough = fits([&](const Loaded& loaded) {
       ParameterSet parameters;
-      EtcEncoder encoder(model_, parameters);
+      const auto encoder = model_->make_encoder(parameters);
       allocate(parameters);
-      encoder.release_kernels(compute_);
+      encoder->release_kernels(compute_);
       loaded();
-      const CountedInput counted(model_, middle * block, block);
+      const CountedInput counted(*model_, middle * block, block);
       Tape tape(false);
-      encoder.forward(tape, counted.input(), ForwardOptions{});
+      encoder->forward(tape, counted.input(), ForwardOptions{});
     });
     (enough ? good : bad) = middle;
   }
@@ -141,7 +141,7 @@ void InferenceFit::refuse(const std::string& what, std::int64_t long_tokens, std
 CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Examples examples,
                                const std::string& where) {
   return [&config = model.config, &section = model.task_section, compute, examples, where](const Loaded& loaded) {
-    TaskModel counted(config, section);
+    TaskModel counted(*config, section);
     allocate(counted.parameters);
     counted.encoder->release_kernels(compute);
     loaded();

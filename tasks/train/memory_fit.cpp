@@ -22,7 +22,7 @@ class Fitting {
  public:
   Fitting(const RunConfig& config, Device device, std::int64_t limit)
       : config_(config), device_(device), limit_(limit) {
-    data_ = open_run_data(config.data, *make_task(config.task, config.model));
+    data_ = open_run_data(config.data, *make_task(config.task, *config.model));
     steps_ = make_plan(config, data_.train->size()).total_steps;
     tokens_ = data::token_counts(*data_.train);
   }
@@ -42,13 +42,13 @@ class Fitting {
  private:
   RunConfig with(std::int64_t period, std::int64_t tokens) const {
     RunConfig config = config_;
-    config.model.grad_checkpointing_period = period;
+    config.model->grad_checkpointing_period = period;
     config.training.micro_batch_tokens = tokens;
     return config;
   }
 
   std::vector<std::int64_t> periods() const {
-    const std::int64_t configured = config_.model.grad_checkpointing_period;
+    const std::int64_t configured = config_.model->grad_checkpointing_period;
     return configured == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{configured, 1};
   }
 
@@ -102,14 +102,14 @@ class Fitting {
 
 std::string choice_text(const RunConfig& config) {
   return fmt::format("--micro-batch-tokens {} --grad-checkpointing-period {}", config.training.micro_batch_tokens,
-                     config.model.grad_checkpointing_period);
+                     config.model->grad_checkpointing_period);
 }
 
 }  // namespace
 
 ProcessMemory forecast_memory(const RunConfig& config) {
   const Device device = prepare_machine(config.training).device;
-  const auto task = make_task(config.task, config.model);
+  const auto task = make_task(config.task, *config.model);
   const RunData data = open_run_data(config.data, *task);
   const std::int64_t steps = make_plan(config, data.train->size()).total_steps;
   return forecast_training(settle_compute(config, device, {}), data, device, steps);
@@ -135,7 +135,7 @@ RunConfig fit_memory(const RunConfig& config, std::int64_t limit, const std::fil
   const RunConfig before = resolve_config(stored, Json::object(), nullptr);
   RunConfig kept = settled;
   kept.training.micro_batch_tokens = before.training.micro_batch_tokens;
-  kept.model.grad_checkpointing_period = before.model.grad_checkpointing_period;
+  kept.model->grad_checkpointing_period = before.model->grad_checkpointing_period;
   if (const std::int64_t peak = Fitting(kept, device, limit).peak(kept); peak > limit) {
     fail(run.string(),
          "the run goes on with {}, which takes {}: more than the memory limit of {} (another --output "

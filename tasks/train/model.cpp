@@ -39,7 +39,7 @@ TaskModel::TaskModel(const EncoderConfig& model_config, const Json& section)
     : config(model_config),
       task_section(section),
       task(make_task(section, model_config)),
-      encoder(std::make_unique<EtcEncoder>(model_config, parameters)) {
+      encoder(model_config.make_encoder(parameters)) {
   task->add_parameters(parameters);
 }
 
@@ -83,7 +83,7 @@ std::string kept_name(const data::Tokenizer& vocabulary) {
 }
 
 Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {
-  return {{"model", model.config.to_json()}, {"task", model.task_section}, {"data", data.to_json()}};
+  return {{"model", model.config->to_json()}, {"task", model.task_section}, {"data", data.to_json()}};
 }
 
 LoadedModel open_model(const fs::path& folder, const ModelUse& use) {
@@ -97,8 +97,8 @@ LoadedModel open_model(const fs::path& folder, const ModelUse& use) {
   Json complete = default_config(config["task"]["name"].get<std::string>());
   overlay_config(complete, Json{{"task", config["task"]}}, folder.string());
   overlay_config(complete, Json{{"task", use.task}}, "options");
-  LoadedModel loaded{std::make_unique<TaskModel>(read_etc_config(folder), complete["task"]), DataIdentity::of(config),
-                     use.vocab};
+  LoadedModel loaded{std::make_unique<TaskModel>(*read_encoder_config(folder), complete["task"]),
+                     DataIdentity::of(config), use.vocab};
   Task& task = *loaded.model->task;
   if (loaded.vocab.empty() && !loaded.data.vocab_file.empty()) loaded.vocab = folder / loaded.data.vocab_file;
   if (loaded.vocab.empty() && task.needs_vocabulary()) {
@@ -131,17 +131,17 @@ void require_vocabulary_of(const fs::path& checkpoint, const DataIdentity& data)
 
 void init_from_checkpoint(const fs::path& folder, TaskModel& model) {
   const Json config = read_model_config(folder);
-  const EtcConfig source = read_etc_config(folder);
+  const ModelConfig source = read_encoder_config(folder);
   const bool whole =
       may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
   load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder);
   log::info("weights of {}: {}", folder.string(),
             whole ? "encoder and head" : "the encoder; this task's head starts fresh");
-  if (residual_text(source) == residual_text(model.config)) {
-    log::info("residual scores: {}, as the checkpoint was trained with", residual_text(model.config));
+  if (residual_text(*source) == residual_text(*model.config)) {
+    log::info("residual scores: {}, as the checkpoint was trained with", residual_text(*model.config));
   } else {
-    log::warn("residual scores: {}, but the checkpoint was trained with: {}", residual_text(model.config),
-              residual_text(source));
+    log::warn("residual scores: {}, but the checkpoint was trained with: {}", residual_text(*model.config),
+              residual_text(*source));
   }
 }
 
@@ -153,7 +153,7 @@ void warn_unknown_vocabulary(const fs::path& folder) {
 std::string residual_text(const EncoderConfig& config) {
   if (!config.use_residual_attention) return "off";
   std::string text = config.use_running_mean ? "running mean" : "running sum";
-  if (config.residual_attention_types.size() < EtcConfig{}.residual_attention_types.size()) {
+  if (config.residual_attention_types.size() < config.attention_types().size()) {
     text += fmt::format(" of {}", fmt::join(config.residual_attention_types, ", "));
   }
   return text;

@@ -15,11 +15,11 @@
 namespace etc {
 
 struct TaskModel {
-  EtcConfig config;
+  ModelConfig config;
   Json task_section;
   std::unique_ptr<Task> task;
   ParameterSet parameters;
-  std::unique_ptr<EtcEncoder> encoder;
+  std::unique_ptr<Encoder> encoder;
 
   // Parameters without values yet. task_section: complete, with name.
   TaskModel(const EncoderConfig& config, const Json& task_section);

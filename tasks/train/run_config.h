@@ -1,17 +1,18 @@
 // The configuration of a run: sections model, task, data, training; from a file, overridden by options.
 //
-// A configuration is a JSON object of sections of keys. Defaults come from the structs below, from EtcConfig and from
-// the task; a file overwrites keys, then options do. Every key is at the same time the option --key-with-dashes
-// (option_name), so a value is declared once. Unknown keys and values of another type are UsageErrors.
+// A configuration is a JSON object of sections of keys, each declared in one list (base/fields.h): etc_config_fields(),
+// the task's keys, data_fields(), training_fields(). Defaults come from there; a file overwrites keys, then options do.
+// Every key is at the same time the option --key-with-dashes. Unknown keys and values of another type are UsageErrors.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/encoder_config.h"
 
@@ -50,8 +51,14 @@ struct TrainingConfig {
   std::string init_from;
 };
 
+const FieldList<DataConfig>& data_fields();
+const FieldList<TrainingConfig>& training_fields();
+
+// Field::mark of a key of section `training` that may change when a run is resumed: its bits do not depend on it.
+inline constexpr int kMayChange = 1;
+
 struct RunConfig {
-  EtcConfig model;
+  ModelConfig model;
   Json task;  // the task's own keys, plus name
   DataConfig data;
   TrainingConfig training;
@@ -71,17 +78,11 @@ void require_data_files(const DataConfig& data, const std::string& where);
 
 // One key of one section, as options and messages know it.
 struct ConfigKey {
-  enum class Kind { integer, optional_integer, number, boolean, text, texts };
   std::string section;
-  std::string key;
-  Kind kind = Kind::text;
-  Json default_value;
-  std::string help;
+  Field field;
   bool decoding = false;  // of section task: kDecoding of tasks/task.h
 
-  std::string path() const { return section + "." + key; }
-  std::string option_name() const;  // "--learning-rate"; those of section data are --data,
-  // --eval-data, --vocab and --allow-incomplete
+  std::string path() const { return section + "." + field.name; }
 };
 
 // All keys of all sections; section task holds those of every task there is.
@@ -89,7 +90,7 @@ const std::vector<ConfigKey>& config_keys();
 
 // The JSON value an option's words mean: numbers, true/false, "none" for an absent optional number, one word per list
 // entry. Throws UsageError naming the option.
-Json option_value(const ConfigKey& key, const std::vector<std::string>& words);
+Json option_value(const Field& key, const std::vector<std::string>& words);
 
 // Overlay of `changes` ({section: {key: value}}) on `config`, checked: throws UsageError "config: <where>: unknown key
 // section.key (did you mean …?)" or "…: section.key: expected …, got …".
@@ -101,8 +102,12 @@ Json default_config(const std::string& task);
 // The typed configuration of a complete, checked JSON configuration. Validates ranges: throws UsageError.
 RunConfig run_config_from_json(const Json& json, const std::string& where);
 
-// The whole way: defaults ← file (may be absent) ← options. The task's name comes from options, else from the file.
-// `model`: what a checkpoint to start from says of the model, between defaults and file; null: nothing.
-RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const Json& options, const Json& model);
+// What a checkpoint folder says of the model: keys of section model.
+using CheckpointModel = std::function<Json(const std::filesystem::path& folder)>;
+
+// The whole way: defaults ← checkpoint of training.init_from ← file (may be absent) ← options. The task's name comes
+// from options, else from the file. checkpoint: null: it says nothing of the model.
+RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const Json& options,
+                         const CheckpointModel& checkpoint);
 
 }  // namespace etc

@@ -90,9 +90,10 @@ Json settled(const std::string& key, const Json& value) {
 }  // namespace
 
 Json run_identity(const RunConfig& config, const OpenedDevice& device) {
-  Json identity = config.to_json();
-  for (const char* key : {"threads", "device", "log_every", "save_every"}) identity["training"].erase(key);
-  identity["training"]["init_from"] = absolute_path(config.training.init_from);
+  Json identity = with_absolute_paths(config).to_json();
+  for (const Field& field : training_fields()) {
+    if (field.mark == kMayChange) identity["training"].erase(field.name);
+  }
   Json data = Json::object();
   std::string vocabulary;
   const auto add = [&](const char* name, const std::vector<std::string>& files) {

@@ -100,7 +100,7 @@ class Trainer {
 Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output)
     : config_(config),
       device_(device),
-      model_(config_.model, config_.task),
+      model_(*config_.model, config_.task),
       data_(open_data(output)),
       plan_(make_plan(config_, data_.train->size())),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
@@ -298,7 +298,7 @@ void Trainer::start_or_resume() {
   log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", data_.train->size(),
             plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
             thread_count(), device_.description);
-  log::info("residual scores: {}", residual_text(config_.model));
+  log::info("residual scores: {}", residual_text(*config_.model));
   if (!data_.eval) log::info("no --eval-data: checkpoint `best` will be the last one");
 }
 

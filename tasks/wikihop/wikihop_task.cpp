@@ -116,11 +116,11 @@ class WikihopTask final : public Task {
   const data::Schema& schema() const override { return wikihop::schema(); }
 
   EncoderInput feed(Examples examples, const std::string& where) const override {
-    return wikihop::feed(examples, model_, options_, where);
+    return wikihop::feed(examples, *model_, options_, where);
   }
 
   void add_parameters(ParameterSet& parameters) override {
-    head_.emplace(model_, options_.add_final_layer, parameters);
+    head_.emplace(*model_, options_.add_final_layer, parameters);
   }
 
   HeadOutput head(Tape& tape, Examples, const EncoderStates& states, const EncoderInput& input,

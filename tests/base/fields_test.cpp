@@ -2,6 +2,7 @@
 #include "etc_core/base/fields.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -23,6 +24,7 @@ struct Options : Base {
   std::string device = "cpu";
   std::string path;
   std::vector<std::string> files = {"a"};
+  std::vector<std::string> sides = {"left", "right"};
   Shape shape = Shape::square;
   Json ids = Json::object();
 };
@@ -37,7 +39,8 @@ const FieldList<Options>& fields() {
       {"step", &Options::step, "size of a step", {.above = 0}},
       {"device", &Options::device, "where", {.words = {"cpu", "cuda", "auto"}}},
       {"path", &Options::path, "a file"},
-      {"files", &Options::files, "more files"},
+      FieldEntry<Options>{"files", &Options::files, "more files"}.as_option("--more-files"),
+      {"sides", &Options::sides, "which", {.words = {"left", "right"}}},
       {"shape", &Options::shape, "what it looks like", {{"round", Shape::round}, {"square", Shape::square}}},
       {"ids", &Options::ids, "numbers by name"},
   };
@@ -58,7 +61,7 @@ std::string message(const Json& json) {
 TEST_CASE("defaults are those of the struct, and JSON reads back what was written", "[base]") {
   const Json defaults = fields().defaults();
   CHECK(defaults == parse_json(R"({"flag": true, "size": 8, "seed": 1, "width": null, "rate": 0.5,
-      "step": 1e-4, "device": "cpu", "path": "", "files": ["a"], "shape": "square", "ids": {}})",
+      "step": 1e-4, "device": "cpu", "path": "", "files": ["a"], "sides": ["left", "right"], "shape": "square", "ids": {}})",
                                "test"));
   CHECK(fields().to_json(Options{}) == defaults);
   CHECK(fields().read(Json::object(), "test").files == std::vector<std::string>{"a"});
@@ -109,6 +112,9 @@ TEST_CASE("a value outside its range or words is refused with the range or the n
   CHECK(message({{"step", 0}}) == "run.json: task.step: expected a number above 0, got 0");
   CHECK(message({{"device", "cud"}}) ==
         "run.json: task.device: expected cpu, cuda or auto, got cud (did you mean cuda?)");
+  CHECK(message({{"sides", {"left", "rigth"}}}) ==
+        "run.json: task.sides: expected some of left, right, got rigth (did you mean right?)");
+  CHECK(message({{"sides", Json::array()}}).empty());
   CHECK(message({{"shape", "squar"}}) ==
         "run.json: task.shape: expected round or square, got squar (did you mean square?)");
   CHECK(fields().read_unchecked({{"size", 0}}, "test").size == 0);
@@ -118,12 +124,16 @@ TEST_CASE("a value outside its range or words is refused with the range or the n
 }
 
 TEST_CASE("a list tells names, help and marks of its keys", "[base]") {
-  CHECK(fields().size() == 11);
+  CHECK(fields().size() == 12);
   CHECK(fields().names().front() == "flag");
   REQUIRE(fields().find("width") != nullptr);
   CHECK(fields().find("width")->mark == 7);
   CHECK(fields().find("width")->kind == FieldKind::optional_integer);
   CHECK(fields().find("step")->help == "size of a step");
+  CHECK(fields().find("size")->default_value() == 8);
+  CHECK(fields().find("step")->option_name() == "--step");
+  CHECK(fields().find("files")->option_name() == "--more-files");
+  CHECK(kind_text(*fields().find("width")) == "an integer or null");
   CHECK(fields().find("depth") == nullptr);
   CHECK(Field{.name = "label_smoothing"}.option_name() == "--label-smoothing");
 }

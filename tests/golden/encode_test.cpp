@@ -6,6 +6,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/etc_encoder.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/catch.h"
@@ -233,7 +234,7 @@ TEST_CASE("etc encode says what is wrong with its model", "[nn]") {
     CHECK(result.code == code);
     CHECK_THAT(result.err, Contains(message));
   };
-  spoil_config("local_radius", 0, 2, "config: local_radius: expected 1 … 16777216, got 0");
+  spoil_config("local_radius", 0, 2, "config: local_radius: expected an integer from 1 to 16777216, got 0");
   spoil_config("num_attention_heads", 5, 2, "hidden_size: expected a multiple of num_attention_heads=5, got 12");
   spoil_config("hidden_act", "selu", 2, "hidden_act: expected one of gelu, relu, tanh, linear, got \"selu\"");
   spoil_config("heads", 5, 2, "model: unknown key heads");

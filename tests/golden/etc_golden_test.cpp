@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "etc_core/autograd/attention.h"
+#include "etc_core/nn/backends.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/catch.h"
 

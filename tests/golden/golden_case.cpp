@@ -6,6 +6,7 @@
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 

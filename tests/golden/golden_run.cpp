@@ -1,4 +1,6 @@
 #include "tests/golden/golden_run.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/etc_encoder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -130,10 +132,9 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
   options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
                       const ExternalScores& scores) {
     result.states[layer] = {of_long, of_global};
-    if (scores.l2l) result.scores[layer]["l2l"] = scores.l2l;
-    if (scores.l2g) result.scores[layer]["l2g"] = scores.l2g;
-    if (scores.g2g) result.scores[layer]["g2g"] = scores.g2g;
-    if (scores.g2l) result.scores[layer]["g2l"] = scores.g2l;
+    for (const auto& [type, values] : scores) {
+      if (values) result.scores[layer][type] = values;
+    }
   };
   Tape tape(gradients);
   {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "etc_core/nn/etc_config.h"
 #include "tests/golden/golden_case.h"
 
 namespace etc::test {

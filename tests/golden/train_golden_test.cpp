@@ -2,6 +2,8 @@
 // of kind `train`.
 #include <cmath>
 
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/etc_encoder.h"
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
 #include "tests/golden/golden_case.h"

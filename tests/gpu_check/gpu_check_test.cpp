@@ -3,6 +3,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/gpu_check/pack.h"

@@ -29,41 +29,38 @@ std::vector<std::int64_t> offsets_of(const Shape& s) {
 
 ops::HiddenDropout dropout_of(const std::vector<std::int64_t>& offsets) {
   static const std::uint64_t kOrdinals[] = {3, 4};
-  ops::HiddenDropout dropout;
-  dropout.rate = 0.1f;
-  dropout.seed = 5;
-  dropout.examples = 2;
-  dropout.offsets = offsets.data();
-  dropout.sample_ordinals = kOrdinals;
-  return dropout;
+  return {.rate = 0.1f, .seed = 5, .examples = 2, .offsets = offsets.data(), .sample_ordinals = kOrdinals};
 }
 
 // Every operator returns what it gives the host; the arrays are compared as well.
 using Numbers = std::vector<double>;
 
 Numbers dense_layer(Arrays& arrays, const Shape& s) {
-  ops::LinearForward a;
-  a.rows = s.rows;
-  a.in = a.x_stride = s.cols;
-  a.out = a.y_stride = s.out;
-  a.x = arrays.take(s.rows * s.cols);
-  a.weight = arrays.take(s.cols * s.out);
-  a.bias = arrays.take(s.out);
-  a.activation = ops::Activation::gelu;
-  a.y = arrays.take(s.rows * s.out);
-  a.pre_activation = arrays.take(s.rows * s.out);
+  ops::LinearForward a{.rows = s.rows,
+                       .in = s.cols,
+                       .out = s.out,
+                       .x = arrays.take(s.rows * s.cols),
+                       .x_stride = s.cols,
+                       .weight = arrays.take(s.cols * s.out),
+                       .bias = arrays.take(s.out),
+                       .activation = ops::Activation::gelu,
+                       .y = arrays.take(s.rows * s.out),
+                       .y_stride = s.out,
+                       .pre_activation = arrays.take(s.rows * s.out)};
   ops::linear(arrays.device(), a);
-  ops::LinearBackward b;
-  b.rows = s.rows;
-  b.in = b.x_stride = b.dx_stride = s.cols;
-  b.out = b.dz_stride = s.out;
-  b.dz = arrays.take(s.rows * s.out);
-  b.x = a.x;
-  b.weight = a.weight;
-  b.dx = arrays.take(s.rows * s.cols);
-  b.add_to_dx = true;
-  b.dweight = arrays.take(s.cols * s.out);
-  b.dbias = arrays.take(s.out);
+  ops::LinearBackward b{.rows = s.rows,
+                        .in = s.cols,
+                        .out = s.out,
+                        .dz = arrays.take(s.rows * s.out),
+                        .dz_stride = s.out,
+                        .x = a.x,
+                        .x_stride = s.cols,
+                        .weight = a.weight,
+                        .dx = arrays.take(s.rows * s.cols),
+                        .dx_stride = s.cols,
+                        .add_to_dx = true,
+                        .dweight = arrays.take(s.cols * s.out),
+                        .dbias = arrays.take(s.out)};
   ops::linear_backward(arrays.device(), b);
   return {};
 }
@@ -81,33 +78,31 @@ Numbers activations(Arrays& arrays, const Shape& s) {
 Numbers layer_norm(Arrays& arrays, const Shape& s) {
   const std::int64_t size = s.rows * s.cols;
   const auto offsets = offsets_of(s);
-  ops::LayerNormForward f;
-  f.rows = s.rows;
-  f.cols = s.cols;
-  f.x = arrays.take(size);
-  f.branch = arrays.take(size);
-  f.dropout = dropout_of(offsets);
-  f.gamma = arrays.take(s.cols);
-  f.beta = arrays.take(s.cols);
-  f.y = arrays.take(size);
-  f.sum = arrays.take(size);
-  f.mean = arrays.take(s.rows);
-  f.rstd = arrays.take(s.rows);
+  ops::LayerNormForward f{.rows = s.rows,
+                          .cols = s.cols,
+                          .x = arrays.take(size),
+                          .branch = arrays.take(size),
+                          .dropout = dropout_of(offsets),
+                          .gamma = arrays.take(s.cols),
+                          .beta = arrays.take(s.cols),
+                          .y = arrays.take(size),
+                          .sum = arrays.take(size),
+                          .mean = arrays.take(s.rows),
+                          .rstd = arrays.take(s.rows)};
   ops::layer_norm(arrays.device(), f);
-  ops::LayerNormBackward b;
-  b.rows = s.rows;
-  b.cols = s.cols;
-  b.dy = arrays.take(size);
-  b.sum = f.sum;
-  b.mean = f.mean;
-  b.rstd = f.rstd;
-  b.gamma = f.gamma;
-  b.dx = arrays.take(size);
-  b.add_to_dx = true;
-  b.dbranch = arrays.take(size);
-  b.dropout = f.dropout;
-  b.dgamma = arrays.take(s.cols);
-  b.dbeta = arrays.take(s.cols);
+  ops::LayerNormBackward b{.rows = s.rows,
+                           .cols = s.cols,
+                           .dy = arrays.take(size),
+                           .sum = f.sum,
+                           .mean = f.mean,
+                           .rstd = f.rstd,
+                           .gamma = f.gamma,
+                           .dx = arrays.take(size),
+                           .add_to_dx = true,
+                           .dbranch = arrays.take(size),
+                           .dropout = f.dropout,
+                           .dgamma = arrays.take(s.cols),
+                           .dbeta = arrays.take(s.cols)};
   ops::layer_norm_backward(arrays.device(), b);
   return {};
 }
@@ -124,12 +119,11 @@ Numbers embedding(Arrays& arrays, const Shape& s) {
   const std::int64_t limit = 30;
   std::vector<std::int32_t> ids;
   for (std::int64_t row = 0; row < s.rows; ++row) ids.push_back(static_cast<std::int32_t>(row * row % limit));
-  ops::EmbeddingForward f;
-  f.rows = s.rows;
-  f.cols = s.cols;
-  f.tokens = {arrays.take(limit * s.cols), limit, ids.data(), "token_ids"};
-  f.adder = arrays.take(s.rows * s.cols);
-  f.e = arrays.take(s.rows * s.cols);
+  ops::EmbeddingForward f{.rows = s.rows,
+                          .cols = s.cols,
+                          .tokens = {arrays.take(limit * s.cols), limit, ids.data(), "token_ids"},
+                          .adder = arrays.take(s.rows * s.cols),
+                          .e = arrays.take(s.rows * s.cols)};
   ops::embedding(arrays.device(), f);
   const float* de = arrays.take(s.rows * s.cols);
   ops::embedding_backward(arrays.device(), {s.rows, s.cols, limit, de, ids.data(), arrays.take(limit * s.cols)});
@@ -140,14 +134,13 @@ Numbers cross_entropy(Arrays& arrays, const Shape& s) {
   const auto offsets = offsets_of(s);
   const std::int32_t targets[] = {0, static_cast<std::int32_t>((s.rows - 1) / 2)};
   const Bytes losses(2 * sizeof(double), Purpose::scratch, arrays.device());
-  ops::CrossEntropy args;
-  args.groups = 2;
-  args.offsets = offsets.data();
-  args.logits = arrays.take(s.rows);
-  args.target_index = targets;
-  args.label_smoothing = 0.1f;
-  args.losses = static_cast<double*>(const_cast<void*>(losses.data()));
-  args.dlogits = arrays.take(s.rows);
+  ops::CrossEntropy args{.groups = 2,
+                         .offsets = offsets.data(),
+                         .logits = arrays.take(s.rows),
+                         .target_index = targets,
+                         .label_smoothing = 0.1f,
+                         .losses = static_cast<double*>(const_cast<void*>(losses.data())),
+                         .dlogits = arrays.take(s.rows)};
   ops::cross_entropy(arrays.device(), args);
   Numbers on_host(2);
   copy_bytes(Device::cpu, on_host.data(), arrays.device(), losses.data(), 2 * sizeof(double));

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "etc_core/nn/etc_encoder.h"
 #include "tests/golden/golden_case.h"
 #include "tests/gpu_check/golden_pack.h"
 

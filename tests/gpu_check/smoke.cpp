@@ -31,15 +31,8 @@ void smoke(Report& report) {
     const auto x = test::random_floats(m * k, 4), w = test::random_floats(k * n, 5);
     const Tensor dx = random_on(Device::cuda, {m, k}, 4), dw = random_on(Device::cuda, {k, n}, 5);
     const Tensor y = Tensor::empty({m, n}, Purpose::activations, Device::cuda);
-    ops::LinearForward args;
-    args.rows = m;
-    args.in = k;
-    args.out = n;
-    args.x = dx.data();
-    args.x_stride = k;
-    args.weight = dw.data();
-    args.y = y.data();
-    args.y_stride = n;
+    ops::LinearForward args{
+        .rows = m, .in = k, .out = n, .x = dx.data(), .x_stride = k, .weight = dw.data(), .y = y.data(), .y_stride = n};
     ops::linear(Device::cuda, args);
     const auto got = values_of(y);
     double worst = 0;

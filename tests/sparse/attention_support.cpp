@@ -337,4 +337,21 @@ bool same_bits(const Buffer<float>& a, const Buffer<float>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(float)) == 0);
 }
 
+std::string different_results(const AttentionProblem& a, const AttentionProblem& b) {
+  std::string names;
+  const auto compare = [&](const char* name, const Buffer<float>& x, const Buffer<float>& y) {
+    if (!same_bits(x, y)) names += std::string(name) + " ";
+  };
+  compare("out", a.out.values, b.out.values);
+  compare("lse", a.lse, b.lse);
+  compare("dq", a.dq.values, b.dq.values);
+  for (int t = 0; t < 2; ++t) {
+    compare(t == 0 ? "dk[0]" : "dk[1]", a.dk[t].values, b.dk[t].values);
+    compare(t == 0 ? "dv[0]" : "dv[1]", a.dv[t].values, b.dv[t].values);
+  }
+  compare("drel", a.drel, b.drel);
+  compare("drel_bias", a.drel_bias, b.drel_bias);
+  return names;
+}
+
 }  // namespace etc::test

@@ -69,4 +69,7 @@ class OneThread {
 // Bytes equal?
 bool same_bits(const Buffer<float>& a, const Buffer<float>& b);
 
+// The names of the results (outputs and all gradients) in which two runs of one problem differ in any bit; empty: none.
+std::string different_results(const AttentionProblem& a, const AttentionProblem& b);
+
 }  // namespace etc::test

@@ -79,34 +79,30 @@ const std::vector<AttentionCase>& cases() {
 
 TEST_CASE("bf16 attention differs from fp32 attention by the rounding of probabilities", "[sparse]") {
   sparse::register_cpu_kernels();
-  for (const bool plain : {false, true}) {
-    sparse::use_plain_bf16_tiles(plain);
-    for (const AttentionCase& c : cases()) {
-      for (const Side side : {Side::long_side, Side::global_side}) {
-        INFO(describe(c, side) << (plain ? ", plain tiles" : ""));
-        BothTypes both = problems(c, side);
-        both.exact.forward();
-        both.reduced.forward();
-        // Probabilities sum to 1, each off by half a unit of 2^-8 at most; sums of D products in another order.
-        const float values = std::max(largest(both.exact.v[0]), largest(both.exact.v[1]));
-        const float tolerance = values * (0x1p-8f + 1e-4f * c.magnitude * c.magnitude);
-        float worst = 0;
-        for (std::int64_t r = 0; r < both.exact.out.count; ++r) {
-          for (std::int64_t d = 0; d < both.exact.out.width; ++d) {
-            worst = std::max(worst, std::abs(both.exact.out.at(r, d) - both.reduced.out.at(r, d)));
-          }
+  for (const AttentionCase& c : cases()) {
+    for (const Side side : {Side::long_side, Side::global_side}) {
+      INFO(describe(c, side));
+      BothTypes both = problems(c, side);
+      both.exact.forward();
+      both.reduced.forward();
+      // Probabilities sum to 1, each off by half a unit of 2^-8 at most; sums of D products in another order.
+      const float values = std::max(largest(both.exact.v[0]), largest(both.exact.v[1]));
+      const float tolerance = values * (0x1p-8f + 1e-4f * c.magnitude * c.magnitude);
+      float worst = 0;
+      for (std::int64_t r = 0; r < both.exact.out.count; ++r) {
+        for (std::int64_t d = 0; d < both.exact.out.width; ++d) {
+          worst = std::max(worst, std::abs(both.exact.out.at(r, d) - both.reduced.out.at(r, d)));
         }
-        CHECK(worst <= tolerance);
-        CHECK(both.reduced.out.guards_intact());
-        for (std::int64_t i = 0; i < both.exact.lse.size(); ++i) {
-          const bool seen = std::isfinite(both.exact.lse[i]);
-          REQUIRE(seen == std::isfinite(both.reduced.lse[i]));
-          if (seen) REQUIRE(std::abs(both.exact.lse[i] - both.reduced.lse[i]) < 1e-4f * c.magnitude * c.magnitude);
-        }
+      }
+      CHECK(worst <= tolerance);
+      CHECK(both.reduced.out.guards_intact());
+      for (std::int64_t i = 0; i < both.exact.lse.size(); ++i) {
+        const bool seen = std::isfinite(both.exact.lse[i]);
+        REQUIRE(seen == std::isfinite(both.reduced.lse[i]));
+        if (seen) REQUIRE(std::abs(both.exact.lse[i] - both.reduced.lse[i]) < 1e-4f * c.magnitude * c.magnitude);
       }
     }
   }
-  sparse::use_plain_bf16_tiles(false);
 }
 
 TEST_CASE("bf16 attention carries running scores like fp32 attention", "[sparse]") {
@@ -139,26 +135,6 @@ TEST_CASE("bf16 attention carries running scores like fp32 attention", "[sparse]
   }
   CHECK(largest_score > 1);
   CHECK(worst < 1e-5 * largest_score);
-}
-
-TEST_CASE("AMX and plain tiles give the same bits", "[sparse]") {
-  if (!cpu_has_amx(ComputeType::bf16)) {
-    WARN("skipped: this processor has no AMX");
-    return;
-  }
-  sparse::register_cpu_kernels();
-  for (const AttentionCase& c : cases()) {
-    for (const Side side : {Side::long_side, Side::global_side}) {
-      INFO(describe(c, side));
-      BothTypes amx = problems(c, side), plain = problems(c, side);
-      amx.reduced.forward();
-      sparse::use_plain_bf16_tiles(true);
-      plain.reduced.forward();
-      sparse::use_plain_bf16_tiles(false);
-      CHECK(test::same_bits(amx.reduced.out.values, plain.reduced.out.values));
-      CHECK(test::same_bits(amx.reduced.lse, plain.reduced.lse));
-    }
-  }
 }
 
 TEST_CASE("bf16 attention has the same bits on 1, 2 and 4 threads, and alone as in a batch", "[sparse]") {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Counts what says how readable the tree is, and prints one table.
 
-    tests/structure/counts.py            the table
-    tests/structure/counts.py --list     behind it every finding with its place
+    tests/structure/counts.py                     the table
+    tests/structure/counts.py --list              behind it every finding with its place
+    tests/structure/counts.py --check [FOLDER]    nothing but what is over its limit (of the tree in FOLDER); fails if anything is
 
 How it counts. Text is read as it is, without a compiler; strings and comments are blanked first where they would mislead.
 - Comment share: of a folder's non-blank lines (not of its subfolders) those that hold a `//`.
@@ -25,6 +26,9 @@ PRODUCT = ["etc_core", "sparse", "data", "tasks"]
 KERNELS = ["sparse", "sparse/cpu", "sparse/cuda", "etc_core/ops/cpu", "etc_core/ops/cuda"]
 SOURCES = {".h", ".cpp", ".cu"}
 MOST_LINES, MOST_PARAMETERS, RUN = 50, 6, 6
+# What --check allows. A function may have more parameters only with its reason here: {"folder/file.h name": "why"}.
+MANY_PARAMETERS = {}
+MOST_LONG_FUNCTIONS, MOST_REPEATS = 20, 120
 
 
 def sources(folders, deep=True):
@@ -201,9 +205,34 @@ def repeats():
     return sorted(found, reverse=True)
 
 
+# ---- Limits. ----
+
+def over_limit():
+    """What is over its limit, a line each."""
+    long, many = all_functions()
+    found = []
+    for count, place in many:
+        file, name = re.fullmatch(r"(.*):\d+ (\S+)", place).groups()
+        if f"{file} {name}" not in MANY_PARAMETERS:
+            found.append(f"{place}: {count} parameters, expected at most {MOST_PARAMETERS} (name them in a struct)")
+    if len(long) > MOST_LONG_FUNCTIONS:
+        found += [f"{len(long)} functions of more than {MOST_LINES} lines, expected at most {MOST_LONG_FUNCTIONS}:"]
+        found += [f"  {lines} lines: {place}" for lines, place in long]
+    repeated = repeats()
+    if len(repeated) > MOST_REPEATS:
+        found.append(f"{len(repeated)} pairs of repeated runs, expected at most {MOST_REPEATS} (--list names them)")
+    return found
+
+
 def main():
+    global ROOT
+    if sys.argv[1:2] == ["--check"] and len(sys.argv) <= 3:
+        ROOT = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) == 3 else ROOT
+        found = over_limit()
+        print("\n".join(found) if found else "within all limits")
+        sys.exit(bool(found))
     if sys.argv[1:] not in ([], ["--list"]):
-        sys.exit("usage: tests/structure/counts.py [--list]")
+        sys.exit("usage: tests/structure/counts.py [--list | --check [FOLDER]]")
     long, many = all_functions()
     lines, longest = longest_source()
     known, repeated = operators(), repeats()

@@ -41,8 +41,4 @@ Findings check_backend_names(const std::string& path, std::string_view text);
 // A test file asserts something.
 Findings check_assertions(const std::string& path, std::string_view text);
 
-// The paths that include oneDNN's headers, of which there may be one: see check_single_door.
-bool includes_dnnl(std::string_view text);
-Findings check_single_door(const std::string& library, const std::vector<std::string>& paths);
-
 }  // namespace etc::test

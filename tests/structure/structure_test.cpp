@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "etc_core/base/files.h"
 #include "tests/structure/rules.h"
@@ -78,16 +79,6 @@ TEST_CASE("includes follow the arrows and third-party headers stay behind their 
   });
 }
 
-TEST_CASE("oneDNN is included in one file", "[structure]") {
-  std::vector<std::string> paths;
-  for (const File& file : files()) {
-    if (file.source && test::includes_dnnl(file.text)) paths.push_back(file.path);
-  }
-  // The rules' own test quotes such a line.
-  std::erase(paths, "tests/structure/rules_test.cpp");
-  require_none(test::check_single_door("oneDNN", paths));
-}
-
 TEST_CASE("no file is longer than its kind may be", "[structure]") {
   require_everywhere(false, test::check_length);
 }
@@ -104,11 +95,21 @@ TEST_CASE("kernels say why", "[structure]") {
   }
 }
 
-TEST_CASE("the script that counts runs", "[structure]") {
+TEST_CASE("functions take few arguments, few of them are long, and little is repeated", "[structure]") {
   const auto python = test::python_with("re");
   if (!python) return test::skip("no Python");
-  const std::string script = (test::source_folder() / "tests" / "structure" / "counts.py").string();
-  REQUIRE(test::run_python(*python, "'" + script + "' --list >/dev/null") == 0);
+  const std::string script = "'" + (test::source_folder() / "tests" / "structure" / "counts.py").string() + "'";
+  REQUIRE(test::run_python(*python, script + " --list >/dev/null") == 0);
+  CHECK(test::run_python(*python, script + " --check") == 0);
+
+  // The check finds what it is there for.
+  const test::TemporaryFolder tree;
+  fs::create_directories(tree / "sparse");
+  std::ofstream(tree / "sparse/a.h") << "void six(int a, int b, int c, int d, int e, std::map<int, int> f);\n";
+  const std::string check = script + " --check '" + tree.path().string() + "'";
+  CHECK(test::run_python(*python, check) == 0);
+  std::ofstream(tree / "sparse/b.h") << "void seven(int a, int b, int c, int d, int e, int f, int g);\n";
+  CHECK(test::run_python(*python, check + " >/dev/null") != 0);
 }
 
 TEST_CASE("no file names a path of one machine", "[structure]") {

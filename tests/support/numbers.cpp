@@ -23,6 +23,14 @@ std::vector<float> random_floats(std::int64_t count, std::uint64_t seed, float s
   return values;
 }
 
+std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std::uint64_t seed) {
+  std::vector<std::int32_t> ids;
+  for (const float v : random_floats(count, seed)) {
+    ids.push_back(static_cast<std::int32_t>((v + 1) / 2 * static_cast<float>(limit)));
+  }
+  return ids;
+}
+
 std::vector<float> mixed_floats(std::int64_t count, std::uint64_t seed) {
   constexpr float kPowers[] = {1e-6f, 1e6f, 1e-3f, 1e3f, 1.0f};
   std::vector<float> values = random_floats(count, seed);

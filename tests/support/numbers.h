@@ -11,7 +11,10 @@ namespace etc::test {
 // Values in [-size, size), a pure function of (count, seed).
 std::vector<float> random_floats(std::int64_t count, std::uint64_t seed, float size = 1.0f);
 
-// The same times powers of ten from 1e-6 to 1e6, neighbours differing most; every 23rd is 0.
+// Ids in [0, limit), likewise.
+std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std::uint64_t seed);
+
+// random_floats times powers of ten from 1e-6 to 1e6, neighbours differing most; every 23rd is 0.
 std::vector<float> mixed_floats(std::int64_t count, std::uint64_t seed);
 
 // An array that an operator writes, between two zones that it must leave alone.

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "etc_core/nn/etc_config.h"
 #include "tests/support/catch.h"
 
 using namespace etc;

@@ -14,8 +14,7 @@
 //   pack_bf16, fma, multiply, add, exp2, nearest, …        arithmetic
 //   launch<Kernel>(grid, params, stream)                   instead of <<<>>>
 //
-// A kernel is a struct with `Params`, `kThreads`, `kMaxShared` (bytes of dynamic shared memory it may ask for),
-// `name()` and a static `run(const Params&)`.
+// A kernel is a struct with `Params`, `name()`, a static `run(const Params&)` and what BlockOf says of its blocks.
 #pragma once
 
 #ifdef __CUDACC__
@@ -23,3 +22,15 @@
 #else
 #include "etc_core/base/cuda/simt_host.h"
 #endif
+
+namespace etc::simt {
+
+// What a kernel says of its blocks: their threads, and the bytes of dynamic shared memory that it may ask for beyond
+// what every device has.
+template <int kBlockThreads, std::int64_t kMaxSharedBytes = 0>
+struct BlockOf {
+  static constexpr int kThreads = kBlockThreads;
+  static constexpr std::int64_t kMaxShared = kMaxSharedBytes;
+};
+
+}  // namespace etc::simt

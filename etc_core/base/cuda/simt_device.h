@@ -220,8 +220,7 @@ ETC_DEVICE std::int32_t nearest(float x) {
 }  // ties to even
 
 template <typename Kernel>
-__global__ void __launch_bounds__(Kernel::kThreads, Kernel::kMinBlocks)
-    entry(const __grid_constant__ typename Kernel::Params params) {
+__global__ void __launch_bounds__(Kernel::kThreads, 1) entry(const __grid_constant__ typename Kernel::Params params) {
   Kernel::run(params);
 }
 

@@ -7,6 +7,7 @@
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/ops/activation.h"
 #include "etc_core/ops/cpu/activation-inl.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/kernels.h"
@@ -146,8 +147,6 @@ HWY_EXPORT(add_column_sums_of);
 
 namespace {
 constexpr std::int64_t kTaskElements = 1 << 14;  // 64 KiB of each array
-}  // namespace
-
 void activation_forward(Activation activation, const float* x, float* y, std::int64_t size) {
   parallel_for(ceil_div(size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements;
@@ -164,12 +163,19 @@ void activation_backward(Activation activation, const float* x, const float* dy,
   });
 }
 
+}  // namespace
+
 void finish_tile(const TileEpilogue& tile) {
   HWY_DYNAMIC_DISPATCH(finish_tile_rows)(tile);
 }
 
 void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums) {
   HWY_DYNAMIC_DISPATCH(add_column_sums_of)(rows, cols, a, stride, sums);
+}
+
+void register_activation() {
+  fill_slot(activation_forward_kernel, activation_forward);
+  fill_slot(activation_backward_kernel, activation_backward);
 }
 
 }  // namespace etc::ops::cpu

@@ -5,6 +5,7 @@
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cross_entropy.h"
 
 namespace etc::ops::cpu {
 
@@ -82,8 +83,6 @@ double group_loss(const Group& g) {
   return loss;
 }
 
-}  // namespace
-
 void cross_entropy(const CrossEntropy& args) {
   constexpr std::int64_t kTaskElements = 4096;  // of a task, about: groups may be three classes or a vocabulary
   const std::int64_t elements = args.offsets[args.groups] - args.offsets[0];
@@ -94,6 +93,12 @@ void cross_entropy(const CrossEntropy& args) {
       args.losses[k] = group_loss({args, k, args.offsets[k], args.offsets[k + 1]});
     }
   });
+}
+
+}  // namespace
+
+void register_cross_entropy() {
+  fill_slot(cross_entropy_kernel, cross_entropy);
 }
 
 }  // namespace etc::ops::cpu

@@ -9,7 +9,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
 #include "etc_core/ops/cpu/kernels.h"
-#include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/dropout.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::ops::cpu {
@@ -19,12 +19,10 @@ namespace HWY_NAMESPACE {
 void dropout_add_rows(const DropoutAdd& args, std::int64_t first, std::int64_t end) {
   const FloatTag d;
   const std::int64_t cols = args.cols;
-  Scratch scratch;
-  DropoutRows rows(args.dropout, first);
-  // The random words of one row, drawn before its elements are touched: [cols rounded up].
-  RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
-  for (std::int64_t row = first; row < end; ++row, rows.next()) {
-    dropout.fill(rows, cols);
+  RowDropout dropout(args.dropout, first, cols);
+  for (std::int64_t row = first; row < end; ++row, dropout.next()) {
+    // The random words of the row, drawn before its elements are touched.
+    dropout.fill();
     const float* a = args.a + row * cols;                                         // [H]
     const float* base = args.base == nullptr ? nullptr : args.base + row * cols;  // [H] or none
     float* y = args.y + row * cols;  // [H], may be a or base: every element is read before it is written
@@ -46,11 +44,19 @@ namespace etc::ops::cpu {
 
 HWY_EXPORT(dropout_add_rows);
 
+namespace {
+
 void dropout_add(const DropoutAdd& args) {
   constexpr std::int64_t kTaskRows = 32;
   parallel_for(ceil_div(args.rows, kTaskRows), [&](std::int64_t task) {
     HWY_DYNAMIC_DISPATCH(dropout_add_rows)(args, task * kTaskRows, std::min(args.rows, (task + 1) * kTaskRows));
   });
+}
+
+}  // namespace
+
+void register_dropout() {
+  fill_slot(dropout_add_kernel, dropout_add);
 }
 
 }  // namespace etc::ops::cpu

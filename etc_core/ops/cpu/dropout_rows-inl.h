@@ -8,6 +8,7 @@
 
 #include "etc_core/ops/cpu/dropout_rows.h"
 #include "etc_core/ops/cpu/philox-inl.h"
+#include "etc_core/ops/cpu/scratch.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,15 +30,21 @@ HWY_INLINE FloatMask columns_at(std::int64_t col, std::int64_t cols) {
   return hn::FirstN(FloatTag(), static_cast<std::size_t>(HWY_MIN(cols - col, lane_count())));
 }
 
-// The mask of the current row: fill() draws its bits, apply() gives value/(1-rate) or 0 for a vector of columns.
-// `bits` is scratch for dropout_bits_room(cols) words; with rate 0 it is not used and apply() is the identity.
+// Dropout of a task's rows, one after the other from first_row on: fill() draws the bits of the current row, apply()
+// gives value/(1-rate) or 0 for a vector of its columns, next() goes on. With rate 0 apply() is the identity.
 class RowDropout {
  public:
-  RowDropout(const DropoutRows& rows, std::uint32_t* bits)
-      : bits_(bits), active_(rows.active()), threshold_(rows.threshold()), scale_(rows.scale()) {}
+  RowDropout(const HiddenDropout& dropout, std::int64_t first_row, std::int64_t cols)
+      : rows_(dropout, first_row),
+        cols_(cols),
+        active_(rows_.active()),
+        threshold_(rows_.threshold()),
+        scale_(rows_.scale()),
+        bits_(scratch_.take<std::uint32_t>(dropout_bits_room(cols))) {}
 
-  HWY_INLINE void fill(const DropoutRows& rows, std::int64_t cols) {
-    if (active_) dropout_bits(rows.key(), 0, rows.token(), cols, bits_);
+  void next() { rows_.next(); }
+  HWY_INLINE void fill() {
+    if (active_) dropout_bits(rows_.key(), 0, rows_.token(), cols_, bits_);
   }
   HWY_INLINE FloatVec apply(std::int64_t col, FloatVec value) const {
     if (!active_) return value;
@@ -50,10 +57,13 @@ class RowDropout {
   }
 
  private:
-  std::uint32_t* bits_;      // [cols rounded up to whole vectors]
+  Scratch scratch_;
+  DropoutRows rows_;
+  std::int64_t cols_;
   bool active_;              // rate > 0
   std::uint32_t threshold_;  // rate as a share of 2^32: smaller words drop their element
   float scale_;              // 1/(1-rate): the expectation of an element stays what it was
+  std::uint32_t* bits_;      // [cols rounded up to whole vectors]
 };
 
 }  // namespace HWY_NAMESPACE

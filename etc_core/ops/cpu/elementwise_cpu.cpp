@@ -5,6 +5,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/elementwise.h"
 
 namespace etc::ops::cpu {
 
@@ -32,8 +33,6 @@ double block_sum_of_squares(const float* x, std::int64_t first, std::int64_t end
   for (int s = 0; i < end; ++i, ++s) sums[s] += static_cast<double>(x[i]) * x[i];
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
-
-}  // namespace
 
 void add(const float* a, const float* b, float* y, std::int64_t size) {
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {
@@ -63,6 +62,15 @@ double sum_of_squares(const float* x, std::int64_t size) {
   double total = 0;  // in the order of the blocks, on one thread
   for (std::int64_t block = 0; block < blocks; ++block) total += sums[block];
   return total;
+}
+
+}  // namespace
+
+void register_elementwise() {
+  fill_slot(add_kernel, add);
+  fill_slot(axpy_kernel, axpy);
+  fill_slot(scale_kernel, scale);
+  fill_slot(sum_of_squares_kernel, sum_of_squares);
 }
 
 }  // namespace etc::ops::cpu

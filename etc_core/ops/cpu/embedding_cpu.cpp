@@ -6,6 +6,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/embedding.h"
 
 namespace etc::ops::cpu {
 
@@ -21,8 +22,6 @@ const float* term_row(const EmbeddingTerm& term, std::int64_t row, std::int64_t 
   const std::int64_t id = term.ids[row];
   return id >= 0 && id < term.limit ? term.table + id * cols : nullptr;
 }
-
-}  // namespace
 
 void embedding(const EmbeddingForward& args) {
   const std::int64_t cols = args.cols;
@@ -96,6 +95,16 @@ void embedding_backward(const EmbeddingBackward& args) {
       }
       for (std::int64_t c = 0; c < width; ++c) total[c] += sums[c];
     }
+  });
+}
+
+}  // namespace
+
+void register_embedding() {
+  fill_slot(embedding_kernel, embedding);
+  embedding_backward_kernel.fill(Device::cpu, embedding_backward);
+  embedding_backward_kernel.fill(Device::counting, [](const EmbeddingBackward& a) {
+    count_scratch((2 * a.rows + 1) * static_cast<std::int64_t>(sizeof(std::int64_t)));  // order and first_of
   });
 }
 

@@ -1,49 +1,44 @@
-// The CPU kernels of this folder, as register_cpu_ops() puts them into the slots. Contracts are with the operators.
+// What register_cpu.cpp calls: each operator's file fills its own slots, of the CPU and of Device::counting, whose
+// kernels compute nothing but take the working memory that the CPU's take on the calling thread (base/counting.h).
 #pragma once
 
-#include "etc_core/ops/activation.h"
-#include "etc_core/ops/cross_entropy.h"
-#include "etc_core/ops/dropout.h"
-#include "etc_core/ops/elementwise.h"
-#include "etc_core/ops/embedding.h"
-#include "etc_core/ops/layer_norm.h"
-#include "etc_core/ops/linear.h"
-#include "etc_core/ops/segments.h"
-#include "etc_core/ops/top_k.h"
-#include "etc_core/ops/update.h"
+#include <cstddef>
+#include <cstdint>
+
+#include "etc_core/base/kernel_slot.h"
+#include "etc_core/ops/cpu/scratch.h"
 
 namespace etc::ops::cpu {
 
-// Dense products: linear_cpu.cpp, and linear_reduced_cpu.cpp for bf16 and int8.
-void linear(const LinearForward& args);
-void linear_backward(const LinearBackward& args);
-void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, PackedWeights& packed);
-// Bytes of a matrix of that size and number type, packed.
-std::int64_t packed_bytes(const PackedWeights& packed);
-// Bytes of scratch that a product of [rows, k] with unpacked [k, n] takes on the calling thread to pack its weights.
-std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n);
+void register_activation();
+void register_cross_entropy();
+void register_dropout();
+void register_elementwise();
+void register_embedding();
+void register_layer_norm();
+void register_linear();
+void register_segments();
+void register_top_k();
+void register_update();
 
-// Row by row or element by element, one file each: activation_cpu.cpp, layer_norm_cpu.cpp, dropout_cpu.cpp,
-// embedding_cpu.cpp, cross_entropy_cpu.cpp.
-void activation_forward(Activation activation, const float* x, float* y, std::int64_t size);
-void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size);
-void layer_norm(const LayerNormForward& args);
-void layer_norm_backward(const LayerNormBackward& args);
-void dropout_add(const DropoutAdd& args);
-void embedding(const EmbeddingForward& args);
-void embedding_backward(const EmbeddingBackward& args);
-void cross_entropy(const CrossEntropy& args);
+// Fills the slot of an operator that takes no working memory to speak of.
+template <typename Result, typename... Args>
+void fill_slot(KernelSlot<Result(Args...)>& slot, Result (*kernel)(Args...)) {
+  slot.fill(Device::cpu, kernel);
+  slot.fill(Device::counting, [](Args...) { return Result(); });
+}
 
-// Bound by memory: elementwise_cpu.cpp, segments_cpu.cpp, top_k_cpu.cpp, update_cpu.cpp.
-void add(const float* a, const float* b, float* y, std::int64_t size);
-void axpy(float s, const float* b, float* a, std::int64_t size);
-void scale(float s, float* a, std::int64_t size);
-void sum_segments(const Segments& args);
-void spread_segments(const Segments& args);
-void top_k(const TopK& args);
-double sum_of_squares(const float* x, std::int64_t size);
-void gradient_squares(UpdateBlocks blocks, double* sums);
-void update_moments(const UpdateConstants& constants, UpdateBlocks blocks, UpdateNorms* norms);
-void update_weights(const UpdateConstants& constants, UpdateBlocks blocks);
+// Fills the slot of an operator that is also to be computed when memory is counted.
+template <typename Result, typename... Args>
+void fill_slot_computing(KernelSlot<Result(Args...)>& slot, Result (*kernel)(Args...)) {
+  slot.fill(Device::cpu, kernel);
+  slot.fill(Device::counting, kernel);
+}
+
+// For a counting kernel: working memory is taken and given back. The ledger keeps the highest mark, so that is enough.
+inline void count_scratch(std::int64_t bytes) {
+  Scratch scratch;
+  scratch.take<std::byte>(bytes);
+}
 
 }  // namespace etc::ops::cpu

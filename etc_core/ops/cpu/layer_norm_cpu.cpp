@@ -11,6 +11,7 @@
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/layer_norm.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::ops::cpu {
@@ -20,40 +21,44 @@ HWY_INLINE float sum_of_lanes(FloatVec v) {
   return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
+// Pass 1 of a row: what is normalised, x or x + dropout(branch), and its mean.   x, y, result [H]
+// The residual sum goes to `sum`, or without a place for it to y, which holds it until it is overwritten.
+HWY_INLINE const float* residual_sum(const LayerNormForward& args, std::int64_t row, RowDropout& dropout, float& mean) {
+  const FloatTag d;
+  const std::int64_t cols = args.cols;
+  const float* x = args.x + row * cols;
+  FloatVec total = hn::Zero(d);
+  if (args.branch == nullptr) {
+    for (std::int64_t col = 0; col < cols; col += lane_count()) {
+      total = hn::Add(total, hn::MaskedLoad(columns_at(col, cols), d, x + col));
+    }
+    mean = sum_of_lanes(total) / static_cast<float>(cols);
+    return x;
+  }
+  dropout.fill();
+  const float* branch = args.branch + row * cols;
+  float* sum = (args.sum == nullptr ? args.y : args.sum) + row * cols;
+  for (std::int64_t col = 0; col < cols; col += lane_count()) {
+    const FloatMask some = columns_at(col, cols);
+    const FloatVec value =
+        hn::Add(hn::MaskedLoad(some, d, x + col), dropout.apply(col, hn::MaskedLoad(some, d, branch + col)));
+    hn::BlendedStore(value, some, d, sum + col);
+    total = hn::Add(total, value);
+  }
+  mean = sum_of_lanes(total) / static_cast<float>(cols);
+  return sum;
+}
+
 // Rows [first, end) of the forward. Three passes over a row, which stays in the first-level cache: residual sum and
 // mean, variance of the centred values, result.
 void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t end) {
   const FloatTag d;
   const std::int64_t cols = args.cols;
-  Scratch scratch;
-  DropoutRows rows(args.dropout, first);
-  RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
-  for (std::int64_t row = first; row < end; ++row, rows.next()) {
-    const float* x = args.x + row * cols;  // [H]
-    float* y = args.y + row * cols;        // [H]
-    const float* s = x;                    // [H] what is normalised: x, or x + dropout(branch)
-
-    // Pass 1: the residual sum into `sum` (or y), and its mean.
-    FloatVec total = hn::Zero(d);
-    if (args.branch != nullptr) {
-      dropout.fill(rows, cols);
-      const float* branch = args.branch + row * cols;  // [H]
-      // Without a place for the sum, y holds it until it is overwritten.
-      float* sum = args.sum == nullptr ? y : args.sum + row * cols;
-      for (std::int64_t col = 0; col < cols; col += lane_count()) {
-        const FloatMask some = columns_at(col, cols);
-        const FloatVec value =
-            hn::Add(hn::MaskedLoad(some, d, x + col), dropout.apply(col, hn::MaskedLoad(some, d, branch + col)));
-        hn::BlendedStore(value, some, d, sum + col);
-        total = hn::Add(total, value);
-      }
-      s = sum;
-    } else {
-      for (std::int64_t col = 0; col < cols; col += lane_count()) {
-        total = hn::Add(total, hn::MaskedLoad(columns_at(col, cols), d, s + col));
-      }
-    }
-    const float mean = sum_of_lanes(total) / static_cast<float>(cols);
+  RowDropout dropout(args.dropout, first, cols);
+  for (std::int64_t row = first; row < end; ++row, dropout.next()) {
+    float* y = args.y + row * cols;  // [H]
+    float mean;
+    const float* s = residual_sum(args, row, dropout, mean);  // [H]
     const FloatVec mean_v = hn::Set(d, mean);
 
     // Pass 2: the variance. Lanes beyond the last column hold −mean after the subtraction and must not count.
@@ -80,57 +85,75 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
   }
 }
 
+// One row of the backward: its saved numbers, and the means over H that pass 1 finds.
+struct BackwardRow {
+  const float* dy;  // [H]
+  const float* s;   // [H]
+  FloatVec mean, rstd;
+  FloatVec g_mean, gx_mean;  // of g = dy·gamma and of g·xhat
+};
+
+// Pass 1. forward: y = xhat·gamma + beta; so dgamma += dy·xhat, dbeta += dy. Means of g = dy·gamma and of g·xhat.
+//   partial  null, or [2, H] of the task: no other thread adds here
+HWY_INLINE void table_gradients(const LayerNormBackward& args, BackwardRow& row, float* partial) {
+  const FloatTag d;
+  const std::int64_t cols = args.cols;
+  FloatVec g_total = hn::Zero(d), gx_total = hn::Zero(d);
+  for (std::int64_t col = 0; col < cols; col += lane_count()) {
+    const FloatMask some = columns_at(col, cols);
+    const FloatVec dy = hn::MaskedLoad(some, d, row.dy + col);
+    const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, row.s + col), row.mean), row.rstd);
+    const FloatVec g = hn::Mul(dy, hn::MaskedLoad(some, d, args.gamma + col));  // 0 beyond the last column
+    g_total = hn::Add(g_total, g);
+    gx_total = hn::MulAdd(g, xhat, gx_total);
+    if (partial != nullptr) {
+      float* dgamma = partial + col;
+      float* dbeta = partial + cols + col;
+      hn::BlendedStore(hn::MulAdd(dy, xhat, hn::MaskedLoad(some, d, dgamma)), some, d, dgamma);
+      hn::BlendedStore(hn::Add(dy, hn::MaskedLoad(some, d, dbeta)), some, d, dbeta);
+    }
+  }
+  row.g_mean = hn::Set(d, sum_of_lanes(g_total) / static_cast<float>(cols));
+  row.gx_mean = hn::Set(d, sum_of_lanes(gx_total) / static_cast<float>(cols));
+}
+
+// Pass 2. forward: xhat = (s − mean)·rstd, where mean and rstd depend on s; so
+//   ds = rstd·(g − mean(g) − xhat·mean(g·xhat)).
+HWY_INLINE void input_gradients(const LayerNormBackward& args, const BackwardRow& row, std::int64_t number,
+                                RowDropout& dropout) {
+  const FloatTag d;
+  const std::int64_t cols = args.cols;
+  if (args.dbranch != nullptr) dropout.fill();
+  for (std::int64_t col = 0; col < cols; col += lane_count()) {
+    const FloatMask some = columns_at(col, cols);
+    const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, row.s + col), row.mean), row.rstd);
+    const FloatVec g = hn::Mul(hn::MaskedLoad(some, d, row.dy + col), hn::MaskedLoad(some, d, args.gamma + col));
+    const FloatVec ds = hn::Mul(row.rstd, hn::NegMulAdd(xhat, row.gx_mean, hn::Sub(g, row.g_mean)));
+    // forward: s = x + dropout(branch); so dx is ds and dbranch is ds under the same mask.
+    if (args.dx != nullptr) {
+      float* dx = args.dx + number * cols + col;
+      hn::BlendedStore(args.add_to_dx ? hn::Add(hn::MaskedLoad(some, d, dx), ds) : ds, some, d, dx);
+    }
+    if (args.dbranch != nullptr) {
+      hn::BlendedStore(dropout.apply(col, ds), some, d, args.dbranch + number * cols + col);
+    }
+  }
+}
+
 // Rows [first, end) of the backward; partial (null, or [2, H]) = their sums of dy·xhat and of dy.
 void backward_rows(const LayerNormBackward& args, std::int64_t first, std::int64_t end, float* partial) {
   const FloatTag d;
   const std::int64_t cols = args.cols;
-  Scratch scratch;
-  DropoutRows rows(args.dropout, first);
-  RowDropout dropout(rows, scratch.take<std::uint32_t>(dropout_bits_room(cols)));
+  RowDropout dropout(args.dropout, first, cols);
   if (partial != nullptr) std::fill(partial, partial + 2 * cols, 0.0f);
-  for (std::int64_t row = first; row < end; ++row, rows.next()) {
-    const float* dy = args.dy + row * cols;  // [H]
-    const float* s = args.sum + row * cols;  // [H]
-    const FloatVec mean = hn::Set(d, args.mean[row]);
-    const FloatVec rstd = hn::Set(d, args.rstd[row]);
-
-    // Pass 1. forward: y = xhat·gamma + beta; so dgamma += dy·xhat, dbeta += dy. Means of g = dy·gamma and of g·xhat.
-    FloatVec g_total = hn::Zero(d), gx_total = hn::Zero(d);
-    for (std::int64_t col = 0; col < cols; col += lane_count()) {
-      const FloatMask some = columns_at(col, cols);
-      const FloatVec dy_v = hn::MaskedLoad(some, d, dy + col);
-      const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, s + col), mean), rstd);
-      const FloatVec g = hn::Mul(dy_v, hn::MaskedLoad(some, d, args.gamma + col));  // 0 beyond the last column
-      g_total = hn::Add(g_total, g);
-      gx_total = hn::MulAdd(g, xhat, gx_total);
-      if (partial != nullptr) {
-        float* dgamma = partial + col;  // both of this task's rows only: no other thread adds here
-        float* dbeta = partial + cols + col;
-        hn::BlendedStore(hn::MulAdd(dy_v, xhat, hn::MaskedLoad(some, d, dgamma)), some, d, dgamma);
-        hn::BlendedStore(hn::Add(dy_v, hn::MaskedLoad(some, d, dbeta)), some, d, dbeta);
-      }
-    }
-    if (args.dx == nullptr && args.dbranch == nullptr) continue;
-
-    // Pass 2. forward: xhat = (s − mean)·rstd, where mean and rstd depend on s; so ds = rstd·(g − mean(g) −
-    // xhat·mean(g·xhat)).
-    const FloatVec g_mean = hn::Set(d, sum_of_lanes(g_total) / static_cast<float>(cols));
-    const FloatVec gx_mean = hn::Set(d, sum_of_lanes(gx_total) / static_cast<float>(cols));
-    if (args.dbranch != nullptr) dropout.fill(rows, cols);
-    for (std::int64_t col = 0; col < cols; col += lane_count()) {
-      const FloatMask some = columns_at(col, cols);
-      const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, s + col), mean), rstd);
-      const FloatVec g = hn::Mul(hn::MaskedLoad(some, d, dy + col), hn::MaskedLoad(some, d, args.gamma + col));
-      const FloatVec ds = hn::Mul(rstd, hn::NegMulAdd(xhat, gx_mean, hn::Sub(g, g_mean)));
-      // forward: s = x + dropout(branch); so dx is ds and dbranch is ds under the same mask.
-      if (args.dx != nullptr) {
-        float* dx = args.dx + row * cols + col;
-        hn::BlendedStore(args.add_to_dx ? hn::Add(hn::MaskedLoad(some, d, dx), ds) : ds, some, d, dx);
-      }
-      if (args.dbranch != nullptr) {
-        hn::BlendedStore(dropout.apply(col, ds), some, d, args.dbranch + row * cols + col);
-      }
-    }
+  for (std::int64_t number = first; number < end; ++number, dropout.next()) {
+    BackwardRow row;
+    row.dy = args.dy + number * cols;
+    row.s = args.sum + number * cols;
+    row.mean = hn::Set(d, args.mean[number]);
+    row.rstd = hn::Set(d, args.rstd[number]);
+    table_gradients(args, row, partial);
+    if (args.dx != nullptr || args.dbranch != nullptr) input_gradients(args, row, number, dropout);
   }
 }
 
@@ -148,8 +171,6 @@ namespace {
 constexpr std::int64_t kForwardRows = 32;   // of a task
 constexpr std::int64_t kBackwardRows = 64;  // of a task, and of one partial sum of dgamma, dbeta
 constexpr std::int64_t kColumns = 256;      // of a task that combines partial sums
-}  // namespace
-
 void layer_norm(const LayerNormForward& args) {
   parallel_for(ceil_div(args.rows, kForwardRows), [&](std::int64_t task) {
     HWY_DYNAMIC_DISPATCH(forward_rows)(args, task * kForwardRows, std::min(args.rows, (task + 1) * kForwardRows));
@@ -176,6 +197,13 @@ void layer_norm_backward(const LayerNormBackward& args) {
       for (std::int64_t col = first; col < end; ++col) args.dbeta[col] += partial[cols + col];
     }
   });
+}
+
+}  // namespace
+
+void register_layer_norm() {
+  fill_slot(layer_norm_kernel, layer_norm);
+  fill_slot(layer_norm_backward_kernel, layer_norm_backward);
 }
 
 }  // namespace etc::ops::cpu

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/bias.h"
@@ -19,6 +20,7 @@
 #include "etc_core/ops/cpu/tile_product.h"
 #include "etc_core/ops/cpu/tile_shape.h"
 #include "etc_core/ops/cpu/weight_gradient.h"
+#include "etc_core/ops/linear.h"
 
 namespace etc::ops::cpu {
 
@@ -162,8 +164,7 @@ void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::i
   });
 }
 
-}  // namespace
-
+// Bytes of a matrix of that size and number type, packed.
 std::int64_t packed_bytes(const PackedWeights& packed) {
   if (packed.compute != ComputeType::fp32) return reduced_bytes(packed.compute, packed.in, packed.out);
   return packed.in * packed.out * static_cast<std::int64_t>(sizeof(float));
@@ -185,6 +186,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
   });
 }
 
+// Bytes of scratch that a product of [rows, k] with unpacked [k, n] takes on the calling thread to pack its weights.
 std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
   if (compute != ComputeType::fp32) return reduced_packing_scratch(compute, rows, k, n);
   return packing_floats(k, n) * static_cast<std::int64_t>(sizeof(float));
@@ -220,6 +222,51 @@ void linear_backward(const LinearBackward& a) {
   } else if (a.dbias != nullptr) {
     bias_gradient(a.rows, a.out, a.dz, a.dz_stride, a.dbias);
   }
+}
+
+// ---- Counting. ----
+
+// A number type without products on this processor is counted for a device that has them: it rounds both operands of
+// every product, in bf16 to two bytes a number.
+std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
+  return 2 * k * (rows + n);
+}
+
+// Packed weights were charged when they were packed; only products that pack for themselves take scratch.
+void count_linear(const LinearForward& a) {
+  if (a.packed != nullptr) return;
+  count_scratch(cpu_offers(a.compute) ? packing_scratch(a.compute, a.rows, a.in, a.out)
+                                      : rounded_bytes(a.rows, a.in, a.out));
+}
+
+// dx packs W for each call as the forward does; dW in fp32 reads x and dz where they are and takes nothing.
+void count_linear_backward(const LinearBackward& a) {
+  if (!cpu_offers(a.compute)) {
+    if (a.dx != nullptr) count_scratch(rounded_bytes(a.rows, a.out, a.in));
+    if (a.dweight != nullptr) count_scratch(2 * a.rows * (a.in + a.out));
+    return;
+  }
+  if (a.dx != nullptr) count_scratch(packing_scratch(a.compute, a.rows, a.out, a.in));
+  if (a.dweight == nullptr || a.compute == ComputeType::fp32) return;
+  const bool in_out = a.layout == WeightLayout::in_out;
+  count_scratch(weight_gradient_bf16_scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));
+}
+
+void count_packed(const float*, WeightLayout, Purpose purpose, PackedWeights& packed) {
+  const std::int64_t bytes =
+      cpu_offers(packed.compute) ? packed_bytes(packed) : rounded_bytes(0, packed.in, packed.out);
+  packed.bytes = Bytes(bytes, purpose);
+}
+
+}  // namespace
+
+void register_linear() {
+  linear_kernel.fill(Device::cpu, linear);
+  linear_kernel.fill(Device::counting, count_linear);
+  linear_backward_kernel.fill(Device::cpu, linear_backward);
+  linear_backward_kernel.fill(Device::counting, count_linear_backward);
+  pack_weights_kernel.fill(Device::cpu, pack_weights);
+  pack_weights_kernel.fill(Device::counting, count_packed);
 }
 
 }  // namespace etc::ops::cpu

@@ -1,4 +1,4 @@
-// The only file that includes oneDNN.
+// The only file of the product that includes oneDNN.
 //
 // The engine uses the library's plain matrix product, which exists unchanged in versions 2 and 3. On tiles of 64 rows
 // and 192 columns it runs at the rate of the matmul primitive on one large product (bench/matmul_bench.cpp), needs no
@@ -8,12 +8,9 @@
 #include <cstdlib>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <unordered_map>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/parallel.h"
-#include "etc_core/ops/cpu/library_product.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
 #include "etc_core/ops/library_versions.h"
@@ -171,115 +168,6 @@ class LibraryKernel final : public ReducedKernel {
 std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
   if (!cpu_has_avx512(compute)) return nullptr;
   return std::make_unique<LibraryKernel>(compute, m, n, k);
-}
-
-// What a benchmark compares with: everything the library may choose itself, on all threads.
-struct LibraryProduct::Primitive {
-  Asked asked = {};
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  dnnl::memory::desc x, y;  // [m, k], [m, n]
-  dnnl::memory weight;      // [k, n] in the order the library asked for
-  dnnl::matmul matmul;
-
-  void prepare(const float* plain_weight);
-};
-
-void LibraryProduct::Primitive::prepare(const float* plain_weight) {
-  constexpr auto kFloat = Memory::data_type::f32;
-  constexpr auto kRowMajor = Memory::format_tag::ab;
-  x = Memory::desc({asked.m, asked.k}, kFloat, kRowMajor);
-  y = Memory::desc({asked.m, asked.n}, kFloat, kRowMajor);
-  // any: the library may choose the order of W [k, n], as a caller who wants its best rate would let it.
-  const Memory::desc any_order({asked.k, asked.n}, kFloat, Memory::format_tag::any);
-#if DNNL_VERSION_MAJOR >= 3
-  const dnnl::matmul::primitive_desc description(engine, x, any_order, y);
-#else
-  const dnnl::matmul::primitive_desc description({x, any_order, y}, engine);
-#endif
-  matmul = dnnl::matmul(description);
-  Memory plain(Memory::desc({asked.k, asked.n}, kFloat, kRowMajor), engine, const_cast<float*>(plain_weight));
-  weight = Memory(description.weights_desc(), engine);
-  dnnl::reorder(plain, weight).execute(stream, plain, weight);
-  stream.wait();
-}
-
-LibraryProduct::LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, const float* weight) {
-  const LibraryThreads all_threads(thread_count());
-  const Asked asked{compute_type_name(ComputeType::fp32), m, n, k};
-  asking_library(asked, [&] {
-    primitive_ = std::make_unique<Primitive>();
-    primitive_->asked = asked;
-    primitive_->prepare(weight);
-  });
-}
-
-LibraryProduct::~LibraryProduct() = default;
-
-void LibraryProduct::run(const float* x, float* y) const {
-  const LibraryThreads all_threads(thread_count());
-  Primitive& p = *primitive_;
-  asking_library(p.asked, [&] {
-    dnnl::memory source(p.x, p.engine, const_cast<float*>(x)), target(p.y, p.engine, y);
-    p.matmul.execute(p.stream, {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, p.weight}, {DNNL_ARG_DST, target}});
-    p.stream.wait();
-  });
-}
-
-struct BatchedLibraryProduct::Primitive {
-  Asked asked = {};
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  dnnl::matmul matmul;
-  std::unordered_map<int, dnnl::memory> arguments;  // a, b, c, which this object owns
-
-  // Small normal numbers: denormal ones would slow the product down on some processors.
-  dnnl::memory filled(const dnnl::memory::desc& description) {
-    dnnl::memory memory(description, engine);
-    auto* values = static_cast<float*>(memory.get_data_handle());
-    for (std::size_t i = 0; i < description.get_size() / sizeof(float); ++i) {
-      values[i] = 1e-3f * static_cast<float>(i % 1000);
-    }
-    return memory;
-  }
-
-  void prepare(const BatchedShape& shape);
-};
-
-void BatchedLibraryProduct::Primitive::prepare(const BatchedShape& shape) {
-  using Dims = Memory::dims;
-  constexpr auto kFloat = Memory::data_type::f32;
-  const auto [batch, m, n, k, a_transposed, b_transposed] = shape;
-  // Strides of a [batch, m, k] and b [batch, k, n]; a transposed operand has its last two strides exchanged.
-  const Memory::desc a({batch, m, k}, kFloat, a_transposed ? Dims{m * k, 1, m} : Dims{m * k, k, 1});
-  const Memory::desc b({batch, k, n}, kFloat, b_transposed ? Dims{n * k, 1, k} : Dims{n * k, n, 1});
-  const Memory::desc c({batch, m, n}, kFloat, Dims{m * n, n, 1});
-#if DNNL_VERSION_MAJOR >= 3
-  matmul = dnnl::matmul(dnnl::matmul::primitive_desc(engine, a, b, c));
-#else
-  matmul = dnnl::matmul(dnnl::matmul::primitive_desc({a, b, c}, engine));
-#endif
-  arguments = {{DNNL_ARG_SRC, filled(a)}, {DNNL_ARG_WEIGHTS, filled(b)}, {DNNL_ARG_DST, filled(c)}};
-}
-
-BatchedLibraryProduct::BatchedLibraryProduct(const BatchedShape& shape) {
-  const LibraryThreads all_threads(thread_count());
-  const Asked asked{compute_type_name(ComputeType::fp32), shape.m, shape.n, shape.k};
-  asking_library(asked, [&] {
-    primitive_ = std::make_unique<Primitive>();
-    primitive_->asked = asked;
-    primitive_->prepare(shape);
-  });
-}
-
-BatchedLibraryProduct::~BatchedLibraryProduct() = default;
-
-void BatchedLibraryProduct::run() {
-  const LibraryThreads all_threads(thread_count());
-  asking_library(primitive_->asked, [&] {
-    primitive_->matmul.execute(primitive_->stream, primitive_->arguments);
-    primitive_->stream.wait();
-  });
 }
 
 }  // namespace etc::ops::cpu

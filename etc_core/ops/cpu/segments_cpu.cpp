@@ -5,6 +5,7 @@
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/segments.h"
 
 namespace etc::ops::cpu {
 
@@ -25,8 +26,6 @@ void for_segments(std::int64_t count, Body body) {
 void add_row(const float* from, float* to, std::int64_t cols) {
   for (std::int64_t c = 0; c < cols; ++c) to[c] += from[c];
 }
-
-}  // namespace
 
 void sum_segments(const Segments& args) {
   for_segments(args.segments, [&](std::int64_t s) {
@@ -50,6 +49,13 @@ void spread_segments(const Segments& args) {
       }
     }
   });
+}
+
+}  // namespace
+
+void register_segments() {
+  fill_slot(sum_segments_kernel, sum_segments);
+  fill_slot(spread_segments_kernel, spread_segments);
 }
 
 }  // namespace etc::ops::cpu

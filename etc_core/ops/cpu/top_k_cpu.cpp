@@ -6,8 +6,11 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/scratch.h"
+#include "etc_core/ops/top_k.h"
 
 namespace etc::ops::cpu {
+
+namespace {
 
 void top_k(const TopK& args) {
   // A list is one column of one segment: z[begin … begin + length) of column list % n.
@@ -28,6 +31,13 @@ void top_k(const TopK& args) {
     Ranked* const top = args.top + list * args.k;  // [k]
     for (std::int64_t j = 0; j < args.k; ++j) top[j] = j < kept ? Ranked{rows[j], value(rows[j])} : Ranked{};
   });
+}
+
+}  // namespace
+
+// Decides on later sizes.
+void register_top_k() {
+  fill_slot_computing(top_k_kernel, top_k);
 }
 
 }  // namespace etc::ops::cpu

@@ -66,8 +66,6 @@ void weights_of(const UpdateConstants& constants, const UpdateBlock& block) {
   block_weights(block.m, block.v, block.count, {constants.epsilon, block.decay, block.rate}, block.w);
 }
 
-}  // namespace
-
 void gradient_squares(UpdateBlocks blocks, double* sums) {
   for_each_block(
       blocks, [&](const UpdateBlock& block, std::size_t at) { sums[at] = etc::sum_of_squares(block.g, block.count); });
@@ -87,6 +85,15 @@ void update_moments(const UpdateConstants& constants, UpdateBlocks blocks, Updat
 
 void update_weights(const UpdateConstants& constants, UpdateBlocks blocks) {
   for_each_block(blocks, [&](const UpdateBlock& block, std::size_t) { weights_of(constants, block); });
+}
+
+}  // namespace
+
+// Not called to count.
+void register_update() {
+  fill_slot_computing(gradient_squares_kernel, gradient_squares);
+  fill_slot_computing(update_moments_kernel, update_moments);
+  fill_slot_computing(update_weights_kernel, update_weights);
 }
 
 }  // namespace etc::ops::cpu

@@ -7,11 +7,8 @@
 
 namespace etc::ops::cuda {
 
-struct CrossEntropyKernel {
+struct CrossEntropyKernel : simt::BlockOf<128> {
   using Params = CrossEntropyParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
   static const char* name() { return "cross-entropy"; }
 

@@ -14,11 +14,8 @@ inline constexpr std::int64_t kSumElements = 1 << 14;  // of one block's sum
 
 // y = a + b, a + s·b or s·a; axpy's two roundings are the CPU's, so nvcc must not fuse them (simt::add,
 // simt::multiply).
-struct ElementwiseKernel {
+struct ElementwiseKernel : simt::BlockOf<kElementThreads> {
   using Params = ElementwiseParams;
-  static constexpr int kThreads = kElementThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "elementwise"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -37,11 +34,8 @@ struct ElementwiseKernel {
 };
 
 // act(x), or dy act'(x).
-struct ActivationKernel {
+struct ActivationKernel : simt::BlockOf<kElementThreads> {
   using Params = ActivationParams;
-  static constexpr int kThreads = kElementThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "activation"; }
 
   // gelu(x) = x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x³)
@@ -77,11 +71,8 @@ struct ActivationKernel {
 
 // sums[block] = sum of x² over kSumElements of x, in double. The host adds the blocks in order; no atomics, so the
 // order of the whole sum is fixed.
-struct SumOfSquaresKernel {
+struct SumOfSquaresKernel : simt::BlockOf<kElementThreads> {
   using Params = SumOfSquaresParams;
-  static constexpr int kThreads = kElementThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
   static const char* name() { return "sum of squares"; }
 
@@ -102,11 +93,8 @@ struct SumOfSquaresKernel {
 
 // y = base + dropout(a): a block takes one row, because a row has one stream of random numbers; a thread takes every
 // 128th column. y may be a or base: a thread reads an element before it writes the same one.
-struct DropoutAddKernel {
+struct DropoutAddKernel : simt::BlockOf<128> {
   using Params = DropoutAddParams;
-  static constexpr int kThreads = 128;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "dropout and sum"; }
 
   static ETC_DEVICE void run(const Params& p) {

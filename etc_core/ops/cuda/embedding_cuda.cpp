@@ -21,16 +21,15 @@ void embedding(const EmbeddingForward& args) {
   const auto table_of = [&](const EmbeddingTerm& term, const OnDevice<std::int32_t>& ids) {
     return EmbeddingTable{span(term.table, term.limit * args.cols), ids.span(), term.limit};
   };
-  EmbeddingParams params;
-  params.rows = args.rows;
-  params.cols = args.cols;
-  params.base = span(args.base, args.rows * args.cols);
-  params.adder = span(args.adder, args.rows * args.cols);
-  params.tokens = table_of(args.tokens, tokens);
-  params.segments = table_of(args.segments, segments);
-  params.positions = table_of(args.positions, positions);
-  params.e = span(args.e, args.rows * args.cols);  // [M, H], as base and adder
-  launch(params, simt::stream());
+  launch(EmbeddingParams{.rows = args.rows,
+                         .cols = args.cols,
+                         .base = span(args.base, args.rows * args.cols),  // [M, H], as adder and e
+                         .adder = span(args.adder, args.rows * args.cols),
+                         .tokens = table_of(args.tokens, tokens),
+                         .segments = table_of(args.segments, segments),
+                         .positions = table_of(args.positions, positions),
+                         .e = span(args.e, args.rows * args.cols)},
+         simt::stream());
 }
 
 void embedding_backward(const EmbeddingBackward& args) {

@@ -12,11 +12,8 @@ inline constexpr int kEmbeddingThreads = 128;
 inline constexpr int kEmbeddingSum = 64;  // tokens summed before they are added to the total: keeps long sums accurate
 
 // e = base + tokens + segments + positions + adder, those that exist: a block takes one row.
-struct EmbeddingKernel {
+struct EmbeddingKernel : simt::BlockOf<kEmbeddingThreads> {
   using Params = EmbeddingParams;
-  static constexpr int kThreads = kEmbeddingThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "embedding"; }
 
   // A sum that has a first term: adding to zero would turn -0 into 0.
@@ -54,11 +51,8 @@ struct EmbeddingKernel {
 
 // dtable[id] += the rows of its tokens, in token order: block x is a distinct id, block y a panel of columns, a thread
 // a column. So every element of dtable has one thread that adds to it: no atomics, and token order within an id.
-struct EmbeddingBackwardKernel {
+struct EmbeddingBackwardKernel : simt::BlockOf<kEmbeddingThreads> {
   using Params = EmbeddingBackwardParams;
-  static constexpr int kThreads = kEmbeddingThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "embedding backward"; }
 
   static ETC_DEVICE void run(const Params& p) {

@@ -16,11 +16,8 @@ inline constexpr float kNormEpsilon = 1e-12f;  // kLayerNormEpsilon, of a header
 
 // y = (s − mean)·rstd·gamma + beta with s = x + dropout(branch), in three passes over the row. The variance is that of
 // the centred values: E[s²] − E[s]² loses the digits that an epsilon of 1e-12 needs.
-struct LayerNormKernel {
+struct LayerNormKernel : simt::BlockOf<kNormThreads> {
   using Params = LayerNormParams;
-  static constexpr int kThreads = kNormThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "layer norm"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -67,11 +64,8 @@ struct LayerNormKernel {
 };
 
 // ds = rstd (g - mean(g) - xhat mean(g xhat)), g = dy gamma; to dx, and through dropout to dbranch.
-struct LayerNormBackwardKernel {
+struct LayerNormBackwardKernel : simt::BlockOf<kNormThreads> {
   using Params = LayerNormBackwardParams;
-  static constexpr int kThreads = kNormThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "layer norm backward"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -104,11 +98,8 @@ struct LayerNormBackwardKernel {
 
 // Partial sums of dgamma and dbeta: block x is kNormRows rows, block y a panel of columns, a thread a column,
 // so that neighbouring threads read neighbouring numbers of a row.
-struct LayerNormPartialKernel {
+struct LayerNormPartialKernel : simt::BlockOf<kNormThreads> {
   using Params = LayerNormTablesParams;
-  static constexpr int kThreads = kNormThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "layer norm partial sums"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -129,11 +120,8 @@ struct LayerNormPartialKernel {
 };
 
 // dgamma, dbeta [H] += partial [blocks, 2, H], in the order of the blocks: a thread takes a column.
-struct LayerNormTablesKernel {
+struct LayerNormTablesKernel : simt::BlockOf<kNormThreads> {
   using Params = LayerNormTablesParams;
-  static constexpr int kThreads = kNormThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "layer norm sums"; }
 
   static ETC_DEVICE void run(const Params& p) {

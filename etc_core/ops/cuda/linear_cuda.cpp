@@ -24,14 +24,13 @@ std::int64_t bf16_stride(std::int64_t cols) {
 Bytes rounded(const float* from, std::int64_t rows, std::int64_t cols, std::int64_t stride, Purpose purpose) {
   const std::int64_t width = bf16_stride(cols), words = rows * width / 2;  // two numbers a word; width is even
   Bytes bytes = simt::device_bytes(words * static_cast<std::int64_t>(sizeof(std::uint32_t)), purpose);
-  RoundRowsParams params;
-  params.rows = rows;
-  params.cols = cols;
-  params.stride = stride;
-  params.width = width;
-  params.from = span(from, rows == 0 ? 0 : (rows - 1) * stride + cols);
-  params.to = {static_cast<std::uint32_t*>(bytes.data()), words};
-  launch(params, simt::stream());
+  launch(RoundRowsParams{.rows = rows,
+                         .cols = cols,
+                         .stride = stride,
+                         .width = width,
+                         .from = span(from, rows == 0 ? 0 : (rows - 1) * stride + cols),
+                         .to = {static_cast<std::uint32_t*>(bytes.data()), words}},
+         simt::stream());
   return bytes;
 }
 
@@ -59,15 +58,14 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
 
 // Bias and activation as a kernel of their own, in place on y [rows, out], for what the library does not fuse.
 void finish_rows(const LinearForward& a) {
-  FinishRowsParams params;
-  params.rows = a.rows;
-  params.cols = a.out;
-  params.stride = a.y_stride;
-  params.activation = a.activation;
-  params.bias = span(a.bias, a.out);
-  params.y = span(a.y, (a.rows - 1) * a.y_stride + a.out);
-  params.z = span(a.pre_activation, a.rows * a.out);
-  launch(params, simt::stream());
+  launch(FinishRowsParams{.rows = a.rows,
+                          .cols = a.out,
+                          .stride = a.y_stride,
+                          .activation = a.activation,
+                          .bias = span(a.bias, a.out),
+                          .y = span(a.y, (a.rows - 1) * a.y_stride + a.out),
+                          .z = span(a.pre_activation, a.rows * a.out)},
+         simt::stream());
 }
 
 // A matrix [rows, cols] as a factor of products in `compute`: as it is, or a rounded copy that goes with this.
@@ -168,14 +166,13 @@ void linear_backward(const LinearBackward& a) {
     const std::int64_t partial = column_blocks(a.rows) * a.out;
     // forward: z = x·W + b; so db += column sums of dz, in two steps of fixed order: [blocks, out], then [out].
     Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
-    ColumnSumParams params;
-    params.rows = a.rows;
-    params.cols = a.out;
-    params.stride = a.dz_stride;
-    params.x = span(a.dz, (a.rows - 1) * a.dz_stride + a.out);
-    params.partial = {static_cast<float*>(memory.data()), partial};
-    params.sums = span(a.dbias, a.out);
-    launch(params, simt::stream());
+    launch(ColumnSumParams{.rows = a.rows,
+                           .cols = a.out,
+                           .stride = a.dz_stride,
+                           .x = span(a.dz, (a.rows - 1) * a.dz_stride + a.out),
+                           .partial = {static_cast<float*>(memory.data()), partial},
+                           .sums = span(a.dbias, a.out)},
+           simt::stream());
   }
 }
 

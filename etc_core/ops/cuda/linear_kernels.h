@@ -12,11 +12,8 @@ inline constexpr int kColumnThreads = 128;  // four warps, each on a stretch of 
 inline constexpr int kColumnRows = 64;      // of one partial sum
 
 // y = act(y + bias), keeping y + bias in z if wanted: block x is a row, block y a panel of columns, a thread a column.
-struct FinishRowsKernel {
+struct FinishRowsKernel : simt::BlockOf<kColumnThreads> {
   using Params = FinishRowsParams;
-  static constexpr int kThreads = kColumnThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "bias and activation"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -31,11 +28,8 @@ struct FinishRowsKernel {
 
 // Rows as bf16, padded with zeros to a width: a thread takes two neighbouring numbers of block x's row and writes them
 // as one word: half as many stores.
-struct RoundRowsKernel {
+struct RoundRowsKernel : simt::BlockOf<kColumnThreads> {
   using Params = RoundRowsParams;
-  static constexpr int kThreads = kColumnThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "rows to bf16"; }
 
   // from [rows, cols], rows `stride` apart; zero in the padding.
@@ -52,11 +46,8 @@ struct RoundRowsKernel {
 };
 
 // Rows of words, filled up with rows of zeros: block x is a row, block y a panel of columns, a thread a column.
-struct CopyRowsKernel {
+struct CopyRowsKernel : simt::BlockOf<kColumnThreads> {
   using Params = CopyRowsParams;
-  static constexpr int kThreads = kColumnThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "copy of rows"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -69,11 +60,8 @@ struct CopyRowsKernel {
 
 // partial [blocks, cols] = sums of columns of x [rows, cols]: block x is kColumnRows rows, block y a panel of columns,
 // a thread a column.
-struct ColumnPartialKernel {
+struct ColumnPartialKernel : simt::BlockOf<kColumnThreads> {
   using Params = ColumnSumParams;
-  static constexpr int kThreads = kColumnThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "partial column sums"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -89,11 +77,8 @@ struct ColumnPartialKernel {
 
 // sums [cols] += partial [blocks, cols], in the order of the blocks: a thread takes a column. The two steps together
 // make a sum whose order depends on the number of rows alone.
-struct ColumnSumKernel {
+struct ColumnSumKernel : simt::BlockOf<kColumnThreads> {
   using Params = ColumnSumParams;
-  static constexpr int kThreads = kColumnThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "column sums"; }
 
   static ETC_DEVICE void run(const Params& p) {

@@ -71,19 +71,18 @@ void dropout_add(const DropoutAdd& args) {
 void layer_norm(const LayerNormForward& args) {
   const Dropout dropout(args.dropout);
   const std::int64_t size = args.rows * args.cols;
-  LayerNormParams params;
-  params.rows = args.rows;
-  params.cols = args.cols;
-  params.x = span(args.x, size);  // [M, H], as branch, y and sum
-  params.branch = span(args.branch, size);
-  params.gamma = span(args.gamma, args.cols);
-  params.beta = span(args.beta, args.cols);
-  params.y = span(args.y, size);
-  params.sum = span(args.sum, size);
-  params.mean = span(args.mean, args.rows);  // [M], as rstd
-  params.rstd = span(args.rstd, args.rows);
-  params.dropout = dropout.rows();
-  launch(params, simt::stream());
+  launch(LayerNormParams{.rows = args.rows,
+                         .cols = args.cols,
+                         .x = span(args.x, size),  // [M, H], as branch, y and sum
+                         .branch = span(args.branch, size),
+                         .gamma = span(args.gamma, args.cols),
+                         .beta = span(args.beta, args.cols),
+                         .y = span(args.y, size),
+                         .sum = span(args.sum, size),
+                         .mean = span(args.mean, args.rows),  // [M], as rstd
+                         .rstd = span(args.rstd, args.rows),
+                         .dropout = dropout.rows()},
+         simt::stream());
 }
 
 // Two kernels for dgamma and dbeta (sums over rows), one for dx and dbranch (a row each); each part only if asked for.
@@ -94,32 +93,30 @@ void layer_norm_backward(const LayerNormBackward& args) {
   if (args.dgamma != nullptr) {
     const std::int64_t partial = norm_blocks(args.rows) * 2 * args.cols;  // [blocks, 2, H]
     Bytes memory = simt::device_bytes(partial * static_cast<std::int64_t>(sizeof(float)), Purpose::scratch);
-    LayerNormTablesParams params;
-    params.rows = args.rows;
-    params.cols = args.cols;
-    params.dy = span(args.dy, size);
-    params.sum = span(args.sum, size);
-    params.mean = span(args.mean, args.rows);
-    params.rstd = span(args.rstd, args.rows);
-    params.partial = {static_cast<float*>(memory.data()), partial};
-    params.dgamma = span(args.dgamma, args.cols);
-    params.dbeta = span(args.dbeta, args.cols);
-    launch(params, simt::stream());
+    launch(LayerNormTablesParams{.rows = args.rows,
+                                 .cols = args.cols,
+                                 .dy = span(args.dy, size),
+                                 .sum = span(args.sum, size),
+                                 .mean = span(args.mean, args.rows),
+                                 .rstd = span(args.rstd, args.rows),
+                                 .partial = {static_cast<float*>(memory.data()), partial},
+                                 .dgamma = span(args.dgamma, args.cols),
+                                 .dbeta = span(args.dbeta, args.cols)},
+           simt::stream());
   }
   if (args.dx == nullptr && args.dbranch == nullptr) return;
-  LayerNormBackwardParams params;
-  params.rows = args.rows;
-  params.cols = args.cols;
-  params.dy = span(args.dy, size);
-  params.sum = span(args.sum, size);
-  params.mean = span(args.mean, args.rows);
-  params.rstd = span(args.rstd, args.rows);
-  params.gamma = span(args.gamma, args.cols);
-  params.dx = span(args.dx, size);
-  params.dbranch = span(args.dbranch, size);
-  params.add_to_dx = args.add_to_dx;
-  params.dropout = dropout.rows();
-  launch(params, simt::stream());
+  launch(LayerNormBackwardParams{.rows = args.rows,
+                                 .cols = args.cols,
+                                 .dy = span(args.dy, size),
+                                 .sum = span(args.sum, size),
+                                 .mean = span(args.mean, args.rows),
+                                 .rstd = span(args.rstd, args.rows),
+                                 .gamma = span(args.gamma, args.cols),
+                                 .dx = span(args.dx, size),
+                                 .dbranch = span(args.dbranch, size),
+                                 .add_to_dx = args.add_to_dx,
+                                 .dropout = dropout.rows()},
+         simt::stream());
 }
 
 // Targets that are no counted logit of their group, found on the host, where targets lie.
@@ -146,19 +143,18 @@ void cross_entropy(const CrossEntropy& args) {
   const OnDevice<std::int64_t> offsets(args.offsets, args.groups + 1);   // [K+1]
   const OnDevice<std::uint8_t> counted(args.counted, size);              // [offsets[K]] or none
   const OnDevice<std::int32_t> targets(args.target_index, args.groups);  // [K] or none
-  CrossEntropyParams params;
-  params.groups = args.groups;
-  params.stride = args.stride;
-  params.offsets = offsets.span();
-  params.logits = span(args.logits, reach);
-  params.counted = counted.span();
-  params.target_index = targets.span();
-  params.target = span(args.target, size);
-  params.label_smoothing = static_cast<double>(args.label_smoothing);
-  params.scale = args.scale;
-  params.losses = span(args.losses, args.groups);  // [K]; like logits, target and dlogits passed as it is
-  params.dlogits = span(args.dlogits, reach);
-  launch(params, simt::stream());
+  launch(CrossEntropyParams{.groups = args.groups,
+                            .stride = args.stride,
+                            .offsets = offsets.span(),
+                            .logits = span(args.logits, reach),
+                            .counted = counted.span(),
+                            .target_index = targets.span(),
+                            .target = span(args.target, size),
+                            .label_smoothing = static_cast<double>(args.label_smoothing),
+                            .scale = args.scale,
+                            .losses = span(args.losses, args.groups),  // [K]
+                            .dlogits = span(args.dlogits, reach)},
+         simt::stream());
 }
 
 }  // namespace

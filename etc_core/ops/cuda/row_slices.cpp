@@ -34,15 +34,14 @@ Rows rows_of(const void* data, std::int64_t cols, std::int64_t stride, ComputeTy
 
 // to [rows] = from [count], rows of zeros behind them.
 void copy(const Rows& from, std::int64_t count, const Rows& to, std::int64_t rows) {
-  CopyRowsParams params;
-  params.rows = rows;
-  params.from_rows = count;
-  params.cols = from.words;
-  params.from_stride = from.stride;
-  params.to_stride = to.stride;
-  params.from = simt::read_only(from.span(count));
-  params.to = to.span(rows);
-  launch(params, simt::stream());
+  launch(CopyRowsParams{.rows = rows,
+                        .from_rows = count,
+                        .cols = from.words,
+                        .from_stride = from.stride,
+                        .to_stride = to.stride,
+                        .from = simt::read_only(from.span(count)),
+                        .to = to.span(rows)},
+         simt::stream());
 }
 
 // Memory for a full slice like `rows`: as far apart, and beginning at the same place within 256 bytes, since the

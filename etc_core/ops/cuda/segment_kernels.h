@@ -11,11 +11,8 @@ namespace etc::ops::cuda {
 inline constexpr int kSegmentThreads = 128;
 
 // Block x is a segment, block y a panel of columns, a thread a column of all the segment's rows.
-struct SumSegmentsKernel {
+struct SumSegmentsKernel : simt::BlockOf<kSegmentThreads> {
   using Params = SegmentParams;
-  static constexpr int kThreads = kSegmentThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "sum of segments"; }
 
   static ETC_DEVICE void run(const Params& p) {
@@ -33,11 +30,8 @@ struct SumSegmentsKernel {
 };
 
 // The same places the other way round: a segment's value is read once and written to all its rows.
-struct SpreadSegmentsKernel {
+struct SpreadSegmentsKernel : simt::BlockOf<kSegmentThreads> {
   using Params = SegmentParams;
-  static constexpr int kThreads = kSegmentThreads;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "spread of segments"; }
 
   static ETC_DEVICE void run(const Params& p) {

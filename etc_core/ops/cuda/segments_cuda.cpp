@@ -14,15 +14,14 @@ void launch_on_rows(bool spread, const Segments& args) {
   const OnDevice<std::int64_t> offsets(args.offsets, args.segments + 1);  // [S+1]
   const Span<float> rows = span(args.rows, args.offsets[args.segments] * args.cols);
   const Span<float> of_segments = span(args.of_segments, args.segments * args.cols);
-  SegmentParams params;
-  params.spread = spread;
-  params.segments = args.segments;
-  params.cols = args.cols;
-  params.offsets = offsets.span();
-  params.from = simt::read_only(spread ? of_segments : rows);
-  params.to = spread ? rows : of_segments;
-  params.add = args.add;
-  launch(params, simt::stream());
+  launch(SegmentParams{.spread = spread,
+                       .segments = args.segments,
+                       .cols = args.cols,
+                       .offsets = offsets.span(),
+                       .from = simt::read_only(spread ? of_segments : rows),
+                       .to = spread ? rows : of_segments,
+                       .add = args.add},
+         simt::stream());
 }
 
 }  // namespace

@@ -8,11 +8,8 @@
 
 namespace etc::ops::cuda {
 
-struct UpdateKernel {
+struct UpdateKernel : simt::BlockOf<256> {
   using Params = UpdateParams;
-  static constexpr int kThreads = 256;
-  static constexpr int kMinBlocks = 1;
-  static constexpr std::int64_t kMaxShared = 0;
   static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
   static const char* name() { return "optimiser update"; }
 

@@ -2,6 +2,7 @@
 #include "etc_core/autograd/ngram.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "etc_core/nn/parameters.h"
 #include "tests/core/autograd/gradient_check.h"

@@ -4,6 +4,7 @@
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/reference/dense_realformer.h"
 #include "tests/support/catch.h"

@@ -1,5 +1,6 @@
 // The forecast of memory against the ledger of the same computation.
 #include "etc_core/nn/count_memory.h"
+#include "etc_core/nn/backends.h"
 
 #include <algorithm>
 #include <atomic>

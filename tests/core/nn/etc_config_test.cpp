@@ -1,6 +1,8 @@
 #include "etc_core/nn/etc_config.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -36,6 +38,8 @@ TEST_CASE("the default configuration is that of the reference", "[nn]") {
   REQUIRE(json["relative_vocab_size"] == 32);
   REQUIRE(json["use_residual_attention"] == false);
   REQUIRE(json["residual_attention_types"] == Json({"l2l", "l2g", "g2g", "g2l"}));
+  REQUIRE(json == etc_config_fields().defaults());
+  for (const Field& field : etc_config_fields()) CHECK_FALSE(field.help.empty());
 }
 
 TEST_CASE("a configuration survives writing and reading", "[nn]") {
@@ -77,7 +81,7 @@ TEST_CASE("values of a wrong type are errors naming the key", "[nn]") {
   REQUIRE(message(R"({"hidden_size": null})") == "a.json: hidden_size: expected an integer, got null");
   REQUIRE(message(R"({"hidden_size": 18446744073709551615})") ==
           "a.json: hidden_size: expected an integer, got 18446744073709551615");
-  REQUIRE(message(R"({"embedding_size": true})") == "a.json: embedding_size: expected an integer, got true");
+  REQUIRE(message(R"({"embedding_size": true})") == "a.json: embedding_size: expected an integer or null, got true");
   REQUIRE(message(R"({"hidden_dropout_prob": "0.1"})") ==
           "a.json: hidden_dropout_prob: expected a number, got \"0.1\"");
   REQUIRE(message(R"({"use_running_mean": 1})") == "a.json: use_running_mean: expected true or false, got 1");
@@ -92,7 +96,7 @@ TEST_CASE("values of a wrong type are errors naming the key", "[nn]") {
 
 TEST_CASE("impossible configurations are refused, naming field, value and limit", "[nn]") {
   REQUIRE_NOTHROW(changed([](EtcConfig&) {}).validate());
-  check_refused("vocab_size: expected 1", [](EtcConfig& c) { c.vocab_size = 0; });
+  check_refused("vocab_size: expected an integer from 1 to 16777216, got 0", [](EtcConfig& c) { c.vocab_size = 0; });
   check_refused("relative_pos_max_distance: expected 0 since relative_vocab_size is null, got 12",
                 [](EtcConfig& c) { c.relative_vocab_size.reset(); });
   check_refused("relative_vocab_size: expected at least 28 (twice relative_pos_max_distance=12, plus 4), got 27",
@@ -109,22 +113,33 @@ TEST_CASE("impossible configurations are refused, naming field, value and limit"
                     c.hidden_size = 770;
                     c.att_size_per_head = 3;
                   }).validate());
-  check_refused("local_radius: expected 1", [](EtcConfig& c) { c.local_radius = 0; });
-  check_refused("num_attention_heads: expected 1", [](EtcConfig& c) { c.num_attention_heads = 0; });
-  check_refused("num_hidden_layers: expected 1 … 1000, got 1001", [](EtcConfig& c) { c.num_hidden_layers = 1001; });
-  check_refused("att_size_per_head: expected 1", [](EtcConfig& c) { c.att_size_per_head = 0; });
-  check_refused("relative_pos_max_distance: expected 0", [](EtcConfig& c) { c.relative_pos_max_distance = -1; });
-  check_refused("hidden_size: expected 1 … 16777216, got 9000000000000000000",
+  check_refused("num_attention_heads * att_size_per_head: expected at most 16777216, got 20000000", [](EtcConfig& c) {
+    c.num_attention_heads = 20000;
+    c.att_size_per_head = 1000;
+  });
+  check_refused("embedding_size: expected an integer from 1", [](EtcConfig& c) { c.embedding_size = 0; });
+  check_refused("local_radius: expected an integer from 1 to 16777216, got 0",
+                [](EtcConfig& c) { c.local_radius = 0; });
+  check_refused("num_attention_heads: expected an integer from 1", [](EtcConfig& c) { c.num_attention_heads = 0; });
+  check_refused("num_hidden_layers: expected an integer from 1 to 1000, got 1001",
+                [](EtcConfig& c) { c.num_hidden_layers = 1001; });
+  check_refused("att_size_per_head: expected an integer from 1 to 16777216 or null, got 0",
+                [](EtcConfig& c) { c.att_size_per_head = 0; });
+  check_refused("relative_pos_max_distance: expected an integer from 0 to 16777216, got -1",
+                [](EtcConfig& c) { c.relative_pos_max_distance = -1; });
+  check_refused("hidden_size: expected an integer from 1 to 16777216, got 9000000000000000000",
                 [](EtcConfig& c) { c.hidden_size = 9000000000000000000; });
   check_refused("hidden_act: expected one of gelu, relu, tanh, linear, got \"gelo\" (did you mean gelu?)",
                 [](EtcConfig& c) { c.hidden_act = "gelo"; });
   REQUIRE_NOTHROW(changed([](EtcConfig& c) { c.hidden_act = "ReLU"; }).validate());
   REQUIRE_NOTHROW(changed([](EtcConfig& c) { c.hidden_act = ""; }).validate());
-  check_refused("hidden_dropout_prob: expected 0 <= rate < 1, got 1", [](EtcConfig& c) { c.hidden_dropout_prob = 1; });
-  check_refused("attention_probs_dropout_prob: expected 0 <= rate < 1, got -0.5",
+  check_refused("hidden_dropout_prob: expected a number from 0 to below 1, got 1",
+                [](EtcConfig& c) { c.hidden_dropout_prob = 1; });
+  check_refused("attention_probs_dropout_prob: expected a number from 0 to below 1, got -0.5",
                 [](EtcConfig& c) { c.attention_probs_dropout_prob = -0.5; });
-  check_refused("initializer_range: expected", [](EtcConfig& c) { c.initializer_range = -1; });
-  check_refused("residual_attention_types: expected some of l2l, l2g, g2g, g2l, got \"l2c\"", [](EtcConfig& c) {
+  check_refused("initializer_range: expected a number from 0 to 1000000, got -1",
+                [](EtcConfig& c) { c.initializer_range = -1; });
+  check_refused("residual_attention_types: expected some of l2l, l2g, g2g, g2l, got l2c", [](EtcConfig& c) {
     c.residual_attention_types = {"l2l", "l2c"};
   });
   check_refused("residual_attention_types: \"l2l\" is listed twice", [](EtcConfig& c) {

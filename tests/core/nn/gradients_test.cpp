@@ -3,6 +3,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/support/catch.h"
 

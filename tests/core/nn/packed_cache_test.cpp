@@ -1,4 +1,5 @@
 #include "etc_core/nn/packed_cache.h"
+#include "etc_core/nn/backends.h"
 
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/support/catch.h"

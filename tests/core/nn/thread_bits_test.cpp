@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/etc_config.h"
 #include "etc_core/optim/optimizer.h"
 #include "tests/core/nn/tiny_model.h"
 #include "tests/support/catch.h"

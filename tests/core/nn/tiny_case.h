@@ -5,6 +5,7 @@
 
 #include "etc_core/base/random.h"
 #include "etc_core/nn/encoder_input.h"
+#include "etc_core/nn/etc_config.h"
 #include "sparse/labels/builders.h"
 #include "tests/support/small_config.h"
 

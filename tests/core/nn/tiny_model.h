@@ -8,6 +8,7 @@
 
 #include "etc_core/autograd/functions.h"
 #include "etc_core/base/random.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/core/nn/tiny_case.h"

@@ -36,11 +36,7 @@ TEST_CASE("cross-entropy gives the worked numbers of the specification", "[core]
   const std::vector<float> logits = {2, 1, 0, 2, 1, 0, 2, 1, 0, -1, 0.5f};
   const std::vector<std::int64_t> offsets = {0, 3, 6, 11};
   const std::vector<std::int32_t> targets = {0, 2, 0};
-  ops::CrossEntropy a;
-  a.groups = 2;
-  a.offsets = offsets.data();
-  a.logits = logits.data();
-  a.target_index = targets.data();
+  ops::CrossEntropy a{.groups = 2, .offsets = offsets.data(), .logits = logits.data(), .target_index = targets.data()};
   auto result = run(a, 6);
   REQUIRE(result.losses[0] == Approx(0.4076060).margin(1e-7));
   REQUIRE(result.losses[1] == Approx(2.4076060).margin(1e-7));
@@ -65,13 +61,12 @@ TEST_CASE("cross-entropy over ragged groups equals the formula and central diffe
   for (const std::size_t i : {2u, 7u, 8u, 30u}) counted[i] = 0;
   auto target = random_floats(40, 2);
   for (float& t : target) t = std::fabs(t);
-  ops::CrossEntropy a;
-  a.groups = 4;
-  a.offsets = offsets.data();
-  a.logits = logits.data();
-  a.counted = counted.data();
-  a.target = target.data();
-  a.scale = 0.25;
+  ops::CrossEntropy a{.groups = 4,
+                      .offsets = offsets.data(),
+                      .logits = logits.data(),
+                      .counted = counted.data(),
+                      .target = target.data(),
+                      .scale = 0.25};
   const auto got = run(a, 40);
   std::vector<double> expected(40, 0.0);
   for (std::size_t k = 0; k < 4; ++k) {
@@ -101,11 +96,7 @@ TEST_CASE("cross-entropy reads a column of a wider tensor and may replace it by 
   for (std::size_t i = 0; i < 20; ++i) column[i] = wide[3 * i + 1];
   const std::vector<std::int64_t> offsets = {0, 12, 20};
   const std::vector<std::int32_t> targets = {3, -1};
-  ops::CrossEntropy a;
-  a.groups = 2;
-  a.offsets = offsets.data();
-  a.logits = column.data();
-  a.target_index = targets.data();
+  ops::CrossEntropy a{.groups = 2, .offsets = offsets.data(), .logits = column.data(), .target_index = targets.data()};
   const auto expected = run(a, 20);
   REQUIRE(expected.losses[1] == 0);
   REQUIRE(std::all_of(expected.dlogits.begin() + 12, expected.dlogits.end(), [](float v) { return v == 0; }));
@@ -129,11 +120,7 @@ TEST_CASE("cross-entropy stands large logits, keeps nan and has the same bits fo
   const std::vector<std::int64_t> offsets = {0, 3, 5};
   const std::vector<std::int32_t> targets = {1, 0};
   const std::vector<float> logits = {3e38f, -3e38f, 0, std::nanf(""), 1};
-  ops::CrossEntropy a;
-  a.groups = 2;
-  a.offsets = offsets.data();
-  a.logits = logits.data();
-  a.target_index = targets.data();
+  ops::CrossEntropy a{.groups = 2, .offsets = offsets.data(), .logits = logits.data(), .target_index = targets.data()};
   const auto got = run(a, 5);
   REQUIRE(got.losses[0] == Approx(6e38));
   REQUIRE(std::isnan(got.losses[1]));

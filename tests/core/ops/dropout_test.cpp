@@ -16,15 +16,13 @@ const std::vector<std::uint64_t> kOrdinals = {7, 1000, 123456789012ull};
 constexpr double kRounding = 0x1p-24;  // of one operation in fp32, relative
 
 ops::HiddenDropout dropout(float rate, const std::vector<std::int64_t>& offsets = kOffsets) {
-  ops::HiddenDropout d;
-  d.rate = rate;
-  d.seed = 42;
-  d.layer = 3;
-  d.site = DropoutSite::global_feed_forward;
-  d.examples = 3;
-  d.offsets = offsets.data();
-  d.sample_ordinals = kOrdinals.data();
-  return d;
+  return {.rate = rate,
+          .seed = 42,
+          .layer = 3,
+          .site = DropoutSite::global_feed_forward,
+          .examples = 3,
+          .offsets = offsets.data(),
+          .sample_ordinals = kOrdinals.data()};
 }
 
 ReferenceDropout reference(float rate, const std::vector<std::int64_t>& offsets = kOffsets) {
@@ -35,13 +33,12 @@ ReferenceDropout reference(float rate, const std::vector<std::int64_t>& offsets 
 std::vector<float> run(const ops::HiddenDropout& d, std::int64_t cols, const std::vector<float>& a,
                        const std::vector<float>& base, bool in_place) {
   Guarded y = in_place ? Guarded(base) : Guarded(static_cast<std::int64_t>(a.size()), 99.0f);
-  ops::DropoutAdd args;
-  args.rows = static_cast<std::int64_t>(a.size()) / cols;
-  args.cols = cols;
-  args.a = a.data();
-  args.base = in_place ? y.data() : (base.empty() ? nullptr : base.data());
-  args.y = y.data();
-  args.dropout = d;
+  ops::DropoutAdd args{.rows = static_cast<std::int64_t>(a.size()) / cols,
+                       .cols = cols,
+                       .a = a.data(),
+                       .base = in_place ? y.data() : (base.empty() ? nullptr : base.data()),
+                       .y = y.data(),
+                       .dropout = d};
   ops::dropout_add(Device::cpu, args);
   REQUIRE(y.guards_intact());
   return y.values();

@@ -10,13 +10,6 @@ using namespace etc::test;
 
 namespace {
 
-std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std::uint64_t seed) {
-  std::vector<std::int32_t> ids;
-  for (const float v : random_floats(count, seed))
-    ids.push_back(static_cast<std::int32_t>((v + 1) / 2 * static_cast<float>(limit)));
-  return ids;
-}
-
 // Everything an embedding may sum, for `rows` tokens; ids repeat, two segment ids lie outside.
 struct Terms {
   std::int64_t rows = 0, cols = 0;
@@ -39,9 +32,7 @@ Terms terms(std::int64_t rows, std::int64_t cols) {
 
 // Bits of `given`: base, the three tables, adder.
 ops::EmbeddingForward arguments(const Terms& of, int given, float* e) {
-  ops::EmbeddingForward a;
-  a.rows = of.rows;
-  a.cols = of.cols;
+  ops::EmbeddingForward a{.rows = of.rows, .cols = of.cols};
   if (given & 1) a.base = of.base.data();
   if (given & 2) a.tokens = {of.tables[0].data(), kLimits[0], of.ids[0].data(), "token_ids"};
   if (given & 4) a.segments = {of.tables[1].data(), kLimits[1], of.ids[1].data(), "segment_ids"};
@@ -112,13 +103,12 @@ TEST_CASE("an id outside its table is named with example and position", "[core][
   std::vector<std::int32_t> ids = {0, 9, 3, 4, 5};
   const std::vector<std::int64_t> offsets = {0, 2, 2, 5};
   std::vector<float> e(10);
-  ops::EmbeddingForward a;
-  a.rows = 5;
-  a.cols = 2;
-  a.tokens = {table.data(), 10, ids.data(), "token_ids"};
-  a.e = e.data();
-  a.examples = 3;
-  a.offsets = offsets.data();
+  ops::EmbeddingForward a{.rows = 5,
+                          .cols = 2,
+                          .tokens = {table.data(), 10, ids.data(), "token_ids"},
+                          .e = e.data(),
+                          .examples = 3,
+                          .offsets = offsets.data()};
   REQUIRE_NOTHROW(ops::embedding(Device::cpu, a));
   ids[3] = 10;
   REQUIRE_THROWS_WITH(ops::embedding(Device::cpu, a),
@@ -137,13 +127,12 @@ namespace {
 std::vector<float> gradient(const std::vector<float>& before, std::int64_t cols, const std::vector<std::int32_t>& ids,
                             const std::vector<float>& de) {
   Guarded dtable(before);
-  ops::EmbeddingBackward a;
-  a.rows = std::ssize(ids);
-  a.cols = cols;
-  a.limit = std::ssize(before) / cols;
-  a.de = de.data();
-  a.ids = ids.data();
-  a.dtable = dtable.data();
+  ops::EmbeddingBackward a{.rows = std::ssize(ids),
+                           .cols = cols,
+                           .limit = std::ssize(before) / cols,
+                           .de = de.data(),
+                           .ids = ids.data(),
+                           .dtable = dtable.data()};
   ops::embedding_backward(Device::cpu, a);
   REQUIRE(dtable.guards_intact());
   return dtable.values();

@@ -14,16 +14,14 @@ namespace {
 std::vector<float> g_numbers(64, 1.0f);
 
 ops::LinearForward linear_args() {
-  ops::LinearForward a;
-  a.rows = 2;
-  a.in = 3;
-  a.out = 4;
-  a.x = g_numbers.data();
-  a.x_stride = 3;
-  a.weight = g_numbers.data();
-  a.y = g_numbers.data() + 32;
-  a.y_stride = 4;
-  return a;
+  return {.rows = 2,
+          .in = 3,
+          .out = 4,
+          .x = g_numbers.data(),
+          .x_stride = 3,
+          .weight = g_numbers.data(),
+          .y = g_numbers.data() + 32,
+          .y_stride = 4};
 }
 
 template <typename Change>
@@ -46,25 +44,21 @@ TEST_CASE("dense layers say what is wrong with their arguments", "[core][ops]") 
   require_linear([](Args& a) { a.y_stride = 3; }, "linear: y_stride: expected at least 4 columns, got 3");
   require_linear([](Args& a) { a.pre_activation = g_numbers.data(); },
                  "linear: pre_activation is y itself when the activation is linear: expected null");
-  auto packed = ops::pack_weights(Device::cpu, g_numbers.data(), 4, 3, ops::WeightLayout::in_out);
+  auto packed = ops::pack_weights(Device::cpu, {g_numbers.data(), 4, 3});
   require_linear([&](Args& a) { a.packed = &packed; }, "linear: expected either weight or packed, got both");
   const auto use_packed = [&](Args& a) {
     a.weight = nullptr;
     a.packed = &packed;
   };
   require_linear(use_packed, "linear: packed weights must match: expected [in=3, out=4], got [in=4, out=3]");
-  packed = ops::pack_weights(Device::cpu, g_numbers.data(), 3, 4, ops::WeightLayout::in_out);
+  packed = ops::pack_weights(Device::cpu, {g_numbers.data(), 3, 4});
   packed.device = Device::cuda;
   require_linear(use_packed, "linear: packed weights lie on cuda, the product was asked of cpu");
-  REQUIRE_THROWS_WITH(ops::pack_weights(Device::cpu, nullptr, 3, 4, ops::WeightLayout::in_out),
-                      "pack_weights: weight is missing (null)");
+  REQUIRE_THROWS_WITH(ops::pack_weights(Device::cpu, {nullptr, 3, 4}), "pack_weights: weight is missing (null)");
   REQUIRE_THROWS_WITH(ops::linear(Device::cuda, linear_args()),
                       "linear: no cuda kernel in this build (configure with -DETC_CUDA=ON)");
 
-  ops::LinearBackward b;
-  b.rows = 2;
-  b.in = 3;
-  b.out = 4;
+  ops::LinearBackward b{.rows = 2, .in = 3, .out = 4};
   REQUIRE_THROWS_WITH(ops::linear_backward(Device::cpu, b), "linear_backward: dz is missing (null)");
   b.dz = g_numbers.data();
   b.dz_stride = 4;
@@ -81,11 +75,7 @@ TEST_CASE("dropout says what is wrong with its arguments", "[core][ops]") {
   ops::register_cpu_ops();
   std::vector<std::int64_t> offsets = {0, 1, 2};
   const std::vector<std::uint64_t> ordinals = {0, 1};
-  ops::DropoutAdd a;
-  a.rows = 2;
-  a.cols = 3;
-  a.a = g_numbers.data();
-  a.y = g_numbers.data() + 32;
+  ops::DropoutAdd a{.rows = 2, .cols = 3, .a = g_numbers.data(), .y = g_numbers.data() + 32};
   a.dropout.rate = 1;
   REQUIRE_THROWS_WITH(ops::dropout_add(Device::cpu, a),
                       "dropout_add: dropout.rate: expected at least 0 and below 1, got 1");
@@ -130,10 +120,7 @@ TEST_CASE("layer normalisation says what is wrong with its arguments", "[core][o
   f.gamma = numbers;
   REQUIRE_THROWS_WITH(ops::layer_norm(Device::cpu, f), "layer_norm: beta is missing (null)");
 
-  ops::LayerNormBackward b;
-  b.rows = 2;
-  b.cols = 3;
-  b.dgamma = numbers;
+  ops::LayerNormBackward b{.rows = 2, .cols = 3, .dgamma = numbers};
   REQUIRE_THROWS_WITH(ops::layer_norm_backward(Device::cpu, b),
                       "layer_norm_backward: dgamma and dbeta are computed together: expected both or neither, got "
                       "dgamma alone");
@@ -162,10 +149,7 @@ TEST_CASE("embeddings say what is wrong with their arguments", "[core][ops]") {
   f.offsets = offsets.data();
   REQUIRE_THROWS_WITH(ops::embedding(Device::cpu, f), "embedding: offsets: expected the last to be M=2, got 3");
 
-  ops::EmbeddingBackward b;
-  b.rows = 2;
-  b.cols = 3;
-  b.limit = -1;
+  ops::EmbeddingBackward b{.rows = 2, .cols = 3, .limit = -1};
   REQUIRE_THROWS_WITH(ops::embedding_backward(Device::cpu, b),
                       "embedding_backward: sizes: expected M >= 0, H >= 1, limit >= 0, got [M=2, H=3, limit=-1]");
   b.limit = 4;

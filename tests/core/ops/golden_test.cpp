@@ -49,27 +49,25 @@ void check_layer_norm(const GoldenFile& file, const std::string& group) {
   const std::int64_t rows = static_cast<std::int64_t>(x.values.size()) / cols;
   std::vector<float> y(x.values.size()), dx(x.values.size()), dgamma(gamma.size()), dbeta(beta.size());
   std::vector<float> mean(static_cast<std::size_t>(rows)), rstd(mean.size());
-  ops::LayerNormForward f;
-  f.rows = rows;
-  f.cols = cols;
-  f.x = x.values.data();
-  f.gamma = gamma.data();
-  f.beta = beta.data();
-  f.y = y.data();
-  f.mean = mean.data();
-  f.rstd = rstd.data();
+  ops::LayerNormForward f{.rows = rows,
+                          .cols = cols,
+                          .x = x.values.data(),
+                          .gamma = gamma.data(),
+                          .beta = beta.data(),
+                          .y = y.data(),
+                          .mean = mean.data(),
+                          .rstd = rstd.data()};
   ops::layer_norm(Device::cpu, f);
-  ops::LayerNormBackward b;
-  b.rows = rows;
-  b.cols = cols;
-  b.dy = dy.data();
-  b.sum = x.values.data();
-  b.mean = mean.data();
-  b.rstd = rstd.data();
-  b.gamma = gamma.data();
-  b.dx = dx.data();
-  b.dgamma = dgamma.data();
-  b.dbeta = dbeta.data();
+  ops::LayerNormBackward b{.rows = rows,
+                           .cols = cols,
+                           .dy = dy.data(),
+                           .sum = x.values.data(),
+                           .mean = mean.data(),
+                           .rstd = rstd.data(),
+                           .gamma = gamma.data(),
+                           .dx = dx.data(),
+                           .dgamma = dgamma.data(),
+                           .dbeta = dbeta.data()};
   ops::layer_norm_backward(Device::cpu, b);
   REQUIRE(near_all("y", y, file.read<double>(group + "/y64").values, kTolerance));
   const auto check = [&](const char* name, const std::vector<float>& got) {

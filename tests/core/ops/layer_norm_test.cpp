@@ -16,14 +16,12 @@ const std::vector<std::int64_t> kOffsets = {0, 30, 130};
 const std::vector<std::uint64_t> kOrdinals = {5, 17};
 
 ops::HiddenDropout dropout(float rate) {
-  ops::HiddenDropout d;
-  d.rate = rate;
-  d.seed = 9;
-  d.site = DropoutSite::long_feed_forward;
-  d.examples = 2;
-  d.offsets = kOffsets.data();
-  d.sample_ordinals = kOrdinals.data();
-  return d;
+  return {.rate = rate,
+          .seed = 9,
+          .site = DropoutSite::long_feed_forward,
+          .examples = 2,
+          .offsets = kOffsets.data(),
+          .sample_ordinals = kOrdinals.data()};
 }
 
 struct Result {
@@ -33,15 +31,14 @@ struct Result {
 Result forward(std::int64_t rows, std::int64_t cols, const std::vector<float>& x, const std::vector<float>& gamma,
                const std::vector<float>& beta) {
   Guarded y(rows * cols), mean(rows), rstd(rows);
-  ops::LayerNormForward a;
-  a.rows = rows;
-  a.cols = cols;
-  a.x = x.data();
-  a.gamma = gamma.data();
-  a.beta = beta.data();
-  a.y = y.data();
-  a.mean = mean.data();
-  a.rstd = rstd.data();
+  ops::LayerNormForward a{.rows = rows,
+                          .cols = cols,
+                          .x = x.data(),
+                          .gamma = gamma.data(),
+                          .beta = beta.data(),
+                          .y = y.data(),
+                          .mean = mean.data(),
+                          .rstd = rstd.data()};
   ops::layer_norm(Device::cpu, a);
   REQUIRE(y.guards_intact());
   REQUIRE(mean.guards_intact());
@@ -98,18 +95,17 @@ TEST_CASE("central differences confirm the gradients of layer normalisation", "[
     const auto saved = forward(rows, cols, x, gamma, beta);
     const auto dx_before = random_floats(rows * cols, 5);
     Guarded dx(dx_before), dgamma(cols, 1.0f), dbeta(cols, -1.0f);
-    ops::LayerNormBackward a;
-    a.rows = rows;
-    a.cols = cols;
-    a.dy = dy.data();
-    a.sum = x.data();
-    a.mean = saved.mean.data();
-    a.rstd = saved.rstd.data();
-    a.gamma = gamma.data();
-    a.dx = dx.data();
-    a.add_to_dx = true;
-    a.dgamma = dgamma.data();
-    a.dbeta = dbeta.data();
+    ops::LayerNormBackward a{.rows = rows,
+                             .cols = cols,
+                             .dy = dy.data(),
+                             .sum = x.data(),
+                             .mean = saved.mean.data(),
+                             .rstd = saved.rstd.data(),
+                             .gamma = gamma.data(),
+                             .dx = dx.data(),
+                             .add_to_dx = true,
+                             .dgamma = dgamma.data(),
+                             .dbeta = dbeta.data()};
     ops::layer_norm_backward(Device::cpu, a);
     const Reals x64 = to_double(x), gamma64 = to_double(gamma), beta64 = to_double(beta);
     Reals dx64 = central_differences([&](const Reals& v) { return loss(v, gamma64, beta64); }, x64);
@@ -137,13 +133,8 @@ TEST_CASE("normalisation fused with the residual sum equals the composed operato
     const auto gamma = random_floats(cols, 3), beta = random_floats(cols, 4), dy = random_floats(rows * cols, 5);
     // Composed.
     std::vector<float> s(x.size());
-    ops::DropoutAdd add;
-    add.rows = rows;
-    add.cols = cols;
-    add.a = branch.data();
-    add.base = x.data();
-    add.y = s.data();
-    add.dropout = dropout(rate);
+    ops::DropoutAdd add{
+        .rows = rows, .cols = cols, .a = branch.data(), .base = x.data(), .y = s.data(), .dropout = dropout(rate)};
     ops::dropout_add(Device::cpu, add);
     const auto composed = forward(rows, cols, s, gamma, beta);
     // Fused, with the sum kept and not kept, over its own input.
@@ -213,16 +204,15 @@ TEST_CASE("a row's normalisation does not depend on its neighbours, nor anything
   REQUIRE(same_bits(forward(1, cols, row, gamma, beta).y, {all.y.begin() + 77 * cols, all.y.begin() + 78 * cols}));
   REQUIRE(same_bits_for_any_thread_count([&] {
     std::vector<float> out(static_cast<std::size_t>(rows * cols + 2 * cols));
-    ops::LayerNormBackward a;
-    a.rows = rows;
-    a.cols = cols;
-    a.dy = dy.data();
-    a.sum = x.data();
-    a.mean = all.mean.data();
-    a.rstd = all.rstd.data();
-    a.gamma = gamma.data();
-    a.dx = out.data();
-    a.dgamma = out.data() + rows * cols;
+    ops::LayerNormBackward a{.rows = rows,
+                             .cols = cols,
+                             .dy = dy.data(),
+                             .sum = x.data(),
+                             .mean = all.mean.data(),
+                             .rstd = all.rstd.data(),
+                             .gamma = gamma.data(),
+                             .dx = out.data(),
+                             .dgamma = out.data() + rows * cols};
     a.dbeta = a.dgamma + cols;
     ops::layer_norm_backward(Device::cpu, a);
     return out;

@@ -31,17 +31,15 @@ Reals rounded(std::vector<float> values) {
 }
 
 ops::LinearForward forward_of(const Sizes& s, const float* x, const float* w, float* y) {
-  ops::LinearForward a;
-  a.rows = s.rows;
-  a.in = s.in;
-  a.out = s.out;
-  a.x = x;
-  a.x_stride = s.in;
-  a.weight = w;
-  a.compute = ComputeType::bf16;
-  a.y = y;
-  a.y_stride = s.out;
-  return a;
+  return {.rows = s.rows,
+          .in = s.in,
+          .out = s.out,
+          .x = x,
+          .x_stride = s.in,
+          .weight = w,
+          .compute = ComputeType::bf16,
+          .y = y,
+          .y_stride = s.out};
 }
 
 // dx, dW, db one after the other; the first two start as they are.
@@ -60,21 +58,19 @@ struct Gradients {
 };
 
 ops::LinearBackward backward_of(const Sizes& s, Strided& x, Strided& dz, const float* w, Gradients& to) {
-  ops::LinearBackward a;
-  a.rows = s.rows;
-  a.in = s.in;
-  a.out = s.out;
-  a.dz = dz.all.data();
-  a.dz_stride = dz.stride;
-  a.x = x.all.data();
-  a.x_stride = x.stride;
-  a.weight = w;
-  a.compute = ComputeType::bf16;
-  a.dx = to.dx.all.data();
-  a.dx_stride = to.dx.stride;
-  a.dweight = to.dw.data();
-  a.dbias = to.db.data();
-  return a;
+  return {.rows = s.rows,
+          .in = s.in,
+          .out = s.out,
+          .dz = dz.all.data(),
+          .dz_stride = dz.stride,
+          .x = x.all.data(),
+          .x_stride = x.stride,
+          .weight = w,
+          .compute = ComputeType::bf16,
+          .dx = to.dx.all.data(),
+          .dx_stride = to.dx.stride,
+          .dweight = to.dw.data(),
+          .dbias = to.db.data()};
 }
 
 }  // namespace
@@ -86,8 +82,7 @@ TEST_CASE("a bf16 layer has the same bits with packed and with plain weights of 
     CAPTURE(s.rows, s.in, s.out);
     const auto x = random_floats(s.rows * s.in, 1), w = random_floats(s.in * s.out, 2), b = random_floats(s.out, 3);
     const auto turned = flipped(w, s.in, s.out);
-    const auto packed = ops::pack_weights(Device::cpu, w.data(), s.in, s.out, WeightLayout::in_out, Purpose::weights,
-                                          ComputeType::bf16);
+    const auto packed = ops::pack_weights(Device::cpu, {w.data(), s.in, s.out}, ComputeType::bf16);
     const auto run = [&](const float* weight, WeightLayout layout) {
       Guarded y(s.rows * s.out), z(s.rows * s.out);
       ops::LinearForward a = forward_of(s, x.data(), weight, y.data());
@@ -174,16 +169,10 @@ TEST_CASE("rows of bf16 layers and of their added dx do not know their position 
       const auto run = [&](const Sizes& s, const std::vector<float>& x, const std::vector<float>& dx) {
         std::vector<float> y(static_cast<std::size_t>(s.rows * out)), sum = dx;
         ops::linear(Device::cpu, forward_of(s, x.data(), w.data(), y.data()));
-        ops::LinearBackward a;
-        a.rows = s.rows;
-        a.in = in;
-        a.out = out;
-        a.dz = y.data();
-        a.dz_stride = out;
+        auto a = gradients_of({s.rows, in, out}, y.data(), nullptr);
         a.weight = w.data();
         a.compute = ComputeType::bf16;
         a.dx = sum.data();
-        a.dx_stride = in;
         a.add_to_dx = true;
         ops::linear_backward(Device::cpu, a);
         return std::pair(y, sum);

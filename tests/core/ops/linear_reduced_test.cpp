@@ -22,19 +22,12 @@ const Sizes kSizes[] = {{1, 1, 1}, {63, 7, 5}, {64, 32, 192}, {65, 24, 193}, {20
 std::vector<float> forward(ComputeType compute, const Sizes& s, const std::vector<float>& x,
                            const std::vector<float>& w, const std::vector<float>& b,
                            Activation activation = Activation::linear, WeightLayout layout = WeightLayout::in_out) {
-  const auto packed = ops::pack_weights(Device::cpu, w.data(), s.in, s.out, layout, Purpose::weights, compute);
+  const auto packed = ops::pack_weights(Device::cpu, {w.data(), s.in, s.out, layout}, compute);
   Guarded y(s.rows * s.out);
-  ops::LinearForward a;
-  a.rows = s.rows;
-  a.in = s.in;
-  a.out = s.out;
-  a.x = x.data();
-  a.x_stride = s.in;
+  auto a = layer_of(s, x.data(), nullptr, y.data());
   a.packed = &packed;
   a.bias = b.data();
   a.activation = activation;
-  a.y = y.data();
-  a.y_stride = s.out;
   ops::linear(Device::cpu, a);
   REQUIRE(y.guards_intact());
   return y.values();

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "etc_core/ops/linear.h"
 #include "tests/support/numbers.h"
 
 namespace etc::test {
@@ -60,6 +61,23 @@ inline std::vector<float> flipped(const std::vector<float>& w, std::int64_t rows
 struct Sizes {
   std::int64_t rows, in, out;
 };
+
+// What all calls on matrices without gaps have in common: y = x·w.
+inline ops::LinearForward layer_of(const Sizes& s, const float* x, const float* w, float* y) {
+  return {.rows = s.rows, .in = s.in, .out = s.out, .x = x, .x_stride = s.in, .weight = w, .y = y, .y_stride = s.out};
+}
+
+// Likewise; which gradients are asked for, the test says.
+inline ops::LinearBackward gradients_of(const Sizes& s, const float* dz, const float* x) {
+  return {.rows = s.rows,
+          .in = s.in,
+          .out = s.out,
+          .dz = dz,
+          .dz_stride = s.out,
+          .x = x,
+          .x_stride = s.in,
+          .dx_stride = s.in};
+}
 
 // x rounded to bf16, to nearest even.
 inline float bf16(float x) {

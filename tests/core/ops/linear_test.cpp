@@ -23,16 +23,8 @@ const Sizes kSizes[] = {{1, 1, 1},   {63, 7, 1},   {64, 1, 7},    {65, 24, 24}, 
 std::vector<float> forward(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& x,
                            const std::vector<float>& w, const std::vector<float>& b) {
   std::vector<float> y(static_cast<std::size_t>(rows * out));
-  ops::LinearForward a;
-  a.rows = rows;
-  a.in = in;
-  a.out = out;
-  a.x = x.data();
-  a.x_stride = in;
-  a.weight = w.data();
+  auto a = layer_of({rows, in, out}, x.data(), w.data(), y.data());
   a.bias = b.data();
-  a.y = y.data();
-  a.y_stride = out;
   ops::linear(Device::cpu, a);
   return y;
 }
@@ -51,16 +43,15 @@ TEST_CASE("a dense layer is the sum of products plus the bias, whatever the stri
       expected[static_cast<std::size_t>(i)] += static_cast<double>(b[static_cast<std::size_t>(i % out)]);
     }
     Strided y(rows, out, 3, 4);
-    ops::LinearForward a;
-    a.rows = rows;
-    a.in = in;
-    a.out = out;
-    a.x = x.all.data();
-    a.x_stride = x.stride;
-    a.weight = w.data();
-    a.bias = b.data();
-    a.y = y.all.data();
-    a.y_stride = y.stride;
+    ops::LinearForward a{.rows = rows,
+                         .in = in,
+                         .out = out,
+                         .x = x.all.data(),
+                         .x_stride = x.stride,
+                         .weight = w.data(),
+                         .bias = b.data(),
+                         .y = y.all.data(),
+                         .y_stride = y.stride};
     ops::linear(Device::cpu, a);
     const auto first = y.used();
     REQUIRE(near_all("y", first, expected, product_tolerance(in)));
@@ -72,7 +63,7 @@ TEST_CASE("a dense layer is the sum of products plus the bias, whatever the stri
     ops::linear(Device::cpu, a);
     REQUIRE(same_bits(first, y.used()));
 
-    const auto packed = ops::pack_weights(Device::cpu, turned.data(), in, out, WeightLayout::out_in);
+    const auto packed = ops::pack_weights(Device::cpu, {turned.data(), in, out, WeightLayout::out_in});
     a.weight = nullptr;
     a.packed = &packed;
     ops::linear(Device::cpu, a);
@@ -91,17 +82,9 @@ TEST_CASE("a fused activation equals the activation of the kept sum", "[core][op
     ops::activation_forward(Device::cpu, activation, plain.data(), expected.data(), rows * out);
     for (const bool keep : {false, true}) {
       Guarded y(rows * out), z(rows * out);
-      ops::LinearForward a;
-      a.rows = rows;
-      a.in = in;
-      a.out = out;
-      a.x = x.data();
-      a.x_stride = in;
-      a.weight = w.data();
+      auto a = layer_of({rows, in, out}, x.data(), w.data(), y.data());
       a.bias = b.data();
       a.activation = activation;
-      a.y = y.data();
-      a.y_stride = out;
       a.pre_activation = keep ? z.data() : nullptr;
       ops::linear(Device::cpu, a);
       REQUIRE(same_bits(y.values(), expected));
@@ -159,20 +142,19 @@ TEST_CASE("gradients of a dense layer are the products of the formula", "[core][
 
       const auto dw_before = random_floats(in * out, 5), db_before = random_floats(out, 6);
       Guarded dw(dw_before), db(db_before);
-      ops::LinearBackward a;
-      a.rows = rows;
-      a.in = in;
-      a.out = out;
-      a.dz = dz.all.data();
-      a.dz_stride = dz.stride;
-      a.x = x.all.data();
-      a.x_stride = x.stride;
-      a.weight = w.data();
-      a.layout = layout;
-      a.dx = dx.all.data();
-      a.dx_stride = dx.stride;
-      a.dweight = dw.data();
-      a.dbias = db.data();
+      ops::LinearBackward a{.rows = rows,
+                            .in = in,
+                            .out = out,
+                            .dz = dz.all.data(),
+                            .dz_stride = dz.stride,
+                            .x = x.all.data(),
+                            .x_stride = x.stride,
+                            .weight = w.data(),
+                            .layout = layout,
+                            .dx = dx.all.data(),
+                            .dx_stride = dx.stride,
+                            .dweight = dw.data(),
+                            .dbias = db.data()};
       ops::linear_backward(Device::cpu, a);
       REQUIRE(near_all("dx", dx.used(), dx64, product_tolerance(out)));
       REQUIRE(dx.untouched_outside());
@@ -219,17 +201,9 @@ TEST_CASE("central differences confirm the gradients of a dense layer", "[core][
     return sum;
   };
   Guarded dx(rows * in), dw(in * out), db(out);
-  ops::LinearBackward a;
-  a.rows = rows;
-  a.in = in;
-  a.out = out;
-  a.dz = dz.data();
-  a.dz_stride = out;
-  a.x = x.data();
-  a.x_stride = in;
+  auto a = gradients_of({rows, in, out}, dz.data(), x.data());
   a.weight = w.data();
   a.dx = dx.data();
-  a.dx_stride = in;
   a.dweight = dw.data();
   a.dbias = db.data();
   ops::linear_backward(Device::cpu, a);
@@ -248,15 +222,9 @@ TEST_CASE("an added dx has the row rule, too", "[core][ops][linear]") {
     dz.insert(dz.end(), dz_row.begin(), dz_row.end());
     dx.insert(dx.end(), dx_row.begin(), dx_row.end());
   }
-  ops::LinearBackward a;
-  a.rows = rows;
-  a.in = in;
-  a.out = out;
-  a.dz = dz.data();
-  a.dz_stride = out;
+  auto a = gradients_of({rows, in, out}, dz.data(), nullptr);
   a.weight = w.data();
   a.dx = dx.data();
-  a.dx_stride = in;
   a.add_to_dx = true;
   ops::linear_backward(Device::cpu, a);
   for (std::int64_t i = 1; i < rows; ++i) {
@@ -274,17 +242,9 @@ TEST_CASE("dense layers have the same bits for 1, 2 and 4 threads", "[core][ops]
     REQUIRE(same_bits_for_any_thread_count([&, r = rows, i = in, o = out] { return forward(r, i, o, x, w, b); }));
     REQUIRE(same_bits_for_any_thread_count([&, r = rows, i = in, o = out] {
       std::vector<float> all(static_cast<std::size_t>(r * i + i * o + o));  // dx, dW, db
-      ops::LinearBackward a;
-      a.rows = r;
-      a.in = i;
-      a.out = o;
-      a.dz = dz.data();
-      a.dz_stride = o;
-      a.x = x.data();
-      a.x_stride = i;
+      auto a = gradients_of({r, i, o}, dz.data(), x.data());
       a.weight = w.data();
       a.dx = all.data();
-      a.dx_stride = i;
       a.dweight = all.data() + r * i;
       a.dbias = a.dweight + i * o;
       ops::linear_backward(Device::cpu, a);
@@ -306,14 +266,7 @@ TEST_CASE("weight gradients of wide layers have the same bits for 1, 2, 3 and 16
       CAPTURE(threads);
       set_thread_count(threads);
       std::vector<float> dw(static_cast<std::size_t>(in * out));
-      ops::LinearBackward a;
-      a.rows = rows;
-      a.in = in;
-      a.out = out;
-      a.dz = dz.data();
-      a.dz_stride = out;
-      a.x = x.data();
-      a.x_stride = in;
+      auto a = gradients_of({rows, in, out}, dz.data(), x.data());
       a.dweight = dw.data();
       ops::linear_backward(Device::cpu, a);
       if (first.empty()) first = dw;
@@ -353,13 +306,8 @@ TEST_CASE("weights too large for the scratch are packed in several groups", "[co
 TEST_CASE("no rows is no work", "[core][ops][linear]") {
   ops::register_cpu_ops();
   const auto w = random_floats(6, 1);
-  ops::LinearForward a;
-  a.in = 2;
-  a.out = 3;
-  a.weight = w.data();
+  ops::LinearForward a{.in = 2, .out = 3, .weight = w.data()};
   REQUIRE_NOTHROW(ops::linear(Device::cpu, a));
-  ops::LinearBackward back;
-  back.in = 2;
-  back.out = 3;
+  ops::LinearBackward back{.in = 2, .out = 3};
   REQUIRE_NOTHROW(ops::linear_backward(Device::cpu, back));
 }

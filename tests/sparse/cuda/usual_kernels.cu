@@ -1,6 +1,7 @@
 // The kernels of the usual head size, D = 64 in bf16, for the compile-time gate.
 #include "sparse/cuda/forward_kernels.h"
 #include "sparse/cuda/key_gradients.h"
+#include "sparse/cuda/query_gradients.h"
 
 namespace etc::sparse::cuda {
 

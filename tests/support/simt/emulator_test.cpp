@@ -18,13 +18,11 @@ namespace {
 
 // Runs a lambda as a kernel.
 template <int kCount, std::int64_t kShared = 0>
-struct Kernel {
+struct Kernel : simt::BlockOf<kCount, kShared> {
   struct Params {
     void (*body)(const simt::Span<float>&);
     simt::Span<float> memory;
   };
-  static constexpr int kThreads = kCount;
-  static constexpr std::int64_t kMaxShared = kShared;
   static const char* name() { return "seeded"; }
   static void run(const Params& params) { params.body(params.memory); }
 };

@@ -10,13 +10,11 @@ using namespace etc;
 
 namespace {
 
-struct OneWarp {
+struct OneWarp : simt::BlockOf<32> {
   struct Params {
     void (*body)(const simt::Span<float>& in, const simt::Span<float>& out);
     simt::Span<float> in, out;
   };
-  static constexpr int kThreads = 32;
-  static constexpr std::int64_t kMaxShared = 0;
   static const char* name() { return "one warp"; }
   static void run(const Params& p) { p.body(p.in, p.out); }
 };

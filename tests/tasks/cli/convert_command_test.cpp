@@ -12,6 +12,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/core/checkpoint/convert/samples.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
 #include "tests/support/catch.h"

@@ -1,5 +1,6 @@
 // etc encode --data: the states of prepared examples, bit for bit those of every example alone.
 #include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/train/evaluate.h"
 #include "tests/support/golden_h5.h"
 #include "tests/support/h5_edit.h"
@@ -40,10 +41,10 @@ std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::da
     const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "_";
     put(prefix + "long", of_long);
     put(prefix + "global", of_global);
-    put(prefix + "scores_l2l", scores.l2l);
-    put(prefix + "scores_l2g", scores.l2g);
-    put(prefix + "scores_g2g", scores.g2g);
-    put(prefix + "scores_g2l", scores.g2l);
+    put(prefix + "scores_l2l", scores.of("l2l"));
+    put(prefix + "scores_l2g", scores.of("l2g"));
+    put(prefix + "scores_g2g", scores.of("g2g"));
+    put(prefix + "scores_g2l", scores.of("g2l"));
   };
   etc::Tape tape(false);
   const etc::EncoderStates states = model.encoder->forward(tape, input, options);

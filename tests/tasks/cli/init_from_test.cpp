@@ -2,6 +2,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

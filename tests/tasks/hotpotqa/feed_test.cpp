@@ -2,6 +2,7 @@
 #include "tasks/hotpotqa/feed.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/support/catch.h"
 #include "tests/tasks/golden_inputs.h"
 #include "tests/tasks/golden_named.h"

@@ -1,5 +1,6 @@
 // Losses and gradients: worked numbers, the reference's losses, central differences, micro-batches.
 #include "tasks/hotpotqa/head.h"
+#include "etc_core/nn/backends.h"
 
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/registry.h"

@@ -1,4 +1,6 @@
 // Damaged files: raw records give faults or examples the feed takes, prediction and gold files an error or scores.
+#include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/hotpotqa/feed.h"
 #include "tasks/hotpotqa/prediction_file.h"
 #include "tests/tasks/hotpotqa/examples.h"

@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/registry.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/command_scene.h"

@@ -2,6 +2,7 @@
 #include "tasks/nq/feed.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/nq/windows.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"

@@ -1,6 +1,7 @@
 // Head and loss against the published ones' numbers, the worked example and central differences.
 #include "tasks/nq/head.h"
 
+#include "etc_core/nn/etc_config.h"
 #include "etc_core/ops/register.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"

@@ -1,4 +1,7 @@
 // Damaged raw files and odd values in every place: a fault with a place and a message, or windows a data set takes.
+#include "etc_core/base/error.h"
+#include "etc_core/base/random.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/nq/feed.h"
 #include "tasks/nq/prepare.h"
 #include "tests/tasks/nq/small_records.h"

@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/openkp/prediction_file.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/openkp/prepare.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden_h5.h"

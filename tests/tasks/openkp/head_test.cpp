@@ -1,5 +1,6 @@
 // Head and visual embedding: the worked values, and values and gradients of the golden case.
 #include "tasks/openkp/head.h"
+#include "etc_core/nn/backends.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,6 @@
 // Damaged files: raw pages give faults or pages the feed takes, prediction and gold files an error or scores.
+#include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/openkp/feed.h"
 #include "tasks/openkp/prediction_file.h"
 #include "tasks/openkp/prepare.h"

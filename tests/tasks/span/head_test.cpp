@@ -1,5 +1,6 @@
 // Output layers on a tape.
 #include "tasks/span/head.h"
+#include "etc_core/nn/backends.h"
 
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/autograd/gradient_check.h"

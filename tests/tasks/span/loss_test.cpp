@@ -1,5 +1,6 @@
 // Losses of spans and classes: the worked numbers of the specifications, gradients, bits.
 #include "tasks/span/loss.h"
+#include "etc_core/nn/backends.h"
 
 #include <cmath>
 

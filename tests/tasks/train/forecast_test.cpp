@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"

@@ -8,6 +8,7 @@
 #include "data/sample/openkp_sample.h"
 #include "data/sample/wikihop_sample.h"
 #include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
 #include "tasks/prepare/run.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -93,7 +94,7 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
   for (const auto& [residual, changes] : kResidual) {
     const etc::RunConfig config = samples.config(with_seed(3, changes));
     etc::register_cpu_backend();
-    etc::TaskModel model(config.model, config.task);
+    etc::TaskModel model(*config.model, config.task);
     model.parameters.initialize(3);
     const auto reader = etc::open_dataset(config.data.train, model.task->schema(), {});
     etc::data::Loader loader(reader, {.batch_examples = 8, .shuffle = false});

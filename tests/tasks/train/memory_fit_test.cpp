@@ -2,6 +2,7 @@
 #include "tasks/train/memory_fit.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -30,7 +31,7 @@ etc::RunConfig config_for(const fs::path& data) {
 // What the process is expected to take with this choice.
 std::int64_t taken(etc::RunConfig config, std::int64_t tokens, std::int64_t period) {
   config.training.micro_batch_tokens = tokens;
-  config.model.grad_checkpointing_period = period;
+  config.model->grad_checkpointing_period = period;
   return etc::forecast_memory(config).peak();
 }
 
@@ -44,12 +45,12 @@ TEST_CASE("a memory limit chooses smaller micro-batches and refuses what can nev
 
   const etc::RunConfig enough = etc::fit_memory(config, whole + 20'000'000, {});
   CHECK(enough.training.micro_batch_tokens == 0);
-  CHECK(enough.model.grad_checkpointing_period == 0);
+  CHECK(enough.model->grad_checkpointing_period == 0);
 
   const std::int64_t limit = (whole + single) / 2;
   const etc::RunConfig smaller = etc::fit_memory(config, limit, {});
   CHECK(smaller.training.micro_batch_tokens > 0);
-  CHECK(smaller.model.grad_checkpointing_period == 0);
+  CHECK(smaller.model->grad_checkpointing_period == 0);
   CHECK(taken(smaller, smaller.training.micro_batch_tokens, 0) <= limit);
 
   CHECK_THROWS_WITH(
@@ -63,19 +64,19 @@ TEST_CASE("a memory limit below single examples chooses to compute layers again"
   etc::test::write_readable_dataset(folder / "train.h5", 0, 4);
   etc::RunConfig config = config_for(folder / "train.h5");
   // Narrow layers with wide insides: what they hold of an example is more than their weights' gradients.
-  config.model.hidden_size = 4;
-  config.model.num_attention_heads = 1;
-  config.model.intermediate_size = 16384;
-  config.model.num_hidden_layers = 12;
+  config.model->hidden_size = 4;
+  config.model->num_attention_heads = 1;
+  config.model->intermediate_size = 16384;
+  config.model->num_hidden_layers = 12;
   config.training.batch_size = 1;
   const std::int64_t kept = taken(config, 0, 0), again = taken(config, 0, 1);
   CAPTURE(kept, again);
   REQUIRE(kept > again + 8'000'000);
   const std::int64_t limit = (kept + again) / 2;
   const etc::RunConfig chosen = etc::fit_memory(config, limit, {});
-  CHECK(chosen.model.grad_checkpointing_period == 1);
+  CHECK(chosen.model->grad_checkpointing_period == 1);
   CHECK(taken(chosen, chosen.training.micro_batch_tokens, 1) <= limit);
-  CHECK(etc::fit_memory(config, kept + 20'000'000, {}).model.grad_checkpointing_period == 0);
+  CHECK(etc::fit_memory(config, kept + 20'000'000, {}).model->grad_checkpointing_period == 0);
 }
 
 TEST_CASE("a run keeps the choice of its memory limit", "[tasks]") {

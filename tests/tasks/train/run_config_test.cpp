@@ -1,6 +1,7 @@
 // Configurations: defaults, files, options, and what is refused.
 #include "tasks/train/run_config.h"
 
+#include <limits>
 #include <set>
 
 #include "etc_core/base/error.h"
@@ -12,11 +13,12 @@
 namespace {
 
 using etc::ConfigKey;
+using etc::Field;
 using etc::Json;
 
-const ConfigKey& key_of(const std::string& option) {
+const Field& key_of(const std::string& option) {
   for (const ConfigKey& key : etc::config_keys()) {
-    if (key.option_name() == option) return key;
+    if (key.field.option_name() == option) return key.field;
   }
   FAIL("no key has the option " << option);
   throw etc::Error("unreachable");
@@ -39,8 +41,8 @@ TEST_CASE("every configuration key has a help text and an option of its own", "[
   std::set<std::string> options;
   for (const ConfigKey& key : etc::config_keys()) {
     INFO(key.path());
-    CHECK(!key.help.empty());
-    CHECK(options.insert(key.option_name()).second);
+    CHECK(!key.field.help.empty());
+    CHECK(options.insert(key.field.option_name()).second);
   }
   CHECK(options.count("--learning-rate") == 1);
   CHECK(options.count("--task") == 1);
@@ -59,15 +61,23 @@ TEST_CASE("options win over the file and the file over the defaults", "[tasks]")
   CHECK(config.training.batch_size == 4);
   CHECK(config.training.learning_rate == 1);
   CHECK(config.training.warmup_proportion == 0.1);
-  CHECK(config.model.hidden_size == 24);
+  CHECK(config.model->hidden_size == 24);
   CHECK(config.task.at("label_smoothing") == 0.1);
   CHECK(config.task.at("add_final_layer") == true);
 
   SECTION("what a checkpoint says of the model lies between defaults and file") {
-    const auto started = etc::resolve_config(folder / "c.json", Json::object(),
-                                             {{"hidden_size", 36}, {"num_hidden_layers", 3}, {"vocab_size", 7}});
-    CHECK(started.model.hidden_size == 24);
-    CHECK(started.model.num_hidden_layers == 3);
+    std::vector<std::filesystem::path> asked;
+    const etc::CheckpointModel checkpoint = [&](const std::filesystem::path& source) {
+      asked.push_back(source);
+      return Json{{"hidden_size", 36}, {"num_hidden_layers", 3}, {"vocab_size", 7}};
+    };
+    CHECK(etc::resolve_config(folder / "c.json", Json::object(), checkpoint).model->num_hidden_layers == 12);
+    CHECK(asked.empty());  // no checkpoint is named
+    const auto started = etc::resolve_config(folder / "c.json", {{"training", {{"init_from", "source"}}}}, checkpoint);
+    CHECK(asked == std::vector<std::filesystem::path>{"source"});
+    CHECK(started.model->hidden_size == 24);
+    CHECK(started.model->num_hidden_layers == 3);
+    CHECK(started.model->vocab_size == 50);
   }
   SECTION("the resolved configuration is complete and reads back equal") {
     const Json written = config.to_json();
@@ -105,9 +115,18 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
     options[section][key] = value;
     return message_of(options);
   };
-  CHECK(with("training", "batch_size", 0).find("training.batch_size: expected a number > 0") != std::string::npos);
-  CHECK(with("training", "seed", -1).find("training.seed") != std::string::npos);
-  CHECK(with("training", "warmup_proportion", 1.5).find("training.warmup_proportion") != std::string::npos);
+  CHECK(with("training", "batch_size", 0) == "config: training.batch_size: expected an integer of at least 1, got 0");
+  CHECK(with("training", "batch_size", std::numeric_limits<std::uint64_t>::max()) ==
+        "config: options: training.batch_size: expected an integer, got 18446744073709551615");
+  CHECK(with("training", "seed", -1) == "config: options: training.seed: expected an integer of at least 0, got -1");
+  CHECK(with("training", "warmup_proportion", 1.5) ==
+        "config: training.warmup_proportion: expected a number from 0 to 1, got 1.5");
+  CHECK(with("training", "epochs", 0) == "config: training.epochs: expected a number above 0, got 0");
+  CHECK(with("training", "device", "cpuu").find("config: training.device: expected cpu, ") == 0);
+  CHECK(with("training", "deterministic", "no").find("training.deterministic: expected run or strict, got no") !=
+        std::string::npos);
+  CHECK(with("data", "train", "a.h5") == "config: options: data.train: expected a list of strings, got \"a.h5\"");
+  CHECK(with("task", "name", 3) == "config: task.name: expected a string, got 3");
   CHECK(with("training", "optimizer", "adam").find("(did you mean adamw?)") != std::string::npos);
   CHECK(with("training", "compute", "int8").find("training.compute: expected fp32, bf16 or auto, got int8") !=
         std::string::npos);

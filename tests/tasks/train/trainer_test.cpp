@@ -8,6 +8,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/run_state.h"
 #include "tests/support/catch.h"

@@ -3,6 +3,7 @@
 
 #include "data/text/sha256.h"
 #include "etc_core/base/random.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/wikihop/schema.h"
 
 namespace etc::test {

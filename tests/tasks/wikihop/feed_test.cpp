@@ -5,6 +5,7 @@
 #include <map>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/golden_inputs.h"

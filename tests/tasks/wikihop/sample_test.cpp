@@ -7,6 +7,7 @@
 
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/wikihop/feed.h"
 #include "tasks/wikihop/schema.h"
 #include "tests/support/catch.h"

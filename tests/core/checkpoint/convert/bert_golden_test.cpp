@@ -7,6 +7,7 @@
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/checkpoint/convert/bert_model.h"
 #include "tests/golden/golden_case.h"
@@ -160,7 +161,7 @@ Figures run(const BertGolden& golden, const TensorSource& checkpoint, const EtcC
   options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
     const std::string name = layer < 0 ? "embedding" : fmt::format("layer_{}/output", layer);
     figures.states.compare(name, test::best_reference(golden.file, "", "outputs", name).values, of_long.data());
-    if (has_scores && layer >= 0) compare_scores(figures, golden, config, layer, scores.l2l);
+    if (has_scores && layer >= 0) compare_scores(figures, golden, config, layer, scores.of("l2l"));
   };
   const bool gradients = golden.file.has("grads");
   Tape tape(gradients);

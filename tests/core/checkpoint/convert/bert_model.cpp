@@ -1,4 +1,5 @@
 #include "tests/core/checkpoint/convert/bert_model.h"
+#include "etc_core/nn/etc_config.h"
 
 #include <fmt/format.h>
 

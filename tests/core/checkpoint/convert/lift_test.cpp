@@ -8,6 +8,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/checkpoint/convert/bert_model.h"
 #include "tests/core/checkpoint/convert/samples.h"

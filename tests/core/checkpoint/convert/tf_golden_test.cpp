@@ -3,6 +3,7 @@
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/golden/golden_case.h"
 #include "tests/support/catch.h"

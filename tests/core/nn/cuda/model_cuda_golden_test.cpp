@@ -1,5 +1,6 @@
 // The published model's numbers, computed by the CUDA backend under the emulator: every golden file small enough.
 #include "etc_core/nn/cuda/register_cuda.h"
+#include "etc_core/nn/etc_config.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/catch.h"
 

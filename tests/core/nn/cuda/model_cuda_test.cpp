@@ -1,6 +1,7 @@
 // The whole model on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/cuda/register_cuda.h"
+#include "etc_core/nn/etc_config.h"
 #include "etc_core/ops/determinism.h"
 #include "etc_core/optim/accumulator.h"
 #include "etc_core/optim/optimizer.h"
@@ -96,7 +97,8 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
     ForwardOptions options;
     options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
       all.push_back(of_long);
-      if (scores.l2l) all.insert(all.end(), {scores.l2l, scores.l2g, scores.g2g, scores.g2l});
+      if (scores.of("l2l"))
+        all.insert(all.end(), {scores.of("l2l"), scores.of("l2g"), scores.of("g2g"), scores.of("g2l")});
     };
     Tape tape(false);
     model.encoder.forward(tape, input, options);

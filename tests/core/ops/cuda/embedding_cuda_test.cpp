@@ -9,18 +9,6 @@
 using namespace etc;
 using namespace etc::test;
 
-namespace {
-
-std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std::uint64_t seed) {
-  std::vector<std::int32_t> ids;
-  for (const float v : random_floats(count, seed)) {
-    ids.push_back(static_cast<std::int32_t>((v + 1) / 2 * static_cast<float>(limit)));
-  }
-  return ids;
-}
-
-}  // namespace
-
 TEST_CASE("emulated embeddings have the CPU's bits, forward and backward", "[ops][cuda]") {
   ops::register_cpu_ops();
   ops::register_cuda_ops();

@@ -10,18 +10,6 @@
 using namespace etc;
 using namespace etc::test;
 
-namespace {
-
-std::vector<std::int32_t> random_ids(std::int64_t count, std::int32_t limit, std::uint64_t seed) {
-  std::vector<std::int32_t> ids;
-  for (const float v : random_floats(count, seed)) {
-    ids.push_back(static_cast<std::int32_t>((v + 1) / 2 * static_cast<float>(limit)));
-  }
-  return ids;
-}
-
-}  // namespace
-
 TEST_CASE("Thrust sorts tokens by id, in token order within an id", "[ops][thrust]") {
   for (const std::int64_t count : {1, 2, 70, 5000}) {
     auto ids = random_ids(count, 40, 3);

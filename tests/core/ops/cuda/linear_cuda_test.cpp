@@ -33,28 +33,20 @@ void register_both() {
 
 // What the calls have in common: sizes and inputs, whose rows lie s.gap numbers further apart than they are long.
 ops::LinearForward layer_of(const GappedSizes& s, const std::vector<float>& x) {
-  ops::LinearForward a;
-  a.rows = s.rows;
-  a.in = s.in;
-  a.out = s.out;
-  a.x = x.data();
-  a.x_stride = s.in + s.gap;
-  return a;
+  return {.rows = s.rows, .in = s.in, .out = s.out, .x = x.data(), .x_stride = s.in + s.gap};
 }
 
 ops::LinearBackward gradients_of(const GappedSizes& s, const std::vector<float>& x, const std::vector<float>& dz,
                                  const std::vector<float>& w, WeightLayout layout) {
-  ops::LinearBackward a;
-  a.rows = s.rows;
-  a.in = s.in;
-  a.out = s.out;
-  a.dz = dz.data();
-  a.dz_stride = s.out + s.gap;
-  a.x = x.data();
-  a.x_stride = s.in + s.gap;
-  a.weight = w.data();
-  a.layout = layout;
-  return a;
+  return {.rows = s.rows,
+          .in = s.in,
+          .out = s.out,
+          .dz = dz.data(),
+          .dz_stride = s.out + s.gap,
+          .x = x.data(),
+          .x_stride = s.in + s.gap,
+          .weight = w.data(),
+          .layout = layout};
 }
 
 }  // namespace
@@ -71,7 +63,7 @@ TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", 
             CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout), ops::activation_name(act), given, packed);
             const auto run = [&](Device device) {
               const auto matrix =
-                  packed ? ops::pack_weights(device, w.data(), s.in, s.out, layout) : ops::PackedWeights();
+                  packed ? ops::pack_weights(device, {w.data(), s.in, s.out, layout}) : ops::PackedWeights();
               Guarded y(s.rows * (s.out + s.gap), 5.0f), z(s.rows * s.out);
               ops::LinearForward a = layer_of(s, x);
               a.layout = layout;
@@ -179,7 +171,7 @@ TEST_CASE("weights packed in bf16 round both factors to eight bits of mantissa",
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
       CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout));
       const auto run = [&](Device device, ComputeType compute) {
-        const auto matrix = ops::pack_weights(device, w.data(), s.in, s.out, layout, Purpose::weights, compute);
+        const auto matrix = ops::pack_weights(device, {w.data(), s.in, s.out, layout}, compute);
         Guarded y(s.rows * s.out);
         ops::LinearForward a = layer_of(s, x);
         a.packed = &matrix;
@@ -196,7 +188,6 @@ TEST_CASE("weights packed in bf16 round both factors to eight bits of mantissa",
       if (s.in > 1) CHECK(rounded != exact);
     }
   }
-  CHECK_THROWS_WITH(ops::pack_weights(Device::cuda, random_floats(4, 9).data(), 2, 2, WeightLayout::in_out,
-                                      Purpose::weights, ComputeType::int8),
+  CHECK_THROWS_WITH(ops::pack_weights(Device::cuda, {random_floats(4, 9).data(), 2, 2}, ComputeType::int8),
                     Contains("cuda: expected fp32 or bf16, got int8"));
 }

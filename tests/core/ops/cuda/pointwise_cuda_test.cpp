@@ -37,15 +37,13 @@ const std::vector<std::int64_t> kOffsets = {0, 5, 5, 70};
 const std::vector<std::uint64_t> kOrdinals = {7, 1000, 123456789012ull};
 
 ops::HiddenDropout dropout(float rate) {
-  ops::HiddenDropout d;
-  d.rate = rate;
-  d.seed = 42;
-  d.layer = 3;
-  d.site = DropoutSite::global_feed_forward;
-  d.examples = 3;
-  d.offsets = kOffsets.data();
-  d.sample_ordinals = kOrdinals.data();
-  return d;
+  return {.rate = rate,
+          .seed = 42,
+          .layer = 3,
+          .site = DropoutSite::global_feed_forward,
+          .examples = 3,
+          .offsets = kOffsets.data(),
+          .sample_ordinals = kOrdinals.data()};
 }
 
 }  // namespace
@@ -130,23 +128,20 @@ TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward",
       const auto gamma = random_floats(cols, 3), beta = random_floats(cols, 4), dy = random_floats(kRows * cols, 5);
       const auto [cpu, cuda] = on_both([&](Device device) {
         Guarded y(kRows * cols), sum(kRows * cols), mean(kRows), rstd(kRows);
-        ops::LayerNormForward f;
-        f.rows = kRows;
-        f.cols = cols;
-        f.x = x.data();
-        f.branch = with_branch ? branch.data() : nullptr;
-        f.dropout = dropout(with_branch ? 0.2f : 0.0f);
-        f.gamma = gamma.data();
-        f.beta = beta.data();
-        f.y = y.data();
-        f.sum = with_branch ? sum.data() : nullptr;
-        f.mean = mean.data();
-        f.rstd = rstd.data();
+        ops::LayerNormForward f{.rows = kRows,
+                                .cols = cols,
+                                .x = x.data(),
+                                .branch = with_branch ? branch.data() : nullptr,
+                                .dropout = dropout(with_branch ? 0.2f : 0.0f),
+                                .gamma = gamma.data(),
+                                .beta = beta.data(),
+                                .y = y.data(),
+                                .sum = with_branch ? sum.data() : nullptr,
+                                .mean = mean.data(),
+                                .rstd = rstd.data()};
         ops::layer_norm(device, f);
         Guarded dx(kRows * cols, 0.5f), dbranch(dy), dgamma(cols, 1.0f), dbeta(cols, -1.0f);
-        ops::LayerNormBackward b;
-        b.rows = kRows;
-        b.cols = cols;
+        ops::LayerNormBackward b{.rows = kRows, .cols = cols};
         b.dy = with_branch ? dbranch.data() : dy.data();  // dbranch in dy's place
         b.sum = with_branch ? sum.data() : x.data();
         b.mean = mean.data();
@@ -192,18 +187,17 @@ TEST_CASE("emulated cross-entropy equals the CPU's", "[ops][cuda]") {
       const auto run = [&](Device device) {
         std::vector<double> losses(5, 99.0);
         Guarded dlogits(size * stride);
-        ops::CrossEntropy a;
-        a.groups = 5;
-        a.offsets = offsets.data();
-        a.logits = logits.data();
-        a.stride = stride;
-        a.counted = counted.data();
-        a.target_index = distribution ? nullptr : index.data();
-        a.target = distribution ? target.data() : nullptr;
-        a.label_smoothing = smoothing;
-        a.scale = 0.25;
-        a.losses = losses.data();
-        a.dlogits = dlogits.data();
+        ops::CrossEntropy a{.groups = 5,
+                            .offsets = offsets.data(),
+                            .logits = logits.data(),
+                            .stride = stride,
+                            .counted = counted.data(),
+                            .target_index = distribution ? nullptr : index.data(),
+                            .target = distribution ? target.data() : nullptr,
+                            .label_smoothing = smoothing,
+                            .scale = 0.25,
+                            .losses = losses.data(),
+                            .dlogits = dlogits.data()};
         if (distribution) {
           for (std::size_t i = 210; i < 215; ++i) target[i] = 0.0f;
         }

@@ -35,12 +35,8 @@ struct Layer {
   std::pair<std::vector<float>, std::vector<float>> forward(Device device, std::int64_t first,
                                                             std::int64_t rows) const {
     Guarded y(rows * (kOut + kGap), 5.0f), z(rows * kOut);
-    ops::LinearForward a;
-    a.rows = rows;
-    a.in = kIn;
-    a.out = kOut;
-    a.x = x.data() + first * (kIn + kGap);
-    a.x_stride = kIn + kGap;
+    ops::LinearForward a{
+        .rows = rows, .in = kIn, .out = kOut, .x = x.data() + first * (kIn + kGap), .x_stride = kIn + kGap};
     if (packed.in > 0) {
       a.packed = &packed;
     } else {
@@ -60,14 +56,8 @@ struct Layer {
   // dx of the first rows of dz, which lies in x's place, added to ones.
   std::vector<float> backward(Device device, std::int64_t rows) const {
     Guarded dx(rows * (kOut + kGap), 1.0f);
-    ops::LinearBackward a;
-    a.rows = rows;
-    a.in = kOut;
-    a.out = kIn;
-    a.dz = x.data();
-    a.dz_stride = kIn + kGap;
-    a.x = x.data();
-    a.x_stride = kOut;
+    ops::LinearBackward a{
+        .rows = rows, .in = kOut, .out = kIn, .dz = x.data(), .dz_stride = kIn + kGap, .x = x.data(), .x_stride = kOut};
     a.weight = w.data();  // [kOut, kIn]
     a.dx = dx.data();
     a.dx_stride = kOut + kGap;
@@ -117,8 +107,7 @@ TEST_CASE("a row of a strict dense layer does not depend on the others; without,
     {
       const Strict strict;
       if (bf16) {
-        layer.packed = ops::pack_weights(Device::cuda, layer.w.data(), kIn, kOut, ops::WeightLayout::in_out,
-                                         Purpose::weights, ComputeType::bf16);
+        layer.packed = ops::pack_weights(Device::cuda, {layer.w.data(), kIn, kOut}, ComputeType::bf16);
       }
       CHECK(!differs());
     }

@@ -1,4 +1,5 @@
 // Answers decoded from logits that are on an emulated device.
+#include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/ops/register.h"
 #include "tasks/nq/predictions.h"

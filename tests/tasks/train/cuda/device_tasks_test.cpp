@@ -5,6 +5,7 @@
 #include "data/sample/openkp_sample.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/prepare/run.h"
 #include "tasks/registry.h"
 #include "tasks/train/run_config.h"

@@ -3,6 +3,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
+#include "etc_core/nn/etc_config.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"

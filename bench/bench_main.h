@@ -1,17 +1,16 @@
-// What the main function of every bench does around its run.
+// What a benchmark's main() does with errors.
 #pragma once
 
 #include <cstdio>
 #include <exception>
-#include <functional>
 
 #include "etc_core/base/error.h"
 
 namespace etc::bench {
 
-// The exit code: 0 of a run that came to its end, 2 of a command line that cannot be meant, 1 of any other failure,
-// which is told on stderr.
-inline int exit_code_of(const std::function<void()>& run) {
+// Runs run(); errors go to stderr. The exit code: 0, 2 for a call that is wrong, 1 for anything else that failed.
+template <typename Run>
+int bench_main(Run&& run) {
   try {
     run();
     return 0;

@@ -1,13 +1,13 @@
-// The matrix library called the way people call it: what the engine's own tiles are measured against in bench/.
+// oneDNN called the way people call it, on all threads: what the engine's own products are measured beside.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-namespace etc::ops::cpu {
+namespace etc::bench {
 
-// y [m, n] = x [m, k]·W [k, n] by one primitive on all threads, weights reordered once as the library likes best.
-// For benchmarks: its bits depend on m and on the number of threads.
+// y [m, n] = x [m, k]·W [k, n] by one primitive, weights reordered once as the library likes best. Its bits depend on m
+// and on the number of threads. Throws dnnl::error when the library refuses.
 class LibraryProduct {
  public:
   LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, const float* weight);
@@ -22,8 +22,8 @@ class LibraryProduct {
   std::unique_ptr<Primitive> primitive_;
 };
 
-// c [batch, m, n] = a [batch, m, k]·b [batch, k, n] by one primitive on all threads, on arrays of its own. A transposed
-// operand lies in memory with its last two dimensions exchanged.
+// c [batch, m, n] = a [batch, m, k]·b [batch, k, n] by one primitive, on arrays of its own. A transposed operand lies in
+// memory with its last two dimensions exchanged.
 struct BatchedShape {
   std::int64_t batch = 1, m = 0, n = 0, k = 0;
   bool a_transposed = false, b_transposed = false;
@@ -43,4 +43,4 @@ class BatchedLibraryProduct {
   std::unique_ptr<Primitive> primitive_;
 };
 
-}  // namespace etc::ops::cpu
+}  // namespace etc::bench

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Whether a change made kernels or the encoder slower: two builds of the project by turns, line by line.
+
+    bench/compare_builds.py OLD_BUILD NEW_BUILD [--rounds 5] [--output FILE.json] [--only attention,matmul,encoder]
+
+OLD_BUILD and NEW_BUILD are build folders with `etc`, `bench_attention` and `bench_matmul` (`build/cpu` of two checkouts). Each
+round runs both, the first one changing from round to round; a line's figure is the median of its rounds. Times are CPU
+times of one thread where the program tells them, else by the clock. Ends with the lines whose ratio leaves 0.98 … 1.02.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from machine import machine
+from tables import median
+
+
+def attention(build):
+    """{line: seconds}"""
+    text = run([build / "bench_attention", "--csv", "--cpu-time", "--repeats", "5", "--threads", "1"])
+    return {line.split('"')[1]: float(line.split('",')[1].split(",")[0]) for line in text.splitlines()[1:] if '"' in line}
+
+
+def matmul(build):
+    """{block, line: seconds per unit of work}"""
+    block, lines = "", {}
+    for line in run([build / "bench_matmul", "--repeat", "5", "--threads", "1"]).splitlines():
+        match = re.match(r"\s+(\S.*?)\s+([\d.]+) (GFLOP/s|GB/s)", line)
+        if match:
+            lines[f"{block}: {match[1]}"] = 1 / float(match[2])
+        elif line.strip():
+            block = line.strip()
+    return lines
+
+
+def encoder(build):
+    """{mode, scores, length: CPU seconds} of the preset `small`."""
+    lines = {}
+    for mode in ("infer", "train"):
+        text = run([build / "etc", "benchmark", "--preset", "small", "--lengths", "512,4096", "--residual", "off,sum",
+                    "--threads", "1", "--mode", mode, "--repeats", "3"])
+        rows = [line.split() for line in text.splitlines()]
+        header = next(row for row in rows if row and row[0] == "residual")
+        for row in rows:
+            if row and row[0] in ("off", "sum"):
+                # the first "CPU s" of the header is one column: "seconds", "CPU s" are two cells of a row
+                at = header.index("seconds") + 1
+                lines[f"{mode}, scores {row[0]}, L {row[2]}"] = float(row[at])
+    return lines
+
+
+MEASURED = {"attention": attention, "matmul": matmul, "encoder": encoder}
+
+
+def run(command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("builds", nargs=2, type=lambda path: pathlib.Path(path).resolve())
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default=",".join(MEASURED))
+    parser.add_argument("--output")
+    options = parser.parse_args()
+    rounds = []  # of {program, line: seconds} for both builds
+    for number in range(options.rounds):
+        order, measured = (0, 1) if number % 2 == 0 else (1, 0), [{}, {}]
+        for name in options.only.split(","):
+            for which in order:
+                for line, seconds in MEASURED[name](options.builds[which]).items():
+                    measured[which][f"{name}: {line}"] = seconds
+        rounds.append(measured)
+        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+    lines = [line for line in rounds[0][1] if line in rounds[0][0]]
+    only_one = set(rounds[0][0]) ^ set(rounds[0][1])
+    # each round's own ratio: what slowed the machine for minutes slowed both
+    ratios = {line: median([new[line] / old[line] for old, new in rounds]) for line in lines}
+    for line in lines:
+        print(f"{ratios[line]:6.3f}  {line}")
+    values = list(ratios.values())
+    print(f"{len(lines)} lines; median of the ratios {median(values):.3f}, least {min(values):.3f}, most {max(values):.3f}")
+    for line in lines:
+        if not 0.98 <= ratios[line] <= 1.02:
+            print(f"beyond 2 %: {ratios[line]:.3f}  {line}")
+    if only_one:
+        print(f"in one build only: {', '.join(sorted(only_one))}")
+    if options.output:
+        temporary = pathlib.Path(options.output + ".partial")
+        temporary.write_text(json.dumps({"machine": machine(), "load": os.getloadavg()[0], "ratios": ratios,
+                                         "rounds": rounds}, indent=1) + "\n")
+        os.replace(temporary, options.output)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+// What every block of one forward pass reads besides its parameters, and what declares these parameters.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "etc_core/autograd/attention.h"
+#include "etc_core/autograd/functions.h"
+#include "etc_core/nn/packed_cache.h"
+#include "etc_core/nn/parameters.h"
+
+namespace etc {
+
+struct ForwardContext {
+  std::shared_ptr<AttentionBatch> attention;  // tiles, labels and running scores of the batch
+  float hidden_dropout = 0;                   // 0 outside training
+  std::uint64_t seed = 0;
+  PackedCache* packed = nullptr;            // inference; null: kernels are read as they are
+  ComputeType compute = ComputeType::fp32;  // of these
+
+  Dropout dropout(std::int64_t layer, DropoutSite site, const std::shared_ptr<const RaggedRows>& rows) const;
+  Dense dense(const Dense& layer) const;  // as this pass multiplies it
+};
+
+struct LayerNormParameters {
+  Parameter* gamma = nullptr;  // [H]
+  Parameter* beta = nullptr;   // [H]
+};
+
+inline constexpr Initializer kZeros{Initializer::Kind::zeros, 0};
+inline constexpr Initializer kOnes{Initializer::Kind::ones, 0};
+Initializer truncated_normal(double stddev);
+
+// <name>/gamma of ones and <name>/beta of zeros, [size] each.
+LayerNormParameters add_layer_norm(ParameterSet& parameters, const std::string& name, std::int64_t size);
+
+// <name>/kernel [in, out] and <name>/bias [out] of zeros.
+Dense::Part add_dense(ParameterSet& parameters, const std::string& name, std::int64_t in, std::int64_t out,
+                      Initializer kernel);
+
+// A dense layer of one part.
+Dense single(Dense::Part part);
+
+}  // namespace etc

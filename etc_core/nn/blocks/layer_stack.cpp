@@ -1,0 +1,49 @@
+#include "etc_core/nn/blocks/layer_stack.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace etc {
+
+namespace {
+
+struct Stretched {
+  std::int64_t first = 0, end = 0;  // half-open
+};
+
+// The stretches of layers: all but the last are computed again in backward.
+std::vector<Stretched> stretches(std::int64_t layers, std::int64_t period) {
+  const std::int64_t stride = period <= 0 ? layers : std::min(period, layers);
+  std::vector<Stretched> ranges;
+  std::int64_t first = 0;
+  for (std::int64_t end = layers % stride == 0 ? stride : layers % stride; end <= layers; end += stride) {
+    ranges.push_back({first, end});
+    first = end;
+  }
+  return ranges;
+}
+
+}  // namespace
+
+LayerStates run_layers(Tape& tape, LayerStates x, const LayerStack& stack) {
+  const auto forward = [&stack](Tape& on, LayerStates y, Stretched range) {
+    for (std::int64_t i = range.first; i < range.end; ++i) {
+      y = stack.layer(on, i, std::move(y), Pass::forward);
+      if (stack.after) stack.after(i, y);
+    }
+    return y;
+  };
+  for (const Stretched range : stretches(stack.layers, tape.recording() ? stack.period : 0)) {
+    if (range.end == stack.layers) return forward(tape, std::move(x), range);
+    x = checkpoint(
+        tape, x, [&](Tape& on, const LayerStates& inputs) { return forward(on, inputs, range); },
+        [layer = stack.layer, range](Tape& on, const LayerStates& inputs) {
+          LayerStates y = inputs;
+          for (std::int64_t i = range.first; i < range.end; ++i) y = layer(on, i, std::move(y), Pass::recompute);
+          return y;
+        });
+  }
+  return x;
+}
+
+}  // namespace etc

@@ -1,0 +1,169 @@
+#include "etc_core/nn/dense_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
+
+namespace etc {
+
+namespace {
+
+using Norm = DenseConfig::Norm;
+using Choice = DenseConfig::Choice;
+using OutputInit = DenseConfig::OutputInit;
+
+const std::vector<std::string> kPresets = {"small", "base", "large", "xlarge"};
+
+const FieldList<DenseConfig>& field_list() {
+  constexpr double kMaxSize = 1 << 24;  // products of two sizes stay far inside int64
+  const FieldRule size{.least = 1, .most = kMaxSize}, count{.least = 0, .most = kMaxSize};
+  const FieldRule rate{.least = 0, .below = 1};
+  static const FieldList<DenseConfig> kFields{
+      {"vocab_size", &DenseConfig::vocab_size, "rows of the token table", size},
+      {"segment_vocab_size", &DenseConfig::segment_vocab_size, "rows of the segment table", size},
+      {"embedding_size", &DenseConfig::embedding_size, "width of the token table; none: hidden size", size},
+      {"hidden_size", &DenseConfig::hidden_size, "width H of the hidden states", size},
+      {"num_hidden_layers", &DenseConfig::num_hidden_layers, "layers", {.least = 1, .most = 1000}},
+      {"num_attention_heads", &DenseConfig::num_attention_heads, "heads N", size},
+      {"att_size_per_head", &DenseConfig::att_size_per_head, "head size D; none: hidden size / heads", size},
+      {"max_absolute_position_embeddings", &DenseConfig::max_absolute_position_embeddings,
+       "rows of the position table; 0: no absolute positions", count},
+      {"intermediate_size", &DenseConfig::intermediate_size, "feed-forward width F", size},
+      {"hidden_act",
+       &DenseConfig::hidden_act,
+       "activation of the feed-forward layers",
+       {.words = {"gelu", "relu", "tanh", "linear"}}},
+      {"hidden_dropout_prob", &DenseConfig::hidden_dropout_prob, "dropout of hidden states while training", rate},
+      {"attention_probs_dropout_prob", &DenseConfig::attention_probs_dropout_prob,
+       "dropout of attention probabilities while training", rate},
+      {"initializer_range",
+       &DenseConfig::initializer_range,
+       "standard deviation of fresh weights",
+       {.least = 0, .most = 1e6}},
+      {"norm",
+       &DenseConfig::norm,
+       "layer norm after each residual sum, or before each sub-layer",
+       {{"post_ln", Norm::post_ln}, {"pre_ln", Norm::pre_ln}}},
+      {"sublayer_order", &DenseConfig::sublayer_order,
+       "sub-layers from bottom to top, s: attention, f: feed-forward; empty: sfsf…"},
+      {"embedding_layer_norm", &DenseConfig::embedding_layer_norm, "layer norm after the embedding sum"},
+      {"final_layer_norm",
+       &DenseConfig::final_layer_norm,
+       "layer norm after the last layer; by_norm: with pre_ln",
+       {{"by_norm", Choice::by_norm}, {"on", Choice::on}, {"off", Choice::off}}},
+      {"residual_init_scale",
+       &DenseConfig::residual_init_scale,
+       "gpt2: fresh output projections times 1/sqrt(2·layers); by_norm: with pre_ln",
+       {{"by_norm", OutputInit::by_norm}, {"none", OutputInit::none}, {"gpt2", OutputInit::gpt2}}},
+      {"local_radius", &DenseConfig::local_radius, "tokens at most so far apart see each other; 0: all of an example",
+       count},
+      {"grad_checkpointing_period", &DenseConfig::grad_checkpointing_period,
+       "keep only every n-th layer's input for the backward pass; 0: keep all", count},
+      {"use_residual_attention", &DenseConfig::use_residual_attention,
+       "RealFormer: attention scores are summed over the layers"},
+      {"use_running_mean", &DenseConfig::use_running_mean, "logits are the mean of the scores so far, not their sum"},
+      {"residual_attention_types", &DenseConfig::residual_attention_types, "attention types that carry scores: self"},
+  };
+  return kFields;
+}
+
+}  // namespace
+
+DenseConfig::DenseConfig() {
+  segment_vocab_size = 2;
+  max_absolute_position_embeddings = 512;
+  residual_attention_types = attention_types();
+}
+
+const std::vector<std::string>& DenseConfig::attention_types() const {
+  static const std::vector<std::string> kTypes = {"self"};
+  return kTypes;
+}
+
+std::string DenseConfig::order() const {
+  return sublayer_order.empty() ? sandwich_order(num_hidden_layers, 0) : sublayer_order;
+}
+
+bool DenseConfig::has_final_norm() const {
+  return final_layer_norm == Choice::by_norm ? norm == Norm::pre_ln : final_layer_norm == Choice::on;
+}
+
+double DenseConfig::output_stddev() const {
+  const bool scaled =
+      residual_init_scale == OutputInit::by_norm ? norm == Norm::pre_ln : residual_init_scale == OutputInit::gpt2;
+  return scaled ? initializer_range / std::sqrt(2.0 * static_cast<double>(num_hidden_layers)) : initializer_range;
+}
+
+void DenseConfig::validate() const {
+  field_list().check(*this, "config");
+  if (!att_size_per_head && hidden_size % num_attention_heads != 0) {
+    fail_usage("config",
+               "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
+               num_attention_heads, hidden_size);
+  }
+  for (const char sublayer : {'s', 'f'}) {
+    const std::string sublayers = order();
+    const auto count = std::count(sublayers.begin(), sublayers.end(), sublayer);
+    if (count != num_hidden_layers || std::ssize(sublayers) != 2 * num_hidden_layers) {
+      fail_usage("config", "sublayer_order: expected {} times s and {} times f in any order, got \"{}\"",
+                 num_hidden_layers, num_hidden_layers, sublayer_order);
+    }
+  }
+  if (residual_attention_types.size() > 1 ||
+      (!residual_attention_types.empty() && residual_attention_types[0] != attention_types()[0])) {
+    fail_usage("config", "residual_attention_types: expected [\"self\"] or [], got {}",
+               json_line(Json(residual_attention_types)));
+  }
+}
+
+const Fields& DenseConfig::fields() const {
+  return field_list();
+}
+
+Json DenseConfig::to_json() const {
+  Json json = field_list().to_json(*this);
+  json["kind"] = "dense";
+  return json;
+}
+
+std::string sandwich_order(std::int64_t layers, std::int64_t k) {
+  if (k < 0 || k > layers) fail_usage("config", "sandwich: expected 0 … {} (layers), got {}", layers, k);
+  std::string order(static_cast<std::size_t>(k), 's');
+  for (std::int64_t i = k; i < layers; ++i) order += "sf";
+  return order + std::string(static_cast<std::size_t>(k), 'f');
+}
+
+DenseConfig dense_config_from_json(const Json& json, const std::string& where, bool strict) {
+  if (!json.is_object()) fail_usage(where, "expected an object of model fields, got {}", json.type_name());
+  for (const auto& [key, value] : json.items()) {
+    if (field_list().find(key) != nullptr) continue;
+    if (strict) fail_usage(where, "unknown key {}{}", key, suggestion(key, field_list().names()));
+    log::warn("{}: unknown key {} is ignored", where, key);
+  }
+  return field_list().read_unchecked(json, where);
+}
+
+DenseConfig dense_config_preset(const std::string& name) {
+  struct Sizes {
+    std::int64_t layers, hidden, heads;
+  };
+  static constexpr Sizes kSizes[] = {{4, 512, 8}, {12, 768, 12}, {24, 1024, 16}, {36, 1536, 24}};
+  const auto found = std::find(kPresets.begin(), kPresets.end(), name);
+  if (found == kPresets.end()) {
+    fail_usage("config", "preset: expected one of {}, got \"{}\"{}", fmt::join(kPresets, ", "), name,
+               suggestion(name, kPresets));
+  }
+  const Sizes& sizes = kSizes[found - kPresets.begin()];
+  DenseConfig config;
+  config.num_hidden_layers = sizes.layers;
+  config.hidden_size = sizes.hidden;
+  config.num_attention_heads = sizes.heads;
+  config.intermediate_size = 4 * sizes.hidden;
+  return config;
+}
+
+}  // namespace etc

@@ -1,0 +1,54 @@
+// The configuration of a dense encoder: one sequence, BERT and its relatives (dense-transformer 1).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etc_core/nn/encoder_config.h"
+
+namespace etc {
+
+struct DenseConfig final : EncoderConfig {
+  enum class Norm { post_ln, pre_ln };            // where layer norms stand (blocks/residual_placement.h)
+  enum class Choice { by_norm, on, off };         // by_norm: what is usual with this norm
+  enum class OutputInit { by_norm, none, gpt2 };  // gpt2: output projections times 1/sqrt(2·layers)
+
+  Norm norm = Norm::post_ln;
+  // Sub-layers from bottom to top, s: attention, f: feed-forward, as many of each as there are layers; the j-th s is
+  // that of layer j, the j-th f likewise. Empty: sfsf….
+  std::string sublayer_order;
+  bool embedding_layer_norm = true;
+  Choice final_layer_norm = Choice::by_norm;             // by_norm: with pre_ln
+  OutputInit residual_init_scale = OutputInit::by_norm;  // by_norm: gpt2 with pre_ln
+  std::int64_t local_radius = 0;  // tokens at most so far apart see each other; 0: all of an example
+
+  DenseConfig();
+
+  std::string order() const;  // sublayer_order, or sfsf…
+  bool has_final_norm() const;
+  // Standard deviation of the kernels of output projections.
+  double output_stddev() const;
+
+  const std::vector<std::string>& attention_types() const override;  // self
+  void validate() const override;
+  const Fields& fields() const override;
+  Json to_json() const override;  // with "kind": "dense"
+  std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<DenseConfig>(*this); }
+  std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  std::optional<sparse::LabelOptions> label_options() const override { return {}; }
+};
+
+// s^k (sf)^(layers-k) f^k: the sandwich orders (Press et al. 2020). Throws UsageError unless 0 <= k <= layers.
+std::string sandwich_order(std::int64_t layers, std::int64_t k);
+
+// As etc_config_from_json, without a key "kind".
+DenseConfig dense_config_from_json(const Json& json, const std::string& where, bool strict);
+
+// "small", "base", "large", "xlarge" of RealFormer (pretraining 1.7) with two segments and 512 positions; throws
+// UsageError with a suggestion on another name. vocab_size stays 0.
+DenseConfig dense_config_preset(const std::string& name);
+
+}  // namespace etc

@@ -1,0 +1,230 @@
+#include "etc_core/nn/dense_encoder.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/large_blocks.h"
+#include "etc_core/nn/blocks/attention_block.h"
+#include "etc_core/nn/blocks/embedding_block.h"
+#include "etc_core/nn/blocks/encoder_pass.h"
+#include "etc_core/nn/blocks/feed_forward_block.h"
+#include "etc_core/nn/input_checks.h"
+#include "etc_core/nn/packed_cache.h"
+#include "sparse/self_attention.h"
+
+namespace etc {
+
+namespace {
+
+constexpr const char* kWhere = "encoder";
+
+// Consecutive sub-layers that are recomputed together: an attention and the feed-forwards behind it, so that none has
+// two steps of the running scores.
+std::vector<std::string> units_of(const std::string& order) {
+  std::vector<std::string> units;
+  for (const char sublayer : order) {
+    if (sublayer == 's' || units.empty()) units.emplace_back();
+    units.back() += sublayer;
+  }
+  return units;
+}
+
+}  // namespace
+
+struct DenseEncoder::Impl {
+  Impl(const DenseConfig& model, ParameterSet& parameters);
+
+  // One layer's parameters; the order says where each half runs.
+  struct Layer {
+    AttentionBlock attention;
+    ResidualPlacement attention_residual;
+    FeedForwardBlock feed_forward;
+  };
+
+  // What one pass has beside that of every encoder.
+  struct Context : ForwardContext {
+    std::shared_ptr<const RaggedRows> rows;
+  };
+
+  std::shared_ptr<AttentionBatch> attention_batch(const EncoderInput& input, const std::vector<std::int64_t>& ordinals,
+                                                  const PassSetting& setting) const;
+  // x [T, H] → [T, H]
+  Var attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const;
+  Var feed_forward(Tape& tape, const Var& x, std::int64_t layer, const Context& context) const;
+  PassSetting setting(const Tape& tape, const ForwardOptions& options) const;
+  Context context(const EncoderInput& input, const PassSetting& setting);
+  Var run(Tape& tape, Var x, const Context& context, const ForwardOptions& options);
+
+  const DenseConfig config;
+  const std::vector<std::string> units;
+  std::vector<std::int64_t> first_attention, first_feed_forward;  // of each unit
+  EmbeddingBlock embedding;
+  std::vector<Layer> layers;
+  LayerNormParameters final_norm;
+  PackedCache cache;
+  bool released = false;
+  bool period_explained = false;
+};
+
+DenseEncoder::Impl::Impl(const DenseConfig& model, ParameterSet& parameters)
+    : config((model.validate(), model)), units(units_of(config.order())) {
+  const std::int64_t hidden = config.hidden_size, attention = config.attention_size();
+  const Initializer kernel = truncated_normal(config.initializer_range);
+  const Initializer output_kernel = truncated_normal(config.output_stddev());
+  const std::int64_t width = config.embedding_width();
+  const std::string names = "bert/embeddings/";
+  embedding.hidden = hidden;
+  embedding.tokens = &parameters.add(names + "word_embeddings", {config.vocab_size, width}, kernel);
+  if (width != hidden)
+    embedding.projection = single(add_dense(parameters, names + "projection", width, hidden, kernel));
+  embedding.segments = &parameters.add(names + "token_type_embeddings", {config.segment_vocab_size, hidden}, kernel);
+  if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
+    embedding.positions = &parameters.add(names + "position_embeddings", {rows, hidden}, kernel);
+  }
+  if (config.embedding_layer_norm) embedding.norm = add_layer_norm(parameters, names + "LayerNorm", hidden);
+  const NormPlacement norm_at = config.norm == DenseConfig::Norm::pre_ln ? NormPlacement::before : NormPlacement::after;
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    const std::string layer = "bert/encoder/layer_" + std::to_string(i) + "/";
+    Layer made;
+    for (const char* name : {"query", "key", "value"}) {
+      made.attention.projections.push_back(
+          add_dense(parameters, layer + "attention/self/" + name, hidden, attention, kernel));
+    }
+    made.attention.output =
+        single(add_dense(parameters, layer + "attention/output/dense", attention, hidden, output_kernel));
+    made.attention_residual = {norm_at, add_layer_norm(parameters, layer + "attention/output/LayerNorm", hidden)};
+    made.feed_forward.inner =
+        single(add_dense(parameters, layer + "intermediate/dense", hidden, config.intermediate_size, kernel));
+    made.feed_forward.outer =
+        single(add_dense(parameters, layer + "output/dense", config.intermediate_size, hidden, output_kernel));
+    made.feed_forward.activation = ops::activation_from_name(config.hidden_act);
+    made.feed_forward.residual = {norm_at, add_layer_norm(parameters, layer + "output/LayerNorm", hidden)};
+    layers.push_back(std::move(made));
+  }
+  if (config.has_final_norm()) final_norm = add_layer_norm(parameters, "bert/encoder/final/LayerNorm", hidden);
+  std::int64_t attentions = 0, feed_forwards = 0;
+  for (const std::string& unit : units) {
+    first_attention.push_back(attentions);
+    first_feed_forward.push_back(feed_forwards);
+    for (const char sublayer : unit) ++(sublayer == 's' ? attentions : feed_forwards);
+  }
+}
+
+std::shared_ptr<AttentionBatch> DenseEncoder::Impl::attention_batch(const EncoderInput& input,
+                                                                    const std::vector<std::int64_t>& ordinals,
+                                                                    const PassSetting& setting) const {
+  sparse::SequenceLabels labels;
+  labels.examples = input.batch();
+  labels.offsets = input.long_offsets.data();
+  labels.radius = config.local_radius > 0 ? config.local_radius : sparse::SequenceLabels::kFull;
+  const std::int64_t window = 2 * sparse::self_radius(labels) + 1, given = input.labels.l2l.size();
+  if (given != 0 && given != input.long_tokens() * window) {
+    fail(kWhere, "labels.l2l: expected {} labels, got {}", input.long_tokens() * window, given);
+  }
+  labels.labels = given != 0 ? input.labels.l2l.data() : nullptr;
+  auto batch = std::make_shared<AttentionBatch>();
+  batch->operators.push_back({sparse::build_self_tiles(labels), false});
+  prepare_attention(*batch, setting, {sparse::kSelf, sparse::kSelfAttention.types[1]}, ordinals);
+  return batch;
+}
+
+Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const {
+  const Layer& own = layers[static_cast<std::size_t>(layer)];
+  const std::vector<Columns> of = own.attention.project(tape, own.attention_residual.input(tape, x), context);
+  const Columns no_keys = {Var(Tensor::empty({0, config.attention_size()}, Purpose::activations, x.value().device())),
+                           0};
+  const Var attended = attention(tape, sparse::kSelfAttention, context.attention, layer, pass,
+                                 {of[0], {{{of[1], of[2]}, {no_keys, no_keys}}}, own.attention.relative});  // [T, A]
+  return own.attention_residual.output(tape, x, own.attention.project_out(tape, attended, context),
+                                       context.dropout(layer, DropoutSite::long_attention_output, context.rows));
+}
+
+Var DenseEncoder::Impl::feed_forward(Tape& tape, const Var& x, std::int64_t layer, const Context& context) const {
+  return layers[static_cast<std::size_t>(layer)].feed_forward.forward(
+      tape, x, context, context.dropout(layer, DropoutSite::long_feed_forward, context.rows));
+}
+
+PassSetting DenseEncoder::Impl::setting(const Tape& tape, const ForwardOptions& options) const {
+  return {config, embedding.tokens->value.device(), tape.recording(),
+          tape.recording() ? options.compute : cache.compute(), options};
+}
+
+DenseEncoder::Impl::Context DenseEncoder::Impl::context(const EncoderInput& input, const PassSetting& setting) {
+  if (setting.options.training && !setting.recording) fail(kWhere, "training needs a tape that records");
+  if (setting.recording) {
+    if (released) fail(kWhere, "the kernels were released: load the parameters into a new encoder to train");
+    cache.clear();  // training changes the kernels: packed ones would only take memory
+  }
+  Context made;
+  const std::vector<std::int64_t> ordinals = ordinals_of(input);
+  made.rows = ragged_rows(input.long_offsets, ordinals);
+  made.attention = attention_batch(input, ordinals, setting);
+  prepare_context(made, setting, cache);
+  return made;
+}
+
+Var DenseEncoder::Impl::run(Tape& tape, Var x, const Context& context, const ForwardOptions& options) {
+  LayerStack stack;
+  stack.layers = std::ssize(units);
+  stack.period = tape.recording() ? checkpoint_period(config, period_explained) : 0;
+  stack.layer = [this, context](Tape& on, std::int64_t unit, LayerStates states, Pass pass) {
+    const auto at = static_cast<std::size_t>(unit);
+    std::int64_t attentions = first_attention[at], feed_forwards = first_feed_forward[at];
+    for (const char sublayer : units[at]) {
+      Var& y = states[0];
+      y = sublayer == 's' ? attend(on, y, attentions++, context, pass) : feed_forward(on, y, feed_forwards++, context);
+    }
+    return states;
+  };
+  stack.after = [&](std::int64_t unit, const LayerStates& states) {
+    report_layer(options.watch, unit, states, *context.attention);
+  };
+  report_layer(options.watch, -1, {x}, *context.attention);
+  LayerStates states;
+  states.push_back(std::move(x));
+  const Var y = run_layers(tape, std::move(states), stack)[0];
+  return final_norm.gamma == nullptr ? y : layer_norm(tape, y, *final_norm.gamma, *final_norm.beta);
+}
+
+std::unique_ptr<Encoder> DenseConfig::make_encoder(ParameterSet& parameters) const {
+  return std::make_unique<DenseEncoder>(*this, parameters);
+}
+
+DenseEncoder::DenseEncoder(const DenseConfig& config, ParameterSet& parameters)
+    : impl_(std::make_unique<Impl>(config, parameters)) {}
+DenseEncoder::~DenseEncoder() = default;
+
+const DenseConfig& DenseEncoder::config() const {
+  return impl_->config;
+}
+
+EncoderStates DenseEncoder::forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) {
+  check_sequence(input, impl_->config);
+  const Impl::Context context = impl_->context(input, impl_->setting(tape, options));
+  const PoolUse pooled(tape);
+  const EmbeddedTokens tokens{context.rows, input.token_ids, input.segment_ids, input.position_ids,
+                              input.long_embedding_adder};
+  const Dropout dropout = context.dropout(0, DropoutSite::long_embedding, context.rows);
+  return {impl_->run(tape, impl_->embedding.forward(tape, tokens, context, dropout), context, options), {}};
+}
+
+Var DenseEncoder::forward_layers(Tape& tape, Var x, const EncoderInput& input, const ForwardOptions& options) {
+  const Impl::Context context = impl_->context(input, impl_->setting(tape, options));
+  const PoolUse pooled(tape);
+  return impl_->run(tape, std::move(x), context, options);
+}
+
+void DenseEncoder::release(ComputeType compute) {
+  impl_->cache.set_compute(compute);
+  for (const Impl::Layer& layer : impl_->layers) {
+    std::vector<Dense> dense_layers = layer.attention.dense_layers();
+    dense_layers.insert(dense_layers.end(), {layer.feed_forward.inner, layer.feed_forward.outer});
+    impl_->cache.pack_and_release(dense_layers);
+  }
+  large_blocks::release_kept();  // as in etc_encoder.cpp
+  impl_->released = true;
+}
+
+}  // namespace etc

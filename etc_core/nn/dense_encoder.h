@@ -1,0 +1,35 @@
+// A dense encoder: embeddings, then attention and feed-forward sub-layers in the configuration's order, with or without
+// running scores (dense-transformer 1; BERT, Devlin et al. 2019; RealFormer, He et al. 2021; sandwich, Press et al.
+// 2020). Parameters are named as BERT's TensorFlow variables (etc-core 12.3).
+#pragma once
+
+#include <memory>
+
+#include "etc_core/nn/dense_config.h"
+#include "etc_core/nn/encoder.h"
+#include "etc_core/nn/parameters.h"
+
+namespace etc {
+
+class DenseEncoder final : public Encoder {
+ public:
+  DenseEncoder(const DenseConfig& config, ParameterSet& parameters);
+  ~DenseEncoder() override;
+
+  const DenseConfig& config() const override;
+
+  // The input's long tokens; segments missing in it are 0. Its labels.l2l may say who sees whom, by distance within the
+  // radius (that of the longest example less 1 where local_radius is 0). Error on global tokens.
+  EncoderStates forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) override;
+
+  // The sub-layers alone, on what an embedding stage gave: x [T, H] → [T, H]. For tests against published layers.
+  Var forward_layers(Tape& tape, Var x, const EncoderInput& input, const ForwardOptions& options);
+
+ private:
+  void release(ComputeType compute) override;
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace etc

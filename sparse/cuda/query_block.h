@@ -1,0 +1,81 @@
+// Who a warp is in the kernels that go query by query (forward, and backward for dq), and what it sees of a key tile.
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/cuda/pair_terms.h"
+
+namespace etc::sparse::cuda {
+
+// A warp's part of a work item: one group of 16 queries of one example and head. A warp beyond the item's groups has
+// none, but copies and waits with the others.
+struct WarpQueries {
+  QueryItem item;
+  std::int64_t head = 0, group = 0;  // group: absolute
+  std::uint64_t stream = 0;          // of dropout: one per example, keyed by query and key; no block needs another's
+  int warp = 0;
+
+  // Block x: an item; block y: a head; warp w: the item's group w.
+  template <typename Params>
+  static ETC_DEVICE WarpQueries of_block(const Params& p) {
+    WarpQueries own;
+    own.item = simt::load(p.work.items, simt::block_x());
+    own.head = simt::block_y();
+    own.warp = simt::warp_index();
+    own.group = own.item.first_group + own.warp;
+    if (p.dropout.keys.size > 0) own.stream = simt::load(p.dropout.keys, own.item.example);
+    return own;
+  }
+
+  ETC_DEVICE bool working() const { return warp < item.groups; }
+  // The group's first query within the item, its row, and how many of the item's queries there are from it on.
+  ETC_DEVICE int first() const { return kGroup * warp; }
+  ETC_DEVICE std::int64_t row() const { return item.query_row + first(); }
+  ETC_DEVICE int valid() const { return item.queries - first(); }
+
+  // Rows of an operand by query: the item's, and those of the warp's group.
+  template <typename Element>
+  ETC_DEVICE HeadRows<Element> rows_of_item(const Operand<Element>& operand) const {
+    return rows_of_head(operand, head, item.query_row, item.queries);
+  }
+  template <typename Element>
+  ETC_DEVICE HeadRows<Element> rows_of_group(const Operand<Element>& operand) const {
+    return rows_of_head(operand, head, row(), valid());
+  }
+};
+
+// The steps of one key tile that a warp's group sees; 8 at most, so that their scores stay in registers.
+struct SeenTile {
+  KeyTile tile;
+  Chunk chunk;
+
+  // Tile n of the work list. Tiles of key set 0 come before those of set 1; masks and labels are by set.
+  static ETC_DEVICE SeenTile of(const WorkList& work, const WarpQueries& own, int n) {
+    SeenTile seen;
+    seen.tile = simt::load(work.tiles, n);
+    const Cursor cursor = simt::load(work.cursors, n * kWarpsPerBlock + own.warp);
+    seen.chunk = chunk_of(work.types[seen.tile.type], cursor, own.group, seen.tile.first_key);
+    return seen;
+  }
+};
+
+// Bit e: whether dropout keeps pair e of step s. To be asked with dropout only.
+ETC_DEVICE unsigned kept_of_step(const WarpQueries& own, const SeenTile& seen, std::uint32_t threshold, int s) {
+  const int key = seen.tile.first_key + seen.chunk.row[s] + (seen.tile.type == 0 ? 0 : own.item.keys[0]);
+  return kept_pairs(own.stream, threshold, own.head, own.item.first_query + own.first(), key);
+}
+
+// Calls add(n) for every key tile of the warp's item in turn, while the tile lies in the pipe. Every warp waits and
+// leaves together, whether it has a group or not: copies and barriers are the block's.
+template <typename Pipe, typename Params, typename Add>
+ETC_DEVICE void for_each_tile(Pipe& pipe, const Params& p, const WarpQueries& own, const Add& add) {
+  const bool working = own.working();
+  for (int n = own.item.tile_begin; n < own.item.tile_end; ++n) {
+    pipe.arrive(p, own.item, own.head, n);
+    if (working) add(n);
+    pipe.leave(p, own.item, own.head, n);
+  }
+  simt::copy_async_wait<0>();
+}
+
+}  // namespace etc::sparse::cuda

@@ -1,0 +1,237 @@
+#include "tasks/cli/command.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <sstream>
+#include <utility>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "tasks/output.h"
+
+namespace etc::cli {
+
+namespace {
+
+// The sub-command being parsed when the command line went wrong, or the program itself.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+// As in messages: "etc train", or "etc".
+std::string command_text(const CLI::App& program) {
+  const CLI::App& command = innermost(program);
+  return &command == &program ? program.get_name() : program.get_name() + " " + command.get_name();
+}
+
+std::vector<std::string> command_names(const CLI::App& program) {
+  std::vector<std::string> names;
+  for (const CLI::App* each : program.get_subcommands({})) names.push_back(each->get_name());
+  return names;
+}
+
+// The option that the parser's message is about; null: none.
+const CLI::Option* option_of(const CLI::App& command, const std::string& message) {
+  const CLI::Option* found = nullptr;
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string& name = option->get_name();
+    const bool longer = found == nullptr || name.size() > found->get_name().size();
+    if (longer && message.find(name) != std::string::npos) found = option;
+  }
+  return found;
+}
+
+std::string kind_text(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  if (type.starts_with("INT") || type.starts_with("UINT")) return "a whole number";
+  if (type.starts_with("FLOAT") || type.starts_with("NUMBER")) return "a number";
+  return "a value";
+}
+
+// What is wrong with an option's words: their number, or what they spell.
+std::string words_text(const CLI::Option& option) {
+  const CLI::results_t& words = option.results();
+  const auto most = static_cast<std::size_t>(option.get_items_expected_max());
+  const std::string name = option.get_name(), got = words.empty() ? "none" : fmt::format("{}", fmt::join(words, " "));
+  const bool flag = option.get_expected_min() == 0 && option.get_type_name().empty();
+  if (flag) return fmt::format("{}: expected no value, got {}", name, got);
+  if (words.size() <= most) return fmt::format("{}: expected {}, got {}", name, kind_text(option), got);
+  return fmt::format("{}: expected {}, got {} (is it given twice?)", name,
+                     most == 1 ? "one value" : fmt::format("at most {} values", most), got);
+}
+
+std::string what_is_wrong(const CLI::App& command, const CLI::ParseError& error) {
+  const auto is = [&](const char* name) { return error.get_name() == name; };
+  if (is("ConversionError") || is("ArgumentMismatch")) {
+    if (const CLI::Option* option = option_of(command, error.what())) return words_text(*option);
+  }
+  return error.what();
+}
+
+// What is wrong with the words of a command line: "etc train: --data: …".
+std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+  const CLI::App& command = innermost(program);
+  const std::string where = command_text(program);
+  // A mistyped name is the likely cause of whatever else is missing, so it goes first.
+  const auto extras = command.remaining();
+  if (extras.empty() && &command == &program && error.get_name() == "RequiredError") {
+    return where + ": expected a command: " + alternatives(command_names(program));
+  }
+  if (extras.empty()) return where + ": " + what_is_wrong(command, error);
+  if (extras.front().starts_with("-")) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) names.push_back("--" + option->get_single_name());
+    return where + ": unknown option " + extras.front() + suggestion(extras.front(), names);
+  }
+  if (&command != &program) return where + ": unexpected argument " + extras.front();
+  return where + ": unknown command " + extras.front() + suggestion(extras.front(), command_names(program));
+}
+
+}  // namespace
+
+Option Option::required() const {
+  return Option(option_->required());
+}
+
+Option Option::at_least(std::int64_t least) const {
+  return Option(option_->check(
+      [least](const std::string& word) {
+        std::int64_t number = 0;
+        const char* const end = word.data() + word.size();
+        const auto [stop, error] = std::from_chars(word.data(), end, number);
+        if (error == std::errc() && stop == end && number >= least) return std::string();
+        return fmt::format("expected a whole number of at least {}, got {}", least, word);
+      },
+      ""));
+}
+
+Option Option::one_of(const std::vector<std::string>& words) const {
+  return Option(option_->check(
+      [words](const std::string& word) {
+        if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+        return fmt::format("expected {}, got {}{}", alternatives(words), word, suggestion(word, words));
+      },
+      ""));
+}
+
+Option Option::comma_separated() const {
+  return Option(option_->delimiter(','));
+}
+
+Option Option::show_default() const {
+  return Option(option_->capture_default_str());
+}
+
+Option Option::show_default(const std::string& text) const {
+  return Option(option_->default_str(text));
+}
+
+Option Option::group(const std::string& heading) const {
+  return Option(option_->group(heading));
+}
+
+template <typename Value>
+Option Command::option(const std::string& name, Value& value, const std::string& help) const {
+  return Option(app_->add_option(name, value, help));
+}
+
+#define ETC_OPTION_OF(...) template Option Command::option(const std::string&, __VA_ARGS__&, const std::string&) const;
+ETC_OPTION_OF(std::string)
+ETC_OPTION_OF(std::filesystem::path)
+ETC_OPTION_OF(int)
+ETC_OPTION_OF(std::int64_t)
+ETC_OPTION_OF(std::uint64_t)
+ETC_OPTION_OF(std::vector<std::string>)
+ETC_OPTION_OF(std::vector<std::filesystem::path>)
+ETC_OPTION_OF(std::vector<std::int64_t>)
+#undef ETC_OPTION_OF
+
+Option Command::flag(const std::string& name, bool& value, const std::string& help) const {
+  return Option(app_->add_flag(name, value, help));
+}
+
+Option Command::take_text(const std::string& name, std::function<void(const std::string&)> take,
+                          const std::string& help) const {
+  return Option(app_->add_option_function<std::string>(name, std::move(take), help));
+}
+
+Option Command::take_integer(const std::string& name, std::function<void(std::int64_t)> take,
+                             const std::string& help) const {
+  return Option(app_->add_option_function<std::int64_t>(
+      name, [take = std::move(take)](const std::int64_t& value) { take(value); }, help));
+}
+
+Option Command::take_words(const std::string& name, WordCount count, const std::string& type,
+                           std::function<void(const std::vector<std::string>&)> take, const std::string& help) const {
+  const auto take_results = [take = std::move(take)](const CLI::results_t& results) {
+    std::vector<std::string> words;
+    for (const std::string& word : results) {
+      if (!word.empty()) words.push_back(word);  // an option without a word has an empty one
+    }
+    take(words);
+    return true;
+  };
+  CLI::Option* option = app_->add_option(name, take_results, help)->type_name(type);
+  if (count == WordCount::any) {
+    option->expected(1, CLI::detail::expected_max_vector_size)->allow_extra_args();  // --data a.h5 b.h5
+  } else if (count == WordCount::at_most_one) {
+    option->expected(0, 1);
+  } else {
+    option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  }
+  return Option(option);
+}
+
+void Command::footer(const std::string& text) const {
+  app_->footer(text);
+}
+
+void Command::action(std::function<void()> run) const {
+  app_->callback(std::move(run));
+}
+
+std::vector<std::string> Command::given() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : std::as_const(*app_).get_options()) {
+    if (option->count() > 0 && !option->get_positional()) names.push_back("--" + option->get_single_name());
+  }
+  return names;
+}
+
+Program::Program(const std::string& name, const std::string& description, const std::string& version)
+    : app_(std::make_unique<CLI::App>(description, name)) {
+  app_->require_subcommand(1);
+  app_->set_version_flag("--version", version);
+}
+
+Program::~Program() = default;
+
+Command Program::add(const std::string& name, const std::string& description) {
+  return Command(app_->add_subcommand(name, description));
+}
+
+int Program::run(int argc, const char* const* argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& help_or_version) {
+    std::ostringstream text;
+    const int code = app_->exit(help_or_version, text, text);
+    write_standard_output(text.str());
+    return code;
+  } catch (const ExitCode& code) {
+    return code.value;
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "%s\n", complaint(*app_, error).c_str());
+    return 2;
+  } catch (const UsageError& error) {
+    // An option's value that was looked at while the command line was read names the option alone.
+    const std::string message = error.what();
+    if (!message.starts_with("--")) throw;
+    fail_usage(command_text(*app_), "{}", message);
+  }
+  return 0;
+}
+
+}  // namespace etc::cli

@@ -1,0 +1,101 @@
+// Commands of a program and their options. CLI11 is behind this door: command.cpp alone includes it.
+//
+//   Command command = program.add("sample", "generate records");
+//   command.option("--records", options->records, "so many").at_least(1).show_default();
+//   command.action([options] { run(*options); });
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace etc::cli {
+
+// Thrown by a command whose result decides the program's exit code.
+struct ExitCode {
+  int value = 0;
+};
+
+// One declared option, and what else there is to say of it.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option required() const;
+  // "expected a whole number of at least 1, got 0"
+  Option at_least(std::int64_t least) const;
+  // "expected run or strict, got strikt (did you mean strict?)"
+  Option one_of(const std::vector<std::string>& words) const;
+  // A list may be one word with commas.
+  Option comma_separated() const;
+  // --help shows the value that the option's variable has now, or this text.
+  Option show_default() const;
+  Option show_default(const std::string& text) const;
+  // The heading of --help that it stands under.
+  Option group(const std::string& heading) const;
+
+ private:
+  CLI::Option* option_;
+};
+
+enum class WordCount { one, at_most_one, any };
+
+// A sub-command; copies are of the same one. What options are read into must live until the program has run.
+class Command {
+ public:
+  explicit Command(CLI::App* app) : app_(app) {}
+
+  // name: "--output", or without dashes ("path") what is told by its place. Value: std::string, std::filesystem::path,
+  // int, std::int64_t, std::uint64_t, or a std::vector of strings, paths or std::int64_t, which takes several words.
+  template <typename Value>
+  Option option(const std::string& name, Value& value, const std::string& help) const;
+  Option flag(const std::string& name, bool& value, const std::string& help) const;
+
+  // Options whose values `take` is called with, while the command line is read; what it throws as UsageError begins
+  // with the option's name.
+  Option take_text(const std::string& name, std::function<void(const std::string&)> take,
+                   const std::string& help) const;
+  Option take_integer(const std::string& name, std::function<void(std::int64_t)> take, const std::string& help) const;
+  // type: as --help shows it, "TEXT".
+  Option take_words(const std::string& name, WordCount count, const std::string& type,
+                    std::function<void(const std::vector<std::string>&)> take, const std::string& help) const;
+
+  // What --help ends with: examples.
+  void footer(const std::string& text) const;
+  // Runs the command once its words are read. A return is exit code 0; it throws Error for 1, UsageError for 2, and
+  // ExitCode where the result itself decides.
+  void action(std::function<void()> run) const;
+
+  // The options that the command line gives, "--from"; those told by their place are left out.
+  std::vector<std::string> given() const;
+
+ private:
+  CLI::App* app_;
+};
+
+class Program {
+ public:
+  // version: the answer to --version.
+  Program(const std::string& name, const std::string& description, const std::string& version);
+  ~Program();
+
+  Command add(const std::string& name, const std::string& description);
+
+  // Reads the command line, runs its command and returns the exit code. What is wrong with the words goes to standard
+  // error ("etc train: --data: expected …, got …", "unknown option --dta (did you mean --data?)"), with 2. Passes on
+  // what the command throws, but for ExitCode.
+  int run(int argc, const char* const* argv);
+
+ private:
+  std::unique_ptr<CLI::App> app_;
+};
+
+}  // namespace etc::cli

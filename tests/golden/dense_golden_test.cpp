@@ -1,0 +1,286 @@
+// Dense encoders against dense_reference.h5, group `encoder`, and against the BERT files.
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/json.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/dense_encoder.h"
+#include "tests/golden/golden_case.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+
+namespace etc::test {
+namespace {
+
+// The file's README: float32, outputs of several layers and gradients.
+constexpr double kAbsolute = 1e-4, kRelative = 1e-4;
+
+struct Difference {
+  double worst = 0;  // in units of what is tolerated
+  std::string where;
+
+  void compare(const std::string& name, const std::vector<double>& expected, const std::vector<float>& actual) {
+    INFO(name);
+    REQUIRE(expected.size() == actual.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double tolerated = kAbsolute + kRelative * std::abs(expected[i]);
+      const double difference = std::abs(expected[i] - static_cast<double>(actual[i])) / tolerated;
+      if (!(difference <= worst)) {
+        worst = std::isnan(difference) ? HUGE_VAL : difference;
+        where = name;
+      }
+    }
+  }
+};
+
+std::vector<float> values_of(const Tensor& tensor) {
+  return {tensor.data(), tensor.data() + tensor.size()};
+}
+
+// Labels by distance of one sequence from its mask [n, n].
+Buffer<std::uint8_t> labels_of(const std::vector<std::int32_t>& mask, std::int64_t n) {
+  const std::int64_t window = 2 * n - 1;
+  Buffer<std::uint8_t> labels(n * window, Purpose::labels);
+  std::fill(labels.begin(), labels.end(), sparse::kMasked);
+  for (std::int64_t i = 0; i < n * n; ++i) {
+    if (mask[static_cast<std::size_t>(i)] != 0) labels[i / n * window + i % n - i / n + n - 1] = 0;
+  }
+  return labels;
+}
+
+// The file's name of a parameter: "l0.Wq", "final.gamma"; empty: of the embedding stage, which the file leaves out.
+std::string name_in_file(const std::string& name) {
+  if (name == "bert/encoder/final/LayerNorm/gamma") return "final.gamma";
+  if (name == "bert/encoder/final/LayerNorm/beta") return "final.beta";
+  const std::string prefix = "bert/encoder/layer_";
+  if (!name.starts_with(prefix)) return "";
+  static const std::map<std::string, std::string> kNames = {{"attention/self/query/kernel", "Wq"},
+                                                            {"attention/self/query/bias", "bq"},
+                                                            {"attention/self/key/kernel", "Wk"},
+                                                            {"attention/self/key/bias", "bk"},
+                                                            {"attention/self/value/kernel", "Wv"},
+                                                            {"attention/self/value/bias", "bv"},
+                                                            {"attention/output/dense/kernel", "Wo"},
+                                                            {"attention/output/dense/bias", "bo"},
+                                                            {"attention/output/LayerNorm/gamma", "ln1.gamma"},
+                                                            {"attention/output/LayerNorm/beta", "ln1.beta"},
+                                                            {"intermediate/dense/kernel", "W1"},
+                                                            {"intermediate/dense/bias", "b1"},
+                                                            {"output/dense/kernel", "W2"},
+                                                            {"output/dense/bias", "b2"},
+                                                            {"output/LayerNorm/gamma", "ln2.gamma"},
+                                                            {"output/LayerNorm/beta", "ln2.beta"}};
+  const std::size_t slash = name.find('/', prefix.size());
+  return "l" + name.substr(prefix.size(), slash - prefix.size()) + "." + kNames.at(name.substr(slash + 1));
+}
+
+struct EncoderGroup {
+  const GoldenFile& file;
+  std::string variant;
+
+  std::string text(const char* attribute) const { return file.string_attribute("encoder/" + variant, attribute); }
+  std::vector<double> numbers(const std::string& name) const { return file.read<double>("encoder/" + name).values; }
+};
+
+DenseConfig config_of(const EncoderGroup& group) {
+  const auto setting = [&](const char* name) { return group.file.int_attribute("encoder", name); };
+  DenseConfig config;
+  config.vocab_size = 2;
+  config.max_absolute_position_embeddings = 0;
+  config.embedding_layer_norm = false;
+  config.hidden_size = setting("hidden");
+  config.num_hidden_layers = setting("layers");
+  config.num_attention_heads = setting("heads");
+  config.intermediate_size = setting("inner");
+  config.norm = group.text("norm") == "pre" ? DenseConfig::Norm::pre_ln : DenseConfig::Norm::post_ln;
+  config.sublayer_order = group.text("order");
+  config.use_residual_attention = group.text("residual") != "none";
+  config.use_running_mean = group.text("residual") == "mean";
+  return config;
+}
+
+// The last running scores [N, n, n] out of those by distance [N, n, 2n-1], where the mask lets pairs be seen.
+std::vector<float> visible_scores(const Tensor& scores, const std::vector<std::int32_t>& mask, std::int64_t n) {
+  std::vector<float> visible;
+  for (std::int64_t i = 0; i < scores.dim(0) * n * n; ++i) {
+    const std::int64_t key = i % n, query = i / n % n, head = i / n / n;
+    const float score = scores.data()[(head * n + query) * (2 * n - 1) + key - query + n - 1];
+    visible.push_back(mask[static_cast<std::size_t>(i % (n * n))] != 0 ? score : 0.0f);
+  }
+  return visible;
+}
+
+Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
+  DenseConfig config = config_of(group);
+  config.grad_checkpointing_period = period;
+  ParameterSet parameters;
+  DenseEncoder encoder(config, parameters);
+  parameters.initialize(1);
+  for (const auto& parameter : parameters.all()) {
+    const std::string name = name_in_file(parameter->name);
+    if (name.empty()) continue;
+    const auto values = group.file.read<float>("encoder/param/" + name);
+    parameter->value = Tensor::from(values.values, parameter->shape, Purpose::weights);
+  }
+  const auto input = group.file.read<float>("encoder/input");
+  const std::int64_t n = input.shape.at(0);
+  const std::vector<std::int32_t> mask = group.file.read<std::int32_t>("encoder/mask").values;
+  EncoderInput batch;
+  batch.long_offsets = {0, n};
+  batch.global_offsets = {0, 0};
+  batch.labels.l2l = labels_of(mask, n);
+  Difference difference;
+  ForwardOptions options;
+  Tensor carry;
+  options.watch = [&](std::int64_t, const Tensor&, const Tensor&, const ExternalScores& scores) {
+    carry = scores.of("self");
+  };
+  Tape tape(true);
+  Var x(Tensor::from(input.values, {n, config.hidden_size}, Purpose::activations), true);
+  {
+    Var y = encoder.forward_layers(tape, x, batch, options);
+    difference.compare("output", group.numbers(group.variant + "/output"), values_of(y.value()));
+    const auto upstream = group.file.read<float>("encoder/upstream").values;
+    std::copy(upstream.begin(), upstream.end(), y.grad().data());
+  }
+  if (config.use_residual_attention) {
+    std::vector<double> expected = group.numbers(group.variant + "/final_carry");
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (mask[i % static_cast<std::size_t>(n * n)] == 0) expected[i] = 0;
+    }
+    REQUIRE(carry);
+    difference.compare("final_carry", expected, visible_scores(carry, mask, n));
+  }
+  tape.backward();
+  std::size_t compared = 1;
+  difference.compare("grad/X", group.numbers(group.variant + "/grad/X"), values_of(x.grad()));
+  for (const auto& parameter : parameters.all()) {
+    const std::string name = name_in_file(parameter->name);
+    if (name.empty()) continue;
+    INFO(parameter->name);
+    REQUIRE(parameter->grad);
+    difference.compare("grad/" + name, group.numbers(group.variant + "/grad/" + name), values_of(parameter->grad));
+    ++compared;
+  }
+  REQUIRE(group.file.data_sets("encoder/" + group.variant + "/grad").size() == compared);
+  return difference;
+}
+
+// Every variant of the file's group `encoder`; how many were compared.
+std::size_t compare_encoders(const GoldenFile& file) {
+  std::size_t variants = 0;
+  for (const std::string& variant : file.groups("encoder")) {
+    if (variant == "param") continue;
+    const EncoderGroup group{file, variant};
+    CAPTURE(variant);
+    if (group.text("norm") == "rezero") {
+      std::printf("skipped: encoder/%s: ReZero is not offered yet\n", variant.c_str());
+      continue;
+    }
+    for (const std::int64_t period : {0, 1}) {
+      const Difference difference = compare_variant(group, period);
+      CAPTURE(period, difference.where);
+      CHECK(difference.worst <= 1);
+      std::printf("encoder/%-24s period %d: %.3f of what is tolerated (%s)\n", variant.c_str(),
+                  static_cast<int>(period), difference.worst, difference.where.c_str());
+    }
+    ++variants;
+  }
+  return variants;
+}
+
+TEST_CASE("dense encoders of every order have the outputs, carried scores and gradients of the formulas", "[golden]") {
+  register_cpu_backend();
+  std::size_t files = 0;
+  for (const std::filesystem::path& path : golden_files(".h5")) {
+    const GoldenFile file(path);
+    if (!file.has("encoder/upstream")) continue;
+    CAPTURE(path.filename().string());
+    CHECK(compare_encoders(file) >= 7);
+    ++files;
+  }
+  if (files == 0) std::printf("skipped: no golden files with a group encoder\n");
+}
+
+// Fills the encoder's parameters from the file's `weights`; the pooler is a head's.
+void load_bert(const GoldenFile& file, ParameterSet& parameters) {
+  for (const auto& parameter : parameters.all()) {
+    const auto values = file.read<float>("weights/" + parameter->name);
+    REQUIRE(values.shape == parameter->shape);
+    parameter->value = Tensor::from(values.values, parameter->shape, Purpose::weights);
+  }
+}
+
+TEST_CASE("a dense encoder has the states and carried scores of the published BERT and RealFormer", "[golden]") {
+  register_cpu_backend();
+  for (const std::filesystem::path& path : model_files("bert")) {
+    const GoldenFile file(path);
+    const Json bert = parse_json(file.string_attribute("", "config_json"), path.string());
+    CAPTURE(path.filename().string());
+    DenseConfig config;
+    config.vocab_size = bert["vocab_size"];
+    config.segment_vocab_size = bert["type_vocab_size"];
+    config.max_absolute_position_embeddings = bert["max_position_embeddings"];
+    config.hidden_size = bert["hidden_size"];
+    config.num_hidden_layers = bert["num_hidden_layers"];
+    config.num_attention_heads = bert["num_attention_heads"];
+    config.intermediate_size = bert["intermediate_size"];
+    config.use_residual_attention = bert.value("use_residual_attention", false);
+    config.use_running_mean = bert.value("use_running_mean", false);
+    ParameterSet parameters;
+    DenseEncoder encoder(config, parameters);
+    load_bert(file, parameters);
+    const auto ids = file.read<std::int32_t>("inputs/input_ids");
+    const auto mask = file.read<std::int32_t>("inputs/input_mask").values;
+    const std::int64_t B = ids.shape.at(0), L = ids.shape.at(1), W = 2 * L - 1;
+    EncoderInput input;
+    for (std::int64_t b = 1; b <= B; ++b) {
+      input.long_offsets.push_back(b * L);
+      input.global_offsets.push_back(0);
+    }
+    input.token_ids = ids.values;
+    input.segment_ids = file.read<std::int32_t>("inputs/token_type_ids").values;
+    input.labels.l2l = Buffer<std::uint8_t>(B * L * W, Purpose::labels);
+    std::fill(input.labels.l2l.begin(), input.labels.l2l.end(), sparse::kMasked);
+    for (std::int64_t i = 0; i < B * L * L; ++i) {
+      const std::int64_t key = i % L, query = i / L % L, b = i / L / L;
+      if (mask[static_cast<std::size_t>(b * L + key)] == 0) continue;
+      input.labels.l2l[(b * L + query) * W + key - query + L - 1] = 0;
+    }
+    Worst states, scores;
+    ForwardOptions options;
+    options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor&, const ExternalScores& carried) {
+      const std::string name = layer < 0 ? "embedding" : "layer_" + std::to_string(layer) + "/output";
+      states.compare(name, best_reference(file, "", "outputs", name).values, of_long.data());
+      if (layer < 0 || !config.use_residual_attention) return;
+      const std::string of_scores = "layer_" + std::to_string(layer) + "/scores";
+      const auto expected = best_reference(file, "", "outputs", of_scores);
+      std::vector<float> arranged(expected.values.size());
+      const Tensor self = carried.of("self");
+      for (std::size_t at = 0; at < arranged.size(); ++at) {
+        const auto i = static_cast<std::int64_t>(at);
+        const std::int64_t key = i % L, query = i / L % L, head = i / L / L % config.num_attention_heads,
+                           b = i / L / L / config.num_attention_heads;
+        arranged[at] = self.data()[(head * B * L + b * L + query) * W + key - query + L - 1];
+      }
+      scores.compare(of_scores, expected.values, arranged.data(), 1, [&](std::int64_t i) {
+        return mask[static_cast<std::size_t>(i / L / L / config.num_attention_heads * L + i % L)] != 0;
+      });
+    };
+    Tape tape(false);
+    const EncoderStates output = encoder.forward(tape, input, options);
+    states.compare("sequence", best_reference(file, "", "outputs", "sequence").values,
+                   output.long_states.value().data());
+    CHECK(!output.global_states.defined());
+    CAPTURE(states.where, scores.where);
+    CHECK(states.value <= 1e-5);
+    CHECK(scores.value <= 1e-5);
+    std::printf("%-24s states %.2e scores %.2e\n", path.filename().c_str(), states.value, scores.value);
+  }
+}
+
+}  // namespace
+}  // namespace etc::test

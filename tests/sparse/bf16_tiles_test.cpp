@@ -1,0 +1,106 @@
+// The products and roundings of bf16 attention: a processor's matrix tiles have the bits of the plain ones, which are
+// their definition. With these tables the attention kernel is the same text.
+#include <vector>
+
+#include "etc_core/base/bf16.h"
+#include "etc_core/base/integers.h"
+#include "sparse/cpu/bf16_tiles.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using sparse::Bf16Tiles;
+using sparse::kGroup;
+using sparse::kTilePairs;
+using sparse::kTileRows16;
+
+namespace {
+
+using Halves = std::vector<std::uint16_t>;
+
+std::size_t places(std::int64_t count) {
+  return static_cast<std::size_t>(count);
+}
+
+// `rows` rows of `size` numbers, rounded into rows of `stride`, those of missing rows zeros.
+Halves rounded_rows(const Bf16Tiles& tiles, std::int64_t rows, std::int64_t room, std::int64_t size,
+                    std::int64_t stride) {
+  const std::vector<float> values = test::random_floats(rows * size, 5);
+  Halves result(places(room * stride));
+  for (std::int64_t r = 0; r < rows; ++r) {
+    tiles.round_row(values.data() + r * size, size, stride, result.data() + r * stride);
+  }
+  return result;
+}
+
+// kGroup columns of `size` numbers as pairs of neighbouring rows [stride/2, kGroup, 2].
+Halves rounded_pairs(const Bf16Tiles& tiles, std::int64_t size, std::int64_t stride) {
+  const std::vector<float> values = test::random_floats(size * kGroup, 6);
+  Halves result(places(stride * kGroup));
+  for (std::int64_t r = 0; r < stride; r += 2) {
+    const float* first = r < size ? values.data() + r * kGroup : nullptr;
+    const float* second = r + 1 < size ? values.data() + (r + 1) * kGroup : nullptr;
+    tiles.round_pairs(first, second, kGroup, kGroup, result.data() + r * kGroup);
+  }
+  return result;
+}
+
+// [keys, kGroup] = keys [keys, D] by queries [D, kGroup]
+std::vector<float> dots(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t head_size) {
+  const std::int64_t stride = round_up(head_size, kTilePairs), room = round_up(keys, kTileRows16);
+  const Halves k = rounded_rows(tiles, keys, room, head_size, stride), q = rounded_pairs(tiles, head_size, stride);
+  std::vector<float> s(places(room * kGroup));
+  tiles.begin();
+  tiles.dot_products(q.data(), k.data(), stride, keys, s.data());
+  tiles.end();
+  s.resize(places(keys * kGroup));
+  return s;
+}
+
+// [D, kGroup] of ones += values [D, keys] by weights [keys, kGroup]
+std::vector<float> sums(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t head_size) {
+  const std::int64_t components = round_up(head_size, kTileRows16), stride = round_up(keys, kTilePairs);
+  const Halves v = rounded_rows(tiles, head_size, components, keys, stride), w = rounded_pairs(tiles, keys, stride);
+  std::vector<float> o(places(components * kGroup), 1.0f);
+  tiles.begin();
+  tiles.weighted_sum(w.data(), v.data(), stride, keys, components, o.data());
+  tiles.end();
+  return o;
+}
+
+}  // namespace
+
+TEST_CASE("the plain tiles multiply", "[sparse]") {
+  const Bf16Tiles& plain = sparse::plain_bf16_tiles();
+  const Halves q = rounded_pairs(plain, 40, 64), k = rounded_rows(plain, 3, 16, 40, 64);
+  const std::vector<float> s = dots(plain, 3, 40);
+  const auto value = [](std::uint16_t half) { return static_cast<double>(float_from_bf16(half)); };
+  std::vector<double> expected(s.size());
+  for (std::int64_t j = 0; j < 3; ++j) {
+    for (std::int64_t i = 0; i < kGroup; ++i) {
+      for (std::int64_t d = 0; d < 64; ++d) {
+        expected[places(j * kGroup + i)] +=
+            value(k[places(j * 64 + d)]) * value(q[places((d / 2 * kGroup + i) * 2 + d % 2)]);
+      }
+    }
+  }
+  // 40 products below 1, each added with a relative rounding of 2^-24.
+  CHECK(test::near_all("dots", s, expected, 40 * 40 * 0x1p-24));
+}
+
+TEST_CASE("the processor's tiles have the plain ones' bits", "[sparse]") {
+  const Bf16Tiles &fast = sparse::bf16_tiles(), &plain = sparse::plain_bf16_tiles();
+  if (&fast == &plain) {
+    WARN("skipped: this processor has no AMX");
+    return;
+  }
+  for (const std::int64_t head_size : {1, 10, 32, 64, 80, 128, 150, 300}) {
+    for (const std::int64_t keys : {1, 16, 17, 33, 64, 70}) {
+      CAPTURE(head_size, keys);
+      CHECK(rounded_rows(fast, keys, keys, head_size, round_up(head_size, kTilePairs)) ==
+            rounded_rows(plain, keys, keys, head_size, round_up(head_size, kTilePairs)));
+      CHECK(test::same_bits(dots(fast, keys, head_size), dots(plain, keys, head_size)));
+      CHECK(test::same_bits(sums(fast, keys, head_size), sums(plain, keys, head_size)));
+    }
+  }
+}
