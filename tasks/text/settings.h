@@ -6,6 +6,7 @@
 #include <string>
 
 #include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
 
 namespace etc::text {
 
