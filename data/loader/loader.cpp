@@ -9,6 +9,7 @@
 
 #include "data/loader/order.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/signals.h"
 
 namespace etc::data {
 
@@ -144,7 +145,10 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
   impl_->n = n;
   impl_->tokens = token_counts(*impl_->reader);
   impl_->position = start.samples;
-  if (options.prefetch_batches > 0) impl_->thread = std::thread([impl = impl_.get()] { impl->read_ahead(); });
+  if (options.prefetch_batches > 0) {
+    const SignalsBlocked blocked;  // of the thread
+    impl_->thread = std::thread([impl = impl_.get()] { impl->read_ahead(); });
+  }
 }
 
 Loader::~Loader() {

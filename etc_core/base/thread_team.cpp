@@ -16,6 +16,7 @@
 #include "etc_core/base/machine_share.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/run_delay.h"
+#include "etc_core/base/signals.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -170,6 +171,7 @@ void ThreadTeam::grow(int workers) {
   const WaitSpins spins = spins_before_sleep(workers + 1, processors, spin_count, wait_policy);
   looks_.store(spins.looks, std::memory_order_relaxed);
   longer_.store(spins.longer, std::memory_order_relaxed);
+  const SignalsBlocked blocked;  // of the workers
   try {
     for (; workers_ < workers; ++workers_) std::thread([this] { serve(); }).detach();
   } catch (const std::system_error&) {

@@ -1,5 +1,7 @@
 #include "tasks/train/stop_signal.h"
 
+#include "etc_core/base/signals.h"
+
 namespace etc {
 
 namespace {
@@ -24,13 +26,15 @@ extern "C" void on_signal(int signal) {
 
 StopSignal::StopSignal() {
   received = 0;
+  use_signal_stack();
   struct sigaction action {};
   action.sa_handler = on_signal;
-  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal finds the default action
+  action.sa_flags =
+      static_cast<int>(SA_RESETHAND) | SA_RESTART | SA_ONSTACK;  // the second signal finds the default action
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before_int);
   sigaction(SIGTERM, &action, &before_term);
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigaction(SIGHUP, nullptr, &before_hangup);
   if (before_hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }

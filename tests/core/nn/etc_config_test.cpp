@@ -38,8 +38,8 @@ TEST_CASE("the default configuration is that of the reference", "[nn]") {
   REQUIRE(json["relative_vocab_size"] == 32);
   REQUIRE(json["use_residual_attention"] == false);
   REQUIRE(json["residual_attention_types"] == Json({"l2l", "l2g", "g2g", "g2l"}));
-  REQUIRE(json == etc_config_fields().defaults());
-  for (const Field& field : etc_config_fields()) CHECK_FALSE(field.help.empty());
+  REQUIRE(json == EtcConfig{}.fields().defaults());
+  for (const Field& field : EtcConfig{}.fields()) CHECK_FALSE(field.help.empty());
 }
 
 TEST_CASE("a configuration survives writing and reading", "[nn]") {
