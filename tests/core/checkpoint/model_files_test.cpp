@@ -149,7 +149,7 @@ TEST_CASE("a configuration without a model section, with an unknown key or an im
   REQUIRE_THROWS_WITH(read_etc_config(folder.path()),
                       Contains("model: unknown key hiden_size (did you mean hidden_size?)"));
   write_file_atomically(folder / "config.json", R"({"model": {"vocab_size": 5, "local_radius": 0}})");
-  REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("local_radius: expected 1"));
+  REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("local_radius: expected an integer from 1"));
   std::filesystem::remove(folder / "config.json");
   REQUIRE_THROWS_WITH(read_etc_config(folder.path()), Contains("config.json: cannot open"));
 }

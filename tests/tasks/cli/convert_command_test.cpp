@@ -181,7 +181,7 @@ TEST_CASE("etc convert refuses a configuration that is not that of the checkpoin
   with("num_hidden_layers", 3);
   convert.refuses(command, 1, "num_hidden_layers: the configuration says 3, the checkpoint 2");
   with("local_radius", 0);
-  convert.refuses(command, 2, "local_radius: expected 1");
+  convert.refuses(command, 2, "local_radius: expected an integer from 1");
   write_file_atomically(convert / "published/etc_config.json", "{");
   convert.refuses(command, 1, "etc_config.json: not valid JSON");
   with("some_new_key", 1);  // of a foreign file: a warning
