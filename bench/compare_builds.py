@@ -6,6 +6,7 @@
 OLD_BUILD and NEW_BUILD are build folders with `etc`, `bench_attention` and `bench_matmul` (`build/cpu` of two checkouts). Each
 round runs both, the first one changing from round to round; a line's figure is the median of its rounds. Times are CPU
 times of one thread where the program tells them, else by the clock. Ends with the lines whose ratio leaves 0.98 … 1.02.
+A round of everything takes six minutes; Ctrl-C ends with the rounds so far.
 """
 import argparse
 import json
@@ -68,14 +69,19 @@ def main():
     parser.add_argument("--output")
     options = parser.parse_args()
     rounds = []  # of {program, line: seconds} for both builds
-    for number in range(options.rounds):
-        order, measured = (0, 1) if number % 2 == 0 else (1, 0), [{}, {}]
-        for name in options.only.split(","):
-            for which in order:
-                for line, seconds in MEASURED[name](options.builds[which]).items():
-                    measured[which][f"{name}: {line}"] = seconds
-        rounds.append(measured)
-        print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+    try:
+        for number in range(options.rounds):
+            order, measured = (0, 1) if number % 2 == 0 else (1, 0), [{}, {}]
+            for name in options.only.split(","):
+                for which in order:
+                    for line, seconds in MEASURED[name](options.builds[which]).items():
+                        measured[which][f"{name}: {line}"] = seconds
+            rounds.append(measured)
+            print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped: the rounds so far count", file=sys.stderr)
+    if not rounds:
+        sys.exit("compare_builds: no round was completed")
     lines = [line for line in rounds[0][1] if line in rounds[0][0]]
     only_one = set(rounds[0][0]) ^ set(rounds[0][1])
     # each round's own ratio: what slowed the machine for minutes slowed both
