@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/large_blocks.h"
 #include "etc_core/nn/blocks/attention_block.h"
 #include "etc_core/nn/blocks/embedding_block.h"
 #include "etc_core/nn/blocks/encoder_pass.h"
@@ -64,7 +63,6 @@ struct DenseEncoder::Impl {
   std::vector<Layer> layers;
   LayerNormParameters final_norm;
   PackedCache cache;
-  bool released = false;
   bool period_explained = false;
 };
 
@@ -152,11 +150,6 @@ PassSetting DenseEncoder::Impl::setting(const Tape& tape, const ForwardOptions& 
 }
 
 DenseEncoder::Impl::Context DenseEncoder::Impl::context(const EncoderInput& input, const PassSetting& setting) {
-  if (setting.options.training && !setting.recording) fail(kWhere, "training needs a tape that records");
-  if (setting.recording) {
-    if (released) fail(kWhere, "the kernels were released: load the parameters into a new encoder to train");
-    cache.clear();  // training changes the kernels: packed ones would only take memory
-  }
   Context made;
   const std::vector<std::int64_t> ordinals = ordinals_of(input);
   made.rows = ragged_rows(input.long_offsets, ordinals);
@@ -217,14 +210,12 @@ Var DenseEncoder::forward_layers(Tape& tape, Var x, const EncoderInput& input, c
 }
 
 void DenseEncoder::release(ComputeType compute) {
-  impl_->cache.set_compute(compute);
+  std::vector<std::vector<Dense>> layers;
   for (const Impl::Layer& layer : impl_->layers) {
-    std::vector<Dense> dense_layers = layer.attention.dense_layers();
-    dense_layers.insert(dense_layers.end(), {layer.feed_forward.inner, layer.feed_forward.outer});
-    impl_->cache.pack_and_release(dense_layers);
+    layers.push_back(layer.attention.dense_layers());
+    layers.back().insert(layers.back().end(), {layer.feed_forward.inner, layer.feed_forward.outer});
   }
-  large_blocks::release_kept();  // as in etc_encoder.cpp
-  impl_->released = true;
+  impl_->cache.release_kernels(layers, compute);
 }
 
 }  // namespace etc

@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "etc_core/autograd/attention.h"
-#include "etc_core/base/error.h"
-#include "etc_core/base/large_blocks.h"
 #include "etc_core/nn/blocks/encoder_pass.h"
 #include "etc_core/nn/blocks/layer_stack.h"
 #include "etc_core/nn/etc_layers.h"
@@ -38,7 +36,6 @@ struct EtcEncoder::Impl {
   EtcEmbedding embedding_stage;
   std::vector<EtcLayer> layers;
   PackedCache cache;
-  bool released = false;
   bool period_explained = false;
 };
 
@@ -77,11 +74,6 @@ const EtcConfig& EtcEncoder::config() const {
 
 EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) {
   check_input(input, impl_->config);
-  if (options.training && !tape.recording()) fail("encoder", "training needs a tape that records");
-  if (tape.recording()) {
-    if (impl_->released) fail("encoder", "the kernels were released: load the parameters into a new encoder to train");
-    impl_->cache.clear();  // training changes the kernels: packed ones would only take memory
-  }
   const std::vector<std::int64_t> ordinals = ordinals_of(input);
   const PassSetting setting{impl_->config, impl_->embedding_stage.device(), tape.recording(),
                             tape.recording() ? options.compute : impl_->cache.compute(), options};
@@ -109,11 +101,9 @@ EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const F
 }
 
 void EtcEncoder::release(ComputeType compute) {
-  impl_->cache.set_compute(compute);
-  // Layer by layer, so that at no time all kernels are there twice. Kernels are shared within a layer only.
-  for (const EtcLayer& layer : impl_->layers) impl_->cache.pack_and_release(layer.dense_layers());
-  large_blocks::release_kept();  // for int8 the sources were three quarters of the program's memory
-  impl_->released = true;
+  std::vector<std::vector<Dense>> layers;
+  for (const EtcLayer& layer : impl_->layers) layers.push_back(layer.dense_layers());
+  impl_->cache.release_kernels(layers, compute);
 }
 
 }  // namespace etc

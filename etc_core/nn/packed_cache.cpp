@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/large_blocks.h"
 
 namespace etc {
 
@@ -63,11 +64,21 @@ Dense PackedCache::packed(const Dense& dense) {
   return result;
 }
 
-void PackedCache::pack_and_release(const std::vector<Dense>& layers) {
-  for (const Dense& dense : layers) packed(dense);
-  for (const Dense& dense : layers) {
-    for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
+void PackedCache::release_kernels(const std::vector<std::vector<Dense>>& layers, ComputeType compute) {
+  set_compute(compute);
+  for (const std::vector<Dense>& layer : layers) {
+    for (const Dense& dense : layer) packed(dense);
+    for (const Dense& dense : layer) {
+      for (const Dense::Part& part : dense.parts) part.kernel->value = Tensor();
+    }
   }
+  large_blocks::release_kept();  // for int8 the sources were three quarters of the program's memory
+  released_ = true;
+}
+
+void PackedCache::begin_training() {
+  if (released_) fail("encoder", "the kernels were released: load the parameters into a new encoder to train");
+  clear();
 }
 
 void PackedCache::clear() {

@@ -17,8 +17,12 @@ class PackedCache {
   // points into the cache: use it before the next clear().
   Dense packed(const Dense& dense);
 
-  // Packs the layers of one model layer and takes the values of their kernels away. Kernels may be shared among them.
-  void pack_and_release(const std::vector<Dense>& layers);
+  // Packs all layers in this number type and takes the values of their kernels away, model layer by model layer, so that
+  // at no time all kernels are there twice. Kernels may be shared within a model layer only.
+  void release_kernels(const std::vector<std::vector<Dense>>& layers, ComputeType compute);
+
+  // Before a tape records: empties the cache, since training changes the kernels. Throws Error when they were released.
+  void begin_training();
 
   // The number type of layers packed from now on. What is packed in another is packed anew at its next use, as long as
   // the kernels have values.
@@ -35,6 +39,7 @@ class PackedCache {
   };
   std::map<std::vector<const Parameter*>, std::unique_ptr<Entry>> entries_;  // by the kernels
   ComputeType compute_ = ComputeType::fp32;
+  bool released_ = false;
 };
 
 }  // namespace etc

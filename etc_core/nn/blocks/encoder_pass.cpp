@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "etc_core/base/cpu_features.h"
+#include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 
 namespace etc {
@@ -78,6 +79,8 @@ void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
 }
 
 void prepare_context(ForwardContext& context, const PassSetting& setting, PackedCache& cache) {
+  if (setting.options.training && !setting.recording) fail("encoder", "training needs a tape that records");
+  if (setting.recording) cache.begin_training();
   context.hidden_dropout = setting.options.training ? static_cast<float>(setting.config.hidden_dropout_prob) : 0;
   context.seed = setting.options.seed;
   context.packed = setting.recording ? nullptr : &cache;

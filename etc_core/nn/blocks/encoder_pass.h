@@ -50,7 +50,8 @@ struct PassSetting {
 void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
                        const std::vector<sparse::AttentionType>& types, const std::vector<std::int64_t>& ordinals);
 
-// Of what every block reads; attention is the batch's.
+// Of what every block reads; attention is the batch's. Throws Error when training has no tape that records, or kernels that
+// were released.
 void prepare_context(ForwardContext& context, const PassSetting& setting, PackedCache& cache);
 
 // grad_checkpointing_period as it acts. With running scores only single layers can be recomputed: C of a longer
