@@ -97,7 +97,7 @@ void require_fit(const EncodeInputs& inputs, const EtcConfig& config, const Enco
     loaded();
     ForwardOptions options;
     if (on.all_layers) options.watch = [](std::int64_t, const Tensor&, const Tensor&, const ExternalScores&) {};
-    Tape tape(false);
+    Tape tape(Recording::off);
     encoder.forward(tape, inputs.example(0), options);
   };
   if (!fit.fits(call)) fit.refuse("an example of the file", inputs.length(), inputs.globals(), call);
@@ -136,7 +136,7 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
       };
     }
     try {
-      Tape tape(false);
+      Tape tape(Recording::off);
       const EncoderStates output = encoder.forward(tape, inputs.example(b), forward);
       file.write_states("long", b, output.long_states.value().to(Device::cpu));
       file.write_states("global", b, output.global_states.value().to(Device::cpu));

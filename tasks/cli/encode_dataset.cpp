@@ -119,7 +119,7 @@ CountedCall counted_encoding(const Json& document, const EncoderConfig& model, c
     for (const auto& parameter : parameters.all()) parameter->allocate();
     encoder->release_kernels(on.compute);
     loaded();
-    Tape tape(false);
+    Tape tape(Recording::off);
     EncoderInput input = task->feed(examples, "");
     if (has_task(document)) task->add_to_embeddings(tape, examples, input);
     std::vector<Tensor> rows;
@@ -200,7 +200,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
   for (data::LoadedBatch batch; loader.next(batch);) {
     for (const auto& micro_batch : batch.micro_batches) {
       if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
-      Tape tape(false);
+      Tape tape(Recording::off);
       EncoderInput input = task->feed(micro_batch, where);
       if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
       Encoded encoded(micro_batch, input);

@@ -76,7 +76,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& opt
   Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, options.model);
   if (!options.splitter.empty()) settings["splitter"] = options.splitter;
   if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
-  auto preparation = kind.make(settings, loaded.vocab, false);
+  auto preparation = kind.make(settings, loaded.vocab, prepare::Labels::optional);
   if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {
     fail(loaded.vocab.string(), "another vocabulary than the model's: expected SHA-256 {}, got {}",
          loaded.data.vocab_sha256, preparation->vocab_sha256());
@@ -109,7 +109,7 @@ class RawPredictor {
   void take(prepare::PassRecord&& record) {
     const prepare::FaultList& faults = record.converted.faults;
     for (const data::Fault& fault : faults.rows()) {
-      if (fault.severity == "warn") continue;
+      if (fault.severity == data::Severity::warn) continue;
       log::warn("{}: record {} {}: {} {}: {}", where_, record.index, record.converted.id, fault.field, fault.code,
                 fault.message);
     }
@@ -214,7 +214,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
     for (data::Example& example : converted.examples) {
       const std::vector<data::LoadedExample> alone = {{record.index, 0, std::move(example)}};
       EncoderInput input = model.task->feed(alone, options.input);
-      Tape tape(false);
+      Tape tape(Recording::off);
       const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
       print("{}\n", model.task->show(record, alone[0].features, logits));
     }

@@ -108,7 +108,8 @@ void run_prepare(PrepareOptions& options) {
   const Json settings = resolve_settings(kind, options);
   check_paths(options, settings);
   if (options.learn_splitter) learn_splitter(options.task, kind, settings, options.run.inputs);
-  const auto preparation = kind.make(settings, options.vocab, options.run.labelled);
+  const auto labels = options.run.labelled ? prepare::Labels::required : prepare::Labels::optional;
+  const auto preparation = kind.make(settings, options.vocab, labels);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
   print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
   if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());

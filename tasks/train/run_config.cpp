@@ -193,7 +193,7 @@ void require_data_files(const DataConfig& data, const std::string& where) {
 }
 
 RunConfig run_config_from_json(const Json& json, const std::string& where) {
-  RunConfig config{model_config_from_json(json.at("model"), where + ": model", true), json.at("task"),
+  RunConfig config{model_config_from_json(json.at("model"), where + ": model", UnknownKeys::refuse), json.at("task"),
                    data_fields().read(json.at("data"), "config", "data."),
                    training_fields().read(json.at("training"), "config", "training.")};
   config.model->validate();

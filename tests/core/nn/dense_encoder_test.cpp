@@ -46,7 +46,7 @@ Tensor states_of(const DenseConfig& config, const EncoderInput& input, bool pack
   DenseEncoder encoder(config, parameters);
   parameters.initialize(5);
   if (packed) encoder.release_kernels();
-  Tape tape(false);
+  Tape tape(Recording::off);
   return encoder.forward(tape, input, {}).long_states.value();
 }
 
@@ -136,13 +136,15 @@ TEST_CASE("a dense configuration survives writing and reading by its kind", "[nn
   DenseConfig config = small_dense();
   config.norm = DenseConfig::Norm::pre_ln;
   config.sublayer_order = "ssfsff";
-  const ModelConfig read = model_config_from_json(config.to_json(), "test", true);
+  const ModelConfig read = model_config_from_json(config.to_json(), "test", UnknownKeys::refuse);
   CHECK(read->to_json() == config.to_json());
   CHECK(read->to_json().at("kind") == "dense");
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dens"}}, "test", true), Contains("did you mean dense?"));
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"nrom", "pre_ln"}}, "test", true),
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dens"}}, "test", UnknownKeys::refuse),
+                    Contains("did you mean dense?"));
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"nrom", "pre_ln"}}, "test", UnknownKeys::refuse),
                     Contains("unknown key nrom (did you mean norm?)"));
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"norm", "preln"}}, "test", true), Contains("norm"));
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"norm", "preln"}}, "test", UnknownKeys::refuse),
+                    Contains("norm"));
 }
 
 }  // namespace

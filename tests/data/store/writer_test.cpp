@@ -156,7 +156,7 @@ TEST_CASE("the writer refuses what does not fit the schema and stays usable", "[
         where + "/candidates" + row + "expected well-formed UTF-8");
 
   Fault fault = sample_fault(0);
-  fault.severity = "warn";
+  fault.severity = Severity::warn;
   CHECK_THAT(error_of([&] { writer.add_fault(fault); }),
              Contains("/rejects/severity: expected reject or drop, got warn"));
   CHECK_THAT(error_of([&] { writer.finish({}, 1, 1, 1); }), Contains("expected n_input_records of at least"));

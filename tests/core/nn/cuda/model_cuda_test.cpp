@@ -100,7 +100,7 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
       if (scores.of("l2l"))
         all.insert(all.end(), {scores.of("l2l"), scores.of("l2g"), scores.of("g2g"), scores.of("g2l")});
     };
-    Tape tape(false);
+    Tape tape(Recording::off);
     model.encoder.forward(tape, input, options);
     return all;
   };
@@ -160,7 +160,7 @@ TEST_CASE("under strict determinism an example has the same bits alone and betwe
   ForwardOptions options;
   options.training = true;
   const auto states = [&](const EncoderInput& input) {
-    Tape tape(true);
+    Tape tape(Recording::on);
     const EncoderStates output = model.encoder.forward(tape, input, options);
     return std::pair(output.long_states.value().to(Device::cpu), output.global_states.value().to(Device::cpu));
   };
