@@ -72,7 +72,7 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& opt
   if (loaded.vocab.empty()) {
     fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
   }
-  const auto& kind = preparation_kind(loaded.model->task_section.at("name"));
+  const auto& kind = preparation_kind(task_name(loaded.model->task_section));
   Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, options.model);
   if (!options.splitter.empty()) settings["splitter"] = options.splitter;
   if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted

@@ -24,6 +24,7 @@
 #include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
+#include "tasks/registry.h"
 #include "tasks/train/best_checkpoint.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/forecast.h"
@@ -247,7 +248,7 @@ DataIdentity Trainer::take_vocabulary() {
   if (config_.data.vocab.empty()) {
     if (model_.task->needs_vocabulary()) {
       fail_usage("train", "task {} writes its answers with the vocabulary of the data: expected --vocab FILE",
-                 config_.task.at("name").get<std::string>());
+                 task_name(config_.task));
     }
     return identity;
   }
