@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "etc_core/base/not_copied.h"
 #include "etc_core/tensor/tensor.h"
 
 namespace etc {
@@ -44,12 +45,10 @@ struct TensorEntry {
 };
 
 // Every failure throws Error naming the file and the tensor. Reading is safe for several threads at once.
-class TensorFileReader {
+class TensorFileReader : NotCopied {
  public:
   explicit TensorFileReader(const std::filesystem::path& path);  // reads the header only
   ~TensorFileReader();
-  TensorFileReader(const TensorFileReader&) = delete;
-  TensorFileReader& operator=(const TensorFileReader&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   const std::map<std::string, TensorEntry, std::less<>>& entries() const { return entries_; }

@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <string>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::convert {
 
-class InputFile {
+class InputFile : NotCopied {
  public:
   explicit InputFile(const std::filesystem::path& path);  // throws Error: cannot be opened, not a regular file
   ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }

@@ -12,6 +12,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/not_copied.h"
 #include "tasks/train/metrics_log.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/tensorboard.h"
@@ -199,7 +200,7 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
 }
 
 // No file of this process grows beyond so many bytes while one exists.
-class FilesLimited {
+class FilesLimited : NotCopied {
  public:
   explicit FilesLimited(rlim_t bytes) : before_handler_(::signal(SIGXFSZ, SIG_IGN)) {
     ::getrlimit(RLIMIT_FSIZE, &before_);
@@ -211,8 +212,6 @@ class FilesLimited {
     ::setrlimit(RLIMIT_FSIZE, &before_);
     ::signal(SIGXFSZ, before_handler_);
   }
-  FilesLimited(const FilesLimited&) = delete;
-  FilesLimited& operator=(const FilesLimited&) = delete;
 
  private:
   struct rlimit before_ {};
