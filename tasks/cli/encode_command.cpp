@@ -14,13 +14,9 @@
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
-#include "tasks/cli/compute_option.h"
-#include "tasks/cli/device_option.h"
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
-#include "tasks/cli/incomplete_option.h"
-#include "tasks/cli/memory_option.h"
-#include "tasks/cli/profile_option.h"
+#include "tasks/cli/inference_options.h"
 #include "tasks/output.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -43,17 +39,11 @@ The file of --inputs has a group "inputs" with integer arrays token_ids [B, L] a
 wanted, segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
 {l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder.)";
 
-struct EncodeOptions {
+struct EncodeOptions : InferenceOptions {
   std::string inputs;
   std::vector<std::string> data;
   std::string model, output;
   bool all_layers = false;
-  std::string compute = kDefaultCompute;
-  std::string device = kDefaultDevice;
-  std::string memory_limit;
-  int threads = 0;
-  bool allow_incomplete = false;
-  ProfileOption profile;
 };
 
 // Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
@@ -191,13 +181,7 @@ void add_encode_command(Program& program) {
   command.flag("--all-layers", options->all_layers,
                "also the states after the embedding stage and every layer, and with residual attention the scores "
                "carried after each layer");
-  add_compute_option(command, options->compute);
-  add_profile_option(command, options->profile);
-  add_device_option(command, options->device);
-  add_incomplete_option(command, options->allow_incomplete);
-  add_memory_option(command, options->memory_limit,
-                    "choose how many tokens are in memory at a time, with the same results");
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_inference_options(command, *options);
   command.action([options] { run_encode(*options); });
 }
 

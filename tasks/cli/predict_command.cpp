@@ -9,12 +9,8 @@
 #include "etc_core/nn/backends.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
-#include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
-#include "tasks/cli/device_option.h"
-#include "tasks/cli/incomplete_option.h"
-#include "tasks/cli/memory_option.h"
-#include "tasks/cli/profile_option.h"
+#include "tasks/cli/inference_options.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/registry.h"
@@ -30,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWhere = "etc predict";
 
-struct PredictOptions {
+struct PredictOptions : InferenceOptions {
   std::string model;
   std::vector<std::string> data;
   std::string input;
@@ -40,12 +36,6 @@ struct PredictOptions {
   std::string n_best_output;
   std::int64_t n_best = 10;
   std::int64_t show = 0;
-  std::string compute = kDefaultCompute;
-  std::string device = kDefaultDevice;
-  std::string memory_limit;
-  int threads = 0;
-  bool allow_incomplete = false;
-  ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
 
@@ -302,13 +292,7 @@ void add_predict_command(Program& program) {
   command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
   command.option("--n-best", options->n_best, "so many [10]").at_least(1);
   command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
-  add_compute_option(command, options->compute);
-  add_profile_option(command, options->profile);
-  add_device_option(command, options->device);
-  add_incomplete_option(command, options->allow_incomplete);
-  add_memory_option(command, options->memory_limit,
-                    "choose how many tokens are in memory at a time, with the same results");
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
   command.footer(
       "Examples:\n"

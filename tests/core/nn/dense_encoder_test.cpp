@@ -7,6 +7,7 @@
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/backends.h"
+#include "tests/core/encoder_sizes.h"
 #include "tests/support/catch.h"
 
 namespace etc {
@@ -15,12 +16,8 @@ namespace {
 using Catch::Matchers::Contains;
 
 DenseConfig small_dense() {
-  DenseConfig config;
-  config.vocab_size = 30;
-  config.hidden_size = 24;
-  config.num_hidden_layers = 3;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 40;
+  DenseConfig config =
+      test::with_sizes(DenseConfig(), {.vocabulary = 30, .hidden = 24, .layers = 3, .heads = 2, .feed_forward = 40});
   config.max_absolute_position_embeddings = 64;
   config.initializer_range = 0.3;
   config.use_residual_attention = true;

@@ -352,7 +352,7 @@ TEST_CASE("odd records are taken as the specification says", "[tasks][nq]") {
     Json record = test::worked_nq_record();
     record.erase("annotations");
     CHECK(converted(record).faults.rejected());
-    const auto result = converted(record, config(Json::object(), false));
+    const auto result = converted(record, config(Json::object(), prepare::Labels::optional));
     CHECK_FALSE(result.faults.rejected());
     CHECK(result.examples.size() == 2);
     CHECK(list(*result.gold, "yes_no").empty());
@@ -385,7 +385,7 @@ TEST_CASE("windows without an answer are sampled, the same ones in any order", "
   CHECK(few.size() < 5);  // those with a part of the answer
   CHECK(!few.empty());
   CHECK(kept({{"include_unknown_rate", 0.0}, {"is_train", false}}) == all);
-  CHECK(kept({{"include_unknown_rate", 0.0}}, false) == all);
+  CHECK(kept({{"include_unknown_rate", 0.0}}, prepare::Labels::optional) == all);
 }
 
 TEST_CASE("settings that cannot be meant are refused by name", "[tasks][nq]") {
