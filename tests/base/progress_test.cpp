@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Standard error as a terminal of our own for as long as it lives.
-class Terminal : NotCopied {
+class Terminal : etc::NotCopied {
  public:
   Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
     REQUIRE(master_ >= 0);

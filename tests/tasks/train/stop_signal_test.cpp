@@ -30,7 +30,7 @@ using etc::test::Child;
 using namespace std::chrono_literals;
 
 // SIGHUP and SIGPIPE as they were, whatever a test does with them.
-class SignalsRestored : NotCopied {
+class SignalsRestored : etc::NotCopied {
  public:
   SignalsRestored() {
     ::sigaction(SIGHUP, nullptr, &hangup_);
