@@ -7,7 +7,7 @@
 
 #include "etc_core/base/not_copied.h"
 
-namespace etc::convert {
+namespace etc {
 
 class InputFile : NotCopied {
  public:
@@ -28,4 +28,4 @@ class InputFile : NotCopied {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace etc::convert
+}  // namespace etc
