@@ -45,7 +45,7 @@ void check_paths(const PredictOptions& options) {
   paths.reads("--data", options.data);
   paths.reads_or_standard_input("--input", options.input);
   paths.reads("--vocab", options.vocab);
-  paths.splitter("--splitter", options.splitter, false);
+  paths.reads_splitter("--splitter", options.splitter);
   if (options.show > 0) paths.writes_standard_output("--show");
   paths.writes_or_standard_output("--output", options.output);
   paths.writes_or_standard_output("--n-best-output", options.n_best_output);

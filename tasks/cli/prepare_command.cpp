@@ -83,7 +83,9 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
   paths.reads("--vocab", options.vocab);
   paths.reads("--config", options.config);
   if (settings.contains("splitter") && settings["splitter"].is_string()) {
-    paths.splitter("--splitter", settings["splitter"], options.learn_splitter);
+    const std::string splitter = settings["splitter"];
+    options.learn_splitter ? paths.learns_splitter("--splitter", splitter)
+                           : paths.reads_splitter("--splitter", splitter);
   }
   paths.writes("--output", options.run.output);
   paths.writes("--report", options.run.report);
