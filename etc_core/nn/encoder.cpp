@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
 
@@ -46,13 +48,22 @@ sparse::AttentionLabels EncoderConfig::labels(std::vector<sparse::AttentionStruc
 
 ModelConfig::ModelConfig() : config_(std::make_unique<EtcConfig>()) {}
 
-ModelConfig model_config_from_json(const Json& json, const std::string& where, bool strict) {
-  if (!json.is_object() || !json.contains("kind")) return etc_config_from_json(json, where, strict);
+void check_keys(const Json& json, const Fields& fields, UnknownKeys unknown, const std::string& where) {
+  if (!json.is_object()) fail_usage(where, "expected an object of model fields, got {}", json.type_name());
+  for (const auto& [key, value] : json.items()) {
+    if (fields.find(key) != nullptr) continue;
+    if (unknown == UnknownKeys::refuse) fail_usage(where, "unknown key {}{}", key, suggestion(key, fields.names()));
+    log::warn("{}: unknown key {} is ignored", where, key);
+  }
+}
+
+ModelConfig model_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown) {
+  if (!json.is_object() || !json.contains("kind")) return etc_config_from_json(json, where, unknown);
   const std::string kind = json["kind"].is_string() ? json["kind"].get<std::string>() : json_line(json["kind"]);
   Json fields = json;
   fields.erase("kind");
-  if (kind == "etc") return etc_config_from_json(fields, where, strict);
-  if (kind == "dense") return dense_config_from_json(fields, where, strict);
+  if (kind == "etc") return etc_config_from_json(fields, where, unknown);
+  if (kind == "dense") return dense_config_from_json(fields, where, unknown);
   fail_usage(where, "kind: expected etc or dense, got {}{}", kind, suggestion(kind, {"etc", "dense"}));
 }
 

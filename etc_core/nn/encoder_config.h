@@ -100,9 +100,16 @@ class ModelConfig {
   std::unique_ptr<EncoderConfig> config_;  // null in a moved-from one only
 };
 
+// What to do with a key that is none: in our own files it is refused, in a foreign one it is ignored with a warning.
+enum class UnknownKeys { refuse, warn };
+
+// Throws UsageError with a suggestion at the first key that `fields` lacks, or logs a warning of each; UsageError, too,
+// where `json` is no object.
+void check_keys(const Json& json, const Fields& fields, UnknownKeys unknown, const std::string& where);
+
 // The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). The one place
-// that knows which kinds of encoders there are. strict and errors: etc_config_from_json. Does not validate().
-ModelConfig model_config_from_json(const Json& json, const std::string& where, bool strict);
+// that knows which kinds of encoders there are. errors: etc_config_from_json. Does not validate().
+ModelConfig model_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown);
 
 // A preset by name ("tiny", "small", "base", "large"); throws UsageError with a suggestion on another. vocab_size is 0.
 ModelConfig model_preset(const std::string& name);

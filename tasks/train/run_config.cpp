@@ -10,18 +10,6 @@ namespace etc {
 
 namespace {
 
-// The first key of section task.
-struct NamedTask {
-  std::string name;
-};
-
-const FieldList<NamedTask>& task_name_fields() {
-  static const FieldList<NamedTask> kFields{FieldEntry<NamedTask>{
-      "name", &NamedTask::name, fmt::format("the task: {}", fmt::join(task_names(), ", ")).c_str()}
-                                                .as_option("--task")};
-  return kFields;
-}
-
 // In the order of --help: by name.
 void append_section(std::vector<ConfigKey>& keys, const std::string& section, const Fields& fields) {
   std::vector<std::string> names = fields.names();
@@ -56,13 +44,6 @@ const ConfigKey& find_key(const Json& config, const std::string& section, const 
     paths.push_back(entry.path());
   }
   fail_usage(where, "unknown key {}.{}{}", section, key, suggestion(section + "." + key, paths));
-}
-
-// The name of the task in the section of that name; "" when it says none.
-std::string task_name(const Json& config) {
-  const auto section = config.find("task");
-  return section != config.end() && section->is_object() ? task_name_fields().read(*section, "config", "task.").name
-                                                         : std::string();
 }
 
 }  // namespace
@@ -150,9 +131,14 @@ void overlay_config(Json& config, const Json& changes, const std::string& where)
   }
 }
 
+std::string named_task(const Json& config) {
+  const auto section = config.find("task");
+  return section != config.end() && section->is_object() ? task_name(*section) : std::string();
+}
+
 Json default_config(const std::string& task) {
   Json config = {{"model", ModelConfig()->fields().defaults()},
-                 {"task", task_name_fields().to_json({task})},
+                 {"task", section_of_task(task)},
                  {"data", data_fields().defaults()},
                  {"training", training_fields().defaults()}};
   config["task"].update(task_kind(task).keys.defaults());
@@ -193,7 +179,7 @@ void require_data_files(const DataConfig& data, const std::string& where) {
 }
 
 RunConfig run_config_from_json(const Json& json, const std::string& where) {
-  RunConfig config{model_config_from_json(json.at("model"), where + ": model", true), json.at("task"),
+  RunConfig config{model_config_from_json(json.at("model"), where + ": model", UnknownKeys::refuse), json.at("task"),
                    data_fields().read(json.at("data"), "config", "data."),
                    training_fields().read(json.at("training"), "config", "training.")};
   config.model->validate();
@@ -205,8 +191,8 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   const Json from_file = file ? read_json_file(*file) : Json::object();
   const std::string where = file ? "config: " + file->string() : "config";
   if (!from_file.is_object()) fail_usage(where, "expected an object with the sections model, task, data, training");
-  std::string task = task_name(options);
-  if (task.empty()) task = task_name(from_file);
+  std::string task = named_task(options);
+  if (task.empty()) task = named_task(from_file);
   if (task.empty()) fail_usage("config", "no task is named: give --task or a configuration file with task.name");
   const auto overlaid = [&](Json config) {
     overlay_config(config, from_file, where);

@@ -96,6 +96,9 @@ Json option_value(const Field& key, const std::vector<std::string>& words);
 // section.key (did you mean …?)" or "…: section.key: expected …, got …".
 void overlay_config(Json& config, const Json& changes, const std::string& where);
 
+// The task that a configuration or a checkpoint's config.json names; "" when it names none.
+std::string named_task(const Json& config);
+
 // Every section at its defaults; the task's section only once its name is known.
 Json default_config(const std::string& task);
 

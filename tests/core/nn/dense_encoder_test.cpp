@@ -7,6 +7,7 @@
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/backends.h"
+#include "tests/core/encoder_sizes.h"
 #include "tests/support/catch.h"
 
 namespace etc {
@@ -15,12 +16,8 @@ namespace {
 using Catch::Matchers::Contains;
 
 DenseConfig small_dense() {
-  DenseConfig config;
-  config.vocab_size = 30;
-  config.hidden_size = 24;
-  config.num_hidden_layers = 3;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 40;
+  DenseConfig config =
+      test::with_sizes(DenseConfig(), {.vocabulary = 30, .hidden = 24, .layers = 3, .heads = 2, .feed_forward = 40});
   config.max_absolute_position_embeddings = 64;
   config.initializer_range = 0.3;
   config.use_residual_attention = true;
@@ -46,7 +43,7 @@ Tensor states_of(const DenseConfig& config, const EncoderInput& input, bool pack
   DenseEncoder encoder(config, parameters);
   parameters.initialize(5);
   if (packed) encoder.release_kernels();
-  Tape tape(false);
+  Tape tape(Recording::off);
   return encoder.forward(tape, input, {}).long_states.value();
 }
 
@@ -136,13 +133,15 @@ TEST_CASE("a dense configuration survives writing and reading by its kind", "[nn
   DenseConfig config = small_dense();
   config.norm = DenseConfig::Norm::pre_ln;
   config.sublayer_order = "ssfsff";
-  const ModelConfig read = model_config_from_json(config.to_json(), "test", true);
+  const ModelConfig read = model_config_from_json(config.to_json(), "test", UnknownKeys::refuse);
   CHECK(read->to_json() == config.to_json());
   CHECK(read->to_json().at("kind") == "dense");
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dens"}}, "test", true), Contains("did you mean dense?"));
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"nrom", "pre_ln"}}, "test", true),
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dens"}}, "test", UnknownKeys::refuse),
+                    Contains("did you mean dense?"));
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"nrom", "pre_ln"}}, "test", UnknownKeys::refuse),
                     Contains("unknown key nrom (did you mean norm?)"));
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"norm", "preln"}}, "test", true), Contains("norm"));
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"norm", "preln"}}, "test", UnknownKeys::refuse),
+                    Contains("norm"));
 }
 
 }  // namespace
