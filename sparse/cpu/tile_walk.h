@@ -159,6 +159,7 @@ class KeyPanel {
   }
 
   int set() const { return set_; }
+  std::int64_t head() const { return head_; }
   std::int64_t keys() const { return keys_; }
   const Bf16Panel& bf16() const { return bf16_; }
   std::int64_t first_key() const { return first_key_; }
@@ -201,8 +202,9 @@ inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, std::int64_t
                                        std::int64_t max_keys, KeyBlock* blocks) {
   const int set = panel.set();
   const TypeTiles& type = tiles.types[set];
-  const TileRun* run = type.runs.data() + type.run_offsets[group];
-  const TileRun* end = type.runs.data() + type.run_offsets[group + 1];
+  const std::int64_t number = type.first_group(panel.head()) + group;
+  const TileRun* run = type.runs.data() + type.run_offsets[number];
+  const TileRun* end = type.runs.data() + type.run_offsets[number + 1];
   run = std::lower_bound(run, end, panel.first_key(),
                          [](const TileRun& r, std::int64_t key) { return r.first_key < key; });
   std::int64_t count = 0;
@@ -272,14 +274,14 @@ struct HeadContext {
 
 // The scores of one head.
 inline TypeScores of_head(TypeScores scores, const TypeTiles& tiles, std::int64_t head) {
-  if (scores.running != nullptr) scores.running += head * tiles.columns * kGroup;
+  if (scores.running != nullptr) scores.running += tiles.first_column(head) * kGroup;
   return scores;
 }
 
 // A head's columns are one stretch; groups of all examples follow one another in it.
 inline TypeScoreGradients of_head(TypeScoreGradients scores, const TypeTiles& tiles, std::int64_t head) {
-  if (scores.running != nullptr) scores.running += head * tiles.columns * kGroup;
-  if (scores.gradient != nullptr) scores.gradient += head * tiles.columns * kGroup;
+  if (scores.running != nullptr) scores.running += tiles.first_column(head) * kGroup;
+  if (scores.gradient != nullptr) scores.gradient += tiles.first_column(head) * kGroup;
   return scores;
 }
 
