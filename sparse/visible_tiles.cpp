@@ -265,7 +265,8 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t radius, std::int64_t re
 void check_relative_labels(const char* op, std::int64_t examples, std::int64_t relative_labels) {
   if (examples < 0) fail(op, "examples: expected B >= 0, got {}", examples);
   if (relative_labels < 0 || relative_labels > kMasked) {
-    fail(op, "relative labels: expected R from 0 to 255, got {}", relative_labels);
+    fail(op, "relative labels: expected R from 0 to 255, got {} (clip them, or see label_by_distance)",
+         relative_labels);
   }
 }
 

@@ -116,12 +116,13 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
                               RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& softmax) {
   if (head.bf16 != nullptr) return bf16_forward_group(head, scores, seen, ahead, scratch, softmax);
   const auto [first_query, blocks, count] = seen;
+  const LabelRange range = labels_of_group(scratch.terms, seen);
   const FloatVec none = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
   for (int v = 0; v < kGroupVectors; ++v) softmax.max[v] = none;
   // All at once: in fp32 a group takes far longer than memory needs for the few rows asked for.
   ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms);
+  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms, range);
 
   // Pass 1: logits, their maximum, running scores.
   // Key blocks one after the other in scratch.p: pass 2 need not know where one ends.
@@ -136,7 +137,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
   // Weighted sums accumulate over key blocks.
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
-  clear_label_weights(scratch.terms);
+  clear_label_weights(scratch.terms, range);
   float* weights = scratch.p;  // [columns, kGroup]: 2^(logit - max)
   for (std::int64_t n = 0; n < count; weights += blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = blocks[n];
@@ -145,7 +146,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
                  block.tiles->visible.data() + block.column, scratch.out);
     add_label_weights(scratch.terms, block, weights);
   }
-  add_relative_values(head, scratch.terms, scratch.out);
+  add_relative_values(head, scratch.terms, range, scratch.out);
 }
 
 // p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with
@@ -245,13 +246,14 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
 HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, const SeenBlocks& seen,
                                const GroupScratch& scratch, const RowStatistics& rows) {
   const auto [first_query, blocks, count] = seen;
+  const LabelRange range = labels_of_group(scratch.terms, seen);
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   // With scores carried and nothing to rewind no s is computed, so no table either.
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
-  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms);
-  clear_term_gradients(scratch.terms);
-  clear_label_weights(scratch.terms);
-  make_value_table(head, scratch.terms, scratch.dout_lanes);
+  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms, range);
+  clear_term_gradients(scratch.terms, range);
+  clear_label_weights(scratch.terms, range);
+  make_value_table(head, scratch.terms, range, scratch.dout_lanes);
   for (std::int64_t n = 0; n < count; ++n) {
     const KeyBlock& block = blocks[n];
     const TypeScoreGradients& type_scores = scores[block.set];
@@ -268,8 +270,8 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
     if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
       rewind_block(head, block, type_scores, scratch);
   }
-  finish_term_gradients(head, scratch.terms, scratch.q_rows, scratch.out);
-  finish_value_gradients(head, scratch.terms, scratch.dout_rows);
+  finish_term_gradients(head, scratch.terms, range, scratch.q_rows, scratch.out);
+  finish_value_gradients(head, scratch.terms, range, scratch.dout_rows);
 }
 
 // delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite (any number where nothing is seen).

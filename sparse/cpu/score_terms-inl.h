@@ -24,6 +24,7 @@
 #include <cstdint>
 
 #include "sparse/cpu/block_labels-inl.h"
+#include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/cpu/term_scratch-inl.h"
@@ -33,11 +34,37 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Labels [begin, end), whole steps of them.
+struct LabelRange {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t count() const { return end - begin; }
+};
+
+// The labels a group may look up. Of unclipped distances it sees about half the rows, and only these are multiplied.
+inline LabelRange labels_of_group(const TermScratch& terms, const SeenBlocks& seen) {
+  const LabelRange all{0, terms.labels};
+  // Of few labels most are seen.
+  if (terms.labels <= 2 * kGroup) return all;
+  std::int64_t least = terms.labels, most = 0;
+  for (std::int64_t n = 0; n < seen.count; ++n) {
+    const KeyBlock& block = seen.blocks[n];
+    const DistanceLabels& labels = block.tiles->distance;
+    if (!labels.used()) return all;
+    // Places in `lanes` fall with the distance; the queries behind the group's first are kGroup - 1 more of them.
+    const std::int64_t first = labels.codes.size() - 1 - labels.place(block.distance + block.keys - 1);
+    const std::int64_t last = labels.codes.size() - 1 - labels.place(block.distance) + kGroup - 1;
+    const auto [low, high] = std::minmax_element(labels.lanes.data() + first, labels.lanes.data() + last + 1);
+    least = std::min<std::int64_t>(least, *low);
+    most = std::max<std::int64_t>(most, *high);
+  }
+  return {least / kRunStep * kRunStep, std::min(terms.labels, round_up(most + 1, kRunStep))};
+}
+
 // table = scale (table + rel_bias); `table` holds q·rel.
-HWY_INLINE void finish_table(const HeadContext& head, const TermScratch& terms) {
+HWY_INLINE void finish_table(const HeadContext& head, const TermScratch& terms, const LabelRange& range) {
   const FloatTag d;
   const FloatVec scale = hn::Set(d, head.scale);
-  for (std::int64_t r = 0; r < terms.added; ++r) {
+  for (std::int64_t r = range.begin; r < range.end; ++r) {
     const FloatVec bias = hn::Set(d, terms.biases[r]);
     for (int v = 0; v < kGroupVectors; ++v) {
       float* place = terms.table + r * kGroup + v * kLanes;  // [kLanes]
@@ -60,7 +87,7 @@ inline void load_terms(const AttentionInputs& in, std::int64_t head_index, const
   load_table_numbers(in, given.biases, head_index, terms.labels, terms.biases);
   if (given.vectors == nullptr) {
     std::fill_n(terms.table, terms.labels * kGroup, 0.0f);
-    return finish_table(head, terms);
+    return finish_table(head, terms, {0, terms.labels});
   }
   for (std::int64_t r = 0; head.bf16 != nullptr && r < terms.labels; ++r) {
     head.bf16->round_row(terms.vectors + r * head.stride, head.stride, head.bf16_stride,
@@ -69,17 +96,19 @@ inline void load_terms(const AttentionInputs& in, std::int64_t head_index, const
 }
 
 // Group begins: its table.   q_lanes [D, kGroup]
-HWY_INLINE void make_table(const HeadContext& head, const float* q_lanes, const TermScratch& terms) {
+HWY_INLINE void make_table(const HeadContext& head, const float* q_lanes, const TermScratch& terms,
+                           const LabelRange& range) {
   if (terms.vectors == nullptr) return;
-  dot_products(q_lanes, terms.vectors, head.stride, terms.labels, head.head_size, terms.table);
-  finish_table(head, terms);
+  dot_products(q_lanes, terms.vectors + range.begin * head.stride, head.stride, range.count(), head.head_size,
+               terms.table + range.begin * kGroup);
+  finish_table(head, terms, range);
 }
 
 // The same with rounded operands.   q_pairs [bf16_stride/2, kGroup, 2]
 HWY_INLINE void make_bf16_table(const HeadContext& head, const std::uint16_t* q_pairs, const TermScratch& terms) {
   if (terms.vectors == nullptr) return;
   head.bf16->dot_products(q_pairs, terms.bf16_vectors, head.bf16_stride, terms.labels, terms.table);
-  finish_table(head, terms);
+  finish_table(head, terms, {0, terms.labels});
 }
 
 // Policy of a key block without terms: s = scale m.
@@ -117,8 +146,8 @@ HWY_INLINE void with_term(const TermScratch& terms, const KeyBlock& block, const
 }
 
 // Backward, group begins.
-HWY_INLINE void clear_term_gradients(const TermScratch& terms) {
-  std::fill_n(terms.dtable, terms.added * kGroup, 0.0f);
+HWY_INLINE void clear_term_gradients(const TermScratch& terms, const LabelRange& range) {
+  if (terms.added > 0) std::fill_n(terms.dtable + range.begin * kGroup, range.count() * kGroup, 0.0f);
 }
 
 // Backward, per key block: dtable[label_ij][i] += ds_ij.   ds [keys, kGroup]
@@ -131,14 +160,17 @@ HWY_INLINE void add_term_gradients(const TermScratch& terms, const KeyBlock& blo
 
 // Backward, group ends. forward: table = q·rel + rel_bias; so dq += dtable rel, drel += dtable q, dbias += dtable.
 //   q_rows, dq [kGroup, stride]
-HWY_INLINE void finish_term_gradients(const HeadContext& head, const TermScratch& terms, const float* q_rows,
-                                      float* dq) {
+HWY_INLINE void finish_term_gradients(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                      const float* q_rows, float* dq) {
   const FloatTag d;
+  if (terms.added == 0) return;
   if (terms.vectors != nullptr) {
-    weighted_sum(terms.dtable, terms.vectors, head.stride, terms.labels, nullptr, dq);
-    outer_products(terms.dtable, q_rows, head.stride, terms.labels, terms.drel);
+    const float* const dtable = terms.dtable + range.begin * kGroup;  // [count, kGroup]
+    const std::int64_t first = range.begin * head.stride;
+    weighted_sum(dtable, terms.vectors + first, head.stride, range.count(), nullptr, dq);
+    outer_products(dtable, q_rows, head.stride, range.count(), terms.drel + first);
   }
-  for (std::int64_t at = 0; at < terms.added * kGroup; at += kLanes) {
+  for (std::int64_t at = range.begin * kGroup; at < range.end * kGroup; at += kLanes) {
     hn::StoreU(hn::Add(hn::LoadU(d, terms.dbias + at), hn::LoadU(d, terms.dtable + at)), d, terms.dbias + at);
   }
 }

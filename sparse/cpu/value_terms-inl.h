@@ -17,14 +17,16 @@
 #include "sparse/cpu/block_labels-inl.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/score_terms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Group begins, forward and backward.
-HWY_INLINE void clear_label_weights(const TermScratch& terms) {
-  if (terms.value_vectors != nullptr) std::fill_n(terms.weights, terms.labels * kGroup, 0.0f);
+HWY_INLINE void clear_label_weights(const TermScratch& terms, const LabelRange& range) {
+  if (terms.value_vectors == nullptr) return;
+  std::fill_n(terms.weights + range.begin * kGroup, range.count() * kGroup, 0.0f);
 }
 
 template <typename OfBlock>
@@ -40,15 +42,19 @@ HWY_INLINE void add_label_weights(const TermScratch& terms, const KeyBlock& bloc
 }
 
 // Forward, group ends: out += weights rel_v.   out [kGroup, stride]
-HWY_INLINE void add_relative_values(const HeadContext& head, const TermScratch& terms, float* out) {
+HWY_INLINE void add_relative_values(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                    float* out) {
   if (terms.value_vectors == nullptr) return;
-  weighted_sum(terms.weights, terms.value_vectors, head.stride, terms.labels, nullptr, out);
+  weighted_sum(terms.weights + range.begin * kGroup, terms.value_vectors + range.begin * head.stride, head.stride,
+               range.count(), nullptr, out);
 }
 
 // Backward, group begins: dout·rel_v of every label.   dout_lanes [D, kGroup]
-HWY_INLINE void make_value_table(const HeadContext& head, const TermScratch& terms, const float* dout_lanes) {
+HWY_INLINE void make_value_table(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                 const float* dout_lanes) {
   if (terms.value_vectors == nullptr) return;
-  dot_products(dout_lanes, terms.value_vectors, head.stride, terms.labels, head.head_size, terms.value_table);
+  dot_products(dout_lanes, terms.value_vectors + range.begin * head.stride, head.stride, range.count(), head.head_size,
+               terms.value_table + range.begin * kGroup);
 }
 
 template <typename OfBlock>
@@ -70,9 +76,11 @@ HWY_INLINE void add_value_dots(const TermScratch& terms, const KeyBlock& block, 
 }
 
 // Backward, group ends: drel_v += weights dout.   dout_rows [kGroup, stride]
-HWY_INLINE void finish_value_gradients(const HeadContext& head, const TermScratch& terms, const float* dout_rows) {
+HWY_INLINE void finish_value_gradients(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                       const float* dout_rows) {
   if (terms.value_vectors == nullptr) return;
-  outer_products(terms.weights, dout_rows, head.stride, terms.labels, terms.drel_v);
+  outer_products(terms.weights + range.begin * kGroup, dout_rows, head.stride, range.count(),
+                 terms.drel_v + range.begin * head.stride);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

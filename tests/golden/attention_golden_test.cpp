@@ -236,7 +236,9 @@ Var attend(Tape& tape, const Case& c, const std::shared_ptr<AttentionBatch>& bat
     return Columns{Var(Tensor::zeros({rows, width}, Purpose::activations)), 0};
   };
   const KeyColumns seen{{qkv[1], 0}, {qkv[2], 0}};
-  AttentionInputs inputs{{qkv[0], 0}, {}, tables};
+  AttentionInputs inputs;
+  inputs.q = {qkv[0], 0};
+  inputs.relative = tables;
   if (c.on == Operator::self) {
     inputs.keys = {seen, {zeros(0), zeros(0)}};
   } else {
