@@ -1,5 +1,7 @@
 #include "sparse/attention.h"
 
+#include <cmath>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "sparse/attention_checks.h"
@@ -32,6 +34,14 @@ AttentionChecks check_sizes(const AttentionInputs& in) {
   return checks;
 }
 
+}  // namespace
+
+float score_scale(const AttentionInputs& in) {
+  return in.scale > 0.0f ? in.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)));
+}
+
+namespace {
+
 AttentionChecks check_inputs(const AttentionInputs& in) {
   const AttentionChecks checks = check_sizes(in);
   checks.query_rows("q", in.q);
@@ -39,6 +49,7 @@ AttentionChecks check_inputs(const AttentionInputs& in) {
     checks.key_rows("k", t, in.keys[t].k);
     checks.key_rows("v", t, in.keys[t].v);
   }
+  checks.scale(in.scale);
   checks.table(in.relative);
   checks.dropout(in.dropout);
   return checks;
@@ -48,7 +59,7 @@ AttentionChecks check_inputs(const AttentionInputs& in) {
 
 void attention_forward(Device device, const AttentionForward& args) {
   const AttentionChecks checks = check_inputs(args.inputs);
-  checks.forward_compute(device, args.inputs.compute, args.inputs.dropout);
+  checks.forward_compute(device, args.inputs);
   const std::int64_t queries = args.inputs.q.rows;
   checks.query_rows("out", args.out);
   // Everything is checked before anything is written.

@@ -33,7 +33,11 @@ struct AttentionInputs {
   const AttentionTiles* tiles = nullptr;
   DropoutArgs dropout;
   ComputeType compute = ComputeType::fp32;  // bf16: products of rounded numbers (cpu: inference only)
+  float scale = 0.0f;                       // of the scores; 0: 1/sqrt(D). T5 does not scale: 1
 };
+
+// The scale the scores of a call have.
+float score_scale(const AttentionInputs& inputs);
 
 struct AttentionForward {
   AttentionInputs inputs;
@@ -56,37 +60,44 @@ struct AttentionBackward {
 };
 
 // Attention of every query over the keys it sees of both key sets of its example, one softmax.
-//   s_ij  = (q_i·k_j + q_i·rel[label_ij] + rel_bias[label_ij]) / sqrt(D)
+//   s_ij  = scale·(m_ij + q_i·rel[r] + k_j·rel_k[r] + rel_bias[r])        r = label_ij; scale: 1/sqrt(D) unless given
+//   m_ij  = q_i·k_j | factor[r]·(q_i·k_j) | sum_c q_ic k_jc w[r]_c        without such a part the first
 //   C_ij  = s_ij | C_ij + s_ij             running scores of the pair's type: raw, before the mask (ScoreMode)
 //   p_i   = softmax_j(c·C_ij) over the visible j of both key sets       c = 1, or 1/(layer+1): running mean
-//   out_i = sum_j dropout(p_ij) v_j        dropout is not renormalised
+//   out_i = sum_j dropout(p_ij) (v_j + rel_v[r])                        dropout is not renormalised
 // Shapes (T, U in ETC: long and global tokens of the batch; q of one kind, keys[0] of the same, keys[1] of the other):
 //   q                   [queries, N, D]
 //   keys[t].k, .v       [keys of set t, N, D]
-//   rel, rel_bias       [R, N, D], [R, N]      each may be null; both null: labels only mask
+//   rel, rel_k, w, rel_v [R, N, D]; rel_bias, factor [R, N]        each may be absent (RelativeTable); [R, D] and [R]
+//                       where heads share them; of a type without labels q·k and v alone are left
 //   scores[t]           ScoreMode none: this type carries no scores, C = s
 //   out =               [queries, N, D]
 //   lse =               [N, queries]           log-sum-exp of the logits, saved for backward
 //   Offsets of the examples, radius and labels come inside `tiles`, built once per batch.
 // Memory: rows, tables, scores, lse, gradients and scratch lie on the device; tiles and sample_ordinals on the host.
+//   Labels are listed in the tiles, or follow from the pair's distance (distance_labels.h).
 // Rules: a query with no visible key gives out = 0, lse = -inf and no gradient. At masked pairs scores hold any finite
 //   value. |s| or |C| above kScoreLimit, or s not a number, at a visible pair of a type that carries scores is an
 //   Error. D >= 1. The same bits for any thread count and any batch neighbours: work is divided at fixed places,
 //   counted from the example's first token.
-// Cost: O(N*D*(visible pairs + queries*R)) time. Memory: lse, and scratch: on the CPU per thread one task's keys and
+// Cost: O(N*D*(visible pairs + queries*R)) time; rel_k and w in columns with several labels some 4 and 8 times that of
+//   q·k. Memory: lse, and scratch: on the CPU per thread one task's keys and
 //   values and the logits of 16 queries; with Partition::keys one partial output row per query and key split. Nothing
 //   of size queries*keys.
-// Source: etc-core 5.1, 5.3 (ETC, "global-local attention"), 9.2 (RealFormer, equations of section 3).
+// Source: etc-core 5.1, 5.3 (ETC, "global-local attention"), 9.2 (RealFormer, equations of section 3);
+//   relative-positions 3 to 8 (rel, rel_v: Shaw et al.; rel_k, factor, w: Huang et al., methods 1 to 4).
 void attention_forward(Device device, const AttentionForward& args);
 
-// Gradients of the above.
-//   ds_ij = p_ij (dropout'_ij dout_i·v_j - dout_i·out_i) c                     at visible pairs, else 0
+// Gradients of the above; with m_ij = q_i·k_j the two lines of factor and w are absent, e_ij = 1 and w = 1.
+//   ds_ij = p_ij (dropout'_ij dout_i·(v_j + rel_v[r]) - dout_i·out_i) c        at visible pairs, else 0
 //   dC_ij = ds_ij | dC_ij + ds_ij      (ScoreGradientMode first | inner);  without scores dC = ds
-//   dq_i  = sum_j dC_ij (k_j + rel[label_ij]) / sqrt(D)       dk_j = sum_i dC_ij q_i / sqrt(D)
-//   dv_j  = sum_i dropout(p_ij) dout_i
-//   drel[r] += sum_{label_ij = r} dC_ij q_i / sqrt(D)         drel_bias[r] += sum_{label_ij = r} dC_ij / sqrt(D)
+//   g_ij  = scale·dC_ij,  e_ij = factor[r],  sums over r go over the pairs with that label
+//   dq_i  = sum_j g_ij (e_ij w[r]⊙k_j + rel[r])           dk_j = sum_i g_ij (e_ij w[r]⊙q_i + rel_k[r])
+//   dv_j  = sum_i dropout(p_ij) dout_i                    drel_v[r] += sum dropout(p_ij) dout_i
+//   drel[r] += sum g_ij q_i      drel_k[r] += sum g_ij k_j      drel_bias[r] += sum g_ij
+//   dfactor[r] += sum g_ij q_i·k_j      dw[r] += sum g_ij q_i⊙k_j
 //   C_ij  = C_ij - s_ij                if rewind
-// Shapes: dq = [queries, N, D];  dkeys[t] = [keys of set t, N, D];  drel += [R, N, D];  drel_bias += [R, N].
+// Shapes: dq = [queries, N, D];  dkeys[t] = [keys of set t, N, D];  tables' gradients as the tables.
 // Rules: inputs, dropout, out and lse are those of the forward. A type that carries scores reads p from C of this
 //   layer, not from q·k. Parameter gradients are summed over a fixed partition in a fixed order.
 // Cost: 5 products of the size of the forward's 2; scratch: partial sums, of keys that several tasks see, of dq where

@@ -1,5 +1,6 @@
 #include "sparse/attention_checks.h"
 
+#include <cmath>
 #include <string>
 
 #include "etc_core/base/backend.h"
@@ -74,15 +75,24 @@ void AttentionChecks::pointer(const char* name, const void* pointer, std::int64_
   if (elements > 0 && pointer == nullptr) fail(tiles.op->name, "{}: expected {} elements, got null", name, elements);
 }
 
+void AttentionChecks::scale(float given) const {
+  if (!(given >= 0.0f && std::isfinite(given))) {
+    fail(tiles.op->name, "scale: expected a finite number, 0 for 1/sqrt(D) or above, got {}", given);
+  }
+}
+
 void AttentionChecks::table(const RelativeTable& table) const {
   // Each part may be missing; what is there must have a row for every label.
-  if (table.vectors == nullptr && table.biases == nullptr) return;
-  if (table.labels < 1 || table.labels > kMasked) {
-    fail(tiles.op->name, "rel: expected R from 1 to 255, got R={}", table.labels);
+  if (!table.adds() && !table.joins()) return;
+  if (table.labels < 1 || table.labels > kMostLabels) {
+    fail(tiles.op->name, "rel: expected R from 1 to {}, got R={}", kMostLabels, table.labels);
+  }
+  if (table.factors != nullptr && table.products != nullptr) {
+    fail(tiles.op->name, "rel: expected a factor of q·k or one of each component, got both");
   }
   for (const TypeTiles& type : tiles.types) {
     // Labels were checked against R when the tiles were built, so this makes every look-up safe.
-    if (type.relative && type.relative_labels > table.labels) {
+    if (type.labelled() && type.relative_labels > table.labels) {
       fail(tiles.op->name, "rel must match labels.{}: expected R={}, got R={}", type.type.name, type.relative_labels,
            table.labels);
     }
@@ -90,8 +100,16 @@ void AttentionChecks::table(const RelativeTable& table) const {
 }
 
 void AttentionChecks::table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const {
-  if (table.vectors != nullptr) pointer("drel", gradients.vectors, table.labels * heads * head_size);
-  if (table.biases != nullptr) pointer("drel_bias", gradients.biases, table.labels * heads);
+  const std::int64_t numbers = table.labels * table.heads(heads);
+  const auto check = [&](const char* name, const float* part, const float* gradient, std::int64_t size) {
+    if (part != nullptr) pointer(name, gradient, numbers * size);
+  };
+  check("drel", table.vectors, gradients.vectors, head_size);
+  check("drel_bias", table.biases, gradients.biases, 1);
+  check("drel_k", table.key_vectors, gradients.key_vectors, head_size);
+  check("dfactor", table.factors, gradients.factors, 1);
+  check("dw", table.products, gradients.products, head_size);
+  check("drel_v", table.value_vectors, gradients.value_vectors, head_size);
 }
 
 profiler::Work AttentionChecks::work(int products) const {
@@ -100,11 +118,18 @@ profiler::Work AttentionChecks::work(int products) const {
   return {2.0 * products * pairs * static_cast<double>(head_size), 0};
 }
 
-void AttentionChecks::forward_compute(Device device, ComputeType compute, const DropoutArgs& args) const {
+void AttentionChecks::forward_compute(Device device, const AttentionInputs& in) const {
+  const ComputeType compute = in.compute;
   if (compute == ComputeType::int8) fail(tiles.op->name, "compute: expected fp32 or bf16, got int8");
   // There are no dropout bits in the CPU's pass of AMX tiles.
-  if (compute == ComputeType::bf16 && args.rate > 0.0f && !trains(device, compute)) {
-    fail(tiles.op->name, "compute: bf16 is for inference: expected no dropout, got a rate of {}", args.rate);
+  if (compute == ComputeType::bf16 && in.dropout.rate > 0.0f && !trains(device, compute)) {
+    fail(tiles.op->name, "compute: bf16 is for inference: expected no dropout, got a rate of {}", in.dropout.rate);
+  }
+  // They multiply keys, or weights, that a pass of AMX tiles has rounded or not kept.
+  const RelativeTable& table = in.relative;
+  if (compute == ComputeType::bf16 &&
+      (table.key_vectors != nullptr || table.products != nullptr || table.value_vectors != nullptr)) {
+    fail(tiles.op->name, "compute: expected fp32 with relative vectors of keys, of products or of values, got bf16");
   }
 }
 

@@ -6,6 +6,7 @@
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 #include "etc_core/base/profiler.h"
+#include "sparse/attention.h"
 #include "sparse/attention_types.h"
 #include "sparse/visible_tiles.h"
 
@@ -25,12 +26,14 @@ struct AttentionChecks {
   void key_rows(const char* name, int t, const MutableRows& rows) const;
   void pointer(const char* name, const void* pointer, std::int64_t elements) const;
 
+  void scale(float given) const;
+
   // A table must know every label it is asked for.
   void table(const RelativeTable& table) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
   // A device may multiply in bf16 only where nothing is trained (Backend::trains_attention), as the CPU does.
-  void forward_compute(Device device, ComputeType compute, const DropoutArgs& dropout) const;
+  void forward_compute(Device device, const AttentionInputs& inputs) const;
   void backward_compute(Device device, ComputeType compute) const;
 
   // Running scores of key set t.

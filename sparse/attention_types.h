@@ -55,20 +55,39 @@ struct MutableRows {
   std::int64_t rows = 0;
 };
 
-// Relative tables of one operator, shared by its key sets. The parts are independent; without any, labels only mask.
+// Relative tables of one operator, shared by its key sets: a pair's label selects the row r. The parts are independent;
+// without any, labels only mask. One table may stand for two parts (rel and rel_k of Huang's method 4).
 struct RelativeTable {
-  const float* vectors = nullptr;  // rel [R, N, D]; null: no q·rel
-  const float* biases = nullptr;   // rel_bias [R, N]; null: no bias
-  std::int64_t labels = 0;         // R
+  const float* vectors = nullptr;        // rel [R, N, D]; null: no q·rel
+  const float* biases = nullptr;         // rel_bias [R, N]; null: no bias
+  std::int64_t labels = 0;               // R
+  const float* key_vectors = nullptr;    // rel_k [R, N, D]; null: no k·rel_k
+  const float* factors = nullptr;        // factor [R, N] of q·k; null: 1
+  const float* products = nullptr;       // w [R, N, D]: q·k is sum_c q_c k_c w_c; null: w = 1. Not beside factors
+  const float* value_vectors = nullptr;  // rel_v [R, N, D], added to the values; null: none
+  bool shared_heads = false;             // all heads read the same rows: tables are [R, D] and [R]
 
+  // Whether a score has a summand that depends on query and label alone.
+  constexpr bool adds() const { return vectors != nullptr || biases != nullptr; }
+  // Whether there is a part that the products of q and k, or the values, need pair by pair.
+  constexpr bool joins() const {
+    return key_vectors != nullptr || factors != nullptr || products != nullptr || value_vectors != nullptr;
+  }
   // Labels a kernel looks up: R, or 0 when there is nothing to look up.
-  // Kernels ask this, not the pointers: either part alone needs labels to be looked up.
-  constexpr std::int64_t rows() const { return vectors == nullptr && biases == nullptr ? 0 : labels; }
+  // Kernels ask this, not the pointers: any part alone needs labels to be looked up.
+  constexpr std::int64_t rows() const { return adds() || joins() ? labels : 0; }
+  // Heads a table has: N, or 1 where all heads share it.
+  constexpr std::int64_t heads(std::int64_t of_queries) const { return shared_heads ? 1 : of_queries; }
 };
 
+// Each is null when its part is, and otherwise has the part's shape. One array may take the gradients of two parts.
 struct RelativeTableGradients {
-  float* vectors = nullptr;  // drel [R, N, D] +=; null when there are no vectors
-  float* biases = nullptr;   // drel_bias [R, N] +=; null when there are no biases
+  float* vectors = nullptr;        // drel +=
+  float* biases = nullptr;         // drel_bias +=
+  float* key_vectors = nullptr;    // drel_k +=
+  float* factors = nullptr;        // dfactor +=
+  float* products = nullptr;       // dw +=
+  float* value_vectors = nullptr;  // drel_v +=
 };
 
 // What an operator does with the running scores C of one type (score_state.h says who holds them).

@@ -10,8 +10,9 @@ namespace etc::sparse {
 inline constexpr int kGroup = 16;      // queries of a group: one AVX-512 vector, two of AVX2, one tensor-core tile
 inline constexpr int kRunStep = 8;     // runs are whole steps; keys a step has beyond the last one are masked
 inline constexpr int kKeySplit = 512;  // runs of g2g and g2l never cross a multiple of this: the unit of splitting keys
-// Labels of columns from here on are rows of a table with a label per query.
-inline constexpr std::uint32_t kFirstMixed = 256;
+// Labels of columns from here on stand for a label per query (visible_tiles.h, distance_labels.h).
+inline constexpr std::uint32_t kFirstMixed = 65536;
+inline constexpr std::int64_t kMostLabels = kFirstMixed;  // rows a relative table may have
 
 struct TileRun {
   std::int64_t column = 0;     // of the first key, within the type

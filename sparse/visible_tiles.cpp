@@ -229,8 +229,6 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool s
   return tiles;
 }
 
-namespace {
-
 struct Offsets {
   std::vector<std::int64_t> longs, globals;
 };
@@ -240,8 +238,6 @@ Offsets check(const char* op, const LabelTensors& in) {
   return {checked_offsets(op, "long_offsets", in.long_offsets, in.examples),
           checked_offsets(op, "global_offsets", in.global_offsets, in.examples)};
 }
-
-}  // namespace
 
 }  // namespace
 
@@ -260,7 +256,8 @@ std::vector<std::int64_t> checked_offsets(const char* op, const char* name, cons
 void check_relative_labels(const char* op, std::int64_t examples, std::int64_t relative_labels) {
   if (examples < 0) fail(op, "examples: expected B >= 0, got {}", examples);
   if (relative_labels < 0 || relative_labels > kMasked) {
-    fail(op, "relative labels: expected R from 0 to 255, got {}", relative_labels);
+    fail(op, "relative labels: expected R from 0 to 255, got {} (clip them, or see label_by_distance)",
+         relative_labels);
   }
 }
 

@@ -19,6 +19,7 @@
 
 #include "etc_core/base/buffer.h"
 #include "sparse/attention_types.h"
+#include "sparse/distance_labels.h"
 #include "sparse/tile_run.h"
 
 namespace etc::sparse {
@@ -39,7 +40,8 @@ struct TypeTiles {
   Buffer<std::uint16_t> visible;     // [columns]: bit i is set when query i of the group sees this key
   Buffer<std::uint32_t> label;       // [columns]: the label of all visible pairs, or kFirstMixed + row of mixed
   Buffer<std::uint8_t> mixed;        // [mixed columns, kGroup]: one label per query (0 where masked)
-  bool relative = false;             // labels select relative vectors; label and mixed are empty otherwise
+  bool relative = false;             // labels select table rows; label and mixed are empty otherwise
+  DistanceLabels distance;           // labels by distance, of any pattern, instead of listed ones
   std::int64_t relative_labels = 0;  // R the labels were checked against
   std::int64_t columns = 0;
   std::int64_t visible_pairs = 0;      // of all heads with tiles of their own: what useful work is counted by
@@ -66,6 +68,8 @@ struct TypeTiles {
                        keys = key_offsets[at + 1] - key_offsets[at];
     return window ? keys - queries : 0;
   }
+  // Whether pairs have labels that select rows of the relative tables.
+  bool labelled() const { return relative || distance.used(); }
 };
 
 // The tiles of one operator: of both its key sets, with the same queries.
@@ -96,5 +100,12 @@ struct LabelTensors {
 // Cost: one pass over the labels, in parallel over groups; about 0.4 bytes per pair, charged to `labels`.
 AttentionTiles build_long_tiles(const LabelTensors& labels);
 AttentionTiles build_global_tiles(const LabelTensors& labels);
+
+// Gives the pairs of a type labels by distance, of whatever builder the tiles are; R is one more than the largest row.
+// Position of key j less that of query i: j - i + shifts[b], both counted from the first of their example; no shifts: 0
+// (a memory of M keys before the queries' own: -M).
+// Throws Error when the type has listed labels, the map has no distances or rows from kMostLabels on, or shifts are not
+// one per example.
+void label_by_distance(TypeTiles& tiles, const DistanceMap& map, std::vector<std::int64_t> shifts = {});
 
 }  // namespace etc::sparse

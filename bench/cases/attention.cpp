@@ -71,7 +71,7 @@ Structure::Structure(const AttentionCase& c)
     : long_offsets(offsets(c.lengths)),
       global_offsets(offsets(c.globals)),
       radius_(c.radius),
-      relative_labels_(c.relative_labels) {
+      relative_labels_(c.distances.rows.empty() ? c.relative_labels : 0) {
   for (const sparse::AttentionType& type : sparse::kEtcTypes) {
     if (c.labels == Labels::none) break;
     const auto t = static_cast<std::size_t>(type.index);
@@ -96,6 +96,10 @@ Structure::Structure(const AttentionCase& c)
   }
   long_tiles = sparse::build_long_tiles(tensors());
   global_tiles = sparse::build_global_tiles(tensors());
+  if (c.distances.rows.empty()) return;
+  for (sparse::AttentionTiles* op : {&long_tiles, &global_tiles}) {
+    for (sparse::TypeTiles& type : op->types) sparse::label_by_distance(type, c.distances, c.shifts);
+  }
 }
 
 sparse::LabelTensors Structure::tensors() const {
@@ -170,16 +174,29 @@ AttentionProblem::AttentionProblem(const AttentionCase& c, std::shared_ptr<const
     fill(k[t], key + 3 + static_cast<std::uint64_t>(t), c.magnitude);
     fill(v[t], key + 5 + static_cast<std::uint64_t>(t), 1.0f);
   }
-  rel = Buffer<float>(c.relative_labels * width, Purpose::weights);
-  drel = Buffer<float>(c.relative_labels * width, Purpose::gradients);
-  rel_bias = Buffer<float>(c.relative_labels * c.heads, Purpose::weights);
-  drel_bias = Buffer<float>(c.relative_labels * c.heads, Purpose::gradients);
-  for (std::int64_t i = 0; i < rel.size(); ++i) rel[i] = 0.5f * c.magnitude * normal(key + 7, i);
-  for (std::int64_t i = 0; i < rel_bias.size(); ++i) rel_bias[i] = c.magnitude * normal(key + 8, i);
-  drel.zero();
-  drel_bias.zero();
+  make_tables(key);
   lse = Buffer<float>(c.heads * queries, Purpose::activations);
   for (std::size_t b = 0; b < c.lengths.size(); ++b) ordinals.push_back(1000 + static_cast<std::int64_t>(b));
+}
+
+void AttentionProblem::make_tables(std::uint64_t key) {
+  const RelativeParts& parts = setup.parts;
+  const std::int64_t rows = setup.relative_labels * (parts.shared_heads ? 1 : setup.heads);
+  const float m = setup.magnitude;
+  const auto make = [&](bool has, std::int64_t size, Buffer<float>& table, Buffer<float>& gradient, std::uint64_t of,
+                        float mean, float magnitude) {
+    table = Buffer<float>(has ? rows * size : 0, Purpose::weights);
+    gradient = Buffer<float>(table.size(), Purpose::gradients);
+    for (std::int64_t i = 0; i < table.size(); ++i) table[i] = mean + magnitude * normal(of, i);
+    gradient.zero();
+  };
+  const std::int64_t size = setup.head_size;
+  make(true, size, rel, drel, key + 7, 0.0f, 0.5f * m);
+  make(true, 1, rel_bias, drel_bias, key + 8, 0.0f, m);
+  make(parts.key_vectors, size, rel_k, drel_k, key + 9, 0.0f, 0.5f * m);
+  make(parts.factors, 1, factor, dfactor, key + 10, 1.0f, 0.5f);
+  make(parts.products, size, product, dproduct, key + 11, 1.0f, 0.5f);
+  make(parts.value_vectors, size, rel_v, drel_v, key + 12, 0.0f, 0.5f);
 }
 
 double AttentionProblem::useful_operations(int products) const {
@@ -188,16 +205,21 @@ double AttentionProblem::useful_operations(int products) const {
 }
 
 sparse::AttentionInputs AttentionProblem::inputs() const {
-  const bool table = setup.relative_labels > 0;
-  return {
-      setup.heads,
-      setup.head_size,
-      q.rows(),
-      {{k[0].rows(), v[0].rows()}, {k[1].rows(), v[1].rows()}},
-      {table && !setup.biases_alone ? rel.data() : nullptr, table ? rel_bias.data() : nullptr, setup.relative_labels},
-      &tiles(),
-      {setup.seed, setup.dropout, ordinals.data(), layer},
-      setup.compute};
+  const RelativeParts& parts = setup.parts;
+  const auto table = [&](bool has, const Buffer<float>& rows) {
+    return has && setup.relative_labels > 0 ? rows.data() : nullptr;
+  };
+  return {setup.heads,
+          setup.head_size,
+          q.rows(),
+          {{k[0].rows(), v[0].rows()}, {k[1].rows(), v[1].rows()}},
+          {table(parts.vectors, rel), table(parts.biases, rel_bias), setup.relative_labels,
+           table(parts.key_vectors, rel_k), table(parts.factors, factor), table(parts.products, product),
+           table(parts.value_vectors, rel_v), parts.shared_heads},
+          &tiles(),
+          {setup.seed, setup.dropout, ordinals.data(), layer},
+          setup.compute,
+          setup.scale};
 }
 
 void* AttentionProblem::scratch(std::int64_t bytes) {
@@ -213,8 +235,11 @@ void AttentionProblem::forward(const sparse::TypeScores& first, const sparse::Ty
 
 void AttentionProblem::backward(const sparse::TypeScoreGradients& first, const sparse::TypeScoreGradients& second) {
   const sparse::AttentionInputs in = inputs();
-  const sparse::RelativeTableGradients tables{in.relative.vectors == nullptr ? nullptr : drel.data(),
-                                              in.relative.biases == nullptr ? nullptr : drel_bias.data()};
+  const auto gradient = [](const float* part, Buffer<float>& of) { return part == nullptr ? nullptr : of.data(); };
+  const sparse::RelativeTableGradients tables{
+      gradient(in.relative.vectors, drel),       gradient(in.relative.biases, drel_bias),
+      gradient(in.relative.key_vectors, drel_k), gradient(in.relative.factors, dfactor),
+      gradient(in.relative.products, dproduct),  gradient(in.relative.value_vectors, drel_v)};
   void* block = scratch(sparse::attention_backward_scratch_bytes(device, in));
   sparse::attention_backward(
       device, {in,

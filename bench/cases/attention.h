@@ -23,6 +23,13 @@ enum class Labels {
   scattered,  // random labels, random masks in pairs and whole tiles, and some fully masked rows
 };
 
+// Which relative tables a case has, where it has labels.
+struct RelativeParts {
+  bool vectors = true, biases = true;
+  bool key_vectors = false, factors = false, products = false, value_vectors = false;
+  bool shared_heads = false;
+};
+
 struct AttentionCase {
   std::string name;
   std::vector<std::int64_t> lengths;  // L of each example
@@ -37,7 +44,10 @@ struct AttentionCase {
   std::int64_t row_padding = 0;  // floats between rows, and after them, that no kernel may touch
   std::uint64_t seed = 1;
   ComputeType compute = ComputeType::fp32;  // of the forward
-  bool biases_alone = false;                // no relative vectors
+  RelativeParts parts = {};
+  float scale = 0.0f;                     // of the scores; 0: 1/sqrt(D)
+  sparse::DistanceMap distances = {};     // with rows: labels by distance, of R different rows; `labels` only mask
+  std::vector<std::int64_t> shifts = {};  // of distances
 };
 
 // Offsets, label tensors and tiles of a case; shared by all layers and both operators.
@@ -58,7 +68,7 @@ struct Structure {
 
  private:
   sparse::LabelTensors tensors() const;
-  std::int64_t radius_ = 0, relative_labels_ = 0;
+  std::int64_t radius_ = 0, relative_labels_ = 0;  // of listed labels
 };
 
 enum class Side { long_side, global_side };
@@ -101,11 +111,13 @@ class AttentionProblem {
   std::vector<std::int64_t> ordinals;  // [B]
   RowBuffer q, k[2], v[2], dout;
   RowBuffer out, dq, dk[2], dv[2];
-  Buffer<float> rel, rel_bias, drel, drel_bias;  // [R, N, D], [R, N]
-  Buffer<float> lse;                             // [N, queries]
+  Buffer<float> rel, rel_bias, drel, drel_bias;  // [R, N, D], [R, N]; shared by heads [R, D], [R]
+  Buffer<float> rel_k, factor, product, rel_v, drel_k, dfactor, dproduct, drel_v;
+  Buffer<float> lse;  // [N, queries]
 
  private:
   sparse::AttentionInputs inputs() const;
+  void make_tables(std::uint64_t key);
   void* scratch(std::int64_t bytes);
 
   Buffer<std::uint8_t> scratch_;

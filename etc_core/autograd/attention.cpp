@@ -28,6 +28,29 @@ struct Roles {
         relative(in.relative) {}
 };
 
+// The parts that are given, each with the numbers R rows of all heads have.
+sparse::RelativeTable relative_table(const AttentionBatch& batch, const char* op, const RelativeParameters& given) {
+  sparse::RelativeTable table;
+  table.shared_heads = given.shared_heads;
+  const auto take = [&](const char* name, const RelativePart& part, std::int64_t size) -> const float* {
+    if (!part.given()) return nullptr;
+    const Tensor& value = part.value();
+    const std::int64_t rows = value.dim(0), row = table.heads(batch.heads) * size;
+    if (table.labels == 0) table.labels = rows;
+    if (rows != table.labels || value.size() != rows * row) {
+      fail(op, "{}: expected R={} rows of {} numbers, got {}", name, table.labels, row, value.shape_text());
+    }
+    return value.data();
+  };
+  table.vectors = take("rel", given.vectors, batch.head_size);
+  table.biases = take("rel_bias", given.biases, 1);
+  table.key_vectors = take("rel_k", given.key_vectors, batch.head_size);
+  table.factors = take("factor", given.factors, 1);
+  table.products = take("w", given.products, batch.head_size);
+  table.value_vectors = take("rel_v", given.value_vectors, batch.head_size);
+  return table;
+}
+
 sparse::AttentionInputs operator_inputs(const AttentionBatch& batch, const OperatorBatch& own, std::int64_t layer,
                                         const Roles& roles) {
   sparse::AttentionInputs inputs;
@@ -39,12 +62,8 @@ sparse::AttentionInputs operator_inputs(const AttentionBatch& batch, const Opera
   for (std::size_t t = 0; t < sparse::kKeySets; ++t) {
     inputs.keys[t] = {roles.all[1 + 2 * t].rows(), roles.all[2 + 2 * t].rows()};
   }
-  const auto& [vectors, biases] = roles.relative;
-  if (own.relative && (vectors != nullptr || biases != nullptr)) {
-    inputs.relative.labels = (vectors != nullptr ? vectors : biases)->shape[0];
-    if (vectors != nullptr) inputs.relative.vectors = vectors->value.data();
-    if (biases != nullptr) inputs.relative.biases = biases->value.data();
-  }
+  inputs.scale = batch.scale;
+  if (own.relative) inputs.relative = relative_table(batch, own.tiles.op->name, roles.relative);
   if (batch.dropout_rate > 0) {
     inputs.dropout = {batch.seed, batch.dropout_rate, batch.sample_ordinals.data(), static_cast<std::uint32_t>(layer)};
   }
@@ -55,13 +74,22 @@ sparse::MutableRows mutable_rows(const Tensor& tensor) {
   return {tensor.data(), tensor.cols(), tensor.rows()};
 }
 
-// Where a table's gradient goes: to its parameter, or where nothing is to be learned to memory nobody reads.
-float* table_gradient(Parameter* table, bool live, Device device, Tensor& unused) {
-  if (table == nullptr) return nullptr;
-  if (live) return table->gradient().data();
-  unused = Tensor::zeros(table->shape, Purpose::scratch, device);
-  return unused.data();
-}
+// Where the tables' gradients go: to parameters and variables, or where nothing is to be learned to memory nobody reads.
+struct TableGradients {
+  sparse::RelativeTableGradients places;
+  std::vector<Tensor> unused;
+
+  TableGradients(const RelativeParameters& tables, bool live) {
+    const auto place = [&](const RelativePart& part) -> float* {
+      if (!part.given()) return nullptr;
+      if (float* const own = live ? part.gradient() : nullptr) return own;
+      unused.push_back(Tensor::zeros(part.value().shape(), Purpose::scratch, part.value().device()));
+      return unused.back().data();
+    };
+    places = {place(tables.vectors), place(tables.biases),   place(tables.key_vectors),
+              place(tables.factors), place(tables.products), place(tables.value_vectors)};
+  }
+};
 
 // What forward keeps for backward.
 struct Kept {
@@ -87,11 +115,9 @@ void attend_backward(AttentionBatch& batch, const Kept& kept, const Tensor& dout
   for (std::size_t t = 0; t < sparse::kKeySets; ++t) {
     args.dkeys[t] = {mutable_rows(gradients[1 + 2 * t]), mutable_rows(gradients[2 + 2 * t])};
   }
-  Tensor unused_vectors, unused_biases;
-  if (args.inputs.relative.rows() > 0) {
-    args.drelative.vectors = table_gradient(roles.relative.vectors, live, device, unused_vectors);
-    args.drelative.biases = table_gradient(roles.relative.biases, live, device, unused_biases);
-  }
+  const bool tables = args.inputs.relative.rows() > 0;
+  const TableGradients drelative(tables ? roles.relative : RelativeParameters{}, live);
+  args.drelative = drelative.places;
   if (batch.scores) args.scores = batch.scores->backward(kept.layer, *kept.own->tiles.op);
   {
     Bytes scratch(sparse::attention_backward_scratch_bytes(device, args.inputs), Purpose::scratch, device);
@@ -114,6 +140,15 @@ void check_columns(const Tape& tape, const char* op, const Roles& roles, std::in
 }
 
 }  // namespace
+
+float* RelativePart::gradient() const {
+  if (parameter_ != nullptr) return parameter_->gradient().data();
+  if (gradient_ == nullptr || !gradient_->needed()) return nullptr;
+  const bool first = !gradient_->defined();
+  const Tensor& own = gradient_->storage();
+  if (first) own.zero();
+  return own.data();
+}
 
 const OperatorBatch& AttentionBatch::of(const sparse::AttentionOperator& op) const {
   for (const OperatorBatch& own : operators) {

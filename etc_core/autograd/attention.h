@@ -31,6 +31,7 @@ struct AttentionBatch {
   std::int64_t head_size = 0;               // D
   float dropout_rate = 0;                   // of the probabilities
   ComputeType compute = ComputeType::fp32;  // of the products; on the CPU bf16 only on tapes that do not record
+  float scale = 0;                          // of the scores; 0: 1/sqrt(D)
   std::uint64_t seed = 0;
   std::vector<std::int64_t> sample_ordinals;  // [B]
   std::optional<sparse::ScoreState> scores;   // of this forward; none: plain attention
@@ -47,9 +48,35 @@ struct Columns {
   std::int64_t first = 0;
 };
 
+// One relative table: a parameter, the result of other functions (Transformer-XL's W_R·R), or numbers nobody learns (a
+// variable that needs no gradient). Made from either without a word, so that a model names its parameters only.
+class RelativePart {
+ public:
+  RelativePart() = default;
+  RelativePart(Parameter* parameter) : parameter_(parameter) {}
+  RelativePart(const Var& var)
+      : tensor_(var.defined() ? var.value() : Tensor()), gradient_(var.defined() ? var.gradient() : nullptr) {}
+
+  bool given() const { return parameter_ != nullptr || gradient_ != nullptr; }
+  const Tensor& value() const { return parameter_ != nullptr ? parameter_->value : tensor_; }
+  // Memory that the gradient is added to; null: nobody learns the table.
+  float* gradient() const;
+
+ private:
+  Parameter* parameter_ = nullptr;
+  Tensor tensor_;
+  std::shared_ptr<Gradient> gradient_;
+};
+
+// The tables of sparse/attention.h; parts that are not given are absent. One may be given for two parts.
 struct RelativeParameters {
-  Parameter* vectors = nullptr;  // [R, N, D]; null: no q·rel
-  Parameter* biases = nullptr;   // [R, N]; null: no bias
+  RelativePart vectors = {};        // rel [R, N, D]
+  RelativePart biases = {};         // rel_bias [R, N]
+  RelativePart key_vectors = {};    // rel_k [R, N, D]
+  RelativePart factors = {};        // factor [R, N]
+  RelativePart products = {};       // w [R, N, D]
+  RelativePart value_vectors = {};  // rel_v [R, N, D]
+  bool shared_heads = false;        // all heads read the same rows: [R, D] and [R]
 };
 
 struct KeyColumns {
@@ -63,8 +90,8 @@ struct AttentionInputs {
   RelativeParameters relative;  // read only where the batch's labels are relative
 };
 
-// out [queries, N·D] of an operator of the batch; formulas in sparse/attention.h. Saves the five inputs, out and the
-// log-sum-exp. With running scores, layers must be called in order, and in backward in reverse order (ScoreState says
+// out [queries, N·D] of an operator of the batch; formulas in sparse/attention.h. Saves the five inputs, the tables that
+// are variables, out and the log-sum-exp. With running scores, layers must be called in order, and in backward in reverse order (ScoreState says
 // which calls are errors); a result without gradient then still walks the scores back.
 Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared_ptr<AttentionBatch>& batch,
               std::int64_t layer, Pass pass, const AttentionInputs& inputs);

@@ -36,7 +36,9 @@ void TeamSize::end(std::int64_t now) {
   const std::int64_t on_all = time * threads_ / most_;
   kind.usual = kind.run && on_all > kind.usual ? kind.usual + (on_all - kind.usual) / kSlowRise : on_all;
   kind.run = true;
-  if (tried_) {
+  if (tried_ && warmed_up_ < kWarmUp) {
+    warmed_up_ += time;
+  } else if (tried_) {
     expected_ += static_cast<double>(kind.total) / static_cast<double>(kind.loops);
     measured_ += static_cast<double>(time);
     if (measured_ >= kTrial) finish_trial(now);
@@ -63,6 +65,7 @@ void TeamSize::start_trial() {
   upwards_ = !up;
   trial_ = up ? std::min(2 * size_, most_) : size_ / 2;
   expected_ = measured_ = 0;
+  warmed_up_ = 0;
 }
 
 void TeamSize::finish_trial(std::int64_t now) {

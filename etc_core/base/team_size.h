@@ -23,7 +23,8 @@ class TeamSize {
 
   // Loops that take longer on all threads always run on all of them: trying costs too much, and waiting is little.
   static constexpr std::int64_t kShort = 2'000'000;
-  static constexpr std::int64_t kTrial = 10'000'000;            // time of the loops that a trial compares
+  static constexpr std::int64_t kWarmUp = 1'000'000;  // time of a trial's first loops: threads wake up, caches fill
+  static constexpr std::int64_t kTrial = 5'000'000;   // and of those that it compares
   static constexpr std::int64_t kFirstPause = 100'000'000;      // before the first trial and after a change
   static constexpr std::int64_t kLongestPause = 2'000'000'000;  // pauses double as long as trials change nothing
   static constexpr double kGain = 0.95;                         // time by which another count has to be better
@@ -54,6 +55,7 @@ class TeamSize {
   bool upwards_ = false;  // the next trial, where both ways are open
   std::int64_t next_trial_ = 0, pause_ = kFirstPause;
   double expected_ = 0, measured_ = 0;  // nanoseconds of the trial's loops: at size_, at trial_
+  std::int64_t warmed_up_ = 0;          // of its first ones
 
   // The loop under way.
   Kind* kind_ = nullptr;

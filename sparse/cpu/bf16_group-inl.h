@@ -17,6 +17,7 @@
 
 #include "sparse/cpu/bf16_fill-inl.h"
 #include "sparse/cpu/logits-inl.h"
+#include "sparse/cpu/pair_terms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
@@ -111,6 +112,12 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 
+// factor·(q·k), the one part beside the table that inference in bf16 has (AttentionChecks::forward_compute).
+HWY_INLINE void apply_bf16_factors(const KeyBlock& block, const TermScratch& terms, float* dots) {
+  if (HWY_LIKELY(!joins_pairs(terms, block))) return;
+  with_labels(block, [&](const auto& labels) HWY_ATTR { apply_factors(terms.factors, labels, block.keys, dots); });
+}
+
 // One step: at most kBf16Keys keys of a key block.
 HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
                           const GroupScratch& scratch, RunningSoftmax& softmax) {
@@ -121,6 +128,7 @@ HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const 
   require_bf16(head, *block.panel, block.row + block.keys, own);
   if (scores.mode != ScoreMode::read) {
     head.bf16->dot_products(own.q_pairs, panel.k + block.row * panel.k_stride, panel.k_stride, block.keys, logits);
+    apply_bf16_factors(block, scratch.terms, logits);
   }
   // Begins at the reference: only larger logits matter.
   FloatVec largest[kGroupVectors];  // [kGroup]
@@ -160,9 +168,7 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
     // Running scores lie in the order they are read in: the hardware fetches them ahead.
     for (std::int64_t j = 0; j < block.keys;) {
       // A key block of the walk is a whole run; here it is cut into steps.
-      KeyBlock step = block;
-      step.column += j;
-      step.row += j;
+      KeyBlock step = block.from(j);
       // Steps end on whole tiles of values.
       step.keys = std::min(kBf16Keys - step.row % kTilePairs, block.keys - j);
       ahead.ask(share);

@@ -308,8 +308,7 @@ inline void ByKeys::finish_backward(const AttentionBackward& args, const ByKeys&
     const SlotSum dq = division.group_partials(b, head, group, slots);
     dq.write(args.dq, division.group_rows(b, group), head, args.inputs.head_size);
   });
-  parallel_for(args.inputs.heads,
-               [&](std::int64_t head) HWY_ATTR { add_table_gradients(args, division, head, slots); });
+  add_table_gradients(args, division, slots);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

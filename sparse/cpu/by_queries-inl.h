@@ -316,10 +316,8 @@ inline void ByQueries::finish_backward(const AttentionBackward& args, const ByQu
   // First the halos, each key by the task whose query it is; then what all segments of a head share.
   parallel_for(division.list_.tasks(),
                [&](std::int64_t number) HWY_ATTR { division.sum_halo(args, division.task(number), slots); });
-  parallel_for(args.inputs.heads, [&](std::int64_t head) HWY_ATTR {
-    division.sum_other_keys(args, head, slots);
-    add_table_gradients(args, division, head, slots);
-  });
+  parallel_for(args.inputs.heads, [&](std::int64_t head) HWY_ATTR { division.sum_other_keys(args, head, slots); });
+  add_table_gradients(args, division, slots);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

@@ -6,6 +6,7 @@
 // and backward, per key block of 32 keys:
 //   p [32, 16] again, from q·k or from C            ds [32, 16] = p (dout·v - delta), from dout_lanes and v
 //   dq += dsᵀ k,  dk += ds q,  dv += p dout         five products on the same 32 rows of k, v, dk, dv
+// What tables add: score_terms-inl.h, pair_terms-inl.h, value_terms-inl.h.
 #if defined(SPARSE_CPU_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_GROUP_INL_H_
 #undef SPARSE_CPU_GROUP_INL_H_
@@ -22,8 +23,10 @@
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/logits-inl.h"
+#include "sparse/cpu/pair_terms-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/cpu/tile_walk.h"
+#include "sparse/cpu/value_terms-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
@@ -41,7 +44,7 @@ HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, co
     block.panel->require(block.row + j + keys);
     // C holds the sum already; the copy is needed for the values all the same.
     if (scores.mode == ScoreMode::read) continue;
-    dot_products(scratch.q_lanes, block.panel->k(block.row + j), head.stride, keys, head.head_size, s + j * kGroup);
+    dots_of_block(head, block, j, keys, scratch, s + j * kGroup);
   }
   logits_of_block(head, block, scores, scratch.terms, s, max);
 }
@@ -107,18 +110,19 @@ HWY_INLINE void drop_weights(const HeadContext& head, const KeyBlock& block, std
 }
 
 // Softmax of one group over the key blocks it sees, not yet divided by its sum.
-//   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) v_j
+//   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) (v_j + rel_v[label_ij])
 // load_queries comes first. scores: of both types, `running` advanced to this head. ahead: rows to ask for.
 HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
                               RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& softmax) {
   if (head.bf16 != nullptr) return bf16_forward_group(head, scores, seen, ahead, scratch, softmax);
   const auto [first_query, blocks, count] = seen;
+  const LabelRange range = labels_of_group(scratch.terms, seen);
   const FloatVec none = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
   for (int v = 0; v < kGroupVectors; ++v) softmax.max[v] = none;
   // All at once: in fp32 a group takes far longer than memory needs for the few rows asked for.
   ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms);
+  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms, range);
 
   // Pass 1: logits, their maximum, running scores.
   // Key blocks one after the other in scratch.p: pass 2 need not know where one ends.
@@ -133,13 +137,16 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
   // Weighted sums accumulate over key blocks.
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
+  clear_label_weights(scratch.terms, range);
   float* weights = scratch.p;  // [columns, kGroup]: 2^(logit - max)
   for (std::int64_t n = 0; n < count; weights += blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = blocks[n];
     if (head.dropout) drop_weights(head, block, first_query, scratch.keep, weights);
     weighted_sum(weights, block.panel->v(block.row), head.stride, block.keys,
                  block.tiles->visible.data() + block.column, scratch.out);
+    add_label_weights(scratch.terms, block, weights);
   }
+  add_relative_values(head, scratch.terms, range, scratch.out);
 }
 
 // p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with
@@ -151,9 +158,7 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
   // Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
   const bool carried = scores.mode != ScoreGradientMode::none;
   block.panel->require(block.row + block.keys);
-  if (!carried) {
-    dot_products(scratch.q_lanes, block.panel->k(block.row), head.stride, block.keys, head.head_size, scratch.p);
-  }
+  if (!carried) dots_of_block(head, block, 0, block.keys, scratch, scratch.p);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
   const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;         // [keys]
   const ScoreElement* const running = carried ? scores.running + block.column * kGroup : nullptr;  // [keys, kGroup]
@@ -173,14 +178,15 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
       });
 }
 
-// forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j
+// forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j (v with rel_v)
 //   dC_ij (+)= c p_ij (dp_ij - delta_i),  delta_i = dout_i·out_i.
-// Leaves in scratch.ds dC/sqrt(D), what q, k and the tables multiply with, and in scratch.p the dropped p.
+// Leaves in scratch.ds scale·dC, what q, k and the tables multiply with, and in scratch.p the dropped p.
 HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock& block,
                                          const TypeScoreGradients& scores, std::int64_t first_query,
                                          const GroupScratch& scratch, const FloatVec* delta) {
   const FloatTag d;
   dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, scratch.ds);
+  add_value_dots(scratch.terms, block, scratch.ds);
   if (head.dropout) keep_bits_of_block(head, block, first_query, scratch.keep);
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
   const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
@@ -219,7 +225,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
 HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                              const GroupScratch& scratch) {
   const IntTag di;
-  dot_products(scratch.q_lanes, block.panel->k(block.row), head.stride, block.keys, head.head_size, scratch.p);
+  dots_of_block(head, block, 0, block.keys, scratch, scratch.p);
   ScoreElement* running = scores.running + block.column * kGroup;  // [keys, kGroup]
   with_term(
       scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
@@ -240,29 +246,32 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
 HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, const SeenBlocks& seen,
                                const GroupScratch& scratch, const RowStatistics& rows) {
   const auto [first_query, blocks, count] = seen;
+  const LabelRange range = labels_of_group(scratch.terms, seen);
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   // With scores carried and nothing to rewind no s is computed, so no table either.
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
-  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms);
-  clear_term_gradients(scratch.terms);
+  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms, range);
+  clear_term_gradients(scratch.terms, range);
+  clear_label_weights(scratch.terms, range);
+  make_value_table(head, scratch.terms, range, scratch.dout_lanes);
   for (std::int64_t n = 0; n < count; ++n) {
     const KeyBlock& block = blocks[n];
     const TypeScoreGradients& type_scores = scores[block.set];
     probabilities_of_block(head, block, type_scores, scratch, rows.lse);
-    // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: dC / sqrt(D) [keys, kGroup]
+    // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
     score_gradients_of_block(head, block, type_scores, first_query, scratch, rows.delta);
-    // forward: score = q·k / sqrt(D); so dq += ds k and dk += ds q
-    weighted_sum(scratch.ds, block.panel->k(block.row), head.stride, block.keys,
-                 block.tiles->visible.data() + block.column, scratch.out);
-    outer_products(scratch.ds, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
+    add_term_gradients(scratch.terms, block, scratch.ds);
+    // forward: score = scale q·k; so dq += ds k and dk += ds q
+    dots_gradients(head, block, scratch);
     // forward: out = sum_j p v; so dv += p dout
     outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
-    add_term_gradients(scratch.terms, block, scratch.ds);
+    add_label_weights(scratch.terms, block, scratch.p);
     // Last: scratch.p is overwritten, and C was read for p before.
     if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
       rewind_block(head, block, type_scores, scratch);
   }
-  finish_term_gradients(head, scratch.terms, scratch.q_rows, scratch.out);
+  finish_term_gradients(head, scratch.terms, range, scratch.q_rows, scratch.out);
+  finish_value_gradients(head, scratch.terms, range, scratch.dout_rows);
 }
 
 // delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite (any number where nothing is seen).

@@ -11,14 +11,15 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sparse/cpu/score_terms-inl.h"
+#include "sparse/cpu/task_list.h"
+#include "sparse/cpu/term_scratch-inl.h"
 #include "sparse/cpu/tile_walk.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What one group needs in scratch. `columns` keys at most at a time.
+// What one group needs in scratch.
 struct GroupScratch {
   float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
   float* q_lanes = nullptr;       // [D, kGroup]
@@ -29,23 +30,23 @@ struct GroupScratch {
   TermScratch terms;
   Bf16Scratch bf16;  // forward in bf16 only
   // Backward only.
-  float* ds = nullptr;          // [columns, kGroup]: dC / sqrt(D)
+  float* ds = nullptr;          // [columns, kGroup]: scale·dC
   float* dout_rows = nullptr;   // [kGroup, stride]
   float* dout_lanes = nullptr;  // [D, kGroup]
 
-  static GroupScratch take(Arena& arena, const HeadContext& head, const RelativeTable& table, std::int64_t columns,
-                           std::int64_t blocks, Pass pass) {
-    const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup;
+  static GroupScratch take(Arena& arena, const HeadContext& head, const RelativeTable& table, const TaskSizes& sizes,
+                           Pass pass) {
+    const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup, columns = sizes.columns;
     // In bf16 a step's logits lie between one column before and a tile behind, which products and weights write.
     const bool bf16 = head.bf16 != nullptr;
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
     scratch.q_lanes = arena.take<float>(lanes);
-    scratch.terms = TermScratch::take(arena, head, table, pass);
+    scratch.terms = TermScratch::take(arena, head, table, columns, pass);
     scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(columns);
     scratch.out = arena.take<float>(rows);
-    scratch.blocks = arena.take<KeyBlock>(blocks);
+    scratch.blocks = arena.take<KeyBlock>(sizes.blocks);
     if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride);
     // Forward needs none of the rest: scratch is charged to the memory of a run.
     if (pass == Pass::forward) return scratch;

@@ -22,15 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls body(term) with the policy of the key block's scores: one copy of the loop in `body` for each. The body should
-// be forced inline, or what it captures is read from memory for every key.
-template <typename Body>
-HWY_INLINE void with_term(const TermScratch& terms, const KeyBlock& block, const Body& body) {
-  if (has_labels(terms, block)) return body(label_term(terms, block));
-  body(NoTerm());
-}
-
-// s of one column: q·k / sqrt(D) + terms; `dots` [keys, kGroup] holds q·k.
+// s of one column: scale·m + terms; `dots` [keys, kGroup] holds m.
 template <typename Term>
 HWY_INLINE FloatVec score(const HeadContext& head, const Term& term, const float* dots, std::int64_t j, int v) {
   const FloatTag d;
@@ -112,6 +104,11 @@ HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, 
                                 const TermScratch& terms, float* s, FloatVec* max) {
   const FloatTag d;
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
+  // C holds all terms already.
+  if (scores.mode == ScoreMode::read) {
+    logits_in_mode<ScoreMode::read>(head, block, scores, NoTerm(), s, max);
+    return;
+  }
   with_term(
       terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         switch (scores.mode) {
@@ -128,7 +125,6 @@ HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, 
             bad = logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max);
             return;
           case ScoreMode::read:
-            bad = logits_in_mode<ScoreMode::read>(head, block, scores, term, s, max);
             return;
         }
       });

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -79,6 +78,7 @@ struct KeyRange {
   std::int64_t example_row = 0;     // row of the example's first key
   std::int64_t begin = 0, end = 0;  // counted from the example's first key
   std::int64_t dropout_base = 0;    // dropout's number of the example's first key
+  std::int64_t shift = 0;           // position of the example's first key less that of its first query
 };
 
 // Contiguous keys and values of one key set, a stretch of one example and head; in backward their gradients. Rows are
@@ -115,6 +115,7 @@ class KeyPanel {
     first_key_ = range.begin;
     keys_ = range.end - range.begin;
     dropout_base_ = range.dropout_base;
+    shift_ = range.shift;
     copied_ = asked_ = filled_ = 0;
   }
 
@@ -165,6 +166,8 @@ class KeyPanel {
   std::int64_t first_key() const { return first_key_; }
   std::int64_t end_key() const { return first_key_ + keys_; }
   std::int64_t dropout_index(std::int64_t row) const { return dropout_base_ + first_key_ + row; }
+  // Position of a row less that of the example's first query.
+  std::int64_t position(std::int64_t row) const { return shift_ + first_key_ + row; }
   const float* k(std::int64_t row) const { return k_ + row * stride_; }
   const float* v(std::int64_t row) const { return v_ + row * stride_; }
   float* dk(std::int64_t row) const { return dk_ + row * stride_; }
@@ -182,7 +185,7 @@ class KeyPanel {
   Rows k_rows_, v_rows_;
   int set_ = 0;
   std::int64_t head_ = 0, head_size_ = 0, stride_ = 0, first_row_ = 0;
-  std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0;
+  std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0, shift_ = 0;
   std::int64_t copied_ = 0, asked_ = 0, filled_ = 0;
 };
 
@@ -190,16 +193,28 @@ class KeyPanel {
 struct KeyBlock {
   const TypeTiles* tiles = nullptr;
   KeyPanel* panel = nullptr;
-  int set = 0;              // which key set
-  std::int64_t column = 0;  // of the first key, within the type
-  std::int64_t row = 0;     // of the first key, within the panel
-  std::int64_t keys = 0;    // a multiple of kRunStep
+  int set = 0;                // which key set
+  std::int64_t column = 0;    // of the first key, within the type
+  std::int64_t row = 0;       // of the first key, within the panel
+  std::int64_t keys = 0;      // a multiple of kRunStep
+  std::int64_t distance = 0;  // position of the first key less that of the group's first query
+
+  // Its keys from `first` on.
+  KeyBlock from(std::int64_t first) const {
+    return {tiles, panel, set, column + first, row + first, keys - first, distance + first};
+  }
+};
+
+// A group of queries: its number in the tiles, and its first query counted from the example's.
+struct GroupNumber {
+  std::int64_t group, first_query;
 };
 
 // Appends the key blocks of a group's runs that start within the panel; returns how many. The first run is found by
 // bisection: a group's runs are in order of their keys, and with split keys most lie in other panels.
-inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, std::int64_t group, KeyPanel& panel,
+inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupNumber& number, KeyPanel& panel,
                                        std::int64_t max_keys, KeyBlock* blocks) {
+  const auto [group, first_query] = number;
   const int set = panel.set();
   const TypeTiles& type = tiles.types[set];
   const std::int64_t number = type.first_group(panel.head()) + group;
@@ -211,7 +226,13 @@ inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, std::int64_t
   for (; run != end && run->first_key < panel.end_key(); ++run) {
     for (std::int64_t at = 0; at < run->keys; at += max_keys) {
       const std::int64_t row = run->first_key + at - panel.first_key();
-      blocks[count++] = {&type, &panel, set, run->column + at, row, std::min(max_keys, run->keys - at)};
+      blocks[count++] = {&type,
+                         &panel,
+                         set,
+                         run->column + at,
+                         row,
+                         std::min(max_keys, run->keys - at),
+                         panel.position(row) - first_query};
     }
   }
   return count;
@@ -236,7 +257,7 @@ struct HeadContext {
   std::int64_t index = 0;      // of the head
   std::int64_t head_size = 0;  // D
   std::int64_t stride = 0;     // of copied rows
-  float scale = 1.0f;          // 1/sqrt(D)
+  float scale = 1.0f;          // of the scores
 
   const Bf16Tiles* bf16 = nullptr;  // null: fp32
   std::int64_t bf16_stride = 0;     // of rows of components
@@ -248,10 +269,7 @@ struct HeadContext {
   float kept_scale = 1.0f;  // 1/(1-rate)
 
   explicit HeadContext(const AttentionInputs& in)
-      : op(in.tiles->op->name),
-        head_size(in.head_size),
-        stride(row_stride(in.head_size)),
-        scale(static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)))) {
+      : op(in.tiles->op->name), head_size(in.head_size), stride(row_stride(in.head_size)), scale(score_scale(in)) {
     // Chosen once per task: AMX where there is some, else plain C++.
     if (in.compute != ComputeType::bf16) return;
     bf16 = &bf16_tiles();

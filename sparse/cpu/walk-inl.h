@@ -61,7 +61,7 @@ struct TaskScratch {
     for (int n = 0; n < sizes.panels; ++n) {
       panels[n] = KeyPanel::take(arena, sizes.panel_keys[n], head.stride, pass, in.compute);
     }
-    group = GroupScratch::take(arena, head, in.relative, sizes.columns, sizes.blocks, pass);
+    group = GroupScratch::take(arena, head, in.relative, sizes, pass);
   }
 };
 
@@ -76,14 +76,18 @@ inline std::int64_t thread_scratch_bytes(const AttentionInputs& in, const TaskSi
 inline void load_task(const AttentionInputs& in, const Task& task, TaskScratch& scratch) {
   scratch.head.set_task(in, task.example, task.head);
   load_terms(in, task.head, scratch.head, scratch.group.terms);
-  for (int n = 0; n < task.key_ranges; ++n) scratch.panels[n].assign(in, task.head, task.keys[n]);
+  for (int n = 0; n < task.key_ranges; ++n) {
+    KeyRange range = task.keys[n];
+    range.shift = in.tiles->types[range.set].distance.shift(task.example);
+    scratch.panels[n].assign(in, task.head, range);
+  }
 }
 
 // What a group sees of the task's panels.
 inline std::int64_t collect_group_blocks(const AttentionInputs& in, const Task& task, const QueryGroup& group,
                                          std::int64_t max_keys, TaskScratch& scratch) {
   // Groups are counted from the example's first query, as tasks are: neighbours in the batch change nothing.
-  const std::int64_t number = task.first_group + group.first / kGroup;
+  const GroupNumber number{task.first_group + group.first / kGroup, group.first};
   std::int64_t count = 0;
   for (int n = 0; n < task.key_ranges; ++n) {
     count += collect_key_blocks(*in.tiles, number, scratch.panels[n], max_keys, scratch.group.blocks + count);
@@ -208,18 +212,30 @@ void run_forward(const AttentionForward& args) {
   Division::finish_forward(args, division, slots);
 }
 
-// drel, drel_bias: sums over all slots of a head, example after example.
+// The tables' gradients: sums over all slots of a head, example after example; where heads share a table, head after
+// head.
 template <typename Division>
-void add_table_gradients(const AttentionBackward& args, const Division& division, std::int64_t head,
-                         const float* slots) {
-  // Without a table there is nothing to add.
-  const TermSlot layout(args.inputs);
+void add_table_gradients(const AttentionBackward& args, const Division& division, const float* slots) {
+  const AttentionInputs& in = args.inputs;
   const TaskList& list = division.list();
-  for (std::int64_t b = 0; b < list.examples() && layout.labels > 0; ++b) {
-    for (std::int64_t n = 0; n < list.tasks_per_head(b); ++n) {
-      add_term_sums(args, head, layout, slots + list.slot(b, head, n) + division.terms_in_slot(b));
+  const auto add_head = [&](std::int64_t head, std::int64_t begin, std::int64_t end) HWY_ATTR {
+    for (std::int64_t b = 0; b < list.examples(); ++b) {
+      for (std::int64_t n = 0; n < list.tasks_per_head(b); ++n) {
+        add_term_sums(args, head, begin, end, slots + list.slot(b, head, n) + division.terms_in_slot(b));
+      }
     }
+  };
+  // Without a table there is nothing to add.
+  const std::int64_t rows = in.relative.rows();
+  if (rows == 0) return;
+  if (!in.relative.shared_heads) {
+    parallel_for(in.heads, [&](std::int64_t head) HWY_ATTR { add_head(head, 0, rows); });
+    return;
   }
+  parallel_for(ceil_div(rows, kRunStep), [&](std::int64_t n) HWY_ATTR {
+    const std::int64_t begin = n * kRunStep, end = std::min(rows, begin + kRunStep);
+    for (std::int64_t head = 0; head < in.heads; ++head) add_head(head, begin, end);
+  });
 }
 
 template <typename Division>

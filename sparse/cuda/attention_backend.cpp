@@ -84,6 +84,7 @@ void check_range(const AttentionForward& args, const CommonScratch& scratch) {
 void forward(const AttentionForward& args) {
   const AttentionInputs& in = args.inputs;
   check_head_size(in);
+  check_terms(in);
   // No query: nothing to write. A launch with no block is an error.
   if (in.q.rows == 0) return;
   const auto plan = plan_of(*in.tiles);

@@ -96,6 +96,7 @@ void relative_gradients(const AttentionBackward& args, const BackwardScratch& sc
 void backward(const AttentionBackward& args) {
   const AttentionInputs& in = args.inputs;
   check_head_size(in);
+  check_terms(in);
   // Keys without queries still get gradients of zero; without either nothing is written.
   if (in.q.rows == 0 && in.keys[1].k.rows == 0) return;
   const auto plan = plan_of(*in.tiles);

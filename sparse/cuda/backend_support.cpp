@@ -1,6 +1,5 @@
 #include "sparse/cuda/backend_support.h"
 
-#include <cmath>
 #include <vector>
 
 #include "etc_core/base/error.h"
@@ -21,6 +20,22 @@ void check_head_size(const AttentionInputs& in) {
          "cuda: tiles of {}: expected one pattern for all heads, got one of each of {} (the cpu "
          "takes both)",
          type.type.name, type.heads);
+  }
+}
+
+// What these kernels do not compute is told before any of them runs.
+void check_terms(const AttentionInputs& in) {
+  const char* const op = in.tiles->op->name;
+  if (in.relative.joins()) {
+    fail(op, "cuda: expected no relative terms but rel and rel_bias, got rel_k, factor, w or rel_v (the cpu has them)");
+  }
+  if (in.relative.rows() > 0 && in.relative.shared_heads) {
+    fail(op, "cuda: expected relative tables of N={} heads, got one that heads share (the cpu has them)", in.heads);
+  }
+  for (const TypeTiles& type : in.tiles->types) {
+    if (in.relative.rows() > 0 && type.distance.used()) {
+      fail(op, "cuda: labels.{}: expected listed labels, got labels by distance (the cpu has them)", type.type.name);
+    }
   }
 }
 
@@ -50,7 +65,7 @@ AttentionSizes sizes_of(const AttentionInputs& in) {
   sizes.queries = in.q.rows;
   sizes.head_size = static_cast<int>(in.head_size);
   sizes.labels = static_cast<int>(in.relative.rows());
-  sizes.scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)));
+  sizes.scale = score_scale(in);
   return sizes;
 }
 

@@ -14,7 +14,9 @@ namespace etc::sparse::cuda {
 inline bool uses_bf16(const AttentionInputs& in) {
   return in.compute == ComputeType::bf16;
 }
+// Throw Error where these kernels do not compute what the call asks for.
 void check_head_size(const AttentionInputs& in);
+void check_terms(const AttentionInputs& in);
 
 // Device memory both directions need.
 struct CommonScratch {

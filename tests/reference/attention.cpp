@@ -32,6 +32,23 @@ std::vector<Query> queries_of(const Attention& a) {
   return queries;
 }
 
+bool has_tables(const Attention& a) {
+  for (const Values* table : {&a.rel, &a.rel_bias, &a.rel_k, &a.factor, &a.product, &a.rel_v}) {
+    if (!table->empty()) return true;
+  }
+  return false;
+}
+
+// The row of the tables a visible pair takes; -1: none.
+int label_of(const Attention& a, const KeyType& type, const Query& query, std::int64_t key, int listed) {
+  if (!has_tables(a)) return -1;
+  if (type.distance_rows.empty()) return type.labels.empty() ? -1 : listed;
+  const std::int64_t shift = type.shifts.empty() ? 0 : type.shifts[static_cast<std::size_t>(query.example)];
+  const std::int64_t place = key - query.in_example + shift - type.first_distance;
+  const auto last = static_cast<std::int64_t>(type.distance_rows.size()) - 1;
+  return static_cast<int>(type.distance_rows[static_cast<std::size_t>(std::clamp<std::int64_t>(place, 0, last))]);
+}
+
 std::vector<Pair> pairs_of(const Attention& a, const Query& query, std::int64_t head) {
   std::vector<Pair> pairs;
   const auto b = static_cast<std::size_t>(query.example);
@@ -51,9 +68,9 @@ std::vector<Pair> pairs_of(const Attention& a, const Query& query, std::int64_t 
           type.window ? query.row * width + column : before + query.in_example * keys + column;
       const std::int64_t element = type.window ? (head * a.query_offsets.back() + query.row) * width + column
                                                : before * a.heads + (head * queries + query.in_example) * keys + column;
-      const int label = type.labels.empty() ? 0 : type.labels[static_cast<std::size_t>(label_at)];
-      const bool relative = !type.labels.empty() && !a.rel.empty() && label != 255;
-      pairs.push_back({t, first_key + j, element, relative ? label : -1, label != 255, j});
+      const int listed = type.labels.empty() ? 0 : type.labels[static_cast<std::size_t>(label_at)];
+      const bool visible = listed != 255;
+      pairs.push_back({t, first_key + j, element, visible ? label_of(a, type, query, j, listed) : -1, visible, j});
     }
   }
   return pairs;
@@ -71,16 +88,41 @@ std::int64_t vector_at(const Attention& a, std::int64_t row, std::int64_t head) 
   return (row * a.heads + head) * a.head_size;
 }
 
-double score(const Attention& a, const Query& query, std::int64_t head, const Pair& pair) {
-  double sum = 0.0;
-  const std::int64_t q = vector_at(a, query.row, head), k = vector_at(a, pair.key, head);
-  for (std::int64_t d = 0; d < a.head_size; ++d) sum += at(a.q, q + d) * at(a.types[pair.type].k, k + d);
-  if (pair.label >= 0) {
-    const std::int64_t rel = vector_at(a, pair.label, head);
-    for (std::int64_t d = 0; d < a.head_size; ++d) sum += at(a.q, q + d) * at(a.rel, rel + d);
-    sum += at(a.rel_bias, pair.label * a.heads + head);
+// The row of a table with one row per label and head.
+std::int64_t row_at(const Attention& a, int label, std::int64_t head) {
+  return a.shared_heads ? label : label * a.heads + head;
+}
+
+double scale_of(const Attention& a) {
+  return a.scale > 0.0 ? a.scale : 1.0 / std::sqrt(static_cast<double>(a.head_size));
+}
+
+// What a pair takes from the tables, for one head.
+struct PairTables {
+  std::int64_t row = -1, vectors = 0;  // -1: nothing; where its vectors begin
+  double factor = 1.0;
+
+  PairTables(const Attention& a, const Pair& pair, std::int64_t head) {
+    if (pair.label < 0) return;
+    row = row_at(a, pair.label, head);
+    vectors = row * a.head_size;
+    if (!a.factor.empty()) factor = at(a.factor, row);
   }
-  return sum / std::sqrt(static_cast<double>(a.head_size));
+  double of(const Values& table, std::int64_t d) const { return row < 0 ? 0.0 : at(table, vectors + d); }
+  double product(const Attention& a, std::int64_t d) const {
+    return factor * (row < 0 || a.product.empty() ? 1.0 : at(a.product, vectors + d));
+  }
+};
+
+double score(const Attention& a, const Query& query, std::int64_t head, const Pair& pair) {
+  const PairTables tables(a, pair, head);
+  double sum = tables.row < 0 ? 0.0 : at(a.rel_bias, tables.row);
+  for (std::int64_t d = 0; d < a.head_size; ++d) {
+    const double q = at(a.q, vector_at(a, query.row, head) + d);
+    const double k = at(a.types[pair.type].k, vector_at(a, pair.key, head) + d);
+    sum += q * k * tables.product(a, d) + q * tables.of(a.rel, d) + k * tables.of(a.rel_k, d);
+  }
+  return sum * scale_of(a);
 }
 
 // C, probabilities before dropout and log-sum-exp of one query.
@@ -124,6 +166,63 @@ std::size_t external_size(const Attention& a, int t) {
   return static_cast<std::size_t>(a.heads * pairs);
 }
 
+// A gradient and its mass at once.
+void add(Values& gradient, Values& mass, std::int64_t index, double value, double magnitude) {
+  if (gradient.empty()) return;
+  slot(gradient, index) += value;
+  slot(mass, index) += magnitude;
+}
+
+// From the gradient of one pair's score, before its scale, to everything the score is made of.
+void score_gradients(const Attention& a, const Query& query, std::int64_t head, const Pair& pair, double ds,
+                     double mass, Gradients& g) {
+  const PairTables tables(a, pair, head);
+  const std::int64_t q_at = vector_at(a, query.row, head), k_at = vector_at(a, pair.key, head);
+  const bool labelled = tables.row >= 0;
+  double dot = 0.0, dot_mass = 0.0;
+  for (std::int64_t d = 0; d < a.head_size; ++d) {
+    const double q = at(a.q, q_at + d), k = at(a.types[pair.type].k, k_at + d), w = tables.product(a, d);
+    const double by_q = w * k + tables.of(a.rel, d), by_k = w * q + tables.of(a.rel_k, d);
+    add(g.dq, g.dq_mass, q_at + d, ds * by_q, mass * std::fabs(by_q));
+    add(g.dk[pair.type], g.dk_mass[pair.type], k_at + d, ds * by_k, mass * std::fabs(by_k));
+    dot += q * k;
+    dot_mass += std::fabs(q * k);
+    if (!labelled) continue;
+    add(g.drel, g.drel_mass, tables.vectors + d, ds * q, mass * std::fabs(q));
+    add(g.drel_k, g.drel_k_mass, tables.vectors + d, ds * k, mass * std::fabs(k));
+    add(g.dproduct, g.dproduct_mass, tables.vectors + d, ds * q * k, mass * std::fabs(q * k));
+  }
+  if (!labelled) return;
+  add(g.drel_bias, g.drel_bias_mass, tables.row, ds, mass);
+  add(g.dfactor, g.dfactor_mass, tables.row, ds * dot, mass * dot_mass);
+}
+
+// Gradients of zero, of the sizes of the inputs.
+Gradients zeros(const Attention& a) {
+  Gradients g;
+  g.dq.assign(a.q.size(), 0.0);
+  g.drel.assign(a.rel.size(), 0.0);
+  g.drel_bias.assign(a.rel_bias.size(), 0.0);
+  g.drel_k.assign(a.rel_k.size(), 0.0);
+  g.dfactor.assign(a.factor.size(), 0.0);
+  g.dproduct.assign(a.product.size(), 0.0);
+  g.drel_v.assign(a.rel_v.size(), 0.0);
+  g.dq_mass = g.dq;
+  g.drel_mass = g.drel;
+  g.drel_bias_mass = g.drel_bias;
+  g.drel_k_mass = g.drel_k;
+  g.dfactor_mass = g.dfactor;
+  g.dproduct_mass = g.dproduct;
+  g.drel_v_mass = g.drel_v;
+  for (int t = 0; t < 2; ++t) {
+    g.dk[t].assign(a.types[t].k.size(), 0.0);
+    g.dk_mass[t] = g.dv[t] = g.dv_mass[t] = g.dk[t];
+    g.drunning[t].assign(external_size(a, t), 0.0);
+    g.drunning_mass[t] = g.drunning[t];
+  }
+  return g;
+}
+
 }  // namespace
 
 Result forward(const Attention& a) {
@@ -139,9 +238,10 @@ Result forward(const Attention& a) {
       for (std::size_t n = 0; n < pairs.size(); ++n) {
         slot(result.running[pairs[n].type], pairs[n].element) = row.running[n];
         const double weight = row.p[n] * dropout_factor(a, query, head, pairs[n]);
+        const PairTables tables(a, pairs[n], head);
         for (std::int64_t d = 0; d < a.head_size; ++d) {
           slot(result.out, vector_at(a, query.row, head) + d) +=
-              weight * at(a.types[pairs[n].type].v, vector_at(a, pairs[n].key, head) + d);
+              weight * (at(a.types[pairs[n].type].v, vector_at(a, pairs[n].key, head) + d) + tables.of(a.rel_v, d));
         }
       }
     }
@@ -151,20 +251,7 @@ Result forward(const Attention& a) {
 
 Gradients backward(const Attention& a, const Values& dout, const Values (&drunning_in)[2],
                    const Values (&drunning_mass_in)[2]) {
-  Gradients g;
-  g.dq.assign(a.q.size(), 0.0);
-  g.drel.assign(a.rel.size(), 0.0);
-  g.drel_bias.assign(a.rel_bias.size(), 0.0);
-  g.dq_mass = g.dq;
-  g.drel_mass = g.drel;
-  g.drel_bias_mass = g.drel_bias;
-  for (int t = 0; t < 2; ++t) {
-    g.dk[t].assign(a.types[t].k.size(), 0.0);
-    g.dk_mass[t] = g.dv[t] = g.dv_mass[t] = g.dk[t];
-    g.drunning[t].assign(external_size(a, t), 0.0);
-    g.drunning_mass[t] = g.drunning[t];
-  }
-  const double scale = 1.0 / std::sqrt(static_cast<double>(a.head_size));
+  Gradients g = zeros(a);
   for (const Query& query : queries_of(a)) {
     for (std::int64_t head = 0; head < a.heads; ++head) {
       const std::vector<Pair> pairs = pairs_of(a, query, head);
@@ -175,12 +262,15 @@ Gradients backward(const Attention& a, const Values& dout, const Values (&drunni
       for (std::size_t n = 0; n < pairs.size(); ++n) {
         const double kept = dropout_factor(a, query, head, pairs[n]);
         const std::int64_t value = vector_at(a, pairs[n].key, head);
+        const PairTables tables(a, pairs[n], head);
         for (std::int64_t d = 0; d < a.head_size; ++d) {
-          const double upstream = at(dout, q + d), v = at(a.types[pairs[n].type].v, value + d);
+          const double upstream = at(dout, q + d);
+          const double v = at(a.types[pairs[n].type].v, value + d) + tables.of(a.rel_v, d);
           dp[n] += kept * upstream * v;
           dp_mass[n] += kept * std::fabs(upstream * v);
-          slot(g.dv[pairs[n].type], value + d) += row.p[n] * kept * upstream;
-          slot(g.dv_mass[pairs[n].type], value + d) += row.p[n] * kept * std::fabs(upstream);
+          const double dv = row.p[n] * kept * upstream;
+          add(g.dv[pairs[n].type], g.dv_mass[pairs[n].type], value + d, dv, std::fabs(dv));
+          if (tables.row >= 0) add(g.drel_v, g.drel_v_mass, tables.vectors + d, dv, std::fabs(dv));
         }
         mean += row.p[n] * dp[n];
         mean_mass += row.p[n] * dp_mass[n];
@@ -197,23 +287,7 @@ Gradients backward(const Attention& a, const Values& dout, const Values (&drunni
           slot(g.drunning[pair.type], pair.element) = ds;
           slot(g.drunning_mass[pair.type], pair.element) = mass;
         }
-        ds *= scale;
-        mass *= scale;
-        const std::int64_t key = vector_at(a, pair.key, head);
-        const std::int64_t rel = pair.label >= 0 ? vector_at(a, pair.label, head) : 0;
-        for (std::int64_t d = 0; d < a.head_size; ++d) {
-          const double k = at(type.k, key + d) + (pair.label >= 0 ? at(a.rel, rel + d) : 0.0);
-          slot(g.dq, q + d) += ds * k;
-          slot(g.dq_mass, q + d) += mass * std::fabs(k);
-          slot(g.dk[pair.type], key + d) += ds * at(a.q, q + d);
-          slot(g.dk_mass[pair.type], key + d) += mass * std::fabs(at(a.q, q + d));
-          if (pair.label < 0) continue;
-          slot(g.drel, rel + d) += ds * at(a.q, q + d);
-          slot(g.drel_mass, rel + d) += mass * std::fabs(at(a.q, q + d));
-        }
-        if (pair.label < 0 || a.rel_bias.empty()) continue;
-        slot(g.drel_bias, pair.label * a.heads + head) += ds;
-        slot(g.drel_bias_mass, pair.label * a.heads + head) += mass;
+        score_gradients(a, query, head, pair, ds * scale_of(a), mass * scale_of(a), g);
       }
     }
   }

@@ -24,13 +24,20 @@ struct KeyType {
   bool carries = false;
   double logit_scale = 1.0;  // c, where the type carries
   Values previous;           // C of the layer before, external form [N, …]; empty: zeros
+  // Labels by distance instead (`labels` then only mask): rows[clip(d) - first], d = key - query + shift of the example.
+  std::vector<std::int64_t> distance_rows;  // empty: none
+  std::int64_t first_distance = 0;
+  std::vector<std::int64_t> shifts;  // empty: 0
 };
 
 struct Attention {
   std::int64_t heads = 1, head_size = 1, relative_labels = 0;
   Offsets query_offsets;
-  Values q;              // [queries, N, D]
-  Values rel, rel_bias;  // [R, N, D], [R, N]; empty: none
+  Values q;                              // [queries, N, D]
+  bool shared_heads = false;             // tables are [R, D] and [R]
+  double scale = 0.0;                    // of the scores; 0: 1/sqrt(D)
+  Values rel, rel_bias;                  // [R, N, D], [R, N]; empty: none
+  Values rel_k, factor, product, rel_v;  // [R, N, D], factor [R, N]; empty: none
   KeyType types[2];
   // Factor on a probability: 0 or 1/(1-rate); keys of both types are counted on. Null: 1.
   std::function<double(std::int64_t example, std::int64_t head, std::int64_t query, int type, std::int64_t key)>
@@ -43,8 +50,9 @@ struct Result {
 };
 
 struct Gradients {
-  Values dq, dk[2], dv[2], drel, drel_bias;
-  Values dq_mass, dk_mass[2], dv_mass[2], drel_mass, drel_bias_mass;
+  Values dq, dk[2], dv[2], drel, drel_bias, drel_k, dfactor, dproduct, drel_v;
+  Values dq_mass, dk_mass[2], dv_mass[2], drel_mass, drel_bias_mass, drel_k_mass, dfactor_mass, dproduct_mass,
+      drel_v_mass;
   Values drunning[2], drunning_mass[2];  // dC, which is also the gradient of the layer before's C
 };
 

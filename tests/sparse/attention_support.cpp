@@ -44,13 +44,16 @@ double largest_norm(const reference::Values& values, std::int64_t size) {
 constexpr double kUnit = 0x1p-24;  // relative rounding error of one fp32 operation
 
 // Bound for the error of one layer's score: D + 8 roundings of terms whose magnitudes sum to at most
-// |q| (|k| + |rel|) + |bias| (Cauchy and Schwarz), and half a step of the running scores.
+// |q| (m |k| + |rel|) + |k| |rel_k| + |bias| (Cauchy and Schwarz; m: the largest factor or number of w), and half a step
+// of the running scores.
 double score_error(const reference::Attention& a) {
   double keys = 0.0;
   for (const auto& type : a.types) keys = std::max(keys, largest_norm(type.k, a.head_size));
-  const double mass = largest_norm(a.q, a.head_size) * (keys + largest_norm(a.rel, a.head_size)) + largest(a.rel_bias);
-  return (static_cast<double>(a.head_size) + 8.0) * kUnit * mass / std::sqrt(static_cast<double>(a.head_size)) +
-         0.5 * sparse::kScoreStep;
+  const double of_keys = a.factor.empty() && a.product.empty() ? 1.0 : std::max(largest(a.factor), largest(a.product));
+  const double mass = largest_norm(a.q, a.head_size) * (of_keys * keys + largest_norm(a.rel, a.head_size)) +
+                      keys * largest_norm(a.rel_k, a.head_size) + largest(a.rel_bias);
+  const double scale = a.scale > 0.0 ? a.scale : 1.0 / std::sqrt(static_cast<double>(a.head_size));
+  return (static_cast<double>(a.head_size) + 8.0) * kUnit * mass * scale + 0.5 * sparse::kScoreStep;
 }
 
 struct Comparison {
@@ -103,6 +106,21 @@ void drop_masked(const reference::Attention& a, int t, std::int64_t heads, refer
 
 }  // namespace
 
+namespace {
+
+AttentionCase with_parts(AttentionCase c, const bench::RelativeParts& parts) {
+  c.parts = parts;
+  return c;
+}
+
+AttentionCase shifted(AttentionCase c, std::vector<std::int64_t> shifts, float scale) {
+  c.shifts = std::move(shifts);
+  c.scale = scale;
+  return c;
+}
+
+}  // namespace
+
 // {name, lengths, globals, radius, N, D, R, labels, magnitude, dropout, padding, seed}
 const std::vector<AttentionCase>& attention_cases() {
   static const std::vector<AttentionCase> all = {
@@ -135,7 +153,56 @@ const std::vector<AttentionCase>& attention_cases() {
       {"tiny scores", {64}, {8}, 10, 1, 16, 8, Labels::scattered, 1e-3f},
       {"dropout", {60, 21}, {13, 6}, 7, 2, 16, 9, Labels::scattered, 1.0f, 0.3f},
       {"dropout without labels", {45}, {10}, 5, 2, 8, 0, Labels::none, 1.0f, 0.1f},
-      {"biases alone", {60, 21}, {13, 6}, 7, 2, 16, 9, Labels::scattered, 1, 0, 0, 1, ComputeType::fp32, true},
+      with_parts({"biases alone", {60, 21}, {13, 6}, 7, 2, 16, 9, Labels::scattered}, {false, true}),
+  };
+  return all;
+}
+
+namespace {
+
+// A case with labels by distance and these tables.
+AttentionCase by_distance(AttentionCase c, const sparse::DistanceMap& map, const bench::RelativeParts& parts) {
+  c.distances = map;
+  c.relative_labels = static_cast<std::int64_t>(*std::max_element(map.rows.begin(), map.rows.end())) + 1;
+  c.parts = parts;
+  return c;
+}
+
+// Clipped distances -k … k to rows 0 … 2k.
+sparse::DistanceMap clipped(std::int64_t k) {
+  sparse::DistanceMap map{-k, {}};
+  for (std::uint32_t row = 0; row <= 2 * k; ++row) map.rows.push_back(row);
+  return map;
+}
+
+}  // namespace
+
+// vectors, biases, key_vectors, factors, products, value_vectors, shared_heads
+const std::vector<AttentionCase>& term_cases() {
+  const AttentionCase listed{"listed labels", {60, 21}, {13, 6}, 7, 2, 16, 9, Labels::scattered};
+  const AttentionCase document{"document", {75}, {23}, 20, 2, 24, 32, Labels::document};
+  const AttentionCase masks{"masks", {70, 21}, {18, 6}, 9, 2, 10, 0, Labels::scattered};
+  const AttentionCase open{"open", {90}, {20}, 80, 2, 16, 0, Labels::none};
+  const auto dropped = [](AttentionCase c) {
+    c.dropout = 0.2f;
+    return c;
+  };
+  static const std::vector<AttentionCase> all = {
+      with_parts(listed, {true, true, false, false, false, false, true}),
+      with_parts(listed, {false, false, true}),
+      with_parts(listed, {false, false, false, true}),
+      with_parts(document, {false, false, false, false, true}),
+      with_parts(listed, {false, false, false, false, false, true}),
+      with_parts(dropped(listed), {true, true, true, false, true, true}),
+      with_parts(dropped(document), {true, true, true, true, false, true, true}),
+      by_distance(masks, clipped(3), {true, true}),
+      by_distance(masks, clipped(0), {true, false}),
+      by_distance(open, clipped(80), {true, false, true}),
+      by_distance(open, clipped(5), {true, false, false, false, false, true, true}),
+      by_distance(dropped(masks), {-4, {3, 3, 1, 1, 0, 2, 2, 2, 5}}, {false, true, false, true, false, true}),
+      by_distance(masks, {0, {0, 1, 2, 3, 4, 5, 6}}, {true, true, true, false, true, true, true}),
+      by_distance({"R beyond a byte", {600}, {3}, 599, 1, 2, 0, Labels::none}, clipped(599), {true, true}),
+      shifted(by_distance(masks, clipped(6), {true, true, true, true, false, true}), {-9, 30}, 0.7f),
   };
   return all;
 }
@@ -156,8 +223,15 @@ reference::Attention reference_of(const AttentionProblem& problem) {
   a.query_offsets = own;
   a.q = doubles(problem.q);
   a.rel = doubles(problem.rel);
-  if (c.biases_alone) a.rel.assign(a.rel.size(), 0.0);
   a.rel_bias = doubles(problem.rel_bias);
+  if (!c.parts.vectors) a.rel.assign(a.rel.size(), 0.0);
+  if (!c.parts.biases) a.rel_bias.assign(a.rel_bias.size(), 0.0);
+  a.rel_k = doubles(problem.rel_k);
+  a.factor = doubles(problem.factor);
+  a.product = doubles(problem.product);
+  a.rel_v = doubles(problem.rel_v);
+  a.shared_heads = c.parts.shared_heads;
+  a.scale = static_cast<double>(c.scale);
   for (int t = 0; t < 2; ++t) {
     a.types[t].key_offsets = t == 0 ? own : other;
     a.types[t].k = doubles(problem.k[t]);
@@ -165,6 +239,9 @@ reference::Attention reference_of(const AttentionProblem& problem) {
     a.types[t].labels = problem.structure->labels[problem.type(t).index];
     a.types[t].window = problem.tiles(t).window;
     a.types[t].radius = c.radius;
+    a.types[t].distance_rows = {c.distances.rows.begin(), c.distances.rows.end()};
+    a.types[t].first_distance = c.distances.first;
+    a.types[t].shifts = c.shifts;
   }
   if (c.dropout > 0.0f) {
     const auto site = is_long ? DropoutSite::long_attention : DropoutSite::global_attention;
@@ -282,7 +359,8 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
     const double columns = static_cast<double>(problem.tiles(0).max_group_columns + problem.tiles(1).max_group_columns);
     // p is off by the error of its logit and that of the log-sum-exp (each at most `error`), of exp and of the sum.
     const double p_error = 2.0 * error + (columns + 8.0) * kUnit;
-    const double values = std::max(largest(a.types[0].v), largest(a.types[1].v)) / (1.0 - stack.attention_case.dropout);
+    const double values = (std::max(largest(a.types[0].v), largest(a.types[1].v)) + largest(a.rel_v)) /
+                          (1.0 - stack.attention_case.dropout);
     comparison.where = fmt::format("{}, layer {}", describe(stack.attention_case, stack.side), l);
     comparison.check("out", doubles(problem.out), expected.out, (p_error + rounding) * values);
     comparison.check("lse", doubles(problem.lse), expected.lse, p_error + 4.0 * kUnit * 100.0);
@@ -317,10 +395,16 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
       running_gradient[t] = g.drunning[t];
       running_mass[t] = g.drunning_mass[t];
     }
-    if (!stack.attention_case.biases_alone) {
+    if (stack.attention_case.parts.vectors) {
       comparison.check("drel", doubles(problem.drel), g.drel, relative * largest(g.drel_mass));
     }
-    comparison.check("drel_bias", doubles(problem.drel_bias), g.drel_bias, relative * largest(g.drel_bias_mass));
+    if (stack.attention_case.parts.biases) {
+      comparison.check("drel_bias", doubles(problem.drel_bias), g.drel_bias, relative * largest(g.drel_bias_mass));
+    }
+    comparison.check("drel_k", doubles(problem.drel_k), g.drel_k, relative * largest(g.drel_k_mass));
+    comparison.check("dfactor", doubles(problem.dfactor), g.dfactor, relative * largest(g.dfactor_mass));
+    comparison.check("dw", doubles(problem.dproduct), g.dproduct, relative * largest(g.dproduct_mass));
+    comparison.check("drel_v", doubles(problem.drel_v), g.drel_v, relative * largest(g.drel_v_mass));
     if (l > 0) continue;
     for (int t = 0; t < 2; ++t) {
       if (!attentions[l].types[t].carries) continue;
@@ -351,6 +435,10 @@ std::string different_results(const AttentionProblem& a, const AttentionProblem&
   }
   compare("drel", a.drel, b.drel);
   compare("drel_bias", a.drel_bias, b.drel_bias);
+  compare("drel_k", a.drel_k, b.drel_k);
+  compare("dfactor", a.dfactor, b.dfactor);
+  compare("dw", a.dproduct, b.dproduct);
+  compare("drel_v", a.drel_v, b.drel_v);
   return names;
 }
 

@@ -23,6 +23,9 @@ using bench::Structure;
 // Shapes and structures that break careless kernels; every backend runs them.
 const std::vector<AttentionCase>& attention_cases();
 
+// Cases of relative terms beyond rel and rel_bias, of tables that heads share, of labels by distance and of a scale.
+const std::vector<AttentionCase>& term_cases();
+
 std::string describe(const AttentionCase& attention_case, Side side);
 
 // The problem's inputs in double. Dropout bits come from etc_core/base/random.h, whose promise kernels must keep.

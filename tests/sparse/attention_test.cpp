@@ -38,6 +38,23 @@ TEST_CASE("running scores equal the reference through several layers", "[sparse]
   }
 }
 
+TEST_CASE("every relative term equals the reference in values and gradients, with and without running scores",
+          "[sparse]") {
+  sparse::register_cpu_kernels();
+  const OneThread one_thread;
+  for (const AttentionCase& c : term_cases()) {
+    for (Side side : {Side::long_side, Side::global_side}) {
+      const Stack alone{c, side, 1, {}, false, false};
+      CHECK(compare_with_reference(alone, run_stack(alone)) == "");
+      if (c.lengths[0] > 80) continue;
+      for (bool mean : {false, true}) {
+        const Stack stack{c, side, 3, {true, true, true, true}, mean, mean};
+        CHECK(compare_with_reference(stack, run_stack(stack)) == "");
+      }
+    }
+  }
+}
+
 TEST_CASE("a query that sees nothing gives zero and no gradient", "[sparse]") {
   sparse::register_cpu_kernels();
   const AttentionCase c{"scattered masks", {75}, {17}, 3, 1, 16, 8, Labels::scattered};

@@ -1,6 +1,7 @@
 // Equal bits: for any number of threads, and for an example alone or in a batch; and nearly equal results on every
 // instruction set.
 #include "etc_core/base/parallel.h"
+#include "sparse/labels/distance_maps.h"
 #include "sparse/register_cpu.h"
 #include "tests/sparse/attention_support.h"
 #include "tests/support/catch.h"
@@ -28,22 +29,32 @@ void copy_rows(const bench::RowBuffer& from, std::int64_t first, bench::RowBuffe
 
 }  // namespace
 
+// All tables, shared by heads, and labels by distance.
+AttentionCase with_terms(AttentionCase c) {
+  c.relative_labels = 23;
+  c.distances = sparse::clipped_distances(11);
+  c.parts = {true, true, true, true, false, true, true};
+  return c;
+}
+
 TEST_CASE("results have the same bits on 1, 2 and 4 threads", "[sparse]") {
   sparse::register_cpu_kernels();
   const int before = thread_count();
-  const AttentionCase c{"ragged", {1100, 3, 200}, {40, 2, 17}, 30, 2, 8, 12, Labels::scattered, 1.0f, 0.1f};
-  for (Side side : {Side::long_side, Side::global_side}) {
-    const Stack stack{c, side, 2, {true, true, true, true}, false, false};
-    set_thread_count(1);
-    const StackResult one = run_stack(stack);
-    for (int threads : {2, 4}) {
-      set_thread_count(threads);
-      const StackResult more = run_stack(stack);
-      for (std::size_t l = 0; l < 2; ++l) {
-        CHECK(different_results(*one.layers[l], *more.layers[l]) == "");
+  const AttentionCase ragged{"ragged", {1100, 3, 200}, {40, 2, 17}, 30, 2, 8, 12, Labels::scattered, 1.0f, 0.1f};
+  for (const AttentionCase& c : {ragged, with_terms(ragged)}) {
+    for (Side side : {Side::long_side, Side::global_side}) {
+      const Stack stack{c, side, 2, {true, true, true, true}, false, false};
+      set_thread_count(1);
+      const StackResult one = run_stack(stack);
+      for (int threads : {2, 4}) {
+        set_thread_count(threads);
+        const StackResult more = run_stack(stack);
+        for (std::size_t l = 0; l < 2; ++l) {
+          CHECK(different_results(*one.layers[l], *more.layers[l]) == "");
+        }
+        CHECK(one.running == more.running);
+        CHECK(one.gradient == more.gradient);
       }
-      CHECK(one.running == more.running);
-      CHECK(one.gradient == more.gradient);
     }
   }
   set_thread_count(before);
@@ -51,7 +62,9 @@ TEST_CASE("results have the same bits on 1, 2 and 4 threads", "[sparse]") {
 
 TEST_CASE("an example has the same bits alone and in a batch", "[sparse]") {
   sparse::register_cpu_kernels();
-  const AttentionCase batch{"batch", {70, 1000, 5}, {20, 33, 4}, 9, 2, 8, 12, Labels::document, 1.0f, 0.2f};
+  const AttentionCase document{"batch", {70, 1000, 5}, {20, 33, 4}, 9, 2, 8, 12, Labels::document, 1.0f, 0.2f};
+  const bool terms = GENERATE(false, true);
+  const AttentionCase batch = terms ? with_terms(document) : document;
   for (Side side : {Side::long_side, Side::global_side}) {
     const auto structure = std::make_shared<const Structure>(batch);
     AttentionProblem all(batch, structure, side);
@@ -90,10 +103,12 @@ TEST_CASE("an example has the same bits alone and in a batch", "[sparse]") {
 TEST_CASE("the kernels of every instruction set equal the reference", "[sparse][processor]") {
   sparse::register_cpu_kernels();
   for (std::int64_t head_size : {6, 16, 64}) {
-    for (Side side : {Side::long_side, Side::global_side}) {
-      const AttentionCase c{"processor", {40, 9}, {18, 5}, 9, 2, head_size, 12, Labels::scattered, 1.0f, 0.1f, 3};
-      const Stack stack{c, side, 3, {true, true, true, true}, true, false};
-      CHECK(compare_with_reference(stack, run_stack(stack)) == "");
+    const AttentionCase listed{"processor", {40, 9}, {18, 5}, 9, 2, head_size, 12, Labels::scattered, 1.0f, 0.1f, 3};
+    for (const AttentionCase& c : {listed, with_terms(listed)}) {
+      for (Side side : {Side::long_side, Side::global_side}) {
+        const Stack stack{c, side, 3, {true, true, true, true}, true, false};
+        CHECK(compare_with_reference(stack, run_stack(stack)) == "");
+      }
     }
   }
 }

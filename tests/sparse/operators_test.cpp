@@ -126,7 +126,7 @@ TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]")
   bad.inputs.relative.labels = 7;
   refuses(bad, "rel must match labels.l2l: expected R=8, got R=7");
   bad.inputs.relative.labels = 0;
-  refuses(bad, "rel: expected R from 1 to 255, got R=0");
+  refuses(bad, "rel: expected R from 1 to 65536, got R=0");
   bad.inputs.relative = {nullptr, table.data(), 7};  // biases alone need every label, too
   refuses(bad, "rel must match labels.l2l: expected R=8, got R=7");
   bad = args;
@@ -185,7 +185,7 @@ TEST_CASE("biases without vectors are a table whose vectors are zero", "[sparse]
     AttentionCase c{"scattered", {700, 21}, {33, 6}, 7, 2, 16, 9, Labels::scattered};
     c.compute = compute;
     AttentionCase alone = c;
-    alone.biases_alone = true;
+    alone.parts.vectors = false;
     const auto structure = std::make_shared<const Structure>(c);
     for (Side side : {Side::long_side, Side::global_side}) {
       AttentionProblem zeros(c, structure, side), biases(alone, structure, side);

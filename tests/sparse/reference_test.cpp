@@ -84,7 +84,14 @@ TEST_CASE("the reference gives the worked running scores of the specification", 
 }
 
 TEST_CASE("the reference's gradients equal central differences through two layers", "[sparse]") {
-  const AttentionCase c{"small", {9, 4}, {5, 2}, 2, 2, 3, 7, Labels::scattered, 1.0f, 0.2f};
+  AttentionCase c{"small", {9, 4}, {5, 2}, 2, 2, 3, 7, Labels::scattered, 1.0f, 0.2f};
+  const int terms = GENERATE(0, 1, 2);
+  if (terms > 0) {
+    c.parts = {true, true, true, terms == 1, terms == 2, true, terms == 2};
+    c.distances = {-2, {0, 1, 6, 3, 2}};
+    c.shifts = {1, -1};
+    c.scale = 0.9f;
+  }
   const auto structure = std::make_shared<const Structure>(c);
   for (Side side : {Side::long_side, Side::global_side}) {
     const AttentionProblem p0(c, structure, side, 0), p1(c, structure, side, 1);
@@ -127,6 +134,10 @@ TEST_CASE("the reference's gradients equal central differences through two layer
       check(layers[l].q, gradients[l]->dq);
       check(layers[l].rel, gradients[l]->drel);
       check(layers[l].rel_bias, gradients[l]->drel_bias);
+      check(layers[l].rel_k, gradients[l]->drel_k);
+      check(layers[l].factor, gradients[l]->dfactor);
+      check(layers[l].product, gradients[l]->dproduct);
+      check(layers[l].rel_v, gradients[l]->drel_v);
       for (int t = 0; t < 2; ++t) {
         check(layers[l].types[t].k, gradients[l]->dk[t]);
         check(layers[l].types[t].v, gradients[l]->dv[t]);

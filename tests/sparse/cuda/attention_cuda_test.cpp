@@ -137,6 +137,20 @@ TEST_CASE("emulated kernels report scores out of range and heads too large", "[s
                     Contains("global_attention: cuda: expected a head size of at most D=112 in fp32, got D=113"));
 }
 
+TEST_CASE("relative terms the kernels do not have are refused, a scale is not", "[sparse][cuda]") {
+  in_both_precisions([](bool bf16) {
+    if (bf16) return;  // refused for any device
+    for (const AttentionCase& c : term_cases()) {
+      const Stack stack{c, Side::long_side, 1, {}, false, false, Device::cuda};
+      CHECK_THROWS_WITH(run_stack(stack), Contains("long_attention: cuda:"));
+    }
+    AttentionCase scaled{"scaled", {40}, {8}, 10, 1, 16, 8, Labels::scattered};
+    scaled.scale = 1.0f;
+    const Stack stack{scaled, Side::global_side, 1, {}, false, false, Device::cuda};
+    CHECK(compare_with_reference(stack, run_stack(stack)) == "");
+  });
+}
+
 TEST_CASE("copies to an emulated device and back change nothing", "[sparse][cuda]") {
   const OneThread one_thread;
   register_mirrored_cuda_kernels();

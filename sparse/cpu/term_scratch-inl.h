@@ -1,0 +1,198 @@
+// What the terms of a score and of the values keep while a task runs, and what it leaves in its slot for the tables'
+// gradients. Highway's per-target include guard.
+#if defined(SPARSE_CPU_TERM_SCRATCH_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_TERM_SCRATCH_INL_H_
+#undef SPARSE_CPU_TERM_SCRATCH_INL_H_
+#else
+#define SPARSE_CPU_TERM_SCRATCH_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sparse/cpu/lanes-inl.h"
+#include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/tile_walk.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Labels are padded to whole steps, so that they can be multiplied like keys. A part that the model has not is null.
+struct TermScratch {
+  std::int64_t labels = 0;  // R rounded up to whole steps; 0: no table at all
+  std::int64_t added = 0;   // the same where scores have rel or rel_bias, else 0
+  // Of the task's head.
+  float* vectors = nullptr;               // [labels, stride]  rel
+  float* biases = nullptr;                // [added]  rel_bias, 0 without
+  std::uint16_t* bf16_vectors = nullptr;  // [labels in whole tiles, bf16_stride]  rel rounded
+  float* key_vectors = nullptr;           // [labels, stride]  rel_k
+  float* factors = nullptr;               // [labels]
+  float* products = nullptr;              // [labels, stride]  w
+  float* value_vectors = nullptr;         // [labels, stride]  rel_v
+  // Of a group.
+  float* table = nullptr;    // [added, kGroup]
+  float* weights = nullptr;  // [labels, kGroup]  weights of the values by label, with value_vectors
+  float* rows = nullptr;     // [kRunStep, stride]  keys times w, with products
+  // Backward, of a group.
+  float* dtable = nullptr;       // [added, kGroup]
+  float* value_table = nullptr;  // [labels, kGroup]  dout·rel_v
+  float* dots = nullptr;         // [columns, kGroup]  q·k, with factors
+  // Backward, sums over the task's groups; those over lanes are added once, at the task's end.
+  float* drel = nullptr;     // [labels, stride]
+  float* dbias = nullptr;    // [added, kGroup]
+  float* drel_k = nullptr;   // [labels, stride]
+  float* dfactor = nullptr;  // [labels, kGroup]
+  float* dw = nullptr;       // [labels, stride]
+  float* drel_v = nullptr;   // [labels, stride]
+
+  static TermScratch take(Arena& arena, const HeadContext& head, const RelativeTable& given, std::int64_t columns,
+                          Pass pass) {
+    TermScratch terms;
+    terms.labels = padded_rows(given.rows());
+    terms.added = given.adds() ? terms.labels : 0;
+    const auto rows_of = [&](const float* part) {
+      return part == nullptr ? nullptr : arena.take<float>(terms.labels * head.stride);
+    };
+    const auto lanes_of = [&](const float* part) {
+      return part == nullptr ? nullptr : arena.take<float>(terms.labels * kGroup);
+    };
+    // Products of bf16 write whole tiles of rows.
+    const std::int64_t whole_tiles = round_up(terms.added, kTileRows16);
+    const bool bf16 = head.bf16 != nullptr, backward = pass == Pass::backward;
+    terms.vectors = rows_of(given.vectors);
+    terms.biases = arena.take<float>(terms.added);
+    if (bf16 && given.vectors != nullptr) {
+      terms.bf16_vectors = arena.take<std::uint16_t>(whole_tiles * head.bf16_stride);
+    }
+    terms.table = arena.take<float>((bf16 ? whole_tiles : terms.added) * kGroup);
+    terms.key_vectors = rows_of(given.key_vectors);
+    if (given.factors != nullptr) terms.factors = arena.take<float>(terms.labels);
+    terms.products = rows_of(given.products);
+    if (given.products != nullptr) terms.rows = arena.take<float>(kRunStep * head.stride);
+    terms.value_vectors = rows_of(given.value_vectors);
+    terms.weights = lanes_of(given.value_vectors);
+    if (!backward) return terms;
+    terms.dtable = arena.take<float>(terms.added * kGroup);
+    terms.drel = rows_of(given.vectors);
+    terms.dbias = arena.take<float>(terms.added * kGroup);
+    terms.drel_k = rows_of(given.key_vectors);
+    terms.dfactor = lanes_of(given.factors);
+    if (given.factors != nullptr) terms.dots = arena.take<float>(columns * kGroup);
+    terms.dw = rows_of(given.products);
+    terms.value_table = lanes_of(given.value_vectors);
+    terms.drel_v = rows_of(given.value_vectors);
+    return terms;
+  }
+};
+
+// One head of a table's rows, and where it begins.   part [R, N, size] or, shared, [R, size]
+inline Rows table_rows(const AttentionInputs& in, const float* part, std::int64_t size) {
+  return {part, in.relative.heads(in.heads) * size, in.relative.labels};
+}
+inline std::int64_t table_head(const AttentionInputs& in, std::int64_t head) {
+  return in.relative.shared_heads ? 0 : head;
+}
+
+// to = one head's rows of a table, zero beyond the last label.   to [labels, stride]
+inline void load_table_rows(const AttentionInputs& in, const float* part, std::int64_t head_index,
+                            const HeadContext& head, std::int64_t labels, float* to) {
+  if (part == nullptr) return;
+  const std::int64_t given = in.relative.labels;
+  copy_rows(table_rows(in, part, head.head_size), table_head(in, head_index), head.head_size, 0, given, to);
+  std::fill(to + given * head.stride, to + labels * head.stride, 0.0f);
+}
+
+// to = one head's numbers of a table [R, N] or [R]; 0 without one, and beyond the last label.   to [labels]
+inline void load_table_numbers(const AttentionInputs& in, const float* part, std::int64_t head_index,
+                               std::int64_t labels, float* to) {
+  const Rows rows = table_rows(in, part, 1);
+  for (std::int64_t r = 0; r < labels; ++r) {
+    const bool has = part != nullptr && r < in.relative.labels;
+    to[r] = has ? *head_row(rows, r, table_head(in, head_index), 1) : 0.0f;
+  }
+}
+
+// Where a task leaves its sums in its slot: rows [labels, stride] and numbers [labels], one part after the other; parts
+// the model has not take no place.
+struct TermSlot {
+  std::int64_t labels = 0, stride = 0, size = 0;  // size: floats
+  std::int64_t drel = 0, dbias = 0, drel_k = 0, dfactor = 0, dw = 0, drel_v = 0;
+
+  TermSlot() = default;
+  explicit TermSlot(const AttentionInputs& in)
+      : labels(padded_rows(in.relative.rows())), stride(row_stride(in.head_size)) {
+    const RelativeTable& table = in.relative;
+    const auto place = [this](bool has, std::int64_t floats) {
+      const std::int64_t at = size;
+      if (has) size += floats;
+      return at;
+    };
+    drel = place(table.vectors != nullptr, labels * stride);
+    dbias = place(table.adds(), labels);
+    drel_k = place(table.key_vectors != nullptr, labels * stride);
+    dfactor = place(table.factors != nullptr, labels);
+    dw = place(table.products != nullptr, labels * stride);
+    drel_v = place(table.value_vectors != nullptr, labels * stride);
+  }
+  std::int64_t floats() const { return size; }
+};
+
+// Backward, task begins.
+inline void clear_term_sums(const TermScratch& terms, const TermSlot& layout) {
+  for (float* rows : {terms.drel, terms.drel_k, terms.dw, terms.drel_v}) {
+    if (rows != nullptr) std::fill_n(rows, layout.labels * layout.stride, 0.0f);
+  }
+  std::fill_n(terms.dbias, terms.added * kGroup, 0.0f);
+  if (terms.dfactor != nullptr) std::fill_n(terms.dfactor, layout.labels * kGroup, 0.0f);
+}
+
+// Backward, task ends.
+inline void leave_term_sums(const TermScratch& terms, const TermSlot& layout, float* slot) {
+  const auto leave_rows = [&](const float* rows, std::int64_t at) {
+    if (rows != nullptr) std::copy_n(rows, layout.labels * layout.stride, slot + at);
+  };
+  const auto leave_numbers = [&](const float* lanes, std::int64_t labels, std::int64_t at) {
+    for (std::int64_t r = 0; r < labels; ++r) {
+      float total = 0.0f;
+      for (int i = 0; i < kGroup; ++i) total += lanes[r * kGroup + i];
+      slot[at + r] = total;
+    }
+  };
+  leave_rows(terms.drel, layout.drel);
+  leave_numbers(terms.dbias, terms.added, layout.dbias);
+  leave_rows(terms.drel_k, layout.drel_k);
+  leave_numbers(terms.dfactor, terms.dfactor == nullptr ? 0 : terms.labels, layout.dfactor);
+  leave_rows(terms.dw, layout.dw);
+  leave_rows(terms.drel_v, layout.drel_v);
+}
+
+// After all tasks, per slot in their order: the sums of one head are added to the gradients of rows [begin, end) of the
+// tables, part by part (two parts may add to one array).
+inline void add_term_sums(const AttentionBackward& args, std::int64_t head, std::int64_t begin, std::int64_t end,
+                          const float* slot) {
+  const AttentionInputs& in = args.inputs;
+  const TermSlot layout(in);
+  const std::int64_t width = in.relative.heads(in.heads), own = table_head(in, head);
+  const auto add = [&](const float* part, float* gradient, std::int64_t at, std::int64_t stride, std::int64_t size) {
+    if (part == nullptr) return;
+    for (std::int64_t r = begin; r < end; ++r) {
+      float* const to = gradient + (r * width + own) * size;  // [size]
+      for (std::int64_t c = 0; c < size; ++c) to[c] += slot[at + r * stride + c];
+    }
+  };
+  const RelativeTableGradients& to = args.drelative;
+  add(in.relative.vectors, to.vectors, layout.drel, layout.stride, in.head_size);
+  add(in.relative.biases, to.biases, layout.dbias, 1, 1);
+  add(in.relative.key_vectors, to.key_vectors, layout.drel_k, layout.stride, in.head_size);
+  add(in.relative.factors, to.factors, layout.dfactor, 1, 1);
+  add(in.relative.products, to.products, layout.dw, layout.stride, in.head_size);
+  add(in.relative.value_vectors, to.value_vectors, layout.drel_v, layout.stride, in.head_size);
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

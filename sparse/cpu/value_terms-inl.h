@@ -1,0 +1,89 @@
+// The term of the values: out_i = sum_j w_ij (v_j + rel_v[label_ij]), w the weights after dropout. As with rel, there
+// are fewer labels than keys: the weights of a group are summed by label, and one small product takes the sums to out.
+//   weights[r][i] = sum_{label_ij = r} w_ij        out += weights rel_v        drel_v += weights dout
+// Backward, dout_i·rel_v[r] is computed once per group and looked up. Highway's per-target include guard.
+#if defined(SPARSE_CPU_VALUE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_VALUE_TERMS_INL_H_
+#undef SPARSE_CPU_VALUE_TERMS_INL_H_
+#else
+#define SPARSE_CPU_VALUE_TERMS_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sparse/cpu/block_labels-inl.h"
+#include "sparse/cpu/group_scratch-inl.h"
+#include "sparse/cpu/register_tile-inl.h"
+#include "sparse/cpu/score_terms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Group begins, forward and backward.
+HWY_INLINE void clear_label_weights(const TermScratch& terms, const LabelRange& range) {
+  if (terms.value_vectors == nullptr) return;
+  std::fill_n(terms.weights + range.begin * kGroup, range.count() * kGroup, 0.0f);
+}
+
+template <typename OfBlock>
+HWY_NOINLINE void add_weights(const TermScratch& terms, const OfBlock& labels, const KeyBlock& block,
+                              const float* weights) {
+  add_by_label(labels, block.keys, weights, terms.weights);
+}
+
+// Per key block.   weights [keys, kGroup]: after dropout
+HWY_INLINE void add_label_weights(const TermScratch& terms, const KeyBlock& block, const float* weights) {
+  if (HWY_LIKELY(terms.value_vectors == nullptr) || !block.tiles->labelled()) return;
+  with_labels(block, [&](const auto& labels) HWY_ATTR { add_weights(terms, labels, block, weights); });
+}
+
+// Forward, group ends: out += weights rel_v.   out [kGroup, stride]
+HWY_INLINE void add_relative_values(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                    float* out) {
+  if (terms.value_vectors == nullptr) return;
+  weighted_sum(terms.weights + range.begin * kGroup, terms.value_vectors + range.begin * head.stride, head.stride,
+               range.count(), nullptr, out);
+}
+
+// Backward, group begins: dout·rel_v of every label.   dout_lanes [D, kGroup]
+HWY_INLINE void make_value_table(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                 const float* dout_lanes) {
+  if (terms.value_vectors == nullptr) return;
+  dot_products(dout_lanes, terms.value_vectors + range.begin * head.stride, head.stride, range.count(), head.head_size,
+               terms.value_table + range.begin * kGroup);
+}
+
+template <typename OfBlock>
+HWY_NOINLINE void add_value_dots_of(const TermScratch& terms, const OfBlock& labels, const KeyBlock& block, float* dp) {
+  const FloatTag d;
+  for (std::int64_t j = 0; j < block.keys; ++j) {
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* const place = dp + j * kGroup + v * kLanes;  // [kLanes]
+      const FloatVec own = look_up(labels, terms.value_table, labels.code(j), v);
+      hn::StoreU(hn::Add(hn::LoadU(d, place), own), d, place);
+    }
+  }
+}
+
+// Backward, per key block: dout·v, in place, becomes dout·(v + rel_v[label]).   dp [keys, kGroup]
+HWY_INLINE void add_value_dots(const TermScratch& terms, const KeyBlock& block, float* dp) {
+  if (HWY_LIKELY(terms.value_vectors == nullptr) || !block.tiles->labelled()) return;
+  with_labels(block, [&](const auto& labels) HWY_ATTR { add_value_dots_of(terms, labels, block, dp); });
+}
+
+// Backward, group ends: drel_v += weights dout.   dout_rows [kGroup, stride]
+HWY_INLINE void finish_value_gradients(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                       const float* dout_rows) {
+  if (terms.value_vectors == nullptr) return;
+  outer_products(terms.weights + range.begin * kGroup, dout_rows, head.stride, range.count(),
+                 terms.drel_v + range.begin * head.stride);
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
