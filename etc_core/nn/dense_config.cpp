@@ -46,8 +46,14 @@ const FieldList<DenseConfig>& field_list() {
        {.least = 0, .most = 1e6}},
       {"norm",
        &DenseConfig::norm,
-       "layer norm after each residual sum, or before each sub-layer",
-       {{"post_ln", Norm::post_ln}, {"pre_ln", Norm::pre_ln}}},
+       "layer norm after each residual sum, or before each sub-layer; rezero: none, a trained scale of each branch "
+       "instead; rezero_post_ln: both",
+       {{"post_ln", Norm::post_ln},
+        {"pre_ln", Norm::pre_ln},
+        {"rezero", Norm::rezero},
+        {"rezero_post_ln", Norm::rezero_post_ln}}},
+      {"rezero_per_branch", &DenseConfig::rezero_per_branch,
+       "with a rezero norm: a scale for each sub-layer, not one for both of a layer"},
       {"sublayer_order", &DenseConfig::sublayer_order,
        "sub-layers from bottom to top, s: attention, f: feed-forward; empty: sfsf…"},
       {"embedding_layer_norm", &DenseConfig::embedding_layer_norm, "layer norm after the embedding sum"},
@@ -104,6 +110,10 @@ void DenseConfig::validate() const {
     fail_usage("config",
                "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
                num_attention_heads, hidden_size);
+  }
+  if (rezero_per_branch && !scales_branches()) {
+    fail_usage("config", "rezero_per_branch: expected norm rezero or rezero_post_ln beside it, got {}",
+               to_json().at("norm").get<std::string>());
   }
   for (const char sublayer : {'s', 'f'}) {
     const std::string sublayers = order();

@@ -12,11 +12,14 @@
 namespace etc {
 
 struct DenseConfig final : EncoderConfig {
-  enum class Norm { post_ln, pre_ln };            // where layer norms stand (blocks/residual_placement.h)
+  // Where layer norms stand (blocks/residual_placement.h). The rezeros have a trained scale of the branches, which
+  // begins at 0; rezero_post_ln keeps the norms of post_ln.
+  enum class Norm { post_ln, pre_ln, rezero, rezero_post_ln };
   enum class Choice { by_norm, on, off };         // by_norm: what is usual with this norm
   enum class OutputInit { by_norm, none, gpt2 };  // gpt2: output projections times 1/sqrt(2·layers)
 
   Norm norm = Norm::post_ln;
+  bool rezero_per_branch = false;  // a scale for each sub-layer; else one for both of a layer
   // Sub-layers from bottom to top, s: attention, f: feed-forward, as many of each as there are layers; the j-th s is
   // that of layer j, the j-th f likewise. Empty: sfsf….
   std::string sublayer_order;
@@ -29,6 +32,7 @@ struct DenseConfig final : EncoderConfig {
 
   std::string order() const;  // sublayer_order, or sfsf…
   bool has_final_norm() const;
+  bool scales_branches() const { return norm == Norm::rezero || norm == Norm::rezero_post_ln; }
   // Standard deviation of the kernels of output projections.
   double output_stddev() const;
 

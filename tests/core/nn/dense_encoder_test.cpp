@@ -1,7 +1,10 @@
 // The dense encoder beyond its golden numbers (tests/golden/dense_golden_test.cpp): sizes, orders, neighbours, errors.
 #include "etc_core/nn/dense_encoder.h"
 
+#include <algorithm>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
@@ -78,7 +81,7 @@ TEST_CASE("sandwich orders are those of the paper", "[nn]") {
 
 TEST_CASE("a sequence has the same bits alone and beside others, packed or not, in every order", "[nn]") {
   for (const char* order : {"", "ssfsff", "fsfsfs"}) {
-    for (const DenseConfig::Norm norm : {DenseConfig::Norm::post_ln, DenseConfig::Norm::pre_ln}) {
+    for (const auto norm : {DenseConfig::Norm::post_ln, DenseConfig::Norm::pre_ln, DenseConfig::Norm::rezero_post_ln}) {
       for (const std::int64_t radius : {0, 5}) {
         DenseConfig config = small_dense();
         config.sublayer_order = order;
@@ -91,6 +94,84 @@ TEST_CASE("a sequence has the same bits alone and beside others, packed or not, 
       }
     }
   }
+}
+
+// The gradient of every scale, by name, from an upstream of ones; the sub-layers are given `x` itself.
+std::map<std::string, float> scale_gradients(const DenseConfig& config, const EncoderInput& input, Tensor& x,
+                                             Tensor& y) {
+  register_cpu_backend();
+  ParameterSet parameters;
+  DenseEncoder encoder(config, parameters);
+  parameters.initialize(5);
+  x = states_of(config, input, false);  // any numbers
+  Tape tape(true);
+  {
+    Var result = encoder.forward_layers(tape, Var(x, true), input, {});
+    y = result.value();
+    std::fill_n(result.grad().data(), y.size(), 1.0f);
+  }
+  tape.backward();
+  std::map<std::string, float> gradients;
+  for (const auto& parameter : parameters.all()) {
+    if (parameter->name.ends_with("rezero_alpha")) gradients[parameter->name] = parameter->grad.data()[0];
+  }
+  return gradients;
+}
+
+TEST_CASE("ReZero begins as the identity, and its scales have gradients then", "[nn]") {
+  for (const bool per_branch : {false, true}) {
+    for (const char* order : {"", "ssfsff"}) {
+      DenseConfig config = small_dense();
+      config.norm = DenseConfig::Norm::rezero;
+      config.rezero_per_branch = per_branch;
+      config.sublayer_order = order;
+      CAPTURE(per_branch, order);
+      Tensor x, y;
+      const auto gradients = scale_gradients(config, sequences({17, 3}), x, y);
+      CHECK(std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.size()) * 4) == 0);
+      CHECK(gradients.size() == (per_branch ? 6 : 3));
+      for (const auto& [name, gradient] : gradients) {
+        CAPTURE(name);
+        CHECK(gradient != 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("ReZero has a scale for each layer or branch in place of its norms, or beside them", "[nn]") {
+  const auto count = [](DenseConfig::Norm norm, bool per_branch) {
+    DenseConfig config = small_dense();
+    config.norm = norm;
+    config.rezero_per_branch = per_branch;
+    ParameterSet parameters;
+    const DenseEncoder encoder(config, parameters);
+    return parameters.count();
+  };
+  using Norm = DenseConfig::Norm;
+  const std::int64_t post_ln = count(Norm::post_ln, false), layers = 3, norms = 4 * 24 * layers;
+  CHECK(count(Norm::rezero, false) == post_ln - norms + layers);
+  CHECK(count(Norm::rezero, true) == post_ln - norms + 2 * layers);
+  CHECK(count(Norm::rezero_post_ln, false) == post_ln + layers);
+  CHECK(count(Norm::rezero_post_ln, true) == post_ln + 2 * layers);
+  CHECK_THROWS_WITH(count(Norm::pre_ln, true), Contains("rezero_per_branch: expected norm rezero or rezero_post_ln"));
+}
+
+TEST_CASE("with Post-LN norms and a scale of 1 ReZero is Post-LN", "[nn]") {
+  register_cpu_backend();
+  const auto states = [](DenseConfig::Norm norm) {
+    DenseConfig config = small_dense();
+    config.norm = norm;
+    ParameterSet parameters;
+    DenseEncoder encoder(config, parameters);
+    parameters.initialize(5);
+    for (const auto& parameter : parameters.all()) {
+      if (parameter->name.ends_with("rezero_alpha")) parameter->value.data()[0] = 1;
+    }
+    Tape tape(false);
+    return encoder.forward(tape, sequences({17, 40}), {}).long_states.value();
+  };
+  const Tensor post_ln = states(DenseConfig::Norm::post_ln), scaled = states(DenseConfig::Norm::rezero_post_ln);
+  CHECK(std::memcmp(post_ln.data(), scaled.data(), static_cast<std::size_t>(post_ln.size()) * 4) == 0);
 }
 
 TEST_CASE("a radius below the length changes what a token sees, one beyond it does not", "[nn]") {
