@@ -157,6 +157,10 @@ DenseConfig dense_config_from_json(const Json& json, const std::string& where, b
   return field_list().read_unchecked(json, where);
 }
 
+const std::vector<std::string>& dense_preset_names() {
+  return kPresets;
+}
+
 DenseConfig dense_config_preset(const std::string& name) {
   struct Sizes {
     std::int64_t layers, hidden, heads;

@@ -42,6 +42,7 @@ struct DenseConfig final : EncoderConfig {
   Json to_json() const override;  // with "kind": "dense"
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<DenseConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  bool has_global_tokens() const override { return false; }
   std::optional<sparse::LabelOptions> label_options() const override { return {}; }
 };
 
@@ -53,6 +54,7 @@ DenseConfig dense_config_from_json(const Json& json, const std::string& where, b
 
 // "small", "base", "large", "xlarge" of RealFormer (pretraining 1.7) with two segments and 512 positions; throws
 // UsageError with a suggestion on another name. vocab_size stays 0.
+const std::vector<std::string>& dense_preset_names();
 DenseConfig dense_config_preset(const std::string& name);
 
 }  // namespace etc
