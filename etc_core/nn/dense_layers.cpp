@@ -19,17 +19,18 @@ NormPlacement norm_placement(DenseConfig::Norm norm) {
 }
 
 EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config) {
-  const Initializer kernel = truncated_normal(config.initializer_range);
+  const Initializer table = config.table_init();
   const std::int64_t hidden = config.hidden_size, width = config.embedding_width();
   const std::string names = "bert/embeddings/";
   EmbeddingBlock embedding;
   embedding.hidden = hidden;
-  embedding.tokens = &parameters.add(names + "word_embeddings", {config.vocab_size, width}, kernel);
+  embedding.tokens = &parameters.add(names + "word_embeddings", {config.vocab_size, width}, table);
   if (width != hidden)
-    embedding.projection = single(add_dense(parameters, names + "projection", width, hidden, kernel));
-  embedding.segments = &parameters.add(names + "token_type_embeddings", {config.segment_vocab_size, hidden}, kernel);
+    embedding.projection =
+        single(add_dense(parameters, names + "projection", width, hidden, config.kernel_init(width)));
+  embedding.segments = &parameters.add(names + "token_type_embeddings", {config.segment_vocab_size, hidden}, table);
   if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
-    embedding.positions = &parameters.add(names + "position_embeddings", {rows, hidden}, kernel);
+    embedding.positions = &parameters.add(names + "position_embeddings", {rows, hidden}, table);
   }
   if (config.embedding_layer_norm) embedding.norm = add_layer_norm(parameters, names + "LayerNorm", hidden);
   return embedding;
@@ -37,8 +38,6 @@ EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config
 
 DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::int64_t i) {
   const std::int64_t hidden = config.hidden_size, attention = config.attention_size(), inner = config.intermediate_size;
-  const Initializer kernel = truncated_normal(config.initializer_range);
-  const Initializer output_kernel = truncated_normal(config.output_stddev());
   const std::string layer = "bert/encoder/layer_" + std::to_string(i) + "/";
   const NormPlacement norm_at = norm_placement(config.norm);
   const auto residual = [&](const std::string& sublayer) {
@@ -54,13 +53,15 @@ DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::i
   DenseLayer made;
   for (const char* name : {"query", "key", "value"}) {
     made.attention.projections.push_back(
-        add_dense(parameters, layer + "attention/self/" + name, hidden, attention, kernel));
+        add_dense(parameters, layer + "attention/self/" + name, hidden, attention, config.kernel_init(hidden)));
   }
   made.attention.output =
-      single(add_dense(parameters, layer + "attention/output/dense", attention, hidden, output_kernel));
+      single(add_dense(parameters, layer + "attention/output/dense", attention, hidden, config.output_init(attention)));
   made.attention_residual = residual("attention/output/");
-  made.feed_forward.inner = single(add_dense(parameters, layer + "intermediate/dense", hidden, inner, kernel));
-  made.feed_forward.outer = single(add_dense(parameters, layer + "output/dense", inner, hidden, output_kernel));
+  made.feed_forward.inner =
+      single(add_dense(parameters, layer + "intermediate/dense", hidden, inner, config.kernel_init(hidden)));
+  made.feed_forward.outer =
+      single(add_dense(parameters, layer + "output/dense", inner, hidden, config.output_init(inner)));
   made.feed_forward.activation = ops::activation_from_name(config.hidden_act);
   made.feed_forward.residual = residual("output/");
   if (config.scales_branches() && !config.rezero_per_branch) {
