@@ -64,7 +64,7 @@ TEST_CASE("linear attention reads columns of one product, and refuses them while
     for (std::int64_t i = 0; i < 40; ++i) columns.data()[i] = joined.data()[i / 8 * 24 + first + i % 8];
     return Var(columns);
   };
-  Tape silent(false), recording(true);
+  Tape silent(Recording::off), recording(Recording::on);
   const Var together = performer(silent, batch, directions, {{Var(joined), 0}, {Var(joined), 8}, {Var(joined), 16}});
   const Var apart = performer(silent, batch, directions, {{part(0), 0}, {part(8), 0}, {part(16), 0}});
   CHECK(std::memcmp(together.value().data(), apart.value().data(), 40 * sizeof(float)) == 0);
