@@ -27,6 +27,11 @@ bool trains(Device device, ComputeType compute) {
 void AttentionChecks::sizes() const {
   if (heads < 1 || head_size < 1)
     fail(tiles.op->name, "expected N >= 1 heads of D >= 1, got {}", shape_text({{"N", heads}, {"D", head_size}}));
+  for (const TypeTiles& type : tiles.types) {
+    if (type.heads == 1 || type.heads == heads) continue;
+    fail(tiles.op->name, "tiles of {}: expected those of N={} heads or of one for all, got those of {}", type.type.name,
+         heads, type.heads);
+  }
 }
 
 void AttentionChecks::rows(const char* name, const char* type, const Rows& rows, std::int64_t expected) const {
@@ -109,7 +114,7 @@ void AttentionChecks::table_gradients(const RelativeTable& table, const Relative
 
 profiler::Work AttentionChecks::work(int products) const {
   // Masked pairs cost time but count nothing: rates of different masks can be compared.
-  const auto pairs = static_cast<double>((tiles.types[0].visible_pairs + tiles.types[1].visible_pairs) * heads);
+  const auto pairs = static_cast<double>(tiles.types[0].pairs_of(heads) + tiles.types[1].pairs_of(heads));
   return {2.0 * products * pairs * static_cast<double>(head_size), 0};
 }
 

@@ -15,7 +15,7 @@ namespace {
 std::int64_t example_pairs(const TypeTiles& tiles, std::int64_t b) {
   const auto at = static_cast<std::size_t>(b);
   const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
-  if (tiles.window) return queries * (2 * tiles.radius + 1);
+  if (tiles.window) return queries * tiles.width();
   return queries * (tiles.key_offsets[at + 1] - tiles.key_offsets[at]);
 }
 
@@ -28,13 +28,17 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
     const auto at = static_cast<std::size_t>(b);
     const std::int64_t queries = tiles.query_offsets[at + 1] - tiles.query_offsets[at];
     const std::int64_t keys = tiles.key_offsets[at + 1] - tiles.key_offsets[at];
-    const std::int64_t row = window ? 2 * tiles.radius + 1 : keys;
+    const std::int64_t row = window ? tiles.width() : keys, first = tiles.first_position(b);
     // A window is one tensor over all tokens, the others one tensor per example.
     const std::int64_t head_stride = window ? tiles.queries() * row : queries * row;
     const std::int64_t base = window ? tiles.query_offsets[at] * row : example_base;
     example_base += heads * example_pairs(tiles, b);
-    parallel_for(tiles.group_offsets[at + 1] - tiles.group_offsets[at], [&](std::int64_t group_in_example) {
-      const std::int64_t group = tiles.group_offsets[at] + group_in_example;
+    const std::int64_t groups = tiles.group_offsets[at + 1] - tiles.group_offsets[at];
+    parallel_for(tiles.heads * groups, [&](std::int64_t number) {
+      const std::int64_t group_in_example = number % groups, first_head = number / groups;
+      const std::int64_t group = tiles.first_group(first_head) + tiles.group_offsets[at] + group_in_example;
+      // The heads these tiles are of.
+      const std::int64_t end_head = tiles.heads == 1 ? heads : first_head + 1;
       const std::int64_t first_query = group_in_example * kGroup;
       // Only what is inside: pairs without a place keep the zeros outside was filled with.
       for (std::int64_t r = tiles.run_offsets[group]; r < tiles.run_offsets[group + 1]; ++r) {
@@ -42,13 +46,13 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
         for (std::int64_t j = 0; j < run.keys && run.first_key + j < keys; ++j) {
           for (std::int64_t i = 0; i < std::min<std::int64_t>(kGroup, queries - first_query); ++i) {
             const std::int64_t query = first_query + i, key = run.first_key + j;
-            const std::int64_t place = window ? key - query + tiles.radius : key;
+            const std::int64_t place = window ? key - first - query + tiles.before : key;
             // A group's keys reach further than each of its queries sees.
             if (place < 0 || place >= row) continue;
             const bool visible = (tiles.visible[run.column + j] >> i) & 1;
             // Heads innermost: their places are far apart, but the pair is found once.
-            for (std::int64_t head = 0; head < heads; ++head) {
-              visit((head * tiles.columns + run.column + j) * kGroup + i,
+            for (std::int64_t head = first_head; head < end_head; ++head) {
+              visit((tiles.first_column(head) + run.column + j) * kGroup + i,
                     base + head * head_stride + query * row + place, visible, head);
             }
           }
@@ -62,7 +66,7 @@ void for_each_pair(const TypeTiles& tiles, std::int64_t heads, Visit&& visit) {
 
 // Whole columns, masked pairs included: [N, columns, kGroup].
 std::int64_t score_elements(const TypeTiles& tiles, std::int64_t heads) {
-  return heads * tiles.columns * kGroup;
+  return (tiles.heads == 1 ? heads : 1) * tiles.columns * kGroup;
 }
 
 std::int64_t external_score_elements(const TypeTiles& tiles, std::int64_t heads) {

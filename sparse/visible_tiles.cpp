@@ -11,40 +11,12 @@
 #include "etc_core/base/profiler.h"
 #include "sparse/etc_attention.h"
 #include "sparse/self_attention.h"
+#include "sparse/tile_builder.h"
 #include "sparse/tile_sample.h"
 
 namespace etc::sparse {
 
 namespace {
-
-// What one group contributes; concatenated over groups afterwards.
-struct GroupTiles {
-  std::vector<TileRun> runs;
-  std::vector<std::uint16_t> visible;
-  std::vector<std::uint32_t> label;
-  std::vector<std::uint8_t> mixed;
-  std::int64_t visible_pairs = 0;
-};
-
-// What messages call an operator and the two ends of a pair of a type.
-struct TypeNames {
-  const char* op;
-  const char* query;
-  const char* key;
-};
-
-// A copy of offsets that start at 0 and do not fall.
-std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
-                                          std::int64_t examples) {
-  if (offsets == nullptr) fail(op, "{}: expected [B+1={}] offsets, got null", name, examples + 1);
-  if (offsets[0] != 0) fail(op, "{}: expected to start at 0, got {}", name, offsets[0]);
-  for (std::int64_t b = 0; b < examples; ++b) {
-    if (offsets[b + 1] < offsets[b]) {
-      fail(op, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b + 1], offsets[b], b + 1);
-    }
-  }
-  return {offsets, offsets + examples + 1};
-}
 
 // Labels of one group as columns: columns[key][query], kMasked where a pair does not exist.
 struct GroupLabels {
@@ -55,45 +27,36 @@ struct GroupLabels {
 // Where a group lies.
 struct GroupPlace {
   std::int64_t example, first_query, queries, example_keys;  // counted within the example
-};
-
-// What sets one type apart from the others of a batch.
-struct TypeLabels {
-  AttentionType type;
-  TypeNames names;
-  const std::vector<std::int64_t>& query_offsets;
-  const std::vector<std::int64_t>& key_offsets;
-  const std::uint8_t* labels;  // external form; null: everything visible
-  bool window;
+  std::int64_t first_position;                               // TypeTiles::first_position of the example
 };
 
 GroupLabels gather_labels(const TypeTiles& tiles, const GroupPlace& place, const TypeLabels& own,
                           std::int64_t label_base, std::int64_t relative_labels) {
   const std::uint8_t* const labels = own.labels;
   const bool window = tiles.window;
-  const std::int64_t radius = tiles.radius, width = 2 * radius + 1;
   GroupLabels group;
-  // A group's keys are those of any of its queries: of a window that is 2*radius + 16 at most.
-  const std::int64_t end_query = place.first_query + place.queries;
-  const std::int64_t end_key = window ? std::min(place.example_keys, end_query + radius) : place.example_keys;
-  group.first_key = window ? std::max<std::int64_t>(0, place.first_query - radius) : 0;
+  // A group's keys are those of any of its queries: of a window that is its width + 15 at most.
+  const std::int64_t first = place.first_position + place.first_query;  // the first query's own key
+  const std::int64_t end_key =
+      window ? std::min(place.example_keys, first + place.queries + tiles.after) : place.example_keys;
+  group.first_key = window ? std::max<std::int64_t>(0, first - tiles.before) : 0;
   group.keys = std::max<std::int64_t>(0, end_key - group.first_key);
   // Steps are whole; columns beyond the last key stay masked.
   const std::int64_t rounded = round_up(group.keys, kRunStep);
   group.columns.assign(static_cast<std::size_t>(rounded * kGroup), kMasked);
   for (std::int64_t i = 0; i < place.queries; ++i) {
     const std::int64_t query = place.first_query + i;
-    const std::int64_t begin = window ? std::max(group.first_key, query - radius) : 0;
-    const std::int64_t end = window ? std::min(place.example_keys, query + radius + 1) : place.example_keys;
+    const std::int64_t begin = window ? std::max(group.first_key, first + i - tiles.before) : 0;
+    const std::int64_t end = window ? std::min(place.example_keys, first + i + tiles.after + 1) : place.example_keys;
     std::uint8_t* column = group.columns.data() + (begin - group.first_key) * kGroup + i;
     // Without labels everything in reach is seen; the label is 0, but nobody looks it up.
     if (labels == nullptr) {
       for (std::int64_t j = begin; j < end; ++j, column += kGroup) *column = 0;
       continue;
     }
-    const std::uint8_t* row = labels + label_base + query * (window ? width : place.example_keys);
+    const std::uint8_t* row = labels + label_base + query * (window ? tiles.width() : place.example_keys);
     // Rows of a window are counted by distance: shifted so that row[key] is the label of a key.
-    if (window) row += radius - query;
+    if (window) row += tiles.before - first - i;
     for (std::int64_t j = begin; j < end; ++j, column += kGroup) {
       const std::uint8_t label = row[j];
       if (label >= relative_labels && label != kMasked && relative_labels > 0) {
@@ -169,7 +132,8 @@ void make_room(TypeTiles& tiles, std::int64_t groups, std::int64_t runs, std::in
   tiles.mixed = Buffer<std::uint8_t>(mixed_columns * kGroup, Purpose::labels);
 }
 
-// All groups' lists one after the other, in the order of the groups.
+}  // namespace
+
 void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   std::int64_t runs = 0, mixed = 0;
   // Sizes first: the lists are one allocation each, charged to the batch.
@@ -201,6 +165,8 @@ void concatenate(TypeTiles& tiles, const std::vector<GroupTiles>& groups) {
   tiles.run_offsets[static_cast<std::int64_t>(groups.size())] = run;
 }
 
+namespace {
+
 // The same sizes without contents, each group after the sample's (tile_sample.h).
 void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const GroupSizes& sample, bool split_keys) {
   std::int64_t runs = 0, mixed_columns = 0;
@@ -222,12 +188,13 @@ void take_sizes(TypeTiles& tiles, const std::vector<GroupPlace>& places, const G
   make_room(tiles, static_cast<std::int64_t>(places.size()), runs, mixed_columns);
 }
 
-TypeTiles build_type(const TypeLabels& own, std::int64_t radius, std::int64_t relative_labels, bool split_keys) {
+TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool split_keys) {
   TypeTiles tiles;
   const std::vector<std::int64_t>&query_offsets = own.query_offsets, &key_offsets = own.key_offsets;
   tiles.type = own.type;
   tiles.window = own.window;
-  tiles.radius = radius;
+  tiles.before = own.before;
+  tiles.after = own.after;
   tiles.query_offsets = query_offsets;
   tiles.key_offsets = key_offsets;
   tiles.relative_labels = relative_labels;
@@ -241,10 +208,10 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t radius, std::int64_t re
                        keys = key_offsets[at + 1] - key_offsets[at];
     for (std::int64_t q = 0; q < queries; q += kGroup) {
       // Groups never cross examples: the last one of an example may be short.
-      places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys});
+      places.push_back({b, q, std::min<std::int64_t>(kGroup, queries - q), keys, tiles.first_position(b)});
     }
     tiles.group_offsets.push_back(static_cast<std::int64_t>(places.size()));
-    label_bases.push_back(label_bases.back() + queries * (own.window ? 2 * radius + 1 : keys));
+    label_bases.push_back(label_bases.back() + queries * (own.window ? tiles.width() : keys));
   }
   if (const GroupSizes* sample = sampled_group(own.type)) {
     take_sizes(tiles, places, *sample, split_keys);
@@ -262,13 +229,7 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t radius, std::int64_t re
   return tiles;
 }
 
-void check_relative_labels(const char* op, std::int64_t examples, std::int64_t relative_labels) {
-  if (examples < 0) fail(op, "examples: expected B >= 0, got {}", examples);
-  if (relative_labels < 0 || relative_labels > kMasked) {
-    fail(op, "relative labels: expected R from 0 to 255, got {} (clip them, or see label_by_distance)",
-         relative_labels);
-  }
-}
+namespace {
 
 struct Offsets {
   std::vector<std::int64_t> longs, globals;
@@ -280,33 +241,52 @@ Offsets check(const char* op, const LabelTensors& in) {
           checked_offsets(op, "global_offsets", in.global_offsets, in.examples)};
 }
 
-// Both types of an operator with the same radius and labels.
-AttentionTiles tiles_of(const AttentionOperator& op, std::int64_t radius, std::int64_t relative_labels,
-                        const TypeLabels& first, const TypeLabels& second) {
-  const bool split_keys = op.partition == Partition::keys;
-  return {
-      &op,
-      {build_type(first, radius, relative_labels, split_keys), build_type(second, radius, relative_labels, split_keys)},
-      {}};
-}
+}  // namespace
 
 }  // namespace
+
+std::vector<std::int64_t> checked_offsets(const char* op, const char* name, const std::int64_t* offsets,
+                                          std::int64_t examples) {
+  if (offsets == nullptr) fail(op, "{}: expected [B+1={}] offsets, got null", name, examples + 1);
+  if (offsets[0] != 0) fail(op, "{}: expected to start at 0, got {}", name, offsets[0]);
+  for (std::int64_t b = 0; b < examples; ++b) {
+    if (offsets[b + 1] < offsets[b]) {
+      fail(op, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b + 1], offsets[b], b + 1);
+    }
+  }
+  return {offsets, offsets + examples + 1};
+}
+
+void check_relative_labels(const char* op, std::int64_t examples, std::int64_t relative_labels) {
+  if (examples < 0) fail(op, "examples: expected B >= 0, got {}", examples);
+  if (relative_labels < 0 || relative_labels > kMasked) {
+    fail(op, "relative labels: expected R from 0 to 255, got {} (clip them, or see label_by_distance)",
+         relative_labels);
+  }
+}
+
+AttentionTiles tiles_of(const AttentionOperator& op, std::int64_t relative_labels, const TypeLabels& first,
+                        const TypeLabels& second) {
+  const bool split_keys = op.partition == Partition::keys;
+  return {&op, {build_type(first, relative_labels, split_keys), build_type(second, relative_labels, split_keys)}, {}};
+}
 
 AttentionTiles build_long_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const AttentionOperator& op = kLongAttention;
   const Offsets offsets = check(op.name, in);
   if (in.radius < 0) fail(op.name, "radius: expected at least 0, got {}", in.radius);
-  return tiles_of(op, in.radius, in.relative_labels,
-                  {op.types[0], {op.name, "long", "key"}, offsets.longs, offsets.longs, in.l2l, true},
-                  {op.types[1], {op.name, "long", "global"}, offsets.longs, offsets.globals, in.l2g, false});
+  return tiles_of(
+      op, in.relative_labels,
+      {op.types[0], {op.name, "long", "key"}, offsets.longs, offsets.longs, in.l2l, true, in.radius, in.radius},
+      {op.types[1], {op.name, "long", "global"}, offsets.longs, offsets.globals, in.l2g, false});
 }
 
 AttentionTiles build_global_tiles(const LabelTensors& in) {
   const profiler::Scope profiled("build_tiles", {});
   const AttentionOperator& op = kGlobalAttention;
   const Offsets offsets = check(op.name, in);
-  return tiles_of(op, in.radius, in.relative_labels,
+  return tiles_of(op, in.relative_labels,
                   {op.types[0], {op.name, "global", "key"}, offsets.globals, offsets.globals, in.g2g, false},
                   {op.types[1], {op.name, "global", "long"}, offsets.globals, offsets.longs, in.g2l, false});
 }
@@ -325,8 +305,9 @@ AttentionTiles build_self_tiles(const SequenceLabels& in) {
   const std::vector<std::int64_t> offsets = checked_offsets(op.name, "offsets", in.offsets, in.examples);
   if (in.radius < SequenceLabels::kFull) fail(op.name, "radius: expected at least 0, got {}", in.radius);
   const std::vector<std::int64_t> no_keys(offsets.size(), 0);
-  return tiles_of(op, self_radius(in), in.relative_labels,
-                  {op.types[0], {op.name, "query", "key"}, offsets, offsets, in.labels, true},
+  const std::int64_t radius = self_radius(in);
+  return tiles_of(op, in.relative_labels,
+                  {op.types[0], {op.name, "query", "key"}, offsets, offsets, in.labels, true, radius, radius},
                   {op.types[1], {op.name, "query", "key"}, offsets, no_keys, nullptr, false});
 }
 

@@ -27,12 +27,15 @@ namespace etc::sparse {
 // One attention type of a batch.
 struct TypeTiles {
   AttentionType type;
-  bool window = false;                      // queries and keys are one sequence, pairs at most `radius` apart
-  std::int64_t radius = 0;                  // of a window
+  // Queries are the last of the keys' sequence (all of it, or the segment behind a memory) and see the keys from
+  // `before` their own to `after` it at most.
+  bool window = false;
+  std::int64_t before = 0, after = 0;       // of a window
   std::vector<std::int64_t> query_offsets;  // [B+1]
   std::vector<std::int64_t> key_offsets;    // [B+1]
   std::vector<std::int64_t> group_offsets;  // [B+1]: example b owns groups group_offsets[b] …
-  Buffer<std::int64_t> run_offsets;         // [groups+1]: group g owns runs run_offsets[g] …, in order of first_key
+  std::int64_t heads = 1;            // with tiles of their own, one head's groups after the other's; 1: all share
+  Buffer<std::int64_t> run_offsets;  // [heads*groups+1]: group g owns runs run_offsets[g] …, by first_key
   Buffer<TileRun> runs;
   Buffer<std::uint16_t> visible;     // [columns]: bit i is set when query i of the group sees this key
   Buffer<std::uint32_t> label;       // [columns]: the label of all visible pairs, or kFirstMixed + row of mixed
@@ -41,15 +44,32 @@ struct TypeTiles {
   DistanceLabels distance;           // labels by distance, of any pattern, instead of listed ones
   std::int64_t relative_labels = 0;  // R the labels were checked against
   std::int64_t columns = 0;
-  std::int64_t visible_pairs = 0;      // of one head: what useful work is counted by
+  std::int64_t visible_pairs = 0;      // of all heads with tiles of their own: what useful work is counted by
   std::int64_t max_group_columns = 0;  // of any group
   std::int64_t max_group_runs = 0;
+  // [heads*groups+1] or empty: splits of kKeySplit keys that the groups before see. Where runs end with splits, partial
+  // results need places for these alone.
+  Buffer<std::int64_t> split_offsets;
 
   std::int64_t examples() const { return static_cast<std::int64_t>(query_offsets.size()) - 1; }
   std::int64_t queries() const { return query_offsets.back(); }
   std::int64_t keys() const { return key_offsets.back(); }
   // Whether pairs have labels that select rows of the relative tables.
   bool labelled() const { return relative || distance.used(); }
+  // The number that group 0 of a head has, and its first column in a type's scores.
+  std::int64_t first_group(std::int64_t head) const { return heads == 1 ? 0 : head * group_offsets.back(); }
+  std::int64_t first_column(std::int64_t head) const { return heads == 1 ? head * columns : 0; }
+  // Of all of a model's heads.
+  std::int64_t pairs_of(std::int64_t model_heads) const { return visible_pairs * (model_heads / heads); }
+  // Of a window: columns of its external form.
+  std::int64_t width() const { return before + after + 1; }
+  // Where the first query of example b stands among its keys: behind the memory, where there is one.
+  std::int64_t first_position(std::int64_t b) const {
+    const auto at = static_cast<std::size_t>(b);
+    const std::int64_t queries = query_offsets[at + 1] - query_offsets[at],
+                       keys = key_offsets[at + 1] - key_offsets[at];
+    return window ? keys - queries : 0;
+  }
 };
 
 // The tiles of one operator: of both its key sets, with the same queries.
@@ -82,8 +102,8 @@ AttentionTiles build_long_tiles(const LabelTensors& labels);
 AttentionTiles build_global_tiles(const LabelTensors& labels);
 
 // Gives the pairs of a type labels by distance, of whatever builder the tiles are; R is one more than the largest row.
-// Position of key j less that of query i: j - i + shifts[b], both counted from the first of their example; no shifts: 0
-// (a memory of M keys before the queries' own: -M).
+// Position of key j less that of query i: j - i + shifts[b], both counted from the first of their example; no shifts:
+// as in a window the queries are its last tokens (first_position), -M behind a memory of M keys; else 0.
 // Throws Error when the type has listed labels, the map has no distances or rows from kMostLabels on, or shifts are not
 // one per example.
 void label_by_distance(TypeTiles& tiles, const DistanceMap& map, std::vector<std::int64_t> shifts = {});

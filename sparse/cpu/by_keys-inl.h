@@ -10,6 +10,9 @@
 //   group 0  [partial]  [partial]  [partial]  --> combine     forward   per group: out [16, stride], max [16], sum [16]
 //   group 1  [partial]  [partial]  [partial]  --> combine     backward  per group: dq  [16, stride]; then the tables
 //
+// Where groups see few of the splits the tiles say which (TypeTiles::split_offsets): partials of unseen splits then have
+// no place, and those of a group lie side by side behind all slots, so that memory follows the visible pairs.
+//
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_BY_KEYS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_BY_KEYS_INL_H_
@@ -49,13 +52,20 @@ class ByKeys {
       const std::int64_t keys[kKeySets] = {rows_of(tiles(0).key_offsets, b).count,
                                            rows_of(tiles(1).key_offsets, b).count};
       list_.add(splits_of(keys[0]) + splits_of(keys[1]),
-                slot(b).terms() + (pass == Pass::backward ? TermSlot(in).floats() : 0));
+                terms_in_slot(b) + (pass == Pass::backward ? TermSlot(in).floats() : 0));
       for (std::int64_t count : keys) max_split_ = std::max(max_split_, std::min<std::int64_t>(kKeySplit, count));
     }
   }
 
+  // Of all slots, and of the partials behind them.
+  std::int64_t floats() const {
+    if (!listed()) return list_.floats();
+    const Slot any{0, row_stride(in_.head_size), pass_};
+    return list_.floats() + partials_before(in_.heads, 0) * any.group_floats();
+  }
+
   const TaskList& list() const { return list_; }
-  std::int64_t terms_in_slot(std::int64_t b) const { return slot(b).terms(); }
+  std::int64_t terms_in_slot(std::int64_t b) const { return listed() ? 0 : slot(b).terms(); }
 
   TaskSizes sizes() const {
     // Runs do not cross splits: at most one run per step, each cut into key blocks.
@@ -83,8 +93,9 @@ class ByKeys {
     task.end_query = queries.count;
     task.first_group = tiles(0).group_offsets[static_cast<std::size_t>(b)];
     const std::int64_t begin = (set == 0 ? index : index - first_splits) * kKeySplit;
-    // In dropout's numbering the keys of set 1 come after those of set 0, which are the queries' own sequence.
-    task.keys[0] = {set, keys.first, begin, std::min(keys.count, begin + kKeySplit), set == 0 ? 0 : queries.count};
+    // In dropout's numbering the keys of set 1 come after those of set 0.
+    const std::int64_t keys_before = set == 0 ? 0 : rows_of(tiles(0).key_offsets, b).count;
+    task.keys[0] = {set, keys.first, begin, std::min(keys.count, begin + kKeySplit), keys_before};
     task.key_ranges = 1;
     task.slot = list_.slot(b, task.head, index);
     return task;
@@ -93,8 +104,46 @@ class ByKeys {
   static void finish_forward(const AttentionForward& args, const ByKeys& division, const float* slots);
   static void finish_backward(const AttentionBackward& args, const ByKeys& division, const float* slots);
 
+  // Where a task leaves its partial of a group that sees its split; null: no place for one it does not see.
+  float* place(const Task& task, const QueryGroup& group, bool seen, float* slots) const {
+    const std::int64_t number = group.first / kGroup, floats = slot(task.example).group_floats();
+    if (!listed()) return slots + task.slot + number * floats;
+    if (!seen) return nullptr;
+    // Behind the partials of all groups before, and of this one's splits before.
+    const std::int64_t global = task.first_group + number, split = task.keys[0].begin / kKeySplit;
+    std::int64_t before = partials_before(task.head, global);
+    if (task.keys[0].set == 1) before += splits_seen(tiles(0), task.head, global, kEverySplit);
+    before += splits_seen(tiles(task.keys[0].set), task.head, global, split);
+    return slots + list_.floats() + before * floats;
+  }
+
  private:
+  static constexpr std::int64_t kEverySplit = std::numeric_limits<std::int32_t>::max();
   const TypeTiles& tiles(int set) const { return in_.tiles->types[set]; }
+  // Whether the tiles of both sets say which splits groups see.
+  bool listed() const { return !tiles(0).split_offsets.empty() && !tiles(1).split_offsets.empty(); }
+  // Partials of both sets of the groups before this one, of the heads before and of this head's.
+  std::int64_t partials_before(std::int64_t head, std::int64_t group) const {
+    std::int64_t count = 0;
+    for (int t = 0; t < kKeySets; ++t) {
+      const TypeTiles& own = tiles(t);
+      if (own.heads == 1) count += head * own.split_offsets[own.group_offsets.back()];
+      count += own.split_offsets[own.first_group(head) + group];
+    }
+    return count;
+  }
+  // How many splits before this one a group sees.
+  static std::int64_t splits_seen(const TypeTiles& type, std::int64_t head, std::int64_t group, std::int64_t split) {
+    const std::int64_t number = type.first_group(head) + group;
+    std::int64_t count = 0, last = -1;
+    for (std::int64_t r = type.run_offsets[number]; r < type.run_offsets[number + 1]; ++r) {
+      const std::int64_t of_run = type.runs[r].first_key / kKeySplit;
+      if (of_run >= split) break;
+      count += of_run != last ? 1 : 0;
+      last = of_run;
+    }
+    return count;
+  }
 
   // Calls body(example, head, group's number in the example) for every group of every head, in parallel.
   template <typename Body>
@@ -114,6 +163,13 @@ class ByKeys {
   }
   SlotSum group_partials(std::int64_t b, std::int64_t head, std::int64_t group, const float* slots) const {
     const Slot layout = slot(b);
+    if (listed()) {
+      const std::int64_t global = tiles(0).group_offsets[static_cast<std::size_t>(b)] + group;
+      const std::int64_t first = partials_before(head, global), floats = layout.group_floats();
+      std::int64_t count = 0;
+      for (int t = 0; t < kKeySets; ++t) count += splits_seen(tiles(t), head, global, kEverySplit);
+      return {slots + list_.floats() + first * floats, count, floats, layout.stride};
+    }
     return {slots + list_.slot(b, head, 0) + group * layout.group_floats(), list_.tasks_per_head(b),
             list_.slot_floats(b), layout.stride};
   }
@@ -130,42 +186,46 @@ class ByKeys {
 class ByKeys::ForwardSink {
  public:
   ForwardSink(const AttentionForward&, const ByKeys& division, const Task& task, float* slots)
-      : layout_(division.slot(task.example)), place_(slots + task.slot) {}
+      : division_(division), task_(task), layout_(division.slot(task.example)), slots_(slots) {}
 
   // Queries are few: they lie in the caches already.
   void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
 
-  void take(const QueryGroup&, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) {
+  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) const {
     const FloatTag d;
+    float* const place = division_.place(task_, group, seen, slots_);
+    if (place == nullptr) return;
     // Where nothing is seen the maximum says so, and nobody reads the output.
-    if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+    if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place);
     for (int v = 0; v < kGroupVectors; ++v) {
-      hn::StoreU(softmax.max[v], d, place_ + layout_.max() + v * kLanes);
-      hn::StoreU(softmax.sum[v], d, place_ + layout_.sum() + v * kLanes);
+      hn::StoreU(softmax.max[v], d, place + layout_.max() + v * kLanes);
+      hn::StoreU(softmax.sum[v], d, place + layout_.sum() + v * kLanes);
     }
-    place_ += layout_.group_floats();
   }
 
  private:
+  const ByKeys& division_;
+  const Task& task_;
   const Slot layout_;
-  float* place_;  // of the next group
+  float* const slots_;
 };
 
 // Leaves dq of a group over the split's keys in the slot; dk and dv go to their places.
 class ByKeys::BackwardSink {
  public:
   BackwardSink(const AttentionBackward& args, const ByKeys& division, const Task& task, float* slots)
-      : args_(args), task_(task), layout_(division.slot(task.example)), place_(slots + task.slot) {}
+      : args_(args), division_(division), task_(task), layout_(division.slot(task.example)), slots_(slots) {}
 
   void begin_group(const QueryGroup&, const TaskScratch&) const {}
 
-  void take(const QueryGroup&, bool seen, const TaskScratch& scratch) {
+  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch) const {
+    float* const place = division_.place(task_, group, seen, slots_);
+    if (place == nullptr) return;
     if (seen) {
-      std::copy_n(scratch.group.out, kGroup * layout_.stride, place_);
+      std::copy_n(scratch.group.out, kGroup * layout_.stride, place);
     } else {
-      std::fill_n(place_, kGroup * layout_.stride, 0.0f);  // unlike forward's, every slot's dq is added
+      std::fill_n(place, kGroup * layout_.stride, 0.0f);  // unlike forward's, every slot's dq is added
     }
-    place_ += layout_.group_floats();
   }
 
   // Gradients of the task's keys, which no other task has.
@@ -183,9 +243,10 @@ class ByKeys::BackwardSink {
 
  private:
   const AttentionBackward& args_;
+  const ByKeys& division_;
   const Task& task_;
   const Slot layout_;
-  float* place_;  // of the next group
+  float* const slots_;
 };
 
 // One group of one head, over its splits in order.

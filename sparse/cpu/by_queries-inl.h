@@ -1,13 +1,14 @@
 // Partition::queries on the CPU: an example's queries in segments (query blocks) of kSegment, counted from its first
 // token; a task is one segment of one head. A task copies the window its segment can see of key set 0 and all keys of
 // set 1, then goes through its groups. A group sees all its keys within the task, so forward writes results at once.
+// Keys are counted from the example's first, which with a memory lies before the first query's own.
 //
 // Backward: a task owns the gradients of the keys that only its segment sees and writes them as soon as no later group
 // sees them. Those of keys near its ends (the halo), of key set 1 and of the tables are partial sums: they go to the
 // task's slot, and a second pass adds the slots in order of the segments.
 //
 //   keys of set 0    |···halo···|·········own·········|···halo···|      own: seen by no other segment
-//   queries                 |<---------- segment ---------->|           halo: up to 2 radii at each end
+//   queries                 |<---------- segment ---------->|           halo: up to a window's width at each end
 //
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_BY_QUERIES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -62,13 +63,18 @@ class ByQueries {
 
   ByQueries(const AttentionInputs& in, Pass pass) : in_(in), pass_(pass), list_(in.heads) {
     for (std::int64_t b = 0; b < own().examples(); ++b) {
-      list_.add(segments_of(length(b)), pass == Pass::backward ? slot(b).terms() + TermSlot(in).floats() : 0);
-      max_window_ = std::max(max_window_, std::min(length(b), kSegment + 2 * own().radius));
+      // A memory without a segment has nobody who sees it; its gradients are written all the same.
+      const std::int64_t tasks = std::max(segments_of(length(b)), std::min<std::int64_t>(1, key_count(b)));
+      list_.add(tasks, pass == Pass::backward ? slot(b).terms() + TermSlot(in).floats() : 0);
+      // The first segment's window begins with the memory, however far away.
+      const std::int64_t unseen = std::max<std::int64_t>(0, own().first_position(b) - own().before);
+      max_window_ = std::max(max_window_, std::min(key_count(b), kSegment + own().before + own().after + unseen));
       max_other_ = std::max(max_other_, rows_of(other().key_offsets, b).count);
     }
   }
 
   const TaskList& list() const { return list_; }
+  std::int64_t floats() const { return list_.floats(); }  // of all slots
   std::int64_t terms_in_slot(std::int64_t b) const { return slot(b).terms(); }
 
   TaskSizes sizes() const {
@@ -80,8 +86,8 @@ class ByQueries {
 
   Slot slot(std::int64_t b) const {
     Slot slot;
-    const std::int64_t radius = own().radius;
-    if (segments_of(length(b)) > 1) slot.halo_rows = std::min({length(b), kSegment + 2 * radius, 4 * radius});
+    const std::int64_t around = own().before + own().after;  // keys of a segment's window beside its own tokens
+    if (segments_of(length(b)) > 1) slot.halo_rows = std::min({key_count(b), kSegment + around, 2 * around});
     slot.other_keys = rows_of(other().key_offsets, b).count;
     slot.stride = row_stride(in_.head_size);
     return slot;
@@ -95,7 +101,8 @@ class ByQueries {
 
   Segment segment(std::int64_t b, std::int64_t head, std::int64_t index) const {
     const RowRange queries = rows_of(own().query_offsets, b), others = rows_of(other().key_offsets, b);
-    const std::int64_t radius = own().radius, end = queries.count;
+    const std::int64_t before = own().before, after = own().after, end = queries.count;
+    const std::int64_t first_position = own().first_position(b), key_count = first_position + end;
     Segment s;
     s.example = b;
     s.head = head;
@@ -105,16 +112,17 @@ class ByQueries {
     s.first_query = index * kSegment;
     s.end_query = std::min(end, s.first_query + kSegment);
     s.first_group = own().group_offsets[static_cast<std::size_t>(b)];
-    // The keys any query of the segment can see.
-    const std::int64_t key_begin = std::max<std::int64_t>(0, s.first_query - radius);
-    const std::int64_t key_end = std::min(end, s.end_query + radius);
-    s.keys[0] = {0, queries.first, key_begin, key_end, 0};
+    const std::int64_t first = first_position + s.first_query, last = first_position + s.end_query;
+    // The keys any query of the segment can see; the first segment's also those before, whose gradients are 0.
+    const std::int64_t key_begin = s.first_query == 0 ? 0 : std::max<std::int64_t>(0, first - before);
+    const std::int64_t key_end = std::min(key_count, last + after);
+    s.keys[0] = {0, own().key_offsets[static_cast<std::size_t>(b)], key_begin, key_end, 0};
     // In dropout's numbering the keys of set 1 come after those of set 0.
-    s.keys[1] = {1, others.first, 0, others.count, end};
+    s.keys[1] = {1, others.first, 0, others.count, key_count};
     s.key_ranges = 2;
-    s.own_begin = s.first_query == 0 ? 0 : std::min(s.first_query + radius, key_end);
-    s.own_end = s.end_query == end ? end : std::max(s.end_query - radius, key_begin);
-    // A radius beyond the segment: every key of the window is some other segment's, too.
+    s.own_begin = s.first_query == 0 ? 0 : std::min(first + after, key_end);
+    s.own_end = s.end_query == end ? key_count : std::max(last - before, key_begin);
+    // A window wider than the segment: every key of it is some other segment's, too.
     if (s.own_end <= s.own_begin) s.own_begin = s.own_end = key_end;
     s.slot = list_.slot(b, head, index);
     return s;
@@ -127,6 +135,7 @@ class ByQueries {
   const TypeTiles& own() const { return in_.tiles->types[0]; }
   const TypeTiles& other() const { return in_.tiles->types[1]; }
   std::int64_t length(std::int64_t b) const { return rows_of(own().query_offsets, b).count; }
+  std::int64_t key_count(std::int64_t b) const { return rows_of(own().key_offsets, b).count; }
   // Second pass of backward.
   void sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const;
   void sum_other_keys(const AttentionBackward& args, std::int64_t head, const float* slots) const;
@@ -192,9 +201,10 @@ class ByQueries::BackwardSink {
     const AttentionInputs& in = args_.inputs;
     const std::int64_t size = in.head_size, end = s_.query_row + s_.end_query, keys = s_.keys[0].example_row;
     const std::int64_t next = std::min(group.row + kGroup, end), after = std::min(group.row + 2 * kGroup, end);
-    // After this group nobody sees the keys more than the radius behind the next one.
+    // After this group nobody sees the keys too far before the next one's.
     const bool last = group.first + kGroup >= s_.end_query;
-    done_ = last ? s_.keys[0].end : std::max(flushed_, group.first + kGroup - in.tiles->types[0].radius);
+    const std::int64_t next_position = in.tiles->types[0].first_position(s_.example) + group.first + kGroup;
+    done_ = last ? s_.keys[0].end : std::max(flushed_, next_position - in.tiles->types[0].before);
     prefetch_rows(args_.dq, group.row, next, s_.head, size);
     prefetch_rows(args_.dkeys[0].dk, keys + flushed_, keys + done_, s_.head, size);
     prefetch_rows(args_.dkeys[0].dv, keys + flushed_, keys + done_, s_.head, size);
@@ -212,7 +222,10 @@ class ByQueries::BackwardSink {
   }
 
   // Gradients of key set 1 to the slot.
-  void end(TaskScratch& scratch) const {
+  void end(TaskScratch& scratch) {
+    done_ = s_.keys[0].end;
+    scratch.panels[0].require(done_ - s_.keys[0].begin);
+    flush_window(scratch);
     // Every segment sees all of set 1: nobody owns its gradients.
     const std::int64_t floats = layout_.other_keys * layout_.stride;
     scratch.panels[1].require(layout_.other_keys);
@@ -253,11 +266,15 @@ inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s,
   const Slot layout = slot(s.example);
   const std::int64_t segments = list_.tasks_per_head(s.example), size = in_.head_size;
   if (segments == 1) return;
-  const std::int64_t reach = ceil_div(own().radius, kSegment);  // segments to each side
+  const std::int64_t reach = ceil_div(std::max(own().before, own().after), kSegment);  // segments to each side
   const auto row_of = [&](const MutableRows& rows, std::int64_t key) {
-    return head_row(rows, s.query_row + key, s.head, size);
+    return head_row(rows, s.keys[0].example_row + key, s.head, size);
   };
-  for (std::int64_t key = s.first_query; key < s.end_query; ++key) {
+  // The keys of the segment's own tokens; the first segment's also the memory.
+  const std::int64_t first_position = own().first_position(s.example);
+  const std::int64_t own_begin = s.first_query == 0 ? 0 : first_position + s.first_query;
+  const std::int64_t own_end = first_position + s.end_query;
+  for (std::int64_t key = own_begin; key < own_end; ++key) {
     // Whole by now: the task that owns the key wrote it.
     if (s.halo_row(key) < 0) continue;
     std::fill_n(row_of(args.dkeys[0].dk, key), size, 0.0f);
@@ -266,8 +283,8 @@ inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s,
   const std::int64_t last = std::min(segments - 1, s.index + reach);
   for (std::int64_t n = std::max<std::int64_t>(0, s.index - reach); n <= last; ++n) {
     const Segment from = segment(s.example, s.head, n);
-    const std::int64_t begin = std::max(s.first_query, from.keys[0].begin);
-    for (std::int64_t key = begin; key < std::min(s.end_query, from.keys[0].end); ++key) {
+    const std::int64_t begin = std::max(own_begin, from.keys[0].begin);
+    for (std::int64_t key = begin; key < std::min(own_end, from.keys[0].end); ++key) {
       const std::int64_t halo = from.halo_row(key);
       if (halo < 0) continue;
       const float* from_k = slots + from.slot + layout.dk() + halo * layout.stride;  // [D]

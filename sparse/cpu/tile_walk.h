@@ -160,6 +160,7 @@ class KeyPanel {
   }
 
   int set() const { return set_; }
+  std::int64_t head() const { return head_; }
   std::int64_t keys() const { return keys_; }
   const Bf16Panel& bf16() const { return bf16_; }
   std::int64_t first_key() const { return first_key_; }
@@ -211,13 +212,13 @@ struct GroupNumber {
 
 // Appends the key blocks of a group's runs that start within the panel; returns how many. The first run is found by
 // bisection: a group's runs are in order of their keys, and with split keys most lie in other panels.
-inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupNumber& number, KeyPanel& panel,
+inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupNumber& of, KeyPanel& panel,
                                        std::int64_t max_keys, KeyBlock* blocks) {
-  const auto [group, first_query] = number;
   const int set = panel.set();
   const TypeTiles& type = tiles.types[set];
-  const TileRun* run = type.runs.data() + type.run_offsets[group];
-  const TileRun* end = type.runs.data() + type.run_offsets[group + 1];
+  const std::int64_t number = type.first_group(panel.head()) + of.group;
+  const TileRun* run = type.runs.data() + type.run_offsets[number];
+  const TileRun* end = type.runs.data() + type.run_offsets[number + 1];
   run = std::lower_bound(run, end, panel.first_key(),
                          [](const TileRun& r, std::int64_t key) { return r.first_key < key; });
   std::int64_t count = 0;
@@ -230,7 +231,7 @@ inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupN
                          run->column + at,
                          row,
                          std::min(max_keys, run->keys - at),
-                         panel.position(row) - first_query};
+                         panel.position(row) - of.first_query};
     }
   }
   return count;
@@ -290,14 +291,14 @@ struct HeadContext {
 
 // The scores of one head.
 inline TypeScores of_head(TypeScores scores, const TypeTiles& tiles, std::int64_t head) {
-  if (scores.running != nullptr) scores.running += head * tiles.columns * kGroup;
+  if (scores.running != nullptr) scores.running += tiles.first_column(head) * kGroup;
   return scores;
 }
 
 // A head's columns are one stretch; groups of all examples follow one another in it.
 inline TypeScoreGradients of_head(TypeScoreGradients scores, const TypeTiles& tiles, std::int64_t head) {
-  if (scores.running != nullptr) scores.running += head * tiles.columns * kGroup;
-  if (scores.gradient != nullptr) scores.gradient += head * tiles.columns * kGroup;
+  if (scores.running != nullptr) scores.running += tiles.first_column(head) * kGroup;
+  if (scores.gradient != nullptr) scores.gradient += tiles.first_column(head) * kGroup;
   return scores;
 }
 

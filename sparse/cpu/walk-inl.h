@@ -187,7 +187,7 @@ template <typename Division>
 std::int64_t scratch_bytes(const AttentionInputs& in, Pass pass) {
   const Division division(in, pass);
   return thread_count() * thread_scratch_bytes(in, division.sizes(), pass) +
-         division.list().floats() * static_cast<std::int64_t>(sizeof(float));
+         division.floats() * static_cast<std::int64_t>(sizeof(float));
 }
 
 template <typename Division>

@@ -13,6 +13,14 @@ void check_head_size(const AttentionInputs& in) {
     fail(in.tiles->op->name, "cuda: expected a head size of at most D={} in {}, got D={} (the cpu takes any)", most,
          compute_type_name(in.compute), in.head_size);
   }
+  // Work lists are per group of queries, shared by the blocks of all heads.
+  for (const TypeTiles& type : in.tiles->types) {
+    if (type.heads == 1) continue;
+    fail(in.tiles->op->name,
+         "cuda: tiles of {}: expected one pattern for all heads, got one of each of {} (the cpu "
+         "takes both)",
+         type.type.name, type.heads);
+  }
 }
 
 // What these kernels do not compute is told before any of them runs.

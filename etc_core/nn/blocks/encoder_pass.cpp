@@ -26,7 +26,7 @@ Tensor exported(const sparse::ScoreState& scores, const sparse::TypeTiles& tiles
   Tensor external = Tensor::empty({size}, Purpose::scratch);  // flat: examples differ in L and G
   scores.export_running(tiles.type, external.data());
   if (!tiles.window) return external;
-  return external.reshaped({heads, tiles.queries(), 2 * tiles.radius + 1});  // [N, T, W]
+  return external.reshaped({heads, tiles.queries(), tiles.width()});  // [N, T, W]
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// Linear attention with positive random features (FAVOR+, "Rethinking Attention with Performers"): an operator of its
+// own, since it has no scores. Forward and backward; time and memory grow with the length, not with its square.
+#pragma once
+
+#include <cstdint>
+
+#include "etc_core/base/device.h"
+#include "etc_core/base/kernel_slot.h"
+#include "sparse/attention_types.h"
+
+namespace etc::sparse {
+
+// What forward and backward both read.
+struct PerformerInputs {
+  std::int64_t heads = 0;                       // N
+  std::int64_t head_size = 0;                   // D
+  std::int64_t features = 0;                    // m
+  Rows q;                                       // [queries, N, D]
+  Rows k, v;                                    // [keys, N, D]
+  const float* projection = nullptr;            // [m, D], of all heads (performer_projection.h draws it)
+  std::int64_t examples = 0;                    // B
+  const std::int64_t* query_offsets = nullptr;  // [B+1]
+  const std::int64_t* key_offsets = nullptr;    // [B+1]; causal: equal to query_offsets
+  bool causal = false;                          // a token sees itself and what is before it
+  bool stabilised = true;                       // false: the bare formula, which overflows for large inputs
+};
+
+struct PerformerForward {
+  PerformerInputs inputs;
+  MutableRows out;                // [queries, N, D] =
+  float* denominators = nullptr;  // [N, queries] =
+  float* state = nullptr;         // [performer_state_floats] =, 64-byte aligned
+  void* scratch = nullptr;        // performer_forward_scratch_bytes, 64-byte aligned
+};
+
+struct PerformerBackward {
+  PerformerInputs inputs;
+  Rows out;                             // of the forward, as denominators and state
+  const float* denominators = nullptr;  // [N, queries]
+  const float* state = nullptr;
+  Rows dout;                // [queries, N, D]
+  MutableRows dq;           // [queries, N, D] =
+  MutableRows dk, dv;       // [keys, N, D] =
+  void* scratch = nullptr;  // performer_backward_scratch_bytes, 64-byte aligned
+};
+
+// Attention of every query over all keys of its example, or over those up to its own, with features in place of exp(q·k).
+//   x'    = x D^(-1/4),  u_r(x) = w_r·x',  h(x) = |x'|^2 / 2                  w: rows of the projection
+//   f(q_i) = exp(u - h - max_r u_r(q_i)) + 1e-6                               per query
+//   f(k_j) = exp(u - h - max_{j,r} u_r(k_j)) + 1e-6                           per example and head
+//   den_i = f(q_i)·sum_j f(k_j)                                               j <= i if causal
+//   out_i = f(q_i)·(sum_j f(k_j) v_jT) / den_i
+// Not stabilised: without maxima and 1e-6. The published 1/sqrt(m) of both features cancels and is left out.
+// Rules: an example without keys gives out = 0, den = 0 and no gradient. No masks, labels, relative tables, dropout or
+//   running scores: there are no pairs. The same bits for any thread count and any batch neighbours: maxima are taken
+//   per example, sums run over chunks of 512 rows counted from the example's first. Causal and stabilised, a key behind
+//   a query reaches it through the common maximum, that is through 1e-6 alone.
+// Cost: 8*N*m*D operations per token, causal about 12. Memory: state, N*m*(D+1) floats per example, causal per chunk of
+//   512 tokens; scratch as much per chunk, and the features of 64 rows per thread. Nothing of size tokens*m.
+// Source: Choromanski et al. 2021, equations 2-6, and the published program for the stabiliser.
+void performer_forward(Device device, const PerformerForward& args);
+
+// Gradients of the above, those through the maxima included.
+// Rules: inputs, out, denominators and state are those of the forward.
+// Cost: 8 products of the size of the forward's 4, causal 12; scratch: the sums of every chunk.
+void performer_backward(Device device, const PerformerBackward& args);
+
+// Floats of `state`; q, k, v and the projection need not be set yet. The same on every device.
+std::int64_t performer_state_floats(const PerformerInputs& inputs);
+
+// Bytes of scratch a call needs on this device with the present thread count.
+std::int64_t performer_forward_scratch_bytes(Device device, const PerformerInputs& inputs);
+std::int64_t performer_backward_scratch_bytes(Device device, const PerformerInputs& inputs);
+
+extern KernelSlot<void(const PerformerForward&)> performer_forward_slot;
+extern KernelSlot<void(const PerformerBackward&)> performer_backward_slot;
+extern KernelSlot<std::int64_t(const PerformerInputs&)> performer_forward_scratch_slot;
+extern KernelSlot<std::int64_t(const PerformerInputs&)> performer_backward_scratch_slot;
+
+}  // namespace etc::sparse

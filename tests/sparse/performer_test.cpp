@@ -1,0 +1,393 @@
+// Linear attention against the double-precision formula, its gradients against central differences of that formula.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <functional>
+
+#include "etc_core/base/buffer.h"
+#include "etc_core/base/cpu_limit.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "sparse/performer.h"
+#include "sparse/performer_projection.h"
+#include "sparse/register_cpu.h"
+#include "tests/reference/performer.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+using Floats = std::vector<float>;
+using Lengths = std::vector<std::int64_t>;
+
+namespace {
+
+struct PerformerCase {
+  std::string name;
+  Lengths queries, keys;  // of each example
+  std::int64_t heads = 2, head_size = 8, features = 20;
+  bool causal = false, stabilised = true;
+  float magnitude = 1.0f;
+};
+
+Lengths offsets_of(const Lengths& lengths) {
+  Lengths offsets(1, 0);
+  for (const std::int64_t length : lengths) offsets.push_back(offsets.back() + length);
+  return offsets;
+}
+
+// One call's arrays, and those of its backward. Rows have 3 floats of padding that nobody may touch.
+struct PerformerRun {
+  PerformerCase setup;
+  Lengths query_offsets, key_offsets;
+  Floats q, k, v, dout, projection;
+  Floats out, denominators, dq, dk, dv;
+
+  std::int64_t stride() const { return setup.heads * setup.head_size + 3; }
+  Floats rows(std::int64_t count, std::uint64_t seed) const {
+    return test::random_floats(count * stride(), seed, setup.magnitude);
+  }
+  explicit PerformerRun(const PerformerCase& c)
+      : setup(c), query_offsets(offsets_of(c.queries)), key_offsets(offsets_of(c.keys)) {
+    q = rows(query_offsets.back(), 1);
+    k = rows(key_offsets.back(), 2);
+    v = rows(key_offsets.back(), 3);
+    dout = rows(query_offsets.back(), 4);
+    projection.resize(static_cast<std::size_t>(c.features * c.head_size));
+    sparse::draw_projection({c.features, c.head_size, sparse::PerformerDraw::Norms::chi, 11}, projection.data());
+  }
+
+  sparse::Rows of(const Floats& values, std::int64_t count) const { return {values.data(), stride(), count}; }
+  sparse::MutableRows to(Floats& values, std::int64_t count) const {
+    values.assign(static_cast<std::size_t>(count * stride()), kGuard);
+    return {values.data(), stride(), count};
+  }
+  sparse::PerformerInputs inputs() const {
+    const std::int64_t queries = query_offsets.back(), keys = key_offsets.back();
+    return {
+        setup.heads,          setup.head_size,    setup.features,    of(q, queries),
+        of(k, keys),          of(v, keys),        projection.data(), static_cast<std::int64_t>(setup.queries.size()),
+        query_offsets.data(), key_offsets.data(), setup.causal,      setup.stabilised};
+  }
+
+  void run() {
+    const std::int64_t queries = query_offsets.back(), keys = key_offsets.back();
+    const sparse::PerformerInputs in = inputs();
+    Buffer<float> state(sparse::performer_state_floats(in), Purpose::activations);
+    Bytes forward(sparse::performer_forward_scratch_bytes(Device::cpu, in), Purpose::scratch);
+    denominators.assign(static_cast<std::size_t>(setup.heads * queries), kGuard);
+    sparse::performer_forward(Device::cpu, {in, to(out, queries), denominators.data(), state.data(), forward.data()});
+    Bytes backward(sparse::performer_backward_scratch_bytes(Device::cpu, in), Purpose::scratch);
+    sparse::performer_backward(Device::cpu, {in, of(out, queries), denominators.data(), state.data(), of(dout, queries),
+                                             to(dq, queries), to(dk, keys), to(dv, keys), backward.data()});
+  }
+
+  // Without the padding.
+  std::vector<double> dense(const Floats& values) const {
+    std::vector<double> result;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (static_cast<std::int64_t>(i) % stride() < stride() - 3) result.push_back(values[i]);
+    }
+    return result;
+  }
+  bool guards_intact() const {
+    for (const Floats* values : {&out, &dq, &dk, &dv}) {
+      for (std::size_t i = 0; i < values->size(); ++i) {
+        if (static_cast<std::int64_t>(i) % stride() >= stride() - 3 && (*values)[i] != kGuard) return false;
+      }
+    }
+    return true;
+  }
+  reference::Performer reference() const {
+    return {setup.heads,   setup.head_size, setup.features,
+            query_offsets, key_offsets,     dense(q),
+            dense(k),      dense(v),        {projection.begin(), projection.end()},
+            setup.causal,  setup.stabilised};
+  }
+
+  static constexpr float kGuard = -12345.0f;
+};
+
+const std::vector<PerformerCase>& performer_cases() {
+  static const std::vector<PerformerCase> cases = {
+      {"one token", {1}, {1}, 1, 4, 5},
+      {"ragged", {20, 0, 3, 70}, {20, 0, 3, 70}},
+      {"ragged, causal", {20, 0, 3, 70}, {20, 0, 3, 70}, 2, 8, 20, true},
+      {"another sequence", {5, 9, 0, 4}, {30, 0, 7, 66}},
+      {"several chunks", {1100, 30}, {1100, 30}, 1, 6, 10},
+      {"several chunks, causal", {1100, 30}, {1100, 30}, 1, 6, 10, true},
+      {"D = 1", {40}, {40}, 2, 1, 4},
+      {"D = 64", {70}, {70}, 1, 64, 266},
+      {"D = 64, causal", {150}, {150}, 1, 64, 266, true},
+      {"exact", {40, 9}, {40, 9}, 2, 10, 33, false, false},
+      {"exact, causal", {40, 9}, {40, 9}, 2, 10, 33, true, false},
+      {"large inputs", {40}, {40}, 1, 8, 16, false, true, 4.0f},
+  };
+  return cases;
+}
+
+// The loss of the reference with one number of q, k or v changed.
+double loss(const PerformerRun& run, reference::Performer p) {
+  const std::vector<double> out = reference::performer(p), dout = run.dense(run.dout);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < out.size(); ++i) sum += out[i] * dout[i];
+  return sum;
+}
+
+// Compares some numbers of a gradient with central differences; the worst in units of the gradient's largest number.
+double worst_difference(const PerformerRun& run, std::vector<double> reference::Performer::*input,
+                        const Floats& gradient) {
+  const std::vector<double> got = run.dense(gradient);
+  double largest = 0.0, worst = 0.0;
+  for (const double g : got) largest = std::max(largest, std::fabs(g));
+  // Long cases: a few places, coprime to all sizes.
+  const std::size_t step = got.size() > 3000 ? got.size() / 12 * 2 / 2 + 1 : got.size() > 200 ? 37 : 1;
+  for (std::size_t i = 0; i < got.size(); i += step) {
+    double difference = 0.0;
+    for (const double sign : {1.0, -1.0}) {
+      reference::Performer p = run.reference();
+      (p.*input)[i] += sign * 1e-5;
+      difference += sign * loss(run, p);
+    }
+    const double error = std::fabs(difference / 2e-5 - got[i]);
+    worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error);
+  }
+  return worst / (largest + 1e-3);
+}
+
+}  // namespace
+
+TEST_CASE("linear attention equals the formula in values", "[sparse]") {
+  sparse::register_cpu_kernels();
+  for (const PerformerCase& c : performer_cases()) {
+    PerformerRun run(c);
+    run.run();
+    CAPTURE(c.name);
+    const std::vector<double> out = run.dense(run.out), expected = reference::performer(run.reference());
+    // Weights are positive: a mean of values is off by the features' errors, D + 8 roundings of u and as many of sums
+    // as there are features, keys and blocks; u of `large inputs` are near 40.
+    const double tolerance = 3e-5 * c.magnitude * c.magnitude * c.magnitude;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (!(std::fabs(out[i] - expected[i]) <= tolerance))
+        FAIL(c.name << ": " << i << ": " << expected[i] << " " << out[i]);
+    }
+    CHECK(run.guards_intact());
+  }
+}
+
+TEST_CASE("gradients of linear attention are those of the formula", "[sparse]") {
+  sparse::register_cpu_kernels();
+  for (const PerformerCase& c : performer_cases()) {
+    PerformerRun run(c);
+    run.run();
+    CAPTURE(c.name);
+    const double tolerance = c.magnitude > 1.0f ? 2e-3 : 2e-4;
+    CHECK(worst_difference(run, &reference::Performer::q, run.dq) < tolerance);
+    CHECK(worst_difference(run, &reference::Performer::k, run.dk) < tolerance);
+    CHECK(worst_difference(run, &reference::Performer::v, run.dv) < tolerance);
+  }
+}
+
+TEST_CASE("the gradient of a key that has the maximum is whole where the 1e-6 matters", "[sparse]") {
+  sparse::register_cpu_kernels();
+  // Features of about 1e-6: what the maximum adds to them is as large as they are.
+  PerformerRun run({"small features", {12}, {12}, 1, 2, 3, false, true, 6.0f});
+  for (float& w : run.projection) w *= 1.5f;
+  run.run();
+  CHECK(worst_difference(run, &reference::Performer::k, run.dk) < 2e-3);
+  CHECK(worst_difference(run, &reference::Performer::q, run.dq) < 2e-3);
+}
+
+TEST_CASE("features of one dimension are the specification's numbers", "[sparse]") {
+  reference::Performer p{1, 1, 4, {0, 1}, {0, 1}, {0.5}, {0.8}, {1.0}, {1.0, -1.0, 0.5, -0.5}, false, false};
+  const double expected_q[] = {0.727496, 0.267631, 0.566574, 0.343645};
+  const double expected_k[] = {0.808037, 0.163140, 0.541644, 0.243376};
+  const std::vector<double> q = reference::query_features(p), k = reference::key_features(p);
+  double estimate = 0.0;
+  for (std::size_t r = 0; r < 4; ++r) {
+    CHECK(std::fabs(q[r] - expected_q[r]) < 1e-6);
+    CHECK(std::fabs(k[r] - expected_k[r]) < 1e-6);
+    estimate += q[r] * k[r];
+  }
+  CHECK(std::fabs(estimate - 1.022021) < 1e-6);
+}
+
+TEST_CASE("with equal keys linear attention is the mean of the values", "[sparse]") {
+  sparse::register_cpu_kernels();
+  for (const bool causal : {false, true}) {
+    PerformerRun run({"equal keys", {50}, {50}, 1, 8, 24, causal});
+    for (std::size_t i = 0; i < run.k.size(); ++i) run.k[i] = run.k[i % static_cast<std::size_t>(run.stride())];
+    run.run();
+    const std::vector<double> v = run.dense(run.v), out = run.dense(run.out);
+    for (std::size_t c = 0; c < 8; ++c) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < 50; ++j) {
+        sum += v[j * 8 + c];
+        if (causal) CHECK(std::fabs(out[j * 8 + c] - sum / static_cast<double>(j + 1)) < 1e-5);
+      }
+      CHECK(std::fabs(out[49 * 8 + c] - sum / 50.0) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("twice the features have half the squared error, and the stabiliser changes little", "[sparse]") {
+  sparse::register_cpu_kernels();
+  const auto error_of = [](std::int64_t features) {
+    double sum = 0.0;
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      PerformerRun run({"features", {24}, {24}, 1, 8, features, false, true, 0.7f});
+      sparse::draw_projection({features, 8, sparse::PerformerDraw::Norms::chi, seed}, run.projection.data());
+      run.run();
+      const std::vector<double> q = run.dense(run.q), k = run.dense(run.k), v = run.dense(run.v),
+                                out = run.dense(run.out);
+      for (std::size_t i = 0; i < 24; ++i) {
+        std::vector<double> mean(8, 0.0);
+        double total = 0.0;
+        for (std::size_t j = 0; j < 24; ++j) {
+          double score = 0.0;
+          for (std::size_t c = 0; c < 8; ++c) score += q[i * 8 + c] * k[j * 8 + c];
+          const double weight = std::exp(score / std::sqrt(8.0));
+          total += weight;
+          for (std::size_t c = 0; c < 8; ++c) mean[c] += weight * v[j * 8 + c];
+        }
+        for (std::size_t c = 0; c < 8; ++c) sum += std::pow(out[i * 8 + c] - mean[c] / total, 2);
+      }
+    }
+    return sum;
+  };
+  const double few = error_of(96), twice = error_of(192);
+  CHECK(few / twice > 1.6);
+  CHECK(few / twice < 2.5);
+
+  PerformerRun stable({"stabilised", {40}, {40}, 1, 8, 32, false, true, 0.5f});
+  PerformerRun bare({"exact", {40}, {40}, 1, 8, 32, false, false, 0.5f});
+  stable.run();
+  bare.run();
+  const std::vector<double> a = stable.dense(stable.out), b = bare.dense(bare.out);
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::fabs(a[i] - b[i]) <= 1e-4 * (std::fabs(b[i]) + 0.1));
+}
+
+TEST_CASE("linear attention has the same bits on 1, 2 and 3 threads, and for an example alone", "[sparse]") {
+  sparse::register_cpu_kernels();
+  const int before = thread_count();
+  for (const bool causal : {false, true}) {
+    const PerformerCase c{"bits", {700, 30, 1100}, {700, 30, 1100}, 2, 8, 20, causal};
+    set_thread_count(1);
+    PerformerRun one(c);
+    one.run();
+    for (const int threads : {2, 3}) {
+      set_thread_count(threads);
+      PerformerRun more(c);
+      more.run();
+      CHECK(test::same_bits(one.out, more.out));
+      CHECK(test::same_bits(one.dq, more.dq));
+      CHECK(test::same_bits(one.dk, more.dk));
+      CHECK(test::same_bits(one.dv, more.dv));
+    }
+    for (std::size_t b = 0; b < c.queries.size(); ++b) {
+      PerformerCase own = c;
+      own.queries = own.keys = {c.queries[b]};
+      PerformerRun alone(own);
+      const auto part = [&](const Floats& all) {
+        const auto first = all.begin() + one.query_offsets[b] * one.stride();
+        return Floats(first, first + c.queries[b] * one.stride());
+      };
+      alone.q = part(one.q);
+      alone.k = part(one.k);
+      alone.v = part(one.v);
+      alone.dout = part(one.dout);
+      alone.run();
+      CHECK(test::same_bits(alone.out, part(one.out)));
+      CHECK(test::same_bits(alone.dq, part(one.dq)));
+      CHECK(test::same_bits(alone.dk, part(one.dk)));
+      CHECK(test::same_bits(alone.dv, part(one.dv)));
+    }
+  }
+  set_thread_count(before);
+}
+
+TEST_CASE("linear attention on AVX2 equals the formula, too", "[sparse]") {
+  sparse::register_cpu_kernels();
+  limit_vectors(CpuLevel::avx2);
+  for (const bool causal : {false, true}) {
+    PerformerRun run({"AVX2", {70, 9}, {70, 9}, 2, 10, 27, causal});
+    run.run();
+    const std::vector<double> out = run.dense(run.out), expected = reference::performer(run.reference());
+    for (std::size_t i = 0; i < out.size(); ++i) CHECK(std::fabs(out[i] - expected[i]) <= 3e-5);
+    CHECK(worst_difference(run, &reference::Performer::k, run.dk) < 2e-4);
+  }
+  limit_vectors(cpu_level());
+}
+
+TEST_CASE("directions are orthogonal in blocks, cut off at the last, and drawn anew on demand", "[sparse]") {
+  using Norms = sparse::PerformerDraw::Norms;
+  const auto draw = [](Norms norms, std::uint64_t seed, std::int64_t layer, std::int64_t redraw) {
+    Floats w(static_cast<std::size_t>(20 * 8));
+    sparse::draw_projection({20, 8, norms, seed, layer, redraw}, w.data());
+    return w;
+  };
+  const Floats root = draw(Norms::root, 3, 0, 0), chi = draw(Norms::chi, 3, 0, 0);
+  for (std::size_t a = 0; a < 20; ++a) {
+    for (std::size_t b = 0; b <= a; ++b) {
+      double dot = 0.0;
+      for (std::size_t c = 0; c < 8; ++c) dot += static_cast<double>(root[a * 8 + c]) * root[b * 8 + c];
+      if (a == b) CHECK(std::fabs(dot - 8.0) < 1e-5);
+      if (a != b && a / 8 == b / 8) CHECK(std::fabs(dot) < 1e-5);
+    }
+  }
+  CHECK(root != chi);
+  CHECK(draw(Norms::chi, 3, 0, 0) == chi);
+  CHECK(draw(Norms::chi, 4, 0, 0) != chi);
+  CHECK(draw(Norms::chi, 3, 1, 0) != chi);
+  CHECK(draw(Norms::chi, 3, 0, 1) != chi);
+  // The first rows of more features are those of few.
+  Floats fewer(static_cast<std::size_t>(12 * 8));
+  sparse::draw_projection({12, 8, Norms::chi, 3}, fewer.data());
+  CHECK(std::equal(fewer.begin(), fewer.end(), chi.begin()));
+  // chi(D): squares have mean D.
+  double squares = 0.0;
+  Floats many(static_cast<std::size_t>(4000 * 8));
+  sparse::draw_projection({4000, 8, Norms::chi, 3}, many.data());
+  for (const float w : many) squares += static_cast<double>(w) * w;
+  CHECK(std::fabs(squares / 4000.0 - 8.0) < 0.25);
+  CHECK(sparse::redraws(999, 1000) == 0);
+  CHECK(sparse::redraws(1000, 1000) == 1);
+  CHECK(sparse::redraws(123456, 0) == 0);
+}
+
+TEST_CASE("linear attention refuses what cannot be", "[sparse]") {
+  sparse::register_cpu_kernels();
+  PerformerRun run({"errors", {5}, {5}});
+  Buffer<float> memory(100000, Purpose::scratch);
+  const auto refused = [&](const std::function<void(sparse::PerformerForward&)>& change) -> std::string {
+    sparse::PerformerForward args{run.inputs(), run.to(run.out, 5), memory.data(), memory.data(), memory.data()};
+    change(args);
+    try {
+      sparse::performer_forward(Device::cpu, args);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  CHECK_THAT(refused([](auto& args) { args.inputs.features = 0; }), Contains("m >= 1 features, got [N=2, D=8, m=0]"));
+  CHECK_THAT(refused([](auto& args) { args.inputs.q.rows = 4; }),
+             Equals("performer: q must match the batch: expected [queries=5, N=2, D=8], got 4 rows"));
+  CHECK_THAT(refused([](auto& args) { args.inputs.k.stride = 15; }),
+             Contains("k: expected a stride of at least N*D=16"));
+  CHECK_THAT(refused([](auto& args) { args.inputs.projection = nullptr; }),
+             Contains("projection: expected 160 elements"));
+  CHECK_THAT(refused([](auto& args) { args.state = nullptr; }), Contains("state: expected"));
+  const Lengths four = {0, 4}, falling = {0, -1};
+  CHECK_THAT(refused([&](auto& args) {
+               args.inputs.causal = true;
+               args.inputs.key_offsets = four.data();
+             }),
+             Contains("causal attention is of one sequence: expected 5 at 1, got 4"));
+  CHECK_THAT(refused([&](auto& args) { args.inputs.query_offsets = falling.data(); }),
+             Contains("query_offsets: expected non-decreasing, got -1 after 0 at 1"));
+  CHECK_THROWS_WITH(sparse::draw_projection({0, 8}, nullptr), Contains("expected m >= 1 features of D >= 1, got m=0"));
+  CHECK_THROWS_WITH(sparse::redraws(1, -1), Contains("redraw period: expected at least 0"));
+  CHECK_THROWS_WITH(sparse::performer_forward_scratch_bytes(Device::cuda, run.inputs()),
+                    Contains("performer: expected the cpu: cuda has no kernels for linear attention"));
+}
