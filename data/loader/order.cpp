@@ -1,6 +1,7 @@
 #include "data/loader/order.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
@@ -82,8 +83,12 @@ HeaviestMicroBatches heaviest_micro_batches(const DatasetReader& reader, const L
   const std::vector<std::int64_t> tokens = token_counts(reader);
   const std::vector<std::int64_t> globals = lengths_of(reader, reader.schema().global_align);
   HeaviestMicroBatches heaviest;
-  std::vector<std::int64_t> longest, densest;
-  std::int64_t most_tokens = -1, most_pairs = -1, epoch = -1;
+  struct Most {
+    std::int64_t weight = -1;
+    std::vector<std::int64_t> examples;
+  };
+  std::array<Most, 3> most;  // of tokens, of pairs of a long and a global token, of pairs of two long ones
+  std::int64_t epoch = -1;
   std::vector<std::int64_t> order, batch, sizes_in_tokens;
   for (std::int64_t start = 0; start < samples;) {
     const auto range = batch_at(start, n, options);
@@ -99,26 +104,27 @@ HeaviestMicroBatches heaviest_micro_batches(const DatasetReader& reader, const L
     heaviest.most_of_a_batch = std::max(heaviest.most_of_a_batch, static_cast<std::int64_t>(sizes.size()));
     auto first = batch.begin();
     for (const std::int64_t size : sizes) {
-      std::int64_t all = 0, pairs = 0;
+      std::array<std::int64_t, 3> weights{};
       for (auto at = first; at != first + size; ++at) {
         const auto i = static_cast<std::size_t>(*at);
-        all += tokens[i];
-        pairs += (tokens[i] - globals[i]) * globals[i];
+        const std::int64_t longs = tokens[i] - globals[i];
+        weights[0] += tokens[i];
+        weights[1] += longs * globals[i];
+        weights[2] += longs * longs;
       }
-      if (all > most_tokens) {
-        most_tokens = all;
-        longest.assign(first, first + size);
-      }
-      if (pairs > most_pairs) {
-        most_pairs = pairs;
-        densest.assign(first, first + size);
+      for (std::size_t kind = 0; kind < most.size(); ++kind) {
+        if (weights[kind] <= most[kind].weight) continue;
+        most[kind].weight = weights[kind];
+        most[kind].examples.assign(first, first + size);
       }
       first += size;
     }
     start = range->end;
   }
-  heaviest.examples.push_back(longest);
-  if (densest != longest) heaviest.examples.push_back(densest);
+  for (Most& one : most) {
+    auto& all = heaviest.examples;
+    if (std::find(all.begin(), all.end(), one.examples) == all.end()) all.push_back(std::move(one.examples));
+  }
   return heaviest;
 }
 

@@ -36,8 +36,9 @@ std::vector<std::int64_t> token_counts(const DatasetReader& reader);
 
 // The micro-batches of a run that take the most memory, found from lengths alone.
 struct HeaviestMicroBatches {
-  // Indices of examples in the data set: the one with the most tokens and, if it is another, the one with the most
-  // pairs of a long and a global token of one example.
+  // Indices of examples in the data set: the one with the most tokens and, where they are others, those with the most
+  // pairs of a long and a global token of one example and with the most pairs of two long ones (a dense encoder's
+  // running scores).
   std::vector<std::vector<std::int64_t>> examples;
   std::int64_t most_of_a_batch = 0;  // micro-batches of one batch, at most
 };

@@ -5,7 +5,6 @@
 #include "etc_core/autograd/recording.h"
 #include "etc_core/base/error.h"
 #include "etc_core/ops/embedding.h"
-#include "etc_core/ops/layer_norm.h"
 
 namespace etc {
 
@@ -26,12 +25,6 @@ std::string dense_name(const Dense& dense) {
 std::pair<std::int64_t, std::int64_t> in_out(const Dense::Part& part, ops::WeightLayout layout) {
   const std::vector<std::int64_t>& shape = part.kernel->shape;
   return layout == ops::WeightLayout::in_out ? std::pair(shape[0], shape[1]) : std::pair(shape[1], shape[0]);
-}
-
-void check_equal_shapes(const char* where, const Var& x, const Var& branch) {
-  if (x.value().shape() == branch.value().shape()) return;
-  fail(where, "x and branch must have equal shapes: x {}, branch {}", x.value().shape_text(),
-       branch.value().shape_text());
 }
 
 // What a dense layer multiplies: x [rows, in] without gaps.
@@ -190,131 +183,6 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
     const InputGradient dx(slot);
     run_dense_backward(first, all_rows(value), dh.data(), dx.data, dx.add);
   });
-  return result;
-}
-
-namespace {
-
-// What a layer norm's backward needs.
-struct NormSaved {
-  Parameter& gamma;
-  Parameter& beta;
-  Dropout dropout;         // of the branch
-  Tensor sum, mean, rstd;  // [M, H], [M], [M]
-};
-
-// branch_slot: null without a branch.
-void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& branch_slot, const Tensor& dy) {
-  ops::LayerNormBackward back{.rows = saved.sum.rows(),
-                              .cols = saved.sum.cols(),
-                              .dy = dy.data(),
-                              .sum = saved.sum.data(),
-                              .mean = saved.mean.data(),
-                              .rstd = saved.rstd.data(),
-                              .gamma = data_of(&saved.gamma),
-                              .dgamma = saved.gamma.gradient().data(),
-                              .dbeta = saved.beta.gradient().data()};
-  const InputGradient dx(slot);
-  back.dx = dx.data;
-  back.add_to_dx = dx.add;
-  const bool to_branch = branch_slot != nullptr && branch_slot->needed();
-  if (to_branch) {
-    back.dbranch = dy.data();  // in place: dy is the closure's own
-    back.dropout = saved.dropout.arguments();
-  }
-  ops::layer_norm_backward(saved.sum.device(), back);
-  if (to_branch) branch_slot->add(dy);
-}
-
-// layer_norm and residual_layer_norm: `branch` undefined for the former.
-Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta, const Dropout& dropout) {
-  check_matrix("layer_norm", x, gamma.size());
-  const Tensor& value = x.value();
-  const Device device = value.device();
-  const std::int64_t rows = value.rows(), cols = value.cols();
-  Tensor y = tape.empty({rows, cols}, Purpose::activations, device);
-  Tensor sum, mean, rstd;
-  ops::LayerNormForward args{
-      .rows = rows, .cols = cols, .x = value.data(), .gamma = data_of(&gamma), .beta = data_of(&beta), .y = y.data()};
-  if (branch.defined()) {
-    check_equal_shapes("residual_layer_norm", x, branch);
-    args.branch = branch.value().data();
-    args.dropout = dropout.arguments();
-  }
-  if (tape.recording()) {
-    sum = value;
-    if (branch.defined()) {
-      sum = Tensor::empty({rows, cols}, Purpose::activations, device);
-      args.sum = sum.data();
-    }
-    mean = Tensor::empty({rows}, Purpose::activations, device);
-    rstd = Tensor::empty({rows}, Purpose::activations, device);
-    args.mean = mean.data();
-    args.rstd = rstd.data();
-  }
-  ops::layer_norm(device, args);
-  const std::string name = tape.checked() ? "layer_norm " + gamma.name : "";
-  Var result = made(tape, name, std::move(y));
-  if (!tape.recording()) return result;
-  record(tape, name, result,
-         [saved = NormSaved{gamma, beta, dropout, sum, mean, rstd}, slot = x.gradient(),
-          branch_slot = branch.defined() ? branch.gradient() : nullptr](const Tensor& dy) {
-           normalized_backward(saved, slot, branch_slot, dy);
-         });
-  return result;
-}
-
-}  // namespace
-
-Var layer_norm(Tape& tape, const Var& x, Parameter& gamma, Parameter& beta) {
-  return normalized(tape, x, Var(), gamma, beta, Dropout());
-}
-
-Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta,
-                        const Dropout& dropout) {
-  return normalized(tape, x, branch, gamma, beta, dropout);
-}
-
-namespace {
-
-// y = base + dropout(a), base null: dropout(a).
-void run_dropout(const Tensor& a, const float* base, float* y, const Dropout& dropout) {
-  ops::DropoutAdd args{
-      .rows = a.rows(), .cols = a.cols(), .a = a.data(), .base = base, .y = y, .dropout = dropout.arguments()};
-  ops::dropout_add(a.device(), args);
-}
-
-}  // namespace
-
-Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout) {
-  check_equal_shapes("residual", x, branch);
-  Tensor y = tape.empty(x.value().shape(), Purpose::activations, x.value().device());
-  run_dropout(branch.value(), x.value().data(), y.data(), dropout);
-  Var result = made(tape, "residual", std::move(y));
-  if (!tape.recording()) return result;
-  record(tape, "residual", result, [dropout, slot = x.gradient(), branch_slot = branch.gradient()](Tensor dy) {
-    if (branch_slot->needed()) {
-      // Two gradients from one: the branch's is a tensor of its own, x takes dy over.
-      const Tensor dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device());
-      run_dropout(dy, nullptr, dbranch.data(), dropout);
-      branch_slot->add(dbranch);
-    }
-    if (slot->needed()) slot->add(dy);
-  });
-  return result;
-}
-
-Var dropout(Tape& tape, const Var& x, const Dropout& dropout) {
-  if (dropout.rate == 0) return x;
-  Tensor y = tape.empty(x.value().shape(), Purpose::activations, x.value().device());
-  run_dropout(x.value(), nullptr, y.data(), dropout);
-  Var result = made(tape, "dropout", std::move(y));
-  if (tape.recording() && x.needs_grad()) {
-    record(tape, "dropout", result, [dropout, slot = x.gradient()](Tensor dy) {
-      run_dropout(dy, nullptr, dy.data(), dropout);
-      slot->add(dy);
-    });
-  }
   return result;
 }
 

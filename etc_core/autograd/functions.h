@@ -76,6 +76,9 @@ Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Parameter& 
 // y = x + dropout(branch).   Saves nothing.
 Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout);
 
+// y = x + alpha·branch (ReZero).   x, branch, y [M, H], alpha [1].   Saves branch.
+Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alpha);
+
 // y = dropout(x); with rate 0 y is x itself. Saves nothing.
 Var dropout(Tape& tape, const Var& x, const Dropout& dropout);
 

@@ -11,8 +11,8 @@ namespace etc {
 
 // How a parameter starts (etc-core 3, task-wikihop 4).
 struct Initializer {
-  enum class Kind { zeros, ones, truncated_normal, glorot_uniform } kind = Kind::zeros;
-  float stddev = 0;  // truncated_normal: samples beyond two standard deviations are redrawn
+  enum class Kind { zeros, ones, normal, truncated_normal, glorot_uniform } kind = Kind::zeros;
+  float stddev = 0;  // of a normal one; truncated_normal: samples beyond two standard deviations are redrawn
 };
 
 struct Parameter {

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kEncoderPrefix = "etc_document_bert/";
 constexpr std::string_view kPositionPrefix = "position_emb_lookup_";
+constexpr std::string_view kDensePrefixes[] = {"bert/embeddings/", "bert/encoder/"};  // the pooler is a head's
 
 bool begins_with(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix;
@@ -64,7 +65,9 @@ std::string in_message(const std::filesystem::path& file) {
 }  // namespace
 
 bool is_encoder_tensor(std::string_view name) {
-  return begins_with(name, kEncoderPrefix) || begins_with(name, kPositionPrefix);
+  return begins_with(name, kEncoderPrefix) || begins_with(name, kPositionPrefix) ||
+         std::any_of(std::begin(kDensePrefixes), std::end(kDensePrefixes),
+                     [&](std::string_view prefix) { return begins_with(name, prefix); });
 }
 
 void require_finite(const std::string& where, const Parameter& parameter) {

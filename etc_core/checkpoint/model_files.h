@@ -1,4 +1,4 @@
-// A model directory: config.json (section "model": the fields of EtcConfig; other sections belong to task and data)
+// A model directory: config.json (section "model": the fields of an encoder; other sections belong to task and data)
 // and model.safetensors (parameters under their names of etc-core 12).
 #pragma once
 
@@ -42,7 +42,7 @@ std::string vocabulary_name(const Json& config);
 // config.json names. Empty where there is no model. For AtomicFolder.
 std::vector<std::string> own_files(const std::filesystem::path& folder);
 
-// Whether the tensor belongs to the encoder, by its name of etc-core 12.2; everything else is a head's or a stranger's.
+// Whether the tensor belongs to the encoder, by its name of etc-core 12.2 or 12.3; everything else is a head's or a stranger's.
 bool is_encoder_tensor(std::string_view name);
 
 // Throws Error "<where>: <name> <shape>: expected finite weights, …" with the first element that is nan or infinite.

@@ -14,7 +14,7 @@ namespace {
 
 using Norm = DenseConfig::Norm;
 using Choice = DenseConfig::Choice;
-using OutputInit = DenseConfig::OutputInit;
+using ResidualInit = DenseConfig::ResidualInit;
 
 const std::vector<std::string> kPresets = {"small", "base", "large", "xlarge"};
 
@@ -46,8 +46,14 @@ const FieldList<DenseConfig>& field_list() {
        {.least = 0, .most = 1e6}},
       {"norm",
        &DenseConfig::norm,
-       "layer norm after each residual sum, or before each sub-layer",
-       {{"post_ln", Norm::post_ln}, {"pre_ln", Norm::pre_ln}}},
+       "layer norm after each residual sum, or before each sub-layer; rezero: none, a trained scale of each branch "
+       "instead; rezero_post_ln: both",
+       {{"post_ln", Norm::post_ln},
+        {"pre_ln", Norm::pre_ln},
+        {"rezero", Norm::rezero},
+        {"rezero_post_ln", Norm::rezero_post_ln}}},
+      {"rezero_per_branch", &DenseConfig::rezero_per_branch,
+       "with a rezero norm: a scale for each sub-layer, not one for both of a layer"},
       {"sublayer_order", &DenseConfig::sublayer_order,
        "sub-layers from bottom to top, s: attention, f: feed-forward; empty: sfsf…"},
       {"embedding_layer_norm", &DenseConfig::embedding_layer_norm, "layer norm after the embedding sum"},
@@ -57,8 +63,12 @@ const FieldList<DenseConfig>& field_list() {
        {{"by_norm", Choice::by_norm}, {"on", Choice::on}, {"off", Choice::off}}},
       {"residual_init_scale",
        &DenseConfig::residual_init_scale,
-       "gpt2: fresh output projections times 1/sqrt(2·layers); by_norm: with pre_ln",
-       {{"by_norm", OutputInit::by_norm}, {"none", OutputInit::none}, {"gpt2", OutputInit::gpt2}}},
+       "fresh weights: none: BERT's; gpt2: output projections times 1/sqrt(2·layers); sparse_transformer: also all "
+       "by their fan in; by_norm: gpt2 with pre_ln, else none",
+       {{"by_norm", ResidualInit::by_norm},
+        {"none", ResidualInit::none},
+        {"gpt2", ResidualInit::gpt2},
+        {"sparse_transformer", ResidualInit::sparse_transformer}}},
       {"local_radius", &DenseConfig::local_radius, "tokens at most so far apart see each other; 0: all of an example",
        count},
       {"grad_checkpointing_period", &DenseConfig::grad_checkpointing_period,
@@ -92,11 +102,61 @@ bool DenseConfig::has_final_norm() const {
   return final_layer_norm == Choice::by_norm ? norm == Norm::pre_ln : final_layer_norm == Choice::on;
 }
 
-double DenseConfig::output_stddev() const {
-  const bool scaled =
-      residual_init_scale == OutputInit::by_norm ? norm == Norm::pre_ln : residual_init_scale == OutputInit::gpt2;
-  return scaled ? initializer_range / std::sqrt(2.0 * static_cast<double>(num_hidden_layers)) : initializer_range;
+ResidualInit DenseConfig::init() const {
+  if (residual_init_scale != ResidualInit::by_norm) return residual_init_scale;
+  return norm == Norm::pre_ln ? ResidualInit::gpt2 : ResidualInit::none;
 }
+
+namespace {
+
+constexpr double kSparseTransformer = 0.125;
+
+Initializer deviating(ResidualInit init, double stddev) {
+  using Kind = Initializer::Kind;
+  return {init == ResidualInit::none ? Kind::truncated_normal : Kind::normal, static_cast<float>(stddev)};
+}
+
+}  // namespace
+
+Initializer DenseConfig::table_init() const {
+  const bool sparse = init() == ResidualInit::sparse_transformer;
+  return deviating(init(),
+                   sparse ? kSparseTransformer / std::sqrt(static_cast<double>(hidden_size)) : initializer_range);
+}
+
+Initializer DenseConfig::kernel_init(std::int64_t fan_in) const {
+  const bool sparse = init() == ResidualInit::sparse_transformer;
+  return deviating(init(), sparse ? kSparseTransformer / std::sqrt(static_cast<double>(fan_in)) : initializer_range);
+}
+
+Initializer DenseConfig::output_init(std::int64_t fan_in) const {
+  Initializer initial = kernel_init(fan_in);
+  if (init() == ResidualInit::none) return initial;
+  const double residuals = 2.0 * static_cast<double>(num_hidden_layers);
+  return deviating(init(), static_cast<double>(initial.stddev) / std::sqrt(residuals));
+}
+
+namespace {
+
+// Throws unless the order has every sub-layer of every layer once.
+void check_order(const std::string& order, std::int64_t layers) {
+  std::int64_t attentions = 0, feed_forwards = 0;
+  const auto refuse = [&](std::size_t position, const std::string& what) {
+    fail_usage("config",
+               "sublayer_order: expected {} times s and {} times f in any order, got {} at position {} of \"{}\"",
+               layers, layers, what, position + 1, order);
+  };
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] != 's' && order[i] != 'f') refuse(i, fmt::format("'{}'", order[i]));
+    std::int64_t& count = order[i] == 's' ? attentions : feed_forwards;
+    if (++count > layers) refuse(i, fmt::format("'{}' number {}", order[i], count));
+  }
+  if (attentions < layers || feed_forwards < layers) {
+    refuse(order.size(), fmt::format("the end after {} times s and {} times f", attentions, feed_forwards));
+  }
+}
+
+}  // namespace
 
 void DenseConfig::validate() const {
   field_list().check(*this, "config");
@@ -105,13 +165,14 @@ void DenseConfig::validate() const {
                "hidden_size: expected a multiple of num_attention_heads={}, got {} (or set att_size_per_head)",
                num_attention_heads, hidden_size);
   }
-  for (const char sublayer : {'s', 'f'}) {
-    const std::string sublayers = order();
-    const auto count = std::count(sublayers.begin(), sublayers.end(), sublayer);
-    if (count != num_hidden_layers || std::ssize(sublayers) != 2 * num_hidden_layers) {
-      fail_usage("config", "sublayer_order: expected {} times s and {} times f in any order, got \"{}\"",
-                 num_hidden_layers, num_hidden_layers, sublayer_order);
-    }
+  if (rezero_per_branch && !scales_branches()) {
+    fail_usage("config", "rezero_per_branch: expected norm rezero or rezero_post_ln beside it, got {}",
+               to_json().at("norm").get<std::string>());
+  }
+  check_order(order(), num_hidden_layers);
+  if (use_running_mean && !use_residual_attention) {
+    fail_usage("config",
+               "use_running_mean: true: expected use_residual_attention beside it, whose scores it is the mean of");
   }
   if (residual_attention_types.size() > 1 ||
       (!residual_attention_types.empty() && residual_attention_types[0] != attention_types()[0])) {
@@ -145,6 +206,10 @@ DenseConfig dense_config_from_json(const Json& json, const std::string& where, b
     log::warn("{}: unknown key {} is ignored", where, key);
   }
   return field_list().read_unchecked(json, where);
+}
+
+const std::vector<std::string>& dense_preset_names() {
+  return kPresets;
 }
 
 DenseConfig dense_config_preset(const std::string& name) {

@@ -7,30 +7,42 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/autograd/parameter.h"
 #include "etc_core/nn/encoder_config.h"
 
 namespace etc {
 
 struct DenseConfig final : EncoderConfig {
-  enum class Norm { post_ln, pre_ln };            // where layer norms stand (blocks/residual_placement.h)
-  enum class Choice { by_norm, on, off };         // by_norm: what is usual with this norm
-  enum class OutputInit { by_norm, none, gpt2 };  // gpt2: output projections times 1/sqrt(2·layers)
+  // Where layer norms stand (blocks/residual_placement.h). The rezeros have a trained scale of the branches, which
+  // begins at 0; rezero_post_ln keeps the norms of post_ln.
+  enum class Norm { post_ln, pre_ln, rezero, rezero_post_ln };
+  enum class Choice { by_norm, on, off };  // by_norm: what is usual with this norm
+  // Fresh kernels and tables (dense-transformer 2); N layers, deviation initializer_range but for sparse_transformer.
+  //   none                truncated normal, as BERT's
+  //   gpt2                normal; output projections times 1/sqrt(2N) (Radford et al. 2019)
+  //   sparse_transformer  normal: tables 0.125/sqrt(H), kernels 0.125/sqrt(fan in), output projections times
+  //                       1/sqrt(2N) (Child et al. 2019)
+  enum class ResidualInit { by_norm, none, gpt2, sparse_transformer };
 
   Norm norm = Norm::post_ln;
+  bool rezero_per_branch = false;  // a scale for each sub-layer; else one for both of a layer
   // Sub-layers from bottom to top, s: attention, f: feed-forward, as many of each as there are layers; the j-th s is
   // that of layer j, the j-th f likewise. Empty: sfsf….
   std::string sublayer_order;
   bool embedding_layer_norm = true;
-  Choice final_layer_norm = Choice::by_norm;             // by_norm: with pre_ln
-  OutputInit residual_init_scale = OutputInit::by_norm;  // by_norm: gpt2 with pre_ln
+  Choice final_layer_norm = Choice::by_norm;                 // by_norm: with pre_ln
+  ResidualInit residual_init_scale = ResidualInit::by_norm;  // by_norm: gpt2 with pre_ln, else none
   std::int64_t local_radius = 0;  // tokens at most so far apart see each other; 0: all of an example
 
   DenseConfig();
 
   std::string order() const;  // sublayer_order, or sfsf…
   bool has_final_norm() const;
-  // Standard deviation of the kernels of output projections.
-  double output_stddev() const;
+  bool scales_branches() const { return norm == Norm::rezero || norm == Norm::rezero_post_ln; }
+  // Of what is fresh: a table, the kernel of a dense layer, one whose result goes into a residual sum.
+  Initializer table_init() const;
+  Initializer kernel_init(std::int64_t fan_in) const;
+  Initializer output_init(std::int64_t fan_in) const;
 
   const std::vector<std::string>& attention_types() const override;  // self
   void validate() const override;
@@ -38,7 +50,11 @@ struct DenseConfig final : EncoderConfig {
   Json to_json() const override;  // with "kind": "dense"
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<DenseConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  bool has_global_tokens() const override { return false; }
   std::optional<sparse::LabelOptions> label_options() const override { return {}; }
+
+ private:
+  ResidualInit init() const;  // as it is with this norm
 };
 
 // s^k (sf)^(layers-k) f^k: the sandwich orders (Press et al. 2020). Throws UsageError unless 0 <= k <= layers.
@@ -49,6 +65,7 @@ DenseConfig dense_config_from_json(const Json& json, const std::string& where, b
 
 // "small", "base", "large", "xlarge" of RealFormer (pretraining 1.7) with two segments and 512 positions; throws
 // UsageError with a suggestion on another name. vocab_size stays 0.
+const std::vector<std::string>& dense_preset_names();
 DenseConfig dense_config_preset(const std::string& name);
 
 }  // namespace etc

@@ -5,10 +5,8 @@
 #include <vector>
 
 #include "etc_core/base/error.h"
-#include "etc_core/nn/blocks/attention_block.h"
-#include "etc_core/nn/blocks/embedding_block.h"
 #include "etc_core/nn/blocks/encoder_pass.h"
-#include "etc_core/nn/blocks/feed_forward_block.h"
+#include "etc_core/nn/dense_layers.h"
 #include "etc_core/nn/input_checks.h"
 #include "etc_core/nn/packed_cache.h"
 #include "sparse/self_attention.h"
@@ -33,14 +31,7 @@ std::vector<std::string> units_of(const std::string& order) {
 }  // namespace
 
 struct DenseEncoder::Impl {
-  Impl(const DenseConfig& model, ParameterSet& parameters);
-
-  // One layer's parameters; the order says where each half runs.
-  struct Layer {
-    AttentionBlock attention;
-    ResidualPlacement attention_residual;
-    FeedForwardBlock feed_forward;
-  };
+  Impl(const DenseConfig& model, ParameterSet& set);
 
   // What one pass has beside that of every encoder.
   struct Context : ForwardContext {
@@ -59,49 +50,15 @@ struct DenseEncoder::Impl {
   const DenseConfig config;
   const std::vector<std::string> units;
   std::vector<std::int64_t> first_attention, first_feed_forward;  // of each unit
-  EmbeddingBlock embedding;
-  std::vector<Layer> layers;
-  LayerNormParameters final_norm;
+  const DenseParameters parameters;
   PackedCache cache;
   bool period_explained = false;
 };
 
-DenseEncoder::Impl::Impl(const DenseConfig& model, ParameterSet& parameters)
-    : config((model.validate(), model)), units(units_of(config.order())) {
-  const std::int64_t hidden = config.hidden_size, attention = config.attention_size();
-  const Initializer kernel = truncated_normal(config.initializer_range);
-  const Initializer output_kernel = truncated_normal(config.output_stddev());
-  const std::int64_t width = config.embedding_width();
-  const std::string names = "bert/embeddings/";
-  embedding.hidden = hidden;
-  embedding.tokens = &parameters.add(names + "word_embeddings", {config.vocab_size, width}, kernel);
-  if (width != hidden)
-    embedding.projection = single(add_dense(parameters, names + "projection", width, hidden, kernel));
-  embedding.segments = &parameters.add(names + "token_type_embeddings", {config.segment_vocab_size, hidden}, kernel);
-  if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
-    embedding.positions = &parameters.add(names + "position_embeddings", {rows, hidden}, kernel);
-  }
-  if (config.embedding_layer_norm) embedding.norm = add_layer_norm(parameters, names + "LayerNorm", hidden);
-  const NormPlacement norm_at = config.norm == DenseConfig::Norm::pre_ln ? NormPlacement::before : NormPlacement::after;
-  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
-    const std::string layer = "bert/encoder/layer_" + std::to_string(i) + "/";
-    Layer made;
-    for (const char* name : {"query", "key", "value"}) {
-      made.attention.projections.push_back(
-          add_dense(parameters, layer + "attention/self/" + name, hidden, attention, kernel));
-    }
-    made.attention.output =
-        single(add_dense(parameters, layer + "attention/output/dense", attention, hidden, output_kernel));
-    made.attention_residual = {norm_at, add_layer_norm(parameters, layer + "attention/output/LayerNorm", hidden)};
-    made.feed_forward.inner =
-        single(add_dense(parameters, layer + "intermediate/dense", hidden, config.intermediate_size, kernel));
-    made.feed_forward.outer =
-        single(add_dense(parameters, layer + "output/dense", config.intermediate_size, hidden, output_kernel));
-    made.feed_forward.activation = ops::activation_from_name(config.hidden_act);
-    made.feed_forward.residual = {norm_at, add_layer_norm(parameters, layer + "output/LayerNorm", hidden)};
-    layers.push_back(std::move(made));
-  }
-  if (config.has_final_norm()) final_norm = add_layer_norm(parameters, "bert/encoder/final/LayerNorm", hidden);
+DenseEncoder::Impl::Impl(const DenseConfig& model, ParameterSet& set)
+    : config((model.validate(), model)),
+      units(units_of(config.order())),
+      parameters(add_dense_parameters(set, config)) {
   std::int64_t attentions = 0, feed_forwards = 0;
   for (const std::string& unit : units) {
     first_attention.push_back(attentions);
@@ -129,7 +86,7 @@ std::shared_ptr<AttentionBatch> DenseEncoder::Impl::attention_batch(const Encode
 }
 
 Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const {
-  const Layer& own = layers[static_cast<std::size_t>(layer)];
+  const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
   const std::vector<Columns> of = own.attention.project(tape, own.attention_residual.input(tape, x), context);
   const Columns no_keys = {Var(Tensor::empty({0, config.attention_size()}, Purpose::activations, x.value().device())),
                            0};
@@ -140,12 +97,12 @@ Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, con
 }
 
 Var DenseEncoder::Impl::feed_forward(Tape& tape, const Var& x, std::int64_t layer, const Context& context) const {
-  return layers[static_cast<std::size_t>(layer)].feed_forward.forward(
+  return parameters.layers[static_cast<std::size_t>(layer)].feed_forward.forward(
       tape, x, context, context.dropout(layer, DropoutSite::long_feed_forward, context.rows));
 }
 
 PassSetting DenseEncoder::Impl::setting(const Tape& tape, const ForwardOptions& options) const {
-  return {config, embedding.tokens->value.device(), tape.recording(),
+  return {config, parameters.embedding.tokens->value.device(), tape.recording(),
           tape.recording() ? options.compute : cache.compute(), options};
 }
 
@@ -178,7 +135,8 @@ Var DenseEncoder::Impl::run(Tape& tape, Var x, const Context& context, const For
   LayerStates states;
   states.push_back(std::move(x));
   const Var y = run_layers(tape, std::move(states), stack)[0];
-  return final_norm.gamma == nullptr ? y : layer_norm(tape, y, *final_norm.gamma, *final_norm.beta);
+  const LayerNormParameters& norm = parameters.final_norm;
+  return norm.gamma == nullptr ? y : layer_norm(tape, y, *norm.gamma, *norm.beta);
 }
 
 std::unique_ptr<Encoder> DenseConfig::make_encoder(ParameterSet& parameters) const {
@@ -200,7 +158,7 @@ EncoderStates DenseEncoder::forward(Tape& tape, const EncoderInput& input, const
   const EmbeddedTokens tokens{context.rows, input.token_ids, input.segment_ids, input.position_ids,
                               input.long_embedding_adder};
   const Dropout dropout = context.dropout(0, DropoutSite::long_embedding, context.rows);
-  return {impl_->run(tape, impl_->embedding.forward(tape, tokens, context, dropout), context, options), {}};
+  return {impl_->run(tape, impl_->parameters.embedding.forward(tape, tokens, context, dropout), context, options), {}};
 }
 
 Var DenseEncoder::forward_layers(Tape& tape, Var x, const EncoderInput& input, const ForwardOptions& options) {
@@ -211,7 +169,7 @@ Var DenseEncoder::forward_layers(Tape& tape, Var x, const EncoderInput& input, c
 
 void DenseEncoder::release(ComputeType compute) {
   std::vector<std::vector<Dense>> layers;
-  for (const Impl::Layer& layer : impl_->layers) {
+  for (const DenseLayer& layer : impl_->parameters.layers) {
     layers.push_back(layer.attention.dense_layers());
     layers.back().insert(layers.back().end(), {layer.feed_forward.inner, layer.feed_forward.outer});
   }

@@ -46,18 +46,64 @@ sparse::AttentionLabels EncoderConfig::labels(std::vector<sparse::AttentionStruc
 
 ModelConfig::ModelConfig() : config_(std::make_unique<EtcConfig>()) {}
 
+const std::vector<ModelKind>& model_kinds() {
+  static const std::vector<ModelKind> kKinds = {
+      {"etc", EtcConfig(),
+       [](const Json& fields, const std::string& where, bool strict) {
+         return ModelConfig(etc_config_from_json(fields, where, strict));
+       }},
+      {"dense", DenseConfig(),
+       [](const Json& fields, const std::string& where, bool strict) {
+         return ModelConfig(dense_config_from_json(fields, where, strict));
+       }},
+  };
+  return kKinds;
+}
+
+std::vector<std::string> model_kind_names() {
+  std::vector<std::string> names;
+  for (const ModelKind& kind : model_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+const ModelKind& model_kind(const std::string& name, const std::string& where) {
+  for (const ModelKind& kind : model_kinds()) {
+    if (kind.name == name) return kind;
+  }
+  const std::vector<std::string> names = model_kind_names();
+  fail_usage(where, "kind: expected {}, got {}{}", fmt::join(names, " or "), name, suggestion(name, names));
+}
+
+std::string model_kind_of(const Json& section) {
+  const Json kind = section.is_object() ? section.value("kind", Json(model_kinds().front().name)) : Json("");
+  return kind.is_string() ? kind.get<std::string>() : json_line(kind);
+}
+
 ModelConfig model_config_from_json(const Json& json, const std::string& where, bool strict) {
-  if (!json.is_object() || !json.contains("kind")) return etc_config_from_json(json, where, strict);
-  const std::string kind = json["kind"].is_string() ? json["kind"].get<std::string>() : json_line(json["kind"]);
+  if (!json.is_object()) return model_kinds().front().read(json, where, strict);
   Json fields = json;
   fields.erase("kind");
-  if (kind == "etc") return etc_config_from_json(fields, where, strict);
-  if (kind == "dense") return dense_config_from_json(fields, where, strict);
-  fail_usage(where, "kind: expected etc or dense, got {}{}", kind, suggestion(kind, {"etc", "dense"}));
+  return model_kind(model_kind_of(json), where).read(fields, where, strict);
+}
+
+namespace {
+constexpr std::string_view kDensePrefix = "dense-";
+}
+
+std::vector<std::string> model_preset_names() {
+  std::vector<std::string> names = etc_preset_names();
+  for (const std::string& name : dense_preset_names()) names.push_back(std::string(kDensePrefix) + name);
+  return names;
 }
 
 ModelConfig model_preset(const std::string& name) {
-  return etc_config_preset(name);
+  const std::vector<std::string> names = model_preset_names();
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    fail_usage("config", "preset: expected one of {}, got \"{}\"{}", fmt::join(names, ", "), name,
+               suggestion(name, names));
+  }
+  if (!name.starts_with(kDensePrefix)) return etc_config_preset(name);
+  return dense_config_preset(name.substr(kDensePrefix.size()));
 }
 
 }  // namespace etc

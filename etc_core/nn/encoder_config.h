@@ -63,6 +63,9 @@ struct EncoderConfig {
   // An encoder of this configuration, whose parameters are added to the set. Validates.
   virtual std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const = 0;
 
+  // Whether inputs and states have global tokens. Those that tasks have are left out where there are none.
+  virtual bool has_global_tokens() const = 0;
+
   // How labels follow from the structure of an example: radius, distances, hard masks. None: it reads no labels.
   virtual std::optional<sparse::LabelOptions> label_options() const = 0;
 
@@ -100,11 +103,28 @@ class ModelConfig {
   std::unique_ptr<EncoderConfig> config_;  // null in a moved-from one only
 };
 
-// The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). The one place
-// that knows which kinds of encoders there are. strict and errors: etc_config_from_json. Does not validate().
+// A kind of encoder, as key `kind` of section `model` names it.
+struct ModelKind {
+  std::string name;
+  ModelConfig defaults;
+  ModelConfig (*read)(const Json& fields, const std::string& where, bool strict);  // without the key
+};
+
+// All kinds there are, the first being that of a section that names none. The one place that knows them.
+const std::vector<ModelKind>& model_kinds();
+std::vector<std::string> model_kind_names();
+const ModelKind& model_kind(const std::string& name, const std::string& where);  // UsageError with a suggestion
+
+// The kind that a section `model` names, the first one's name where it names none. Does not look whether there is one.
+std::string model_kind_of(const Json& section);
+
+// The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). strict and
+// errors: etc_config_from_json. Does not validate().
 ModelConfig model_config_from_json(const Json& json, const std::string& where, bool strict);
 
-// A preset by name ("tiny", "small", "base", "large"); throws UsageError with a suggestion on another. vocab_size is 0.
+// Presets by name: an ETC's "tiny", "small", "base", "large"; a dense encoder's with "dense-" before its own. Throws
+// UsageError with a suggestion on another. vocab_size is 0.
+std::vector<std::string> model_preset_names();
 ModelConfig model_preset(const std::string& name);
 
 }  // namespace etc

@@ -152,6 +152,10 @@ EtcConfig etc_config_from_json(const Json& json, const std::string& where, bool 
   return field_list().read_unchecked(without_nulls(json), where);
 }
 
+const std::vector<std::string>& etc_preset_names() {
+  return kPresets;
+}
+
 EtcConfig etc_config_preset(const std::string& name) {
   EtcConfig config;  // base: the class defaults but for what etc-core 2.3 says of the released models
   config.share_qkv_projections = false;

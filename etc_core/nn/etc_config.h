@@ -35,6 +35,7 @@ struct EtcConfig final : EncoderConfig {
   Json to_json() const override;
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<EtcConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  bool has_global_tokens() const override { return true; }
   std::optional<sparse::LabelOptions> label_options() const override;
 };
 
@@ -42,7 +43,8 @@ struct EtcConfig final : EncoderConfig {
 // otherwise (a foreign etc_config.json) it is a warning. A wrong type is an error naming the key. Does not validate().
 EtcConfig etc_config_from_json(const Json& json, const std::string& where, bool strict);
 
-// "tiny", "small", "base", "large"; throws UsageError with a suggestion on another name. vocab_size stays 0.
+const std::vector<std::string>& etc_preset_names();
+// One of them; throws UsageError with a suggestion on another name. vocab_size stays 0.
 EtcConfig etc_config_preset(const std::string& name);
 
 }  // namespace etc

@@ -39,8 +39,10 @@ void check_adder(const char* name, const Var& adder, const char* letter, std::in
 void check_lengths(const char* side, const std::vector<std::int64_t>& offsets, std::int64_t limit) {
   for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
     if (offsets[b + 1] - offsets[b] > limit) {
-      fail(kWhere, "{} length: example {}: expected at most max_absolute_position_embeddings={}, got {}", side, b,
-           limit, offsets[b + 1] - offsets[b]);
+      fail(kWhere,
+           "{} length: example {}: expected at most max_absolute_position_embeddings={}, got {} (positions beyond have "
+           "no row in the table: prepare shorter inputs, or take a model with relative positions)",
+           side, b, limit, offsets[b + 1] - offsets[b]);
     }
   }
 }

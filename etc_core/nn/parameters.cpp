@@ -146,6 +146,9 @@ void initialize_parameter(Parameter& parameter, std::uint64_t seed) {
           case Kind::ones:
             values[i] = 1;
             break;
+          case Kind::normal:
+            values[i] = static_cast<float>(initializer.stddev * normal_quantile(u));
+            break;
           case Kind::truncated_normal:
             values[i] = truncated_normal(u, initializer.stddev);
             break;

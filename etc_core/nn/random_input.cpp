@@ -47,8 +47,8 @@ EncoderInput random_batch(const EncoderConfig& model, const std::vector<std::int
   std::vector<sparse::AttentionStructure> structures;
   for (const std::int64_t length : lengths) {
     for (std::int64_t i = 0; i < length; ++i) input.token_ids.push_back(random_token(model, i));
-    sparse::FixedBlocks blocks;  // an encoder that reads no structure has no global tokens
-    if (model.label_options()) {
+    sparse::FixedBlocks blocks;
+    if (model.has_global_tokens()) {
       const std::vector<std::int32_t> mask(static_cast<std::size_t>(length), 1);
       blocks = sparse::fixed_block_structure(mask, tokens_per_global);
     }

@@ -50,7 +50,7 @@ struct OptimizerOptions {
   double epsilon = 1e-6;
   double weight_decay = 0.01;  // λ; 0: none, while LAMB's exclusions still act
   // Case-sensitive substrings of names.
-  std::vector<std::string> exclude_from_decay = {"LayerNorm", "layer_norm", "bias"};
+  std::vector<std::string> exclude_from_decay = {"LayerNorm", "layer_norm", "bias", "rezero_alpha"};
   std::vector<std::string> exclude_from_adaptation = {};  // LAMB; empty: as exclude_from_decay
 };
 

@@ -137,7 +137,7 @@ void add_benchmark_command(Program& program) {
       .comma_separated()
       .one_of({"off", "sum", "mean"})
       .show_default();
-  command.option("--preset", options->preset, "size of the model: tiny, small, base, large").show_default();
+  command.option("--preset", options->preset, "size of the model").one_of(model_preset_names()).show_default();
   command.option("--config", options->config, "configuration file whose section model to use instead");
   command.option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")
       .at_least(1)

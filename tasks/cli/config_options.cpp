@@ -14,6 +14,20 @@ std::string default_text(const Field& key) {
                                                   : json_line(value));
 }
 
+// What the key means and what it is when it is not given; where kinds of encoders differ, each one's.
+std::string help_text(const ConfigKey& key) {
+  std::string text = key.field.help + default_text(key.field);
+  if (key.kinds.size() == 1) return fmt::format("{}; {} only", text, key.kinds.front().kind);
+  for (const KeyOfKind& other : key.kinds) {
+    const bool help = other.field.help != key.field.help;
+    const std::string preset = default_text(other.field);
+    if (help || preset != default_text(key.field)) {
+      text += fmt::format("; {}:{}{}{}", other.kind, help ? " " : "", help ? other.field.help : "", preset);
+    }
+  }
+  return text;
+}
+
 const char* type_text(FieldKind kind) {
   switch (kind) {
     case FieldKind::integer:
@@ -44,9 +58,7 @@ GivenOptions add_config_options(const Command& command, const std::function<bool
     const auto take = [given, &key](const std::vector<std::string>& words) {
       (*given)[key.section][key.field.name] = option_value(key.field, words);
     };
-    command
-        .take_words(field.option_name(), count_of(field.kind), type_text(field.kind), take,
-                    field.help + default_text(field))
+    command.take_words(field.option_name(), count_of(field.kind), type_text(field.kind), take, help_text(key))
         .group("Section " + key.section);
   }
   return given;

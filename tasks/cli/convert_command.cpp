@@ -13,6 +13,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/export.h"
@@ -35,14 +36,17 @@ constexpr const char* kExamples = R"(Examples:
   etc convert --from tf etc_base/model.ckpt --config etc_base/etc_config.json --output etc_base_model
   etc convert --from bert bert-base-uncased --output lifted
   etc convert --from roberta roberta-large --vocab spiece.model --output lifted
+  etc convert --from bert bert-base-uncased --as dense --output dense
   etc convert --to safetensors run/best --output for_python
   etc convert --to tf-names run/best --output for_tensorflow
+  etc convert --to bert dense --output bert
 
 A folder stands for the checkpoint in it: model.safetensors, pytorch_model.bin, or PREFIX.index of a TensorFlow
 checkpoint. What happened to every tensor is printed, and in conversion.json of the output.)";
 
 struct ConvertOptions {
   std::string from, to;
+  std::string as = "etc";
   fs::path input, output;
   fs::path config, source_config;
   fs::path vocab, source_vocab;
@@ -118,7 +122,7 @@ fs::path file_beside(const fs::path& given, const fs::path& input, const std::ve
 
 // config.json of a model directory. The vocabulary's hash, where it is known, lets `etc train --init-from` and `etc
 // encode` refuse data that was prepared with another one.
-Json document(const EtcConfig& config, const ModelVocabulary& vocabulary) {
+Json document(const EncoderConfig& config, const ModelVocabulary& vocabulary) {
   Json json = {{"model", config.to_json()}};
   if (Json section = vocabulary.data_section(); !section.is_null()) json["data"] = std::move(section);
   return json;
@@ -233,6 +237,24 @@ void convert_bert(const ConvertOptions& options) {
   finish(options, model, report, watch);
 }
 
+// BERT as a dense encoder, which computes the same.
+void convert_bert_as_dense(const ConvertOptions& options) {
+  Watch watch;
+  const WatchedSource source(convert::open_tensors(options.input), watch);
+  const fs::path file =
+      file_beside(options.source_config, options.input, {"config.json", "bert_config.json"}, "--source-config");
+  const convert::BertConfig bert = convert::bert_config_from_json(read_json_file(file), "config: " + file.string());
+  const DenseConfig config = convert::dense_config_for(bert);
+  config.validate();
+  const ModelVocabulary vocabulary = bert_vocabulary(options, convert::BertKind::bert, bert.vocab_size);
+  ParameterSet parameters;
+  const convert::ConversionReport report = convert::read_dense_bert(source, bert, options.keep_heads, parameters);
+  warn_without_vocabulary(vocabulary);
+  const convert::ConvertedModel model{document(config, vocabulary), parameters, convert::TfEtcExtras(),
+                                      vocabulary.files()};
+  finish(options, model, report, watch);
+}
+
 // Options that say nothing in this kind of conversion are mistakes.
 void refuse_others(const Command& command, const std::string& kind, const std::vector<std::string>& known) {
   for (const std::string& name : command.given()) {
@@ -272,19 +294,30 @@ void run_convert(const Command& command, const ConvertOptions& options) {
   check_paths(options);
   if (!options.to.empty()) {
     refuse_others(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
+    if (options.to == "bert") {
+      Watch watch;
+      print("output: {}\n", convert::write_bert(options.input, options.output, watch.writing(0)));
+      return;
+    }
     const auto format = options.to == "tf-names" ? convert::ExportFormat::tf_names : convert::ExportFormat::safetensors;
     Watch watch;
     print("output: {}\n", convert::export_model(options.input, format, options.output, watch.writing(0)));
+  } else if (options.as == "dense") {
+    if (options.from != "bert") fail_usage("etc convert", "--as dense: expected --from bert, got {}", options.from);
+    refuse_others(command, "--from bert --as dense",
+                  {"--from", "--as", "--output", "--overwrite", "--threads", "--source-config", "--source-vocab",
+                   "--keep-heads"});
+    convert_bert_as_dense(options);
   } else if (options.from == "tf") {
     refuse_others(command, "--from tf",
                   {"--from", "--output", "--overwrite", "--threads", "--config", "--vocab", "--keep-heads",
                    "--with-optimizer-slots"});
     convert_tf(options);
   } else {
-    refuse_others(
-        command, "--from " + options.from,
-        {"--from", "--output", "--overwrite", "--threads", "--config", "--source-config", "--vocab", "--source-vocab",
-         "--keep-heads", "--exact", "--position-mean", "--relative-init", "--seed", "--allow-partial-vocabulary"});
+    refuse_others(command, "--from " + options.from,
+                  {"--from", "--as", "--output", "--overwrite", "--threads", "--config", "--source-config", "--vocab",
+                   "--source-vocab", "--keep-heads", "--exact", "--position-mean", "--relative-init", "--seed",
+                   "--allow-partial-vocabulary"});
     convert_bert(options);
   }
 }
@@ -298,8 +331,16 @@ void add_convert_command(Program& program) {
   command.footer(kExamples);
   command.option("--from", options->from, "tf (a published ETC checkpoint), bert or roberta (lifted into ETC)")
       .one_of({"tf", "bert", "roberta"});
-  command.option("--to", options->to, "safetensors or tf-names (a TensorFlow checkpoint)")
-      .one_of({"safetensors", "tf-names"});
+  command
+      .option("--as", options->as,
+              "etc, or for --from bert dense: the encoder BERT is, with its positions and token types")
+      .one_of({"etc", "dense"})
+      .show_default();
+  command
+      .option(
+          "--to", options->to,
+          "safetensors; tf-names (a TensorFlow checkpoint); bert (of a dense encoder: as PyTorch's libraries load it)")
+      .one_of({"safetensors", "tf-names", "bert"});
   command.option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint")
       .required();
   command.option("--output", options->output, "folder to write: a model directory (--from), files (--to)").required();

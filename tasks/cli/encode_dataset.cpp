@@ -21,7 +21,11 @@ using data::FeatureKind;
 using data::StoredType;
 
 constexpr const char* kTask = "hidden_states";
-constexpr const char* kSides[] = {"long", "global"};
+
+// The kinds of tokens whose states there are.
+std::vector<std::string> sides_of(const EncoderConfig& model) {
+  return model.has_global_tokens() ? std::vector<std::string>{"long", "global"} : std::vector<std::string>{"long"};
+}
 
 // Elements first … end-1 of a tensor as a feature.
 std::vector<float> part_of(const Tensor& values, std::int64_t first, std::int64_t end) {
@@ -39,11 +43,11 @@ class Encoded {
     }
   }
 
-  // States of both sides, [T, H] and [U, H], as <prefix>long and <prefix>global.
+  // States, [T, H] and, where there are global tokens, [U, H], as <prefix>long and <prefix>global.
   void put_states(const std::string& prefix, const Tensor& of_long, const Tensor& of_global) {
     for (std::size_t b = 0; b < rows_.size(); ++b) {
-      rows_[b][prefix + kSides[0]] = rows_of(of_long, input_.long_offsets, b);
-      rows_[b][prefix + kSides[1]] = rows_of(of_global, input_.global_offsets, b);
+      rows_[b][prefix + "long"] = rows_of(of_long, input_.long_offsets, b);
+      if (of_global) rows_[b][prefix + "global"] = rows_of(of_global, input_.global_offsets, b);
     }
   }
 
@@ -136,7 +140,7 @@ CountedCall counted_encoding(const Json& document, const EncoderConfig& model, c
     }
     const EncoderStates states = encoder->forward(tape, input, options);
     copy(states.long_states.value());
-    copy(states.global_states.value());
+    if (states.global_states.defined()) copy(states.global_states.value());
   };
 }
 
@@ -165,10 +169,10 @@ data::Schema encoded_schema(const EncoderConfig& model, bool all_layers) {
   const auto add = [&](const std::string& name) {
     schema.features.push_back({name, FeatureKind::ragged, StoredType::f32, "", {}, {}});
   };
-  for (const char* side : kSides) add(side);
+  for (const std::string& side : sides_of(model)) add(side);
   if (!all_layers) return schema;
   for (std::int64_t layer = -1; layer < model.num_hidden_layers; ++layer) {
-    for (const char* side : kSides) add(layer_prefix(layer) + side);
+    for (const std::string& side : sides_of(model)) add(layer_prefix(layer) + side);
     if (layer < 0 || !model.use_residual_attention) continue;
     for (const std::string& type : model.residual_attention_types) add(layer_prefix(layer) + "scores_" + type);
   }
@@ -213,7 +217,8 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
         };
       }
       const EncoderStates states = encoder->forward(tape, input, options);
-      encoded.put_states("", states.long_states.value().to(Device::cpu), states.global_states.value().to(Device::cpu));
+      const auto on_host = [](const Var& of) { return of.defined() ? of.value().to(Device::cpu) : Tensor(); };
+      encoded.put_states("", on_host(states.long_states), on_host(states.global_states));
       for (const data::Example& row : encoded.rows()) writer.append(row);
       done += static_cast<std::int64_t>(micro_batch.size());
       progress.update(done);

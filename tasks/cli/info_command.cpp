@@ -83,7 +83,10 @@ void print_encoder_groups(const EncoderConfig& config) {
 bool is_configuration(const Json& json) {
   if (!json.is_object()) return false;
   for (const auto& [key, value] : json.items()) {
-    if (key == "model" || ModelConfig()->fields().find(key) != nullptr) return true;
+    if (key == "model") return true;
+    for (const ModelKind& kind : model_kinds()) {
+      if (kind.defaults->fields().find(key) != nullptr) return true;
+    }
   }
   return false;
 }

@@ -88,7 +88,7 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   row.compute = compute;
   row.length = length;
   // As random_input() makes them: an encoder that reads no structure has no global tokens.
-  row.globals = model->label_options() ? (length + options.tokens_per_global - 1) / options.tokens_per_global : 0;
+  row.globals = model->has_global_tokens() ? (length + options.tokens_per_global - 1) / options.tokens_per_global : 0;
   Forecast forecast = forecast_call(options, *model, compute, length);
   if (!fits(options, forecast.memory) && options.mode == CallMode::train && model->grad_checkpointing_period != 1) {
     model->grad_checkpointing_period = 1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/encoder_input.h"
@@ -13,8 +14,11 @@ namespace etc::feed {
 // Checks one example, puts its token ids at the input's end and says how its tokens belong together.
 using AddExample = std::function<sparse::AttentionStructure(EncoderInput& input, const data::Example& example)>;
 
-// Input of the examples in their order: what `add` puts there, offsets, ordinals and the label tensors (global_attention
-// false: GlobalAttention::read_out).
+// Input of the examples in their order: what `add` puts there, without the global tokens where the encoder has none,
+// offsets, ordinals and the label tensors (global_attention false: GlobalAttention::read_out).
 EncoderInput batch_input(Examples examples, const EncoderConfig& model, bool global_attention, const AddExample& add);
+
+// Throws UsageError "config: <what> needs …" unless the encoder has global tokens; what: the key or task that does.
+void require_global_tokens(const EncoderConfig& model, const std::string& what);
 
 }  // namespace etc::feed

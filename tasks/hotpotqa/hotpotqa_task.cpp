@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
+#include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
 #include "tasks/hotpotqa/feed.h"
 #include "tasks/hotpotqa/head.h"
@@ -48,7 +49,9 @@ const FieldList<Options>& fields() {
 class HotpotqaTask final : public Task {
  public:
   HotpotqaTask(const Json& section, const EncoderConfig& model)
-      : model_(model), options_(fields().read(section, "config", "task.")) {}
+      : model_(model), options_(fields().read(section, "config", "task.")) {
+    feed::require_global_tokens(model, "task hotpotqa, whose sentences are global tokens,");
+  }
 
   const data::Schema& schema() const override { return hotpotqa::schema(); }
 

@@ -6,6 +6,7 @@
 
 #include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
+#include "tasks/feed/batch.h"
 #include "tasks/nq/feed.h"
 #include "tasks/nq/head.h"
 #include "tasks/nq/prediction_file.h"
@@ -71,7 +72,9 @@ const FieldList<Options>& fields() {
 class NqTask final : public Task {
  public:
   NqTask(const Json& section, const EncoderConfig& model)
-      : model_(model), options_(fields().read(section, "config", "task.")) {}
+      : model_(model), options_(fields().read(section, "config", "task.")) {
+    if (!options_.global_attention) feed::require_global_tokens(model, "task.global_attention: false");
+  }
 
   const data::Schema& schema() const override { return model_schema(); }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "etc_core/base/error.h"
+#include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
 #include "tasks/openkp/feed.h"
 #include "tasks/openkp/head.h"
@@ -62,7 +63,10 @@ const FieldList<Options>& fields() {
 class OpenkpTask final : public Task {
  public:
   OpenkpTask(const Json& section, const EncoderConfig& model)
-      : model_(model), options_(fields().read(section, "config", "task.")) {}
+      : model_(model), options_(fields().read(section, "config", "task.")) {
+    if (options_.visual_in_global) feed::require_global_tokens(model, "task.visual_features_in_global: true");
+    if (!options_.global_attention) feed::require_global_tokens(model, "task.global_attention: false");
+  }
 
   const data::Schema& schema() const override { return openkp::schema(); }
 

@@ -10,40 +10,9 @@ namespace etc {
 
 namespace {
 
-// The first key of section task.
-struct NamedTask {
-  std::string name;
-};
-
-const FieldList<NamedTask>& task_name_fields() {
-  static const FieldList<NamedTask> kFields{FieldEntry<NamedTask>{
-      "name", &NamedTask::name, fmt::format("the task: {}", fmt::join(task_names(), ", ")).c_str()}
-                                                .as_option("--task")};
-  return kFields;
-}
-
-// In the order of --help: by name.
-void append_section(std::vector<ConfigKey>& keys, const std::string& section, const Fields& fields) {
-  std::vector<std::string> names = fields.names();
-  std::sort(names.begin(), names.end());
-  for (const std::string& name : names) keys.push_back({section, *fields.find(name)});
-}
-
-std::vector<ConfigKey> make_config_keys() {
-  std::vector<ConfigKey> keys;
-  append_section(keys, "model", ModelConfig()->fields());
-  append_section(keys, "task", task_name_fields());
-  for (const TaskEntry& entry : task_entries()) {
-    for (const Field& field : entry.task.keys) {
-      const bool known = std::any_of(keys.begin(), keys.end(), [&](const ConfigKey& key) {
-        return key.section == "task" && key.field.name == field.name;
-      });
-      if (!known) keys.push_back({"task", field, field.mark == kDecoding});
-    }
-  }
-  append_section(keys, "data", data_fields());
-  append_section(keys, "training", training_fields());
-  return keys;
+// Whether a configuration of the section's keys has this one: keys of other tasks and kinds of encoders it has not.
+bool has_key(const Json& config, const ConfigKey& key) {
+  return config.contains(key.section) && config[key.section].contains(key.field.name);
 }
 
 // The key as the given configuration knows it, or a UsageError that names the nearest one.
@@ -51,18 +20,30 @@ const ConfigKey& find_key(const Json& config, const std::string& section, const 
                           const std::string& where) {
   std::vector<std::string> paths;
   for (const ConfigKey& entry : config_keys()) {
-    if (!config.contains(entry.section) || !config[entry.section].contains(entry.field.name)) continue;
-    if (entry.section == section && entry.field.name == key) return entry;
-    paths.push_back(entry.path());
+    const bool known = has_key(config, entry), named = entry.section == section && entry.field.name == key;
+    if (known && named) return entry;
+    if (known) paths.push_back(entry.path());
+    if (named && !entry.kinds.empty()) {
+      fail_usage(where, "{}.{} is a key of models of kind {}, and this one is of kind {} ({})", section, key,
+                 entry.kinds.front().kind, model_kind_of(config.at(section)),
+                 model_kind_fields().begin()->option_name());
+    }
   }
   fail_usage(where, "unknown key {}.{}{}", section, key, suggestion(section + "." + key, paths));
 }
 
-// The name of the task in the section of that name; "" when it says none.
-std::string task_name(const Json& config) {
-  const auto section = config.find("task");
-  return section != config.end() && section->is_object() ? task_name_fields().read(*section, "config", "task.").name
-                                                         : std::string();
+// A member of the section's struct: of the options, else of the file; empty: neither says it.
+template <typename Struct>
+std::string first_of(const Json& options, const Json& file, const char* section, const FieldList<Struct>& fields,
+                     std::string Struct::*member, const std::string& where) {
+  for (const Json* config : {&options, &file}) {
+    const auto found = config->find(section);
+    if (found == config->end() || !found->is_object()) continue;
+    const std::string path = std::string(section) + ".";
+    const Struct read = fields.read_unchecked(*found, config == &file ? where : "config: options", path);
+    if (!(read.*member).empty()) return read.*member;
+  }
+  return "";
 }
 
 }  // namespace
@@ -92,7 +73,8 @@ const FieldList<TrainingConfig>& training_fields() {
       {"optimizer", &C::optimizer, "adamw or lamb", {.words = {"adamw", "lamb"}}},
       {"learning_rate", &C::learning_rate, "peak learning rate", from_0},
       {"warmup_proportion", &C::warmup_proportion, "share of the steps in which the rate rises from 0", share},
-      {"weight_decay", &C::weight_decay, "decay of kernels and tables, not of biases and layer norms", from_0},
+      {"weight_decay", &C::weight_decay, "decay of kernels and tables, not of biases, layer norms and ReZero's scales",
+       from_0},
       {"clip_norm", &C::clip_norm, "largest norm of the whole gradient; 0: not clipped", from_0},
       {"eval_every", &C::eval_every, "steps between evaluations; 0: once per epoch", from_0},
       {"save_every", &C::save_every, "steps between checkpoints to resume from", from_1, kMayChange},
@@ -114,11 +96,6 @@ const FieldList<TrainingConfig>& training_fields() {
       {"init_from", &C::init_from, "checkpoint folder to take weights from"},
   };
   return kFields;
-}
-
-const std::vector<ConfigKey>& config_keys() {
-  static const std::vector<ConfigKey> kKeys = make_config_keys();
-  return kKeys;
 }
 
 Json option_value(const Field& key, const std::vector<std::string>& words) {
@@ -150,11 +127,12 @@ void overlay_config(Json& config, const Json& changes, const std::string& where)
   }
 }
 
-Json default_config(const std::string& task) {
-  Json config = {{"model", ModelConfig()->fields().defaults()},
+Json default_config(const std::string& task, const std::string& kind) {
+  Json config = {{"model", model_kind_fields().to_json({kind})},
                  {"task", task_name_fields().to_json({task})},
                  {"data", data_fields().defaults()},
                  {"training", training_fields().defaults()}};
+  config["model"].update(model_kind(kind, "config: model").defaults->fields().defaults());
   config["task"].update(task_kind(task).keys.defaults());
   return config;
 }
@@ -205,21 +183,27 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   const Json from_file = file ? read_json_file(*file) : Json::object();
   const std::string where = file ? "config: " + file->string() : "config";
   if (!from_file.is_object()) fail_usage(where, "expected an object with the sections model, task, data, training");
-  std::string task = task_name(options);
-  if (task.empty()) task = task_name(from_file);
-  if (task.empty()) fail_usage("config", "no task is named: give --task or a configuration file with task.name");
-  const auto overlaid = [&](Json config) {
-    overlay_config(config, from_file, where);
-    overlay_config(config, options, "config: options");
-    return config;
+  const auto first = [&](const char* section, const auto& fields, auto member) {
+    return first_of(options, from_file, section, fields, member, where);
   };
-  Json config = overlaid(default_config(task));
-  const auto start = training_fields().read_unchecked(config["training"], "config", "training.").init_from;
+  const std::string task = first("task", task_name_fields(), &TaskName::name);
+  if (task.empty()) fail_usage("config", "no task is named: give --task or a configuration file with task.name");
+  std::string kind = first("model", model_kind_fields(), &ModelKindName::kind);
+  const std::string start = first("training", training_fields(), &TrainingConfig::init_from);
+  Json started = Json::object();
   if (checkpoint && !start.empty()) {
-    Json started = default_config(task);
-    overlay_config(started, Json{{"model", checkpoint(start)}}, "config: the checkpoint to start from");
-    config = overlaid(std::move(started));
+    started = {{"model", checkpoint(start)}};
+    const std::string trained = model_kind_of(started["model"]);
+    if (kind.empty()) kind = trained;
+    if (kind != trained) {
+      fail_usage("config", "model.kind: the checkpoint {} is of kind {}, and the run is to be of kind {}", start,
+                 trained, kind);
+    }
   }
+  Json config = default_config(task, kind.empty() ? model_kinds().front().name : kind);
+  overlay_config(config, started, "config: the checkpoint to start from");
+  overlay_config(config, from_file, where);
+  overlay_config(config, options, "config: options");
   return run_config_from_json(config, where);
 }
 

@@ -1,7 +1,7 @@
 // The configuration of a run: sections model, task, data, training; from a file, overridden by options.
 //
-// A configuration is a JSON object of sections of keys, each declared in one list (base/fields.h): etc_config_fields(),
-// the task's keys, data_fields(), training_fields(). Defaults come from there; a file overwrites keys, then options do.
+// A configuration is a JSON object of sections of keys, each declared in one list (base/fields.h): the fields of
+// the model's kind, the task's keys, data_fields(), training_fields(). Defaults come from there; a file overwrites keys, then options do.
 // Every key is at the same time the option --key-with-dashes. Unknown keys and values of another type are UsageErrors.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
 #include "etc_core/nn/encoder_config.h"
+#include "tasks/train/config_keys.h"
 
 namespace etc {
 
@@ -76,18 +77,6 @@ RunConfig with_absolute_paths(RunConfig config);
 // `where`: the configuration that names them. For a run that goes on: its data may have moved.
 void require_data_files(const DataConfig& data, const std::string& where);
 
-// One key of one section, as options and messages know it.
-struct ConfigKey {
-  std::string section;
-  Field field;
-  bool decoding = false;  // of section task: kDecoding of tasks/task.h
-
-  std::string path() const { return section + "." + field.name; }
-};
-
-// All keys of all sections; section task holds those of every task there is.
-const std::vector<ConfigKey>& config_keys();
-
 // The JSON value an option's words mean: numbers, true/false, "none" for an absent optional number, one word per list
 // entry. Throws UsageError naming the option.
 Json option_value(const Field& key, const std::vector<std::string>& words);
@@ -96,8 +85,8 @@ Json option_value(const Field& key, const std::vector<std::string>& words);
 // section.key (did you mean …?)" or "…: section.key: expected …, got …".
 void overlay_config(Json& config, const Json& changes, const std::string& where);
 
-// Every section at its defaults; the task's section only once its name is known.
-Json default_config(const std::string& task);
+// Every section at its defaults, for a task and a kind of encoder. Throws UsageError on names there are none of.
+Json default_config(const std::string& task, const std::string& kind = "etc");
 
 // The typed configuration of a complete, checked JSON configuration. Validates ranges: throws UsageError.
 RunConfig run_config_from_json(const Json& json, const std::string& where);
@@ -106,7 +95,7 @@ RunConfig run_config_from_json(const Json& json, const std::string& where);
 using CheckpointModel = std::function<Json(const std::filesystem::path& folder)>;
 
 // The whole way: defaults ← checkpoint of training.init_from ← file (may be absent) ← options. The task's name comes
-// from options, else from the file. checkpoint: null: it says nothing of the model.
+// from options, else from the file; so does the kind of model, else it is the checkpoint's, else "etc". checkpoint: null: it says nothing of the model.
 RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const Json& options,
                          const CheckpointModel& checkpoint);
 

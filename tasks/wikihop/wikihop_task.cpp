@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "data/readers/json_record.h"
+#include "tasks/feed/batch.h"
 #include "tasks/host_logits.h"
 #include "tasks/n_best_file.h"
 #include "tasks/text/top_scores.h"
@@ -111,7 +112,9 @@ class WikihopPredictions final : public Predictions {
 class WikihopTask final : public Task {
  public:
   WikihopTask(const Json& section, const EncoderConfig& model)
-      : model_(model), options_(fields().read(section, "config", "task.")) {}
+      : model_(model), options_(fields().read(section, "config", "task.")) {
+    feed::require_global_tokens(model, "task wikihop, whose candidates are global tokens,");
+  }
 
   const data::Schema& schema() const override { return wikihop::schema(); }
 

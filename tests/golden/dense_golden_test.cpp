@@ -4,10 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/convert/bert/dense_bert.h"
+#include "etc_core/checkpoint/convert/converted_model.h"
+#include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_encoder.h"
+#include "tests/core/nn/carried_attention.h"
 #include "tests/golden/golden_case.h"
+#include "tests/reference/dense.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -67,6 +73,7 @@ std::string name_in_file(const std::string& name) {
                                                             {"attention/output/dense/bias", "bo"},
                                                             {"attention/output/LayerNorm/gamma", "ln1.gamma"},
                                                             {"attention/output/LayerNorm/beta", "ln1.beta"},
+                                                            {"rezero_alpha", "alpha"},
                                                             {"intermediate/dense/kernel", "W1"},
                                                             {"intermediate/dense/bias", "b1"},
                                                             {"output/dense/kernel", "W2"},
@@ -95,7 +102,9 @@ DenseConfig config_of(const EncoderGroup& group) {
   config.num_hidden_layers = setting("layers");
   config.num_attention_heads = setting("heads");
   config.intermediate_size = setting("inner");
-  config.norm = group.text("norm") == "pre" ? DenseConfig::Norm::pre_ln : DenseConfig::Norm::post_ln;
+  static const std::map<std::string, DenseConfig::Norm> kNorms = {
+      {"post", DenseConfig::Norm::post_ln}, {"pre", DenseConfig::Norm::pre_ln}, {"rezero", DenseConfig::Norm::rezero}};
+  config.norm = kNorms.at(group.text("norm"));
   config.sublayer_order = group.text("order");
   config.use_residual_attention = group.text("residual") != "none";
   config.use_running_mean = group.text("residual") == "mean";
@@ -111,6 +120,44 @@ std::vector<float> visible_scores(const Tensor& scores, const std::vector<std::i
     visible.push_back(mask[static_cast<std::size_t>(i % (n * n))] != 0 ? score : 0.0f);
   }
   return visible;
+}
+
+// Queries, keys or values [N, n, d] of the attention that reads x [n, H].
+std::vector<float> projected(const EncoderGroup& group, const std::string& layer, const char* name, const Reals& x,
+                             const DenseConfig& config) {
+  const std::int64_t H = config.hidden_size, n = std::ssize(x) / H, d = config.head_size();
+  const Reals kernel = group.numbers("param/" + layer + "W" + name),
+              bias = group.numbers("param/" + layer + "b" + name);
+  const Reals product = matrix_product(x, kernel, n, H, H);
+  std::vector<float> heads;
+  for (std::int64_t i = 0; i < n * H; ++i) {
+    const std::int64_t column = i / d / n * d + i % d, token = i / d % n;
+    heads.push_back(static_cast<float>(product[static_cast<std::size_t>(token * H + column)] +
+                                       bias[static_cast<std::size_t>(column)]));
+  }
+  return heads;
+}
+
+// The probabilities of every attention from the states it read: states[j] [n, H] before the j-th.
+void compare_probabilities(Difference& difference, const EncoderGroup& group, const DenseConfig& config,
+                           const std::vector<Tensor>& states, const Buffer<std::uint8_t>& labels) {
+  std::vector<LayerHeads> layers;
+  const std::int64_t n = states.at(0).rows(), H = config.hidden_size;
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    const std::string layer = "l" + std::to_string(i) + ".";
+    Reals x = to_double(values_of(states.at(static_cast<std::size_t>(i))));
+    if (config.norm == DenseConfig::Norm::pre_ln) {
+      x = reference_layer_norm(x, group.numbers("param/" + layer + "ln1.gamma"),
+                               group.numbers("param/" + layer + "ln1.beta"), n, H);
+    }
+    const auto heads = [&](const char* name) { return projected(group, layer, name, x, config); };
+    layers.push_back({heads("q"), heads("k"), heads("v")});
+  }
+  const Carry carry = !config.use_residual_attention ? Carry::none : config.use_running_mean ? Carry::mean : Carry::sum;
+  const AttentionSizes sizes{config.num_attention_heads, config.head_size(), {0, n}, labels.data()};
+  std::vector<float> all;
+  for (const auto& layer : probabilities(layers, sizes, carry)) all.insert(all.end(), layer.begin(), layer.end());
+  difference.compare("probs", group.numbers(group.variant + "/probs"), all);
 }
 
 Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
@@ -135,7 +182,9 @@ Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
   Difference difference;
   ForwardOptions options;
   Tensor carry;
-  options.watch = [&](std::int64_t, const Tensor&, const Tensor&, const ExternalScores& scores) {
+  std::vector<Tensor> states;  // before each attention, and the last
+  options.watch = [&](std::int64_t, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
+    states.push_back(of_long.clone());
     carry = scores.of("self");
   };
   Tape tape(true);
@@ -146,6 +195,7 @@ Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
     const auto upstream = group.file.read<float>("encoder/upstream").values;
     std::copy(upstream.begin(), upstream.end(), y.grad().data());
   }
+  compare_probabilities(difference, group, config, states, batch.labels.l2l);
   if (config.use_residual_attention) {
     std::vector<double> expected = group.numbers(group.variant + "/final_carry");
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -176,10 +226,6 @@ std::size_t compare_encoders(const GoldenFile& file) {
     if (variant == "param") continue;
     const EncoderGroup group{file, variant};
     CAPTURE(variant);
-    if (group.text("norm") == "rezero") {
-      std::printf("skipped: encoder/%s: ReZero is not offered yet\n", variant.c_str());
-      continue;
-    }
     for (const std::int64_t period : {0, 1}) {
       const Difference difference = compare_variant(group, period);
       CAPTURE(period, difference.where);
@@ -199,18 +245,40 @@ TEST_CASE("dense encoders of every order have the outputs, carried scores and gr
     const GoldenFile file(path);
     if (!file.has("encoder/upstream")) continue;
     CAPTURE(path.filename().string());
-    CHECK(compare_encoders(file) >= 7);
+    CHECK(compare_encoders(file) >= 8);
     ++files;
   }
   if (files == 0) std::printf("skipped: no golden files with a group encoder\n");
 }
 
-// Fills the encoder's parameters from the file's `weights`; the pooler is a head's.
-void load_bert(const GoldenFile& file, ParameterSet& parameters) {
+// Fills the encoder's parameters from the file's `weights`, through files of every kind: a TensorFlow checkpoint becomes
+// a dense encoder, that one a BERT for PyTorch's libraries, and this a dense encoder again.
+void load_bert(const GoldenFile& file, const convert::BertConfig& bert, ParameterSet& parameters) {
+  const TemporaryFolder folder;
+  convert::TfBundleWriter writer;
+  std::map<std::string, GoldenArray<float>> weights;  // must live until the file is written
+  for (const std::string& name : data_sets_below(file, "weights")) {
+    const GoldenArray<float>& values = weights[name] = file.read<float>("weights/" + name);
+    writer.add(name, values.shape, values.values.data());
+  }
+  writer.write(folder / "bert_model.ckpt");
+  const auto to_dense = [](const std::filesystem::path& source, const convert::BertConfig& config,
+                           const std::filesystem::path& model) {
+    ParameterSet converted;
+    const auto report = convert::read_dense_bert(*convert::open_tensors(source), config, false, converted);
+    CHECK(report.left_out.empty());
+    const Json document = {{"model", convert::dense_config_for(config).to_json()}};
+    convert::save_converted_model(model, {document, converted}, report);
+  };
+  to_dense(folder / "bert_model.ckpt", bert, folder / "dense");
+  convert::write_bert(folder / "dense", folder / "bert");
+  const Json written = read_json_file(folder / "bert/config.json");
+  to_dense(folder / "bert", convert::bert_config_from_json(written, "config.json"), folder / "again");
+  CHECK(read_file(folder / "again/model.safetensors") == read_file(folder / "dense/model.safetensors"));
+  load_parameters(folder / "again/model.safetensors", parameters, Match::encoder);
   for (const auto& parameter : parameters.all()) {
-    const auto values = file.read<float>("weights/" + parameter->name);
-    REQUIRE(values.shape == parameter->shape);
-    parameter->value = Tensor::from(values.values, parameter->shape, Purpose::weights);
+    CAPTURE(parameter->name);
+    CHECK(values_of(parameter->value) == weights.at(parameter->name).values);
   }
 }
 
@@ -218,21 +286,13 @@ TEST_CASE("a dense encoder has the states and carried scores of the published BE
   register_cpu_backend();
   for (const std::filesystem::path& path : model_files("bert")) {
     const GoldenFile file(path);
-    const Json bert = parse_json(file.string_attribute("", "config_json"), path.string());
     CAPTURE(path.filename().string());
-    DenseConfig config;
-    config.vocab_size = bert["vocab_size"];
-    config.segment_vocab_size = bert["type_vocab_size"];
-    config.max_absolute_position_embeddings = bert["max_position_embeddings"];
-    config.hidden_size = bert["hidden_size"];
-    config.num_hidden_layers = bert["num_hidden_layers"];
-    config.num_attention_heads = bert["num_attention_heads"];
-    config.intermediate_size = bert["intermediate_size"];
-    config.use_residual_attention = bert.value("use_residual_attention", false);
-    config.use_running_mean = bert.value("use_running_mean", false);
+    const convert::BertConfig bert = convert::bert_config_from_json(
+        parse_json(file.string_attribute("", "config_json"), path.string()), path.filename().string());
+    const DenseConfig config = convert::dense_config_for(bert);
     ParameterSet parameters;
     DenseEncoder encoder(config, parameters);
-    load_bert(file, parameters);
+    load_bert(file, bert, parameters);
     const auto ids = file.read<std::int32_t>("inputs/input_ids");
     const auto mask = file.read<std::int32_t>("inputs/input_mask").values;
     const std::int64_t B = ids.shape.at(0), L = ids.shape.at(1), W = 2 * L - 1;

@@ -8,6 +8,7 @@
 #include "etc_core/ops/embedding.h"
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/linear.h"
+#include "etc_core/ops/scaled_sum.h"
 #include "etc_core/ops/segments.h"
 #include "etc_core/ops/top_k.h"
 #include "etc_core/ops/update.h"
@@ -115,6 +116,15 @@ Numbers dropout(Arrays& arrays, const Shape& s) {
   return {};
 }
 
+Numbers scaled_sum(Arrays& arrays, const Shape& s) {
+  const std::int64_t size = s.rows * s.cols;
+  const float *x = arrays.take(size), *branch = arrays.take(size), *alpha = arrays.take(1);
+  ops::scaled_sum(arrays.device(), {size, x, branch, alpha, arrays.take(size)});
+  float* dy = arrays.take(size);
+  ops::scaled_sum_backward(arrays.device(), {size, dy, branch, alpha, dy, arrays.take(1)});
+  return {};
+}
+
 Numbers embedding(Arrays& arrays, const Shape& s) {
   const std::int64_t limit = 30;
   std::vector<std::int32_t> ids;
@@ -204,6 +214,7 @@ constexpr Operator kOperators[] = {
     {"embedding", 0, embedding},     {"cross-entropy", 1, cross_entropy},
     {"runs of rows", 0, segments},   {"element-wise", 1, elementwise},
     {"updates", 1, updates},         {"top_k", 0, top_k},
+    {"scaled sums", 1, scaled_sum},
 };
 
 std::string compare(const Operator& op, const Shape& s, Json& figures) {

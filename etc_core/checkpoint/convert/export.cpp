@@ -24,17 +24,6 @@ Json published_config(const EtcConfig& config) {
   return json;
 }
 
-// The vocabulary in a model directory, by its name; empty: it keeps none.
-std::string kept_vocabulary(const fs::path& model) {
-  const Json data = read_model_config(model).value("data", Json::object());
-  const Json name = data.is_object() ? data.value("vocab_file", Json("")) : Json("");
-  if (!name.is_string()) fail(model.string(), "data.vocab_file: expected a file name, got {}", json_line(name));
-  const fs::path file = name.get<std::string>();
-  if (file != file.filename())
-    fail(model.string(), "data.vocab_file: expected a name in the folder, got {}", json_line(name));
-  return file.string();
-}
-
 constexpr const char* kGlobalStep = "global_step";
 
 // Every tensor but the number of steps; one that cannot be had as numbers is an error, not left out.
@@ -50,6 +39,16 @@ std::int64_t add_all(const TensorFileReader& file, Writer& writer) {
 }
 
 }  // namespace
+
+std::string kept_vocabulary(const fs::path& model) {
+  const Json data = read_model_config(model).value("data", Json::object());
+  const Json name = data.is_object() ? data.value("vocab_file", Json("")) : Json("");
+  if (!name.is_string()) fail(model.string(), "data.vocab_file: expected a file name, got {}", json_line(name));
+  const fs::path file = name.get<std::string>();
+  if (file != file.filename())
+    fail(model.string(), "data.vocab_file: expected a name in the folder, got {}", json_line(name));
+  return file.string();
+}
 
 std::string export_model(const fs::path& model, ExportFormat format, const fs::path& output,
                          const std::function<void(std::int64_t)>& written) {

@@ -22,4 +22,7 @@ enum class ExportFormat {
 std::string export_model(const std::filesystem::path& model, ExportFormat format, const std::filesystem::path& output,
                          const std::function<void(std::int64_t tensors)>& written = {});
 
+// The name of the vocabulary in a model directory; empty: it keeps none. Throws Error on one that is no name there.
+std::string kept_vocabulary(const std::filesystem::path& model);
+
 }  // namespace etc::convert

@@ -1,18 +1,22 @@
-// Where a block's layer norm and residual sum stand: the one difference between Post-LN and Pre-LN.
+// Where a block's layer norm and residual sum stand, and whether a trained number scales the branch: all that tells
+// Post-LN, Pre-LN and ReZero apart.
 //
-//   after:   y = layer_norm(x + dropout(block(x)))       Post-LN (Vaswani et al. 2017; etc-core 5.4)
-//   before:  y = x + dropout(block(layer_norm(x)))       Pre-LN (etc-core 6.4, use_pre_activation_order)
+//   after:   y = layer_norm(x + alpha·dropout(block(x)))   Post-LN (Vaswani et al. 2017; etc-core 5.4)
+//   before:  y = x + alpha·dropout(block(layer_norm(x)))   Pre-LN (etc-core 6.4, use_pre_activation_order)
+//   none:    y = x + alpha·dropout(block(x))               ReZero (Bachlechner et al. 2020; dense-transformer 1.2)
+// Without alpha the factor is 1.
 #pragma once
 
 #include "etc_core/nn/blocks/forward_context.h"
 
 namespace etc {
 
-enum class NormPlacement { after, before };
+enum class NormPlacement { after, before, none };
 
 struct ResidualPlacement {
   NormPlacement norm_at = NormPlacement::after;
-  LayerNormParameters norm;  // [H]
+  LayerNormParameters norm;    // [H]; null with none
+  Parameter* alpha = nullptr;  // [1]; null: 1
 
   // What the block reads.   x, result [M, H]
   Var input(Tape& tape, const Var& x) const;

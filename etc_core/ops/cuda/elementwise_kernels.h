@@ -91,6 +91,57 @@ struct SumOfSquaresKernel : simt::BlockOf<kElementThreads> {
   }
 };
 
+// y = x + alpha·branch; both roundings are the CPU's, as of axpy.
+struct ScaledSumKernel : simt::BlockOf<kElementThreads> {
+  using Params = ScaledSumParams;
+  static const char* name() { return "scaled sum"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    const std::int64_t i = simt::block_x() * kThreads + simt::thread_index();
+    if (i >= p.y.size) return;
+    const float scaled = simt::multiply(simt::load(p.alpha, 0), simt::load(p.branch, i));
+    simt::store(p.y, i, simt::add(simt::load(p.x, i), scaled));
+  }
+};
+
+// Of a block's kSumElements elements: dbranch = alpha·dy, and the sum of dy·branch to partial, in double. A thread reads
+// an element of dy and branch before it writes the same one of dbranch, which may be either.
+struct ScaledSumBackwardKernel : simt::BlockOf<kElementThreads> {
+  using Params = ScaledSumBackwardParams;
+  static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
+  static const char* name() { return "scaled sum backward"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    simt::SharedArena arena;
+    const auto shared = arena.take<double>(kThreads);  // [threads] one partial sum each
+    const std::int64_t first = simt::block_x() * kSumElements;
+    const std::int64_t end = first + kSumElements < p.dy.size ? first + kSumElements : p.dy.size;
+    const float alpha = simt::load(p.alpha, 0);
+    double sum = 0;
+    for (std::int64_t i = first + simt::thread_index(); i < end; i += kThreads) {
+      const float dy = simt::load(p.dy, i);
+      sum += static_cast<double>(dy) * simt::load(p.branch, i);
+      if (p.dbranch.size > 0) simt::store(p.dbranch, i, simt::multiply(alpha, dy));
+    }
+    if (p.partial.size == 0) return;
+    sum = block_sum<kThreads>(sum, shared);
+    if (simt::thread_index() == 0) simt::store(p.partial, simt::block_x(), sum);
+  }
+};
+
+// dalpha += partial, in the order of the blocks: there are few, so one thread adds them.
+struct ScaledSumAlphaKernel : simt::BlockOf<32> {
+  using Params = ScaledSumBackwardParams;
+  static const char* name() { return "scaled sum alpha"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    if (simt::thread_index() != 0) return;
+    double sum = simt::load(p.dalpha, 0);
+    for (std::int64_t block = 0; block < p.partial.size; ++block) sum += simt::load(p.partial, block);
+    simt::store(p.dalpha, 0, static_cast<float>(sum));
+  }
+};
+
 // y = base + dropout(a): a block takes one row, because a row has one stream of random numbers; a thread takes every
 // 128th column. y may be a or base: a thread reads an element before it writes the same one.
 struct DropoutAddKernel : simt::BlockOf<128> {

@@ -71,6 +71,20 @@ struct SumOfSquaresParams {
   Span<double> sums;    // [blocks]
 };
 
+// y = x + alpha·branch.
+struct ScaledSumParams {
+  Span<const float> x, branch, alpha;  // [size], [size], [1]
+  Span<float> y;                       // [size]
+};
+
+// dbranch = alpha·dy, and the sums over fixed blocks of elements of dy·branch, added in order.
+struct ScaledSumBackwardParams {
+  Span<const float> dy, branch, alpha;  // [size], [size], [1]
+  Span<float> dbranch;                  // [size] or empty
+  Span<double> partial;                 // [blocks]; empty without dalpha
+  Span<float> dalpha;                   // [1] += or empty
+};
+
 struct DropoutAddParams {
   std::int64_t rows = 0, cols = 0;
   Span<const float> a, base;  // [rows, cols]; base may be empty

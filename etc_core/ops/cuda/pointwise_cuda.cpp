@@ -11,6 +11,7 @@
 #include "etc_core/ops/dropout.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/scaled_sum.h"
 
 namespace etc::ops::cuda {
 
@@ -56,6 +57,24 @@ double sum_of_squares(const float* x, std::int64_t size) {
   double total = 0;
   for (double sum : host) total += sum;
   return total;
+}
+
+void scaled_sum(const ScaledSumForward& args) {
+  launch(ScaledSumParams{span(args.x, args.size), span(args.branch, args.size), span(args.alpha, 1),
+                         span(args.y, args.size)},
+         simt::stream());
+}
+
+void scaled_sum_backward(const ScaledSumBackward& args) {
+  const std::int64_t blocks = args.dalpha != nullptr ? sum_blocks(args.size) : 0;
+  Bytes memory = simt::device_bytes(blocks * static_cast<std::int64_t>(sizeof(double)), Purpose::scratch);  // [blocks]
+  launch(ScaledSumBackwardParams{.dy = span(args.dy, args.size),
+                                 .branch = span(args.branch, args.size),
+                                 .alpha = span(args.alpha, 1),
+                                 .dbranch = span(args.dbranch, args.size),
+                                 .partial = {static_cast<double*>(memory.data()), blocks},
+                                 .dalpha = span(args.dalpha, 1)},
+         simt::stream());
 }
 
 // y [M, H] = base + dropout(a); base may be null.
@@ -177,6 +196,8 @@ void register_pointwise() {
   scale_kernel.fill(Device::cuda,
                     [](float s, float* a, std::int64_t size) { elementwise(Binary::scale, s, a, nullptr, a, size); });
   sum_of_squares_kernel.fill(Device::cuda, sum_of_squares);
+  scaled_sum_kernel.fill(Device::cuda, scaled_sum);
+  scaled_sum_backward_kernel.fill(Device::cuda, scaled_sum_backward);
   dropout_add_kernel.fill(Device::cuda, dropout_add);
   layer_norm_kernel.fill(Device::cuda, layer_norm);
   layer_norm_backward_kernel.fill(Device::cuda, layer_norm_backward);

@@ -26,6 +26,16 @@ void launch(const SumOfSquaresParams& params, void* stream) {
   simt::launch<SumOfSquaresKernel>({sum_blocks(params.x.size), 1, 1, SumOfSquaresKernel::kShared}, params, stream);
 }
 
+void launch(const ScaledSumParams& params, void* stream) {
+  simt::launch<ScaledSumKernel>({ceil_div(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
+}
+
+void launch(const ScaledSumBackwardParams& params, void* stream) {
+  using Kernel = ScaledSumBackwardKernel;
+  simt::launch<Kernel>({sum_blocks(params.dy.size), 1, 1, Kernel::kShared}, params, stream);
+  if (params.dalpha.size > 0) simt::launch<ScaledSumAlphaKernel>({1, 1, 1, 0}, params, stream);
+}
+
 // A block per row, as for layer norm: a row has its own random stream, mean and variance.
 void launch(const DropoutAddParams& params, void* stream) {
   simt::launch<DropoutAddKernel>({params.rows, 1, 1, 0}, params, stream);

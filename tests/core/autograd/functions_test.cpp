@@ -172,6 +172,25 @@ TEST_CASE("layer norms and residual sums have their gradients, with dropout", "[
       {x}, {});
 }
 
+TEST_CASE("scaled residual sums have their gradients, that of the scale also at 0", "[autograd]") {
+  Fixture f;
+  ParameterSet more;
+  Parameter& alpha = more.add("rezero_alpha", {1}, {});
+  more.initialize(1);
+  for (const float value : {0.0f, -0.7f}) {
+    alpha.value.data()[0] = value;
+    check_gradients(
+        [&](Tape& on, const std::vector<Var>& in) {
+          return std::vector<Var>{scaled_residual(on, in[0], in[1], alpha)};
+        },
+        {noise({5, 4}, 4), noise({5, 4}, 5)}, {&alpha});
+    CHECK(alpha.grad.data()[0] != 0);
+  }
+  Tape tape(false);
+  CHECK_THROWS_WITH(scaled_residual(tape, Var(noise({5, 4}, 4)), Var(noise({5, 3}, 4)), alpha),
+                    "scaled_residual: x and branch must have equal shapes: x [5, 4], branch [5, 3]");
+}
+
 TEST_CASE("a fused residual layer norm equals the sum and the norm, values and gradients", "[autograd]") {
   Fixture f;
   const Dropout dropped = f.dropout(DropoutSite::global_feed_forward);

@@ -1,44 +1,25 @@
 // The dense encoder beyond its golden numbers (tests/golden/dense_golden_test.cpp): sizes, orders, neighbours, errors.
 #include "etc_core/nn/dense_encoder.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
-#include "etc_core/nn/backends.h"
+#include "tests/core/nn/small_dense.h"
 #include "tests/support/catch.h"
 
 namespace etc {
 namespace {
 
 using Catch::Matchers::Contains;
-
-DenseConfig small_dense() {
-  DenseConfig config;
-  config.vocab_size = 30;
-  config.hidden_size = 24;
-  config.num_hidden_layers = 3;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 40;
-  config.max_absolute_position_embeddings = 64;
-  config.initializer_range = 0.3;
-  config.use_residual_attention = true;
-  return config;
-}
-
-EncoderInput sequences(const std::vector<std::int64_t>& lengths) {
-  EncoderInput input;
-  for (const std::int64_t length : lengths) {
-    for (std::int64_t i = 0; i < length; ++i) {
-      input.token_ids.push_back(static_cast<std::int32_t>((7 * i + 3 * length) % 30));
-      input.segment_ids.push_back(i > length / 2);
-    }
-    input.long_offsets.push_back(static_cast<std::int64_t>(input.token_ids.size()));
-    input.global_offsets.push_back(0);
-  }
-  return input;
-}
+using test::sequences;
+using test::small_dense;
+using test::SmallDense;
 
 Tensor states_of(const DenseConfig& config, const EncoderInput& input, bool packed) {
   register_cpu_backend();
@@ -78,7 +59,7 @@ TEST_CASE("sandwich orders are those of the paper", "[nn]") {
 
 TEST_CASE("a sequence has the same bits alone and beside others, packed or not, in every order", "[nn]") {
   for (const char* order : {"", "ssfsff", "fsfsfs"}) {
-    for (const DenseConfig::Norm norm : {DenseConfig::Norm::post_ln, DenseConfig::Norm::pre_ln}) {
+    for (const auto norm : {DenseConfig::Norm::post_ln, DenseConfig::Norm::pre_ln, DenseConfig::Norm::rezero_post_ln}) {
       for (const std::int64_t radius : {0, 5}) {
         DenseConfig config = small_dense();
         config.sublayer_order = order;
@@ -93,6 +74,141 @@ TEST_CASE("a sequence has the same bits alone and beside others, packed or not, 
   }
 }
 
+// The gradient of every scale, by name, from an upstream of ones; the sub-layers are given `x` itself.
+std::map<std::string, float> scale_gradients(const DenseConfig& config, const EncoderInput& input, Tensor& x,
+                                             Tensor& y) {
+  register_cpu_backend();
+  ParameterSet parameters;
+  DenseEncoder encoder(config, parameters);
+  parameters.initialize(5);
+  x = states_of(config, input, false);  // any numbers
+  Tape tape(true);
+  {
+    Var result = encoder.forward_layers(tape, Var(x, true), input, {});
+    y = result.value();
+    std::fill_n(result.grad().data(), y.size(), 1.0f);
+  }
+  tape.backward();
+  std::map<std::string, float> gradients;
+  for (const auto& parameter : parameters.all()) {
+    if (parameter->name.ends_with("rezero_alpha")) gradients[parameter->name] = parameter->grad.data()[0];
+  }
+  return gradients;
+}
+
+// The deviation of a parameter's fresh values, and the share of them beyond two deviations.
+std::pair<double, double> spread_of(const DenseConfig& config, const std::string& name) {
+  ParameterSet parameters;
+  const DenseEncoder encoder(config, parameters);
+  parameters.initialize(5);
+  const Tensor& values = parameters.at(name).value;
+  double squares = 0, beyond = 0;
+  for (std::int64_t i = 0; i < values.size(); ++i) squares += static_cast<double>(values.data()[i]) * values.data()[i];
+  const double deviation = std::sqrt(squares / static_cast<double>(values.size()));
+  for (std::int64_t i = 0; i < values.size(); ++i) beyond += std::abs(values.data()[i]) > 2 * deviation;
+  return {deviation, beyond / static_cast<double>(values.size())};
+}
+
+TEST_CASE("fresh weights have the deviations of BERT, GPT-2 and the sparse transformer", "[nn]") {
+  using Init = DenseConfig::ResidualInit;
+  DenseConfig config;
+  config.vocab_size = 200;
+  config.hidden_size = 96;
+  config.num_hidden_layers = 8;
+  config.num_attention_heads = 4;
+  config.intermediate_size = 160;
+  config.initializer_range = 0.02;
+  const std::string tables = "bert/embeddings/word_embeddings", layer = "bert/encoder/layer_3/";
+  struct Expected {
+    Init init;
+    DenseConfig::Norm norm;
+    double table, query, attention_output, inner, outer;
+    bool truncated;
+  };
+  const double cut = 0.879626;  // deviation of a standard normal cut at ±2
+  const double residual = 1 / std::sqrt(16.0), by_96 = 0.125 / std::sqrt(96.0), by_160 = 0.125 / std::sqrt(160.0);
+  const double bert = 0.02 * cut, out = 0.02 * residual;
+  using Norm = DenseConfig::Norm;
+  for (const Expected& e : {Expected{Init::by_norm, Norm::post_ln, bert, bert, bert, bert, bert, true},
+                            Expected{Init::none, Norm::pre_ln, bert, bert, bert, bert, bert, true},
+                            Expected{Init::by_norm, Norm::rezero, bert, bert, bert, bert, bert, true},
+                            Expected{Init::by_norm, Norm::pre_ln, 0.02, 0.02, out, 0.02, out, false},
+                            Expected{Init::gpt2, Norm::post_ln, 0.02, 0.02, out, 0.02, out, false},
+                            Expected{Init::sparse_transformer, Norm::pre_ln, by_96, by_96, by_96 * residual, by_96,
+                                     by_160 * residual, false}}) {
+    config.residual_init_scale = e.init;
+    config.norm = e.norm;
+    const std::pair<std::string, double> kExpected[] = {{tables, e.table},
+                                                        {layer + "attention/self/query/kernel", e.query},
+                                                        {layer + "attention/output/dense/kernel", e.attention_output},
+                                                        {layer + "intermediate/dense/kernel", e.inner},
+                                                        {layer + "output/dense/kernel", e.outer}};
+    for (const auto& [name, expected] : kExpected) {
+      CAPTURE(name, e.init, e.norm);
+      const auto [deviation, beyond] = spread_of(config, name);
+      CHECK(deviation == Approx(expected).epsilon(0.03));  // 9,216 samples or more: four standard errors
+      // 4.55 % of a normal distribution; of one cut at ±2 deviations what lies beyond twice its own, smaller one.
+      CHECK(beyond == Approx(e.truncated ? 0.0347 : 0.0455).margin(0.008));
+    }
+  }
+}
+
+TEST_CASE("ReZero begins as the identity, and its scales have gradients then", "[nn]") {
+  for (const bool per_branch : {false, true}) {
+    for (const char* order : {"", "ssfsff"}) {
+      DenseConfig config = small_dense();
+      config.norm = DenseConfig::Norm::rezero;
+      config.rezero_per_branch = per_branch;
+      config.sublayer_order = order;
+      CAPTURE(per_branch, order);
+      Tensor x, y;
+      const auto gradients = scale_gradients(config, sequences({17, 3}), x, y);
+      CHECK(std::memcmp(x.data(), y.data(), static_cast<std::size_t>(x.size()) * 4) == 0);
+      CHECK(gradients.size() == (per_branch ? 6 : 3));
+      for (const auto& [name, gradient] : gradients) {
+        CAPTURE(name);
+        CHECK(gradient != 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("ReZero has a scale for each layer or branch in place of its norms, or beside them", "[nn]") {
+  const auto count = [](DenseConfig::Norm norm, bool per_branch) {
+    DenseConfig config = small_dense();
+    config.norm = norm;
+    config.rezero_per_branch = per_branch;
+    ParameterSet parameters;
+    const DenseEncoder encoder(config, parameters);
+    return parameters.count();
+  };
+  using Norm = DenseConfig::Norm;
+  const std::int64_t post_ln = count(Norm::post_ln, false), layers = 3, norms = 4 * 24 * layers;
+  CHECK(count(Norm::rezero, false) == post_ln - norms + layers);
+  CHECK(count(Norm::rezero, true) == post_ln - norms + 2 * layers);
+  CHECK(count(Norm::rezero_post_ln, false) == post_ln + layers);
+  CHECK(count(Norm::rezero_post_ln, true) == post_ln + 2 * layers);
+  CHECK_THROWS_WITH(count(Norm::pre_ln, true), Contains("rezero_per_branch: expected norm rezero or rezero_post_ln"));
+}
+
+TEST_CASE("with Post-LN norms and a scale of 1 ReZero is Post-LN", "[nn]") {
+  register_cpu_backend();
+  const auto states = [](DenseConfig::Norm norm) {
+    DenseConfig config = small_dense();
+    config.norm = norm;
+    ParameterSet parameters;
+    DenseEncoder encoder(config, parameters);
+    parameters.initialize(5);
+    for (const auto& parameter : parameters.all()) {
+      if (parameter->name.ends_with("rezero_alpha")) parameter->value.data()[0] = 1;
+    }
+    Tape tape(false);
+    return encoder.forward(tape, sequences({17, 40}), {}).long_states.value();
+  };
+  const Tensor post_ln = states(DenseConfig::Norm::post_ln), scaled = states(DenseConfig::Norm::rezero_post_ln);
+  CHECK(std::memcmp(post_ln.data(), scaled.data(), static_cast<std::size_t>(post_ln.size()) * 4) == 0);
+}
+
 TEST_CASE("a radius below the length changes what a token sees, one beyond it does not", "[nn]") {
   DenseConfig config = small_dense();
   const EncoderInput input = sequences({40});
@@ -105,13 +221,93 @@ TEST_CASE("a radius below the length changes what a token sees, one beyond it do
   CHECK(std::memcmp(full.data(), window.data(), 40 * 24 * 4) != 0);
 }
 
+// The largest difference of two results.
+double difference(const Tensor& a, const Tensor& b) {
+  double worst = 0;
+  for (std::int64_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(1.0 * a.data()[i] - b.data()[i]));
+  return worst;
+}
+
+TEST_CASE("running scores change nothing with one layer and something with two, in every placement of norms", "[nn]") {
+  for (DenseConfig config : test::dense_variants()) {
+    if (!config.use_residual_attention) continue;
+    const EncoderInput input = sequences({17, 6});
+    for (const std::int64_t layers : {1, 2}) {
+      config.num_hidden_layers = layers;
+      config.sublayer_order = "";
+      config.use_residual_attention = true;
+      const Tensor on = SmallDense(config).states(input);
+      config.use_residual_attention = config.use_running_mean = false;
+      const Tensor off = SmallDense(config).states(input);
+      CAPTURE(layers, config.norm);
+      if (layers == 1) CHECK(difference(on, off) < 1e-5);  // the same numbers in another order of operations
+      if (layers == 2) CHECK(difference(on, off) > 1e-3);
+    }
+  }
+}
+
+TEST_CASE("the standard order written out is the standard order, bit for bit", "[nn]") {
+  for (DenseConfig config : test::dense_variants()) {
+    const EncoderInput input = sequences({17, 6});
+    config.sublayer_order = "";
+    const Tensor standard = SmallDense(config).states(input);
+    config.sublayer_order = sandwich_order(config.num_hidden_layers, 0);
+    const Tensor written = SmallDense(config).states(input);
+    CHECK(std::memcmp(standard.data(), written.data(), static_cast<std::size_t>(standard.size()) * 4) == 0);
+  }
+}
+
+// Swaps the two heads of a layer in all its tensors: columns of the projections, rows of the output kernel.
+void swap_heads(SmallDense& model, std::int64_t layer) {
+  const std::string names = "bert/encoder/layer_" + std::to_string(layer) + "/attention/";
+  const auto halves = [&](const std::string& name, std::int64_t rows, std::int64_t cols) {
+    float* x = model.parameters.at(names + name).value.data();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::swap_ranges(x + row * cols, x + row * cols + cols / 2, x + row * cols + cols / 2);
+    }
+  };
+  for (const char* name : {"query", "key", "value"}) {
+    halves("self/" + std::string(name) + "/kernel", 24, 24);
+    halves("self/" + std::string(name) + "/bias", 1, 24);
+  }
+  halves("output/dense/kernel", 1, 24 * 24);
+}
+
+TEST_CASE("heads are interchangeable in a layer, with running scores only in all layers alike", "[nn]") {
+  for (DenseConfig config : test::dense_variants()) {
+    const EncoderInput input = sequences({17, 6});
+    const Tensor plain = SmallDense(config).states(input);
+    SmallDense one(config), all(config);
+    swap_heads(one, 1);
+    for (std::int64_t layer = 0; layer < 3; ++layer) swap_heads(all, layer);
+    CAPTURE(config.norm, config.use_residual_attention);
+    CHECK((difference(one.states(input), plain) > 1e-3) == config.use_residual_attention);
+    CHECK(difference(all.states(input), plain) < 2e-5);
+  }
+}
+
+TEST_CASE("a constant added to all scores of a query in a layer changes nothing, in later layers neither", "[nn]") {
+  for (const DenseConfig& config : test::dense_variants()) {
+    const EncoderInput input = sequences({17, 6});
+    const Tensor plain = SmallDense(config).states(input);
+    SmallDense shifted(config);  // q·(k + c) = q·k + q·c: the same for every key
+    Tensor& bias = shifted.parameters.at("bert/encoder/layer_0/attention/self/key/bias").value;
+    for (std::int64_t i = 0; i < bias.size(); ++i) bias.data()[i] += 0.5f - 0.1f * static_cast<float>(i % 9);
+    CAPTURE(config.norm, config.use_residual_attention);
+    CHECK(difference(shifted.states(input), plain) < 2e-5);
+  }
+}
+
 TEST_CASE("dense inputs and configurations that cannot be meant are refused", "[nn]") {
   EncoderInput input = sequences({8});
   input.global_offsets.back() = 1;
   input.global_token_ids = {1};
   CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("expected no global tokens"));
   input = sequences({65});
-  CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("max_absolute_position_embeddings=64"));
+  CHECK_THROWS_WITH(
+      states_of(small_dense(), input, false),
+      Contains("long length: example 0: expected at most max_absolute_position_embeddings=64, got 65 (positions") &&
+          Contains("relative positions"));
   input = sequences({8});
   input.labels.l2l = Buffer<std::uint8_t>(7, Purpose::labels);
   CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("labels.l2l: expected 120 labels, got 7"));
@@ -120,10 +316,18 @@ TEST_CASE("dense inputs and configurations that cannot be meant are refused", "[
   CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("token_ids"));
 
   DenseConfig config = small_dense();
-  for (const char* order : {"sfsf", "sfsfss", "sfsfsx"}) {
+  for (const auto& [order, found] : {std::pair("sfsf", "the end after 2 times s and 2 times f at position 5"),
+                                     {"sfsfss", "'s' number 4 at position 6"},
+                                     {"sfxfsf", "'x' at position 3"},
+                                     {"sfsfsff", "'f' number 4 at position 7"}}) {
     config.sublayer_order = order;
-    CHECK_THROWS_WITH(config.validate(), Contains("sublayer_order: expected 3 times s and 3 times f"));
+    CHECK_THROWS_WITH(config.validate(), Contains("sublayer_order: expected 3 times s and 3 times f") &&
+                                             Contains(std::string("got ") + found + " of \"" + order + "\""));
   }
+  config = small_dense();
+  config.use_residual_attention = false;
+  config.use_running_mean = true;
+  CHECK_THROWS_WITH(config.validate(), Contains("use_running_mean: true: expected use_residual_attention beside it"));
   config = small_dense();
   config.num_attention_heads = 5;
   CHECK_THROWS_WITH(config.validate(), Contains("multiple of num_attention_heads=5"));

@@ -77,13 +77,13 @@ TEST_CASE("LAMB gives the worked example of etc-core 10.4", "[optim]") {
   require_near(parameter.w, {0.47370629, -0.97366650, 1.97360467}, 3e-7);
 }
 
-TEST_CASE("decay skips layer norms and biases by name, but not the relative vectors", "[optim]") {
+TEST_CASE("decay skips layer norms, biases and the scales of ReZero by name, but not the relative vectors", "[optim]") {
   const Optimizer optimizer({.kind = OptimizerKind::lamb});
   const std::string layer = "etc_document_bert/global_local_transformer_layers/fused_att_layer_0/";
-  for (const std::string& name :
-       {std::string("bert/encoder/layer_0/output/LayerNorm/beta"), layer + "layer_norm_0/gamma",
-        layer + "fused_global_local_att/long_query_projection/linear/bias",
-        layer + "fused_global_local_att/global_qkv_attention/relative_bias_table"}) {
+  for (const std::string& name : {std::string("bert/encoder/layer_0/output/LayerNorm/beta"),
+                                  layer + "layer_norm_0/gamma", std::string("bert/encoder/layer_0/rezero_alpha"),
+                                  layer + "fused_global_local_att/long_query_projection/linear/bias",
+                                  layer + "fused_global_local_att/global_qkv_attention/relative_bias_table"}) {
     CAPTURE(name);
     REQUIRE_FALSE(optimizer.decays(name));
     REQUIRE_FALSE(optimizer.adapts(name));

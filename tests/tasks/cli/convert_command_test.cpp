@@ -338,7 +338,7 @@ TEST_CASE("etc convert refuses command lines that cannot be meant", "[cli]") {
   convert.refuses({"--from", "tf", "--to", "safetensors", published, "--output", model}, 2, "expected one of --from");
   convert.refuses({"--from", "gpt", published, "--output", model}, 2, "--from: expected tf, bert or roberta, got gpt");
   convert.refuses({"--to", "onnx", published, "--output", model}, 2,
-                  "--to: expected safetensors or tf-names, got onnx");
+                  "--to: expected safetensors, tf-names or bert, got onnx");
   convert.refuses({"--from", "tf", published}, 2, "--output is required");
   convert.refuses({"--from", "tf", published, "--output", model, "--kep-heads"}, 2, "did you mean --keep-heads?");
   convert.refuses({"--from", "tf", published, "--output", model, "--exact"}, 2, "--exact is no option of --from tf");

@@ -39,6 +39,7 @@ struct BagConfig final : EncoderConfig {
   Json to_json() const override { return field_list().to_json(*this); }
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<BagConfig>(*this); }
   std::unique_ptr<Encoder> make_encoder(ParameterSet& parameters) const override;
+  bool has_global_tokens() const override { return true; }
   std::optional<sparse::LabelOptions> label_options() const override { return {}; }
 
  private:

@@ -101,6 +101,18 @@ EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact) {
   return config;
 }
 
+std::vector<std::string> differences(const TensorSource& source, const BertConfig& bert) {
+  std::vector<std::string> notes;
+  const bool dotted = source.tensors().begin()->first.find('/') == std::string::npos;
+  if (dotted && (bert.hidden_act == "gelu" || bert.hidden_act == "gelu_python")) {
+    notes.push_back("activation: gelu means the erf form there, ETC computes the tanh form (at most 4.7e-4 apart)");
+  }
+  if (bert.layer_norm_eps != 1e-12) {
+    notes.push_back(fmt::format("layer_norm_eps is {} there, ETC has 1e-12", bert.layer_norm_eps));
+  }
+  return notes;
+}
+
 std::string etc_activation(const std::string& bert_activation, const std::string& where) {
   for (const char* gelu : {"gelu", "gelu_new", "gelu_fast", "gelu_python", "gelu_pytorch_tanh"}) {
     if (bert_activation == gelu) return "gelu";

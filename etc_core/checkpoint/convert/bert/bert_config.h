@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/nn/etc_config.h"
 
 namespace etc::convert {
@@ -40,7 +42,10 @@ BertConfig bert_config_from_json(const Json& json, const std::string& where);
 //   exact   absolute positions, and a window that covers every input BERT can read
 EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact);
 
-// The activation's name in an ETC configuration. Throws UsageError when ETC has none.
+// What the source computes otherwise than a model here with its weights, for reports.
+std::vector<std::string> differences(const TensorSource& source, const BertConfig& bert);
+
+// The activation's name in a configuration of ours. Throws UsageError when there is none.
 std::string etc_activation(const std::string& bert_activation, const std::string& where);
 
 }  // namespace etc::convert

@@ -96,6 +96,48 @@ BertVariables bert_variables(const TensorSource& source) {
   return variables;
 }
 
+BertName hub_name(std::string_view name) {
+  if (name.starts_with("cls/")) {
+    for (const Translation& one : kIrregular) {
+      if (name == one.name && one.stored.starts_with("cls.")) return {std::string(one.stored), false};
+    }
+    if (!name.starts_with("cls/predictions/transform/")) return {};
+  } else if (name.starts_with("bert/")) {
+    name.remove_prefix(5);
+  } else {
+    return {};
+  }
+  std::string dotted;
+  for (const char c : name) dotted += c == '/' ? '.' : c;
+  if (const std::size_t at = dotted.find(".layer_"); at != std::string::npos) dotted[at + 6] = '.';
+  if (dotted.ends_with("_embeddings")) return {dotted + ".weight", false};
+  const std::size_t dot = dotted.rfind('.');
+  const std::string owner = dotted.substr(0, dot), tail = dotted.substr(dot + 1);
+  if (tail == "kernel") return {owner + ".weight", true};
+  if (tail == "bias") return {dotted, false};
+  if (tail == "gamma") return {owner + ".weight", false};
+  if (tail == "beta") return {owner + ".bias", false};
+  return {};
+}
+
+void transpose(const float* x, std::int64_t rows, std::int64_t cols, float* y) {
+  constexpr std::int64_t kTile = 32;  // both matrices in the cache, whichever is walked across its rows
+  for (std::int64_t i0 = 0; i0 < rows; i0 += kTile) {
+    for (std::int64_t j0 = 0; j0 < cols; j0 += kTile) {
+      for (std::int64_t j = j0; j < std::min(cols, j0 + kTile); ++j) {
+        for (std::int64_t i = i0; i < std::min(rows, i0 + kTile); ++i) y[j * rows + i] = x[i * cols + j];
+      }
+    }
+  }
+}
+
+void read_variable(const TensorSource& source, const BertVariable& variable, float* out) {
+  if (!variable.transposed) return source.read_floats(variable.stored, out);
+  std::vector<float> stored(static_cast<std::size_t>(source.at(variable.stored).count()));  // [out, in]
+  source.read_floats(variable.stored, stored.data());
+  transpose(stored.data(), variable.shape[1], variable.shape[0], out);
+}
+
 std::string why_left_out(std::string_view stored, bool exact) {
   const std::string name = bert_name(stored).name;
   if (is_slot(stored)) return kOptimiserSlot;

@@ -31,6 +31,16 @@ struct BertVariable {
 using BertVariables = std::map<std::string, BertVariable, std::less<>>;
 BertVariables bert_variables(const TensorSource& source);
 
+// The way back: the name in PyTorch of a variable by its TensorFlow name, without "bert." before it; transposed: it is
+// stored [out, in] there. Empty: no variable of BERT.
+BertName hub_name(std::string_view name);
+
+// The numbers of a variable, [in, out]; `out` holds as many.
+void read_variable(const TensorSource& source, const BertVariable& variable, float* out);
+
+// y [cols, rows] = xᵀ.   x [rows, cols]
+void transpose(const float* x, std::int64_t rows, std::int64_t cols, float* y);
+
 // Why a variable has no place in ETC, for the report.
 std::string why_left_out(std::string_view name, bool exact);
 

@@ -195,22 +195,7 @@ class Lift {
     return numbers;
   }
 
-  void copy(const std::string& name, float* out) const {
-    const BertVariable& variable = variables_.at(name);
-    if (!variable.transposed) return source_.read_floats(variable.stored, out);
-    const std::vector<float> stored = values(name);  // [out, in]
-    const std::int64_t in = variable.shape[0], columns = variable.shape[1];
-    constexpr std::int64_t kTile = 32;  // both matrices in the cache, whichever is walked across its rows
-    for (std::int64_t i0 = 0; i0 < in; i0 += kTile) {
-      for (std::int64_t j0 = 0; j0 < columns; j0 += kTile) {
-        for (std::int64_t i = i0; i < std::min(in, i0 + kTile); ++i) {
-          for (std::int64_t j = j0; j < std::min(columns, j0 + kTile); ++j) {
-            out[i * columns + j] = stored[static_cast<std::size_t>(j * in + i)];
-          }
-        }
-      }
-    }
-  }
+  void copy(const std::string& name, float* out) const { read_variable(source_, variables_.at(name), out); }
 
   // Rows of the token table, or numbers of the output bias, in the order of the target vocabulary.
   void copy_rows(Parameter& parameter, const std::string& variable) const {
@@ -252,21 +237,6 @@ class Lift {
   const LiftOptions& options_;
   BertVariables variables_;
 };
-
-void note_differences(const BertConfig& bert, const TensorSource& source, const LiftOptions& options,
-                      ConversionReport& report) {
-  const bool dotted = source.tensors().begin()->first.find('/') == std::string::npos;
-  if (dotted && (bert.hidden_act == "gelu" || bert.hidden_act == "gelu_python")) {
-    report.notes.push_back(
-        "activation: gelu means the erf form there, ETC computes the tanh form (at most 4.7e-4 apart)");
-  }
-  if (bert.layer_norm_eps != 1e-12) {
-    report.notes.push_back(fmt::format("layer_norm_eps is {} there, ETC has 1e-12", bert.layer_norm_eps));
-  }
-  if (options.exact) {
-    report.notes.push_back("exact: give token types as segment ids (ETC's default for long tokens is 1)");
-  }
-}
 
 }  // namespace
 
@@ -357,7 +327,10 @@ ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, c
       report.notes.push_back(fmt::format("{}", fmt::join(vocabulary->specials, ", ")));
     }
   }
-  note_differences(bert, source, options, report);
+  for (std::string& note : differences(source, bert)) report.notes.push_back(std::move(note));
+  if (options.exact) {
+    report.notes.push_back("exact: give token types as segment ids (ETC's default for long tokens is 1)");
+  }
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/register.h"
+#include "etc_core/ops/scaled_sum.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 #include "tests/support/simt/emulator.h"
@@ -116,6 +117,24 @@ TEST_CASE("emulated dropout draws the CPU's bits", "[ops][cuda]") {
       });
       CHECK(same_bits(cpu, cuda));
     }
+  }
+}
+
+TEST_CASE("emulated scaled sums have the CPU's bits but for the order of alpha's sum", "[ops][cuda]") {
+  for (const std::int64_t size : {1, 257, 16384, 40000}) {
+    const auto x = random_floats(size, 1), branch = random_floats(size, 2), dy = random_floats(size, 3);
+    const float alpha = -0.7f;
+    const auto [cpu, cuda] = on_both([&](Device device) {
+      Guarded y(size), dbranch(dy), dalpha(std::vector<float>{0.5f});
+      ops::scaled_sum(device, {size, x.data(), branch.data(), &alpha, y.data()});
+      ops::scaled_sum_backward(device, {size, dbranch.data(), branch.data(), &alpha, dbranch.data(), dalpha.data()});
+      ops::scaled_sum_backward(device, {size, dy.data(), branch.data(), &alpha, nullptr, dalpha.data()});
+      for (const Guarded* one : {&y, &dbranch, &dalpha}) CHECK(one->guards_intact());
+      return std::vector{y.values(), dbranch.values(), dalpha.values()};
+    });
+    CHECK(same_bits(cpu[0], cuda[0]));
+    CHECK(same_bits(cpu[1], cuda[1]));
+    CHECK(near_all("dalpha", cuda[2], doubles(cpu[2]), 0, 0x1p-22));  // sums in double, rounded to fp32 twice
   }
 }
 

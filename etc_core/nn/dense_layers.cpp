@@ -1,0 +1,86 @@
+#include "etc_core/nn/dense_layers.h"
+
+#include <string>
+#include <utility>
+
+namespace etc {
+
+namespace {
+
+NormPlacement norm_placement(DenseConfig::Norm norm) {
+  switch (norm) {
+    case DenseConfig::Norm::pre_ln:
+      return NormPlacement::before;
+    case DenseConfig::Norm::rezero:
+      return NormPlacement::none;
+    default:
+      return NormPlacement::after;
+  }
+}
+
+EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config) {
+  const Initializer table = config.table_init();
+  const std::int64_t hidden = config.hidden_size, width = config.embedding_width();
+  const std::string names = "bert/embeddings/";
+  EmbeddingBlock embedding;
+  embedding.hidden = hidden;
+  embedding.tokens = &parameters.add(names + "word_embeddings", {config.vocab_size, width}, table);
+  if (width != hidden)
+    embedding.projection =
+        single(add_dense(parameters, names + "projection", width, hidden, config.kernel_init(width)));
+  embedding.segments = &parameters.add(names + "token_type_embeddings", {config.segment_vocab_size, hidden}, table);
+  if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
+    embedding.positions = &parameters.add(names + "position_embeddings", {rows, hidden}, table);
+  }
+  if (config.embedding_layer_norm) embedding.norm = add_layer_norm(parameters, names + "LayerNorm", hidden);
+  return embedding;
+}
+
+DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::int64_t i) {
+  const std::int64_t hidden = config.hidden_size, attention = config.attention_size(), inner = config.intermediate_size;
+  const std::string layer = "bert/encoder/layer_" + std::to_string(i) + "/";
+  const NormPlacement norm_at = norm_placement(config.norm);
+  const auto residual = [&](const std::string& sublayer) {
+    ResidualPlacement placement;
+    placement.norm_at = norm_at;
+    if (norm_at != NormPlacement::none)
+      placement.norm = add_layer_norm(parameters, layer + sublayer + "LayerNorm", hidden);
+    if (config.scales_branches() && config.rezero_per_branch) {
+      placement.alpha = &parameters.add(layer + sublayer + "rezero_alpha", {1}, kZeros);
+    }
+    return placement;
+  };
+  DenseLayer made;
+  for (const char* name : {"query", "key", "value"}) {
+    made.attention.projections.push_back(
+        add_dense(parameters, layer + "attention/self/" + name, hidden, attention, config.kernel_init(hidden)));
+  }
+  made.attention.output =
+      single(add_dense(parameters, layer + "attention/output/dense", attention, hidden, config.output_init(attention)));
+  made.attention_residual = residual("attention/output/");
+  made.feed_forward.inner =
+      single(add_dense(parameters, layer + "intermediate/dense", hidden, inner, config.kernel_init(hidden)));
+  made.feed_forward.outer =
+      single(add_dense(parameters, layer + "output/dense", inner, hidden, config.output_init(inner)));
+  made.feed_forward.activation = ops::activation_from_name(config.hidden_act);
+  made.feed_forward.residual = residual("output/");
+  if (config.scales_branches() && !config.rezero_per_branch) {
+    made.attention_residual.alpha = &parameters.add(layer + "rezero_alpha", {1}, kZeros);
+    made.feed_forward.residual.alpha = made.attention_residual.alpha;
+  }
+  return made;
+}
+
+}  // namespace
+
+DenseParameters add_dense_parameters(ParameterSet& parameters, const DenseConfig& config) {
+  DenseParameters made;
+  made.embedding = add_embedding(parameters, config);
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) made.layers.push_back(add_layer(parameters, config, i));
+  if (config.has_final_norm()) {
+    made.final_norm = add_layer_norm(parameters, "bert/encoder/final/LayerNorm", config.hidden_size);
+  }
+  return made;
+}
+
+}  // namespace etc

@@ -1,0 +1,29 @@
+// The parameters of a dense encoder, under BERT's TensorFlow names (etc-core 12.3).
+#pragma once
+
+#include <vector>
+
+#include "etc_core/nn/blocks/attention_block.h"
+#include "etc_core/nn/blocks/embedding_block.h"
+#include "etc_core/nn/blocks/feed_forward_block.h"
+#include "etc_core/nn/dense_config.h"
+
+namespace etc {
+
+// One layer's parameters; the order of sub-layers says where each half runs.
+struct DenseLayer {
+  AttentionBlock attention;
+  ResidualPlacement attention_residual;
+  FeedForwardBlock feed_forward;
+};
+
+struct DenseParameters {
+  EmbeddingBlock embedding;
+  std::vector<DenseLayer> layers;
+  LayerNormParameters final_norm;  // after the last sub-layer; null: none
+};
+
+// Declares them all in a fixed order. The configuration is valid.
+DenseParameters add_dense_parameters(ParameterSet& parameters, const DenseConfig& config);
+
+}  // namespace etc

@@ -1,0 +1,63 @@
+// Plain loops: they wait for memory, so the compiler's own vectors do.
+#include "etc_core/ops/scaled_sum.h"
+
+#include <algorithm>
+
+#include "etc_core/base/integers.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/scratch.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+// Of a task. Fixed, because dalpha adds one number per task.
+constexpr std::int64_t kTaskElements = 1 << 14;
+
+void forward(const ScaledSumForward& args) {
+  const float alpha = *args.alpha;
+  parallel_for(ceil_div(args.size, kTaskElements), [&](std::int64_t task) {
+    const std::int64_t end = std::min(args.size, (task + 1) * kTaskElements);
+    for (std::int64_t i = task * kTaskElements; i < end; ++i) args.y[i] = args.x[i] + alpha * args.branch[i];
+  });
+}
+
+// forward: y = x + alpha·branch; so dalpha += Σ dy·branch, of [first, end) here.
+double alpha_gradient(const ScaledSumBackward& args, std::int64_t first, std::int64_t end) {
+  // Eight sums side by side: one would wait for the previous addition every time.
+  constexpr int kSums = 8;
+  double sums[kSums] = {};
+  std::int64_t i = first;
+  for (; i + kSums <= end; i += kSums) {
+    for (int s = 0; s < kSums; ++s) sums[s] += static_cast<double>(args.dy[i + s]) * args.branch[i + s];
+  }
+  for (int s = 0; i < end; ++i, ++s) sums[s] += static_cast<double>(args.dy[i]) * args.branch[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+void backward(const ScaledSumBackward& args) {
+  const std::int64_t tasks = ceil_div(args.size, kTaskElements);
+  const float alpha = *args.alpha;
+  Scratch scratch;
+  auto* sums = scratch.take<double>(tasks);  // [tasks] one per task, whichever thread runs it
+  parallel_for(tasks, [&](std::int64_t task) {
+    const std::int64_t first = task * kTaskElements, end = std::min(args.size, first + kTaskElements);
+    if (args.dalpha != nullptr) sums[task] = alpha_gradient(args, first, end);
+    // forward: y = x + alpha·branch; so dbranch = alpha·dy. After the sum: dbranch may be dy or branch.
+    for (std::int64_t i = first; i < end && args.dbranch != nullptr; ++i) args.dbranch[i] = alpha * args.dy[i];
+  });
+  if (args.dalpha == nullptr) return;
+  double total = *args.dalpha;  // in the order of the tasks, on one thread
+  for (std::int64_t task = 0; task < tasks; ++task) total += sums[task];
+  *args.dalpha = static_cast<float>(total);
+}
+
+}  // namespace
+
+void register_scaled_sum() {
+  fill_slot(scaled_sum_kernel, forward);
+  fill_slot(scaled_sum_backward_kernel, backward);
+}
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,84 @@
+// Dense encoders on the CUDA backend, its kernels run by the emulator: what the CPU computes, it computes.
+#include <cmath>
+
+#include "etc_core/base/json.h"
+#include "etc_core/nn/cuda/register_cuda.h"
+#include "tests/core/nn/small_dense.h"
+#include "tests/support/catch.h"
+#include "tests/support/simt/emulator.h"
+
+namespace etc {
+namespace {
+
+using test::DenseGradients;
+using test::sequences;
+using test::SmallDense;
+
+DenseConfig few_layers(DenseConfig config) {
+  config.num_hidden_layers = 2;
+  if (!config.sublayer_order.empty()) config.sublayer_order = "ssff";
+  return config;
+}
+
+ForwardOptions training(ComputeType compute) {
+  ForwardOptions options;
+  options.training = true;
+  options.seed = 17;
+  options.compute = compute;
+  return options;
+}
+
+// Norm of the difference over the norm of what is expected, of all gradients together.
+double relative_difference(const DenseGradients& got, const DenseGradients& expected) {
+  double difference = 0, norm = 0;
+  REQUIRE(got.size() == expected.size());
+  for (const auto& [name, values] : expected) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      difference += std::pow(1.0 * got.at(name)[i] - values[i], 2);
+      norm += std::pow(values[i], 2);
+    }
+  }
+  return std::sqrt(difference / norm);
+}
+
+DenseGradients states_of(SmallDense& model, const EncoderInput& input) {
+  const Tensor states = model.states(input);
+  return {{"states", {states.data(), states.data() + states.size()}}};
+}
+
+TEST_CASE("emulated dense encoders of every kind compute the CPU's states and gradients", "[nn][cuda]") {
+  register_cuda_backend();
+  for (const DenseConfig& variant : test::dense_variants()) {
+    const DenseConfig config = few_layers(variant);
+    CAPTURE(json_line(config.to_json()));
+    const EncoderInput input = sequences({7, 4, 1});
+    SmallDense host(config), device(config);
+    device.parameters.to(Device::cuda);
+    const std::int64_t before = simt::emulator_counts().launches;
+    CHECK(relative_difference(states_of(device, input), states_of(host, input)) < 1e-5);
+    CHECK(simt::emulator_counts().launches > before);
+    const ForwardOptions fp32 = training(ComputeType::fp32);
+    CHECK(relative_difference(device.gradients(input, fp32), host.gradients(input, fp32)) < 1e-5);
+  }
+}
+
+TEST_CASE("emulated dense encoders in bf16 stay near the CPU's fp32, packed and in training", "[nn][cuda]") {
+  register_cuda_backend();
+  for (const DenseConfig& variant : test::dense_variants()) {
+    const DenseConfig config = few_layers(variant);
+    CAPTURE(json_line(config.to_json()));
+    const EncoderInput input = sequences({7, 4, 1});
+    SmallDense host(config), device(config);
+    device.parameters.to(Device::cuda);
+    const DenseGradients exact = host.gradients(input, training(ComputeType::fp32));
+    const DenseGradients rounded = device.gradients(input, training(ComputeType::bf16));
+    CHECK(device.gradients(input, training(ComputeType::bf16)) == rounded);
+    CHECK(relative_difference(rounded, exact) < 0.1);
+    CHECK(relative_difference(rounded, exact) > 1e-4);
+    device.encoder.release_kernels(ComputeType::bf16);
+    CHECK(relative_difference(states_of(device, input), states_of(host, input)) < 0.1);
+  }
+}
+
+}  // namespace
+}  // namespace etc

@@ -1,0 +1,104 @@
+// A small dense encoder with its parameters, inputs for it, and its gradients.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/dense_encoder.h"
+
+namespace etc::test {
+
+inline DenseConfig small_dense() {
+  DenseConfig config;
+  config.vocab_size = 30;
+  config.hidden_size = 24;
+  config.num_hidden_layers = 3;
+  config.num_attention_heads = 2;
+  config.intermediate_size = 40;
+  config.max_absolute_position_embeddings = 64;
+  config.initializer_range = 0.3;
+  config.use_residual_attention = true;
+  return config;
+}
+
+// One sequence of each length.
+inline EncoderInput sequences(const std::vector<std::int64_t>& lengths) {
+  EncoderInput input;
+  for (const std::int64_t length : lengths) {
+    for (std::int64_t i = 0; i < length; ++i) {
+      input.token_ids.push_back(static_cast<std::int32_t>((7 * i + 3 * length) % 30));
+      input.segment_ids.push_back(i > length / 2);
+    }
+    input.long_offsets.push_back(static_cast<std::int64_t>(input.token_ids.size()));
+    input.global_offsets.push_back(0);
+  }
+  return input;
+}
+
+using DenseGradients = std::map<std::string, std::vector<float>>;
+
+struct SmallDense {
+  ParameterSet parameters;
+  DenseEncoder encoder;
+
+  // With fresh values; scales of ReZero, which would be 0, are 0.6, 0.5, 0.4, ….
+  explicit SmallDense(const DenseConfig& config) : encoder(config, parameters) {
+    register_cpu_backend();
+    parameters.initialize(5);
+    float alpha = 0.6f;
+    for (const auto& parameter : parameters.all()) {
+      if (!parameter->name.ends_with("rezero_alpha")) continue;
+      parameter->value.data()[0] = alpha;
+      alpha -= 0.1f;
+    }
+  }
+
+  Tensor states(const EncoderInput& input) {
+    Tape tape(false);
+    return encoder.forward(tape, input, {}).long_states.value().to(Device::cpu);
+  }
+
+  // Of every parameter, from an upstream that differs in every number.
+  DenseGradients gradients(const EncoderInput& input, const ForwardOptions& options) {
+    parameters.drop_gradients();
+    Tape tape(true);
+    {
+      const EncoderStates result = encoder.forward(tape, input, options);
+      const Tensor& states = result.long_states.value();
+      Tensor upstream = Tensor::empty(states.shape(), Purpose::activations);
+      for (std::int64_t i = 0; i < upstream.size(); ++i) upstream.data()[i] = 0.5f - static_cast<float>(i % 13) / 12;
+      result.long_states.gradient()->add(upstream.to(states.device()));
+    }
+    tape.backward();
+    DenseGradients all;
+    for (const auto& parameter : parameters.all()) {
+      const Tensor gradient = parameter->grad.to(Device::cpu);
+      all[parameter->name].assign(gradient.data(), gradient.data() + gradient.size());
+    }
+    return all;
+  }
+};
+
+// Encoders of every placement of norms and scales, with and without running scores, in an order of their own.
+inline std::vector<DenseConfig> dense_variants() {
+  std::vector<DenseConfig> variants;
+  using Norm = DenseConfig::Norm;
+  for (const Norm norm : {Norm::post_ln, Norm::pre_ln, Norm::rezero, Norm::rezero_post_ln}) {
+    for (const bool residual : {false, true}) {
+      DenseConfig config = small_dense();
+      config.norm = norm;
+      config.use_residual_attention = residual;
+      config.use_running_mean = residual && norm != Norm::post_ln;
+      config.rezero_per_branch = config.scales_branches() && residual;
+      if (norm == Norm::pre_ln || norm == Norm::rezero_post_ln) config.sublayer_order = "ssfsff";
+      config.hidden_dropout_prob = 0.2;
+      config.attention_probs_dropout_prob = 0.2;
+      variants.push_back(config);
+    }
+  }
+  return variants;
+}
+
+}  // namespace etc::test
