@@ -39,6 +39,9 @@ void label_by_distance(TypeTiles& tiles, const DistanceMap& map, std::vector<std
   DistanceLabels& own = tiles.distance;
   own.first = map.first;
   own.shifts = std::move(shifts);
+  if (own.shifts.empty()) {
+    for (std::int64_t b = 0; b < tiles.examples(); ++b) own.shifts.push_back(-tiles.first_position(b));
+  }
   own.codes = Buffer<std::uint32_t>(distances + kBeyond, Purpose::labels);
   own.lanes = Buffer<std::int32_t>(distances + 2 * kBeyond, Purpose::labels);
   // Falling distances: the queries of a group, whose distances to a key fall, are neighbours in rising order.

@@ -28,7 +28,7 @@ struct DistanceLabels {
   std::int64_t first = 0;
   Buffer<std::uint32_t> codes;       // [distances + kGroup - 1], by d - first: a label, or kFirstMixed + place in lanes
   Buffer<std::int32_t> lanes;        // [distances + 2(kGroup - 1)]
-  std::vector<std::int64_t> shifts;  // [B]; empty: 0
+  std::vector<std::int64_t> shifts;  // [B]; empty where nothing is labelled by distance
 
   bool used() const { return codes.size() > 0; }
   std::int64_t shift(std::int64_t example) const {

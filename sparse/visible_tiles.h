@@ -54,6 +54,8 @@ struct TypeTiles {
   std::int64_t examples() const { return static_cast<std::int64_t>(query_offsets.size()) - 1; }
   std::int64_t queries() const { return query_offsets.back(); }
   std::int64_t keys() const { return key_offsets.back(); }
+  // Whether pairs have labels that select rows of the relative tables.
+  bool labelled() const { return relative || distance.used(); }
   // The number that group 0 of a head has, and its first column in a type's scores.
   std::int64_t first_group(std::int64_t head) const { return heads == 1 ? 0 : head * group_offsets.back(); }
   std::int64_t first_column(std::int64_t head) const { return heads == 1 ? head * columns : 0; }
@@ -68,8 +70,6 @@ struct TypeTiles {
                        keys = key_offsets[at + 1] - key_offsets[at];
     return window ? keys - queries : 0;
   }
-  // Whether pairs have labels that select rows of the relative tables.
-  bool labelled() const { return relative || distance.used(); }
 };
 
 // The tiles of one operator: of both its key sets, with the same queries.
@@ -102,8 +102,8 @@ AttentionTiles build_long_tiles(const LabelTensors& labels);
 AttentionTiles build_global_tiles(const LabelTensors& labels);
 
 // Gives the pairs of a type labels by distance, of whatever builder the tiles are; R is one more than the largest row.
-// Position of key j less that of query i: j - i + shifts[b], both counted from the first of their example; no shifts: 0
-// (a memory of M keys before the queries' own: -M).
+// Position of key j less that of query i: j - i + shifts[b], both counted from the first of their example; no shifts:
+// as in a window the queries are its last tokens (first_position), -M behind a memory of M keys; else 0.
 // Throws Error when the type has listed labels, the map has no distances or rows from kMostLabels on, or shifts are not
 // one per example.
 void label_by_distance(TypeTiles& tiles, const DistanceMap& map, std::vector<std::int64_t> shifts = {});

@@ -212,12 +212,11 @@ struct GroupNumber {
 
 // Appends the key blocks of a group's runs that start within the panel; returns how many. The first run is found by
 // bisection: a group's runs are in order of their keys, and with split keys most lie in other panels.
-inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupNumber& number, KeyPanel& panel,
+inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupNumber& of, KeyPanel& panel,
                                        std::int64_t max_keys, KeyBlock* blocks) {
-  const auto [group, first_query] = number;
   const int set = panel.set();
   const TypeTiles& type = tiles.types[set];
-  const std::int64_t number = type.first_group(panel.head()) + group;
+  const std::int64_t number = type.first_group(panel.head()) + of.group;
   const TileRun* run = type.runs.data() + type.run_offsets[number];
   const TileRun* end = type.runs.data() + type.run_offsets[number + 1];
   run = std::lower_bound(run, end, panel.first_key(),
@@ -232,7 +231,7 @@ inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupN
                          run->column + at,
                          row,
                          std::min(max_keys, run->keys - at),
-                         panel.position(row) - first_query};
+                         panel.position(row) - of.first_query};
     }
   }
   return count;
