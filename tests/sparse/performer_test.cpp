@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "etc_core/base/buffer.h"
-#include "etc_core/base/cpu_limit.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/performer.h"
@@ -307,17 +306,16 @@ TEST_CASE("linear attention has the same bits on 1, 2 and 3 threads, and for an 
   set_thread_count(before);
 }
 
-TEST_CASE("linear attention on AVX2 equals the formula, too", "[sparse]") {
+// test_sparse.avx2 runs this one again with ETC_MAX_CPU=avx2.
+TEST_CASE("linear attention of every instruction set equals the formula", "[sparse][processor]") {
   sparse::register_cpu_kernels();
-  limit_vectors(CpuLevel::avx2);
   for (const bool causal : {false, true}) {
-    PerformerRun run({"AVX2", {70, 9}, {70, 9}, 2, 10, 27, causal});
+    PerformerRun run({"processor", {70, 9}, {70, 9}, 2, 10, 27, causal});
     run.run();
     const std::vector<double> out = run.dense(run.out), expected = reference::performer(run.reference());
     for (std::size_t i = 0; i < out.size(); ++i) CHECK(std::fabs(out[i] - expected[i]) <= 3e-5);
     CHECK(worst_difference(run, &reference::Performer::k, run.dk) < 2e-4);
   }
-  limit_vectors(cpu_level());
 }
 
 TEST_CASE("directions are orthogonal in blocks, cut off at the last, and drawn anew on demand", "[sparse]") {
