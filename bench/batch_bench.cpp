@@ -59,7 +59,7 @@ void measure(std::int64_t repeats) {
       const std::int64_t calls = std::max<std::int64_t>(1, kTokensOfTurn / line.tokens);
       const double start = bench::processor_seconds();
       for (std::int64_t call = 0; call < calls; ++call) {
-        Tape tape(false);
+        Tape tape(Recording::off);
         encoder.forward(tape, line.input, {});
       }
       if (turn > 0) line.seconds.push_back((bench::processor_seconds() - start) / static_cast<double>(calls));

@@ -5,6 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
+#include "etc_core/base/not_copied.h"
 #include "etc_core/base/parallel.h"
 
 namespace etc::bench {
@@ -17,12 +18,10 @@ constexpr auto kFloat = Memory::data_type::f32;
 
 // The library asks OpenMP how many threads it may use: for the time of a call, as many as the engine takes. The engine
 // itself calls the library on one thread and leaves its own setting behind.
-class AllThreads {
+class AllThreads : NotCopied {
  public:
   AllThreads() : before_(omp_get_max_threads()) { omp_set_num_threads(thread_count()); }
   ~AllThreads() { omp_set_num_threads(before_); }
-  AllThreads(const AllThreads&) = delete;
-  AllThreads& operator=(const AllThreads&) = delete;
 
  private:
   int before_;

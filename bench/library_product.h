@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::bench {
 
 // y [m, n] = x [m, k]·W [k, n] by one primitive, weights reordered once as the library likes best. Its bits depend on m
 // and on the number of threads. Throws dnnl::error when the library refuses.
-class LibraryProduct {
+class LibraryProduct : NotCopied {
  public:
   LibraryProduct(std::int64_t m, std::int64_t n, std::int64_t k, const float* weight);
   ~LibraryProduct();
-  LibraryProduct(const LibraryProduct&) = delete;
-  LibraryProduct& operator=(const LibraryProduct&) = delete;
 
   void run(const float* x, float* y) const;
 
@@ -29,12 +29,10 @@ struct BatchedShape {
   bool a_transposed = false, b_transposed = false;
 };
 
-class BatchedLibraryProduct {
+class BatchedLibraryProduct : NotCopied {
  public:
   explicit BatchedLibraryProduct(const BatchedShape& shape);
   ~BatchedLibraryProduct();
-  BatchedLibraryProduct(const BatchedLibraryProduct&) = delete;
-  BatchedLibraryProduct& operator=(const BatchedLibraryProduct&) = delete;
 
   void run();
 

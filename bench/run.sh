@@ -10,6 +10,7 @@ trap 'rm -rf "$work"' EXIT
 
 attention() { "$build/bench_attention"; }
 batch() { "$build/bench_batch"; }
+patterns() { "$build/bench_patterns"; }
 scores() { "$build/bench_scores"; }
 matmul() { "$build/bench_matmul"; }
 loader() {
@@ -38,7 +39,7 @@ prepare_python() {  # generated records next to a preparation in Python; skipped
   done
 }
 
-names=(attention scores matmul batch text wordpiece prepare prepare_python loader checkpoint)
+names=(attention patterns scores matmul batch text wordpiece prepare prepare_python loader checkpoint)
 
 # The kind of machine, and how busy it was: without it a figure says little.
 machine() {

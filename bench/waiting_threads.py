@@ -4,8 +4,8 @@
     bench/waiting_threads.py --output bench/results/waiting_threads.json [--steps 200] [--rounds 5] [--old PROGRAM]
 
 Trains `wikihop_tiny` on generated records. Every way of waiting takes its turn in every round: one thread; two as the
-program comes; two that sleep at once (GOMP_SPINCOUNT=0); two that always look on (OMP_WAIT_POLICY=active). --old adds
-another build of the program with two threads. Beside none, one, two and four programs that compute without end.
+program comes; two that run every loop on both (OMP_DYNAMIC=false), and of these two that sleep at once
+(GOMP_SPINCOUNT=0) and two that always look on (OMP_WAIT_POLICY=active). --old adds another build of the program with two threads. Beside none, one, two and four programs that compute without end.
 """
 import argparse
 import json
@@ -21,7 +21,7 @@ from machine import machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ETC = ROOT / "build/cpu/etc"
-SETTINGS = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES")
+SETTINGS = ("GOMP_SPINCOUNT", "OMP_DYNAMIC", "OMP_WAIT_POLICY", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES")
 
 
 def prepared(folder, etc):
@@ -72,9 +72,10 @@ def main():
     parser.add_argument("--old", help="another build of the program")
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    ways = [("one thread", ETC, 1, {}), ("two threads", ETC, 2, {}),
-            ("two threads, GOMP_SPINCOUNT=0", ETC, 2, {"GOMP_SPINCOUNT": "0"}),
-            ("two threads, OMP_WAIT_POLICY=active", ETC, 2, {"OMP_WAIT_POLICY": "active"})]
+    both = {"OMP_DYNAMIC": "false"}
+    ways = [("one thread", ETC, 1, {}), ("two threads", ETC, 2, {}), ("two threads, OMP_DYNAMIC=false", ETC, 2, both),
+            ("the same, GOMP_SPINCOUNT=0", ETC, 2, {**both, "GOMP_SPINCOUNT": "0"}),
+            ("the same, OMP_WAIT_POLICY=active", ETC, 2, {**both, "OMP_WAIT_POLICY": "active"})]
     if options.old:
         ways += [("one thread, other program", options.old, 1, {}), ("two threads, other program", options.old, 2, {})]
     points = []

@@ -55,6 +55,13 @@ using FeatureValue = std::variant<std::int64_t, float, std::vector<std::int64_t>
 // name → value; a writer expects exactly the schema's features.
 using Example = std::map<std::string, FeatureValue, std::less<>>;
 
+// What becomes of an input over a fault (task-wikihop 9): fatal, the rest of the file is lost; reject, the record is
+// refused; drop, the record is sound but left out; warn, it is kept.
+enum class Severity { fatal, reject, drop, warn };
+
+// The word of files, reports and messages: the enumerator's name.
+const char* severity_text(Severity severity);
+
 // One row of /rejects and of the report (task-wikihop 8.1, 9).
 struct Fault {
   std::string file;  // name without folder
@@ -63,7 +70,7 @@ struct Fault {
   std::string id;
   std::string field;
   std::string code;
-  std::string severity;  // "fatal" | "reject" | "drop" | "warn"
+  Severity severity = Severity::reject;
   std::string message;
   Example details = {};  // of Schema::reject_features
 };

@@ -5,6 +5,7 @@
 // the same kind tell what a group of queries contributes.
 #pragma once
 
+#include "etc_core/base/not_copied.h"
 #include "sparse/visible_tiles.h"
 
 namespace etc::sparse {
@@ -12,12 +13,10 @@ namespace etc::sparse {
 // While it lives, and while counting, label buffers are only reserved, and build_long_tiles and build_global_tiles look
 // at no label: every group of queries gets as many columns, runs and mixed labels as the middle group of the sample has
 // or, where that one sees every key of its example, columns for all keys of its own. Of the calling thread, not nested.
-class TileSample {
+class TileSample : NotCopied {
  public:
   TileSample(const AttentionTiles& long_tiles, const AttentionTiles& global_tiles);  // of one example
   ~TileSample();
-  TileSample(const TileSample&) = delete;
-  TileSample& operator=(const TileSample&) = delete;
 };
 
 // What a group of queries contributes to its type's tiles.

@@ -229,8 +229,6 @@ TypeTiles build_type(const TypeLabels& own, std::int64_t relative_labels, bool s
   return tiles;
 }
 
-namespace {
-
 struct Offsets {
   std::vector<std::int64_t> longs, globals;
 };
@@ -240,8 +238,6 @@ Offsets check(const char* op, const LabelTensors& in) {
   return {checked_offsets(op, "long_offsets", in.long_offsets, in.examples),
           checked_offsets(op, "global_offsets", in.global_offsets, in.examples)};
 }
-
-}  // namespace
 
 }  // namespace
 

@@ -20,6 +20,17 @@ namespace etc {
 
 namespace {
 
+struct NamedTask {
+  std::string name;
+};
+
+const FieldList<NamedTask>& name_fields() {
+  static const FieldList<NamedTask> kFields{FieldEntry<NamedTask>{
+      "name", &NamedTask::name, fmt::format("the task: {}", fmt::join(task_names(), ", ")).c_str()}
+                                                .as_option("--task")};
+  return kFields;
+}
+
 const TaskEntry* find_entry(const std::string& name) {
   const auto& entries = task_entries();
   const auto found = std::find_if(entries.begin(), entries.end(), [&](const TaskEntry& e) { return e.name == name; });
@@ -56,8 +67,20 @@ const prepare::PreparationKind& preparation_kind(const std::string& name) {
   fail_usage("etc prepare", "unknown task {}{}: expected {}", name, suggestion(name, names), fmt::join(names, ", "));
 }
 
+const Fields& task_name_fields() {
+  return name_fields();
+}
+
+std::string task_name(const Json& section) {
+  return name_fields().read(section, "config", "task.").name;
+}
+
+Json section_of_task(const std::string& name) {
+  return name_fields().to_json({name});
+}
+
 std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model) {
-  const auto name = section.at("name").get<std::string>();
+  const std::string name = task_name(section);
   const TaskKind& kind = task_kind(name);
   if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);
   return kind.make(section, model);

@@ -26,6 +26,13 @@ std::vector<std::string> task_names();  // in the order of the rows
 const TaskKind& task_kind(const std::string& name);
 const prepare::PreparationKind& preparation_kind(const std::string& name);
 
+// The key of section `task` that every task has: its name.
+const Fields& task_name_fields();
+// Of a section `task`; "" where it says none. Throws UsageError when it is no string.
+std::string task_name(const Json& section);
+// A section that says the name alone.
+Json section_of_task(const std::string& name);
+
 // The task that a complete section `task` describes, by its name. Throws UsageError on one that cannot be trained.
 std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model);
 

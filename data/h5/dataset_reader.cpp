@@ -206,7 +206,7 @@ std::vector<Fault> DatasetReader::faults() const {
   std::vector<Fault> faults;
   for (const Shard& shard : impl_->shards) {
     for (std::int64_t row = 0; row < shard.rejects->rows(); ++row)
-      faults.push_back(h5::fault_of(shard.rejects->read(row, impl_->cache), impl_->schema));
+      faults.push_back(h5::fault_of(shard.rejects->read(row, impl_->cache), impl_->schema, shard.where));
   }
   return faults;
 }

@@ -91,8 +91,8 @@ void DatasetWriter::append_gold(const Example& row) {
 
 void DatasetWriter::add_fault(const Fault& fault) {
   if (!impl_->rejects) fail(impl_->where, "the file is finished: nothing can be appended");
-  if (fault.severity != "reject" && fault.severity != "drop")
-    fail(impl_->where + ":/rejects/severity", "expected reject or drop, got {}", fault.severity);
+  if (fault.severity != Severity::reject && fault.severity != Severity::drop)
+    fail(impl_->where + ":/rejects/severity", "expected reject or drop, got {}", severity_text(fault.severity));
   const h5::Lock lock;
   impl_->rejects->append(h5::example_of(fault, impl_->schema));
   impl_->file.check();

@@ -1,6 +1,9 @@
 // What a list of features may look like, and the features of /rejects.
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "data/h5/table.h"
 #include "etc_core/base/error.h"
@@ -12,6 +15,25 @@ const FeatureSpec& Schema::feature(std::string_view name) const {
     if (spec.name == name) return spec;
   }
   fail("schema", "task {} has no feature {}", task, name);
+}
+
+namespace {
+
+constexpr std::pair<Severity, const char*> kSeverities[] = {
+    {Severity::fatal, "fatal"}, {Severity::reject, "reject"}, {Severity::drop, "drop"}, {Severity::warn, "warn"}};
+
+Severity severity_of(const std::string& text, const std::string& where) {
+  for (const auto& [severity, name] : kSeverities) {
+    if (text == name) return severity;
+  }
+  fail(where + ":/rejects/severity", "expected fatal, reject, drop or warn, got \"{}\" ({})", text, h5::kDamaged);
+}
+
+}  // namespace
+
+const char* severity_text(Severity severity) {
+  const auto named = [severity](const auto& entry) { return entry.first == severity; };
+  return std::find_if(std::begin(kSeverities), std::end(kSeverities), named)->second;
 }
 
 namespace h5 {
@@ -49,7 +71,7 @@ Example example_of(const Fault& fault, const Schema& schema) {
                  {"id", fault.id},
                  {"field", fault.field},
                  {"code", fault.code},
-                 {"severity", fault.severity},
+                 {"severity", std::string(severity_text(fault.severity))},
                  {"message", fault.message}};
   for (const FeatureSpec& spec : schema.reject_features) {
     const auto given = fault.details.find(spec.name);
@@ -64,11 +86,17 @@ Example example_of(const Fault& fault, const Schema& schema) {
   return row;
 }
 
-Fault fault_of(const Example& row, const Schema& schema) {
+Fault fault_of(const Example& row, const Schema& schema, const std::string& where) {
   const auto text = [&](const char* name) { return std::get<std::string>(row.find(name)->second); };
   const auto number = [&](const char* name) { return std::get<std::int64_t>(row.find(name)->second); };
-  Fault fault{text("file"),  number("record_index"), number("byte_offset"), text("id"),
-              text("field"), text("code"),           text("severity"),      text("message")};
+  Fault fault{text("file"),
+              number("record_index"),
+              number("byte_offset"),
+              text("id"),
+              text("field"),
+              text("code"),
+              severity_of(text("severity"), where),
+              text("message")};
   for (const FeatureSpec& spec : schema.reject_features) fault.details[spec.name] = row.find(spec.name)->second;
   return fault;
 }

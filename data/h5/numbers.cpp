@@ -38,32 +38,38 @@ IntegerRange integer_range(NumberType type) {
   });
 }
 
-hid_t file_type(NumberType type) {
-  if (type.is_float) return H5T_IEEE_F32LE;
+namespace {
+
+// A number type in files, little-endian, and in memory.
+struct LibraryTypes {
+  hid_t file, memory;
+};
+
+LibraryTypes library_types(NumberType type) {
+  if (type.is_float) return {H5T_IEEE_F32LE, H5T_NATIVE_FLOAT};
   switch (type.size) {
     case 1:
-      return type.is_signed ? H5T_STD_I8LE : H5T_STD_U8LE;
+      return type.is_signed ? LibraryTypes{H5T_STD_I8LE, H5T_NATIVE_INT8}
+                            : LibraryTypes{H5T_STD_U8LE, H5T_NATIVE_UINT8};
     case 2:
-      return type.is_signed ? H5T_STD_I16LE : H5T_STD_U16LE;
+      return type.is_signed ? LibraryTypes{H5T_STD_I16LE, H5T_NATIVE_INT16}
+                            : LibraryTypes{H5T_STD_U16LE, H5T_NATIVE_UINT16};
     case 4:
-      return type.is_signed ? H5T_STD_I32LE : H5T_STD_U32LE;
+      return type.is_signed ? LibraryTypes{H5T_STD_I32LE, H5T_NATIVE_INT32}
+                            : LibraryTypes{H5T_STD_U32LE, H5T_NATIVE_UINT32};
     default:
-      return H5T_STD_I64LE;
+      return {H5T_STD_I64LE, H5T_NATIVE_INT64};
   }
 }
 
+}  // namespace
+
+hid_t file_type(NumberType type) {
+  return library_types(type).file;
+}
+
 hid_t memory_type(NumberType type) {
-  if (type.is_float) return H5T_NATIVE_FLOAT;
-  switch (type.size) {
-    case 1:
-      return type.is_signed ? H5T_NATIVE_INT8 : H5T_NATIVE_UINT8;
-    case 2:
-      return type.is_signed ? H5T_NATIVE_INT16 : H5T_NATIVE_UINT16;
-    case 4:
-      return type.is_signed ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
-    default:
-      return H5T_NATIVE_INT64;
-  }
+  return library_types(type).memory;
 }
 
 NumberType number_type_of(hid_t type, const std::string& where) {

@@ -27,7 +27,8 @@ void check_features(const std::vector<FeatureSpec>& features, const std::string&
 // Columns of a schema's /rejects: Fault's members in their order, then the schema's own.
 std::vector<FeatureSpec> fault_features(const Schema& schema);
 Example example_of(const Fault& fault, const Schema& schema);
-Fault fault_of(const Example& row, const Schema& schema);
+// Throws Error on a severity that is none; `where` names the file.
+Fault fault_of(const Example& row, const Schema& schema, const std::string& where);
 
 class TableWriter {
  public:

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "data/text/sha256.h"
+#include "etc_core/base/not_copied.h"
 
 namespace etc::data {
 
@@ -15,13 +16,11 @@ inline constexpr const char* kStandardInput = "-";  // as the name of a raw file
 
 std::string raw_file_text(const std::filesystem::path& path);  // for messages: the path, or "standard input"
 
-class ByteStream {
+class ByteStream : NotCopied {
  public:
   // path: "-" is standard input. Throws Error naming the file when it is missing, a folder or unreadable.
   explicit ByteStream(const std::filesystem::path& path);
   ~ByteStream();
-  ByteStream(const ByteStream&) = delete;
-  ByteStream& operator=(const ByteStream&) = delete;
 
   // Fills up to `size` bytes, uncompressed; 0 means the end. Throws Error when the machine cannot read on. Damaged or
   // cut gzip data is not an exception: what could be unpacked is delivered, then the stream ends and fault() tells why.

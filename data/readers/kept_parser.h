@@ -6,13 +6,15 @@
 #include <cstddef>
 #include <memory>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::data {
 
 // A parser keeps the memory of its longest and deepest text: it is used again while that is little, and given back at
 // the end of the use otherwise. What a text was parsed into lasts until the next use on the thread.
 // Parser: simdjson's for whole values, or simdjson::ondemand::parser for what is asked for.
 template <typename Parser = simdjson::dom::parser>
-class KeptParser {
+class KeptParser : NotCopied {
  public:
   KeptParser() {
     if (kept() == nullptr) kept() = std::make_unique<Parser>();
@@ -20,8 +22,6 @@ class KeptParser {
   ~KeptParser() {
     if (kept()->capacity() > kBytesToKeep || kept()->max_depth() > simdjson::DEFAULT_MAX_DEPTH) kept().reset();
   }
-  KeptParser(const KeptParser&) = delete;
-  KeptParser& operator=(const KeptParser&) = delete;
 
   Parser& operator*() const { return *kept(); }
   Parser* operator->() const { return kept().get(); }

@@ -11,20 +11,19 @@
 
 #include "data/readers/byte_stream.h"
 #include "data/readers/record_reader.h"
+#include "etc_core/base/not_copied.h"
 
 namespace etc::data {
 
 enum class RecordLayout { array, lines };
 
-class RecordSlicer : public RecordReader {
+class RecordSlicer : public RecordReader, NotCopied {
  public:
   static constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 
   // A record longer than max_record_bytes is cut short: then a quote or bracket is missing, or memory would run out.
   RecordSlicer(ByteStream& stream, RecordLayout layout, std::size_t max_record_bytes = kMaxRecordBytes);
   ~RecordSlicer() override;
-  RecordSlicer(const RecordSlicer&) = delete;
-  RecordSlicer& operator=(const RecordSlicer&) = delete;
 
   // The next record's text, without white space around it; false after the last. A record that the file's end (or the
   // size limit) cuts is delivered with cut_short set, and is the last. Throws InputFault at what cannot stand between

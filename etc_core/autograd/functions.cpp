@@ -262,7 +262,7 @@ std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const St
   if (!tape.recording()) return now(tape, inputs);
   std::vector<Var> results;
   {
-    Tape silent(false, tape.checked());
+    Tape silent(Recording::off, tape.checks());
     for (const Var& result : now(silent, inputs)) results.push_back(Var(result.value(), true));
   }
   std::vector<Tensor> values;
@@ -272,12 +272,12 @@ std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const St
     input_slots.push_back(input.gradient());
   }
   for (const Var& result : results) result_slots.push_back(result.gradient());
-  tape.record([again = std::move(again), values, input_slots, result_slots, checked = tape.checked()] {
+  tape.record([again = std::move(again), values, input_slots, result_slots, checks = tape.checks()] {
     if (std::none_of(result_slots.begin(), result_slots.end(), [](const Slot& slot) { return slot->defined(); }))
       return;
     std::vector<Var> leaves;
     for (std::size_t i = 0; i < values.size(); ++i) leaves.push_back(Var(values[i], input_slots[i]->needed()));
-    Tape inner(true, checked);
+    Tape inner(Recording::on, checks);
     {
       const std::vector<Var> recomputed = again(inner, leaves);
       for (std::size_t i = 0; i < recomputed.size(); ++i) {

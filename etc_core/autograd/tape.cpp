@@ -59,13 +59,13 @@ Tensor Tape::empty(std::vector<std::int64_t> shape, Purpose purpose, Device devi
 }
 
 void Tape::record(std::function<void()> backward) {
-  if (!recording_) fail("autograd", "record: this tape does not record");
+  if (!recording()) fail("autograd", "record: this tape does not record");
   if (walked_) fail("autograd", "record: backward() of this tape has run (use a tape per forward pass)");
   closures_.push_back(std::move(backward));
 }
 
 void Tape::backward() {
-  if (!recording_) fail("autograd", "backward: this tape does not record");
+  if (!recording()) fail("autograd", "backward: this tape does not record");
   if (walked_) fail("autograd", "backward: called twice on one tape (what operators saved is gone)");
   walked_ = true;
   while (!closures_.empty()) {

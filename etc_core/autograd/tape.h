@@ -77,14 +77,19 @@ class TensorPool {
   std::vector<Tensor> held_;
 };
 
+// off: a tape of inference, values only, nothing saved.
+enum class Recording : bool { off, on };
+// on: every result and every gradient is looked at for nan and inf: the replay of a step whose loss went wrong (slow).
+enum class FiniteChecks : bool { off, on };
+
 class Tape {
  public:
-  // A tape that does not record serves inference: values only, nothing saved. A checked tape looks at every result and
-  // every gradient for nan and inf: the replay of a step whose loss went wrong (slow).
-  explicit Tape(bool recording, bool checked = false) : recording_(recording), checked_(checked) {}
+  explicit Tape(Recording recording, FiniteChecks checks = FiniteChecks::off)
+      : recording_(recording), checks_(checks) {}
 
-  bool recording() const { return recording_; }
-  bool checked() const { return checked_; }
+  bool recording() const { return recording_ == Recording::on; }
+  bool checked() const { return checks_ == FiniteChecks::on; }
+  FiniteChecks checks() const { return checks_; }
   // Memory for an operator's result, from the pool while there is one. Only for tapes that do not record: backward is
   // to give memory back as it walks.
   Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) const;
@@ -98,8 +103,8 @@ class Tape {
   void backward();
 
  private:
-  bool recording_;
-  bool checked_;
+  Recording recording_;
+  FiniteChecks checks_;
   bool walked_ = false;
   TensorPool* pool_ = nullptr;
   std::vector<std::function<void()>> closures_;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc {
 
 // What the old folder holds and the new one does not.
@@ -18,14 +20,12 @@ enum class OldFiles {
 //   Beside TARGET there is TARGET.tmp.XXXXXX meanwhile, which holds the new folder, and a file whose lock says that its
 //   writer lives. What a killed writer left is removed by the next writer of the same target (remove_left_over).
 //   Symbolic links to the target are followed; permissions of the folder and of files with the same names stay.
-class AtomicFolder {
+class AtomicFolder : NotCopied {
  public:
   // `own`: names of files in the target that are the caller's, not somebody's: they never go along.
   // Throws Error when the target is something else than a folder, or when there is no room beside it.
   AtomicFolder(const std::filesystem::path& target, OldFiles old_files, std::vector<std::string> own = {});
   ~AtomicFolder();
-  AtomicFolder(const AtomicFolder&) = delete;
-  AtomicFolder& operator=(const AtomicFolder&) = delete;
 
   const std::filesystem::path& path() const { return fresh_; }  // where to write
   void commit();                                                // throws Error; the old folder then stays

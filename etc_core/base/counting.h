@@ -8,6 +8,7 @@
 #pragma once
 
 #include "etc_core/base/memory_ledger.h"
+#include "etc_core/base/not_copied.h"
 
 namespace etc {
 
@@ -18,12 +19,10 @@ bool counting();
 void reserve_labels(bool reserved);
 
 // The thread that makes one counts while it lives; not nested.
-class CountingMode {
+class CountingMode : NotCopied {
  public:
   CountingMode();
   ~CountingMode();
-  CountingMode(const CountingMode&) = delete;
-  CountingMode& operator=(const CountingMode&) = delete;
 
  private:
   memory_ledger::ThreadLedger ledger_;

@@ -23,16 +23,12 @@ CpuLevel cpu_level() {
 }
 
 void apply_cpu_limit() {
-  limit_vectors(cpu_level());
+#if defined(__x86_64__)
+  hwy::DisableTargets(cpu_level() == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);  // targets are bits, and better ones are lower
+#endif
   if (cpu_level() == CpuLevel::amx) return;
   // The library reads its own variable at its first use. A limit that is set already stays.
   ::setenv("DNNL_MAX_CPU_ISA", cpu_level() == CpuLevel::avx512 ? "AVX512_CORE_BF16" : "AVX2", 0);
-}
-
-void limit_vectors(CpuLevel level) {
-#if defined(__x86_64__)
-  hwy::DisableTargets(level == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);  // targets are bits, and better ones are lower
-#endif
 }
 
 }  // namespace etc

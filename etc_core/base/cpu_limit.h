@@ -18,7 +18,4 @@ CpuLevel cpu_level();
 // Makes Highway and oneDNN keep to cpu_level(). To be called before their first use; registering kernels does it.
 void apply_cpu_limit();
 
-// Makes Highway's kernels of the whole process keep to a level from now on. Bits differ between levels.
-void limit_vectors(CpuLevel level);
-
 }  // namespace etc

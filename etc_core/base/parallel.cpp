@@ -42,7 +42,8 @@ void run(std::int64_t task_count, void* context, void (*call)(void*, std::int64_
   if (task_count <= 0) return;
   const int threads = static_cast<int>(std::min<std::int64_t>(thread_count(), task_count));
   const int within = ThreadTeam::current();
-  if (threads > 1 && within < 0 && ThreadTeam::get().run(threads, task_count, context, call)) return;
+  const bool shared = threads > 1 && within < 0 && task_count <= ThreadTeam::kMostTasks;
+  if (shared && ThreadTeam::get().run(threads, task_count, context, call)) return;
   set_flush_to_zero();
   // A nested loop keeps the worker's own number, so that scratch indexed by it stays private.
   for (std::int64_t task = 0; task < task_count; ++task) call(context, task, std::max(within, 0));

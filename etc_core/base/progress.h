@@ -6,16 +6,16 @@
 #include <cstdint>
 #include <string>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc {
 
-class Progress {
+class Progress : NotCopied {
  public:
   // total <= 0: unknown, no remaining time. unit: "records", "steps", "MB". before: done by an earlier process; it does
   // not count as speed.
   Progress(std::string what, std::int64_t total, std::string unit, std::int64_t before = 0);
   ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
 
   // done: how much in all; note: shown behind the numbers (a loss, say). Cheap: redraws at most ten times a second on a
   // terminal, prints at most one line in ten seconds otherwise.

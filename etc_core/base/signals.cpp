@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/not_copied.h"
 
 namespace etc {
 
@@ -17,7 +18,7 @@ namespace {
 constexpr long kLeastStackBytes = 65536;
 
 // A thread's stack for handlers; given back before its memory is.
-class SignalStack {
+class SignalStack : NotCopied {
  public:
   SignalStack() {
     stack_t own{};
@@ -35,8 +36,6 @@ class SignalStack {
     none.ss_flags = SS_DISABLE;
     ::sigaltstack(&none, nullptr);
   }
-  SignalStack(const SignalStack&) = delete;
-  SignalStack& operator=(const SignalStack&) = delete;
 
  private:
   std::unique_ptr<char[]> memory_;

@@ -8,6 +8,8 @@
 
 #include <csignal>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc {
 
 // The calling thread's handlers with SA_ONSTACK run on memory of their own from now on, until the thread ends. A thread
@@ -16,12 +18,10 @@ void use_signal_stack();
 
 // While one lives, the calling thread takes no signal but those that its own faults cause; a thread that it starts
 // takes none for its whole life.
-class SignalsBlocked {
+class SignalsBlocked : NotCopied {
  public:
   SignalsBlocked();
   ~SignalsBlocked();
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
  private:
   sigset_t before_;

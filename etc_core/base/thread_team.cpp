@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <chrono>
@@ -77,6 +78,16 @@ bool make_team() {
   return true;
 }
 
+std::int64_t now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool says_false(const char* value) {
+  std::string text = value != nullptr ? value : "";
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text == "false";
+}
+
 // GOMP_SPINCOUNT: a number with, perhaps, a letter k, M, G or T; or "infinity". -1: not one.
 std::int64_t parse_spin_count(std::string text) {
   std::erase(text, ' ');
@@ -118,30 +129,71 @@ int ThreadTeam::current() {
 
 bool ThreadTeam::run(int threads, std::int64_t tasks, void* context, Call call) {
   if (busy_.test_and_set(std::memory_order_acquire)) return false;
-  grow(threads - 1);
+  static const bool fixed = says_false(std::getenv("OMP_DYNAMIC"));
   tasks_ = tasks;
   context_ = context;
   call_ = call;
-  most_workers_.store(std::min({workers_, threads - 1, static_cast<int>(kCount)}));
-  next_.store(0);
   failed_.store(false);
-  const std::uint64_t number = (state_.load() / kNumber + 1) * kNumber;
-  state_.store(number | kOpen);
-  wake(threads - 1);
-  work(0);
-  state_.fetch_and(~kOpen);
-  wait_for_workers();
+  if (fixed) {
+    run_on(threads);
+  } else {
+    // Loops of one kind: of one place in the program, with half to twice as many tasks.
+    const auto place = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(call));
+    const auto magnitude = static_cast<std::uint64_t>(std::bit_width(static_cast<std::uint64_t>(tasks)));
+    const std::uint64_t mixed = (place ^ magnitude << 48) * 0x9e3779b97f4a7c15u;
+    run_on(std::min(threads, size_.begin(mixed ^ mixed >> 32, thread_count(), now())));
+    size_.end(now());
+  }
   const std::exception_ptr error = std::exchange(error_, nullptr);
   busy_.clear(std::memory_order_release);
   if (error) std::rethrow_exception(error);
   return true;
 }
 
-// One share of the loop under way: tasks until there are none left.
+void ThreadTeam::run_on(int threads) {
+  grow(threads - 1);
+  share(threads);
+  if (threads == 1) return work(0);
+  most_workers_.store(std::min({workers_, threads - 1, static_cast<int>(kCount)}));
+  const std::uint64_t number = (state_.load() / kNumber + 1) * kNumber;
+  state_.store(number | kOpen);
+  wake(threads - 1);
+  work(0);
+  state_.fetch_and(~kOpen);
+  wait_for_workers();
+}
+
+// Thread n's share are the tasks n*tasks/threads …: loops over the same rows, one after the other, find them in the
+// cache of the processor that wrote them.
+void ThreadTeam::share(int threads) {
+  if (std::ssize(shares_) < threads) shares_ = std::vector<Share>(static_cast<std::size_t>(threads));
+  sharing_ = threads;
+  for (std::int64_t n = 0; n < threads; ++n) {
+    const auto first = static_cast<std::uint64_t>(n * tasks_ / threads);
+    const auto end = static_cast<std::uint64_t>((n + 1) * tasks_ / threads);
+    shares_[static_cast<std::size_t>(n)].tasks.store(end << kHalf | first);
+  }
+}
+
+// A task of `thread`'s own share, from its front, else one from another's back; -1: there are none left.
+std::int64_t ThreadTeam::take(int thread) {
+  for (int n = 0; n < sharing_; ++n) {
+    std::atomic<std::uint64_t>& tasks = shares_[static_cast<std::size_t>((thread + n) % sharing_)].tasks;
+    std::uint64_t left = tasks.load();
+    while ((left & kFirst) < left >> kHalf) {
+      const std::uint64_t rest = n == 0 ? left + 1 : left - (kFirst + 1);
+      if (!tasks.compare_exchange_weak(left, rest)) continue;
+      return static_cast<std::int64_t>(n == 0 ? left & kFirst : rest >> kHalf);
+    }
+  }
+  return -1;
+}
+
+// Runs tasks of the loop under way until there are none left.
 void ThreadTeam::work(int thread) {
   set_flush_to_zero();
   t_thread = thread;
-  for (std::int64_t task = next_.fetch_add(1); task < tasks_; task = next_.fetch_add(1)) {
+  for (std::int64_t task = take(thread); task >= 0; task = take(thread)) {
     if (failed_.load(std::memory_order_relaxed)) break;
     try {
       call_(context_, task, thread);

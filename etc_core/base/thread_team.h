@@ -13,6 +13,9 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <vector>
+
+#include "etc_core/base/team_size.h"
 
 namespace etc {
 
@@ -36,8 +39,12 @@ class ThreadTeam {
   static ThreadTeam& get();
 
   // Calls call(context, task, thread) for every task on up to `threads` (>= 2) threads, as parallel_for promises;
-  // false, and nothing called, while the team runs another caller's loop.
+  // false, and nothing called, while the team runs another caller's loop. Short loops run on fewer threads where that
+  // is faster (team_size.h), unless OMP_DYNAMIC is set to false.
   bool run(int threads, std::int64_t tasks, void* context, Call call);
+
+  // Loops of more tasks are not for the team.
+  static constexpr std::int64_t kMostTasks = (std::int64_t{1} << 32) - 1;
 
   // Number of the calling thread in the loop it runs a task of; -1 outside of loops.
   static int current();
@@ -47,11 +54,16 @@ class ThreadTeam {
   // joined it and how many of these have not left it.
   static constexpr std::uint64_t kActive = 1, kJoined = 1 << 16, kOpen = std::uint64_t{1} << 32, kNumber = kOpen << 1;
   static constexpr std::uint64_t kCount = kJoined - 1;
+  static constexpr int kHalf = 32;
+  static constexpr std::uint64_t kFirst = (std::uint64_t{1} << kHalf) - 1;
 
+  void run_on(int threads);
   void serve();
   std::uint64_t wait_for_loop(std::uint64_t seen);
   int join(std::uint64_t state);
   void leave();
+  void share(int threads);
+  std::int64_t take(int thread);
   void work(int thread);
   WaitSpins spins() const;
   void wait_for_workers();
@@ -60,6 +72,7 @@ class ThreadTeam {
 
   std::atomic_flag busy_;  // a loop is under way
   int workers_ = 0;        // of the thread whose loop it is
+  TeamSize size_;          // likewise
 
   // The loop; written while no worker is in it.
   std::int64_t tasks_ = 0;
@@ -68,7 +81,12 @@ class ThreadTeam {
   std::atomic<int> most_workers_{0};
   std::atomic<std::int64_t> looks_{0};  // the two of WaitSpins
   std::atomic<bool> longer_{false};
-  std::atomic<std::int64_t> next_{0};
+  // The tasks that nobody has taken of one thread's share: the first, and in the upper half the one after the last.
+  struct alignas(64) Share {
+    std::atomic<std::uint64_t> tasks{0};
+  };
+  std::vector<Share> shares_;
+  int sharing_ = 0;
   std::atomic<bool> failed_{false};
   std::exception_ptr error_;
 

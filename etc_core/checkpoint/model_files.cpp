@@ -119,8 +119,8 @@ std::vector<std::string> own_files(const std::filesystem::path& folder) {
 
 ModelConfig read_encoder_config(const std::filesystem::path& folder) {
   const Json config = read_model_config(folder);
-  ModelConfig result =
-      model_config_from_json(config.at("model"), "config: " + (folder / "config.json").string() + ": model", true);
+  ModelConfig result = model_config_from_json(
+      config.at("model"), "config: " + (folder / "config.json").string() + ": model", UnknownKeys::refuse);
   result->validate();
   return result;
 }

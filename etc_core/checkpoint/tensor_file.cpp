@@ -1,14 +1,8 @@
 #include "etc_core/checkpoint/tensor_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 
 #include "etc_core/base/bf16.h"
 #include "etc_core/base/error.h"
@@ -150,42 +144,33 @@ std::int64_t TensorEntry::size() const {
   return static_cast<std::int64_t>((end - begin) / info(dtype).bytes);
 }
 
-TensorFileReader::TensorFileReader(const std::filesystem::path& path) : path_(path) {
+TensorFileReader::TensorFileReader(const std::filesystem::path& path) : file_(path) {
   const std::string where = path.string();
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor_ < 0) fail(where, "cannot open: {}", std::strerror(errno));
-  try {
-    struct stat status {};
-    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) fail(where, "expected a regular file");
-    const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-    if (file_bytes < 8) fail(where, "expected a safetensors file of at least 8 bytes, got {}", file_bytes);
-    std::uint64_t header_bytes = 0;
-    read_bytes(0, 8, &header_bytes);
-    if (header_bytes > kMaxHeaderBytes || header_bytes > file_bytes - 8) {
-      fail(where, "header: expected at most {} bytes, got {} (not a safetensors file, or cut off)",
-           std::min(kMaxHeaderBytes, file_bytes - 8), header_bytes);
-    }
-    std::string text(header_bytes, '\0');
-    read_bytes(8, header_bytes, text.data());
-    data_start_ = 8 + header_bytes;
-    if (text.empty() || text.front() != '{') fail(where, "header: expected a JSON object");
-    const Json header = parse_json(text, where + ": header");
-    for (const auto& [name, json] : header.items()) {
-      if (name == kMetadataKey) {
-        if (!json.is_object()) fail(where, "header: {}: expected an object of strings", name);
-        for (const auto& [key, value] : json.items()) {
-          if (!value.is_string()) fail(where, "header: {}: {}: expected a string", name, key);
-          metadata_[key] = value.get<std::string>();
-        }
-      } else {
-        entries_[name] = parse_entry(where + ": " + name, json);
-      }
-    }
-    check_extents(where, entries_, file_bytes - data_start_);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
+  const std::uint64_t file_bytes = file_.size();
+  if (file_bytes < 8) fail(where, "expected a safetensors file of at least 8 bytes, got {}", file_bytes);
+  std::uint64_t header_bytes = 0;
+  file_.read(0, 8, &header_bytes);
+  if (header_bytes > kMaxHeaderBytes || header_bytes > file_bytes - 8) {
+    fail(where, "header: expected at most {} bytes, got {} (not a safetensors file, or cut off)",
+         std::min(kMaxHeaderBytes, file_bytes - 8), header_bytes);
   }
+  std::string text(header_bytes, '\0');
+  file_.read(8, header_bytes, text.data());
+  data_start_ = 8 + header_bytes;
+  if (text.empty() || text.front() != '{') fail(where, "header: expected a JSON object");
+  const Json header = parse_json(text, where + ": header");
+  for (const auto& [name, json] : header.items()) {
+    if (name == kMetadataKey) {
+      if (!json.is_object()) fail(where, "header: {}: expected an object of strings", name);
+      for (const auto& [key, value] : json.items()) {
+        if (!value.is_string()) fail(where, "header: {}: {}: expected a string", name, key);
+        metadata_[key] = value.get<std::string>();
+      }
+    } else {
+      entries_[name] = parse_entry(where + ": " + name, json);
+    }
+  }
+  check_extents(where, entries_, file_bytes - data_start_);
 }
 
 BytesRead of_floats(const NumbersRead& seen) {
@@ -195,26 +180,9 @@ BytesRead of_floats(const NumbersRead& seen) {
   };
 }
 
-TensorFileReader::~TensorFileReader() {
-  ::close(descriptor_);
-}
-
-void TensorFileReader::read_bytes(std::uint64_t begin, std::uint64_t size, void* out) const {
-  auto* to = static_cast<char*>(out);
-  while (size > 0) {
-    const ssize_t got = ::pread(descriptor_, to, size, static_cast<off_t>(begin));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(path_.string(), "cannot read: {}", std::strerror(errno));
-    if (got == 0) fail(path_.string(), "cannot read: the file became shorter");
-    to += got;
-    begin += static_cast<std::uint64_t>(got);
-    size -= static_cast<std::uint64_t>(got);
-  }
-}
-
 const TensorEntry& TensorFileReader::entry(std::string_view name) const {
   const auto found = entries_.find(name);
-  if (found == entries_.end()) fail(path_.string(), "no tensor {}", name);
+  if (found == entries_.end()) fail(path().string(), "no tensor {}", name);
   return found->second;
 }
 
@@ -222,13 +190,13 @@ void TensorFileReader::read_floats(std::string_view name, float* out, const Numb
   const TensorEntry& what = entry(name);
   if (what.dtype == StoredDtype::f32) return read_raw(name, out, of_floats(seen));
   if (!is_readable_float(what.dtype)) {
-    fail(path_.string(), "{}: expected F32, F16 or BF16, got {}", name, stored_dtype_name(what.dtype));
+    fail(path().string(), "{}: expected F32, F16 or BF16, got {}", name, stored_dtype_name(what.dtype));
   }
   std::vector<std::uint16_t> block(1 << 16);
   const std::int64_t size = what.size();
   for (std::int64_t first = 0; first < size; first += static_cast<std::int64_t>(block.size())) {
     const auto count = std::min<std::uint64_t>(block.size(), static_cast<std::uint64_t>(size - first));
-    read_bytes(data_start_ + what.begin + 2 * static_cast<std::uint64_t>(first), 2 * count, block.data());
+    file_.read(data_start_ + what.begin + 2 * static_cast<std::uint64_t>(first), 2 * count, block.data());
     widen_floats(what.dtype, block.data(), static_cast<std::int64_t>(count), out + first);
     if (seen) seen(out + first, static_cast<std::int64_t>(count));
   }
@@ -240,7 +208,7 @@ void TensorFileReader::read_raw(std::string_view name, void* out, const BytesRea
   auto* to = static_cast<char*>(out);
   for (std::uint64_t at = what.begin; at < what.end;) {
     const std::uint64_t count = std::min(block, what.end - at);
-    read_bytes(data_start_ + at, count, to);
+    file_.read(data_start_ + at, count, to);
     if (seen) seen(to, count);
     at += count;
     to += count;
@@ -277,15 +245,15 @@ std::vector<Wide> read_integers(const TensorEntry& what, StoredDtype wide, Store
 std::vector<std::int64_t> TensorFileReader::read_i64(std::string_view name) const {
   const TensorEntry& what = entry(name);
   return read_integers<std::int64_t, std::int32_t>(
-      what, StoredDtype::i64, StoredDtype::i32, path_.string() + ": " + std::string(name),
-      [&](void* out) { read_bytes(data_start_ + what.begin, what.end - what.begin, out); });
+      what, StoredDtype::i64, StoredDtype::i32, path().string() + ": " + std::string(name),
+      [&](void* out) { file_.read(data_start_ + what.begin, what.end - what.begin, out); });
 }
 
 std::vector<std::uint64_t> TensorFileReader::read_u64(std::string_view name) const {
   const TensorEntry& what = entry(name);
   return read_integers<std::uint64_t, std::uint32_t>(
-      what, StoredDtype::u64, StoredDtype::u32, path_.string() + ": " + std::string(name),
-      [&](void* out) { read_bytes(data_start_ + what.begin, what.end - what.begin, out); });
+      what, StoredDtype::u64, StoredDtype::u32, path().string() + ": " + std::string(name),
+      [&](void* out) { file_.read(data_start_ + what.begin, what.end - what.begin, out); });
 }
 
 void TensorFileWriter::add_item(Item item) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "etc_core/checkpoint/input_file.h"
 #include "etc_core/tensor/tensor.h"
 
 namespace etc {
@@ -47,11 +48,8 @@ struct TensorEntry {
 class TensorFileReader {
  public:
   explicit TensorFileReader(const std::filesystem::path& path);  // reads the header only
-  ~TensorFileReader();
-  TensorFileReader(const TensorFileReader&) = delete;
-  TensorFileReader& operator=(const TensorFileReader&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return file_.path(); }
   const std::map<std::string, TensorEntry, std::less<>>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   bool has(std::string_view name) const { return entries_.find(name) != entries_.end(); }
@@ -69,10 +67,7 @@ class TensorFileReader {
   std::vector<std::uint64_t> read_u64(std::string_view name) const;
 
  private:
-  void read_bytes(std::uint64_t begin, std::uint64_t size, void* out) const;
-
-  std::filesystem::path path_;
-  int descriptor_ = -1;
+  InputFile file_;
   std::uint64_t data_start_ = 0;
   std::map<std::string, TensorEntry, std::less<>> entries_;
   std::map<std::string, std::string> metadata_;

@@ -62,7 +62,7 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
 std::string sandwich_order(std::int64_t layers, std::int64_t k);
 
 // As etc_config_from_json, without a key "kind".
-DenseConfig dense_config_from_json(const Json& json, const std::string& where, bool strict);
+DenseConfig dense_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown);
 
 // "small", "base", "large", "xlarge" of RealFormer (pretraining 1.7) with two segments and 512 positions; throws
 // UsageError with a suggestion on another name. vocab_size stays 0.

@@ -4,7 +4,9 @@
 #include <numeric>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
 
@@ -46,15 +48,24 @@ sparse::AttentionLabels EncoderConfig::labels(std::vector<sparse::AttentionStruc
 
 ModelConfig::ModelConfig() : config_(std::make_unique<EtcConfig>()) {}
 
+void check_keys(const Json& json, const Fields& fields, UnknownKeys unknown, const std::string& where) {
+  if (!json.is_object()) fail_usage(where, "expected an object of model fields, got {}", json.type_name());
+  for (const auto& [key, value] : json.items()) {
+    if (fields.find(key) != nullptr) continue;
+    if (unknown == UnknownKeys::refuse) fail_usage(where, "unknown key {}{}", key, suggestion(key, fields.names()));
+    log::warn("{}: unknown key {} is ignored", where, key);
+  }
+}
+
 const std::vector<ModelKind>& model_kinds() {
   static const std::vector<ModelKind> kKinds = {
       {"etc", EtcConfig(),
-       [](const Json& fields, const std::string& where, bool strict) {
-         return ModelConfig(etc_config_from_json(fields, where, strict));
+       [](const Json& fields, const std::string& where, UnknownKeys unknown) {
+         return ModelConfig(etc_config_from_json(fields, where, unknown));
        }},
       {"dense", DenseConfig(),
-       [](const Json& fields, const std::string& where, bool strict) {
-         return ModelConfig(dense_config_from_json(fields, where, strict));
+       [](const Json& fields, const std::string& where, UnknownKeys unknown) {
+         return ModelConfig(dense_config_from_json(fields, where, unknown));
        }},
   };
   return kKinds;
@@ -79,11 +90,11 @@ std::string model_kind_of(const Json& section) {
   return kind.is_string() ? kind.get<std::string>() : json_line(kind);
 }
 
-ModelConfig model_config_from_json(const Json& json, const std::string& where, bool strict) {
-  if (!json.is_object()) return model_kinds().front().read(json, where, strict);
+ModelConfig model_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown) {
+  if (!json.is_object()) return model_kinds().front().read(json, where, unknown);
   Json fields = json;
   fields.erase("kind");
-  return model_kind(model_kind_of(json), where).read(fields, where, strict);
+  return model_kind(model_kind_of(json), where).read(fields, where, unknown);
 }
 
 namespace {

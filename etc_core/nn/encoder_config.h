@@ -103,11 +103,18 @@ class ModelConfig {
   std::unique_ptr<EncoderConfig> config_;  // null in a moved-from one only
 };
 
+// What to do with a key that is none: in our own files it is refused, in a foreign one it is ignored with a warning.
+enum class UnknownKeys { refuse, warn };
+
+// Throws UsageError with a suggestion at the first key that `fields` lacks, or logs a warning of each; UsageError, too,
+// where `json` is no object.
+void check_keys(const Json& json, const Fields& fields, UnknownKeys unknown, const std::string& where);
+
 // A kind of encoder, as key `kind` of section `model` names it.
 struct ModelKind {
   std::string name;
   ModelConfig defaults;
-  ModelConfig (*read)(const Json& fields, const std::string& where, bool strict);  // without the key
+  ModelConfig (*read)(const Json& fields, const std::string& where, UnknownKeys unknown);  // without the key
 };
 
 // All kinds there are, the first being that of a section that names none. The one place that knows them.
@@ -118,9 +125,9 @@ const ModelKind& model_kind(const std::string& name, const std::string& where); 
 // The kind that a section `model` names, the first one's name where it names none. Does not look whether there is one.
 std::string model_kind_of(const Json& section);
 
-// The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). strict and
-// errors: etc_config_from_json. Does not validate().
-ModelConfig model_config_from_json(const Json& json, const std::string& where, bool strict);
+// The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). errors:
+// etc_config_from_json. Does not validate().
+ModelConfig model_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown);
 
 // Presets by name: an ETC's "tiny", "small", "base", "large"; a dense encoder's with "dense-" before its own. Throws
 // UsageError with a suggestion on another. vocab_size is 0.

@@ -6,7 +6,6 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
-#include "etc_core/base/log.h"
 
 namespace etc {
 
@@ -142,13 +141,8 @@ const Fields& EtcConfig::fields() const {
   return field_list();
 }
 
-EtcConfig etc_config_from_json(const Json& json, const std::string& where, bool strict) {
-  if (!json.is_object()) fail_usage(where, "expected an object of model fields, got {}", json.type_name());
-  for (const auto& [key, value] : json.items()) {
-    if (field_list().find(key) != nullptr) continue;
-    if (strict) fail_usage(where, "unknown key {}{}", key, suggestion(key, field_list().names()));
-    log::warn("{}: unknown key {} is ignored", where, key);
-  }
+EtcConfig etc_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown) {
+  check_keys(json, field_list(), unknown, where);
   return field_list().read_unchecked(without_nulls(json), where);
 }
 

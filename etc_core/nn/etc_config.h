@@ -39,9 +39,9 @@ struct EtcConfig final : EncoderConfig {
   std::optional<sparse::LabelOptions> label_options() const override;
 };
 
-// Defaults overwritten by the object's keys. strict (our own files): an unknown key is a UsageError with a suggestion;
-// otherwise (a foreign etc_config.json) it is a warning. A wrong type is an error naming the key. Does not validate().
-EtcConfig etc_config_from_json(const Json& json, const std::string& where, bool strict);
+// Defaults overwritten by the object's keys. A wrong type is an error naming the key, so is an unknown key where those
+// are refused (warn: a foreign etc_config.json). Does not validate().
+EtcConfig etc_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown);
 
 const std::vector<std::string>& etc_preset_names();
 // One of them; throws UsageError with a suggestion on another name. vocab_size stays 0.

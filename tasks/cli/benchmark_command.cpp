@@ -49,7 +49,7 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   } else {
     const Json config = read_json_file(options.config);
     if (!config.is_object() || !config.contains("model")) fail_usage(options.config, "expected a section model");
-    sweep.model = model_config_from_json(config["model"], options.config + ": model", true);
+    sweep.model = model_config_from_json(config["model"], options.config + ": model", UnknownKeys::refuse);
   }
   if (sweep.model->vocab_size == 0) sweep.model->vocab_size = kVocabulary;
   sweep.model->validate();

@@ -80,7 +80,8 @@ void CommandPaths::reads(const std::string& option, const std::vector<std::strin
 void CommandPaths::reads_or_standard_input(const std::string& option, const fs::path& path) {
   if (path != "-") return reads(option, path);
   struct stat status {};
-  if (::fstat(STDIN_FILENO, &status) == 0) inputs_.push_back({option, "standard input", place_of(status), true});
+  if (::fstat(STDIN_FILENO, &status) == 0)
+    inputs_.push_back({.option = option, .path = "standard input", .place = place_of(status), .standard = true});
 }
 
 void CommandPaths::reads_folder(const std::string& option, const fs::path& folder) {
@@ -90,10 +91,12 @@ void CommandPaths::reads_folder(const std::string& option, const fs::path& folde
   for (const auto& entry : fs::directory_iterator(folder, ignored)) reads(option, entry.path());
 }
 
-void CommandPaths::splitter(const std::string& option, const std::string& setting, bool learned) {
-  if (!setting.starts_with(kPunkt)) return;
-  const fs::path folder = setting.substr(kPunkt.size());
-  learned ? replaces_folder(option, folder) : reads_folder(option, folder);
+void CommandPaths::reads_splitter(const std::string& option, const std::string& setting) {
+  if (setting.starts_with(kPunkt)) reads_folder(option, setting.substr(kPunkt.size()));
+}
+
+void CommandPaths::learns_splitter(const std::string& option, const std::string& setting) {
+  if (setting.starts_with(kPunkt)) replaces_folder(option, setting.substr(kPunkt.size()));
 }
 
 void CommandPaths::writes(const std::string& option, const fs::path& path) {
@@ -103,7 +106,8 @@ void CommandPaths::writes(const std::string& option, const fs::path& path) {
 
 void CommandPaths::writes_standard_output(const std::string& option) {
   struct stat status {};
-  if (::fstat(STDOUT_FILENO, &status) == 0) outputs_.push_back({option, "standard output", place_of(status), true});
+  if (::fstat(STDOUT_FILENO, &status) == 0)
+    outputs_.push_back({.option = option, .path = "standard output", .place = place_of(status), .standard = true});
 }
 
 void CommandPaths::writes_or_standard_output(const std::string& option, const fs::path& path) {
@@ -111,14 +115,15 @@ void CommandPaths::writes_or_standard_output(const std::string& option, const fs
 }
 
 void CommandPaths::replaces_folder(const std::string& option, const fs::path& folder) {
-  if (const auto place = place_of(folder)) outputs_.push_back({option, folder, *place, false, true});
+  if (const auto place = place_of(folder))
+    outputs_.push_back({.option = option, .path = folder, .place = *place, .folder = true});
 }
 
 void CommandPaths::check() const {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     check_output(outputs_[i]);
-    for (const Path& input : inputs_) check_pair(outputs_[i], input, true);
-    for (std::size_t j = 0; j < i; ++j) check_pair(outputs_[i], outputs_[j], false);
+    for (const Path& input : inputs_) check_pair(outputs_[i], input, Role::input);
+    for (std::size_t j = 0; j < i; ++j) check_pair(outputs_[i], outputs_[j], Role::output);
   }
 }
 
@@ -130,7 +135,8 @@ void CommandPaths::check_output(const Path& output) const {
   require_writable(output.path);
 }
 
-void CommandPaths::check_pair(const Path& output, const Path& other, bool other_is_read) const {
+void CommandPaths::check_pair(const Path& output, const Path& other, Role role_of_other) const {
+  const bool other_is_read = role_of_other == Role::input;
   const bool both_standard = !other_is_read && output.standard && other.standard;
   if (both_standard) {
     fail_usage(command_, "{} and {} both go to standard output: expected a file for one of them", other.option,

@@ -21,8 +21,9 @@ class CommandPaths {
   void reads_or_standard_input(const std::string& option, const std::filesystem::path& path);  // "-"
   // Everything that lies directly in a folder: a model directory.
   void reads_folder(const std::string& option, const std::filesystem::path& folder);
-  // The folder of a setting "punkt:FOLDER", read or learned; other settings name none.
-  void splitter(const std::string& option, const std::string& setting, bool learned);
+  // The folder of a setting "punkt:FOLDER"; other settings name none.
+  void reads_splitter(const std::string& option, const std::string& setting);
+  void learns_splitter(const std::string& option, const std::string& setting);
 
   void writes(const std::string& option, const std::filesystem::path& path);
   void writes_standard_output(const std::string& option);
@@ -52,8 +53,10 @@ class CommandPaths {
     bool folder = false;    // replaced as a whole
   };
 
+  enum class Role { input, output };
+
   void check_output(const Path& output) const;
-  void check_pair(const Path& output, const Path& other, bool other_is_read) const;
+  void check_pair(const Path& output, const Path& other, Role role_of_other) const;
 
   std::string command_;
   std::vector<Path> inputs_, outputs_;

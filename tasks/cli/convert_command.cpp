@@ -140,7 +140,8 @@ EtcConfig tf_config(const fs::path& file) {
   const Json json = read_json_file(file);
   const bool ours = json.is_object() && json.contains("model");
   EtcConfig config =
-      etc_config_from_json(ours ? json["model"] : json, "config: " + file.string() + (ours ? ": model" : ""), ours);
+      etc_config_from_json(ours ? json["model"] : json, "config: " + file.string() + (ours ? ": model" : ""),
+                           ours ? UnknownKeys::refuse : UnknownKeys::warn);
   config.validate();
   return config;
 }
@@ -225,7 +226,8 @@ void convert_bert(const ConvertOptions& options) {
     config.vocab_size = vocabulary.tokenizer->vocab_size();
   }
   if (!options.config.empty()) {
-    config = etc_config_from_json(read_json_file(options.config), "config: " + options.config.string(), false);
+    config =
+        etc_config_from_json(read_json_file(options.config), "config: " + options.config.string(), UnknownKeys::warn);
   }
   config.validate();
   ParameterSet parameters;

@@ -14,13 +14,9 @@
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
-#include "tasks/cli/compute_option.h"
-#include "tasks/cli/device_option.h"
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
-#include "tasks/cli/incomplete_option.h"
-#include "tasks/cli/memory_option.h"
-#include "tasks/cli/profile_option.h"
+#include "tasks/cli/inference_options.h"
 #include "tasks/output.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -43,17 +39,11 @@ The file of --inputs has a group "inputs" with integer arrays token_ids [B, L] a
 wanted, segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
 {l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder.)";
 
-struct EncodeOptions {
+struct EncodeOptions : InferenceOptions {
   std::string inputs;
   std::vector<std::string> data;
   std::string model, output;
   bool all_layers = false;
-  std::string compute = kDefaultCompute;
-  std::string device = kDefaultDevice;
-  std::string memory_limit;
-  int threads = 0;
-  bool allow_incomplete = false;
-  ProfileOption profile;
 };
 
 // Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
@@ -97,7 +87,7 @@ void require_fit(const EncodeInputs& inputs, const EtcConfig& config, const Enco
     loaded();
     ForwardOptions options;
     if (on.all_layers) options.watch = [](std::int64_t, const Tensor&, const Tensor&, const ExternalScores&) {};
-    Tape tape(false);
+    Tape tape(Recording::off);
     encoder.forward(tape, inputs.example(0), options);
   };
   if (!fit.fits(call)) fit.refuse("an example of the file", inputs.length(), inputs.globals(), call);
@@ -136,7 +126,7 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
       };
     }
     try {
-      Tape tape(false);
+      Tape tape(Recording::off);
       const EncoderStates output = encoder.forward(tape, inputs.example(b), forward);
       file.write_states("long", b, output.long_states.value().to(Device::cpu));
       file.write_states("global", b, output.global_states.value().to(Device::cpu));
@@ -191,13 +181,7 @@ void add_encode_command(Program& program) {
   command.flag("--all-layers", options->all_layers,
                "also the states after the embedding stage and every layer, and with residual attention the scores "
                "carried after each layer");
-  add_compute_option(command, options->compute);
-  add_profile_option(command, options->profile);
-  add_device_option(command, options->device);
-  add_incomplete_option(command, options->allow_incomplete);
-  add_memory_option(command, options->memory_limit,
-                    "choose how many tokens are in memory at a time, with the same results");
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_inference_options(command, *options);
   command.action([options] { run_encode(*options); });
 }
 

@@ -78,7 +78,7 @@ std::string layer_prefix(std::int64_t layer) {
 }
 
 bool has_task(const Json& document) {
-  return document.contains("task") && document["task"].contains("name");
+  return !named_task(document).empty();
 }
 
 // What feeds these data: the model's own task, or the data's task at its defaults when the model is an encoder alone.
@@ -86,12 +86,11 @@ std::unique_ptr<Task> feeding_task(const Json& document, const EncoderConfig& mo
                                    const std::string& where) {
   Json complete = default_config(task_of_data);
   if (has_task(document)) {
-    const Json& section = document.at("task");
-    const std::string name = section.value("name", "");
+    const std::string name = named_task(document);
     if (name != task_of_data) {
       fail(where, "task: the model was trained for {}, the data were prepared for {}", name, task_of_data);
     }
-    overlay_config(complete, Json{{"task", section}}, "the model's config.json");
+    overlay_config(complete, Json{{"task", document.at("task")}}, "the model's config.json");
   }
   return make_task(complete["task"], model);
 }
@@ -123,7 +122,7 @@ CountedCall counted_encoding(const Json& document, const EncoderConfig& model, c
     for (const auto& parameter : parameters.all()) parameter->allocate();
     encoder->release_kernels(on.compute);
     loaded();
-    Tape tape(false);
+    Tape tape(Recording::off);
     EncoderInput input = task->feed(examples, "");
     if (has_task(document)) task->add_to_embeddings(tape, examples, input);
     std::vector<Tensor> rows;
@@ -204,7 +203,7 @@ void encode_dataset(const std::vector<std::string>& files, const std::filesystem
   for (data::LoadedBatch batch; loader.next(batch);) {
     for (const auto& micro_batch : batch.micro_batches) {
       if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
-      Tape tape(false);
+      Tape tape(Recording::off);
       EncoderInput input = task->feed(micro_batch, where);
       if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
       Encoded encoded(micro_batch, input);

@@ -9,29 +9,48 @@ namespace etc::cli {
 
 namespace {
 
+// One array of the file: its shape, and the member that an example's part of it becomes.
 struct Expected {
   const char* name;
   const char* letters;  // "BLW": one letter per dimension
   bool floating = false;
   bool required = false;
+  std::vector<std::int32_t> EncoderInput::*ids = nullptr;
+  Var EncoderInput::*adder = nullptr;
+  const std::int32_t* sparse::MasksAndIds::*pairs = nullptr;
 };
 
-constexpr Expected kArrays[] = {{"token_ids", "BL", false, true},
-                                {"global_token_ids", "BG", false, true},
-                                {"segment_ids", "BL"},
-                                {"global_segment_ids", "BG"},
-                                {"position_ids", "BL"},
-                                {"global_position_ids", "BG"},
-                                {"long_embedding_adder", "BLH", true},
-                                {"global_embedding_adder", "BGH", true},
-                                {"l2l_att_mask", "BLW"},
-                                {"l2g_att_mask", "BLG"},
-                                {"g2g_att_mask", "BGG"},
-                                {"g2l_att_mask", "BGL"},
-                                {"l2l_relative_att_ids", "BLW"},
-                                {"l2g_relative_att_ids", "BLG"},
-                                {"g2g_relative_att_ids", "BGG"},
-                                {"g2l_relative_att_ids", "BGL"}};
+constexpr Expected ids(const char* name, const char* letters, std::vector<std::int32_t> EncoderInput::*member,
+                       bool required = false) {
+  return {.name = name, .letters = letters, .required = required, .ids = member};
+}
+constexpr Expected adder(const char* name, const char* letters, Var EncoderInput::*member) {
+  return {.name = name, .letters = letters, .floating = true, .adder = member};
+}
+constexpr Expected pairs(const char* name, const char* letters, const std::int32_t* sparse::MasksAndIds::*member) {
+  return {.name = name, .letters = letters, .pairs = member};
+}
+
+using sparse::MasksAndIds;
+
+constexpr Expected kTokens = ids("token_ids", "BL", &EncoderInput::token_ids, true);
+constexpr Expected kGlobals = ids("global_token_ids", "BG", &EncoderInput::global_token_ids, true);
+constexpr Expected kArrays[] = {kTokens,
+                                kGlobals,
+                                ids("segment_ids", "BL", &EncoderInput::segment_ids),
+                                ids("global_segment_ids", "BG", &EncoderInput::global_segment_ids),
+                                ids("position_ids", "BL", &EncoderInput::position_ids),
+                                ids("global_position_ids", "BG", &EncoderInput::global_position_ids),
+                                adder("long_embedding_adder", "BLH", &EncoderInput::long_embedding_adder),
+                                adder("global_embedding_adder", "BGH", &EncoderInput::global_embedding_adder),
+                                pairs("l2l_att_mask", "BLW", &MasksAndIds::l2l_mask),
+                                pairs("l2g_att_mask", "BLG", &MasksAndIds::l2g_mask),
+                                pairs("g2g_att_mask", "BGG", &MasksAndIds::g2g_mask),
+                                pairs("g2l_att_mask", "BGL", &MasksAndIds::g2l_mask),
+                                pairs("l2l_relative_att_ids", "BLW", &MasksAndIds::l2l_ids),
+                                pairs("l2g_relative_att_ids", "BLG", &MasksAndIds::l2g_ids),
+                                pairs("g2g_relative_att_ids", "BGG", &MasksAndIds::g2g_ids),
+                                pairs("g2l_relative_att_ids", "BGL", &MasksAndIds::g2l_ids)};
 
 std::vector<data::ArrayRequest> requests() {
   std::vector<data::ArrayRequest> all;
@@ -45,14 +64,14 @@ EncodeInputs::EncodeInputs(const std::filesystem::path& path, const EtcConfig& c
     : where_("encode: " + path.string() + ":/inputs"),
       config_(config),
       arrays_(data::read_arrays(path, "inputs", requests())) {
-  for (const char* name : {"token_ids", "global_token_ids"}) {
+  for (const char* name : {kTokens.name, kGlobals.name}) {
     if (arrays_.at(name).shape.size() != 2) {
       fail(where_ + "/" + name, "expected two dimensions, got {}", shape_text(arrays_.at(name).shape));
     }
   }
-  batch_ = arrays_.at("token_ids").shape[0];
-  length_ = arrays_.at("token_ids").shape[1];
-  globals_ = arrays_.at("global_token_ids").shape[1];
+  batch_ = arrays_.at(kTokens.name).shape[0];
+  length_ = arrays_.at(kTokens.name).shape[1];
+  globals_ = arrays_.at(kGlobals.name).shape[1];
   for (const Expected& array : kArrays) {
     const data::NumericArray* found = find(array.name);
     if (found == nullptr) continue;
@@ -83,50 +102,30 @@ EncoderInput EncodeInputs::example(std::int64_t b) const {
   input.long_offsets = {0, length_};
   input.global_offsets = {0, globals_};
   input.sample_ordinals = {b};
-  const auto integers = [&](const char* name) -> std::vector<std::int32_t> {
-    const data::NumericArray* array = find(name);
-    if (array == nullptr) return {};
-    const auto size = static_cast<std::int64_t>(array->integers.size()) / batch_;
-    return {array->integers.begin() + b * size, array->integers.begin() + (b + 1) * size};
-  };
-  input.token_ids = integers("token_ids");
-  input.global_token_ids = integers("global_token_ids");
-  input.segment_ids = integers("segment_ids");
-  input.global_segment_ids = integers("global_segment_ids");
-  input.position_ids = integers("position_ids");
-  input.global_position_ids = integers("global_position_ids");
-  const auto adder = [&](const char* name, std::int64_t rows) -> Var {
-    const data::NumericArray* array = find(name);
-    if (array == nullptr) return {};
-    const std::int64_t size = rows * config_.hidden_size;
-    return Var(Tensor::from({array->floats.begin() + b * size, array->floats.begin() + (b + 1) * size},
-                            {rows, config_.hidden_size}, Purpose::activations));
-  };
-  input.long_embedding_adder = adder("long_embedding_adder", length_);
-  input.global_embedding_adder = adder("global_embedding_adder", globals_);
-
-  sparse::MasksAndIds arrays;
-  arrays.batch = 1;
-  arrays.length = length_;
-  arrays.globals = globals_;
-  arrays.radius = config_.local_radius;
-  const auto part = [&](const char* name) -> const std::int32_t* {
-    const data::NumericArray* array = find(name);
-    if (array == nullptr) return nullptr;
-    // An array without elements (no global tokens) was given all the same: null would mean it was not.
-    static constexpr std::int32_t kNothing = 0;
-    if (array->integers.empty()) return &kNothing;
-    return array->integers.data() + b * static_cast<std::int64_t>(array->integers.size()) / batch_;
-  };
-  arrays.l2l_mask = part("l2l_att_mask");
-  arrays.l2g_mask = part("l2g_att_mask");
-  arrays.g2g_mask = part("g2g_att_mask");
-  arrays.g2l_mask = part("g2l_att_mask");
-  arrays.l2l_ids = part("l2l_relative_att_ids");
-  arrays.l2g_ids = part("l2g_relative_att_ids");
-  arrays.g2g_ids = part("g2g_relative_att_ids");
-  arrays.g2l_ids = part("g2l_relative_att_ids");
-  input.labels = sparse::labels_from_masks_and_ids(arrays, config_.relative_labels());
+  sparse::MasksAndIds masks;
+  masks.batch = 1;
+  masks.length = length_;
+  masks.globals = globals_;
+  masks.radius = config_.local_radius;
+  for (const Expected& array : kArrays) {
+    const data::NumericArray* found = find(array.name);
+    if (found == nullptr) continue;
+    const std::vector<std::int32_t>& all = found->integers;
+    const auto size = static_cast<std::int64_t>(all.size()) / batch_;  // of one example
+    if (array.ids != nullptr) {
+      input.*array.ids = {all.begin() + b * size, all.begin() + (b + 1) * size};
+    } else if (array.adder != nullptr) {
+      const std::int64_t rows = array.letters[1] == 'L' ? length_ : globals_, elements = rows * config_.hidden_size;
+      const auto first = found->floats.begin() + b * elements;
+      input.*array.adder =
+          Var(Tensor::from({first, first + elements}, {rows, config_.hidden_size}, Purpose::activations));
+    } else {
+      // An array without elements (no global tokens) was given all the same: null would mean it was not.
+      static constexpr std::int32_t kNothing = 0;
+      masks.*array.pairs = all.empty() ? &kNothing : all.data() + b * size;
+    }
+  }
+  input.labels = sparse::labels_from_masks_and_ids(masks, config_.relative_labels());
   return input;
 }
 

@@ -54,7 +54,7 @@ std::vector<profiler::Row> EncoderCall::count(const EncoderInput& input) {
 }
 
 void EncoderCall::forward_backward(const EncoderInput& input) {
-  Tape tape(mode_ == CallMode::train);
+  Tape tape(mode_ == CallMode::train ? Recording::on : Recording::off);
   ForwardOptions options;
   options.training = mode_ == CallMode::train;
   options.compute = compute_;

@@ -6,12 +6,8 @@
 #include "etc_core/nn/backends.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
-#include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
-#include "tasks/cli/device_option.h"
-#include "tasks/cli/incomplete_option.h"
-#include "tasks/cli/memory_option.h"
-#include "tasks/cli/profile_option.h"
+#include "tasks/cli/inference_options.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -22,7 +18,7 @@ namespace etc::cli {
 
 namespace {
 
-struct EvalOptions {
+struct EvalOptions : InferenceOptions {
   std::string model;
   std::vector<std::string> data;
   std::string output;
@@ -30,12 +26,6 @@ struct EvalOptions {
   std::string predictions;
   std::vector<std::string> gold;
   std::string task;
-  std::string compute = kDefaultCompute;
-  std::string device = kDefaultDevice;
-  std::string memory_limit;
-  int threads = 0;
-  bool allow_incomplete = false;
-  ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
 
@@ -135,13 +125,7 @@ void add_eval_command(Program& program) {
   command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
   command.option("--task", options->task,
                  fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
-  add_compute_option(command, options->compute);
-  add_profile_option(command, options->profile);
-  add_device_option(command, options->device);
-  add_incomplete_option(command, options->allow_incomplete);
-  add_memory_option(command, options->memory_limit,
-                    "choose how many tokens are in memory at a time, with the same results");
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
   command.footer(
       "Examples:\n"

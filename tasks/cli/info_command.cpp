@@ -96,7 +96,8 @@ ModelConfig read_config(const std::filesystem::path& path) {
   const Json json = read_json_file(path);
   const bool own = json.is_object() && json.contains("model");
   ModelConfig config =
-      model_config_from_json(own ? json.at("model") : json, "config: " + path.string() + (own ? ": model" : ""), own);
+      model_config_from_json(own ? json.at("model") : json, "config: " + path.string() + (own ? ": model" : ""),
+                             own ? UnknownKeys::refuse : UnknownKeys::warn);
   config->validate();
   return config;
 }

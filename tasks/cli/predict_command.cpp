@@ -9,12 +9,8 @@
 #include "etc_core/nn/backends.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
-#include "tasks/cli/compute_option.h"
 #include "tasks/cli/config_options.h"
-#include "tasks/cli/device_option.h"
-#include "tasks/cli/incomplete_option.h"
-#include "tasks/cli/memory_option.h"
-#include "tasks/cli/profile_option.h"
+#include "tasks/cli/inference_options.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/registry.h"
@@ -30,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kWhere = "etc predict";
 
-struct PredictOptions {
+struct PredictOptions : InferenceOptions {
   std::string model;
   std::vector<std::string> data;
   std::string input;
@@ -40,12 +36,6 @@ struct PredictOptions {
   std::string n_best_output;
   std::int64_t n_best = 10;
   std::int64_t show = 0;
-  std::string compute = kDefaultCompute;
-  std::string device = kDefaultDevice;
-  std::string memory_limit;
-  int threads = 0;
-  bool allow_incomplete = false;
-  ProfileOption profile;
   GivenOptions given;  // decoding keys of section task
 };
 
@@ -55,7 +45,7 @@ void check_paths(const PredictOptions& options) {
   paths.reads("--data", options.data);
   paths.reads_or_standard_input("--input", options.input);
   paths.reads("--vocab", options.vocab);
-  paths.splitter("--splitter", options.splitter, false);
+  paths.reads_splitter("--splitter", options.splitter);
   if (options.show > 0) paths.writes_standard_output("--show");
   paths.writes_or_standard_output("--output", options.output);
   paths.writes_or_standard_output("--n-best-output", options.n_best_output);
@@ -72,11 +62,11 @@ std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& opt
   if (loaded.vocab.empty()) {
     fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
   }
-  const auto& kind = preparation_kind(loaded.model->task_section.at("name"));
+  const auto& kind = preparation_kind(task_name(loaded.model->task_section));
   Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, options.model);
   if (!options.splitter.empty()) settings["splitter"] = options.splitter;
   if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
-  auto preparation = kind.make(settings, loaded.vocab, false);
+  auto preparation = kind.make(settings, loaded.vocab, prepare::Labels::optional);
   if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {
     fail(loaded.vocab.string(), "another vocabulary than the model's: expected SHA-256 {}, got {}",
          loaded.data.vocab_sha256, preparation->vocab_sha256());
@@ -109,7 +99,7 @@ class RawPredictor {
   void take(prepare::PassRecord&& record) {
     const prepare::FaultList& faults = record.converted.faults;
     for (const data::Fault& fault : faults.rows()) {
-      if (fault.severity == "warn") continue;
+      if (fault.severity == data::Severity::warn) continue;
       log::warn("{}: record {} {}: {} {}: {}", where_, record.index, record.converted.id, fault.field, fault.code,
                 fault.message);
     }
@@ -214,7 +204,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
     for (data::Example& example : converted.examples) {
       const std::vector<data::LoadedExample> alone = {{record.index, 0, std::move(example)}};
       EncoderInput input = model.task->feed(alone, options.input);
-      Tape tape(false);
+      Tape tape(Recording::off);
       const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
       print("{}\n", model.task->show(record, alone[0].features, logits));
     }
@@ -302,13 +292,7 @@ void add_predict_command(Program& program) {
   command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
   command.option("--n-best", options->n_best, "so many [10]").at_least(1);
   command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
-  add_compute_option(command, options->compute);
-  add_profile_option(command, options->profile);
-  add_device_option(command, options->device);
-  add_incomplete_option(command, options->allow_incomplete);
-  add_memory_option(command, options->memory_limit,
-                    "choose how many tokens are in memory at a time, with the same results");
-  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
   command.footer(
       "Examples:\n"

@@ -83,7 +83,9 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
   paths.reads("--vocab", options.vocab);
   paths.reads("--config", options.config);
   if (settings.contains("splitter") && settings["splitter"].is_string()) {
-    paths.splitter("--splitter", settings["splitter"], options.learn_splitter);
+    const std::string splitter = settings["splitter"];
+    options.learn_splitter ? paths.learns_splitter("--splitter", splitter)
+                           : paths.reads_splitter("--splitter", splitter);
   }
   paths.writes("--output", options.run.output);
   paths.writes("--report", options.run.report);
@@ -108,7 +110,8 @@ void run_prepare(PrepareOptions& options) {
   const Json settings = resolve_settings(kind, options);
   check_paths(options, settings);
   if (options.learn_splitter) learn_splitter(options.task, kind, settings, options.run.inputs);
-  const auto preparation = kind.make(settings, options.vocab, options.run.labelled);
+  const auto labels = options.run.labelled ? prepare::Labels::required : prepare::Labels::optional;
+  const auto preparation = kind.make(settings, options.vocab, labels);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
   print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
   if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());

@@ -174,8 +174,8 @@ namespace {
 
 // Loads the vocabulary as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
-                                                       bool labels_required) {
-  PrepareConfig config = read_prepare_config(settings, labels_required);
+                                                       prepare::Labels labels) {
+  PrepareConfig config = read_prepare_config(settings, labels);
   auto tokenizer = text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case});
   resolve_special_ids(config, *tokenizer);
   return std::make_unique<HotpotqaPreparation>(config, std::move(tokenizer));

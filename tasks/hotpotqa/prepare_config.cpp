@@ -22,8 +22,8 @@ const FieldList<PrepareConfig>& prepare_settings() {
   return kSettings;
 }
 
-PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
-  return text::read_settings(prepare_settings(), settings, labels_required);
+PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels) {
+  return text::read_settings(prepare_settings(), settings, labels);
 }
 
 void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer) {

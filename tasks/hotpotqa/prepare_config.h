@@ -34,7 +34,7 @@ struct PrepareConfig : text::CommonSettings {
 const FieldList<PrepareConfig>& prepare_settings();
 
 // Throws UsageError naming key and value. Special ids are not resolved yet.
-PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
+PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels);
 
 // The published ids but for those that are given. Throws UsageError when they and the tokenizer do not go together.
 void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer);

@@ -81,8 +81,8 @@ prepare::Converted NqPreparation::convert(const data::JsonRecord& raw) const {
 }
 
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
-                                                       bool labels_required) {
-  PrepareConfig config = read_prepare_config(settings, labels_required);
+                                                       prepare::Labels labels) {
+  PrepareConfig config = read_prepare_config(settings, labels);
   auto tokenizer =
       text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
   resolve_special_ids(config, *tokenizer);

@@ -26,7 +26,7 @@ class NqPreparation : public text::TokenizedPreparation<PrepareConfig, data::Rec
 
 // Loads the vocabulary as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
-                                                       bool labels_required);
+                                                       prepare::Labels labels);
 
 // Settings and maker, for the row of the task in tasks/registry.cpp.
 const prepare::PreparationKind& preparation_kind();

@@ -100,8 +100,8 @@ const FieldList<PrepareConfig>& prepare_settings() {
   return kSettings;
 }
 
-PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
-  PrepareConfig config = text::read_settings(prepare_settings(), settings, labels_required);
+PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels) {
+  PrepareConfig config = text::read_settings(prepare_settings(), settings, labels);
   require_room("seq_len", config.seq_len, config.question_len + 4);
   if (!config.fixed_blocks) require_room("global_seq_len", config.global_seq_len, config.question_len + 2);
   config.global_types = global_types(config.global_token_types);

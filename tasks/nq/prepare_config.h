@@ -61,7 +61,7 @@ struct PrepareConfig : text::CommonSettings {
 const FieldList<PrepareConfig>& prepare_settings();
 
 // Throws UsageError naming key and value. Special ids are not resolved yet.
-PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
+PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels);
 
 // Those of the vocabulary's pieces but for the ones that are given. Throws UsageError on ids that cannot be meant, Error
 // naming a special piece that the vocabulary lacks.

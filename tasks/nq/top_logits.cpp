@@ -12,7 +12,7 @@ TopLogits::TopLogits(const Var& positions, const std::vector<std::int64_t>& offs
   top_.resize(static_cast<std::size_t>(windows * kColumns * kEntriesPerWindow));
   const Tensor& z = positions.value();
   ops::top_k(z.device(), {windows, kColumns, kEntriesPerWindow, offsets.data(), z.data(), top_.data()});
-  Tape tape(false);
+  Tape tape(Recording::off);
   first_ = span::first_rows(tape, positions, offsets).value().to(Device::cpu);
 }
 

@@ -30,8 +30,8 @@ const FieldList<PrepareConfig>& prepare_settings() {
   return kSettings;
 }
 
-PrepareConfig read_prepare_config(const Json& settings, bool labels_required) {
-  return text::read_settings(prepare_settings(), settings, labels_required);
+PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels) {
+  return text::read_settings(prepare_settings(), settings, labels);
 }
 
 }  // namespace etc::openkp

@@ -26,6 +26,6 @@ struct PrepareConfig : text::CommonSettings {
 const FieldList<PrepareConfig>& prepare_settings();
 
 // Throws UsageError naming key and value.
-PrepareConfig read_prepare_config(const Json& settings, bool labels_required);
+PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels);
 
 }  // namespace etc::openkp

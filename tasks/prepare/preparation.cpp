@@ -6,7 +6,8 @@ namespace etc::prepare {
 
 namespace {
 
-data::Fault row(const std::string& field, const std::string& code, const char* severity, const std::string& message) {
+data::Fault row(const std::string& field, const std::string& code, data::Severity severity,
+                const std::string& message) {
   data::Fault fault;
   fault.field = field;
   fault.code = code;
@@ -18,22 +19,22 @@ data::Fault row(const std::string& field, const std::string& code, const char* s
 }  // namespace
 
 void FaultList::reject(const std::string& field, const std::string& code, const std::string& message) {
-  rows_.push_back(row(field, code, "reject", message));
+  rows_.push_back(row(field, code, data::Severity::reject, message));
   rejected_ = true;
 }
 
 void FaultList::drop(const std::string& field, const std::string& code, const std::string& message) {
-  rows_.push_back(row(field, code, "drop", message));
+  rows_.push_back(row(field, code, data::Severity::drop, message));
   dropped_ = true;
 }
 
 void FaultList::warn(const std::string& field, const std::string& code, const std::string& message) {
-  rows_.push_back(row(field, code, "warn", message));
+  rows_.push_back(row(field, code, data::Severity::warn, message));
   warned_ = true;
 }
 
 void FaultList::warn_quietly(const std::string& field, const std::string& code, const std::string& message) {
-  quiet_rows_.push_back(row(field, code, "warn", message));
+  quiet_rows_.push_back(row(field, code, data::Severity::warn, message));
   warned_ = true;
 }
 

@@ -92,11 +92,14 @@ class Preparation {
   virtual std::optional<Candidate> candidate_of(data::RecordSlice& /*record*/) const { return std::nullopt; }
 };
 
+// Whether a record without usable labels is rejected, as training and evaluation want it, or taken all the same.
+enum class Labels : bool { optional, required };
+
 // The preparation of a task as its row of tasks/registry.h holds it.
 struct PreparationKind {
   Fields settings;  // keys of the configuration; each is also an option (long_seq_len: --long-seq-len)
   // settings: every key with its value. Throws UsageError naming a value that cannot be meant, Error on damaged files.
-  std::unique_ptr<Preparation> (*make)(const Json& settings, const std::filesystem::path& vocab, bool labels_required);
+  std::unique_ptr<Preparation> (*make)(const Json& settings, const std::filesystem::path& vocab, Labels labels);
   // Calls visit for every text of a raw file that a sentence splitter is to cut, for learning one from them. What is no
   // text is left out; Error where the file cannot be read on. Null: the task cuts no sentences.
   void (*texts)(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) = nullptr;

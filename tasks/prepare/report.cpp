@@ -50,7 +50,7 @@ void Report::add(const data::Fault& fault) {
   line["id"] = fault.id;
   line["field"] = fault.field;
   line["code"] = fault.code;
-  line["severity"] = fault.severity;
+  line["severity"] = data::severity_text(fault.severity);
   line["message"] = fault.message;
   line["file"] = fault.file;
   line["byte_offset"] = fault.byte_offset;

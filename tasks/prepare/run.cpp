@@ -206,10 +206,11 @@ class Run {
   Counts prepare_file(std::size_t i, const Sink& sink, data::SourceFile* source) {
     Counts counts;
     const auto add_row = [&](data::Fault fault, bool listed) {
-      ++counts.codes[fault.severity + " " + fault.code];
+      ++counts.codes[fmt::format("{} {}", data::severity_text(fault.severity), fault.code)];
       fault.file = sources_[i].name;
       if (listed) sink.report.add(fault);
-      if (fault.severity == "reject" || fault.severity == "drop") sink.writer.add_fault(fault);
+      if (fault.severity == data::Severity::reject || fault.severity == data::Severity::drop)
+        sink.writer.add_fault(fault);
     };
     PassCallbacks callbacks;
     callbacks.record = [&](PassRecord&& record) { take_record(std::move(record), i, sink, counts, add_row); };
@@ -223,7 +224,7 @@ class Run {
     const auto warn = [&](const std::string& code, const std::string& message) {
       data::Fault fault;
       fault.code = code;
-      fault.severity = "warn";
+      fault.severity = data::Severity::warn;
       fault.message = message;
       add_row(std::move(fault), true);
     };
@@ -236,7 +237,7 @@ class Run {
       fault.record_index = end.fault_record;
       fault.byte_offset = end.fault->where().byte_offset;
       fault.code = end.fault->code();
-      fault.severity = "fatal";
+      fault.severity = data::Severity::fatal;
       fault.message = end.fault->what();
       log::warn("prepare: {}: {} ({} records before it are kept)", sources_[i].name, fault.message, counts.records);
       add_row(std::move(fault), true);
@@ -302,7 +303,7 @@ class Run {
 
   [[noreturn]] void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults) const {
     for (const data::Fault& row : faults.rows()) {
-      if (row.severity != "reject") continue;
+      if (row.severity != data::Severity::reject) continue;
       fail("prepare", "{}: record {}: {}: {}: {} (without --strict it is reported and left out)", file, record,
            row.field, row.code, row.message);
     }

@@ -7,6 +7,7 @@
 
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
+#include "tasks/prepare/preparation.h"
 
 namespace etc::text {
 
@@ -20,14 +21,14 @@ struct CommonSettings {
   std::string tokenizer;  // the kind it must be; empty: any
   bool do_lower_case = true;
   Json given_special_ids = Json::object();  // in place of the task's own
-  bool labels_required = true;              // PreparationKind::make
+  bool labels_required = true;              // prepare::Labels
 };
 
 // Throws UsageError naming key and value.
 template <typename Settings>
-Settings read_settings(const FieldList<Settings>& keys, const Json& given, bool labels_required) {
+Settings read_settings(const FieldList<Settings>& keys, const Json& given, prepare::Labels labels) {
   Settings settings = keys.read(given, "etc prepare");
-  settings.labels_required = labels_required;
+  settings.labels_required = labels == prepare::Labels::required;
   return settings;
 }
 

@@ -5,17 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc {
 
 // A piece that the disk refuses is kept in memory and goes in before the next one, as soon as there is room: what is in
 // the file is whole, nothing is missing between two pieces, and nothing is there twice.
-class AppendedFile {
+class AppendedFile : NotCopied {
  public:
   // Made when it is missing, with permissions 0644. Throws Error when it cannot be opened for writing.
   explicit AppendedFile(const std::filesystem::path& path);
   ~AppendedFile();  // tries once more with what is kept
-  AppendedFile(const AppendedFile&) = delete;
-  AppendedFile& operator=(const AppendedFile&) = delete;
 
   // False while the disk refuses.
   bool append(std::string_view piece);

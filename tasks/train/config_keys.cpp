@@ -49,13 +49,6 @@ std::vector<ConfigKey> make_config_keys() {
 
 }  // namespace
 
-const FieldList<TaskName>& task_name_fields() {
-  static const FieldList<TaskName> kFields{
-      FieldEntry<TaskName>{"name", &TaskName::name, fmt::format("the task: {}", fmt::join(task_names(), ", ")).c_str()}
-          .as_option("--task")};
-  return kFields;
-}
-
 const FieldList<ModelKindName>& model_kind_fields() {
   static const FieldList<ModelKindName> kFields{FieldEntry<ModelKindName>{
       "kind",

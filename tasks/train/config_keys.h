@@ -8,12 +8,6 @@
 
 namespace etc {
 
-// The first key of section task.
-struct TaskName {
-  std::string name;
-};
-const FieldList<TaskName>& task_name_fields();
-
 // The first key of section model; it says which others there are.
 struct ModelKindName {
   std::string kind;

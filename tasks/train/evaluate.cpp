@@ -39,7 +39,7 @@ std::int64_t tokens_of(const data::Example& example, const data::Schema& schema)
 
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions) {
   EncoderInput input = model.task->feed(examples, where);
-  Tape tape(false);
+  Tape tape(Recording::off);
   const HeadOutput logits = model.forward_in_place(tape, examples, input, ForwardOptions{});
   predictions.add(examples, input, logits);
 }
@@ -50,7 +50,7 @@ namespace {
 void add_rejected_records(const data::DatasetReader& reader, Predictions& predictions) {
   std::set<std::pair<std::string, std::int64_t>> seen;
   for (const data::Fault& fault : reader.faults()) {
-    if (fault.severity == "reject" && seen.emplace(fault.file, fault.record_index).second) {
+    if (fault.severity == data::Severity::reject && seen.emplace(fault.file, fault.record_index).second) {
       predictions.add_rejected(fault);
     }
   }

@@ -59,7 +59,7 @@ std::int64_t waiting_sets(std::int64_t micro_batches) {
 void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& config) {
   const std::string where = files_text(config.data.train);
   EncoderInput input = model.task->feed(examples, where);
-  Tape tape(true);
+  Tape tape(Recording::on);
   ForwardOptions options;
   options.training = true;
   options.compute = training_compute(config.training);
@@ -102,7 +102,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     model.parameters.drop_gradients();
     for (const MicroBatch& examples : evaluation) {
       EncoderInput input = model.task->feed(examples, files_text(config.data.eval));
-      Tape tape(false);
+      Tape tape(Recording::off);
       model.forward(tape, examples, input, ForwardOptions{});
     }
     peaks = memory_ledger::sum_of_heap_peaks();

@@ -125,7 +125,7 @@ void InferenceFit::refuse(const std::string& what, std::int64_t long_tokens, std
       encoder->release_kernels(compute_);
       loaded();
       const CountedInput counted(*model_, middle * block, block);
-      Tape tape(false);
+      Tape tape(Recording::off);
       encoder->forward(tape, counted.input(), ForwardOptions{});
     });
     (enough ? good : bad) = middle;
@@ -146,7 +146,7 @@ CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Exam
     counted.encoder->release_kernels(compute);
     loaded();
     EncoderInput input = counted.task->feed(examples, where);
-    Tape tape(false);
+    Tape tape(Recording::off);
     counted.forward(tape, examples, input, ForwardOptions{});
   };
 }

@@ -21,8 +21,18 @@ const fs::path kTensorFile = "model.safetensors";
 // Whether a checkpoint may be one of this task. A converted one does not say; tensors named alike mean different things
 // in different tasks ("output_weights" in WikiHop and OpenKP), so one that says another task is not.
 bool may_be_same_task(const Json& config, const Json& task_section) {
-  const Json task = config.value("task", Json::object());
-  return !task.contains("name") || task["name"] == task_section["name"];
+  const std::string name = named_task(config);
+  return name.empty() || name == task_name(task_section);
+}
+
+const FieldList<DataIdentity>& identity_fields() {
+  using D = DataIdentity;
+  static const FieldList<D> kFields{
+      {"vocab_sha256", &D::vocab_sha256, "of the vocabulary that the data were prepared with"},
+      {"preprocess_config", &D::preprocess_config, "the settings of their preparation"},
+      {"vocab_file", &D::vocab_file, "the vocabulary's file beside the model"},
+  };
+  return kFields;
 }
 
 // Whether the file's tensors are exactly the model's, by name: the same kind of head.
@@ -61,13 +71,12 @@ DataIdentity DataIdentity::of(const data::DatasetInfo& info) {
 }
 
 DataIdentity DataIdentity::of(const Json& document) {
-  const Json data = document.value("data", Json::object());
-  return {data.value("vocab_sha256", ""), data.value("preprocess_config", Json()), data.value("vocab_file", "")};
+  return identity_fields().read(document.value("data", Json::object()), "config", "data.");
 }
 
 Json DataIdentity::to_json() const {
-  Json json = {{"vocab_sha256", vocab_sha256}, {"preprocess_config", preprocess_config}};
-  if (!vocab_file.empty()) json["vocab_file"] = vocab_file;
+  Json json = identity_fields().to_json(*this);
+  if (vocab_file.empty()) json.erase("vocab_file");
   return json;
 }
 
@@ -88,13 +97,14 @@ Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {
 
 LoadedModel open_model(const fs::path& folder, const ModelUse& use) {
   const Json config = read_model_config(folder);
-  if (!config.contains("task") || !config["task"].contains("name")) {
+  const std::string task_of_model = named_task(config);
+  if (task_of_model.empty()) {
     fail(folder.string(),
          "the model has no task: expected a checkpoint of `etc train`, got an encoder alone "
          "(train a head with --init-from)");
   }
   // The section is completed with defaults, so that a checkpoint of before a key was added still loads.
-  Json complete = default_config(config["task"]["name"].get<std::string>());
+  Json complete = default_config(task_of_model);
   overlay_config(complete, Json{{"task", config["task"]}}, folder.string());
   overlay_config(complete, Json{{"task", use.task}}, "options");
   LoadedModel loaded{std::make_unique<TaskModel>(*read_encoder_config(folder), complete["task"]),

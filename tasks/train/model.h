@@ -8,13 +8,14 @@
 #include "data/dataset.h"
 #include "data/text/tokenizer.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/not_copied.h"
 #include "etc_core/nn/encoder.h"
 #include "etc_core/nn/parameters.h"
 #include "tasks/task.h"
 
 namespace etc {
 
-struct TaskModel {
+struct TaskModel : NotCopied {
   ModelConfig config;
   Json task_section;
   std::unique_ptr<Task> task;
@@ -23,8 +24,6 @@ struct TaskModel {
 
   // Parameters without values yet. task_section: complete, with name.
   TaskModel(const EncoderConfig& config, const Json& task_section);
-  TaskModel(const TaskModel&) = delete;
-  TaskModel& operator=(const TaskModel&) = delete;
 
   // Logits of a micro-batch: the task's part of the embeddings (put into `input`), encoder, head, all
   // where the parameters are. Logits come to the host, where losses are computed and answers decoded.

@@ -127,9 +127,14 @@ void overlay_config(Json& config, const Json& changes, const std::string& where)
   }
 }
 
+std::string named_task(const Json& config) {
+  const auto section = config.find("task");
+  return section != config.end() && section->is_object() ? task_name(*section) : std::string();
+}
+
 Json default_config(const std::string& task, const std::string& kind) {
   Json config = {{"model", model_kind_fields().to_json({kind})},
-                 {"task", task_name_fields().to_json({task})},
+                 {"task", section_of_task(task)},
                  {"data", data_fields().defaults()},
                  {"training", training_fields().defaults()}};
   config["model"].update(model_kind(kind, "config: model").defaults->fields().defaults());
@@ -171,7 +176,7 @@ void require_data_files(const DataConfig& data, const std::string& where) {
 }
 
 RunConfig run_config_from_json(const Json& json, const std::string& where) {
-  RunConfig config{model_config_from_json(json.at("model"), where + ": model", true), json.at("task"),
+  RunConfig config{model_config_from_json(json.at("model"), where + ": model", UnknownKeys::refuse), json.at("task"),
                    data_fields().read(json.at("data"), "config", "data."),
                    training_fields().read(json.at("training"), "config", "training.")};
   config.model->validate();
@@ -186,7 +191,8 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   const auto first = [&](const char* section, const auto& fields, auto member) {
     return first_of(options, from_file, section, fields, member, where);
   };
-  const std::string task = first("task", task_name_fields(), &TaskName::name);
+  std::string task = named_task(options);
+  if (task.empty()) task = named_task(from_file);
   if (task.empty()) fail_usage("config", "no task is named: give --task or a configuration file with task.name");
   std::string kind = first("model", model_kind_fields(), &ModelKindName::kind);
   const std::string start = first("training", training_fields(), &TrainingConfig::init_from);

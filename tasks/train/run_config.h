@@ -85,6 +85,9 @@ Json option_value(const Field& key, const std::vector<std::string>& words);
 // section.key (did you mean …?)" or "…: section.key: expected …, got …".
 void overlay_config(Json& config, const Json& changes, const std::string& where);
 
+// The task that a configuration or a checkpoint's config.json names; "" when it names none.
+std::string named_task(const Json& config);
+
 // Every section at its defaults, for a task and a kind of encoder. Throws UsageError on names there are none of.
 Json default_config(const std::string& task, const std::string& kind = "etc");
 

@@ -9,18 +9,18 @@
 #include <filesystem>
 #include <string>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc {
 
 // Holds the lock until the end of the process or of this object.
-class RunDirectory {
+class RunDirectory : NotCopied {
  public:
   // Makes the folder if need be, and removes what a killed writer of its checkpoints left (base/atomic_folder.h), no
   // other file. Throws Error when another process holds the folder (naming that process) or when it holds files but is
   // no run's (so that nobody's documents get mixed up with a run).
   explicit RunDirectory(std::filesystem::path folder);
   ~RunDirectory();
-  RunDirectory(const RunDirectory&) = delete;
-  RunDirectory& operator=(const RunDirectory&) = delete;
 
   // Throws Error when the folder is no longer the one that was opened: deleted, renamed, or another one in its place.
   void require_present() const;

@@ -20,38 +20,52 @@ namespace {
 constexpr const char* kStateFile = "state.safetensors";
 constexpr const char* kProgressKey = "progress";
 constexpr const char* kIdentityKey = "identity";
+constexpr const char* kDeviceKey = "device";  // of section `machine`
 constexpr const char* kHost = "cpu";
 
-Json to_json(const RunProgress& progress) {
-  return {{"step", progress.step},
-          {"samples", progress.loader.samples},
-          {"evaluated_step", progress.evaluated_step},
-          {"best_step", progress.best_step},
-          {"best", progress.best},  // NaN becomes null
-          {"best_saved", progress.best_saved},
-          {"stale_evaluations", progress.stale_evaluations},
-          {"last_loss", progress.last_loss},
-          {"loss_sum", progress.loss_sum},
-          {"loss_steps", progress.loss_steps}};
+// The progress as it is stored: what is no plain number, as JSON.
+struct StoredProgress : RunProgress {
+  std::int64_t samples = 0;
+  Json results;  // of `best`: (name, value) in their order, NaN as null
+};
+
+// Field::mark of a key that older programs did not write.
+constexpr int kMayLack = 1;
+
+const FieldList<StoredProgress>& progress_fields() {
+  using P = StoredProgress;
+  static const FieldList<P> kFields{
+      {"step", &P::step, "updates made"},
+      {"samples", &P::samples, "position of the loader behind the last batch used"},
+      {"evaluated_step", &P::evaluated_step, "of the last evaluation"},
+      {"best_step", &P::best_step, "of the best evaluation; 0: none yet"},
+      {"best", &P::results, "its results"},
+      {"best_saved", &P::best_saved, "whether they have a checkpoint of their own", {}, kMayLack},
+      {"stale_evaluations", &P::stale_evaluations, "evaluations since the best"},
+      {"last_loss", &P::last_loss, "of the last step"},
+      {"loss_sum", &P::loss_sum, "of the steps since the last line of the metrics"},
+      {"loss_steps", &P::loss_steps, "as many"},
+  };
+  return kFields;
 }
 
-RunProgress progress_from_json(const Json& json) {
-  RunProgress progress;
-  progress.step = json.at("step");
-  progress.loader.samples = json.at("samples");
-  progress.evaluated_step = json.at("evaluated_step");
-  progress.best_step = json.at("best_step");
-  for (const Json& entry : json.at("best")) {
-    const Json& value = entry.at(1);
-    progress.best.emplace_back(entry.at(0).get<std::string>(),
-                               value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+Json to_json(const RunProgress& progress) {
+  StoredProgress stored{progress, progress.loader.samples, progress.best};
+  return progress_fields().to_json(stored);
+}
+
+RunProgress progress_from_json(const Json& json, const std::string& where) {
+  for (const Field& field : progress_fields()) {
+    if (field.mark != kMayLack && !json.contains(field.name)) fail(where, "{} is missing", field.name);
   }
-  progress.best_saved = json.value("best_saved", true);  // older programs did not look after it
-  progress.stale_evaluations = json.at("stale_evaluations");
-  progress.last_loss = json.at("last_loss");
-  progress.loss_sum = json.at("loss_sum");
-  progress.loss_steps = json.at("loss_steps");
-  return progress;
+  StoredProgress stored = progress_fields().read_unchecked(json, where);
+  stored.loader.samples = stored.samples;
+  for (const Json& entry : stored.results) {
+    const Json& value = entry.at(1);
+    stored.best.emplace_back(entry.at(0).get<std::string>(),
+                             value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+  }
+  return stored;
 }
 
 std::string metadata_of(const TensorFileReader& reader, const char* key) {
@@ -63,22 +77,22 @@ std::string metadata_of(const TensorFileReader& reader, const char* key) {
 
 RunProgress stored_progress(const TensorFileReader& state) {
   const std::string where = state.path().string();
+  const Json json = parse_json(metadata_of(state, kProgressKey), where);
   try {
-    return progress_from_json(parse_json(metadata_of(state, kProgressKey), where));
-  } catch (const Json::exception& error) {
+    return progress_from_json(json, "stored counters");
+  } catch (const std::exception& error) {
     fail(where, "metadata {}: {} (the file is damaged)", kProgressKey, error.what());
   }
 }
 
-// What runs did that do not say. Null where nobody can know: with which version of program and libraries an older run
+// What runs did that do not say: keys of section `training` came with the default that changes nothing. Null where nobody can know: with which version of program and libraries an older run
 // was started, and whether AMX multiplied in it. Such a run is refused. It was started with another build than this
 // one, which writes those down, and a resumed run promises its bits; whoever does without them starts a run of its own
 // from the older one's weights.
-Json before_it_was_written(const std::string& key) {
-  if (key == "device") return kHost;
-  if (key == "deterministic") return TrainingConfig{}.deterministic;
-  if (key == "compute") return TrainingConfig{}.compute;
-  return {};
+Json before_it_was_written(const std::string& section, const std::string& key) {
+  if (section == "machine" && key == kDeviceKey) return kHost;
+  const Field* field = section == "training" ? training_fields().find(key) : nullptr;
+  return field == nullptr ? Json() : field->default_value();
 }
 
 // Runs of before paths were made absolute hold the word of the command line, which meant a place in the folder of then.
@@ -112,7 +126,7 @@ Json run_identity(const RunConfig& config, const OpenedDevice& device) {
                        {"library of vectors", ops::vector_library()},
                        {"program", program_version()}};
   identity["machine"]["instruction set"] = instruction_set();
-  identity["machine"]["device"] = device.device == Device::cpu ? kHost : device.description;
+  identity["machine"][kDeviceKey] = device.device == Device::cpu ? kHost : device.description;
   if (device.device == Device::cpu && training_compute(config.training) == ComputeType::bf16) {
     identity["machine"]["bf16 products"] = cpu_has_amx(ComputeType::bf16) ? "AMX" : "AVX-512";
   }
@@ -122,7 +136,8 @@ Json run_identity(const RunConfig& config, const OpenedDevice& device) {
 void require_same_run(const Json& stored, const Json& now, const std::string& where) {
   for (const auto& [section, entries] : now.items()) {
     for (const auto& [key, value] : entries.items()) {
-      const Json before = settled(key, stored.value(section, Json::object()).value(key, before_it_was_written(key)));
+      const Json before =
+          settled(key, stored.value(section, Json::object()).value(key, before_it_was_written(section, key)));
       if (before == value) continue;
       const bool is_key = section == "model" || section == "task" || section == "training";
       fail(where,

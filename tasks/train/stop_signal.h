@@ -4,19 +4,19 @@
 
 #include <csignal>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc {
 
 // While one exists, the first SIGINT, SIGTERM or SIGHUP only sets a flag. A second SIGINT or SIGTERM ends the process
 // at once, as usual; a second SIGHUP does not, since a terminal that closes may send two. Where SIGHUP is ignored
 // (nohup) it stays ignored. Once one was received, so is SIGPIPE: whoever read the messages may have got the signal as
 // well.
-class StopSignal {
+class StopSignal : NotCopied {
  public:
   StopSignal();
   // The handlers of before; after a signal SIGHUP and SIGPIPE stay harmless, for the process is clearing up to end.
   ~StopSignal();
-  StopSignal(const StopSignal&) = delete;
-  StopSignal& operator=(const StopSignal&) = delete;
 
   static bool requested();
   static const char* name();  // "SIGINT", "SIGTERM", "SIGHUP"
@@ -24,12 +24,10 @@ class StopSignal {
 
 // While one exists, writing to a pipe that nobody reads any more is an error of that writing, not the end of the
 // process: for work that goes on, or is saved first, when whoever read its messages is gone.
-class BrokenPipeIgnored {
+class BrokenPipeIgnored : NotCopied {
  public:
   BrokenPipeIgnored();
   ~BrokenPipeIgnored();  // as before, but after a stop signal
-  BrokenPipeIgnored(const BrokenPipeIgnored&) = delete;
-  BrokenPipeIgnored& operator=(const BrokenPipeIgnored&) = delete;
 
  private:
   struct sigaction before_ {};

@@ -24,6 +24,7 @@
 #include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
 #include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
+#include "tasks/registry.h"
 #include "tasks/train/best_checkpoint.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/forecast.h"
@@ -63,7 +64,7 @@ class Trainer {
   std::string fitting_text() const;
   void start_or_resume();
   void step(const data::LoadedBatch& batch);
-  double forward_backward(Examples examples, std::span<const double> counts, bool checked);
+  double forward_backward(Examples examples, std::span<const double> counts, FiniteChecks checks);
   [[noreturn]] void replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what);
 
   bool finished() const;
@@ -171,7 +172,7 @@ void Trainer::step(const data::LoadedBatch& batch) {
   // 2. Gradients of every micro-batch, summed as a pairwise tree.
   double loss = 0;
   for (const auto& micro_batch : batch.micro_batches) {
-    loss += forward_backward(micro_batch, counts, false);
+    loss += forward_backward(micro_batch, counts, FiniteChecks::off);
     if (!std::isfinite(loss)) replay(batch, counts, fmt::format("loss is {}", loss));
     accumulator_.add(take_gradients(model_.parameters));
   }
@@ -195,17 +196,17 @@ void Trainer::step(const data::LoadedBatch& batch) {
 }
 
 // Loss of one micro-batch; adds nothing to older gradients, there are none.
-double Trainer::forward_backward(Examples examples, std::span<const double> counts, bool checked) {
+double Trainer::forward_backward(Examples examples, std::span<const double> counts, FiniteChecks checks) {
   EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
   speed_tokens_ += input.long_tokens() + input.global_tokens();
-  Tape tape(true, checked);
+  Tape tape(Recording::on, checks);
   ForwardOptions options;
   options.training = true;
   options.seed = training_.seed;
   options.compute = training_compute(training_);
   HeadOutput logits = model_.forward(tape, examples, input, options);
   const double loss = model_.task->loss(tape, examples, input, logits, counts);
-  if (checked && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
+  if (tape.checked() && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
   tape.backward();
   return loss;
 }
@@ -218,7 +219,7 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
     for (const auto& parameter : model_.parameters.all())
       check_finite("weights", parameter->name.c_str(), parameter->value);
     for (const auto& micro_batch : batch.micro_batches) {
-      forward_backward(micro_batch, counts, true);
+      forward_backward(micro_batch, counts, FiniteChecks::on);
       model_.parameters.drop_gradients();
     }
   } catch (const Error& error) {
@@ -247,7 +248,7 @@ DataIdentity Trainer::take_vocabulary() {
   if (config_.data.vocab.empty()) {
     if (model_.task->needs_vocabulary()) {
       fail_usage("train", "task {} writes its answers with the vocabulary of the data: expected --vocab FILE",
-                 config_.task.at("name").get<std::string>());
+                 task_name(config_.task));
     }
     return identity;
   }

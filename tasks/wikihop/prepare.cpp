@@ -23,7 +23,9 @@ void check_tokens(const Record& record, const TokenizedRecord& tokens, prepare::
     faults.reject(fmt::format("candidates[{}]", c), "candidate_empty", "candidate has no token in this vocabulary");
   }
   // An empty query of a record without one was reported as a missing field.
-  const auto about_query = [](const data::Fault& row) { return row.field == "query" && row.severity == "reject"; };
+  const auto about_query = [](const data::Fault& row) {
+    return row.field == "query" && row.severity == data::Severity::reject;
+  };
   if (tokens.query.ids.empty() && std::none_of(faults.rows().begin(), faults.rows().end(), about_query)) {
     faults.reject("query", "query_empty", record.query.empty() ? "the query is empty" : "the query has no token");
   }
@@ -151,8 +153,8 @@ std::unique_ptr<data::SentenceSplitter> make_splitter(const Json& setting) {
 
 // Loads vocabulary and splitter as the settings say; see PreparationKind::make.
 std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
-                                                       bool labels_required) {
-  PrepareConfig config = read_prepare_config(settings, labels_required);
+                                                       prepare::Labels labels) {
+  PrepareConfig config = read_prepare_config(settings, labels);
   auto splitter = make_splitter(config.splitter);
   auto tokenizer = text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case});
   resolve_special_ids(config, *tokenizer);

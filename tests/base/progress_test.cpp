@@ -11,6 +11,7 @@
 #include <map>
 #include <thread>
 
+#include "etc_core/base/not_copied.h"
 #include "tests/support/catch.h"
 
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Standard error as a terminal of our own for as long as it lives.
-class Terminal {
+class Terminal : etc::NotCopied {
  public:
   Terminal() : master_(::posix_openpt(O_RDWR | O_NOCTTY)) {
     REQUIRE(master_ >= 0);
@@ -34,8 +35,6 @@ class Terminal {
     restore();
     ::close(master_);
   }
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
 
   void restore() {
     if (saved_ < 0) return;

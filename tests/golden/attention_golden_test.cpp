@@ -269,7 +269,7 @@ std::vector<float> probabilities(const Case& c) {
   const std::int64_t queries = c.queries(), keys = c.keys(), heads = c.heads(), size = c.head_size();
   std::vector<float> all(static_cast<std::size_t>(heads * queries * keys));
   for (std::int64_t first = 0; first < keys; first += size) {
-    Tape tape(false);
+    Tape tape(Recording::off);
     Inputs inputs(tape, c);
     std::array<Var, 3> qkv = inputs.projections();
     const Tensor v = Tensor::zeros({keys, heads * size}, Purpose::activations);
@@ -292,7 +292,7 @@ std::vector<float> probabilities(const Case& c) {
 // What the engine makes of a case, under the file's names.
 Named results_of(const Case& c) {
   Named results;
-  Tape tape(true);
+  Tape tape(Recording::on);
   Inputs inputs(tape, c);
   const auto batch = batch_of(c);
   {

@@ -187,7 +187,7 @@ Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
     states.push_back(of_long.clone());
     carry = scores.of("self");
   };
-  Tape tape(true);
+  Tape tape(Recording::on);
   Var x(Tensor::from(input.values, {n, config.hidden_size}, Purpose::activations), true);
   {
     Var y = encoder.forward_layers(tape, x, batch, options);
@@ -330,7 +330,7 @@ TEST_CASE("a dense encoder has the states and carried scores of the published BE
         return mask[static_cast<std::size_t>(i / L / L / config.num_attention_heads * L + i % L)] != 0;
       });
     };
-    Tape tape(false);
+    Tape tape(Recording::off);
     const EncoderStates output = encoder.forward(tape, input, options);
     states.compare("sequence", best_reference(file, "", "outputs", "sequence").values,
                    output.long_states.value().data());

@@ -62,7 +62,7 @@ class FusedAttention {
   // Runs forward and backward; each argument takes the differences of its kind.
   void compare(bool recording, Worst& outputs, Worst& scores, GradientDifference& gradients) {
     const Var of_long(states("long", length_), recording), of_global(states("global", globals_), recording);
-    Tape tape(recording);
+    Tape tape(recording ? Recording::on : Recording::off);
     const std::int64_t long_size = dense("long_query").out(), global_size = global_query().out();
     // The two sides may have heads of different sizes, so each operator has its own batch facts.
     const auto long_batch = batch(long_size / heads_, recording), global_batch = batch(global_size / heads_, recording);

@@ -125,7 +125,7 @@ bool GoldenMasks::fully_masked(bool global, std::int64_t b, std::int64_t query) 
 GoldenCase::GoldenCase(const std::filesystem::path& path)
     : file(path),
       config(etc_config_from_json(parse_json(file.string_attribute("", "config_json"), path.filename().string()),
-                                  path.filename().string(), false)),
+                                  path.filename().string(), UnknownKeys::warn)),
       batch(file.read<std::int32_t>("inputs/token_ids").shape.at(0)),
       length(file.read<std::int32_t>("inputs/token_ids").shape.at(1)),
       globals(file.read<std::int32_t>("inputs/global_token_ids").shape.at(1)),

@@ -136,7 +136,7 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
       if (values) result.scores[layer][type] = values;
     }
   };
-  Tape tape(gradients);
+  Tape tape(gradients ? Recording::on : Recording::off);
   {
     const EncoderInput input = golden.input(only);
     const EncoderStates output = encoder.forward(tape, input, options);
@@ -169,7 +169,7 @@ LayerStates attention_states(const GoldenCase& golden) {
         if (seen != layer) return;
         (global ? states[layer].second : states[layer].first) = global ? of_global : of_long;
       };
-      Tape tape(false);
+      Tape tape(Recording::off);
       encoder.forward(tape, input, options);
     }
   }

@@ -85,7 +85,7 @@ TEST_CASE("training runs follow the published ones, loss by loss and to the fina
     const EncoderInput input = golden.input();
     for (std::size_t step = 0; step <= steps; ++step) {
       const std::string place = "step " + std::to_string(step);
-      Tape tape(true);
+      Tape tape(Recording::on);
       EncoderStates output = encoder.forward(tape, input, {});
       const double value = seed_mean_square(file, "T_long", output.long_states) +
                            seed_mean_square(file, "T_global", output.global_states);

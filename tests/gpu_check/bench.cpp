@@ -97,7 +97,7 @@ void base_model(Report& report, const ModelCase& model, double product_rate) {
     options.training = model.training;
     options.compute = ComputeType::bf16;
     const auto step = [&] {
-      Tape tape(model.training);
+      Tape tape(model.training ? Recording::on : Recording::off);
       EncoderStates states = encoder.forward(tape, input, options);
       if (!model.training) return;
       for (const Var& var : {states.long_states, states.global_states}) {

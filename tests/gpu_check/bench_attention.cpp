@@ -55,7 +55,7 @@ class Problem {
     const auto &own = global_side ? of_global_ : of_long_, &other = global_side ? of_long_ : of_global_;
     const AttentionInputs inputs{{own[0]}, {{{{own[1]}, {own[2]}}, {{other[1]}, {other[2]}}}}, {}};
     const auto& op = global_side ? sparse::kGlobalAttention : sparse::kLongAttention;
-    Tape tape(backward);
+    Tape tape(backward ? Recording::on : Recording::off);
     for (int layer = 0; layer < layers_; ++layer) {
       const Var out = attention(tape, op, batch_, layer, Pass::forward, inputs);
       if (backward) out.gradient()->add(global_side ? dglobal_ : dlong_);

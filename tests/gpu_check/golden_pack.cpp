@@ -80,7 +80,7 @@ PackedCase GoldenPack::read(const std::string& name) const {
   if (described == file_.metadata().end()) fail(file_.path().string(), "there is no case {}", name);
   const Json json = parse_json(described->second, file_.path().string());
   PackedCase packed;
-  packed.config = etc_config_from_json(json.at("model"), name, true);
+  packed.config = etc_config_from_json(json.at("model"), name, UnknownKeys::refuse);
   packed.has_gradients = json.at("has_gradients");
   packed.loss = json.at("loss");
   const auto get = [&](const std::string& array) -> Tensor {

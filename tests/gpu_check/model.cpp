@@ -26,7 +26,7 @@ struct Outcome {
 Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EncoderInput& input, const Tensor& weights_long,
                   const Tensor& weights_global, bool backward) {
   Outcome outcome;
-  Tape tape(backward);
+  Tape tape(backward ? Recording::on : Recording::off);
   {
     const EncoderStates output = encoder.forward(tape, input, {});
     Var of_long = on_device(tape, output.long_states, Device::cpu);

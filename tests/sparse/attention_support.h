@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/cases/attention.h"
+#include "etc_core/base/not_copied.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/score_state.h"
 #include "tests/reference/attention.h"
@@ -58,12 +59,10 @@ StackResult run_stack(const Stack& stack);
 std::string compare_with_reference(const Stack& stack, const StackResult& result);
 
 // Runs loops on one thread while it lives: many small cases on a busy machine wait for each other otherwise.
-class OneThread {
+class OneThread : NotCopied {
  public:
   OneThread() : before_(thread_count()) { set_thread_count(1); }
   ~OneThread() { set_thread_count(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
 
  private:
   int before_;

@@ -1,6 +1,5 @@
 // Equal bits: for any number of threads, and for an example alone or in a batch; and nearly equal results on every
 // instruction set.
-#include "etc_core/base/cpu_limit.h"
 #include "etc_core/base/parallel.h"
 #include "sparse/labels/distance_maps.h"
 #include "sparse/register_cpu.h"
@@ -100,11 +99,11 @@ TEST_CASE("an example has the same bits alone and in a batch", "[sparse]") {
   }
 }
 
-TEST_CASE("the AVX2 kernels equal the reference, too", "[sparse]") {
+// test_sparse.avx2 runs this one again with ETC_MAX_CPU=avx2.
+TEST_CASE("the kernels of every instruction set equal the reference", "[sparse][processor]") {
   sparse::register_cpu_kernels();
-  limit_vectors(CpuLevel::avx2);
   for (std::int64_t head_size : {6, 16, 64}) {
-    const AttentionCase listed{"AVX2", {40, 9}, {18, 5}, 9, 2, head_size, 12, Labels::scattered, 1.0f, 0.1f, 3};
+    const AttentionCase listed{"processor", {40, 9}, {18, 5}, 9, 2, head_size, 12, Labels::scattered, 1.0f, 0.1f, 3};
     for (const AttentionCase& c : {listed, with_terms(listed)}) {
       for (Side side : {Side::long_side, Side::global_side}) {
         const Stack stack{c, side, 3, {true, true, true, true}, true, false};
@@ -112,5 +111,4 @@ TEST_CASE("the AVX2 kernels equal the reference, too", "[sparse]") {
       }
     }
   }
-  limit_vectors(cpu_level());
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::test {
 
 // The checkout (ETC_SOURCE_DIR, set by CTest; else the working directory's nearest parent with CMakePresets.json).
@@ -25,12 +27,10 @@ std::vector<std::filesystem::path> golden_files(const std::string& extension);
 void skip(const std::string& why);
 
 // A fresh folder, removed with everything in it by the destructor.
-class TemporaryFolder {
+class TemporaryFolder : NotCopied {
  public:
   TemporaryFolder();
   ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 

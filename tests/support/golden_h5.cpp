@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/not_copied.h"
 #include "tests/support/folders.h"
 
 namespace etc::test {
@@ -14,14 +15,12 @@ namespace etc::test {
 namespace {
 
 // An HDF5 identifier closed by its own function on every way out.
-class Handle {
+class Handle : NotCopied {
  public:
   Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
   ~Handle() {
     if (id_ >= 0) close_(id_);
   }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
   operator hid_t() const { return id_; }
 
  private:

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::test {
 
 template <typename T>
@@ -18,12 +20,10 @@ struct GoldenArray {
 
 // One open file. Object paths are like "group/data_set"; "" or "/" is the root. Every failure throws Error naming the
 // file and the object. Not thread-safe.
-class GoldenFile {
+class GoldenFile : NotCopied {
  public:
   explicit GoldenFile(std::filesystem::path path);
   ~GoldenFile();
-  GoldenFile(const GoldenFile&) = delete;
-  GoldenFile& operator=(const GoldenFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   bool has(const std::string& object) const;  // a group or a data set of this path exists

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::test {
 
 // One file open for changes. Paths are absolute ("/examples/id/values"); missing groups are made. put… replaces what is
 // there. Every failure throws Error. Not thread-safe, and no data set reader may be at work meanwhile.
-class H5Edit {
+class H5Edit : NotCopied {
  public:
   explicit H5Edit(const std::filesystem::path& path);  // creates the file when it does not exist
   ~H5Edit();
-  H5Edit(const H5Edit&) = delete;
-  H5Edit& operator=(const H5Edit&) = delete;
 
   // How a data set is stored.
   struct Storage {

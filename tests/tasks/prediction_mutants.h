@@ -23,17 +23,13 @@ inline void check_metrics(const Json& result) {
 
 using ScoreFiles = std::function<void(const std::filesystem::path& predictions, const std::filesystem::path& gold)>;
 
-// How often two files were scored, and how often refused: both must occur where a test is to show something.
-struct MutantOutcomes {
-  std::int64_t scored = 0, refused = 0;
-};
-
-// Gives `score`, which checks what comes of it, two files one of which is damaged.
-inline MutantOutcomes run_prediction_mutants(const std::string& predictions, const std::string& gold,
-                                             std::uint64_t count, const ScoreFiles& score) {
+// Gives `score`, which checks what comes of it, two files one of which is damaged. Whether some were scored and some
+// refused: else nothing is shown.
+[[nodiscard]] inline bool run_prediction_mutants(const std::string& predictions, const std::string& gold,
+                                                 std::uint64_t count, const ScoreFiles& score) {
   const TemporaryFolder folder;
   const std::filesystem::path p = folder / "p.jsonl", g = folder / "g.jsonl";
-  MutantOutcomes outcomes;
+  std::int64_t scored = 0, refused = 0;
   for (std::uint64_t seed = 0; seed < count; ++seed) {
     CAPTURE(seed);
     const bool damages_gold = seed % 2 == 0;
@@ -41,14 +37,14 @@ inline MutantOutcomes run_prediction_mutants(const std::string& predictions, con
     write_file_atomically(g, damages_gold ? mutate(gold, seed) : gold);
     try {
       score(p, g);
-      ++outcomes.scored;
+      ++scored;
     } catch (const Error& error) {
       INFO(error.what());
       CHECK(std::string(error.what()).find(".jsonl") != std::string::npos);  // names the file
-      ++outcomes.refused;
+      ++refused;
     }
   }
-  return outcomes;
+  return scored > 0 && refused > 0;
 }
 
 }  // namespace etc::test

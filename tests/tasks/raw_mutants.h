@@ -146,7 +146,7 @@ class RawMutants {
   // What a rejected record leaves is a row of the data set, too.
   void reject(const prepare::PassRecord& record) {
     for (data::Fault fault : record.converted.faults.rows()) {
-      if (fault.severity == "warn") continue;
+      if (fault.severity == data::Severity::warn) continue;
       fault.id = record.converted.id;
       fault.details = record.converted.reject_details;
       writer_.add_fault(fault);

@@ -31,13 +31,14 @@ inline data::JsonRecord raw_record(std::string text, std::int64_t index = 0) {
 inline std::vector<std::string> fault_words(const prepare::FaultList& faults) {
   std::vector<std::string> words;
   for (const auto* rows : {&faults.rows(), &faults.quiet_rows()}) {
-    for (const data::Fault& row : *rows) words.push_back(row.severity + " " + row.code + " " + row.field);
+    for (const data::Fault& row : *rows)
+      words.push_back(data::severity_text(row.severity) + (" " + row.code) + " " + row.field);
   }
   return words;
 }
 
 // Whether the faults hold one of this severity and code.
-inline bool has_fault(const prepare::FaultList& faults, const std::string& severity, const std::string& code) {
+inline bool has_fault(const prepare::FaultList& faults, data::Severity severity, const std::string& code) {
   for (const data::Fault& row : faults.rows()) {
     if (row.severity == severity && row.code == code) return true;
   }

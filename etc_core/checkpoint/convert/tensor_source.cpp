@@ -5,9 +5,9 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
-#include "etc_core/checkpoint/convert/input_file.h"
 #include "etc_core/checkpoint/convert/pickle/torch_file.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
+#include "etc_core/checkpoint/input_file.h"
 
 namespace etc::convert {
 

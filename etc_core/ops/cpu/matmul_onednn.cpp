@@ -11,6 +11,7 @@
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/not_copied.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
 #include "etc_core/ops/library_versions.h"
@@ -21,7 +22,7 @@ namespace {
 
 // oneDNN asks OpenMP how many threads the calling thread may use. Tiles are products of one thread (the parallel loop
 // is around them, and a split of a sum would depend on the number of threads); the setting is the calling thread's own.
-class LibraryThreads {
+class LibraryThreads : NotCopied {
  public:
   explicit LibraryThreads(int count) : before_(omp_get_max_threads()), count_(count) {
     if (before_ != count_) omp_set_num_threads(count_);
@@ -29,8 +30,6 @@ class LibraryThreads {
   ~LibraryThreads() {
     if (before_ != count_) omp_set_num_threads(before_);
   }
-  LibraryThreads(const LibraryThreads&) = delete;
-  LibraryThreads& operator=(const LibraryThreads&) = delete;
 
  private:
   int before_, count_;

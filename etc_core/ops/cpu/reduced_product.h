@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/not_copied.h"
 
 namespace etc::ops::cpu {
 
@@ -34,12 +35,10 @@ class ReducedProduct {
 };
 
 // Sets the thread up for runs of products of this type, for the duration of a task without other libraries' products.
-class ReducedUse {
+class ReducedUse : NotCopied {
  public:
   explicit ReducedUse(const ReducedProduct& product);
   ~ReducedUse();
-  ReducedUse(const ReducedUse&) = delete;
-  ReducedUse& operator=(const ReducedUse&) = delete;
 
  private:
   const ReducedKernel* kernel_;

@@ -76,7 +76,8 @@ class Operand {
         data_(compute == ComputeType::bf16 ? copy_.data() : from),
         stride_(compute == ComputeType::bf16 ? bf16_stride(cols) : stride) {}
 
-  Factor factor(bool transposed) const { return {data_, stride_, transposed}; }
+  Factor as_stored() const { return {.data = data_, .stride = stride_, .transposed = false}; }
+  Factor transposed() const { return {.data = data_, .stride = stride_, .transposed = true}; }
 
  private:
   Bytes copy_;           // [rows, bf16_stride(cols)] in bf16; empty in fp32
@@ -97,7 +98,7 @@ void multiply_and_finish(const LinearForward& a, ComputeType compute, const Fact
   product.cols = a.out;
   product.inner = a.in;
   product.compute = compute;
-  product.a = x.factor(false);
+  product.a = x.as_stored();
   product.b = weight;
   product.c = a.y;
   product.c_stride = a.y_stride;
@@ -117,11 +118,11 @@ void linear(const LinearForward& a) {
   if (a.packed != nullptr) {
     const ComputeType compute = a.packed->compute;
     const std::int64_t stride = compute == ComputeType::bf16 ? bf16_stride(a.out) : a.out;
-    return multiply_and_finish(a, compute, {a.packed->bytes.data(), stride, false});
+    return multiply_and_finish(a, compute, {.data = a.packed->bytes.data(), .stride = stride, .transposed = false});
   }
   const bool turned = a.layout == WeightLayout::out_in;
   const Operand weight = weight_operand(a.compute, a.weight, a.in, a.out, turned);
-  multiply_and_finish(a, a.compute, weight.factor(turned));
+  multiply_and_finish(a, a.compute, turned ? weight.transposed() : weight.as_stored());
 }
 
 void multiply_backward(const LinearBackward& a) {
@@ -135,8 +136,8 @@ void multiply_backward(const LinearBackward& a) {
     product.cols = a.in;
     product.inner = a.out;
     product.compute = a.compute;
-    product.a = dz.factor(false);
-    product.b = weight.factor(!turned);
+    product.a = dz.as_stored();
+    product.b = turned ? weight.as_stored() : weight.transposed();
     product.c = a.dx;
     product.c_stride = a.dx_stride;
     product.add = a.add_to_dx;
@@ -151,8 +152,8 @@ void multiply_backward(const LinearBackward& a) {
     product.cols = turned ? a.in : a.out;
     product.inner = a.rows;
     product.compute = a.compute;
-    product.a = (turned ? dz : x).factor(true);
-    product.b = (turned ? x : dz).factor(false);
+    product.a = (turned ? dz : x).transposed();
+    product.b = (turned ? x : dz).as_stored();
     product.c = a.dweight;
     product.c_stride = product.cols;
     product.add = true;

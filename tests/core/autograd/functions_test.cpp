@@ -50,7 +50,7 @@ bool equal_bits(const Tensor& a, const Tensor& b) {
 
 TEST_CASE("linear puts its parts side by side and has their gradients", "[autograd]") {
   Fixture f;
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Var x(noise({5, 4}, 1));
   const Tensor y = linear(tape, x, f.dense).value();
   REQUIRE(y.shape() == std::vector<std::int64_t>{5, 5});
@@ -69,7 +69,7 @@ TEST_CASE("linear puts its parts side by side and has their gradients", "[autogr
 
 TEST_CASE("gathered rows have their gradients, also rows that are chosen twice or not at all", "[autograd]") {
   register_cpu_backend();
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Tensor x = noise({5, 3}, 1);
   const Tensor y = gather_rows(tape, Var(x), {4, 0, 4}).value();
   REQUIRE(y.shape() == std::vector<std::int64_t>{3, 3});
@@ -88,7 +88,7 @@ TEST_CASE("gathered rows have their gradients, also rows that are chosen twice o
 
 TEST_CASE("joined rows are those of both, and each gets its part of the gradient", "[autograd]") {
   register_cpu_backend();
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Tensor x_0 = noise({2, 3}, 1), x_1 = noise({4, 3}, 2);
   const Tensor y = join_rows(tape, Var(x_0), Var(x_1)).value();
   REQUIRE(y.shape() == std::vector<std::int64_t>{6, 3});
@@ -128,7 +128,7 @@ TEST_CASE("feed_forward equals linear, activation, linear, values and gradients"
   outer.parts = {{&more.add("o/k", {6, 4}, kNormal), &more.add("o/b", {4}, kNormal)}};
   more.initialize(6);
   const auto gradients = [&](bool fused) {
-    Tape tape(true);
+    Tape tape(Recording::on);
     Var x(noise({5, 4}, 3), true);
     more.drop_gradients();
     std::vector<Var> y = {fused ? feed_forward(tape, x, inner, ops::Activation::gelu, outer)
@@ -143,7 +143,7 @@ TEST_CASE("feed_forward equals linear, activation, linear, values and gradients"
   const auto fused = gradients(true), composed = gradients(false);
   for (std::size_t i = 0; i < fused.size(); ++i) REQUIRE(equal_bits(fused[i], composed[i]));
   // Inference goes through in blocks of rows and with the activation inside the product: same bits.
-  Tape silent(false);
+  Tape silent(Recording::off);
   REQUIRE(
       equal_bits(feed_forward(silent, Var(noise({5, 4}, 3)), inner, ops::Activation::gelu, outer).value(), fused[0]));
 }
@@ -186,7 +186,7 @@ TEST_CASE("scaled residual sums have their gradients, that of the scale also at 
         {noise({5, 4}, 4), noise({5, 4}, 5)}, {&alpha});
     CHECK(alpha.grad.data()[0] != 0);
   }
-  Tape tape(false);
+  Tape tape(Recording::off);
   CHECK_THROWS_WITH(scaled_residual(tape, Var(noise({5, 4}, 4)), Var(noise({5, 3}, 4)), alpha),
                     "scaled_residual: x and branch must have equal shapes: x [5, 4], branch [5, 3]");
 }
@@ -195,7 +195,7 @@ TEST_CASE("a fused residual layer norm equals the sum and the norm, values and g
   Fixture f;
   const Dropout dropped = f.dropout(DropoutSite::global_feed_forward);
   const auto run = [&](bool fused) {
-    Tape tape(true);
+    Tape tape(Recording::on);
     Var x(noise({5, 4}, 4), true), branch(noise({5, 4}, 5), true);
     f.parameters.drop_gradients();
     std::vector<Var> y = {fused ? residual_layer_norm(tape, x, branch, *f.gamma, *f.beta, dropped)
@@ -246,7 +246,7 @@ TEST_CASE("embeddings have the gradients of their tables", "[autograd]") {
 
 TEST_CASE("a parameter that no gradient reaches keeps none", "[autograd]") {
   Fixture f;
-  Tape tape(true);
+  Tape tape(Recording::on);
   Var x(noise({5, 4}, 1), true);
   const Var unused = linear(tape, x, f.dense);
   Var used = layer_norm(tape, x, *f.gamma, *f.beta);
@@ -273,7 +273,7 @@ TEST_CASE("checkpointing gives the same bits with less memory", "[autograd]") {
   const auto run = [&](bool checkpointed) {
     f.parameters.drop_gradients();
     const std::int64_t before = memory_ledger::report().total;
-    Tape tape(true);
+    Tape tape(Recording::on);
     Var x(noise({5, 4}, 1), true);
     std::vector<Var> y = checkpointed ? checkpoint(tape, {x}, stretch, stretch) : stretch(tape, {x});
     Result result;
@@ -297,7 +297,7 @@ TEST_CASE("checkpointing gives the same bits with less memory", "[autograd]") {
 
 TEST_CASE("checkpointing leaves unused results and inputs without gradients", "[autograd]") {
   Fixture f;
-  Tape tape(true);
+  Tape tape(Recording::on);
   Var x(noise({5, 4}, 1), true), y(noise({5, 4}, 2), true);
   const auto stretch = [&](Tape& on, const std::vector<Var>& in) {
     return std::vector<Var>{layer_norm(on, in[0], *f.gamma, *f.beta), linear(on, in[1], f.dense)};
@@ -313,7 +313,7 @@ TEST_CASE("checkpointing leaves unused results and inputs without gradients", "[
 
 TEST_CASE("shapes that do not fit are errors naming them", "[autograd]") {
   Fixture f;
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Var x(noise({5, 3}, 1));
   REQUIRE_THROWS_WITH(linear(tape, x, f.dense), Contains("linear: x: expected [M, 4], got [5, 3]"));
   REQUIRE_THROWS_WITH(residual(tape, x, Var(noise({5, 4}, 1)), Dropout()),

@@ -63,14 +63,14 @@ inline void check_gradients(const std::function<std::vector<Var>(Tape&, const st
   std::vector<Var> leaves;
   for (const Tensor& input : inputs) leaves.push_back(Var(input, true));
   for (Parameter* parameter : parameters) parameter->grad = Tensor();
-  Tape tape(true);
+  Tape tape(Recording::on);
   {
     std::vector<Var> results = fn(tape, leaves);
     seed_weighted_sum(results);
   }
   tape.backward();
   const auto loss = [&] {
-    Tape silent(false);
+    Tape silent(Recording::off);
     std::vector<Var> values;
     for (const Tensor& input : inputs) values.push_back(Var(input));
     return weighted_sum(fn(silent, values));

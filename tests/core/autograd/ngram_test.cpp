@@ -69,7 +69,7 @@ std::vector<double> convolved(const Tensor& x, const RaggedRows& rows, const Con
 
 TEST_CASE("a sum over runs of rows leaves empty runs zero, spreading is its gradient", "[autograd]") {
   register_cpu_backend();
-  Tape tape(false);
+  Tape tape(Recording::off);
   const auto offsets = offsets_of({0, 2, 2, 3, 5, 5});
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {5, 2}, Purpose::activations);
   CHECK(values_of(sum_segments(tape, Var(x), offsets).value()) == std::vector<float>{4, 6, 0, 0, 5, 6, 16, 18, 0, 0});
@@ -89,7 +89,7 @@ TEST_CASE("a sum over runs of rows leaves empty runs zero, spreading is its grad
 
 TEST_CASE("runs that do not fit their rows are refused", "[autograd]") {
   register_cpu_backend();
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Var x(noise({5, 2}, 1));
   CHECK_THROWS_WITH(sum_segments(tape, x, offsets_of({0, 2, 4})),
                     "sum_segments: expected the segments to own all M=5 rows, got 4");
@@ -106,7 +106,7 @@ TEST_CASE("an n-gram convolution stays within its example", "[autograd]") {
     // Examples of 4, 1, 0 and 7 rows.
     const auto rows = pages({0, 4, 5, 5, 12});
     const Tensor x = noise({12, 3}, 7);
-    Tape tape(false);
+    Tape tape(Recording::off);
     const Tensor y = ngram_convolution(tape, Var(x), rows, *c.kernel, *c.bias).value();
     CAPTURE(k);
     CHECK(test::near_all("y", values_of(y), convolved(x, *rows, c), 2e-6));
@@ -121,7 +121,7 @@ TEST_CASE("an n-gram convolution stays within its example", "[autograd]") {
 
 TEST_CASE("an n-gram convolution longer than everything gives zeros and no gradient", "[autograd]") {
   Convolution c(5);
-  Tape tape(true);
+  Tape tape(Recording::on);
   Var x(noise({3, 3}, 1), true);
   Var y = ngram_convolution(tape, x, pages({0, 3}), *c.kernel, *c.bias);
   CHECK(values_of(y.value()) == std::vector<float>(6, 0.0f));
@@ -137,7 +137,7 @@ TEST_CASE("n-grams have the same bits alone, in a batch and for any thread count
   const std::int64_t before = 71, own = 130, behind = 40;
   const Tensor x = noise({before + own + behind, kIn}, 3);
   const auto run = [&](const Tensor& input, const std::shared_ptr<const RaggedRows>& rows, bool gradient) {
-    Tape tape(gradient);
+    Tape tape(gradient ? Recording::on : Recording::off);
     Var leaf(input, gradient);
     c.parameters.drop_gradients();
     std::vector<Var> y = {ngram_convolution(tape, leaf, rows, *c.kernel, *c.bias)};
@@ -159,7 +159,7 @@ TEST_CASE("n-grams have the same bits alone, in a batch and for any thread count
   CHECK(test::same_bits(alone, {together.begin() + before * kOut, together.begin() + (before + own) * kOut}));
   CHECK(test::same_bits_for_any_thread_count([&] { return run(x, batch, true); }));
   CHECK(test::same_bits_for_any_thread_count([&] {
-    Tape tape(false);
+    Tape tape(Recording::off);
     return values_of(sum_segments(tape, Var(x), offsets_of({0, before, before, before + own + behind})).value());
   }));
 }

@@ -20,7 +20,7 @@ Parameter bias(const std::string& name, std::vector<std::int64_t> shape, std::ui
 TEST_CASE("the bias of a position is the difference of the query biases times its vector", "[autograd]") {
   Parameter u = bias("u", {2, 3}, 1), v = bias("v", {2, 3}, 2);
   const Tensor rel = noise({5, 6}, 3);
-  Tape tape(false);
+  Tape tape(Recording::off);
   for (const bool content : {false, true}) {
     const Var y = position_bias(tape, Var(rel), 2, {content ? &u : nullptr, &v});
     for (std::int64_t r = 0; r < 5; ++r) {
@@ -55,7 +55,7 @@ TEST_CASE("gradients of position biases are those of the formula, for any number
 
 TEST_CASE("position biases that fit no table are refused", "[autograd]") {
   Parameter u = bias("u", {2, 3}, 1), v = bias("v", {5}, 2);
-  Tape tape(false);
+  Tape tape(Recording::off);
   CHECK_THROWS_WITH(position_bias(tape, Var(noise({4, 7}, 3)), 2, {}),
                     Catch::Contains("position_bias: rel: expected [R, N·D] with N=2, got [4, 7]"));
   CHECK_THROWS_WITH(position_bias(tape, Var(noise({4, 6}, 3)), 2, {&u, &v}),

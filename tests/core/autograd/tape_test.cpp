@@ -22,7 +22,7 @@ std::int64_t activation_bytes() {
 }  // namespace
 
 TEST_CASE("closures run last first and are destroyed right after they ran", "[autograd]") {
-  Tape tape(true);
+  Tape tape(Recording::on);
   std::vector<int> order;
   std::vector<long> alive;
   const auto saved = std::make_shared<int>(0);
@@ -39,12 +39,12 @@ TEST_CASE("closures run last first and are destroyed right after they ran", "[au
 }
 
 TEST_CASE("a second backward, a silent tape and late recording are errors", "[autograd]") {
-  Tape tape(true);
+  Tape tape(Recording::on);
   tape.record([] {});
   tape.backward();
   REQUIRE_THROWS_WITH(tape.backward(), Contains("autograd: backward: called twice"));
   REQUIRE_THROWS_WITH(tape.record([] {}), Contains("backward() of this tape has run"));
-  Tape silent(false);
+  Tape silent(Recording::off);
   REQUIRE_THROWS_WITH(silent.backward(), Contains("this tape does not record"));
   REQUIRE_THROWS_WITH(silent.record([] {}), Contains("this tape does not record"));
 }
@@ -77,7 +77,7 @@ TEST_CASE("gradients are added in place and handed over without copies", "[autog
 TEST_CASE("values that no gradient depends on are freed in the forward pass", "[autograd]") {
   register_cpu_backend();
   const std::int64_t before = activation_bytes();
-  Tape tape(true);
+  Tape tape(Recording::on);
   Var y;
   {
     const Var a(Tensor::zeros({64, 64}, Purpose::activations), true);
@@ -94,7 +94,7 @@ TEST_CASE("what operators saved is freed as backward walks", "[autograd]") {
   Parameter& beta = parameters.add("beta", {64}, {Initializer::Kind::zeros, 0});
   parameters.initialize(1);
   const std::int64_t before = activation_bytes();
-  Tape tape(true);
+  Tape tape(Recording::on);
   {
     Var y(test::noise({64, 64}, 1), true);
     for (int i = 0; i < 8; ++i) y = layer_norm(tape, y, gamma, beta);
@@ -118,7 +118,7 @@ TEST_CASE("a checked tape names the first bad operator", "[autograd]") {
   parameters.initialize(1);
   Dense dense;
   dense.parts = {{&kernel, nullptr}};
-  Tape tape(true, true);
+  Tape tape(Recording::on, FiniteChecks::on);
   const Var x(Tensor::from({1, 2, 3, INFINITY}, {2, 2}, Purpose::activations), true);
   REQUIRE_THROWS_WITH(
       linear(tape, x, dense),

@@ -57,7 +57,7 @@ TEST_CASE("an operator gives the same bits on adopted weights as on its own", "[
   Dense dense;
   dense.parts = {{&kernel, nullptr}};
   const Var x(noise({7, 20}, 2));
-  Tape tape(false);
+  Tape tape(Recording::off);
   kernel.value = noise({20, 24}, 3);
   const Tensor expected = linear(tape, x, dense).value();
   bool freed = false;

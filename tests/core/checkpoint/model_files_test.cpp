@@ -8,6 +8,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "tests/core/encoder_sizes.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
@@ -17,12 +18,8 @@ using Catch::Contains;
 namespace {
 
 EtcConfig small_config() {
-  EtcConfig config = etc_config_preset("tiny");
-  config.vocab_size = 11;
-  config.hidden_size = 8;
-  config.num_attention_heads = 2;
-  config.num_hidden_layers = 1;
-  config.intermediate_size = 12;
+  EtcConfig config = test::with_sizes(etc_config_preset("tiny"),
+                                      {.vocabulary = 11, .hidden = 8, .layers = 1, .heads = 2, .feed_forward = 12});
   config.max_absolute_position_embeddings = 5;
   return config;
 }

@@ -86,7 +86,7 @@ TEST_CASE("a window that covers everything, all shared, is a transformer on the 
         EncoderInput input = tiny_input(config, {12}, {6});
         input.labels = {};
         realformer::Matrix x;
-        Tape tape(false);
+        Tape tape(Recording::off);
         ForwardOptions options;
         options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global, const ExternalScores&) {
           if (layer >= 0) return;
@@ -165,7 +165,7 @@ TEST_CASE("inference is deterministic and dropout acts in training only", "[nn]"
     config.attention_probs_dropout_prob = attention;
     TinyModel model(config);
     const auto forward = [&](bool training, std::uint64_t seed) {
-      Tape tape(true);
+      Tape tape(Recording::on);
       ForwardOptions options;
       options.training = training;
       options.seed = seed;
@@ -188,7 +188,7 @@ TEST_CASE("an example has the same bits alone and between others, with dropout t
   TinyModel model(config);
   const std::vector<std::int64_t> lengths = {1, 37, 0, 8}, globals = {2, 5, 1, 0};
   const auto forward = [&](const EncoderInput& input, bool training) {
-    Tape tape(training);
+    Tape tape(training ? Recording::on : Recording::off);
     ForwardOptions options;
     options.training = training;
     return model.encoder.forward(tape, input, options);
@@ -278,7 +278,7 @@ TEST_CASE("long and global lookups of one token are the same embedding", "[nn]")
   options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global, const ExternalScores&) {
     if (layer == -1) seen = equal_bits(of_long, of_global);
   };
-  Tape tape(false);
+  Tape tape(Recording::off);
   model.encoder.forward(tape, input, options);
   REQUIRE(seen);
 }

@@ -81,7 +81,7 @@ inline std::vector<float> heads_of(const Tensor& out, const AttentionSizes& size
 // The operator on these columns; it divides by sqrt(width).
 inline Tensor attended(const std::shared_ptr<AttentionBatch>& batch, std::int64_t layer, const Var& q, const Var& k,
                        const Var& v) {
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Columns none = {Var(Tensor::empty({0, q.value().cols()}, Purpose::activations)), 0};
   const AttentionInputs inputs{{q, 0}, {{{{k, 0}, {v, 0}}, {none, none}}}, {}};
   return attention(tape, sparse::kSelfAttention, batch, layer, Pass::forward, inputs).value();

@@ -48,7 +48,7 @@ EncoderInput input_for(const EtcConfig& model) {
 
 // A forward pass and, when training, its backward pass; parameters as they are.
 void compute(EtcEncoder& encoder, const EncoderInput& input, bool training, ComputeType type) {
-  Tape tape(training);
+  Tape tape(training ? Recording::on : Recording::off);
   ForwardOptions options;
   options.training = training;
   options.compute = type;

@@ -27,7 +27,7 @@ Tensor states_of(const DenseConfig& config, const EncoderInput& input, bool pack
   DenseEncoder encoder(config, parameters);
   parameters.initialize(5);
   if (packed) encoder.release_kernels();
-  Tape tape(false);
+  Tape tape(Recording::off);
   return encoder.forward(tape, input, {}).long_states.value();
 }
 
@@ -82,7 +82,7 @@ std::map<std::string, float> scale_gradients(const DenseConfig& config, const En
   DenseEncoder encoder(config, parameters);
   parameters.initialize(5);
   x = states_of(config, input, false);  // any numbers
-  Tape tape(true);
+  Tape tape(Recording::on);
   {
     Var result = encoder.forward_layers(tape, Var(x, true), input, {});
     y = result.value();
@@ -202,7 +202,7 @@ TEST_CASE("with Post-LN norms and a scale of 1 ReZero is Post-LN", "[nn]") {
     for (const auto& parameter : parameters.all()) {
       if (parameter->name.ends_with("rezero_alpha")) parameter->value.data()[0] = 1;
     }
-    Tape tape(false);
+    Tape tape(Recording::off);
     return encoder.forward(tape, sequences({17, 40}), {}).long_states.value();
   };
   const Tensor post_ln = states(DenseConfig::Norm::post_ln), scaled = states(DenseConfig::Norm::rezero_post_ln);
@@ -340,13 +340,15 @@ TEST_CASE("a dense configuration survives writing and reading by its kind", "[nn
   DenseConfig config = small_dense();
   config.norm = DenseConfig::Norm::pre_ln;
   config.sublayer_order = "ssfsff";
-  const ModelConfig read = model_config_from_json(config.to_json(), "test", true);
+  const ModelConfig read = model_config_from_json(config.to_json(), "test", UnknownKeys::refuse);
   CHECK(read->to_json() == config.to_json());
   CHECK(read->to_json().at("kind") == "dense");
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dens"}}, "test", true), Contains("did you mean dense?"));
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"nrom", "pre_ln"}}, "test", true),
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dens"}}, "test", UnknownKeys::refuse),
+                    Contains("did you mean dense?"));
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"nrom", "pre_ln"}}, "test", UnknownKeys::refuse),
                     Contains("unknown key nrom (did you mean norm?)"));
-  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"norm", "preln"}}, "test", true), Contains("norm"));
+  CHECK_THROWS_WITH(model_config_from_json({{"kind", "dense"}, {"norm", "preln"}}, "test", UnknownKeys::refuse),
+                    Contains("norm"));
 }
 
 }  // namespace

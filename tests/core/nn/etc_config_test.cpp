@@ -52,7 +52,8 @@ TEST_CASE("a configuration survives writing and reading", "[nn]") {
   config.hidden_act = "relu";
   config.use_residual_attention = true;
   config.residual_attention_types = {"l2l", "g2l"};
-  const EtcConfig again = etc_config_from_json(parse_json(json_text(config.to_json()), "test"), "test", true);
+  const EtcConfig again =
+      etc_config_from_json(parse_json(json_text(config.to_json()), "test"), "test", UnknownKeys::refuse);
   REQUIRE(again.to_json() == config.to_json());
   REQUIRE(again.attention_size() == 512);
   REQUIRE(again.embedding_width() == 128);
@@ -61,16 +62,16 @@ TEST_CASE("a configuration survives writing and reading", "[nn]") {
 
 TEST_CASE("unknown keys are errors in our files and warnings in a foreign etc_config.json", "[nn]") {
   const Json json = {{"vocab_size", 5}, {"num_heads", 3}, {"local_radus", 4}};
-  REQUIRE_THROWS_WITH(etc_config_from_json(json, "a.json: model", true),
+  REQUIRE_THROWS_WITH(etc_config_from_json(json, "a.json: model", UnknownKeys::refuse),
                       Contains("a.json: model: unknown key local_radus (did you mean local_radius?)"));
-  REQUIRE(etc_config_from_json(json, "a.json", false).vocab_size == 5);
-  REQUIRE_THROWS_WITH(etc_config_from_json(Json::array(), "a.json", false), Contains("expected an object"));
+  REQUIRE(etc_config_from_json(json, "a.json", UnknownKeys::warn).vocab_size == 5);
+  REQUIRE_THROWS_WITH(etc_config_from_json(Json::array(), "a.json", UnknownKeys::warn), Contains("expected an object"));
 }
 
 TEST_CASE("values of a wrong type are errors naming the key", "[nn]") {
   const auto message = [](const char* text) -> std::string {
     try {
-      etc_config_from_json(parse_json(text, "test"), "a.json", false);
+      etc_config_from_json(parse_json(text, "test"), "a.json", UnknownKeys::warn);
       return "";
     } catch (const UsageError& error) {
       return error.what();

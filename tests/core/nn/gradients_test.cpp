@@ -82,7 +82,7 @@ TEST_CASE("two forwards before one backward, and a backward of each, do not dist
     const EncoderInput first = tiny_input(config, {11, 4}, {3, 2}), second = tiny_input(config, {7}, {4}, 5);
     const Gradients alone = model.fresh_gradients(first);
     model.parameters.drop_gradients();
-    Tape tape(true), other(true);
+    Tape tape(Recording::on), other(Recording::on);
     EncoderStates output = model.encoder.forward(tape, first, {});
     const EncoderStates unused = model.encoder.forward(other, second, {});
     TinyModel::seed(output.long_states, first.long_offsets, first.sample_ordinals, true, 100);
@@ -165,7 +165,7 @@ TEST_CASE("the encoder's gradients are those of finite differences, in every par
     options.training = true;  // the same masks in every call: they depend on seed and place alone
     const Gradients gradients = model.fresh_gradients(input, options);
     const auto loss = [&] {
-      Tape tape(true);
+      Tape tape(Recording::on);
       const EncoderStates output = model.encoder.forward(tape, input, options);
       double sum = 0;
       for (const auto& [states, key] : {std::pair(output.long_states, 100), std::pair(output.global_states, 200)}) {
@@ -297,7 +297,7 @@ TEST_CASE("checkpointing saves activations and everything is given back", "[nn]"
     TinyModel model(config);
     const std::int64_t before = activations();
     {
-      Tape tape(true);
+      Tape tape(Recording::on);
       EncoderStates output = model.encoder.forward(tape, input, {});
       saved[period] = activations() - before;
       output.long_states.grad();

@@ -85,7 +85,7 @@ TEST_CASE("training needs a tape that records and parameters that have values", 
   const EtcConfig config = tiny_config();
   TinyModel model(config);
   const EncoderInput input = tiny_input(config, {6}, {3});
-  Tape silent(false);
+  Tape silent(Recording::off);
   ForwardOptions options;
   options.training = true;
   REQUIRE_THROWS_WITH(model.encoder.forward(silent, input, options), Contains("training needs a tape that records"));

@@ -28,7 +28,7 @@ TEST_CASE("packed layers side by side give what each gives alone, with and witho
     parts.push_back({&kernel, i % 2 == 0 ? nullptr : &bias});
   }
   set.initialize(1);
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Var x(Tensor::from(test::random_floats(kRows * kIn, 2), {kRows, kIn}, Purpose::activations));
   PackedCache cache;
   Dense together;

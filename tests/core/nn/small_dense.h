@@ -7,16 +7,13 @@
 
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_encoder.h"
+#include "tests/core/encoder_sizes.h"
 
 namespace etc::test {
 
 inline DenseConfig small_dense() {
-  DenseConfig config;
-  config.vocab_size = 30;
-  config.hidden_size = 24;
-  config.num_hidden_layers = 3;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 40;
+  DenseConfig config =
+      with_sizes(DenseConfig(), {.vocabulary = 30, .hidden = 24, .layers = 3, .heads = 2, .feed_forward = 40});
   config.max_absolute_position_embeddings = 64;
   config.initializer_range = 0.3;
   config.use_residual_attention = true;
@@ -56,14 +53,14 @@ struct SmallDense {
   }
 
   Tensor states(const EncoderInput& input) {
-    Tape tape(false);
+    Tape tape(Recording::off);
     return encoder.forward(tape, input, {}).long_states.value().to(Device::cpu);
   }
 
   // Of every parameter, from an upstream that differs in every number.
   DenseGradients gradients(const EncoderInput& input, const ForwardOptions& options) {
     parameters.drop_gradients();
-    Tape tape(true);
+    Tape tape(Recording::on);
     {
       const EncoderStates result = encoder.forward(tape, input, options);
       const Tensor& states = result.long_states.value();

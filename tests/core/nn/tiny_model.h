@@ -40,14 +40,14 @@ struct TinyModel {
   }
 
   EncoderStates infer(const EncoderInput& input) {
-    Tape tape(false);
+    Tape tape(Recording::off);
     return encoder.forward(tape, input, {});
   }
 
   // Gradients (on the host) of the weighted sum of both states (or one of them); adds to what the parameters have.
   void backward(const EncoderInput& input, const ForwardOptions& options = {}, bool of_long = true,
                 bool of_global = true) {
-    Tape tape(true);
+    Tape tape(Recording::on);
     {
       const EncoderStates output = encoder.forward(tape, input, options);
       seed(on_device(tape, output.long_states, Device::cpu), input.long_offsets, input.sample_ordinals, of_long, 100);

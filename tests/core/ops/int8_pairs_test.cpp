@@ -4,6 +4,7 @@
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/not_copied.h"
 #include "etc_core/ops/cpu/int8_pairs.h"
 #include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/linear.h"
@@ -18,12 +19,10 @@ using namespace etc::ops::cpu;
 namespace {
 
 // Memory on a border of 64 bytes, as the kernels get it.
-struct Bytes64 {
+struct Bytes64 : NotCopied {
   explicit Bytes64(std::int64_t size)
       : bytes(static_cast<std::byte*>(std::aligned_alloc(64, static_cast<std::size_t>((size + 63) / 64 * 64)))) {}
   ~Bytes64() { std::free(bytes); }
-  Bytes64(const Bytes64&) = delete;
-  Bytes64& operator=(const Bytes64&) = delete;
   std::byte* bytes;
 };
 

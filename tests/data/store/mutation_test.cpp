@@ -130,6 +130,18 @@ std::string old_format_bytes() {
 
 }  // namespace
 
+TEST_CASE("a rejected record's severity is one of four words", "[data][store]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "a.h5";
+  write_examples(path, {worked_example()}, {sample_fault(0)});
+  REQUIRE(DatasetReader({path}, sample_schema()).faults().at(0).severity == Severity::reject);
+  { H5Edit(path).put_integers("/rejects/severity/values", {'r', 'e', 'j', 'e', 'c', 'k'}, 1, false); }
+  const DatasetReader reader({path}, sample_schema());
+  CHECK(error_of([&] { reader.faults(); }) ==
+        "h5: " + path.string() +
+            ":/rejects/severity: expected fatal, reject, drop or warn, got \"rejeck\" (the file is damaged)");
+}
+
 TEST_CASE("damaged data sets give errors or valid results", "[data][store]") {
   read_mutants(new_format_bytes(), 0, 100);
   read_mutants(old_format_bytes(), 0, 100);

@@ -81,7 +81,7 @@ TEST_CASE("what was written is read, in any order, with faults and counts", "[da
   REQUIRE(faults.size() == 125);
   CHECK(faults[3].record_index == 3);
   CHECK(faults[3].byte_offset == 300);
-  CHECK(faults[3].severity == "drop");
+  CHECK(faults[3].severity == Severity::drop);
   CHECK(faults[3].message == sample_fault(3).message);
   CHECK(read_dataset_info(folder / "a.h5").content_sha256 == info.content_sha256);
 

@@ -125,7 +125,7 @@ data::Fault sample_fault(std::int64_t i) {
           "WH_train_" + std::to_string(i),
           "candidates[1]",
           "candidate_empty",
-          i % 2 == 0 ? "reject" : "drop",
+          i % 2 == 0 ? data::Severity::reject : data::Severity::drop,
           "candidate is empty after trimming: é"};
 }
 

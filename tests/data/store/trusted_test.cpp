@@ -72,7 +72,7 @@ Json description(const std::vector<Example>& examples, const std::vector<Fault>&
                        {"id", fault.id},
                        {"field", fault.field},
                        {"code", fault.code},
-                       {"severity", fault.severity},
+                       {"severity", severity_text(fault.severity)},
                        {"message", fault.message}});
   }
   const DatasetInfo info = sample_info();

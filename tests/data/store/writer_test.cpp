@@ -1,7 +1,4 @@
-#include <sys/resource.h>
-
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -9,6 +6,7 @@
 #include "etc_core/base/files.h"
 #include "tests/data/store/samples.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 
@@ -30,25 +28,6 @@ Ids stored(const GoldenFile& file, const std::string& path) {
 bool same_bytes(const fs::path& a, const fs::path& b) {
   return read_file(a) == read_file(b);
 }
-
-// Limits the size of the files this process writes, which fails like a full disk does.
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    struct rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  struct rlimit before_ {};
-  void (*handler_)(int);
-};
 
 }  // namespace
 
@@ -156,7 +135,7 @@ TEST_CASE("the writer refuses what does not fit the schema and stays usable", "[
         where + "/candidates" + row + "expected well-formed UTF-8");
 
   Fault fault = sample_fault(0);
-  fault.severity = "warn";
+  fault.severity = Severity::warn;
   CHECK_THAT(error_of([&] { writer.add_fault(fault); }),
              Contains("/rejects/severity: expected reject or drop, got warn"));
   CHECK_THAT(error_of([&] { writer.finish({}, 1, 1, 1); }), Contains("expected n_input_records of at least"));
@@ -229,7 +208,7 @@ TEST_CASE("a full disk is an error naming the file and leaves nothing behind", "
   for (const rlim_t limit : {rlim_t{10}, rlim_t{2000}, size / 3, size / 2, size - 3000, size - 1}) {
     std::string message;
     {
-      const FullDisk full(limit);
+      const FileSizeLimit full(limit);
       message = error_of([&] { write_examples(folder / "a.h5", rows); });
     }
     CAPTURE(limit, size);

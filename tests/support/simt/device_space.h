@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::simt {
 
 // Memory of the device, aligned to 256 bytes; null when there is no address space left.
@@ -13,12 +15,10 @@ void give_device_memory_back(void* memory);
 bool is_device_memory(const void* address);
 
 // While one of these lives, the addresses can be used. They nest.
-class DeviceAccess {
+class DeviceAccess : NotCopied {
  public:
   DeviceAccess();
   ~DeviceAccess();
-  DeviceAccess(const DeviceAccess&) = delete;
-  DeviceAccess& operator=(const DeviceAccess&) = delete;
 };
 
 }  // namespace etc::simt

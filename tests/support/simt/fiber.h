@@ -5,15 +5,15 @@
 #include <functional>
 #include <memory>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::simt {
 
 // Runs a body on its own stack until the body calls pause(). Not started again after the body has ended.
-class Fiber {
+class Fiber : NotCopied {
  public:
   Fiber();
   ~Fiber();
-  Fiber(const Fiber&) = delete;
-  Fiber& operator=(const Fiber&) = delete;
 
   // Next resume() starts `body` from its beginning, whatever ran before: what it left on the stack is forgotten.
   void start(std::function<void()> body);

@@ -46,7 +46,7 @@ std::map<std::string, Floats> encoded_alone(etc::TaskModel& model, const etc::da
     put(prefix + "scores_g2g", scores.of("g2g"));
     put(prefix + "scores_g2l", scores.of("g2l"));
   };
-  etc::Tape tape(false);
+  etc::Tape tape(etc::Recording::off);
   const etc::EncoderStates states = model.encoder->forward(tape, input, options);
   put("long", states.long_states.value());
   put("global", states.global_states.value());

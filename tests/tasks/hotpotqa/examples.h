@@ -12,24 +12,19 @@
 #include "tests/support/folders.h"
 #include "tests/support/small_config.h"
 #include "tests/tasks/raw_records.h"
+#include "tests/tasks/small_tokenizer.h"
 
 namespace etc::test {
 
 // Single letters with a digit are words of one piece; ids begin at 110, behind the special ones.
 inline std::string hotpotqa_vocabulary() {
-  std::string lines;
-  for (int i = 0; i < 110; ++i) lines += i == 100 ? "[UNK]\n" : "[unused" + std::to_string(i) + "]\n";
-  for (const char* word :
-       {"q0", "q1", "q2", "a0", "b0", "b1", "x0", "x1", "x2", "y0", "y1", "z0", "z1", "known", "no", "yes"}) {
-    lines += std::string(word) + "\n";
-  }
-  return lines;
+  return unused_entries(0, 100) + "[UNK]\n" + unused_entries(101, 110) +
+         vocabulary_entries(
+             {"q0", "q1", "q2", "a0", "b0", "b1", "x0", "x1", "x2", "y0", "y1", "z0", "z1", "known", "no", "yes"});
 }
 
 inline std::unique_ptr<data::Tokenizer> hotpotqa_tokenizer() {
-  const TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", hotpotqa_vocabulary());
-  return data::load_tokenizer(folder / "vocab.txt");
+  return tokenizer_of(hotpotqa_vocabulary());
 }
 
 inline hotpotqa::PrepareConfig hotpotqa_config(hotpotqa::Parity parity, std::int64_t L = 64, std::int64_t G = 32) {

@@ -157,11 +157,11 @@ TEST_CASE("gradients of HotpotQA's losses equal central differences", "[tasks][h
       return task->loss(tape, examples, input, logits, counts);
     };
     const Var z(long_states, true), x(global_states, true);
-    Tape tape(true);
+    Tape tape(Recording::on);
     loss_of(tape, z, x);
     tape.backward();
     const auto loss = [&] {
-      Tape silent(false);
+      Tape silent(Recording::off);
       return loss_of(silent, Var(long_states), Var(global_states));
     };
     const auto check = [&](const Tensor& value, const Tensor& gradient) {
@@ -194,7 +194,7 @@ TEST_CASE("two micro-batches give the loss of one batch", "[tasks][hotpotqa]") {
     for (std::int64_t i = 0; i < z.size(); ++i) z.data()[i] = static_cast<float>(i % 7) * 0.1f;
     states.long_states = Var(z);
     states.global_states = Var(x);
-    Tape tape(false);
+    Tape tape(Recording::off);
     HeadOutput logits = task->head(tape, part, states, input, ForwardOptions{});
     return task->loss(tape, part, input, logits, counts);
   };

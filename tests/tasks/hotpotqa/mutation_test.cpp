@@ -40,12 +40,11 @@ void run_raw_mutants(std::uint64_t count) {
 void run_prediction_mutants(std::uint64_t count) {
   const std::string predictions =
       R"({"answer": {"1": "z1", "o": "yes", "3": ""}, "sp": {"1": [["a0", 1], ["b0 b1", 0]], "o": [], "3": [["a0", 2]]}})";
-  const auto outcomes =
+  const bool both =
       test::run_prediction_mutants(predictions, base_records().dump(2), count, [](const auto& file, const auto& gold) {
         test::check_metrics(evaluate(read_predictions(file), read_gold({gold})));
       });
-  CHECK(outcomes.scored > 0);
-  CHECK(outcomes.refused > 0);
+  CHECK(both);
 }
 
 }  // namespace

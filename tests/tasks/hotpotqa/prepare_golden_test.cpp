@@ -132,7 +132,7 @@ class GoldenFeatures {
 
 // Whether the faults say what the reference says of a record it does not convert.
 bool explains(const prepare::FaultList& faults, const std::string& reason) {
-  const auto drops = [&](const char* code) { return test::has_fault(faults, "drop", code); };
+  const auto drops = [&](const char* code) { return test::has_fault(faults, data::Severity::drop, code); };
   if (reason == "dropped: no supporting fact label") return drops("no_sf_label") || faults.rejected();
   if (reason.starts_with("dropped: answer")) {
     return drops("answer_not_found") || drops("answer_beyond_limit") || drops("answer_empty") || faults.rejected();
@@ -143,7 +143,7 @@ bool explains(const prepare::FaultList& faults, const std::string& reason) {
 // Whether the faults of a record that the reference converts are ones we do not let pass.
 bool stricter_than_reference(const prepare::FaultList& faults) {
   for (const data::Fault& row : faults.rows()) {
-    if (row.severity != "reject" && row.severity != "drop") continue;
+    if (row.severity != data::Severity::reject && row.severity != data::Severity::drop) continue;
     const bool ours = row.code == "answer_span_inverted" || row.code == "answer_empty" || row.code == "context_empty" ||
                       row.code == "bad_character";
     if (!ours) return false;

@@ -113,8 +113,8 @@ TEST_CASE("an answer in skipped text is a label in the reference, a drop when re
   CHECK((number(reference.examples[0], "flags") & (kAnswerInCutText | kFactCutAway)) ==
         (kAnswerInCutText | kFactCutAway));
   CHECK(std::get<Numbers>(reference.examples[0].at("span_begins")) == Numbers{5, 7});
-  CHECK(test::has_fault(reference.faults, "warn", "answer_in_cut_text"));
-  CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::repaired, 8)).faults, "drop",
+  CHECK(test::has_fault(reference.faults, data::Severity::warn, "answer_in_cut_text"));
+  CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::repaired, 8)).faults, data::Severity::drop,
                         "answer_in_cut_text"));
   PrepareConfig predict = test::hotpotqa_config(Parity::repaired, 8);
   predict.is_training = false;
@@ -173,9 +173,9 @@ TEST_CASE("labels that cannot be trained on drop the record, for prediction they
   predict.is_training = false;
   const auto check = [&](const std::string& text, const std::string& code) {
     INFO(code);
-    CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::repaired)).faults, "drop", code));
+    CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::repaired)).faults, data::Severity::drop, code));
     const auto kept = converted(text, predict);
-    CHECK(test::has_fault(kept.faults, "warn", code));
+    CHECK(test::has_fault(kept.faults, data::Severity::warn, code));
     CHECK((number(kept.examples.at(0), "flags") & kLabelUnusable) != 0);
   };
   check(record("x1", "b0"), "no_sf_label");
@@ -185,7 +185,7 @@ TEST_CASE("labels that cannot be trained on drop the record, for prediction they
   CHECK(test::fault_words(converted(record("yes", "a0"), test::hotpotqa_config(Parity::repaired)).faults).empty());
   const auto far = R"({"_id": "f", "question": "q0", "answer": "y0", "supporting_facts": [["a0", 1]],
                        "context": [["a0", ["x0 x1", "y1 y1 y1 y0"]]]})";
-  CHECK(test::has_fault(converted(far, test::hotpotqa_config(Parity::reference, 6)).faults, "drop",
+  CHECK(test::has_fault(converted(far, test::hotpotqa_config(Parity::reference, 6)).faults, data::Severity::drop,
                         "answer_beyond_limit"));
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("an answer that begins at the text's start with a space is rejected in
           "[tasks][hotpotqa]") {
   const std::string text = R"({"_id": "e", "question": "q0", "answer": " x0", "supporting_facts": [["a0", 0]],
       "context": [["a0", [" x0 x1 and x2"]]]})";
-  CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::reference)).faults, "reject",
+  CHECK(test::has_fault(converted(text, test::hotpotqa_config(Parity::reference)).faults, data::Severity::reject,
                         "answer_span_inverted"));
   const data::Example example = converted(text, test::hotpotqa_config(Parity::repaired)).examples.at(0);
   CHECK(number(example, "answer_begins") == 3);
@@ -212,7 +212,7 @@ TEST_CASE("settings that cannot be meant are usage errors", "[tasks][hotpotqa]")
   const auto tokenizer = test::hotpotqa_tokenizer();
   const Json settings = prepare_settings().defaults();
   const auto read = [&](const Json& given) {
-    PrepareConfig config = read_prepare_config(given, true);
+    PrepareConfig config = read_prepare_config(given, prepare::Labels::required);
     resolve_special_ids(config, *tokenizer);
     return config;
   };

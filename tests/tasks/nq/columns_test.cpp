@@ -49,7 +49,8 @@ Outcome outcome_of(const nq::NqPreparation& preparation, const std::string& text
   const prepare::FaultList& faults = outcome.converted.faults;
   for (const auto* rows : {&faults.rows(), &faults.quiet_rows()}) {
     for (const data::Fault& row : *rows) {
-      outcome.faults.push_back(fmt::format("{} {} {}: {}", row.severity, row.code, row.field, row.message));
+      outcome.faults.push_back(
+          fmt::format("{} {} {}: {}", data::severity_text(row.severity), row.code, row.field, row.message));
     }
   }
   for (const std::string& what : faults.counted()) outcome.faults.push_back(what);

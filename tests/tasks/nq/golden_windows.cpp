@@ -21,7 +21,7 @@ GoldenNqConfig::GoldenNqConfig(const GoldenFile& file, const std::string& name)
   }
   settings["parity"] = "reference";
   settings["special_ids"] = Json::object();
-  config_ = nq::read_prepare_config(settings, true);
+  config_ = nq::read_prepare_config(settings, prepare::Labels::required);
   nq::resolve_special_ids(config_, *tokenizer_);
   // What we look up by piece must be what the reference used.
   if (nq::json_of(config_.special_ids) != config.at("special_ids")) throw std::runtime_error(name + ": special ids");

@@ -146,7 +146,7 @@ TEST_CASE("logits and gradients of the head equal the published ones, with and w
           REQUIRE(std::equal(ours.begin(), ours.end(), allowed.begin() + b * L));
         }
       }
-      Tape tape(true);
+      Tape tape(Recording::on);
       Var states(tensor_of(hidden, {B * L, H}), true);
       {
         HeadOutput logits = head.logits(tape, states, offsets, token_ids);

@@ -28,7 +28,7 @@ class Pages {
       run.output = folder_ / (split + ".h5");
       run.report = folder_ / (split + ".rejects.jsonl");
       run.split = split;
-      const auto preparation = nq::make_preparation(settings, folder_ / "vocab.txt", true);
+      const auto preparation = nq::make_preparation(settings, folder_ / "vocab.txt", prepare::Labels::required);
       REQUIRE(prepare::run(*preparation, run).examples > 0);
     }
   }

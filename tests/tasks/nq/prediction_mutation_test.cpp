@@ -29,13 +29,12 @@ const std::string kPredictions = R"({"predictions": [
    "long_answer": {"start_token": 9, "end_token": 17, "start_byte": 49, "end_byte": 85}}]})";
 
 void run_mutants(std::uint64_t count) {
-  const auto outcomes =
+  const bool both =
       test::run_prediction_mutants(kPredictions, gold_text(), count, [](const auto& file, const auto& gold) {
         const double f1 = task_kind("nq").score(file, {gold}).at("average_f1");
         CHECK((f1 >= 0 && f1 <= 1));
       });
-  CHECK(outcomes.scored > 0);
-  CHECK(outcomes.refused > 0);
+  CHECK(both);
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ bool stricter_than_reference(const prepare::FaultList& faults, const Record& rec
   const bool empty = std::any_of(record.candidates.begin(), record.candidates.end(),
                                  [](const Candidate& c) { return c.start == c.end; });
   return empty && std::all_of(faults.rows().begin(), faults.rows().end(), [](const data::Fault& row) {
-           return row.severity == "warn" || row.code == "candidate_range";
+           return row.severity == data::Severity::warn || row.code == "candidate_range";
          });
 }
 

@@ -27,11 +27,11 @@ Json default_settings() {
 }
 
 // Windows of 16 long tokens as in task-nq 2.9; more settings in `given`.
-PrepareConfig config(const Json& given = Json::object(), bool labels_required = true) {
+PrepareConfig config(const Json& given = Json::object(), prepare::Labels labels = prepare::Labels::required) {
   Json settings = default_settings();
   settings.update({{"seq_len", 16}, {"global_seq_len", 10}, {"stride", 6}, {"question_len", 2}});
   settings.update(given);
-  PrepareConfig config = read_prepare_config(settings, labels_required);
+  PrepareConfig config = read_prepare_config(settings, labels);
   resolve_special_ids(config, *test::small_nq_tokenizer());
   return config;
 }
@@ -337,7 +337,7 @@ TEST_CASE("odd records are taken as the specification says", "[tasks][nq]") {
     Json record = test::simplified_nq_record(test::worked_nq_record());
     record["document_text"] = "<P> one two </P>";
     const auto faults = converted(record, config({{"input_form", "simplified"}})).faults;
-    CHECK(test::has_fault(faults, "reject", "token_count_mismatch"));
+    CHECK(test::has_fault(faults, data::Severity::reject, "token_count_mismatch"));
   }
   SECTION("a text repeated without end by overlapping candidates") {
     const Json record = changed([](Json& r) {
@@ -346,13 +346,13 @@ TEST_CASE("odd records are taken as the specification says", "[tasks][nq]") {
       candidate.update({{"start_token", 0}, {"end_token", 3000}});
       while (r["long_answer_candidates"].size() < 1500) r["long_answer_candidates"].push_back(candidate);
     });
-    CHECK(test::has_fault(converted(record).faults, "reject", "document_too_long"));
+    CHECK(test::has_fault(converted(record).faults, data::Severity::reject, "document_too_long"));
   }
   SECTION("records that need no labels") {
     Json record = test::worked_nq_record();
     record.erase("annotations");
     CHECK(converted(record).faults.rejected());
-    const auto result = converted(record, config(Json::object(), false));
+    const auto result = converted(record, config(Json::object(), prepare::Labels::optional));
     CHECK_FALSE(result.faults.rejected());
     CHECK(result.examples.size() == 2);
     CHECK(list(*result.gold, "yes_no").empty());
@@ -366,9 +366,9 @@ TEST_CASE("windows without an answer are sampled, the same ones in any order", "
     candidate.update({{"start_token", 17}, {"end_token", 4000}});
     r["long_answer_candidates"].push_back(candidate);
   });
-  const auto kept = [&](const Json& given, bool labels_required = true) {
+  const auto kept = [&](const Json& given, prepare::Labels labels = prepare::Labels::required) {
     Numbers windows;
-    for (const auto& example : converted(record, config(given, labels_required)).examples) {
+    for (const auto& example : converted(record, config(given, labels)).examples) {
       windows.push_back(scalar(example, "window_index"));
     }
     return windows;
@@ -385,7 +385,7 @@ TEST_CASE("windows without an answer are sampled, the same ones in any order", "
   CHECK(few.size() < 5);  // those with a part of the answer
   CHECK(!few.empty());
   CHECK(kept({{"include_unknown_rate", 0.0}, {"is_train", false}}) == all);
-  CHECK(kept({{"include_unknown_rate", 0.0}}, false) == all);
+  CHECK(kept({{"include_unknown_rate", 0.0}}, prepare::Labels::optional) == all);
 }
 
 TEST_CASE("settings that cannot be meant are refused by name", "[tasks][nq]") {
@@ -408,7 +408,7 @@ TEST_CASE("settings that cannot be meant are refused by name", "[tasks][nq]") {
 
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\nx\n");
-  CHECK_THROWS_WITH(make_preparation(default_settings(), folder / "vocab.txt", true),
+  CHECK_THROWS_WITH(make_preparation(default_settings(), folder / "vocab.txt", prepare::Labels::required),
                     Catch::Contains("vocab_special_missing") && Catch::Contains("[unused102]"));
 }
 

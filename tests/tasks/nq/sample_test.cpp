@@ -54,7 +54,7 @@ nq::PrepareConfig config(const data::Tokenizer& tokenizer, const Json& given) {
   Json settings = nq::prepare_settings().defaults();
   settings.update({{"seq_len", 64}, {"stride", 32}, {"global_seq_len", 40}});
   settings.update(given);
-  nq::PrepareConfig config = nq::read_prepare_config(settings, true);
+  nq::PrepareConfig config = nq::read_prepare_config(settings, prepare::Labels::required);
   nq::resolve_special_ids(config, tokenizer);
   return config;
 }

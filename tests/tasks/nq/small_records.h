@@ -11,23 +11,18 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/small_tokenizer.h"
 
 namespace etc::test {
 
 inline std::string small_nq_vocabulary() {
-  std::string lines = "[PAD]\n";
-  for (int i = 1; i < 100; ++i) lines += "[unused" + std::to_string(i) + "]\n";
-  for (const char* word : {"[UNK]", "[CLS]", "[SEP]", "[unused102]", "[unused103]", "which", "fish", "live", "in",
-                           "blue", "lake", "is", "de", "##ep", "tr", "##out", "pike", "."}) {
-    lines += std::string(word) + "\n";
-  }
-  return lines;
+  return "[PAD]\n" + unused_entries(1, 100) +
+         vocabulary_entries({"[UNK]", "[CLS]", "[SEP]", "[unused102]", "[unused103]", "which", "fish", "live", "in",
+                             "blue", "lake", "is", "de", "##ep", "tr", "##out", "pike", "."});
 }
 
 inline std::unique_ptr<data::Tokenizer> small_nq_tokenizer() {
-  const TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", small_nq_vocabulary());
-  return data::load_tokenizer(folder / "vocab.txt");
+  return tokenizer_of(small_nq_vocabulary());
 }
 
 // The record of task-nq 1.2: two top-level candidates, two more inside the second, two short answers.

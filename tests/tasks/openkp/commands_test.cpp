@@ -196,7 +196,7 @@ TEST_CASE("hidden states of pages hold what their elements look like", "[tasks][
   const auto reader = open_dataset({s.path("train.h5")}, loaded.model->task->schema(), {});
   const std::vector<data::LoadedExample> first = {{0, 0, reader->read(0)}};
   const auto encoded = [&](bool with_looks) {
-    Tape tape(false);
+    Tape tape(Recording::off);
     EncoderInput input = loaded.model->task->feed(first, "train.h5");
     if (with_looks) loaded.model->task->add_to_embeddings(tape, first, input);
     const Tensor x = loaded.model->encoder->forward(tape, input, ForwardOptions{}).long_states.value();

@@ -54,7 +54,8 @@ Outcome prepared(const std::string& bytes) {
     outcome.urls.push_back(std::get<std::string>(reader.read(i).at("id")));
   }
   for (const data::Fault& f : reader.faults()) {
-    outcome.rows.push_back(fmt::format("{} {} {} {}: {}", f.record_index, f.severity, f.code, f.field, f.message));
+    outcome.rows.push_back(
+        fmt::format("{} {} {} {}: {}", f.record_index, data::severity_text(f.severity), f.code, f.field, f.message));
   }
   return outcome;
 }

@@ -216,7 +216,7 @@ double gradient_difference(const GoldenHead& golden, const std::string& group, c
 
 // Scores, loss and gradients of the head on the golden states; the worst differences.
 std::pair<double, double> compare_head(const GoldenHead& golden, const Head& head, const ParameterSet& parameters) {
-  Tape tape(true);
+  Tape tape(Recording::on);
   const Floats states = golden.real_rows("params/long_output", golden.tokens);
   Var x(Tensor::from(states, {std::ssize(states) / golden.H, golden.H}, Purpose::activations), true);
   HeadOutput scores = head.scores(tape, x, golden.pages);
@@ -254,13 +254,13 @@ std::pair<double, double> compare_head(const GoldenHead& golden, const Head& hea
 // Visual vectors of elements and of their tokens, and gradients; the worst differences.
 std::pair<double, double> compare_visual(const GoldenHead& golden, const VisualEmbedding& visual,
                                          const ParameterSet& parameters) {
-  Tape tape(true);
+  Tape tape(Recording::on);
   Var global = visual.forward(tape, golden.padded);
   double worst = difference(global.value().data(), golden.read("global_embedding_adder").values);
   const Floats upstream = golden.upstream();
   std::copy(upstream.begin(), upstream.end(), global.grad().data());
   tape.backward();
-  Tape silent(false);
+  Tape silent(Recording::off);
   const Var of_long = spread_segments(silent, visual.forward(silent, golden.pages), tokens_of_elements(golden.pages));
   worst = std::max(worst, difference(of_long.value().data(), golden.real_rows("long_embedding_adder", golden.tokens)));
   return {worst, gradient_difference(golden, "visual_grad", parameters)};
@@ -283,7 +283,7 @@ TEST_CASE("the head gives the worked scores", "[tasks][openkp]") {
   set(parameters, "2gram_conv/bias", {0, 0.2f, 0});
   set(parameters, "logit_dense1/kernel", {0.5f, 0.5f, -1});
   const std::vector<data::LoadedExample> pages = {page({0, 1, 1, 2}, {0, 0, 0, 0}, 3)};
-  Tape tape(false);
+  Tape tape(Recording::off);
   const Var h(Tensor::from({1, 0, 2, 0, 1, -1, 2, 2, 0, -1, 1, 3}, {4, 3}, Purpose::activations));
   const HeadOutput scores = head.scores(tape, h, pages);
   const Floats z = scores_of_page(scores, 0, 3);

@@ -63,11 +63,10 @@ void run_prediction_mutants(std::uint64_t count) {
     predictions +=
         json_line(Json{{"url", page["url"]}, {"KeyPhrases", {{"blue lake trout"}, {"fishing"}, {"\u0130"}}}}) + "\n";
   }
-  const auto outcomes = test::run_prediction_mutants(predictions, gold, count, [](const auto& file, const auto& raw) {
+  const bool both = test::run_prediction_mutants(predictions, gold, count, [](const auto& file, const auto& raw) {
     test::check_metrics(evaluate(read_predictions(file), read_gold({raw}), "p.jsonl"));
   });
-  CHECK(outcomes.scored > 0);
-  CHECK(outcomes.refused > 0);
+  CHECK(both);
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ class GoldenGroup {
 // Whether the faults of a page that the reference converts are ones we do not let pass.
 bool stricter_than_reference(const prepare::FaultList& faults) {
   for (const data::Fault& row : faults.rows()) {
-    if (row.severity != "reject") continue;
+    if (row.severity != data::Severity::reject) continue;
     const bool ours = row.code.starts_with("vdom_") || row.code == "nothing_kept" || row.code == "bad_character" ||
                       row.code == "no_label_located";
     if (!ours) return false;
@@ -219,7 +219,8 @@ void compare_group(const test::GoldenFile& file, const std::string& name, const 
     const prepare::Converted converted = preparation.convert(raw.record(failure.at("file"), failure.at("record")));
     CAPTURE(json_line(failure), test::fault_words(converted.faults));
     // Integer coordinates stop the reference only.
-    CHECK((converted.faults.rejected() || test::has_fault(converted.faults, "warn", "feature_not_float")));
+    CHECK(
+        (converted.faults.rejected() || test::has_fault(converted.faults, data::Severity::warn, "feature_not_float")));
   }
 }
 

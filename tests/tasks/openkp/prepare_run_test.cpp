@@ -81,7 +81,8 @@ TEST_CASE("of the pages with one url in all files the one with most valid phrase
   Words rows;
   std::vector<Words> phrases;
   for (const data::Fault& f : data::DatasetReader({files.folder / "out.h5"}, schema()).faults()) {
-    rows.push_back(fmt::format("{} {} {} {} {} {}", f.file, f.record_index, f.id, f.severity, f.code, f.message));
+    rows.push_back(fmt::format("{} {} {} {} {} {}", f.file, f.record_index, f.id, data::severity_text(f.severity),
+                               f.code, f.message));
     phrases.push_back(std::get<Words>(f.details.at("key_phrases")));
   }
   CHECK(rows == Words{"one.jsonl 0 a drop duplicate_url record 0 of two.jsonl is kept for this url",

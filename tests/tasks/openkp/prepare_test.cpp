@@ -75,7 +75,7 @@ TEST_CASE("elements are kept whole until one does not fit", "[tasks][openkp]") {
   CHECK(numbers(e, "label_start_idx") == Numbers{0});
   CHECK(numbers(e, "font_ids").size() == 1);
   CHECK(test::fault_words(nine.faults).back() == "warn truncated VDOM");
-  CHECK(test::has_fault(converted(page, config(4)).faults, "reject", "nothing_kept"));
+  CHECK(test::has_fault(converted(page, config(4)).faults, data::Severity::reject, "nothing_kept"));
   CHECK(numbers(converted(page, config(16, 2)).examples.at(0), "font_ids").size() == 2);
 }
 
@@ -184,7 +184,8 @@ TEST_CASE("bad pages give the codes of the specification", "[tasks][openkp]") {
   CHECK(words("KeyPhrases", Json::array({"x"})) == "reject wrong_type KeyPhrases[0]");
   CHECK(words("KeyPhrases", {{5}}) == "reject wrong_type KeyPhrases[0][0]");
   CHECK(words("KeyPhrases", {{"nowhere"}}) == "warn key_phrase_not_in_text KeyPhrases[0]");
-  CHECK(test::has_fault(converted(worked_page(worked_elements(), {{"nowhere"}})).faults, "reject", "key_phrase_none"));
+  CHECK(test::has_fault(converted(worked_page(worked_elements(), {{"nowhere"}})).faults, data::Severity::reject,
+                        "key_phrase_none"));
   CHECK(words("KeyPhrases", Json::array({Json::array({"trout", "at"})})) == "reject no_label_located KeyPhrases");
   CHECK(words("KeyPhrases", {{"blue"}, {"lake"}, {"trout"}, {"at"}}) == "warn key_phrase_excess KeyPhrases[3]");
 }
@@ -199,10 +200,10 @@ TEST_CASE("an element without words shifts all behind it and is rejected", "[tas
 TEST_CASE("labels longer than the model's phrases are warned about, alone they reject the page", "[tasks][openkp]") {
   PrepareConfig c = config();
   c.kp_max_length = 2;
-  CHECK(test::has_fault(converted(worked_page(worked_elements(), test::kWorkedPhrases), c).faults, "warn",
+  CHECK(test::has_fault(converted(worked_page(worked_elements(), test::kWorkedPhrases), c).faults, data::Severity::warn,
                         "key_phrase_too_long"));
   const Json page = worked_page(worked_elements(), {{"Blue", "Lake", "Trout"}});
-  CHECK(test::has_fault(converted(page, c).faults, "reject", "key_phrase_too_long"));
+  CHECK(test::has_fault(converted(page, c).faults, data::Severity::reject, "key_phrase_too_long"));
   c.parity = Parity::reference;
   CHECK(converted(page, c).examples.size() == 1);
 }

@@ -10,16 +10,14 @@
 #include "etc_core/base/json.h"
 #include "tasks/openkp/schema.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/small_tokenizer.h"
 
 namespace etc::test {
 
 // Ids 11 … 19: blue lake tr ##out guide fish ##ing at dawn.
 inline std::unique_ptr<data::Tokenizer> small_vocabulary() {
-  const test::TemporaryFolder folder;
-  std::string lines = "[UNK]\n";
-  for (int i = 1; i <= 10; ++i) lines += "[unused" + std::to_string(i) + "]\n";
-  write_file_atomically(folder / "vocab.txt", lines + "blue\nlake\ntr\n##out\nguide\nfish\n##ing\nat\ndawn\n");
-  return data::load_tokenizer(folder / "vocab.txt");
+  return tokenizer_of("[UNK]\n" + unused_entries(1, 11) +
+                      vocabulary_entries({"blue", "lake", "tr", "##out", "guide", "fish", "##ing", "at", "dawn"}));
 }
 
 // Bits of the feature `indicators` by the names the published features have.

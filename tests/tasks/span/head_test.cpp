@@ -23,7 +23,7 @@ TEST_CASE("an output layer has its logits and gradients, alone and on first rows
   }
   const std::vector<std::int64_t> offsets = {0, 2, 3, 7};
   const Tensor x = test::noise({7, 5}, 2);
-  Tape silent(false);
+  Tape silent(Recording::off);
   const Tensor z = spans.logits(silent, Var(x)).value();
   const Tensor t = types.logits(silent, span::first_rows(silent, Var(x), offsets)).value();
   REQUIRE(z.shape() == std::vector<std::int64_t>{7, 2});

@@ -37,7 +37,7 @@ class Samples {
     const std::string ending = task == "openkp" ? ".jsonl" : ".json";
     const auto& kind = etc::preparation_kind(task);
     Json settings = kind.settings.defaults();
-    const auto preparation = kind.make(settings, folder_ / "vocab.txt", true);
+    const auto preparation = kind.make(settings, folder_ / "vocab.txt", etc::prepare::Labels::required);
     for (const std::string split : {"train", "dev"}) {
       etc::prepare::RunOptions run;
       run.inputs = {folder_ / (split + ending)};
@@ -104,7 +104,7 @@ TEST_CASE("the gradients of the demo's model are those of finite differences, te
     etc::EncoderInput input = model.task->feed(examples, "train.h5");
     const std::vector<double> counts = {0.1};  // a large loss: its rounding matters less
     const auto loss = [&](bool with_gradients) {
-      etc::Tape tape(true);
+      etc::Tape tape(etc::Recording::on);
       etc::ForwardOptions options;
       options.training = true;
       etc::HeadOutput logits = model.forward(tape, examples, input, options);

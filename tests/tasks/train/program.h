@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/not_copied.h"
+
 namespace etc::test {
 
 // The program's path; nullopt: not known, skip the test.
 std::optional<std::string> program();
 
 // A running child; its standard output and error go to files that are overwritten.
-class Child {
+class Child : NotCopied {
  public:
   Child(const std::vector<std::string>& command, const std::filesystem::path& output);
   ~Child();  // kills it when it still runs
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
 
   bool running();
   pid_t pid() const { return pid_; }  // while it runs

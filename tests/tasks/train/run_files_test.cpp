@@ -1,5 +1,4 @@
 // What a run writes beside checkpoints: its lock, metrics as JSON lines, TensorBoard events.
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "tasks/train/run_directory.h"
 #include "tasks/train/tensorboard.h"
 #include "tests/support/catch.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/train/small_run.h"
 
@@ -198,27 +198,6 @@ TEST_CASE("a resumed run leaves each step once in the events", "[tasks]") {
   }
 }
 
-// No file of this process grows beyond so many bytes while one exists.
-class FilesLimited {
- public:
-  explicit FilesLimited(rlim_t bytes) : before_handler_(::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    struct rlimit limit = before_;
-    limit.rlim_cur = bytes;
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FilesLimited() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    ::signal(SIGXFSZ, before_handler_);
-  }
-  FilesLimited(const FilesLimited&) = delete;
-  FilesLimited& operator=(const FilesLimited&) = delete;
-
- private:
-  struct rlimit before_ {};
-  void (*before_handler_)(int);
-};
-
 TEST_CASE("a disk that is full for a moment costs no line of the metrics and no event", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   const fs::path lines = folder / "metrics.jsonl";
@@ -241,7 +220,7 @@ TEST_CASE("a disk that is full for a moment costs no line of the metrics and no 
     add(10);
     before = all;
     {
-      const FilesLimited full(fs::file_size(lines) + 20);  // amid a line
+      const etc::test::FileSizeLimit full(fs::file_size(lines) + 20);  // amid a line
       add(50);
     }
     CHECK(steps_of_lines() == before);
@@ -249,7 +228,7 @@ TEST_CASE("a disk that is full for a moment costs no line of the metrics and no 
     add(1);
     CHECK(steps_of_lines() == all);
     CHECK(etc::test::event_steps(folder.path()) == all);
-    const FilesLimited full(fs::file_size(lines) + 20);
+    const etc::test::FileSizeLimit full(fs::file_size(lines) + 20);
     add(5);
   }
   CHECK(steps_of_lines() == all);  // there was room again at the end

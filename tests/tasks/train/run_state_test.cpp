@@ -6,6 +6,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/version.h"
+#include "etc_core/checkpoint/tensor_file.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/wikihop/examples.h"
@@ -80,6 +81,41 @@ TEST_CASE("a run goes on only with the program and the libraries it was started 
   CHECK_THAT(refusal(older, now),
              Catch::StartsWith("run/last: cannot be resumed: library of products: an older program "
                                "started the run and did not record it, now it is "));
+}
+
+TEST_CASE("stored counters lack nothing but what older programs did not write", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  Json whole = {{"step", 7},
+                {"samples", 28},
+                {"evaluated_step", 4},
+                {"best_step", 4},
+                {"best", Json::array({Json::array({"f1", nullptr})})},
+                {"best_saved", false},
+                {"stale_evaluations", 1},
+                {"last_loss", 0.5},
+                {"loss_sum", 1.5},
+                {"loss_steps", 3}};
+  const auto read = [&](const Json& counters) {
+    etc::TensorFileWriter file;
+    file.set_metadata("progress", etc::json_line(counters));
+    file.write(folder / "state.safetensors");
+    return etc::read_run_progress(folder.path());
+  };
+  const etc::RunProgress progress = read(whole);
+  CHECK(progress.step == 7);
+  CHECK(progress.loader.samples == 28);
+  CHECK(std::isnan(progress.best.at(0).second));
+  CHECK(progress.loss_sum == 1.5);
+  CHECK(!progress.best_saved);
+  whole.erase("best_saved");
+  CHECK(read(whole).best_saved);
+  const std::string where = (folder / "state.safetensors").string() + ": metadata progress: stored counters: ";
+  Json bad = whole;
+  bad.erase("samples");
+  CHECK_THROWS_WITH(read(bad), where + "samples is missing (the file is damaged)");
+  bad = whole;
+  bad["step"] = "7";
+  CHECK_THROWS_WITH(read(bad), where + "step: expected an integer, got \"7\" (the file is damaged)");
 }
 
 TEST_CASE("a bf16 run does not move between processors with AMX and without", "[tasks]") {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "etc_core/base/files.h"
+#include "etc_core/base/not_copied.h"
 #include "etc_core/base/signals.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/ops/linear.h"
@@ -29,7 +30,7 @@ using etc::test::Child;
 using namespace std::chrono_literals;
 
 // SIGHUP and SIGPIPE as they were, whatever a test does with them.
-class SignalsRestored {
+class SignalsRestored : etc::NotCopied {
  public:
   SignalsRestored() {
     ::sigaction(SIGHUP, nullptr, &hangup_);
@@ -39,8 +40,6 @@ class SignalsRestored {
     ::sigaction(SIGHUP, &hangup_, nullptr);
     ::sigaction(SIGPIPE, &pipe_, nullptr);
   }
-  SignalsRestored(const SignalsRestored&) = delete;
-  SignalsRestored& operator=(const SignalsRestored&) = delete;
 
  private:
   struct sigaction hangup_ {

@@ -121,7 +121,7 @@ class GoldenFeatures {
 std::vector<std::string> reject_codes(const prepare::Converted& converted) {
   std::vector<std::string> codes;
   for (const data::Fault& fault : converted.faults.rows()) {
-    if (fault.severity == "reject") codes.push_back(fault.code);
+    if (fault.severity == data::Severity::reject) codes.push_back(fault.code);
   }
   return codes;
 }

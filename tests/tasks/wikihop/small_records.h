@@ -12,26 +12,20 @@
 #include "tasks/prepare/run.h"
 #include "tasks/wikihop/prepare.h"
 #include "tests/support/folders.h"
+#include "tests/tasks/small_tokenizer.h"
 
 namespace etc::test {
 
 // WordPiece: reserved entries, [UNK] at BERT's place, words from 101 on.
 inline std::string small_vocabulary() {
-  std::string lines = "[PAD]\n";
-  for (int i = 1; i < 100; ++i) lines += "[unused" + std::to_string(i) + "]\n";
-  lines += "[UNK]\n";
-  for (const char* word :
-       {"norway", "new", "york", "country", "oslo", "is", "it", "snows", "he",   "left", "city", "film", "##maker",
-        "films",  "the", "of",   "a",       "b",    "x",  "u",  "s",     "text", ".",    ",",    "_"}) {
-    lines += std::string(word) + "\n";
-  }
-  return lines;
+  return "[PAD]\n" + unused_entries(1, 100) + "[UNK]\n" +
+         vocabulary_entries({"norway", "new",  "york", "country", "oslo",  "is",  "it", "snows", "he",
+                             "left",   "city", "film", "##maker", "films", "the", "of", "a",     "b",
+                             "x",      "u",    "s",    "text",    ".",     ",",   "_"});
 }
 
 inline std::unique_ptr<data::Tokenizer> small_tokenizer() {
-  const TemporaryFolder folder;
-  write_file_atomically(folder / "vocab.txt", small_vocabulary());
-  return data::load_tokenizer(folder / "vocab.txt");
+  return tokenizer_of(small_vocabulary());
 }
 
 // A record without fault.

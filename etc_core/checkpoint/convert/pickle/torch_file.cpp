@@ -5,8 +5,8 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
-#include "etc_core/checkpoint/convert/input_file.h"
 #include "etc_core/checkpoint/convert/pickle/zip_archive.h"
+#include "etc_core/checkpoint/input_file.h"
 
 namespace etc::convert {
 

@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-#include "etc_core/checkpoint/convert/input_file.h"
+#include "etc_core/checkpoint/input_file.h"
 
 namespace etc::convert {
 

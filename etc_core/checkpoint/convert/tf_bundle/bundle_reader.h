@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "etc_core/checkpoint/convert/input_file.h"
 #include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_proto.h"
+#include "etc_core/checkpoint/input_file.h"
 
 namespace etc::convert {
 

@@ -164,7 +164,7 @@ Figures run(const BertGolden& golden, const TensorSource& checkpoint, const EtcC
     if (has_scores && layer >= 0) compare_scores(figures, golden, config, layer, scores.of("l2l"));
   };
   const bool gradients = golden.file.has("grads");
-  Tape tape(gradients);
+  Tape tape(gradients ? Recording::on : Recording::off);
   {
     EncoderStates output = encoder.forward(tape, test::etc_input(golden.input, config), options);
     const Tensor states = output.long_states.value();
@@ -348,7 +348,7 @@ TEST_CASE("real BERT checkpoints, every form of file, give the hidden states of 
         ParameterSet of_model;
         EtcEncoder encoder(config, of_model);
         for (const auto& parameter : of_model.all()) parameter->value = parameters.at(parameter->name).value;
-        Tape tape(false);
+        Tape tape(Recording::off);
         const Tensor states = encoder.forward(tape, test::etc_input(input, config), {}).long_states.value();
 
         // The variables once more, by the names they have in the file, transposed here.

@@ -80,7 +80,7 @@ Tensor states_of(const fs::path& model, const std::vector<std::int32_t>& ids, co
   input.global_offsets = {0, 0};
   input.token_ids = ids;
   input.segment_ids = types;
-  Tape tape(false);
+  Tape tape(Recording::off);
   return encoder->forward(tape, input, {}).long_states.value();
 }
 

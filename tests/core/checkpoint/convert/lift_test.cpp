@@ -233,7 +233,7 @@ TEST_CASE("a lifted model computes BERT without positions, whatever its globals"
     etc.global_token_ids = {7, 7, 8};
     etc.labels.l2g = Buffer<std::uint8_t>(7 * 3, Purpose::labels);
     std::fill(etc.labels.l2g.begin(), etc.labels.l2g.end(), sparse::kMasked);
-    Tape tape(false);
+    Tape tape(Recording::off);
     const Tensor states = encoder.forward(tape, etc, {}).long_states.value();
 
     const auto read = [&](const std::string& name) {

@@ -3,17 +3,14 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/etc_encoder.h"
+#include "tests/core/encoder_sizes.h"
 #include "tests/support/numbers.h"
 
 namespace etc::test {
 
 EtcConfig small_etc_config() {
-  EtcConfig config = etc_config_preset("tiny");
-  config.vocab_size = 11;
-  config.hidden_size = 8;
-  config.num_attention_heads = 2;
-  config.num_hidden_layers = 2;
-  config.intermediate_size = 12;
+  EtcConfig config = with_sizes(etc_config_preset("tiny"),
+                                {.vocabulary = 11, .hidden = 8, .layers = 2, .heads = 2, .feed_forward = 12});
   config.relative_vocab_size = 28;
   return config;
 }
@@ -31,12 +28,8 @@ void TfCheckpoint::add(const std::function<std::string(const std::string&)>& ren
 }
 
 convert::BertConfig small_bert() {
-  convert::BertConfig config;
-  config.vocab_size = 12;
-  config.hidden_size = 8;
-  config.num_hidden_layers = 2;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 10;
+  convert::BertConfig config =
+      with_sizes(convert::BertConfig(), {.vocabulary = 12, .hidden = 8, .layers = 2, .heads = 2, .feed_forward = 10});
   config.max_position_embeddings = 7;
   config.type_vocab_size = 2;
   return config;

@@ -25,7 +25,7 @@ TEST_CASE("golden ETC checkpoints give the golden weights and outputs", "[conver
       CAPTURE(file.string());
       const test::GoldenCase golden(file);
       const EtcConfig config =
-          etc_config_from_json(read_json_file(entry.path() / "etc_config.json"), "etc_config.json", false);
+          etc_config_from_json(read_json_file(entry.path() / "etc_config.json"), "etc_config.json", UnknownKeys::warn);
       const test::TemporaryFolder folder;
       {
         ParameterSet parameters;
@@ -47,7 +47,7 @@ TEST_CASE("golden ETC checkpoints give the golden weights and outputs", "[conver
         REQUIRE(expected.shape == parameter->shape);
         REQUIRE(std::equal(expected.values.begin(), expected.values.end(), parameter->value.data()));
       }
-      Tape tape(false);
+      Tape tape(Recording::off);
       const EncoderStates output = encoder.forward(tape, golden.input(), {});
       test::Worst worst;
       worst.compare("long", test::best_reference(golden.file, "", "outputs", "long").values,

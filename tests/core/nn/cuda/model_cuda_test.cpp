@@ -50,16 +50,26 @@ std::vector<EtcConfig> variants() {
 // Roundings of fp32 through two layers: values are of order 1 and sums at most a few dozen terms long.
 constexpr double kTolerance = 1e-5;
 
+// Two models of equal weights, and the training batch that both are given.
+struct Twins {
+  EncoderInput input;
+  ForwardOptions options;
+  TinyModel host, device;
+
+  explicit Twins(const EtcConfig& config)
+      : input(tiny_input(config, {11, 4, 1}, {3, 2, 1})), host(config), device(config) {
+    options.training = true;
+    options.seed = 17;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("the emulated model computes the CPU's states and gradients", "[nn][cuda]") {
   for (const EtcConfig& config : variants()) {
     CAPTURE(config.use_residual_attention, config.use_running_mean);
-    const EncoderInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
-    ForwardOptions options;
-    options.training = true;
-    options.seed = 17;
-    TinyModel host(config), device(config);
+    Twins twins(config);
+    auto& [input, options, host, device] = twins;
     on(Device::cuda, device);
     const std::int64_t before = simt::emulator_counts().launches;
     const EncoderStates got = device.infer(input), expected = host.infer(input);
@@ -100,7 +110,7 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
       if (scores.of("l2l"))
         all.insert(all.end(), {scores.of("l2l"), scores.of("l2g"), scores.of("g2g"), scores.of("g2l")});
     };
-    Tape tape(false);
+    Tape tape(Recording::off);
     model.encoder.forward(tape, input, options);
     return all;
   };
@@ -124,11 +134,8 @@ TEST_CASE("an emulated model watched, packed and in bf16 stays near the CPU's", 
 TEST_CASE("an emulated training in bf16 rounds dense layers and attention, near the CPU's fp32", "[nn][cuda]") {
   for (const EtcConfig& config : variants()) {
     CAPTURE(config.use_residual_attention, config.use_running_mean);
-    const EncoderInput input = tiny_input(config, {11, 4, 1}, {3, 2, 1});
-    ForwardOptions options;
-    options.training = true;
-    options.seed = 17;
-    TinyModel host(config), device(config);
+    Twins twins(config);
+    auto& [input, options, host, device] = twins;
     const Gradients exact = host.fresh_gradients(input, options);
     on(Device::cuda, device);
     options.compute = ComputeType::bf16;
@@ -160,7 +167,7 @@ TEST_CASE("under strict determinism an example has the same bits alone and betwe
   ForwardOptions options;
   options.training = true;
   const auto states = [&](const EncoderInput& input) {
-    Tape tape(true);
+    Tape tape(Recording::on);
     const EncoderStates output = model.encoder.forward(tape, input, options);
     return std::pair(output.long_states.value().to(Device::cpu), output.global_states.value().to(Device::cpu));
   };

@@ -43,7 +43,8 @@ void write_dataset(const std::string& task, const fs::path& folder) {
   run.output = folder / "train.h5";
   run.report = folder / "rejects.jsonl";
   run.split = "train";
-  REQUIRE(prepare::run(*kind.make(settings, folder / "vocab.txt", true), run).examples >= kRecords);
+  REQUIRE(prepare::run(*kind.make(settings, folder / "vocab.txt", prepare::Labels::required), run).examples >=
+          kRecords);
 }
 
 RunConfig config_for(const std::string& task, const Json& task_keys, const fs::path& folder,

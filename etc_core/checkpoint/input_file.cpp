@@ -1,4 +1,4 @@
-#include "etc_core/checkpoint/convert/input_file.h"
+#include "etc_core/checkpoint/input_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 #include "etc_core/base/error.h"
 
-namespace etc::convert {
+namespace etc {
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -49,4 +49,4 @@ std::string InputFile::read_up_to(std::uint64_t begin, std::uint64_t size) const
   return bytes;
 }
 
-}  // namespace etc::convert
+}  // namespace etc

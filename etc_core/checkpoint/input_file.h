@@ -5,14 +5,14 @@
 #include <filesystem>
 #include <string>
 
-namespace etc::convert {
+#include "etc_core/base/not_copied.h"
 
-class InputFile {
+namespace etc {
+
+class InputFile : NotCopied {
  public:
   explicit InputFile(const std::filesystem::path& path);  // throws Error: cannot be opened, not a regular file
   ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }
@@ -28,4 +28,4 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-}  // namespace etc::convert
+}  // namespace etc

@@ -1,0 +1,223 @@
+// What attention costs against length in each pattern, and without pairs at all: time and memory of one layer's
+// operator, forward and backward.
+//
+//   build/cpu/bench_patterns [--lengths 512,2048,8192] [--heads N] [--threads N] [--repeats N] [--only TEXT]
+//
+// One example, heads of 64, window radius 84, causal reach 168, BigBird blocks of 64 with 3 random ones, 266 features.
+// CSV: seconds of the wall clock (median), bytes of scratch and of what forward keeps beside its output, columns a head
+// computes (0: no pairs). Patterns of one length are measured in turn, so that a slow moment hits all of them.
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/bench_main.h"
+#include "bench/median.h"
+#include "etc_core/base/buffer.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/random.h"
+#include "sparse/attention.h"
+#include "sparse/patterns/bigbird.h"
+#include "sparse/patterns/causal.h"
+#include "sparse/performer.h"
+#include "sparse/performer_projection.h"
+#include "sparse/register_cpu.h"
+#include "sparse/self_attention.h"
+
+namespace {
+
+using namespace etc;
+
+constexpr std::int64_t kHeadSize = 64, kFeatures = 266, kRadius = 84;
+
+// q, k, v, dout and what is made of them, shared by all patterns of one length.
+struct Arrays {
+  std::int64_t tokens, heads;
+  Buffer<float> inputs[4], results[4], lse;
+
+  Arrays(std::int64_t length, std::int64_t head_count) : tokens(length), heads(head_count) {
+    const std::int64_t size = tokens * heads * kHeadSize;
+    for (int n = 0; n < 4; ++n) {
+      inputs[n] = Buffer<float>(size, Purpose::activations);
+      results[n] = Buffer<float>(size, Purpose::activations);
+      results[n].zero();
+      for (std::int64_t i = 0; i < size; ++i) {
+        const auto word = static_cast<std::uint32_t>(i);
+        inputs[n][i] = 2.0f * uniform_from_bits(philox({word, 0, 0, 0}, static_cast<std::uint64_t>(n))[0]) - 1.0f;
+      }
+    }
+    lse = Buffer<float>(heads * tokens, Purpose::activations);
+  }
+  sparse::Rows rows(int n) const { return {inputs[n].data(), heads * kHeadSize, tokens}; }
+  sparse::MutableRows to(int n) { return {results[n].data(), heads * kHeadSize, tokens}; }
+  sparse::Rows out() const { return {results[0].data(), heads * kHeadSize, tokens}; }
+};
+
+struct Item {
+  std::string name;
+  std::function<void()> forward, backward;
+  std::int64_t forward_bytes = 0, backward_bytes = 0, columns = 0;
+  std::vector<double> seconds[2] = {};
+};
+
+Item pattern_item(const std::string& name, const std::shared_ptr<Arrays>& arrays, sparse::AttentionTiles built) {
+  const auto tiles = std::make_shared<const sparse::AttentionTiles>(std::move(built));
+  sparse::AttentionInputs in;
+  in.heads = arrays->heads;
+  in.head_size = kHeadSize;
+  in.q = arrays->rows(0);
+  in.keys[0] = {arrays->rows(1), arrays->rows(2)};
+  in.keys[1] = {{nullptr, arrays->heads * kHeadSize, 0}, {nullptr, arrays->heads * kHeadSize, 0}};
+  in.tiles = tiles.get();
+  const std::int64_t forward = sparse::attention_forward_scratch_bytes(Device::cpu, in);
+  const std::int64_t backward = sparse::attention_backward_scratch_bytes(Device::cpu, in);
+  const std::int64_t kept = arrays->heads * arrays->tokens * static_cast<std::int64_t>(sizeof(float));
+  return {name,
+          [=] {
+            Bytes scratch(forward, Purpose::scratch);
+            sparse::attention_forward(Device::cpu, {in, {}, arrays->to(0), arrays->lse.data(), scratch.data()});
+          },
+          [=] {
+            Bytes scratch(backward, Purpose::scratch);
+            sparse::AttentionBackward args;
+            args.inputs = in;
+            args.out = arrays->out();
+            args.lse = arrays->lse.data();
+            args.dout = arrays->rows(3);
+            args.dq = arrays->to(1);
+            args.dkeys[0] = {arrays->to(2), arrays->to(3)};
+            args.dkeys[1] = {{nullptr, in.heads * kHeadSize, 0}, {nullptr, in.heads * kHeadSize, 0}};
+            args.scratch = scratch.data();
+            sparse::attention_backward(Device::cpu, args);
+            static_cast<void>(tiles);  // lives as long as this
+          },
+          forward + kept,
+          backward,
+          tiles->types[0].columns / tiles->types[0].heads};
+}
+
+Item performer_item(const std::string& name, const std::shared_ptr<Arrays>& arrays, bool causal) {
+  const auto offsets = std::make_shared<std::vector<std::int64_t>>(std::vector<std::int64_t>{0, arrays->tokens});
+  const auto projection = std::make_shared<std::vector<float>>(kFeatures * kHeadSize);
+  sparse::draw_projection({kFeatures, kHeadSize}, projection->data());
+  const sparse::PerformerInputs in{arrays->heads,   kHeadSize,          kFeatures, arrays->rows(0), arrays->rows(1),
+                                   arrays->rows(2), projection->data(), 1,         offsets->data(), offsets->data(),
+                                   causal};
+  const std::int64_t state_floats = sparse::performer_state_floats(in);
+  const auto state = std::make_shared<Buffer<float>>(state_floats, Purpose::activations);
+  const std::int64_t forward = sparse::performer_forward_scratch_bytes(Device::cpu, in);
+  const std::int64_t backward = sparse::performer_backward_scratch_bytes(Device::cpu, in);
+  const std::int64_t kept = (arrays->heads * arrays->tokens + state_floats) * static_cast<std::int64_t>(sizeof(float));
+  return {
+      name,
+      [=] {
+        Bytes scratch(forward, Purpose::scratch);
+        sparse::performer_forward(Device::cpu, {in, arrays->to(0), arrays->lse.data(), state->data(), scratch.data()});
+      },
+      [=] {
+        Bytes scratch(backward, Purpose::scratch);
+        sparse::performer_backward(Device::cpu, {in, arrays->out(), arrays->lse.data(), state->data(), arrays->rows(3),
+                                                 arrays->to(1), arrays->to(2), arrays->to(3), scratch.data()});
+        static_cast<void>(offsets);  // live as long as this
+        static_cast<void>(projection);
+      },
+      forward + kept,
+      backward,
+      0};
+}
+
+std::vector<Item> items_of(std::int64_t length, std::int64_t heads) {
+  const auto arrays = std::make_shared<Arrays>(length, heads);
+  const std::vector<std::int64_t> offsets = {0, length};
+  sparse::SequenceLabels full, window;
+  full.examples = window.examples = 1;
+  full.offsets = window.offsets = offsets.data();
+  window.radius = kRadius;
+  sparse::CausalSequence causal, causal_window;
+  causal.examples = causal_window.examples = 1;
+  causal.offsets = causal_window.offsets = offsets.data();
+  causal_window.reach = 2 * kRadius;
+  sparse::BigBirdPattern shared, own;
+  own.heads = heads;
+  const sparse::BigBirdBatch batch{1, offsets.data(), 0, {}};
+  std::vector<Item> items;
+  items.push_back(pattern_item("full", arrays, sparse::build_self_tiles(full)));
+  items.push_back(pattern_item("causal", arrays, sparse::build_causal_tiles(causal)));
+  items.push_back(pattern_item("window", arrays, sparse::build_self_tiles(window)));
+  items.push_back(pattern_item("causal window", arrays, sparse::build_causal_tiles(causal_window)));
+  items.push_back(pattern_item("bigbird", arrays, sparse::build_bigbird_tiles(shared, batch)));
+  items.push_back(pattern_item("bigbird of each head", arrays, sparse::build_bigbird_tiles(own, batch)));
+  items.push_back(performer_item("performer", arrays, false));
+  items.push_back(performer_item("performer, causal", arrays, true));
+  return items;
+}
+
+double seconds_of(const std::function<void()>& run) {
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Options {
+  std::vector<std::int64_t> lengths = {512, 2048, 8192};
+  std::int64_t heads = 12, repeats = 5;
+  std::string only;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i];
+    if (i + 1 >= argc) throw UsageError("bench_patterns: " + name + " expects a value");
+    const std::string value = argv[i + 1];
+    if (name == "--lengths") {
+      options.lengths.clear();
+      std::stringstream list(value);
+      for (std::string length; std::getline(list, length, ',');) options.lengths.push_back(std::stoll(length));
+    } else if (name == "--heads") {
+      options.heads = std::stoll(value);
+    } else if (name == "--threads") {
+      set_thread_count(std::stoi(value));
+    } else if (name == "--repeats") {
+      options.repeats = std::stoll(value);
+    } else if (name == "--only") {
+      options.only = value;
+    } else {
+      throw UsageError("bench_patterns: unknown option " + name);
+    }
+  }
+  return options;
+}
+
+void run(const Options& options) {
+  sparse::register_cpu_kernels();
+  std::printf("pattern,tokens,heads,threads,forward_s,backward_s,forward_bytes,backward_bytes,columns\n");
+  for (const std::int64_t length : options.lengths) {
+    std::vector<Item> items = items_of(length, options.heads);
+    for (std::int64_t repeat = 0; repeat < options.repeats; ++repeat) {
+      for (Item& item : items) {
+        if (item.name.find(options.only) == std::string::npos) continue;
+        item.seconds[0].push_back(seconds_of(item.forward));
+        item.seconds[1].push_back(seconds_of(item.backward));
+      }
+    }
+    for (const Item& item : items) {
+      if (item.seconds[0].empty()) continue;
+      std::printf("\"%s\",%ld,%ld,%d,%.5f,%.5f,%ld,%ld,%ld\n", item.name.c_str(), static_cast<long>(length),
+                  static_cast<long>(options.heads), thread_count(), bench::median(item.seconds[0]),
+                  bench::median(item.seconds[1]), static_cast<long>(item.forward_bytes),
+                  static_cast<long>(item.backward_bytes), static_cast<long>(item.columns));
+    }
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench::bench_main([&] { run(parse(argc, argv)); });
+}
