@@ -26,6 +26,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
+#include "sparse/labels/distance_maps.h"
 #include "sparse/register_cpu.h"
 #include "sparse/scores.h"
 
@@ -171,6 +172,40 @@ void add_extras(std::vector<Item>& items, const AttentionCase& c, const std::sha
       {c.name + ": tiles of both operators from labels", 0.0, [structure] { structure->build_tiles(); }, {}});
 }
 
+// What the position methods of dense encoders add to full attention over 512 tokens.
+void add_terms(std::vector<Item>& items) {
+  const std::int64_t length = 512;
+  const AttentionCase plain{"512 tokens", {length}, {0}, length - 1, 12, 64, 0, Labels::none};
+  struct Method {
+    const char* name;
+    sparse::DistanceMap map;
+    bench::RelativeParts parts;  // vectors, biases, key_vectors, factors, products, value_vectors
+  };
+  const sparse::DistanceMap clipped = sparse::clipped_distances(64), all = sparse::clipped_distances(length - 1);
+  const std::vector<Method> methods = {
+      {"plain", {}, {}},
+      {"Shaw, k=64", clipped, {true, false}},
+      {"Shaw and values, k=64", clipped, {true, false, false, false, false, true}},
+      {"T5", sparse::t5_distances({}), {false, true}},
+      {"Huang 1", sparse::undirected_distances(length - 1), {false, false, false, true}},
+      {"Huang 3, k=16", sparse::clipped_distances(16), {false, false, false, false, true}},
+      {"Huang 3, unclipped", all, {false, false, false, false, true}},
+      {"Huang 4, k=16", sparse::clipped_distances(16), {true, false, true}},
+      {"Huang 4, unclipped", all, {true, false, true}},
+  };
+  for (const Method& method : methods) {
+    AttentionCase c = plain;
+    c.distances = method.map;
+    c.parts = method.parts;
+    for (const std::uint32_t row : method.map.rows)
+      c.relative_labels = std::max<std::int64_t>(c.relative_labels, row + 1);
+    auto problem = std::make_shared<AttentionProblem>(c, std::make_shared<const Structure>(c), Side::long_side);
+    const std::string name = std::string("terms, ") + method.name + ": ";
+    items.push_back({name + "forward", problem->useful_operations(2), [problem] { problem->forward(); }, {}});
+    items.push_back({name + "backward", problem->useful_operations(5), [problem] { problem->backward(); }, {}});
+  }
+}
+
 double now(bool cpu_time, int threads) {
   timespec time{};
   clock_gettime(cpu_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &time);
@@ -256,6 +291,7 @@ void run(const Options& options) {
     for (const AttentionCase& c : {with_globals, hard}) {
       add_operator(items, c, std::make_shared<const Structure>(c), Side::global_side);
     }
+    add_terms(items);
     items.erase(std::remove_if(items.begin() + 1, items.end(),
                                [&](const Item& item) { return item.name.find(options.only) == std::string::npos; }),
                 items.end());

@@ -14,6 +14,9 @@ namespace {
 using Norm = DenseConfig::Norm;
 using Choice = DenseConfig::Choice;
 using ResidualInit = DenseConfig::ResidualInit;
+using Method = PositionConfig::Method;
+using Sharing = PositionConfig::Sharing;
+using TableInit = PositionConfig::TableInit;
 
 const std::vector<std::string> kPresets = {"small", "base", "large", "xlarge"};
 
@@ -70,6 +73,38 @@ const FieldList<DenseConfig>& field_list() {
         {"sparse_transformer", ResidualInit::sparse_transformer}}},
       {"local_radius", &DenseConfig::local_radius, "tokens at most so far apart see each other; 0: all of an example",
        count},
+      {"relative_positions",
+       &DenseConfig::relative_positions,
+       "how attention knows the distance of two tokens, in place of absolute positions",
+       {{"none", Method::none},
+        {"shaw", Method::shaw},
+        {"shaw_values", Method::shaw_values},
+        {"t5", Method::t5},
+        {"transformer_xl", Method::transformer_xl},
+        {"huang1", Method::huang1},
+        {"huang2", Method::huang2},
+        {"huang3", Method::huang3},
+        {"huang4", Method::huang4},
+        {"nezha_index", Method::nezha_index},
+        {"nezha_signed", Method::nezha_signed}}},
+      {"relative_clip", &DenseConfig::relative_clip, "tokens farther apart count as this far", count},
+      {"relative_sharing",
+       &DenseConfig::relative_sharing,
+       "tables of shaw and huang: of each layer and head, of all heads of a layer, or one",
+       {{"layer+head", Sharing::layer_head}, {"layer", Sharing::layer}, {"model", Sharing::model}}},
+      {"relative_init",
+       &DenseConfig::relative_init,
+       "fresh tables; by_method: ones of huang1 to huang3, else normal",
+       {{"by_method", TableInit::by_method},
+        {"zeros", TableInit::zeros},
+        {"ones", TableInit::ones},
+        {"normal", TableInit::normal}}},
+      {"relative_buckets", &DenseConfig::relative_buckets, "rows of t5's table", size},
+      {"relative_max_distance", &DenseConfig::relative_max_distance, "from here on t5's distances share a bucket",
+       size},
+      {"xl_content_bias", &DenseConfig::xl_content_bias,
+       "transformer_xl: the query's bias u is for keys alone; false: for positions, too"},
+      {"xl_position_bias", &DenseConfig::xl_position_bias, "transformer_xl: a bias v of the query for positions"},
       {"grad_checkpointing_period", &DenseConfig::grad_checkpointing_period,
        "keep only every n-th layer's input for the backward pass; 0: keep all", count},
       {"use_residual_attention", &DenseConfig::use_residual_attention,
@@ -169,6 +204,7 @@ void DenseConfig::validate() const {
                to_json().at("norm").get<std::string>());
   }
   check_order(order(), num_hidden_layers);
+  validate_positions(max_absolute_position_embeddings);
   if (use_running_mean && !use_residual_attention) {
     fail_usage("config",
                "use_running_mean: true: expected use_residual_attention beside it, whose scores it is the mean of");

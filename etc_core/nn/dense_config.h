@@ -9,10 +9,11 @@
 
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/nn/encoder_config.h"
+#include "etc_core/nn/positions.h"
 
 namespace etc {
 
-struct DenseConfig final : EncoderConfig {
+struct DenseConfig final : EncoderConfig, PositionConfig {
   // Where layer norms stand (blocks/residual_placement.h). The rezeros have a trained scale of the branches, which
   // begins at 0; rezero_post_ln keeps the norms of post_ln.
   enum class Norm { post_ln, pre_ln, rezero, rezero_post_ln };

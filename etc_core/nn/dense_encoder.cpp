@@ -81,6 +81,7 @@ std::shared_ptr<AttentionBatch> DenseEncoder::Impl::attention_batch(const Encode
   labels.labels = given != 0 ? input.labels.l2l.data() : nullptr;
   auto batch = std::make_shared<AttentionBatch>();
   batch->operators.push_back({sparse::build_self_tiles(labels), false});
+  parameters.positions.prepare(*batch, 0);
   prepare_attention(*batch, setting, {sparse::kSelf, sparse::kSelfAttention.types[1]}, ordinals);
   return batch;
 }
@@ -90,8 +91,9 @@ Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, con
   const std::vector<Columns> of = own.attention.project(tape, own.attention_residual.input(tape, x), context);
   const Columns no_keys = {Var(Tensor::empty({0, config.attention_size()}, Purpose::activations, x.value().device())),
                            0};
-  const Var attended = attention(tape, sparse::kSelfAttention, context.attention, layer, pass,
-                                 {of[0], {{{of[1], of[2]}, {no_keys, no_keys}}}, own.attention.relative});  // [T, A]
+  const Var attended =
+      attention(tape, sparse::kSelfAttention, context.attention, layer, pass,
+                {of[0], {{{of[1], of[2]}, {no_keys, no_keys}}}, parameters.positions.tables(tape, layer)});  // [T, A]
   return own.attention_residual.output(tape, x, own.attention.project_out(tape, attended, context),
                                        context.dropout(layer, DropoutSite::long_attention_output, context.rows));
 }

@@ -71,12 +71,22 @@ DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::i
   return made;
 }
 
+Positions add_positions(ParameterSet& parameters, const DenseConfig& config, const std::vector<DenseLayer>& layers) {
+  std::vector<Parameter*> query_biases;
+  for (const DenseLayer& layer : layers) query_biases.push_back(layer.attention.projections.front().bias);
+  const PositionSizes sizes{config.num_hidden_layers, config.num_attention_heads,
+                            config.head_size(),       config.hidden_size,
+                            config.table_init(),      config.kernel_init(config.hidden_size)};
+  return {parameters, "bert/encoder/", config, sizes, query_biases};
+}
+
 }  // namespace
 
 DenseParameters add_dense_parameters(ParameterSet& parameters, const DenseConfig& config) {
   DenseParameters made;
   made.embedding = add_embedding(parameters, config);
   for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) made.layers.push_back(add_layer(parameters, config, i));
+  made.positions = add_positions(parameters, config, made.layers);
   if (config.has_final_norm()) {
     made.final_norm = add_layer_norm(parameters, "bert/encoder/final/LayerNorm", config.hidden_size);
   }

@@ -7,6 +7,7 @@
 #include "etc_core/nn/blocks/embedding_block.h"
 #include "etc_core/nn/blocks/feed_forward_block.h"
 #include "etc_core/nn/dense_config.h"
+#include "etc_core/nn/positions.h"
 
 namespace etc {
 
@@ -20,6 +21,7 @@ struct DenseLayer {
 struct DenseParameters {
   EmbeddingBlock embedding;
   std::vector<DenseLayer> layers;
+  Positions positions;             // of all layers
   LayerNormParameters final_norm;  // after the last sub-layer; null: none
 };
 

@@ -188,8 +188,13 @@ void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Car
     view.run_offsets = upload.add(tiles.run_offsets.data(), groups + 1);
     view.runs = upload.add(tiles.runs.data(), runs);
     view.visible = upload.add(tiles.visible.data(), tiles.columns);
-    view.label = upload.add(tiles.label.data(), tiles.relative ? tiles.columns : 0);
-    view.mixed = upload.add(tiles.mixed.data(), tiles.mixed.size());
+    if (tiles.distance.used()) {
+      view.label = upload.add(host.distances[t].label);
+      view.mixed = upload.add(host.distances[t].mixed);
+    } else {
+      view.label = upload.add(tiles.label.data(), tiles.relative ? tiles.columns : 0);
+      view.mixed = upload.add(tiles.mixed.data(), tiles.mixed.size());
+    }
   }
   plan.work.items = upload.add(host.items);
   plan.work.tiles = upload.add(host.tiles);
@@ -200,6 +205,30 @@ void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Car
   plan.work.split_keys = upload.add(host.split_keys);
   plan.group_rows = upload.add(host.group_rows);
   plan.group_sizes = upload.add(host.group_sizes);
+}
+
+// Codes are the same as the tiles'; only where the labels of a mixed column lie differs: in rows of bytes.
+ListedDistances list_distances(const TypeTiles& tiles) {
+  ListedDistances listed;
+  const DistanceLabels& labels = tiles.distance;
+  if (!labels.used() || tiles.relative_labels > kMostDistanceLabels) return listed;
+  for (std::int64_t place = 0; place < labels.codes.size(); ++place) {
+    for (int i = 0; i < kGroup; ++i) listed.mixed.push_back(static_cast<std::uint8_t>(labels.lanes[place + i]));
+  }
+  listed.label.resize(at(tiles.columns));
+  for (std::int64_t b = 0; b < tiles.examples(); ++b) {
+    for (std::int64_t group = tiles.group_offsets[at(b)]; group < tiles.group_offsets[at(b + 1)]; ++group) {
+      const std::int64_t first_query = (group - tiles.group_offsets[at(b)]) * kGroup;
+      for (std::int64_t r = tiles.run_offsets[group]; r < tiles.run_offsets[group + 1]; ++r) {
+        const TileRun& run = tiles.runs[r];
+        const std::int64_t distance = run.first_key + labels.shift(b) - first_query;
+        for (std::int64_t j = 0; j < run.keys; ++j) {
+          listed.label[at(run.column + j)] = labels.codes[labels.place(distance + j)];
+        }
+      }
+    }
+  }
+  return listed;
 }
 
 }  // namespace
@@ -218,6 +247,7 @@ HostPlan make_plan(const AttentionTiles& tiles) {
     add_query_items(tiles.types, b, split_keys, plan);
     for (int t = 0; t < 2; ++t) add_key_items(tiles.types, t, b, plan);
   }
+  for (int t = 0; t < kKeySets; ++t) plan.distances[t] = list_distances(tiles.types[t]);
   return plan;
 }
 

@@ -15,6 +15,15 @@
 
 namespace etc::sparse::cuda {
 
+// Rows that labels by distance may have here: kernels read a byte for each pair of a mixed column.
+inline constexpr std::int64_t kMostDistanceLabels = 256;
+
+// Labels of a type by distance, as if they had been listed (TypeTiles::label, mixed); empty for other types.
+struct ListedDistances {
+  std::vector<std::uint32_t> label;  // [columns]
+  std::vector<std::uint8_t> mixed;   // [distances + kGroup - 1, kGroup]: a row for each place in DistanceLabels::lanes
+};
+
 // The lists, still on the host.
 struct HostPlan {
   std::vector<QueryItem> items;
@@ -26,6 +35,7 @@ struct HostPlan {
   std::vector<SplitKeys> split_keys;
   std::vector<std::int64_t> group_rows;   // [groups]
   std::vector<std::int32_t> group_sizes;  // [groups]
+  ListedDistances distances[kKeySets];
   std::int64_t query_slots = 0, key_slots = 0;
 };
 

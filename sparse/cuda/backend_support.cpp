@@ -33,8 +33,9 @@ void check_terms(const AttentionInputs& in) {
     fail(op, "cuda: expected relative tables of N={} heads, got one that heads share (the cpu has them)", in.heads);
   }
   for (const TypeTiles& type : in.tiles->types) {
-    if (in.relative.rows() > 0 && type.distance.used()) {
-      fail(op, "cuda: labels.{}: expected listed labels, got labels by distance (the cpu has them)", type.type.name);
+    if (in.relative.rows() > 0 && type.distance.used() && type.relative_labels > kMostDistanceLabels) {
+      fail(op, "cuda: labels.{}: expected at most {} rows by distance, got {} (the cpu takes more)", type.type.name,
+           kMostDistanceLabels, type.relative_labels);
     }
   }
 }

@@ -1,0 +1,213 @@
+#include "etc_core/nn/positions.h"
+
+#include <numeric>
+#include <utility>
+
+#include "etc_core/autograd/functions.h"
+#include "etc_core/autograd/position_bias.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/nn/position_tables.h"
+#include "sparse/labels/distance_maps.h"
+#include "sparse/tile_run.h"
+
+namespace etc {
+
+namespace {
+
+using Method = PositionConfig::Method;
+using Sharing = PositionConfig::Sharing;
+using TableInit = PositionConfig::TableInit;
+
+bool is_nezha(Method method) {
+  return method == Method::nezha_index || method == Method::nezha_signed;
+}
+
+// Methods that multiply q·k.
+bool multiplies(Method method) {
+  return method == Method::huang1 || method == Method::huang2 || method == Method::huang3;
+}
+
+// Whether a row has a vector for each head, not a number.
+bool has_vectors(Method method) {
+  return method != Method::t5 && method != Method::huang1 && method != Method::huang2;
+}
+
+Initializer initializer(const PositionConfig& config, const Initializer& normal) {
+  switch (config.relative_init) {
+    case TableInit::zeros:
+      return kZeros;
+    case TableInit::ones:
+      return kOnes;
+    case TableInit::normal:
+      return normal;
+    case TableInit::by_method:
+      break;
+  }
+  // A factor near 0 makes all scores 0, and with them the gradients of q and k.
+  return multiplies(config.relative_positions) ? kOnes : normal;
+}
+
+std::vector<std::int64_t> numbers_from(std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> numbers(static_cast<std::size_t>(last - first + 1));
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+sparse::T5Buckets t5_settings(const PositionConfig& config) {
+  return {config.relative_buckets, config.relative_max_distance, true};
+}
+
+}  // namespace
+
+void PositionConfig::validate_positions(std::int64_t position_rows) const {
+  if (!has_relative_positions()) return;
+  if (position_rows > 0) {
+    fail_usage(
+        "config",
+        "max_absolute_position_embeddings: expected 0 beside relative_positions, which replace them (left in, they "
+        "make every method look alike), got {}",
+        position_rows);
+  }
+  if (2 * relative_clip + 1 > sparse::kMostLabels) {
+    fail_usage("config", "relative_clip: expected at most {} distances, got {}", sparse::kMostLabels / 2 - 1,
+               relative_clip);
+  }
+  if (multiplies(relative_positions) && relative_init == TableInit::zeros) {
+    fail_usage("config", "relative_init: expected another than zeros, which make all scores 0");
+  }
+  // Its own errors name the keys of T5; these are the configuration's.
+  const std::int64_t exact = relative_buckets / 4;
+  if (relative_positions != Method::t5) return;
+  if (relative_buckets < 4 || relative_buckets % 2 != 0) {
+    fail_usage("config", "relative_buckets: expected an even number from 4 on, got {}", relative_buckets);
+  }
+  if (relative_max_distance <= exact) {
+    fail_usage("config",
+               "relative_max_distance: expected more than the {} exact buckets of relative_buckets={}, got {}", exact,
+               relative_buckets, relative_max_distance);
+  }
+}
+
+Positions::Positions(ParameterSet& parameters, const std::string& names, const PositionConfig& config,
+                     const PositionSizes& sizes, std::vector<Parameter*> query_biases)
+    : config_(config), sizes_(sizes) {
+  const Method method = config.relative_positions;
+  if (method == Method::none) return;
+  const std::int64_t k = config.relative_clip;
+  if (is_nezha(method)) {
+    const NezhaRows over = method == Method::nezha_index ? NezhaRows::index : NezhaRows::signed_distance;
+    if (sizes.head_size % 2 != 0) log::warn("nezha: a head size of D={} leaves a sine without cosine", sizes.head_size);
+    fixed_ = Tensor::from(nezha_table(over, k, sizes.head_size), {rows(), sizes.head_size}, Purpose::weights);
+  } else if (method == Method::transformer_xl) {
+    const std::vector<float> sines = sinusoids(SinusoidLayout::halves_xl, numbers_from(-k, k), sizes.hidden);
+    fixed_ = Tensor::from(sines, {rows(), sizes.hidden}, Purpose::weights);
+  }
+  // T5 has one table of all layers.
+  const bool one =
+      method == Method::t5 || (config.relative_sharing == Sharing::model && method != Method::transformer_xl);
+  for (std::int64_t i = 0; i < sizes.layers; ++i) {
+    const std::string layer = names + "layer_" + std::to_string(i) + "/attention/self/";
+    layers_.push_back(one && i > 0 ? layers_.front() : add_layer(parameters, one ? names : layer));
+    layers_.back().query_bias = query_biases[static_cast<std::size_t>(i)];
+  }
+}
+
+Positions::Layer Positions::add_layer(ParameterSet& parameters, const std::string& names) const {
+  const Method method = config_.relative_positions;
+  Layer layer;
+  if (is_nezha(method)) return layer;
+  const std::int64_t heads = sizes_.heads, size = sizes_.head_size;
+  if (method == Method::transformer_xl) {
+    layer.projection = &parameters.add(names + "relative_projection", {sizes_.hidden, heads * size}, sizes_.kernel);
+    if (config_.xl_position_bias) {
+      layer.position_bias = &parameters.add(names + "relative_position_bias", {heads, size}, kZeros);
+    }
+    return layer;
+  }
+  const bool shared = config_.relative_sharing != Sharing::layer_head && method != Method::t5;
+  std::vector<std::int64_t> shape{rows()};
+  if (!shared) shape.push_back(heads);
+  if (has_vectors(method)) shape.push_back(size);
+  const Initializer of_table = initializer(config_, sizes_.table);
+  // No "bias" in T5's name: it is decayed as other tables are.
+  layer.table = &parameters.add(names + "relative_table", shape, of_table);
+  if (method == Method::shaw_values) {
+    layer.value_table = &parameters.add(names + "relative_value_table", shape, of_table);
+  }
+  return layer;
+}
+
+std::int64_t Positions::rows() const {
+  if (config_.relative_positions == Method::t5) return config_.relative_buckets;
+  const std::int64_t k = config_.relative_clip;
+  return config_.relative_positions == Method::huang1 ? k + 1 : 2 * k + 1;
+}
+
+sparse::DistanceMap Positions::map() const {
+  const std::int64_t k = config_.relative_clip;
+  switch (config_.relative_positions) {
+    case Method::t5:
+      return sparse::t5_distances(t5_settings(config_));
+    case Method::transformer_xl:
+      return sparse::reversed_distances(-k, k);
+    case Method::huang1:
+      return sparse::undirected_distances(k);
+    default:
+      return sparse::clipped_distances(k);
+  }
+}
+
+void Positions::prepare(AttentionBatch& batch, std::size_t n) const {
+  if (layers_.empty()) return;
+  OperatorBatch& own = batch.operators[n];
+  sparse::label_by_distance(own.tiles.types[0], map());
+  own.relative = true;
+  // T5's queries have the scale in their initialisation.
+  if (config_.relative_positions == Method::t5) batch.scale = 1;
+}
+
+RelativeParameters Positions::tables(Tape& tape, std::int64_t layer) const {
+  RelativeParameters tables;
+  if (layers_.empty()) return tables;
+  const Layer& own = layers_[static_cast<std::size_t>(layer)];
+  const Method method = config_.relative_positions;
+  tables.shared_heads = is_nezha(method) || (config_.relative_sharing != Sharing::layer_head && own.table != nullptr &&
+                                             method != Method::t5);
+  switch (method) {
+    case Method::none:
+      break;
+    case Method::shaw:
+    case Method::shaw_values:
+      tables.vectors = own.table;
+      tables.value_vectors = own.value_table;
+      break;
+    case Method::t5:
+      tables.biases = own.table;
+      break;
+    case Method::transformer_xl: {
+      const Var rel = linear(tape, Var(fixed_), {{{own.projection, nullptr}}});  // [R, A]
+      tables.vectors = rel;
+      tables.biases = position_bias(tape, rel, sizes_.heads,
+                                    {config_.xl_content_bias ? own.query_bias : nullptr, own.position_bias});
+      break;
+    }
+    case Method::huang1:
+    case Method::huang2:
+      tables.factors = own.table;
+      break;
+    case Method::huang3:
+      tables.products = own.table;
+      break;
+    case Method::huang4:
+      tables.vectors = tables.key_vectors = own.table;
+      break;
+    case Method::nezha_index:
+    case Method::nezha_signed:
+      tables.vectors = tables.value_vectors = Var(fixed_);
+      break;
+  }
+  return tables;
+}
+
+}  // namespace etc

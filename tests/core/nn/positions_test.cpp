@@ -1,0 +1,228 @@
+// Position methods in the dense encoder: what they see, their gradients, neighbours, errors. Their formulas are compared
+// in tests/golden/attention_golden_test.cpp.
+#include "etc_core/nn/positions.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "etc_core/base/json.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/dense_encoder.h"
+#include "tests/support/catch.h"
+
+namespace etc {
+namespace {
+
+using Catch::Matchers::Contains;
+using Method = PositionConfig::Method;
+
+const std::vector<Method> kMethods = {Method::shaw,        Method::shaw_values, Method::t5,     Method::transformer_xl,
+                                      Method::huang1,      Method::huang2,      Method::huang3, Method::huang4,
+                                      Method::nezha_index, Method::nezha_signed};
+
+DenseConfig with_method(Method method) {
+  DenseConfig config;
+  config.vocab_size = 30;
+  config.hidden_size = 12;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 2;
+  config.intermediate_size = 16;
+  config.max_absolute_position_embeddings = 0;
+  config.initializer_range = 0.4;
+  config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0;
+  config.use_residual_attention = true;
+  config.relative_positions = method;
+  config.relative_clip = 6;
+  config.relative_buckets = 8;
+  config.relative_max_distance = 12;
+  config.relative_init = PositionConfig::TableInit::normal;
+  return config;
+}
+
+EncoderInput tokens(const std::vector<std::vector<std::int32_t>>& examples) {
+  EncoderInput input;
+  for (const std::vector<std::int32_t>& ids : examples) {
+    input.token_ids.insert(input.token_ids.end(), ids.begin(), ids.end());
+    input.long_offsets.push_back(static_cast<std::int64_t>(input.token_ids.size()));
+    input.global_offsets.push_back(0);
+  }
+  input.segment_ids.assign(input.token_ids.size(), 0);
+  return input;
+}
+
+std::vector<std::int32_t> some_ids(std::int32_t count) {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < count; ++i) ids.push_back((7 * i + 3) % 30);
+  return ids;
+}
+
+// An encoder with its parameters.
+struct Model {
+  explicit Model(const DenseConfig& config) : encoder(config, parameters) {
+    register_cpu_backend();
+    parameters.initialize(5);
+  }
+  ParameterSet parameters;
+  DenseEncoder encoder;
+
+  std::vector<float> states(const EncoderInput& input) {
+    Tape tape(false);
+    const Tensor values = encoder.forward(tape, input, {}).long_states.value();
+    return {values.data(), values.data() + values.size()};
+  }
+  // Gradients of the sum of states times fixed weights, in `grad` of every parameter.
+  void backward(const EncoderInput& input) {
+    for (const auto& parameter : parameters.all()) parameter->grad = Tensor();
+    Tape tape(true);
+    {
+      Var y = encoder.forward(tape, input, {}).long_states;
+      for (std::int64_t i = 0; i < y.value().size(); ++i) y.grad().data()[i] = weight(i);
+    }
+    tape.backward();
+  }
+  double loss(const EncoderInput& input) {
+    const std::vector<float> all = states(input);
+    double sum = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      sum += static_cast<double>(all[i]) * weight(static_cast<std::int64_t>(i));
+    return sum;
+  }
+  static float weight(std::int64_t i) { return static_cast<float>(i * 37 % 11) / 5.5f - 1; }
+};
+
+double difference(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, static_cast<double>(std::fabs(a[i] - b[i])));
+  return worst;
+}
+
+std::vector<float> rows(const std::vector<float>& states, std::int64_t first, std::int64_t count) {
+  return {states.begin() + first * 12, states.begin() + (first + count) * 12};
+}
+
+TEST_CASE("every position method sees the order of tokens, and nothing else does", "[nn]") {
+  std::vector<std::int32_t> ids = some_ids(14), swapped = ids;
+  std::swap(swapped[3], swapped[9]);
+  const auto change = [&](Method method) {
+    Model model(with_method(method));
+    // A token that stays where it is sees the same tokens in both.
+    return difference(rows(model.states(tokens({ids})), 5, 1), rows(model.states(tokens({swapped})), 5, 1));
+  };
+  CHECK(change(Method::none) < 1e-5);
+  for (const Method method : kMethods) {
+    CAPTURE(static_cast<int>(method));
+    CHECK(change(method) > 1e-3);
+  }
+}
+
+TEST_CASE("factors begin at one: Huang's methods 1 to 3 start as attention without positions", "[nn]") {
+  const EncoderInput input = tokens({some_ids(14)});
+  const std::vector<float> plain = Model(with_method(Method::none)).states(input);
+  for (const Method method : {Method::huang1, Method::huang2, Method::huang3, Method::huang4}) {
+    DenseConfig config = with_method(method);
+    config.relative_init = PositionConfig::TableInit::by_method;
+    Model model(config);
+    Model other(with_method(Method::none));
+    for (const auto& parameter : model.parameters.all()) {
+      if (Parameter* const same = other.parameters.find(parameter->name)) parameter->value = same->value;
+    }
+    const double moved = difference(model.states(input), plain);
+    CHECK((method == Method::huang4 ? moved > 1e-3 : moved < 1e-5));
+  }
+}
+
+TEST_CASE("gradients of every method's parameters equal central differences, shared or not", "[nn]") {
+  const EncoderInput input = tokens({some_ids(9), some_ids(4)});
+  using Sharing = PositionConfig::Sharing;
+  for (const Method method : kMethods) {
+    for (const Sharing sharing : {Sharing::layer_head, Sharing::layer, Sharing::model}) {
+      DenseConfig config = with_method(method);
+      config.relative_sharing = sharing;
+      Model model(config);
+      model.backward(input);
+      std::size_t checked = 0;
+      for (const auto& parameter : model.parameters.all()) {
+        const bool relative = parameter->name.find("relative_") != std::string::npos;
+        if (!relative && parameter->name.find("query/") == std::string::npos) continue;
+        CAPTURE(static_cast<int>(method), static_cast<int>(sharing), parameter->name);
+        REQUIRE(parameter->grad);
+        checked += relative ? 1 : 0;
+        double largest = 0;
+        for (std::int64_t i = 0; i < parameter->size(); ++i) {
+          largest = std::max(largest, static_cast<double>(std::fabs(parameter->grad.data()[i])));
+        }
+        for (std::int64_t i = 0; i < parameter->size(); i += 1 + parameter->size() / 5) {
+          const float before = parameter->value.data()[i], step = 1e-2f;
+          const auto loss_at = [&](float x) {
+            parameter->value.data()[i] = x;
+            ++parameter->version;  // packed copies
+            return model.loss(input);
+          };
+          const double numeric = (loss_at(before + step) - loss_at(before - step)) / (2.0 * static_cast<double>(step));
+          loss_at(before);
+          CHECK(std::fabs(numeric - static_cast<double>(parameter->grad.data()[i])) <= 2e-2 * largest + 2e-3);
+        }
+      }
+      const bool nezha = method == Method::nezha_index || method == Method::nezha_signed;
+      CHECK((checked > 0) == !nezha);
+    }
+  }
+}
+
+TEST_CASE("with every method an example has the same bits alone and in a batch, kept or recomputed", "[nn]") {
+  for (const Method method : kMethods) {
+    CAPTURE(static_cast<int>(method));
+    DenseConfig config = with_method(method);
+    Model model(config);
+    const std::vector<float> batch = model.states(tokens({some_ids(5), some_ids(21)}));
+    const std::vector<float> alone = model.states(tokens({some_ids(21)}));
+    CHECK(difference(rows(batch, 5, 21), alone) == 0.0);
+    model.backward(tokens({some_ids(21)}));
+    config.grad_checkpointing_period = 1;
+    Model recomputed(config);
+    recomputed.backward(tokens({some_ids(21)}));
+    for (const auto& parameter : model.parameters.all()) {
+      if (!parameter->grad) continue;
+      const Tensor other = recomputed.parameters.find(parameter->name)->grad;
+      REQUIRE(other);
+      CHECK(std::memcmp(parameter->grad.data(), other.data(), static_cast<std::size_t>(other.size()) * 4) == 0);
+    }
+  }
+}
+
+TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
+  const auto refuses = [](DenseConfig config, const std::string& message) {
+    CHECK_THROWS_WITH(config.validate(), Contains(message));
+  };
+  DenseConfig config = with_method(Method::shaw);
+  config.max_absolute_position_embeddings = 64;
+  refuses(config, "max_absolute_position_embeddings: expected 0 beside relative_positions");
+  config = with_method(Method::shaw);
+  config.relative_clip = -1;
+  refuses(config, "relative_clip");
+  config.relative_clip = 40000;
+  refuses(config, "relative_clip: expected at most 32767 distances, got 40000");
+  config = with_method(Method::huang2);
+  config.relative_init = PositionConfig::TableInit::zeros;
+  refuses(config, "relative_init: expected another than zeros");
+  config = with_method(Method::t5);
+  config.relative_buckets = 7;
+  refuses(config, "relative_buckets: expected an even number from 4 on, got 7");
+  config.relative_buckets = 32;
+  config.relative_max_distance = 8;
+  refuses(config, "relative_max_distance: expected more than the 8 exact buckets of relative_buckets=32, got 8");
+}
+
+TEST_CASE("settings of positions survive writing and reading", "[nn]") {
+  for (const Method method : kMethods) {
+    DenseConfig config = with_method(method);
+    config.relative_sharing = PositionConfig::Sharing::model;
+    config.xl_position_bias = false;
+    const ModelConfig read = model_config_from_json(config.to_json(), "test", true);
+    CHECK(read->to_json() == config.to_json());
+  }
+}
+
+}  // namespace
+}  // namespace etc
