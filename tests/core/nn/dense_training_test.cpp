@@ -127,7 +127,7 @@ MemoryReport peak_of(const DenseConfig& config, const EncoderInput& input, const
   for (int call = 0; call < 2; ++call) {
     parameters.drop_gradients();
     memory_ledger::reset_peak();
-    Tape tape(options.training);
+    Tape tape(options.training ? Recording::on : Recording::off);
     {
       Var states = encoder.forward(tape, input, options).long_states;
       if (!options.training) continue;
