@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tables of measured results in README.md and bench/RESULTS.md, made from the raw numbers in bench/results.
+"""Tables of measured results in README.md and bench (RESULTS.md, experiments/README.md), made from the raw numbers in
+bench/results.
 
     bench/tables.py            writes what stands between `<!-- table KIND FILE… -->` and `<!-- end -->` anew
     bench/tables.py --check    changes nothing; says which tables differ from the raw numbers, exit code 1 if one does
@@ -16,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md"]
+DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md", ROOT / "bench" / "experiments" / "README.md"]
 NAMES = {"bert": "BERT, full attention", "flex": "compiled FlexAttention, window and globals", "longt5": "LongT5",
          "longformer": "Longformer", "modernbert": "ModernBERT", "bigbird": "BigBird"}
 
@@ -180,7 +181,25 @@ def waiting_table(name):
     return lines + [f"| {way} | " + " | ".join(f"{median(seconds[way, n]):.2f}" for n in beside) + " |" for way in ways]
 
 
-KINDS = {"waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+def offset_table(name):
+    """The CSV of bench/experiments/offset_task.py."""
+    with open(RESULTS / name) as file:
+        rows = list(csv.DictReader(file))
+    lines = [f"Raw numbers: `bench/results/{name}`.", "",
+             "| positions | accuracy at the end, by seed | steps until 95 %, by seed | seconds |", "|---" * 4 + "|"]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        runs = {}
+        for row in rows:
+            if row["method"] == method:
+                runs.setdefault(row["seed"], []).append(row)
+        reached = [next((row["step"] for row in run if float(row["accuracy"]) >= 0.95), "–") for run in runs.values()]
+        ends = ", ".join(f"{float(run[-1]['accuracy']):.3f}" for run in runs.values())
+        seconds = median([float(run[-1]["seconds"]) for run in runs.values()])
+        lines.append(f"| {method} | {ends} | {', '.join(reached)} | {seconds:.0f} |")
+    return lines
+
+
+KINDS = {"offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Which position methods can point to a fixed distance: the synthetic offset task, its raw numbers and its picture.
+
+    bench/experiments/offset_task.py --output FOLDER [--methods …] [--seeds 1,2,3] [--steps 1000] [--threads 1]
+
+Runs build/cpu/offset_task (build it with `./run build cpu offset_task`) and writes offset_task.csv and, where gnuplot is
+installed, offset_task.svg into the folder: accuracy against training steps, every seed a line. `bench/tables.py` makes
+the table of README.md from bench/results/offset_task.csv.
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build/cpu/offset_task"
+
+
+def plot(rows, folder):
+    """Accuracy against steps; the seeds of a method have one colour."""
+    methods = list(dict.fromkeys(row[0] for row in rows))
+    blocks, lines = [], []
+    for number, method in enumerate(methods):
+        for first, seed in enumerate(dict.fromkeys(row[1] for row in rows if row[0] == method)):
+            points = [f"{row[2]} {row[3]}" for row in rows if row[:2] == [method, seed]]
+            title = f"title '{method}'" if first == 0 else "notitle"
+            lines.append(f"$d{len(blocks)} using 1:2 with lines linecolor {number + 1} {title} noenhanced")
+            blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(points) + "\nEOD\n")
+    script = "".join(blocks) + (
+        "set terminal svg size 900,600 background 'white'\nset output 'offset_task.svg'\nset key outside\n"
+        "set xlabel 'training steps'\nset ylabel 'accuracy on held-out sequences'\nset yrange [0:1.02]\nplot "
+        + ", ".join(lines) + "\n")
+    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
+    parser.add_argument("--methods", help="none, absolute, and values of relative_positions")
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    if not PROGRAM.exists():
+        sys.exit(f"{PROGRAM.relative_to(ROOT)} is missing: ./run build cpu offset_task")
+    command = [PROGRAM, "--seeds", options.seeds, "--steps", str(options.steps), "--threads", str(options.threads)]
+    command += ["--methods", options.methods] if options.methods else []
+    options.output.mkdir(parents=True, exist_ok=True)
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stdout:
+            lines.append(line)
+            print(line, end="", file=sys.stderr)
+    if running.returncode != 0:
+        sys.exit(running.returncode)
+    temporary = options.output / "offset_task.csv.tmp"
+    temporary.write_text("".join(lines))
+    os.replace(temporary, options.output / "offset_task.csv")
+    if shutil.which("gnuplot"):
+        plot([line.strip().split(",") for line in lines[1:]], options.output)
+
+
+if __name__ == "__main__":
+    main()
