@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
+#include "etc_core/nn/dense_attention.h"
 
 namespace etc {
 
@@ -17,6 +18,8 @@ using ResidualInit = DenseConfig::ResidualInit;
 using Method = PositionConfig::Method;
 using Sharing = PositionConfig::Sharing;
 using TableInit = PositionConfig::TableInit;
+using Attention = DenseConfig::Attention;
+using Norms = sparse::PerformerDraw::Norms;
 
 const std::vector<std::string> kPresets = {"small", "base", "large", "xlarge"};
 
@@ -105,6 +108,26 @@ const FieldList<DenseConfig>& field_list() {
       {"xl_content_bias", &DenseConfig::xl_content_bias,
        "transformer_xl: the query's bias u is for keys alone; false: for positions, too"},
       {"xl_position_bias", &DenseConfig::xl_position_bias, "transformer_xl: a bias v of the query for positions"},
+      {"attention",
+       &DenseConfig::attention,
+       "who sees whom; by_radius: all, or a window of local_radius; performer: linear attention",
+       {{"by_radius", Attention::by_radius},
+        {"full", Attention::full},
+        {"window", Attention::window},
+        {"bigbird", Attention::bigbird},
+        {"performer", Attention::performer}}},
+      {"attention_seed", &DenseConfig::attention_seed, "of random blocks and of features", count},
+      {"bigbird_block_size", &DenseConfig::bigbird_block_size, "tokens of a block", size},
+      {"bigbird_random_blocks", &DenseConfig::bigbird_random_blocks, "random key blocks of each query block", count},
+      {"bigbird_per_head", &DenseConfig::bigbird_per_head, "every head draws its own random blocks"},
+      {"bigbird_per_layer", &DenseConfig::bigbird_per_layer, "every layer draws its own random blocks"},
+      {"performer_features", &DenseConfig::performer_features, "random features of linear attention", size},
+      {"performer_norms",
+       &DenseConfig::performer_norms,
+       "lengths of the features' directions: of Gaussian vectors, or sqrt(D)",
+       {{"chi", Norms::chi}, {"root", Norms::root}}},
+      {"performer_redraw", &DenseConfig::performer_redraw,
+       "training steps after which features are drawn anew; 0: never", count},
       {"grad_checkpointing_period", &DenseConfig::grad_checkpointing_period,
        "keep only every n-th layer's input for the backward pass; 0: keep all", count},
       {"use_residual_attention", &DenseConfig::use_residual_attention,
@@ -209,6 +232,7 @@ void DenseConfig::validate() const {
     fail_usage("config",
                "use_running_mean: true: expected use_residual_attention beside it, whose scores it is the mean of");
   }
+  check_attention(*this);
   if (residual_attention_types.size() > 1 ||
       (!residual_attention_types.empty() && residual_attention_types[0] != attention_types()[0])) {
     fail_usage("config", "residual_attention_types: expected [\"self\"] or [], got {}",

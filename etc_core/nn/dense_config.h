@@ -10,6 +10,7 @@
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/positions.h"
+#include "sparse/performer_projection.h"
 
 namespace etc {
 
@@ -24,6 +25,9 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   //   sparse_transformer  normal: tables 0.125/sqrt(H), kernels 0.125/sqrt(fan in), output projections times
   //                       1/sqrt(2N) (Child et al. 2019)
   enum class ResidualInit { by_norm, none, gpt2, sparse_transformer };
+  // Who sees whom (sparse/patterns); performer: linear attention (sparse/performer.h). by_radius: full, or a window of
+  // local_radius.
+  enum class Attention { by_radius, full, window, bigbird, performer };
 
   Norm norm = Norm::post_ln;
   bool rezero_per_branch = false;  // a scale for each sub-layer; else one for both of a layer
@@ -34,6 +38,15 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   Choice final_layer_norm = Choice::by_norm;                 // by_norm: with pre_ln
   ResidualInit residual_init_scale = ResidualInit::by_norm;  // by_norm: gpt2 with pre_ln, else none
   std::int64_t local_radius = 0;  // tokens at most so far apart see each other; 0: all of an example
+
+  Attention attention = Attention::by_radius;
+  std::int64_t attention_seed = 0;  // of random blocks and of features' directions
+  std::int64_t bigbird_block_size = 64;
+  std::int64_t bigbird_random_blocks = 3;
+  bool bigbird_per_head = false, bigbird_per_layer = false;  // random blocks of their own
+  std::int64_t performer_features = 256;
+  sparse::PerformerDraw::Norms performer_norms = sparse::PerformerDraw::Norms::chi;
+  std::int64_t performer_redraw = 0;  // training steps after which directions are drawn anew; 0: never
 
   DenseConfig();
 

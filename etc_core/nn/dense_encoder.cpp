@@ -4,18 +4,15 @@
 #include <utility>
 #include <vector>
 
-#include "etc_core/base/error.h"
 #include "etc_core/nn/blocks/encoder_pass.h"
+#include "etc_core/nn/dense_attention.h"
 #include "etc_core/nn/dense_layers.h"
 #include "etc_core/nn/input_checks.h"
 #include "etc_core/nn/packed_cache.h"
-#include "sparse/self_attention.h"
 
 namespace etc {
 
 namespace {
-
-constexpr const char* kWhere = "encoder";
 
 // Consecutive sub-layers that are recomputed together: an attention and the feed-forwards behind it, so that none has
 // two steps of the running scores.
@@ -36,10 +33,9 @@ struct DenseEncoder::Impl {
   // What one pass has beside that of every encoder.
   struct Context : ForwardContext {
     std::shared_ptr<const RaggedRows> rows;
+    DenseAttention::Shared shared;
   };
 
-  std::shared_ptr<AttentionBatch> attention_batch(const EncoderInput& input, const std::vector<std::int64_t>& ordinals,
-                                                  const PassSetting& setting) const;
   // x [T, H] → [T, H]
   Var attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const;
   Var feed_forward(Tape& tape, const Var& x, std::int64_t layer, const Context& context) const;
@@ -51,6 +47,7 @@ struct DenseEncoder::Impl {
   const std::vector<std::string> units;
   std::vector<std::int64_t> first_attention, first_feed_forward;  // of each unit
   const DenseParameters parameters;
+  DenseAttention dense_attention{config, parameters.positions};
   PackedCache cache;
   bool period_explained = false;
 };
@@ -67,33 +64,14 @@ DenseEncoder::Impl::Impl(const DenseConfig& model, ParameterSet& set)
   }
 }
 
-std::shared_ptr<AttentionBatch> DenseEncoder::Impl::attention_batch(const EncoderInput& input,
-                                                                    const std::vector<std::int64_t>& ordinals,
-                                                                    const PassSetting& setting) const {
-  sparse::SequenceLabels labels;
-  labels.examples = input.batch();
-  labels.offsets = input.long_offsets.data();
-  labels.radius = config.local_radius > 0 ? config.local_radius : sparse::SequenceLabels::kFull;
-  const std::int64_t window = 2 * sparse::self_radius(labels) + 1, given = input.labels.l2l.size();
-  if (given != 0 && given != input.long_tokens() * window) {
-    fail(kWhere, "labels.l2l: expected {} labels, got {}", input.long_tokens() * window, given);
-  }
-  labels.labels = given != 0 ? input.labels.l2l.data() : nullptr;
-  auto batch = std::make_shared<AttentionBatch>();
-  batch->operators.push_back({sparse::build_self_tiles(labels), false});
-  parameters.positions.prepare(*batch, 0);
-  prepare_attention(*batch, setting, {sparse::kSelf, sparse::kSelfAttention.types[1]}, ordinals);
-  return batch;
-}
-
 Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const {
   const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
   const std::vector<Columns> of = own.attention.project(tape, own.attention_residual.input(tape, x), context);
   const Columns no_keys = {Var(Tensor::empty({0, config.attention_size()}, Purpose::activations, x.value().device())),
                            0};
   const Var attended =
-      attention(tape, sparse::kSelfAttention, context.attention, layer, pass,
-                {of[0], {{{of[1], of[2]}, {no_keys, no_keys}}}, parameters.positions.tables(tape, layer)});  // [T, A]
+      dense_attention.attend(tape, context.shared, layer, pass,
+                             {of[0], {{{of[1], of[2]}, {no_keys, no_keys}}}, parameters.positions.tables(tape, layer)});
   return own.attention_residual.output(tape, x, own.attention.project_out(tape, attended, context),
                                        context.dropout(layer, DropoutSite::long_attention_output, context.rows));
 }
@@ -112,7 +90,8 @@ DenseEncoder::Impl::Context DenseEncoder::Impl::context(const EncoderInput& inpu
   Context made;
   const std::vector<std::int64_t> ordinals = ordinals_of(input);
   made.rows = ragged_rows(input.long_offsets, ordinals);
-  made.attention = attention_batch(input, ordinals, setting);
+  made.shared = dense_attention.share(input, ordinals, setting);
+  made.attention = made.shared.pairs;
   prepare_context(made, setting, cache);
   return made;
 }

@@ -44,6 +44,7 @@ using LayerWatch = std::function<void(std::int64_t layer, const Tensor& long_sta
 struct ForwardOptions {
   bool training = false;   // dropout acts (needs a tape that records; without it a recording tape has no dropout)
   std::uint64_t seed = 0;  // of the run's dropout
+  std::int64_t step = 0;   // while training: steps done before this one
   // Of the encoder's products on a tape that records: fp32 or bf16 (base/compute_type.h says what is rounded). Another
   // tape has that of release_kernels().
   ComputeType compute = ComputeType::fp32;

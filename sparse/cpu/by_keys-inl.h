@@ -104,12 +104,34 @@ class ByKeys {
   static void finish_forward(const AttentionForward& args, const ByKeys& division, const float* slots);
   static void finish_backward(const AttentionBackward& args, const ByKeys& division, const float* slots);
 
-  // Where a task leaves its partial of a group that sees its split; null: no place for one it does not see.
-  float* place(const Task& task, const QueryGroup& group, bool seen, float* slots) const {
+  // Where a task leaves its partials, asked for group after group; null: no place for a split the group does not see.
+  class Places {
+   public:
+    Places(const ByKeys& division, const Task& task, float* slots)
+        : division_(division),
+          task_(task),
+          slots_(slots),
+          floats_(division.slot(task.example).group_floats()),
+          next_(division.listed() ? nullptr : slots + task.slot) {}
+    float* next(const QueryGroup& group, bool seen) {
+      if (next_ == nullptr) return seen ? division_.listed_place(task_, group, slots_) : nullptr;
+      float* const own = next_;
+      next_ += floats_;
+      return own;
+    }
+
+   private:
+    const ByKeys& division_;
+    const Task& task_;
+    float* const slots_;
+    const std::int64_t floats_;
+    float* next_;  // one group's after the other's; null where only seen splits have a place
+  };
+
+ private:
+  // Of a group that sees the task's split: behind the partials of all groups before, and of this one's splits before.
+  float* listed_place(const Task& task, const QueryGroup& group, float* slots) const {
     const std::int64_t number = group.first / kGroup, floats = slot(task.example).group_floats();
-    if (!listed()) return slots + task.slot + number * floats;
-    if (!seen) return nullptr;
-    // Behind the partials of all groups before, and of this one's splits before.
     const std::int64_t global = task.first_group + number, split = task.keys[0].begin / kKeySplit;
     std::int64_t before = partials_before(task.head, global);
     if (task.keys[0].set == 1) before += splits_seen(tiles(0), task.head, global, kEverySplit);
@@ -117,7 +139,6 @@ class ByKeys {
     return slots + list_.floats() + before * floats;
   }
 
- private:
   static constexpr std::int64_t kEverySplit = std::numeric_limits<std::int32_t>::max();
   const TypeTiles& tiles(int set) const { return in_.tiles->types[set]; }
   // Whether the tiles of both sets say which splits groups see.
@@ -186,14 +207,14 @@ class ByKeys {
 class ByKeys::ForwardSink {
  public:
   ForwardSink(const AttentionForward&, const ByKeys& division, const Task& task, float* slots)
-      : division_(division), task_(task), layout_(division.slot(task.example)), slots_(slots) {}
+      : layout_(division.slot(task.example)), places_(division, task, slots) {}
 
   // Queries are few: they lie in the caches already.
   void ask_ahead(const QueryGroup&, const TaskScratch&, RowsAhead&) const {}
 
-  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) const {
+  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch, const GroupSoftmax& softmax) {
     const FloatTag d;
-    float* const place = division_.place(task_, group, seen, slots_);
+    float* const place = places_.next(group, seen);
     if (place == nullptr) return;
     // Where nothing is seen the maximum says so, and nobody reads the output.
     if (seen) std::copy_n(scratch.group.out, kGroup * layout_.stride, place);
@@ -204,22 +225,20 @@ class ByKeys::ForwardSink {
   }
 
  private:
-  const ByKeys& division_;
-  const Task& task_;
   const Slot layout_;
-  float* const slots_;
+  Places places_;
 };
 
 // Leaves dq of a group over the split's keys in the slot; dk and dv go to their places.
 class ByKeys::BackwardSink {
  public:
   BackwardSink(const AttentionBackward& args, const ByKeys& division, const Task& task, float* slots)
-      : args_(args), division_(division), task_(task), layout_(division.slot(task.example)), slots_(slots) {}
+      : args_(args), task_(task), layout_(division.slot(task.example)), places_(division, task, slots) {}
 
   void begin_group(const QueryGroup&, const TaskScratch&) const {}
 
-  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch) const {
-    float* const place = division_.place(task_, group, seen, slots_);
+  void take(const QueryGroup& group, bool seen, const TaskScratch& scratch) {
+    float* const place = places_.next(group, seen);
     if (place == nullptr) return;
     if (seen) {
       std::copy_n(scratch.group.out, kGroup * layout_.stride, place);
@@ -243,10 +262,9 @@ class ByKeys::BackwardSink {
 
  private:
   const AttentionBackward& args_;
-  const ByKeys& division_;
   const Task& task_;
   const Slot layout_;
-  float* const slots_;
+  Places places_;
 };
 
 // One group of one head, over its splits in order.

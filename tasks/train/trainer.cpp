@@ -203,6 +203,7 @@ double Trainer::forward_backward(Examples examples, std::span<const double> coun
   ForwardOptions options;
   options.training = true;
   options.seed = training_.seed;
+  options.step = progress_.step;
   options.compute = training_compute(training_);
   HeadOutput logits = model_.forward(tape, examples, input, options);
   const double loss = model_.task->loss(tape, examples, input, logits, counts);

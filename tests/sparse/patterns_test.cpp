@@ -106,6 +106,11 @@ TEST_CASE("work of a pattern is its visible pairs, whatever the length", "[spars
   CHECK(middle <= (98 * 8 * 64 + 2 * 6400) * 4);
   CHECK(twice <= (198 * 8 * 64 + 2 * 12800) * 4);
   CHECK(twice > 19 * middle / 10);
+  // Partial results: of the splits of the first and last block, of the neighbours and of the random ones; 25 of 25 for
+  // the queries that see everything.
+  const PatternCase blocks = bigbird_batch("", {64 * 200}, shape).make();
+  const sparse::TypeTiles& type = blocks.tiles->types[0];
+  CHECK(type.split_offsets[800] < 45 * 800 / 10);
 }
 
 TEST_CASE("random blocks are those of the published plan", "[sparse]") {

@@ -1,0 +1,166 @@
+#include "etc_core/nn/dense_attention.h"
+
+#include <string>
+
+#include "etc_core/base/error.h"
+#include "sparse/patterns/bigbird.h"
+#include "sparse/performer_projection.h"
+#include "sparse/self_attention.h"
+
+namespace etc {
+
+namespace {
+
+constexpr const char* kWhere = "encoder";
+using Attention = DenseConfig::Attention;
+
+sparse::BigBirdPattern bigbird_of(const DenseConfig& config) {
+  sparse::BigBirdPattern pattern;
+  pattern.block_size = config.bigbird_block_size;
+  pattern.random_blocks = config.bigbird_random_blocks;
+  pattern.per_layer = config.bigbird_per_layer;
+  pattern.heads = config.bigbird_per_head ? config.num_attention_heads : 1;
+  pattern.seed = static_cast<std::uint64_t>(config.attention_seed);
+  return pattern;
+}
+
+// Keys of another kind say something that would not happen.
+void check_unused_keys(const DenseConfig& config) {
+  const DenseConfig usual;
+  const auto unused = [](const char* key, const char* kind) {
+    fail_usage("config", "{}: expected attention {} beside it", key, kind);
+  };
+  if (config.attention != Attention::bigbird) {
+    if (config.bigbird_block_size != usual.bigbird_block_size) unused("bigbird_block_size", "bigbird");
+    if (config.bigbird_random_blocks != usual.bigbird_random_blocks) unused("bigbird_random_blocks", "bigbird");
+    if (config.bigbird_per_head) unused("bigbird_per_head", "bigbird");
+    if (config.bigbird_per_layer) unused("bigbird_per_layer", "bigbird");
+  }
+  if (config.attention != Attention::performer) {
+    if (config.performer_features != usual.performer_features) unused("performer_features", "performer");
+    if (config.performer_norms != usual.performer_norms) unused("performer_norms", "performer");
+    if (config.performer_redraw != 0) unused("performer_redraw", "performer");
+  }
+  if (config.attention_seed != 0 && config.attention != Attention::bigbird &&
+      config.attention != Attention::performer) {
+    unused("attention_seed", "bigbird or performer");
+  }
+}
+
+}  // namespace
+
+void check_attention(const DenseConfig& config) {
+  const bool windowed = config.local_radius > 0;
+  if (config.attention == Attention::window && !windowed) {
+    fail_usage("config", "attention: window: expected a local_radius of at least 1, got 0");
+  }
+  if (config.attention != Attention::window && config.attention != Attention::by_radius && windowed) {
+    fail_usage("config", "local_radius: expected 0 with this kind of attention, got {} (or choose window)",
+               config.local_radius);
+  }
+  check_unused_keys(config);
+  if (config.bigbird_per_layer && config.carries_scores()) {
+    fail_usage("config",
+               "bigbird_per_layer: expected false with use_residual_attention: scores are carried pair by pair, so all "
+               "layers must have the same blocks");
+  }
+  if (config.attention != Attention::performer) return;
+  if (config.carries_scores()) {
+    fail_usage("config",
+               "attention: performer: expected use_residual_attention false: linear attention has no scores of pairs");
+  }
+  if (config.has_relative_positions()) {
+    fail_usage("config",
+               "relative_positions: expected none with attention performer: linear attention has no pairs to give a "
+               "distance");
+  }
+  if (config.attention_probs_dropout_prob > 0) {
+    fail_usage("config",
+               "attention_probs_dropout_prob: expected 0 with attention performer, which has no probabilities, got {}",
+               config.attention_probs_dropout_prob);
+  }
+}
+
+const sparse::AttentionOperator& DenseAttention::op() const {
+  return config_.attention == Attention::bigbird ? sparse::kBigBirdAttention : sparse::kSelfAttention;
+}
+
+OperatorBatch DenseAttention::tiles(const EncoderInput& input, std::int64_t layer) const {
+  const std::int64_t given = input.labels.l2l.size();
+  if (config_.attention == Attention::bigbird) {
+    sparse::BigBirdBatch batch;
+    batch.examples = input.batch();
+    batch.offsets = input.long_offsets.data();
+    batch.layer = layer;
+    return {sparse::build_bigbird_tiles(bigbird_of(config_), batch), false};
+  }
+  sparse::SequenceLabels labels;
+  labels.examples = input.batch();
+  labels.offsets = input.long_offsets.data();
+  labels.radius = config_.local_radius > 0 ? config_.local_radius : sparse::SequenceLabels::kFull;
+  const std::int64_t window = 2 * sparse::self_radius(labels) + 1;
+  if (given != 0 && given != input.long_tokens() * window) {
+    fail(kWhere, "labels.l2l: expected {} labels, got {}", input.long_tokens() * window, given);
+  }
+  labels.labels = given != 0 ? input.labels.l2l.data() : nullptr;
+  return {sparse::build_self_tiles(labels), false};
+}
+
+void DenseAttention::draw_projections(std::int64_t redraw) {
+  if (drawn_ == redraw) return;
+  projections_.clear();  // closures keep those of their pass
+  for (std::int64_t layer = 0; layer < config_.num_hidden_layers; ++layer) {
+    projections_.push_back(Tensor::empty({config_.performer_features, config_.head_size()}, Purpose::weights));
+    sparse::draw_projection({config_.performer_features, config_.head_size(), config_.performer_norms,
+                             static_cast<std::uint64_t>(config_.attention_seed), layer, redraw},
+                            projections_.back().data());
+  }
+  drawn_ = redraw;
+}
+
+DenseAttention::Shared DenseAttention::share(const EncoderInput& input, const std::vector<std::int64_t>& ordinals,
+                                             const PassSetting& setting) {
+  const std::int64_t given = input.labels.l2l.size();
+  const bool own_pattern = config_.attention == Attention::bigbird || config_.attention == Attention::performer;
+  if (own_pattern && given != 0) {
+    fail(kWhere, "labels.l2l: expected none with attention {}, got {}",
+         config_.attention == Attention::bigbird ? "bigbird, whose blocks say who sees whom"
+                                                 : "performer, which has no pairs",
+         given);
+  }
+  const std::vector<sparse::AttentionType> types(std::begin(op().types), std::end(op().types));
+  const auto batch_of = [&](std::int64_t layer) {
+    auto batch = std::make_shared<AttentionBatch>();
+    if (layer >= 0) {
+      batch->operators.push_back(tiles(input, layer));
+      positions_.prepare(*batch, 0);
+    }
+    prepare_attention(*batch, setting, types, ordinals);
+    return batch;
+  };
+  Shared shared;
+  if (config_.attention == Attention::performer) {
+    const std::int64_t step = setting.options.training ? setting.options.step : 0;
+    draw_projections(sparse::redraws(step, config_.performer_redraw));
+    shared.projections = projections_;
+    shared.pairs = batch_of(-1);
+    shared.linear = std::make_shared<const PerformerBatch>(PerformerBatch{
+        input.long_offsets, input.long_offsets, config_.num_attention_heads, config_.head_size(), false});
+    return shared;
+  }
+  shared.pairs = batch_of(0);
+  for (std::int64_t layer = 0; config_.bigbird_per_layer && layer < config_.num_hidden_layers; ++layer) {
+    shared.of_layers.push_back(layer == 0 ? shared.pairs : batch_of(layer));
+  }
+  return shared;
+}
+
+Var DenseAttention::attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass,
+                           const AttentionInputs& inputs) const {
+  const auto at = static_cast<std::size_t>(layer);
+  const KeyColumns& own = inputs.keys[0];
+  if (shared.linear != nullptr) return performer(tape, shared.linear, shared.projections[at], {inputs.q, own.k, own.v});
+  return attention(tape, op(), shared.of_layers.empty() ? shared.pairs : shared.of_layers[at], layer, pass, inputs);
+}
+
+}  // namespace etc
