@@ -11,7 +11,6 @@
 #include "etc_core/base/progress.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
-#include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/encode_dataset.h"
@@ -37,7 +36,8 @@ layer_<i>_scores_{l2l,l2g,g2g,g2l}.
 
 The file of --inputs has a group "inputs" with integer arrays token_ids [B, L] and global_token_ids [B, G] and, if
 wanted, segment_ids, position_ids, global_segment_ids, global_position_ids, {l2l,l2g,g2g,g2l}_att_mask (0 or 1),
-{l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder.)";
+{l2l,l2g,g2g,g2l}_relative_att_ids, and float arrays long_embedding_adder and global_embedding_adder. For a dense
+encoder nothing of global tokens, and self_att_mask [B, L, L].)";
 
 struct EncodeOptions : InferenceOptions {
   std::string inputs;
@@ -49,17 +49,24 @@ struct EncodeOptions : InferenceOptions {
 // Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
 class StatesFile {
  public:
-  StatesFile(const std::string& path, const EncodeInputs& inputs) : file_(path), inputs_(inputs) {}
+  // heads: N
+  StatesFile(const std::string& path, const EncodeInputs& inputs, std::int64_t heads)
+      : file_(path), inputs_(inputs), heads_(heads) {}
 
   // values [rows, columns] of example b into outputs/<name> [B, rows, columns].
   void write_states(const std::string& name, std::int64_t b, const Tensor& values) {
     write(name, b, {inputs_.batch(), values.rows(), values.cols()}, values);
   }
 
-  // Scores of one example are [N, queries, columns] in every type: [B, N, queries, columns] in the file.
-  void write_scores(const std::string& name, std::int64_t b, const Tensor& values, std::int64_t heads,
-                    std::int64_t queries, std::int64_t columns) {
-    if (values) write(name, b, {inputs_.batch(), heads, queries, columns}, values);
+  // Scores of one example are [N, queries, columns] in every type: [B, N, queries, columns] in the file. Those of a window
+  // say their shape; those between long (l) and global tokens (g) are as their type's letters say.
+  void write_scores(const std::string& name, std::int64_t b, const std::string& type, const Tensor& values) {
+    if (!values) return;
+    const auto tokens = [&](char letter) { return letter == 'l' ? inputs_.length() : inputs_.globals(); };
+    const bool window = values.rank() == 3;
+    const std::int64_t queries = window ? values.dim(1) : tokens(type.front());
+    const std::int64_t columns = window ? values.dim(2) : tokens(type.back());
+    write(name, b, {inputs_.batch(), heads_, queries, columns}, values);
   }
 
   void finish() { file_.finish(); }
@@ -73,22 +80,23 @@ class StatesFile {
 
   data::ArrayFileWriter file_;
   const EncodeInputs& inputs_;
+  std::int64_t heads_;
   std::set<std::string> made_;
 };
 
 // Throws Error unless each of the inputs, which are of one size, fits into the memory limit.
-void require_fit(const EncodeInputs& inputs, const EtcConfig& config, const EncodeOn& on) {
+void require_fit(const EncodeInputs& inputs, const EncoderConfig& config, const EncodeOn& on) {
   InferenceFit fit("etc encode", on.memory_limit, on.device, config, on.compute);
   const CountedCall call = [&](const std::function<void()>& loaded) {
     ParameterSet parameters;
-    EtcEncoder encoder(config, parameters);
+    const auto encoder = config.make_encoder(parameters);
     for (const auto& parameter : parameters.all()) parameter->allocate();
-    encoder.release_kernels(on.compute);
+    encoder->release_kernels(on.compute);
     loaded();
     ForwardOptions options;
     if (on.all_layers) options.watch = [](std::int64_t, const Tensor&, const Tensor&, const ExternalScores&) {};
     Tape tape(Recording::off);
-    encoder.forward(tape, inputs.example(0), options);
+    encoder->forward(tape, inputs.example(0), options);
   };
   if (!fit.fits(call)) fit.refuse("an example of the file", inputs.length(), inputs.globals(), call);
 }
@@ -96,17 +104,17 @@ void require_fit(const EncodeInputs& inputs, const EtcConfig& config, const Enco
 // Padded examples, one after the other.
 void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   const std::filesystem::path folder = options.model;
-  const EtcConfig config = read_etc_config(folder);
-  const EncodeInputs inputs(options.inputs, config);
+  const ModelConfig config = read_encoder_config(folder);
+  const EncodeInputs inputs(options.inputs, *config);
   if (inputs.batch() == 0) fail("encode: " + options.inputs, "expected at least one example, got none");
-  if (on.memory_limit > 0) require_fit(inputs, config, on);
+  if (on.memory_limit > 0) require_fit(inputs, *config, on);
   ParameterSet parameters;
-  EtcEncoder encoder(config, parameters);
+  const auto encoder = config->make_encoder(parameters);
   load_parameters(folder / "model.safetensors", parameters, Match::encoder);
   parameters.to(on.device);
-  encoder.release_kernels(on.compute);
+  encoder->release_kernels(on.compute);
 
-  StatesFile file(options.output, inputs);
+  StatesFile file(options.output, inputs, config->num_attention_heads);
   Progress progress("encode", inputs.batch(), "examples");
   const StopSignal listening;
   for (std::int64_t b = 0; b < inputs.batch(); ++b) {
@@ -117,19 +125,17 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
                           const ExternalScores& scores) {
         const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "/";
         file.write_states(prefix + "long", b, of_long);
-        file.write_states(prefix + "global", b, of_global);
-        const std::int64_t N = config.num_attention_heads, L = inputs.length(), G = inputs.globals();
-        file.write_scores(prefix + "scores_l2l", b, scores.of("l2l"), N, L, 2 * config.local_radius + 1);
-        file.write_scores(prefix + "scores_l2g", b, scores.of("l2g"), N, L, G);
-        file.write_scores(prefix + "scores_g2g", b, scores.of("g2g"), N, G, G);
-        file.write_scores(prefix + "scores_g2l", b, scores.of("g2l"), N, G, L);
+        if (of_global) file.write_states(prefix + "global", b, of_global);
+        for (const auto& [type, values] : scores) file.write_scores(prefix + "scores_" + type, b, type, values);
       };
     }
     try {
       Tape tape(Recording::off);
-      const EncoderStates output = encoder.forward(tape, inputs.example(b), forward);
+      const EncoderStates output = encoder->forward(tape, inputs.example(b), forward);
       file.write_states("long", b, output.long_states.value().to(Device::cpu));
-      file.write_states("global", b, output.global_states.value().to(Device::cpu));
+      if (output.global_states.defined()) {
+        file.write_states("global", b, output.global_states.value().to(Device::cpu));
+      }
     } catch (const Error& error) {
       // The encoder sees one example at a time and counts it as 0.
       fail("encode: " + options.inputs, "in example {} of the file: {}", b, error.what());

@@ -4,6 +4,8 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/nn/dense_config.h"
+#include "etc_core/nn/etc_config.h"
 
 namespace etc::cli {
 
@@ -52,44 +54,84 @@ constexpr Expected kArrays[] = {kTokens,
                                 pairs("g2g_relative_att_ids", "BGG", &MasksAndIds::g2g_ids),
                                 pairs("g2l_relative_att_ids", "BGL", &MasksAndIds::g2l_ids)};
 
-std::vector<data::ArrayRequest> requests() {
+constexpr Expected kSelfMask = {.name = "self_att_mask", .letters = "BLL"};
+
+// The arrays that the encoder's inputs may have.
+std::vector<Expected> arrays_of(const EncoderConfig& config) {
+  if (config.has_global_tokens()) return {std::begin(kArrays), std::end(kArrays)};
+  std::vector<Expected> all = {kSelfMask};
+  for (const Expected& array : kArrays) {
+    if (array.pairs == nullptr && array.letters[1] == 'L') all.push_back(array);
+  }
+  return all;
+}
+
+std::vector<data::ArrayRequest> requests(const EncoderConfig& config) {
   std::vector<data::ArrayRequest> all;
-  for (const Expected& array : kArrays) all.push_back({array.name, array.floating, array.required});
+  for (const Expected& array : arrays_of(config)) all.push_back({array.name, array.floating, array.required});
   return all;
 }
 
 }  // namespace
 
-EncodeInputs::EncodeInputs(const std::filesystem::path& path, const EtcConfig& config)
+EncodeInputs::EncodeInputs(const std::filesystem::path& path, const EncoderConfig& config)
     : where_("encode: " + path.string() + ":/inputs"),
       config_(config),
-      arrays_(data::read_arrays(path, "inputs", requests())) {
+      arrays_(data::read_arrays(path, "inputs", requests(config))) {
+  if (const auto* const etc = dynamic_cast<const EtcConfig*>(&config)) {
+    radius_ = etc->local_radius;
+    relative_labels_ = etc->relative_labels();
+  }
   for (const char* name : {kTokens.name, kGlobals.name}) {
-    if (arrays_.at(name).shape.size() != 2) {
-      fail(where_ + "/" + name, "expected two dimensions, got {}", shape_text(arrays_.at(name).shape));
+    const data::NumericArray* found = find(name);
+    if (found != nullptr && found->shape.size() != 2) {
+      fail(where_ + "/" + name, "expected two dimensions, got {}", shape_text(found->shape));
     }
   }
   batch_ = arrays_.at(kTokens.name).shape[0];
   length_ = arrays_.at(kTokens.name).shape[1];
-  globals_ = arrays_.at(kGlobals.name).shape[1];
-  for (const Expected& array : kArrays) {
+  if (const data::NumericArray* globals = find(kGlobals.name)) globals_ = globals->shape[1];
+  for (const Expected& array : arrays_of(config)) {
     const data::NumericArray* found = find(array.name);
     if (found == nullptr) continue;
     std::vector<std::int64_t> sizes;
     std::string text;
     for (const char* letter = array.letters; *letter != '\0'; ++letter) {
-      const std::int64_t size = *letter == 'B'   ? batch_
-                                : *letter == 'L' ? length_
-                                : *letter == 'G' ? globals_
-                                : *letter == 'H' ? config_.hidden_size
-                                                 : 2 * config_.local_radius + 1;
-      sizes.push_back(size);
-      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", *letter, size);
+      sizes.push_back(size_of(*letter));
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", *letter, sizes.back());
     }
     if (found->shape != sizes) {
       fail(where_ + "/" + array.name, "expected [{}], got {}", text, shape_text(found->shape));
     }
   }
+}
+
+std::int64_t EncodeInputs::size_of(char letter) const {
+  switch (letter) {
+    case 'B':
+      return batch_;
+    case 'L':
+      return length_;
+    case 'G':
+      return globals_;
+    case 'H':
+      return config_->hidden_size;
+    default:
+      return 2 * radius_ + 1;
+  }
+}
+
+Buffer<std::uint8_t> EncodeInputs::self_labels(const std::int32_t* mask) const {
+  const auto* const dense = dynamic_cast<const DenseConfig*>(&*config_);
+  const std::int64_t window = dense != nullptr ? dense->local_radius : 0;
+  const std::int64_t radius = window > 0 ? window : length_ - 1, W = 2 * radius + 1;
+  Buffer<std::uint8_t> labels(length_ * W, Purpose::labels);
+  for (std::int64_t i = 0; i < length_ * W; ++i) {
+    const std::int64_t query = i / W, key = query + i % W - radius;
+    const bool seen = key >= 0 && key < length_ && mask[query * length_ + key] != 0;
+    labels[i] = seen ? 0 : sparse::kMasked;
+  }
+  return labels;
 }
 
 const data::NumericArray* EncodeInputs::find(const std::string& name) const {
@@ -106,8 +148,9 @@ EncoderInput EncodeInputs::example(std::int64_t b) const {
   masks.batch = 1;
   masks.length = length_;
   masks.globals = globals_;
-  masks.radius = config_.local_radius;
-  for (const Expected& array : kArrays) {
+  masks.radius = radius_;
+  const std::int64_t hidden = config_->hidden_size;
+  for (const Expected& array : arrays_of(*config_)) {
     const data::NumericArray* found = find(array.name);
     if (found == nullptr) continue;
     const std::vector<std::int32_t>& all = found->integers;
@@ -115,17 +158,18 @@ EncoderInput EncodeInputs::example(std::int64_t b) const {
     if (array.ids != nullptr) {
       input.*array.ids = {all.begin() + b * size, all.begin() + (b + 1) * size};
     } else if (array.adder != nullptr) {
-      const std::int64_t rows = array.letters[1] == 'L' ? length_ : globals_, elements = rows * config_.hidden_size;
+      const std::int64_t rows = array.letters[1] == 'L' ? length_ : globals_, elements = rows * hidden;
       const auto first = found->floats.begin() + b * elements;
-      input.*array.adder =
-          Var(Tensor::from({first, first + elements}, {rows, config_.hidden_size}, Purpose::activations));
+      input.*array.adder = Var(Tensor::from({first, first + elements}, {rows, hidden}, Purpose::activations));
+    } else if (array.pairs == nullptr) {
+      input.labels.l2l = self_labels(all.data() + b * size);
     } else {
       // An array without elements (no global tokens) was given all the same: null would mean it was not.
       static constexpr std::int32_t kNothing = 0;
       masks.*array.pairs = all.empty() ? &kNothing : all.data() + b * size;
     }
   }
-  input.labels = sparse::labels_from_masks_and_ids(masks, config_.relative_labels());
+  if (config_->has_global_tokens()) input.labels = sparse::labels_from_masks_and_ids(masks, relative_labels_);
   return input;
 }
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "data/h5/array_file.h"
+#include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/encoder_input.h"
-#include "etc_core/nn/etc_config.h"
 
 namespace etc::cli {
 
@@ -18,14 +18,16 @@ namespace etc::cli {
 //   long_embedding_adder [B, L, H], global_embedding_adder [B, G, H]            floats
 //   {l2l,l2g,g2g,g2l}_att_mask      [B, L, W], [B, L, G], [B, G, G], [B, G, L]  absent: everything visible
 //   {l2l,l2g,g2g,g2l}_relative_att_ids  same shapes                             absent: no relative attention
+// An encoder without global tokens has no array of them, and one mask:
+//   self_att_mask [B, L, L]                                                     absent: everything visible
 class EncodeInputs {
  public:
   // Throws Error naming file and array on everything data::read_arrays refuses and on shapes that do not fit.
-  EncodeInputs(const std::filesystem::path& path, const EtcConfig& config);
+  EncodeInputs(const std::filesystem::path& path, const EncoderConfig& config);
 
   std::int64_t batch() const { return batch_; }      // B
   std::int64_t length() const { return length_; }    // L
-  std::int64_t globals() const { return globals_; }  // G
+  std::int64_t globals() const { return globals_; }  // G; 0 where the encoder has none
 
   // Example b alone, padding and packing included. Throws Error naming the example when masks, ids and the model's
   // configuration contradict each other (etc-core 2.2, rules 8-10).
@@ -33,9 +35,12 @@ class EncodeInputs {
 
  private:
   const data::NumericArray* find(const std::string& name) const;
+  std::int64_t size_of(char letter) const;
+  Buffer<std::uint8_t> self_labels(const std::int32_t* mask) const;  // [L, L] by distance
 
   std::string where_;
-  const EtcConfig config_;
+  const ModelConfig config_;
+  std::int64_t radius_ = 0, relative_labels_ = 0;  // of the local window, R; an ETC's
   std::int64_t batch_ = 0, length_ = 0, globals_ = 0;
   std::map<std::string, data::NumericArray> arrays_;
 };

@@ -66,14 +66,14 @@ struct Model {
   DenseEncoder encoder;
 
   std::vector<float> states(const EncoderInput& input) {
-    Tape tape(false);
+    Tape tape(Recording::off);
     const Tensor values = encoder.forward(tape, input, {}).long_states.value();
     return {values.data(), values.data() + values.size()};
   }
   // Gradients of the sum of states times fixed weights, in `grad` of every parameter.
   void backward(const EncoderInput& input) {
     for (const auto& parameter : parameters.all()) parameter->grad = Tensor();
-    Tape tape(true);
+    Tape tape(Recording::on);
     {
       Var y = encoder.forward(tape, input, {}).long_states;
       for (std::int64_t i = 0; i < y.value().size(); ++i) y.grad().data()[i] = weight(i);
@@ -219,7 +219,7 @@ TEST_CASE("settings of positions survive writing and reading", "[nn]") {
     DenseConfig config = with_method(method);
     config.relative_sharing = PositionConfig::Sharing::model;
     config.xl_position_bias = false;
-    const ModelConfig read = model_config_from_json(config.to_json(), "test", true);
+    const ModelConfig read = model_config_from_json(config.to_json(), "test", UnknownKeys::refuse);
     CHECK(read->to_json() == config.to_json());
   }
 }

@@ -1,10 +1,16 @@
 // etc convert --as dense and --to bert as their users meet them.
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/convert/bert/dense_bert.h"
+#include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/dense_encoder.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
+#include "tests/support/golden_h5.h"
+#include "tests/support/h5_edit.h"
 #include "tests/tasks/train/program.h"
 
 using namespace etc;
@@ -65,4 +71,45 @@ TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT aga
   refuses({"--from", "tf", bert, "--as", "dense"}, "--as dense: expected --from bert, got tf");
   refuses({"--to", "safetensors", model}, "expected an ETC encoder", 1);
   refuses({"--to", "bert", bert}, "section \"model\"");
+}
+
+TEST_CASE("padded inputs of a dense encoder are encoded as its sequences alone", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  DenseConfig config = convert::dense_config_for(test::small_bert());
+  config.use_residual_attention = true;
+  ParameterSet parameters;
+  register_cpu_backend();
+  DenseEncoder encoder(config, parameters);
+  parameters.initialize(1);
+  save_model(scene.path("model"), {{"model", config.to_json()}}, parameters);
+  // Two sequences of 5 tokens; the second one is 3 tokens and padding that nobody sees.
+  const std::vector<std::int32_t> ids = {3, 1, 11, 0, 7, 4, 9, 2, 0, 0}, types = {0, 0, 1, 1, 1, 0, 1, 1, 0, 0};
+  {
+    test::H5Edit file(scene.path("in.h5"));
+    file.put_integers("/inputs/token_ids", {ids.begin(), ids.end()}, 8, true, {2, 5}, {});
+    file.put_integers("/inputs/segment_ids", {types.begin(), types.end()}, 8, true, {2, 5}, {});
+    std::vector<std::int64_t> mask(50, 1);
+    for (std::size_t i = 25; i < 50; ++i) mask[i] = i % 5 < 3;
+    file.put_integers("/inputs/self_att_mask", mask, 8, true, {2, 5, 5}, {});
+  }
+  scene.run({"encode", "--inputs", scene.path("in.h5"), "--model", scene.path("model"), "--output",
+             scene.path("out.h5"), "--all-layers"});
+  const test::GoldenFile out(scene.path("out.h5"));
+  const auto states = out.read<float>("outputs/long");
+  CHECK(states.shape == std::vector<std::int64_t>{2, 5, 8});
+  CHECK(out.read<float>("outputs/layer_1/scores_self").shape == std::vector<std::int64_t>{2, 2, 5, 9});
+  CHECK(!out.has("outputs/global"));
+  for (const auto& [first, length] : {std::pair<std::ptrdiff_t, std::ptrdiff_t>{0, 5}, {5, 3}}) {
+    EncoderInput input;
+    input.long_offsets = {0, length};
+    input.global_offsets = {0, 0};
+    input.token_ids = {ids.begin() + first, ids.begin() + first + length};
+    input.segment_ids = {types.begin() + first, types.begin() + first + length};
+    Tape tape(Recording::off);
+    const Tensor alone = encoder.forward(tape, input, {}).long_states.value();
+    for (std::int64_t i = 0; i < alone.size(); ++i) {
+      CHECK(states.values[static_cast<std::size_t>(first * 8 + i)] == Approx(alone.data()[i]).margin(1e-6));
+    }
+  }
 }

@@ -129,7 +129,7 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
   CHECK(with("training", "deterministic", "no").find("training.deterministic: expected run or strict, got no") !=
         std::string::npos);
   CHECK(with("data", "train", "a.h5") == "config: options: data.train: expected a list of strings, got \"a.h5\"");
-  CHECK(with("task", "name", 3) == "config: options: task.name: expected a string, got 3");
+  CHECK(with("task", "name", 3) == "config: task.name: expected a string, got 3");
   CHECK(with("training", "optimizer", "adam").find("(did you mean adamw?)") != std::string::npos);
   CHECK(with("training", "compute", "int8").find("training.compute: expected fp32, bf16 or auto, got int8") !=
         std::string::npos);

@@ -5,11 +5,13 @@
 #include "data/sample/openkp_sample.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
+#include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
 #include "tasks/prepare/run.h"
 #include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 #include "tasks/train/trainer.h"
+#include "tests/core/encoder_sizes.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/simt/emulator.h"
@@ -47,14 +49,34 @@ void write_dataset(const std::string& task, const fs::path& folder) {
           kRecords);
 }
 
-RunConfig config_for(const std::string& task, const Json& task_keys, const fs::path& folder,
-                     const std::string& device) {
-  Json config = default_config(task);
+EtcConfig small_etc() {
   EtcConfig model = tiny_model();
   model.vocab_size = 512;
   model.num_hidden_layers = 1;
   model.use_residual_attention = true;
-  config["model"] = model.to_json();
+  return model;
+}
+
+// Norms, scales of the branches and running scores.
+DenseConfig small_dense() {
+  DenseConfig model =
+      with_sizes(DenseConfig(), {.vocabulary = 512, .hidden = 16, .layers = 2, .heads = 2, .feed_forward = 32});
+  model.norm = DenseConfig::Norm::rezero_post_ln;
+  model.use_residual_attention = true;
+  return model;
+}
+
+// A task with its keys, and the encoder it is trained with.
+struct Trained {
+  std::string task;
+  Json keys;
+  ModelConfig model;
+};
+
+RunConfig config_for(const Trained& one, const fs::path& folder, const std::string& device) {
+  const auto& [task, task_keys, model] = one;
+  Json config = default_config(task);
+  config["model"] = model->to_json();
   overlay_config(
       config,
       {{"data",
@@ -71,18 +93,20 @@ RunConfig config_for(const std::string& task, const Json& task_keys, const fs::p
 
 TEST_CASE("training and predictions of every task on an emulated device equal the CPU's", "[tasks][cuda]") {
   add_backend(cuda_backend());
-  const std::vector<std::pair<std::string, Json>> kTasks = {
-      {"hotpotqa", {{"answer_encoding", "bio"}}},
-      {"nq", {{"mask_long_output", true}}},
-      {"openkp", {{"kp_max_length", 3}, {"extra_dense_feature_layers", 1}}},
+  const std::vector<Trained> kTrained = {
+      {"hotpotqa", {{"answer_encoding", "bio"}}, small_etc()},
+      {"nq", {{"mask_long_output", true}}, small_etc()},
+      {"nq", Json::object(), small_dense()},
+      {"openkp", {{"kp_max_length", 3}, {"extra_dense_feature_layers", 1}}, small_etc()},
   };
-  for (const auto& [task, keys] : kTasks) {
-    CAPTURE(task);
+  for (const Trained& one : kTrained) {
+    const std::string& task = one.task;
+    CAPTURE(task, model_kind_of(one.model->to_json()));
     const TemporaryFolder folder;
     write_dataset(task, folder.path());
-    const TrainReport cpu = train(config_for(task, keys, folder.path(), "cpu"), folder / "cpu");
+    const TrainReport cpu = train(config_for(one, folder.path(), "cpu"), folder / "cpu");
     const std::int64_t before = simt::emulator_counts().launches;
-    const TrainReport cuda = train(config_for(task, keys, folder.path(), "cuda"), folder / "cuda");
+    const TrainReport cuda = train(config_for(one, folder.path(), "cuda"), folder / "cuda");
     CHECK(simt::emulator_counts().launches > before + 100);
     CHECK(cuda.step == 2);
     // Scores of predictions, and losses.
