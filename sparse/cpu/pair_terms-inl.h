@@ -69,8 +69,7 @@ HWY_INLINE void add_row(float a, const float* x, const float* y, std::int64_t st
 }
 
 // rows = k⊙w[label] of a step's columns that have one label, 0 of the others.   k, rows [kRunStep, stride]
-template <typename OfBlock>
-HWY_INLINE void scale_keys(const OfBlock& labels, std::int64_t first, const float* k, const float* w,
+HWY_INLINE void scale_keys(const AnyLabels& labels, std::int64_t first, const float* k, const float* w,
                            std::int64_t stride, float* rows) {
   std::fill_n(rows, kRunStep * stride, 0.0f);
   for (std::int64_t j = 0; j < kRunStep; ++j) {
@@ -81,8 +80,7 @@ HWY_INLINE void scale_keys(const OfBlock& labels, std::int64_t first, const floa
 
 // s = sum_c q_c k_c w[label]_c, a step of keys at a time: k times w of the whole column, as if those were the keys;
 // columns with several labels pair by pair.   k [keys, stride], s [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
+HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
                              const float* k, std::int64_t keys, float* s) {
   const std::int64_t stride = head.stride;
   const float* const w = scratch.terms.products;  // [labels, stride]
@@ -101,8 +99,7 @@ HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratc
 }
 
 // s += k·rel_k[label].   k [keys, stride], s [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void add_key_dots(const HeadContext& head, const TermScratch& terms, const OfBlock& labels, const float* k,
+HWY_INLINE void add_key_dots(const HeadContext& head, const TermScratch& terms, const AnyLabels& labels, const float* k,
                              std::int64_t keys, float* s) {
   const std::int64_t stride = head.stride;
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -120,8 +117,7 @@ HWY_INLINE void add_key_dots(const HeadContext& head, const TermScratch& terms, 
 }
 
 // s *= factor[label].   factors [labels], s [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void apply_factors(const float* factors, const OfBlock& labels, std::int64_t keys, float* s) {
+HWY_INLINE void apply_factors(const float* factors, const AnyLabels& labels, std::int64_t keys, float* s) {
   const FloatTag d;
   for (std::int64_t j = 0; j < keys; ++j) {
     const std::uint32_t code = labels.code(j);
@@ -135,9 +131,8 @@ HWY_INLINE void apply_factors(const float* factors, const OfBlock& labels, std::
 }
 
 // Out of line: models without these parts keep their loops as they are.
-template <typename OfBlock>
-HWY_NOINLINE void joined_dots(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
-                              const float* k, std::int64_t keys, float* s) {
+HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
+                                     const float* k, std::int64_t keys, float* s) {
   const TermScratch& terms = scratch.terms;
   if (terms.products != nullptr) {
     product_dots(head, scratch, labels, k, keys, s);
@@ -156,13 +151,12 @@ HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, st
   if (HWY_LIKELY(!joins_pairs(scratch.terms, block))) {
     return dot_products(scratch.q_lanes, k, head.stride, keys, head.head_size, s);
   }
-  with_labels(block.from(first), [&](const auto& labels) HWY_ATTR { joined_dots(head, scratch, labels, k, keys, s); });
+  joined_dots(head, scratch, labels_of(block.from(first)), k, keys, s);
 }
 
 // Backward, w: dq_i += g_ij w⊙k_j, dk_j += g_ij w⊙q_i, dw += g_ij q_i⊙k_j, a step of keys at a time as in product_dots.
 //   g [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void product_gradients(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
+HWY_INLINE void product_gradients(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
                                   const KeyBlock& block, const float* g) {
   const std::int64_t stride = head.stride;
   const TermScratch& terms = scratch.terms;
@@ -197,8 +191,7 @@ HWY_INLINE void product_gradients(const HeadContext& head, const GroupScratch& s
 }
 
 // Backward, rel_k: dk_j += g_ij rel_k, drel_k += g_ij k_j.   g [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch& terms, const OfBlock& labels,
+HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch& terms, const AnyLabels& labels,
                                      const KeyBlock& block, const float* g) {
   const std::int64_t stride = head.stride;
   for (std::int64_t j = 0; j < block.keys; ++j) {
@@ -222,9 +215,8 @@ HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch&
 
 // Backward of one key block: dq, dk and the tables' gradients from g = scale·dC [keys, kGroup], which becomes what
 // q·k has for its gradient.
-template <typename OfBlock>
-HWY_NOINLINE void joined_gradients(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
-                                   const KeyBlock& block, float* g) {
+HWY_NOINLINE inline void joined_gradients(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
+                                          const KeyBlock& block, float* g) {
   const TermScratch& terms = scratch.terms;
   const float* const k = block.panel->k(block.row);  // [keys, stride]
   if (terms.key_vectors != nullptr) key_vector_gradients(head, terms, labels, block, g);
@@ -250,7 +242,7 @@ HWY_INLINE void dots_gradients(const HeadContext& head, const KeyBlock& block, c
     outer_products(scratch.ds, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
     return;
   }
-  with_labels(block, [&](const auto& labels) HWY_ATTR { joined_gradients(head, scratch, labels, block, scratch.ds); });
+  joined_gradients(head, scratch, labels_of(block), block, scratch.ds);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE
