@@ -88,11 +88,17 @@ HWY_INLINE AnyLabels labels_of(const KeyBlock& block) {
           is_listed ? LabelsByDistance{} : labels_by_distance(block)};
 }
 
+// Out of line: one copy for all places its caller is inlined at.
+template <typename Body>
+HWY_NOINLINE void with_labels_by_distance(const KeyBlock& block, const Body& body) {
+  body(labels_by_distance(block));
+}
+
 // Calls body(labels) with the kind the block's type has: one copy of `body` for each.
 template <typename Body>
 HWY_INLINE void with_labels(const KeyBlock& block, const Body& body) {
-  if (!block.tiles->distance.used()) return body(listed_labels(block));
-  body(labels_by_distance(block));
+  if (HWY_LIKELY(!block.tiles->distance.used())) return body(listed_labels(block));
+  with_labels_by_distance(block, body);
 }
 
 // sums[label_ij][i] += values[j][i]. Runs of columns with one label are summed in registers first.
