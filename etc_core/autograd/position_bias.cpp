@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "etc_core/autograd/recording.h"
+#include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 
@@ -48,7 +49,7 @@ void add_gradients(const Tensor& rel, const QueryBiases& biases, Gradient& drel,
   }
   float* const to_position = biases.position == nullptr ? nullptr : biases.position->gradient().data();
   float* const to_content = biases.content == nullptr ? nullptr : biases.content->gradient().data();
-  parallel_for(width, [&](std::int64_t c) {
+  parallel_for(counting() ? 0 : width, [&](std::int64_t c) {
     // One component through all rows in order: the same sums for any number of threads.
     float sum = 0;
     for (std::int64_t r = 0; r < rel.rows(); ++r) {
@@ -69,7 +70,7 @@ Var position_bias(Tape& tape, const Var& rel, std::int64_t heads, const QueryBia
   const std::int64_t width = rows.cols(), size = width / heads;
   const std::vector<float> by = differences(width, biases);
   Tensor y = tape.empty({rows.rows(), heads}, Purpose::activations, rows.device());
-  parallel_for(rows.rows(), [&](std::int64_t r) {
+  parallel_for(counting() ? 0 : rows.rows(), [&](std::int64_t r) {
     for (std::int64_t n = 0; n < heads; ++n) {
       float sum = 0;
       for (std::int64_t c = n * size; c < (n + 1) * size; ++c) {

@@ -115,7 +115,7 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
 // factor·(q·k), the one part beside the table that inference in bf16 has (AttentionChecks::forward_compute).
 HWY_INLINE void apply_bf16_factors(const KeyBlock& block, const TermScratch& terms, float* dots) {
   if (HWY_LIKELY(!joins_pairs(terms, block))) return;
-  with_labels(block, [&](const auto& labels) HWY_ATTR { apply_factors(terms.factors, labels, block.keys, dots); });
+  apply_factors(terms.factors, labels_of(block), block.keys, dots);
 }
 
 // One step: at most kBf16Keys keys of a key block.

@@ -28,8 +28,8 @@ using IntVec = hn::Vec<IntTag>;
 
 // One code per column, one byte per pair of mixed columns.
 struct ListedLabels {
-  const std::uint32_t* label;  // [keys]: of the key block
-  const std::uint8_t* mixed;   // [mixed columns, kGroup]: of the type
+  const std::uint32_t* label = nullptr;  // [keys]: of the key block
+  const std::uint8_t* mixed = nullptr;   // [mixed columns, kGroup]: of the type
 
   HWY_INLINE std::uint32_t code(std::int64_t j) const { return label[j]; }
   HWY_INLINE const std::uint8_t* row(std::uint32_t code) const {
@@ -45,9 +45,9 @@ struct ListedLabels {
 
 // Codes and labels from tables by distance (distance_labels.h).
 struct LabelsByDistance {
-  const std::uint32_t* codes;  // [last + 1]
-  const std::int32_t* of_lanes;
-  std::int64_t first, last;  // place of column 0, if it had one; the last place
+  const std::uint32_t* codes = nullptr;  // [last + 1]
+  const std::int32_t* of_lanes = nullptr;
+  std::int64_t first = 0, last = 0;  // place of column 0, if it had one; the last place
 
   HWY_INLINE std::uint32_t code(std::int64_t j) const {
     return codes[std::min(std::max<std::int64_t>(first + j, 0), last)];
@@ -57,16 +57,48 @@ struct LabelsByDistance {
   HWY_INLINE std::int64_t lane(std::uint32_t code, int i) const { return row(code)[i]; }
 };
 
+// Either kind, found out for every column: for loops that do more for a column than look one number up.
+struct AnyLabels {
+  bool is_listed;
+  ListedLabels listed;
+  LabelsByDistance by_distance;
+
+  HWY_INLINE std::uint32_t code(std::int64_t j) const { return is_listed ? listed.code(j) : by_distance.code(j); }
+  HWY_INLINE IntVec lanes(std::uint32_t code, int v) const {
+    return is_listed ? listed.lanes(code, v) : by_distance.lanes(code, v);
+  }
+  HWY_INLINE std::int64_t lane(std::uint32_t code, int i) const {
+    return is_listed ? listed.lane(code, i) : by_distance.lane(code, i);
+  }
+};
+
+HWY_INLINE ListedLabels listed_labels(const KeyBlock& block) {
+  return {block.tiles->label.data() + block.column, block.tiles->mixed.data()};
+}
+
+HWY_INLINE LabelsByDistance labels_by_distance(const KeyBlock& block) {
+  const DistanceLabels& distance = block.tiles->distance;
+  return {distance.codes.data(), distance.lanes.data(), block.distance - distance.first, distance.codes.size() - 1};
+}
+
+// Those of a block whose type is labelled.
+HWY_INLINE AnyLabels labels_of(const KeyBlock& block) {
+  const bool is_listed = !block.tiles->distance.used();
+  return {is_listed, is_listed ? listed_labels(block) : ListedLabels{},
+          is_listed ? LabelsByDistance{} : labels_by_distance(block)};
+}
+
+// Out of line: one copy for all places its caller is inlined at.
+template <typename Body>
+HWY_NOINLINE void with_labels_by_distance(const KeyBlock& block, const Body& body) {
+  body(labels_by_distance(block));
+}
+
 // Calls body(labels) with the kind the block's type has: one copy of `body` for each.
 template <typename Body>
 HWY_INLINE void with_labels(const KeyBlock& block, const Body& body) {
-  const TypeTiles& tiles = *block.tiles;
-  if (!tiles.distance.used()) {
-    return body(ListedLabels{tiles.label.data() + block.column, tiles.mixed.data()});
-  }
-  const DistanceLabels& distance = tiles.distance;
-  body(LabelsByDistance{distance.codes.data(), distance.lanes.data(), block.distance - distance.first,
-                        distance.codes.size() - 1});
+  if (HWY_LIKELY(!block.tiles->distance.used())) return body(listed_labels(block));
+  with_labels_by_distance(block, body);
 }
 
 // sums[label_ij][i] += values[j][i]. Runs of columns with one label are summed in registers first.
@@ -77,8 +109,7 @@ HWY_INLINE void add_by_label(const OfBlock& labels, std::int64_t keys, const flo
   for (std::int64_t j = 0; j < keys;) {
     const std::uint32_t label = labels.code(j);
     if (label >= kFirstMixed) {
-      const auto* const of_lanes = labels.row(label);  // [kGroup]
-      for (int i = 0; i < kGroup; ++i) sums[of_lanes[i] * kGroup + i] += values[j * kGroup + i];
+      for (int i = 0; i < kGroup; ++i) sums[labels.lane(label, i) * kGroup + i] += values[j * kGroup + i];
       ++j;
       continue;
     }

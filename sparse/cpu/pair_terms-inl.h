@@ -68,20 +68,25 @@ HWY_INLINE void add_row(float a, const float* x, const float* y, std::int64_t st
   }
 }
 
+// rows = k⊙w[label] of a step's columns that have one label, 0 of the others.   k, rows [kRunStep, stride]
+HWY_INLINE void scale_keys(const AnyLabels& labels, std::int64_t first, const float* k, const float* w,
+                           std::int64_t stride, float* rows) {
+  std::fill_n(rows, kRunStep * stride, 0.0f);
+  for (std::int64_t j = 0; j < kRunStep; ++j) {
+    const std::uint32_t code = labels.code(first + j);
+    if (code < kFirstMixed) add_row(1.0f, k + j * stride, w + code * stride, stride, rows + j * stride);
+  }
+}
+
 // s = sum_c q_c k_c w[label]_c, a step of keys at a time: k times w of the whole column, as if those were the keys;
 // columns with several labels pair by pair.   k [keys, stride], s [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
+HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
                              const float* k, std::int64_t keys, float* s) {
   const std::int64_t stride = head.stride;
   const float* const w = scratch.terms.products;  // [labels, stride]
   float* const rows = scratch.terms.rows;         // [kRunStep, stride]
   for (std::int64_t first = 0; first < keys; first += kRunStep) {
-    std::fill_n(rows, kRunStep * stride, 0.0f);
-    for (std::int64_t j = 0; j < kRunStep; ++j) {
-      const std::uint32_t code = labels.code(first + j);
-      if (code < kFirstMixed) add_row(1.0f, k + (first + j) * stride, w + code * stride, stride, rows + j * stride);
-    }
+    scale_keys(labels, first, k + first * stride, w, stride, rows);
     dot_products(scratch.q_lanes, rows, stride, kRunStep, head.head_size, s + first * kGroup);
     for (std::int64_t j = first; j < first + kRunStep; ++j) {
       const std::uint32_t code = labels.code(j);
@@ -94,8 +99,7 @@ HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratc
 }
 
 // s += k·rel_k[label].   k [keys, stride], s [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void add_key_dots(const HeadContext& head, const TermScratch& terms, const OfBlock& labels, const float* k,
+HWY_INLINE void add_key_dots(const HeadContext& head, const TermScratch& terms, const AnyLabels& labels, const float* k,
                              std::int64_t keys, float* s) {
   const std::int64_t stride = head.stride;
   for (std::int64_t j = 0; j < keys; ++j) {
@@ -113,8 +117,7 @@ HWY_INLINE void add_key_dots(const HeadContext& head, const TermScratch& terms, 
 }
 
 // s *= factor[label].   factors [labels], s [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void apply_factors(const float* factors, const OfBlock& labels, std::int64_t keys, float* s) {
+HWY_INLINE void apply_factors(const float* factors, const AnyLabels& labels, std::int64_t keys, float* s) {
   const FloatTag d;
   for (std::int64_t j = 0; j < keys; ++j) {
     const std::uint32_t code = labels.code(j);
@@ -128,9 +131,8 @@ HWY_INLINE void apply_factors(const float* factors, const OfBlock& labels, std::
 }
 
 // Out of line: models without these parts keep their loops as they are.
-template <typename OfBlock>
-HWY_NOINLINE void joined_dots(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
-                              const float* k, std::int64_t keys, float* s) {
+HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
+                                     const float* k, std::int64_t keys, float* s) {
   const TermScratch& terms = scratch.terms;
   if (terms.products != nullptr) {
     product_dots(head, scratch, labels, k, keys, s);
@@ -149,34 +151,47 @@ HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, st
   if (HWY_LIKELY(!joins_pairs(scratch.terms, block))) {
     return dot_products(scratch.q_lanes, k, head.stride, keys, head.head_size, s);
   }
-  with_labels(block.from(first), [&](const auto& labels) HWY_ATTR { joined_dots(head, scratch, labels, k, keys, s); });
+  joined_dots(head, scratch, labels_of(block.from(first)), k, keys, s);
 }
 
-// Backward, w: dq_i += g_ij w⊙k_j, dk_j += g_ij w⊙q_i, dw += g_ij q_i⊙k_j.   g [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void product_gradients(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
+// Backward, w: dq_i += g_ij w⊙k_j, dk_j += g_ij w⊙q_i, dw += g_ij q_i⊙k_j, a step of keys at a time as in product_dots.
+//   g [keys, kGroup]
+HWY_INLINE void product_gradients(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
                                   const KeyBlock& block, const float* g) {
   const std::int64_t stride = head.stride;
   const TermScratch& terms = scratch.terms;
-  for (std::int64_t j = 0; j < block.keys; ++j) {
-    const std::uint32_t code = labels.code(j);
-    const float* const key = block.panel->k(block.row + j);  // [stride]
-    float* const dk = block.panel->dk(block.row + j);        // [stride]
-    for (int i = 0; i < kGroup; ++i) {
-      const std::int64_t label = code < kFirstMixed ? code : labels.lane(code, i);
-      const float* const query = scratch.q_rows + i * stride;  // [stride]
-      const float* const w = terms.products + label * stride;  // [stride]
-      const float own = g[j * kGroup + i];
-      add_row(own, w, key, stride, scratch.out + i * stride);
-      add_row(own, w, query, stride, dk);
-      add_row(own, query, key, stride, terms.dw + label * stride);
+  float* const keys = terms.rows;                         // [kRunStep, stride]  k⊙w
+  float* const queries = terms.rows + kRunStep * stride;  // [kRunStep, stride]  sum_i g_i q_i
+  for (std::int64_t first = 0; first < block.keys; first += kRunStep) {
+    const float* const own = g + first * kGroup;  // [kRunStep, kGroup]
+    scale_keys(labels, first, block.panel->k(block.row + first), terms.products, stride, keys);
+    weighted_sum(own, keys, stride, kRunStep, nullptr, scratch.out);
+    std::fill_n(queries, kRunStep * stride, 0.0f);
+    outer_products(own, scratch.q_rows, stride, kRunStep, queries);
+    for (std::int64_t j = 0; j < kRunStep; ++j) {
+      const std::uint32_t code = labels.code(first + j);
+      const float* const key = block.panel->k(block.row + first + j);  // [stride]
+      float* const dk = block.panel->dk(block.row + first + j);        // [stride]
+      if (code < kFirstMixed) {
+        add_row(1.0f, queries + j * stride, terms.products + code * stride, stride, dk);
+        add_row(1.0f, queries + j * stride, key, stride, terms.dw + code * stride);
+        continue;
+      }
+      for (int i = 0; i < kGroup; ++i) {
+        const std::int64_t label = labels.lane(code, i);
+        const float* const query = scratch.q_rows + i * stride;  // [stride]
+        const float* const w = terms.products + label * stride;  // [stride]
+        const float pair = own[j * kGroup + i];
+        add_row(pair, w, key, stride, scratch.out + i * stride);
+        add_row(pair, w, query, stride, dk);
+        add_row(pair, query, key, stride, terms.dw + label * stride);
+      }
     }
   }
 }
 
 // Backward, rel_k: dk_j += g_ij rel_k, drel_k += g_ij k_j.   g [keys, kGroup]
-template <typename OfBlock>
-HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch& terms, const OfBlock& labels,
+HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch& terms, const AnyLabels& labels,
                                      const KeyBlock& block, const float* g) {
   const std::int64_t stride = head.stride;
   for (std::int64_t j = 0; j < block.keys; ++j) {
@@ -200,9 +215,8 @@ HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch&
 
 // Backward of one key block: dq, dk and the tables' gradients from g = scale·dC [keys, kGroup], which becomes what
 // q·k has for its gradient.
-template <typename OfBlock>
-HWY_NOINLINE void joined_gradients(const HeadContext& head, const GroupScratch& scratch, const OfBlock& labels,
-                                   const KeyBlock& block, float* g) {
+HWY_NOINLINE inline void joined_gradients(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
+                                          const KeyBlock& block, float* g) {
   const TermScratch& terms = scratch.terms;
   const float* const k = block.panel->k(block.row);  // [keys, stride]
   if (terms.key_vectors != nullptr) key_vector_gradients(head, terms, labels, block, g);
@@ -228,7 +242,7 @@ HWY_INLINE void dots_gradients(const HeadContext& head, const KeyBlock& block, c
     outer_products(scratch.ds, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
     return;
   }
-  with_labels(block, [&](const auto& labels) HWY_ATTR { joined_gradients(head, scratch, labels, block, scratch.ds); });
+  joined_gradients(head, scratch, labels_of(block), block, scratch.ds);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

@@ -35,7 +35,7 @@ struct TermScratch {
   // Of a group.
   float* table = nullptr;    // [added, kGroup]
   float* weights = nullptr;  // [labels, kGroup]  weights of the values by label, with value_vectors
-  float* rows = nullptr;     // [kRunStep, stride]  keys times w, with products
+  float* rows = nullptr;     // [2, kRunStep, stride]  of a step's keys, with products
   // Backward, of a group.
   float* dtable = nullptr;       // [added, kGroup]
   float* value_table = nullptr;  // [labels, kGroup]  dout·rel_v
@@ -71,7 +71,7 @@ struct TermScratch {
     terms.key_vectors = rows_of(given.key_vectors);
     if (given.factors != nullptr) terms.factors = arena.take<float>(terms.labels);
     terms.products = rows_of(given.products);
-    if (given.products != nullptr) terms.rows = arena.take<float>(kRunStep * head.stride);
+    if (given.products != nullptr) terms.rows = arena.take<float>(2 * kRunStep * head.stride);
     terms.value_vectors = rows_of(given.value_vectors);
     terms.weights = lanes_of(given.value_vectors);
     if (!backward) return terms;

@@ -29,36 +29,35 @@ HWY_INLINE void clear_label_weights(const TermScratch& terms, const LabelRange& 
   std::fill_n(terms.weights + range.begin * kGroup, range.count() * kGroup, 0.0f);
 }
 
-template <typename OfBlock>
-HWY_NOINLINE void add_weights(const TermScratch& terms, const OfBlock& labels, const KeyBlock& block,
-                              const float* weights) {
+HWY_NOINLINE inline void add_weights(const TermScratch& terms, const AnyLabels& labels, const KeyBlock& block,
+                                     const float* weights) {
   add_by_label(labels, block.keys, weights, terms.weights);
 }
 
 // Per key block.   weights [keys, kGroup]: after dropout
 HWY_INLINE void add_label_weights(const TermScratch& terms, const KeyBlock& block, const float* weights) {
   if (HWY_LIKELY(terms.value_vectors == nullptr) || !block.tiles->labelled()) return;
-  with_labels(block, [&](const auto& labels) HWY_ATTR { add_weights(terms, labels, block, weights); });
+  add_weights(terms, labels_of(block), block, weights);
 }
 
 // Forward, group ends: out += weights rel_v.   out [kGroup, stride]
-HWY_INLINE void add_relative_values(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
-                                    float* out) {
+HWY_NOINLINE inline void add_relative_values(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                             float* out) {
   if (terms.value_vectors == nullptr) return;
   weighted_sum(terms.weights + range.begin * kGroup, terms.value_vectors + range.begin * head.stride, head.stride,
                range.count(), nullptr, out);
 }
 
 // Backward, group begins: dout·rel_v of every label.   dout_lanes [D, kGroup]
-HWY_INLINE void make_value_table(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
-                                 const float* dout_lanes) {
+HWY_NOINLINE inline void make_value_table(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+                                          const float* dout_lanes) {
   if (terms.value_vectors == nullptr) return;
   dot_products(dout_lanes, terms.value_vectors + range.begin * head.stride, head.stride, range.count(), head.head_size,
                terms.value_table + range.begin * kGroup);
 }
 
-template <typename OfBlock>
-HWY_NOINLINE void add_value_dots_of(const TermScratch& terms, const OfBlock& labels, const KeyBlock& block, float* dp) {
+HWY_NOINLINE inline void add_value_dots_of(const TermScratch& terms, const AnyLabels& labels, const KeyBlock& block,
+                                           float* dp) {
   const FloatTag d;
   for (std::int64_t j = 0; j < block.keys; ++j) {
     for (int v = 0; v < kGroupVectors; ++v) {
@@ -72,12 +71,12 @@ HWY_NOINLINE void add_value_dots_of(const TermScratch& terms, const OfBlock& lab
 // Backward, per key block: dout·v, in place, becomes dout·(v + rel_v[label]).   dp [keys, kGroup]
 HWY_INLINE void add_value_dots(const TermScratch& terms, const KeyBlock& block, float* dp) {
   if (HWY_LIKELY(terms.value_vectors == nullptr) || !block.tiles->labelled()) return;
-  with_labels(block, [&](const auto& labels) HWY_ATTR { add_value_dots_of(terms, labels, block, dp); });
+  add_value_dots_of(terms, labels_of(block), block, dp);
 }
 
 // Backward, group ends: drel_v += weights dout.   dout_rows [kGroup, stride]
-HWY_INLINE void finish_value_gradients(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
-                                       const float* dout_rows) {
+HWY_NOINLINE inline void finish_value_gradients(const HeadContext& head, const TermScratch& terms,
+                                                const LabelRange& range, const float* dout_rows) {
   if (terms.value_vectors == nullptr) return;
   outer_products(terms.weights + range.begin * kGroup, dout_rows, head.stride, range.count(),
                  terms.drel_v + range.begin * head.stride);

@@ -1,7 +1,8 @@
 // Every position method of the attention operator against dense_reference.h5, groups `attention`, `sinusoid` and `t5`.
 //
-// A case runs on both operators a sequence can have: self attention (divided by queries, labels of a window) and ETC's
-// global attention, whose global tokens are the case's queries and whose long tokens are its keys (divided by keys).
+// A case runs on every operator that can have it: self attention (divided by queries, labels of a window), with causal
+// tiles and a memory where it is causal, and ETC's global attention, whose global tokens are the case's queries and
+// whose long tokens are its keys (divided by keys).
 #include <cmath>
 #include <functional>
 #include <map>
@@ -13,6 +14,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/position_tables.h"
 #include "sparse/labels/distance_maps.h"
+#include "sparse/patterns/causal.h"
 #include "sparse/self_attention.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -45,7 +47,7 @@ std::vector<float> exchanged(const std::vector<float>& from, std::int64_t first,
   return to;
 }
 
-enum class Operator { self, global };
+enum class Operator { self, causal, global };
 
 struct Case {
   const GoldenFile& file;
@@ -100,6 +102,7 @@ sparse::AttentionTiles tiles_of(const Case& c) {
   const std::int64_t queries = c.queries(), keys = c.keys();
   const std::int64_t relative_labels = c.has("const/labels") ? c.shape("param/rel_k", 0) : 0;
   const std::vector<std::int64_t> of_queries{0, queries}, of_keys{0, keys};
+  if (c.on == Operator::causal) return sparse::build_causal_tiles({1, of_queries.data(), of_keys.data()});
   if (c.on == Operator::self) {
     const std::int64_t window = 2 * queries - 1;
     std::vector<std::uint8_t> by_distance(static_cast<std::size_t>(queries * window), sparse::kMasked);
@@ -127,10 +130,13 @@ std::shared_ptr<AttentionBatch> batch_of(const Case& c) {
   batch->heads = c.heads();
   batch->head_size = c.head_size();
   batch->scale = c.is("t5") ? 1.0f : 0.0f;
-  sparse::TypeTiles& tiles = batch->operators[0].tiles.types[c.on == Operator::self ? 0 : 1];
+  sparse::TypeTiles& tiles = batch->operators[0].tiles.types[c.on == Operator::global ? 1 : 0];
   const sparse::DistanceMap map = distances_of(c);
   if (!map.rows.empty()) {
-    sparse::label_by_distance(tiles, map, {c.has_memory() ? -c.setting("memory") : 0});
+    // Causal tiles know where the queries are.
+    std::vector<std::int64_t> shifts;
+    if (c.on != Operator::causal) shifts = {c.has_memory() ? -c.setting("memory") : 0};
+    sparse::label_by_distance(tiles, map, shifts);
   }
   batch->operators[0].relative = tiles.labelled();
   batch->scores.emplace(sparse::ScoreOptions{1, batch->heads, {true, true, true, true}, false, true, false},
@@ -239,7 +245,7 @@ Var attend(Tape& tape, const Case& c, const std::shared_ptr<AttentionBatch>& bat
   AttentionInputs inputs;
   inputs.q = {qkv[0], 0};
   inputs.relative = tables;
-  if (c.on == Operator::self) {
+  if (c.on != Operator::global) {
     inputs.keys = {seen, {zeros(0), zeros(0)}};
   } else {
     inputs.keys = {KeyColumns{zeros(c.queries()), zeros(c.queries())}, seen};
@@ -249,15 +255,17 @@ Var attend(Tape& tape, const Case& c, const std::shared_ptr<AttentionBatch>& bat
 
 // The scores of visible pairs [H, queries, keys], 0 elsewhere.
 std::vector<float> visible_scores(const Case& c, const sparse::ScoreState& state) {
-  const std::int64_t queries = c.queries(), keys = c.keys(), heads = c.heads(), window = 2 * queries - 1;
-  const bool self = c.on == Operator::self;
-  std::vector<float> external(static_cast<std::size_t>(heads * queries * (self ? window : keys)));
-  state.export_running(self ? sparse::kSelf : sparse::kG2l, external.data());
+  const std::int64_t queries = c.queries(), keys = c.keys(), heads = c.heads();
+  // Columns of a query: by distance, the last one its own key where the tiles are causal.
+  const bool window = c.on != Operator::global;
+  const std::int64_t width = c.on == Operator::self ? 2 * queries - 1 : keys;
+  std::vector<float> external(static_cast<std::size_t>(heads * queries * width));
+  state.export_running(window ? sparse::kSelf : sparse::kG2l, external.data());
   const std::vector<float> mask = c.read("mask").values;
   std::vector<float> scores;
   for (std::int64_t i = 0; i < heads * queries * keys; ++i) {
     const std::int64_t key = i % keys, row = i / keys, query = row % queries;
-    const std::int64_t place = self ? row * window + key - query + queries - 1 : i;
+    const std::int64_t place = window ? row * width + key - query + queries - 1 : i;
     const bool seen = mask[static_cast<std::size_t>(query * keys + key)] != 0.0f;
     scores.push_back(seen ? external[static_cast<std::size_t>(place)] : 0.0f);
   }
@@ -337,9 +345,10 @@ std::size_t for_each_case(const GoldenFile& file, const std::function<void(const
   for (const std::string& name : file.groups("attention")) {
     if (is_pattern(name)) continue;
     ++cases;
-    for (const Operator on : {Operator::self, Operator::global}) {
+    for (const Operator on : {Operator::self, Operator::causal, Operator::global}) {
       const Case c{file, name, on};
       if (on == Operator::self && c.queries() != c.keys()) continue;
+      if (on == Operator::causal && !c.causal()) continue;
       CAPTURE(name, static_cast<int>(on));
       check(c);
     }
