@@ -117,7 +117,8 @@ TEST_CASE("training takes the memory that it said it would, as a process", "[tas
     const double expected = told(result.err, "expected peak memory"), measured = told(result.err, "info: peak memory");
     std::printf("%s wide, %s threads: expected %.1f MB, took %.1f MB\n", each.width.c_str(), each.threads.c_str(),
                 expected, measured);
-    CHECK(expected > 0.97 * measured);
+    // What a thread's stack of working memory keeps (ops/cpu/scratch.h) depends on the tasks it happened to take.
+    CHECK(expected > std::min(0.97 * measured, measured - 8));
     CHECK(expected < std::max(1.05 * measured, measured + 20));
   }
 }
