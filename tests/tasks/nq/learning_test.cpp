@@ -34,11 +34,11 @@ class Pages {
   }
 
   // Scores of the held-out pages, at the best evaluation; changes: {section: {key: value}} over the configuration.
-  std::map<std::string, double> scores(const Json& changes) const {
+  std::map<std::string, double> scores(const Json& changes, const std::string& name = "nq_tiny.json") const {
     Json options = {
         {"data", {{"train", {(folder_ / "train.h5").string()}}, {"eval", {(folder_ / "dev.h5").string()}}}}};
     options.merge_patch(changes);
-    const RunConfig config = resolve_config(test::source_folder() / "tasks/configs/nq_tiny.json", options, nullptr);
+    const RunConfig config = resolve_config(test::source_folder() / "tasks/configs" / name, options, nullptr);
     const test::TemporaryFolder run;
     const TrainReport report = train(config, run / "run");
     REQUIRE(report.best.at(0).first == "f1");
@@ -60,6 +60,13 @@ TEST_CASE("the tiny model finds the answers of held-out pages with every seed", 
     CHECK(scores.at("long_f1") >= 0.9);
     CHECK(scores.at("short_f1") >= 0.9);
   }
+}
+
+TEST_CASE("a tiny dense encoder finds them, too, with relative positions in place of global tokens", "[nq][slow]") {
+  const Pages pages(16000);
+  const auto scores = pages.scores(Json::object(), "nq_dense_tiny.json");
+  CHECK(scores.at("long_f1") >= 0.9);
+  CHECK(scores.at("short_f1") >= 0.9);
 }
 
 TEST_CASE("without global attention the tiny model stays near chance", "[nq][slow]") {

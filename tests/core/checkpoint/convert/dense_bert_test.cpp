@@ -143,6 +143,11 @@ TEST_CASE("what is no BERT is refused, and heads of other tasks are left out and
   CHECK_THAT(changed([](DenseConfig& c) { c.local_radius = 4; }), Contains("local_radius: expected 0, got 4"));
   CHECK_THAT(changed([](DenseConfig& c) { c.max_absolute_position_embeddings = 0; }),
              Contains("max_absolute_position_embeddings: expected at least 1"));
+  CHECK_THAT(changed([](DenseConfig& c) {
+               c.max_absolute_position_embeddings = 0;
+               c.relative_positions = PositionConfig::Method::shaw;
+             }),
+             Contains("relative_positions: expected none, got \"shaw\""));
   CHECK_THAT(changed([](DenseConfig& c) { c.embedding_layer_norm = false; }), Contains("embedding_layer_norm"));
   CHECK_THAT(changed([](DenseConfig& c) { c.att_size_per_head = 2; }), Contains("att_size_per_head: expected none"));
   CHECK_THAT(message(test::small_etc_config()), Contains("expected a dense encoder"));
