@@ -16,6 +16,7 @@
 #include "sparse/labels/distance_maps.h"
 #include "sparse/patterns/causal.h"
 #include "sparse/self_attention.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -356,22 +357,9 @@ std::size_t for_each_case(const GoldenFile& file, const std::function<void(const
   return cases;
 }
 
-// Calls check(file) for every golden file with this group.
-void for_each_file(const char* group, const std::function<void(const GoldenFile&)>& check) {
-  std::size_t files = 0;
-  for (const std::filesystem::path& path : golden_files(".h5")) {
-    const GoldenFile file(path);
-    if (!file.has(group)) continue;
-    CAPTURE(path.filename().string());
-    check(file);
-    ++files;
-  }
-  if (files == 0) skip(std::string("no golden files with a group ") + group);
-}
-
 TEST_CASE("every position method has the scores, probabilities, outputs and gradients of its formula", "[golden]") {
   register_cpu_backend();
-  for_each_file("attention", [](const GoldenFile& file) {
+  for_each_file_with("attention", [](const GoldenFile& file) {
     const std::size_t cases =
         for_each_case(file, [](const Case& c) { CHECK(differences(c, results_of(c)) == std::vector<std::string>{}); });
     CHECK(cases >= 18);
@@ -380,7 +368,7 @@ TEST_CASE("every position method has the scores, probabilities, outputs and grad
 
 TEST_CASE("a changed number in any tensor of a position method is noticed, there and nowhere else", "[golden]") {
   register_cpu_backend();
-  for_each_file("attention", [](const GoldenFile& file) {
+  for_each_file_with("attention", [](const GoldenFile& file) {
     for_each_case(file, [&](const Case& c) {
       const Named results = results_of(c);
       const TemporaryFolder folder;
@@ -403,7 +391,7 @@ TEST_CASE("a changed number in any tensor of a position method is noticed, there
 }
 
 TEST_CASE("the tables a method is fixed by are those the cases were made with", "[golden]") {
-  for_each_file("attention", [](const GoldenFile& file) {
+  for_each_file_with("attention", [](const GoldenFile& file) {
     std::size_t compared = 0;
     for_each_case(file, [&](const Case& c) {
       std::string name;

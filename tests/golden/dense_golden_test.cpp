@@ -13,6 +13,7 @@
 #include "etc_core/nn/dense_encoder.h"
 #include "tests/core/nn/carried_attention.h"
 #include "tests/golden/golden_case.h"
+#include "tests/golden/golden_group.h"
 #include "tests/reference/dense.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -240,15 +241,7 @@ std::size_t compare_encoders(const GoldenFile& file) {
 
 TEST_CASE("dense encoders of every order have the outputs, carried scores and gradients of the formulas", "[golden]") {
   register_cpu_backend();
-  std::size_t files = 0;
-  for (const std::filesystem::path& path : golden_files(".h5")) {
-    const GoldenFile file(path);
-    if (!file.has("encoder/upstream")) continue;
-    CAPTURE(path.filename().string());
-    CHECK(compare_encoders(file) >= 8);
-    ++files;
-  }
-  if (files == 0) std::printf("skipped: no golden files with a group encoder\n");
+  for_each_file_with("encoder/upstream", [](const GoldenFile& file) { CHECK(compare_encoders(file) >= 8); });
 }
 
 // Fills the encoder's parameters from the file's `weights`, through files of every kind: a TensorFlow checkpoint becomes

@@ -1,30 +1,17 @@
 // Sinusoids, NEZHA's tables and the buckets of T5 against dense_reference.h5, groups `sinusoid` and `t5`.
 #include <cmath>
 #include <cstdio>
-#include <functional>
 
 #include "etc_core/base/error.h"
 #include "etc_core/nn/position_tables.h"
 #include "sparse/labels/distance_maps.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 
 namespace etc::test {
 namespace {
-
-// Calls check(file) for every golden file with this group.
-void for_each_file(const char* group, const std::function<void(const GoldenFile&)>& check) {
-  std::size_t files = 0;
-  for (const std::filesystem::path& path : golden_files(".h5")) {
-    const GoldenFile file(path);
-    if (!file.has(group)) continue;
-    CAPTURE(path.filename().string());
-    check(file);
-    ++files;
-  }
-  if (files == 0) skip(std::string("no golden files with a group ") + group);
-}
 
 // The largest difference, in units of what is tolerated (2e-5 + 2e-5 of the value).
 double difference(const std::vector<double>& expected, const std::vector<float>& table) {
@@ -38,7 +25,7 @@ double difference(const std::vector<double>& expected, const std::vector<float>&
 }
 
 TEST_CASE("sinusoids of every layout and the tables of NEZHA are those of the file", "[golden]") {
-  for_each_file("sinusoid", [](const GoldenFile& file) {
+  for_each_file_with("sinusoid", [](const GoldenFile& file) {
     const auto compare = [&](const std::string& name, std::vector<float> table) {
       CAPTURE(name);
       const auto expected = file.read<double>("sinusoid/" + name).values;
@@ -61,7 +48,7 @@ TEST_CASE("sinusoids of every layout and the tables of NEZHA are those of the fi
 }
 
 TEST_CASE("the buckets of T5 are those of the file", "[golden]") {
-  for_each_file("t5", [](const GoldenFile& file) {
+  for_each_file_with("t5", [](const GoldenFile& file) {
     const auto distances = file.read<std::int64_t>("t5/distances").values;
     std::size_t compared = 0;
     for (const std::string& name : file.data_sets("t5")) {

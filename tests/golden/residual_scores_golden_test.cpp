@@ -3,6 +3,7 @@
 
 #include "tests/core/nn/carried_attention.h"
 #include "tests/golden/golden_case.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -126,15 +127,7 @@ void compare(const GoldenFile& file) {
 }
 
 TEST_CASE("carried scores have the scores, probabilities and outputs of the formulas", "[golden]") {
-  std::size_t files = 0;
-  for (const std::filesystem::path& path : golden_files(".h5")) {
-    const GoldenFile file(path);
-    if (!file.has("residual_scores/Q")) continue;
-    CAPTURE(path.filename().string());
-    compare(file);
-    ++files;
-  }
-  if (files == 0) skip("no golden files with a group residual_scores");
+  for_each_file_with("residual_scores/Q", compare);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/count_memory.h"
 #include "etc_core/nn/dense_encoder.h"
+#include "tests/core/nn/small_dense.h"
 #include "tests/support/catch.h"
 
 namespace etc {
@@ -21,14 +22,9 @@ using Catch::Matchers::Contains;
 using Attention = DenseConfig::Attention;
 
 DenseConfig config_of(Attention attention) {
-  DenseConfig config;
-  config.vocab_size = 30;
-  config.hidden_size = 24;
-  config.num_hidden_layers = 3;
-  config.num_attention_heads = 2;
-  config.intermediate_size = 40;
+  DenseConfig config = test::small_dense();
+  config.use_residual_attention = false;
   config.max_absolute_position_embeddings = 128;
-  config.initializer_range = 0.3;
   config.hidden_dropout_prob = 0;
   config.attention = attention;
   if (attention == Attention::window) config.local_radius = 5;

@@ -111,12 +111,8 @@ std::pair<double, double> spread_of(const DenseConfig& config, const std::string
 
 TEST_CASE("fresh weights have the deviations of BERT, GPT-2 and the sparse transformer", "[nn]") {
   using Init = DenseConfig::ResidualInit;
-  DenseConfig config;
-  config.vocab_size = 200;
-  config.hidden_size = 96;
-  config.num_hidden_layers = 8;
-  config.num_attention_heads = 4;
-  config.intermediate_size = 160;
+  DenseConfig config =
+      test::with_sizes(DenseConfig(), {.vocabulary = 200, .hidden = 96, .layers = 8, .heads = 4, .feed_forward = 160});
   config.initializer_range = 0.02;
   const std::string tables = "bert/embeddings/word_embeddings", layer = "bert/encoder/layer_3/";
   struct Expected {

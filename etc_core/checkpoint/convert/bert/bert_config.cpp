@@ -75,13 +75,7 @@ BertConfig bert_config_from_json(const Json& json, const std::string& where) {
   return config;
 }
 
-EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact) {
-  EtcConfig config = etc_config_preset("base");
-  for (const char* name : {"large", "small"}) {
-    const EtcConfig preset = etc_config_preset(name);
-    const bool same_size = preset.hidden_size == bert.hidden_size && preset.num_hidden_layers == bert.num_hidden_layers;
-    if (same_size) config = preset;
-  }
+void take_common_fields(const BertConfig& bert, EncoderConfig& config) {
   config.vocab_size = bert.vocab_size;
   config.hidden_size = bert.hidden_size;
   config.num_hidden_layers = bert.num_hidden_layers;
@@ -93,6 +87,16 @@ EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact) {
   config.initializer_range = bert.initializer_range;
   config.use_residual_attention = bert.use_residual_attention;
   config.use_running_mean = bert.use_running_mean;
+}
+
+EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact) {
+  EtcConfig config = etc_config_preset("base");
+  for (const char* name : {"large", "small"}) {
+    const EtcConfig preset = etc_config_preset(name);
+    const bool same_size = preset.hidden_size == bert.hidden_size && preset.num_hidden_layers == bert.num_hidden_layers;
+    if (same_size) config = preset;
+  }
+  take_common_fields(bert, config);
   if (exact) {
     config.segment_vocab_size = std::max(config.segment_vocab_size, bert.type_vocab_size);
     config.max_absolute_position_embeddings = bert.max_position_embeddings - bert.first_position(kind);

@@ -37,6 +37,9 @@ struct BertConfig {
 // Other keys are ignored: these files are full of them. Throws UsageError naming key and what is wrong with it.
 BertConfig bert_config_from_json(const Json& json, const std::string& where);
 
+// Sets what a BERT says and any encoder has: vocabulary, sizes, activation, dropouts, running scores.
+void take_common_fields(const BertConfig& bert, EncoderConfig& config);
+
 // An ETC configuration of the same sizes. What BERT does not decide (radius, distances, sharing) is that of the preset
 // with its hidden size and layers, else of "base".
 //   exact   absolute positions, and a window that covers every input BERT can read

@@ -60,19 +60,9 @@ ConversionReport report_of(const TensorSource& source, const BertConfig& bert, c
 
 DenseConfig dense_config_for(const BertConfig& bert) {
   DenseConfig config;
-  config.vocab_size = bert.vocab_size;
+  take_common_fields(bert, config);
   config.segment_vocab_size = bert.type_vocab_size;
-  config.hidden_size = bert.hidden_size;
-  config.num_hidden_layers = bert.num_hidden_layers;
-  config.num_attention_heads = bert.num_attention_heads;
-  config.intermediate_size = bert.intermediate_size;
   config.max_absolute_position_embeddings = bert.max_position_embeddings;
-  config.hidden_act = etc_activation(bert.hidden_act, "hidden_act");
-  config.hidden_dropout_prob = bert.hidden_dropout_prob;
-  config.attention_probs_dropout_prob = bert.attention_probs_dropout_prob;
-  config.initializer_range = bert.initializer_range;
-  config.use_residual_attention = bert.use_residual_attention;
-  config.use_running_mean = bert.use_running_mean;
   return config;
 }
 
