@@ -20,6 +20,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Attention = DenseConfig::Attention;
+using test::sequences;
 
 DenseConfig config_of(Attention attention) {
   DenseConfig config = test::small_dense();
@@ -40,19 +41,6 @@ const std::vector<Attention>& kinds() {
   static const std::vector<Attention> all = {Attention::full, Attention::window, Attention::bigbird,
                                              Attention::performer};
   return all;
-}
-
-EncoderInput sequences(const std::vector<std::int64_t>& lengths) {
-  EncoderInput input;
-  for (const std::int64_t length : lengths) {
-    for (std::int64_t i = 0; i < length; ++i) {
-      input.token_ids.push_back(static_cast<std::int32_t>((7 * i + 3 * length) % 30));
-      input.segment_ids.push_back(i > length / 2);
-    }
-    input.long_offsets.push_back(static_cast<std::int64_t>(input.token_ids.size()));
-    input.global_offsets.push_back(0);
-  }
-  return input;
 }
 
 Tensor states_of(const DenseConfig& config, const EncoderInput& input, bool packed = false) {
