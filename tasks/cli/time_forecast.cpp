@@ -12,14 +12,22 @@ constexpr std::int64_t kSliceLayers = 3;
 constexpr std::int64_t kSliceTokens = 2048;  // long ones, at most
 constexpr std::int64_t kSliceBlock = 4;      // long tokens per global one, at least, where the call has more
 // A machine's rates change from second to second, most of all where other programs run: the mean of some seconds comes
-// nearer to a long call than that of a moment.
+// nearer to a long call than that of a moment. A call of a moment needs no more than many of its own kind.
 constexpr std::int64_t kFewestTurns = 2;
 constexpr double kMeasuredSeconds = 2.0;
+constexpr double kMeasuredCalls = 50;
 
 // What an operator's time is proportional to.
 double units(const profiler::Row& row) {
   if (row.work.operations > 0) return row.work.operations;
   return row.work.bytes > 0 ? row.work.bytes : static_cast<double>(row.calls);
+}
+
+template <typename Body>
+double seconds_of(const Body& body) {
+  const auto start = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
@@ -38,11 +46,12 @@ OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, ComputeT
   EncoderCall call(*slice, mode, compute);
   call.initialize(device);
   call.run(input);  // warms caches and makes what is made once
+  const double enough = std::min(kMeasuredSeconds, kMeasuredCalls * seconds_of([&] { call.run(input); }));
   const double processor_start = processor_seconds();
   profiler::start();
   const auto start = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  for (std::int64_t turn = 0; turn < kFewestTurns || seconds() < kMeasuredSeconds; ++turn) call.run(input);
+  for (std::int64_t turn = 0; turn < kFewestTurns || seconds() < enough; ++turn) call.run(input);
   profiler::stop();
   processor_ = (processor_seconds() - processor_start) / profiler::elapsed();
   double inside = 0;
