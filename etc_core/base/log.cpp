@@ -40,7 +40,11 @@ void also_to_file(const std::filesystem::path& path) {
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string());
     sink->set_pattern("%Y-%m-%d %H:%M:%S %l: %v");
-    spdlog::default_logger()->sinks().push_back(sink);
+    auto& sinks = spdlog::default_logger()->sinks();
+    static spdlog::sink_ptr earlier;  // of a run before this one in the same process
+    std::erase(sinks, earlier);
+    sinks.push_back(sink);
+    earlier = sink;
     spdlog::default_logger()->flush_on(spdlog::level::info);
   } catch (const spdlog::spdlog_ex& error) {
     fail(path.string(), "cannot open the log: {}", error.what());

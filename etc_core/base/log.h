@@ -11,7 +11,7 @@ namespace etc::log {
 // Plain lines on stderr, no colour codes when stderr is not a terminal. Call once in main and in test runners.
 void to_stderr();
 
-// From now on every message also goes to this file (a run directory's log). Throws Error when it cannot be opened.
+// From now on every message also goes to this file (a run's log) and to no earlier one. Error: it cannot be opened.
 void also_to_file(const std::filesystem::path& path);
 
 void write_info(fmt::string_view format, fmt::format_args args);

@@ -7,10 +7,12 @@
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
+#include "tasks/cli/grid_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/train/memory_fit.h"
+#include "tasks/train/run_directory.h"
 #include "tasks/train/trainer.h"
 
 namespace etc::cli {
@@ -27,27 +29,29 @@ struct TrainOptions {
   std::string memory_limit;
   ProfileOption profile;
   GivenOptions given;
+  std::shared_ptr<GridOption> grid;
 };
 
-// Where the run writes and what it runs with. A resumed run starts from its own resolved configuration.
-RunConfig resolve(const TrainOptions& options, fs::path& output) {
+// The file a run's configuration starts from. A resumed run starts from its own resolved configuration.
+std::optional<fs::path> config_file(const TrainOptions& options) {
   if (options.resume.empty() == options.output.empty() && !options.forecast) {
     fail_usage("etc train", "expected either --output RUN (a new run or one to go on with) or --resume RUN");
   }
   if (!options.resume.empty() && !options.config.empty()) {
     fail_usage("etc train", "--resume takes the run's own configuration: leave --config out");
   }
-  output = options.resume.empty() ? options.output : options.resume;
-  std::optional<fs::path> file;
-  if (!options.config.empty()) file = options.config;
-  if (!options.resume.empty()) {
-    file = output / "config.json";
-    if (!fs::exists(*file)) fail(output.string(), "there is no run to resume: config.json is missing");
-  }
+  if (options.resume.empty()) return options.config.empty() ? std::nullopt : std::optional<fs::path>(options.config);
+  const fs::path file = fs::path(options.resume) / "config.json";
+  if (!fs::exists(file)) fail(options.resume, "there is no run to resume: config.json is missing");
+  return file;
+}
+
+// What a run with these options of its own, {section: {key: value}}, runs with.
+RunConfig resolve(const TrainOptions& options, const Json& given) {
+  const std::optional<fs::path> file = config_file(options);
   // The checkpoint to start from says what the model is, unless file or options say otherwise.
   const auto of_checkpoint = [](const fs::path& folder) { return read_encoder_config(folder)->to_json(); };
-  RunConfig config =
-      resolve_config(file, *options.given, options.resume.empty() ? CheckpointModel(of_checkpoint) : nullptr);
+  RunConfig config = resolve_config(file, given, options.resume.empty() ? CheckpointModel(of_checkpoint) : nullptr);
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
   if (!options.resume.empty()) require_data_files(config.data, file->string());
   return config;
@@ -75,6 +79,50 @@ void check_paths(const TrainOptions& options, const RunConfig& config, const fs:
   paths.check();
 }
 
+// The largest micro-batches that fit into the limit, if one was given.
+RunConfig fitted(const TrainOptions& options, RunConfig config, const fs::path& output) {
+  if (options.memory_limit.empty()) return config;
+  const Device device = open_device(config.training.device).device;
+  return fit_memory(std::move(config), take_memory_limit(options.memory_limit, device), output);
+}
+
+void run_one(const TrainOptions& options) {
+  const fs::path output = options.resume.empty() ? options.output : options.resume;
+  RunConfig config = resolve(options, *options.given);
+  if (!options.forecast) check_paths(options, config, output);
+  config = fitted(options, std::move(config), output);
+  if (options.forecast) {
+    print("expected peak memory {}\n", memory_text(forecast_memory(config)));
+    return;
+  }
+  Profile profile(options.profile);
+  const TrainReport report = train(config, output);
+  profile.finish();
+  print("steps {}\n", report.step);
+  for (const auto& [name, value] : report.best) print("{} {:.6g}\n", name, value);
+}
+
+void run_grid(const TrainOptions& options) {
+  if (!options.resume.empty() || options.forecast) {
+    fail_usage("etc train", "--grid and --seeds go with --output (the same command again goes on), not with {}",
+               options.forecast ? "--forecast, which is of one run" : "--resume");
+  }
+  const fs::path output = options.output;
+  std::vector<GridRun> runs =
+      plan_grid(options.grid->grid, *options.given, [&](const Json& given) { return resolve(options, given); });
+  if (is_run_folder(output)) {
+    fail_usage("etc train", "--output {}: expected a folder for a grid of runs, got that of one run", output.string());
+  }
+  for (GridRun& run : runs) {
+    check_paths(options, run.config, output / run.folder());
+    run.config = fitted(options, std::move(run.config), output / run.folder());
+  }
+  Profile profile(options.profile);
+  const std::vector<GridResult> results = train_grid(runs, output);
+  profile.finish();
+  print("{}", grid_text(runs, results));
+}
+
 }  // namespace
 
 void add_train_command(Program& program) {
@@ -87,6 +135,7 @@ void add_train_command(Program& program) {
   add_memory_option(command, options->memory_limit,
                     "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
   add_profile_option(command, options->profile);
+  options->grid = add_grid_option(command);
   options->given = add_config_options(command, [](const ConfigKey&) { return true; });
   command.footer(
       "Examples:\n"
@@ -94,24 +143,15 @@ void add_train_command(Program& program) {
       "  etc train --resume run\n"
       "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --forecast\n"
       "  etc train --config tasks/configs/wikihop_base.json --data train.h5 --output run --memory-limit 8GB\n"
-      "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2");
+      "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2\n"
+      "  etc train --config c.json --data train.h5 --eval-data dev.h5 --output sweep --seeds 5 --grid "
+      "learning_rate=1e-5,2e-5 epochs=2,3");
   command.action([options] {
-    fs::path output;
-    RunConfig config = resolve(*options, output);
-    if (!options->forecast) check_paths(*options, config, output);
-    if (!options->memory_limit.empty()) {
-      const Device device = open_device(config.training.device).device;
-      config = fit_memory(config, take_memory_limit(options->memory_limit, device), output);
+    if (options->grid->given) {
+      run_grid(*options);
+    } else {
+      run_one(*options);
     }
-    if (options->forecast) {
-      print("expected peak memory {}\n", memory_text(forecast_memory(config)));
-      return;
-    }
-    Profile profile(options->profile);
-    const TrainReport report = train(config, output);
-    profile.finish();
-    print("steps {}\n", report.step);
-    for (const auto& [name, value] : report.best) print("{} {:.6g}\n", name, value);
   });
 }
 

@@ -227,8 +227,9 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
     cause = error.what();
     if (cause.starts_with("autograd: ")) cause.erase(0, 10);
   }
-  fail("train", "{} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
-       progress_.step, cause);
+  throw Diverged(fmt::format(
+      "train: {} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
+      progress_.step, cause));
 }
 
 // ---- Around the steps. ----

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "etc_core/base/error.h"
 #include "tasks/task.h"
 #include "tasks/train/run_config.h"
 
@@ -14,10 +15,16 @@ struct TrainReport {
   Metrics best;           // of the best evaluation; empty without evaluation data
 };
 
+// The loss or the gradient of a step is not finite. Says which operator was the first, and what to do.
+class Diverged : public Error {
+ public:
+  using Error::Error;
+};
+
 // Starts a run in `output`, or goes on with the one that is there (same bits as if it had never stopped).
 // Throws Interrupted after SIGINT, SIGTERM or SIGHUP, once everything is saved; Error when the folder is in use, the
-// data do not fit, the run there is another one, the loss is not finite, the folder vanishes, or checkpoint `last` or
-// `best` could not be saved in the end.
+// data do not fit, the run there is another one, the folder vanishes, or checkpoint `last` or `best` could not be saved in
+// the end; Diverged at a step whose loss or gradient is not finite.
 TrainReport train(const RunConfig& config, const std::filesystem::path& output);
 
 }  // namespace etc
