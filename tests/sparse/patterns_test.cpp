@@ -15,6 +15,15 @@ using namespace etc::test;
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 
+namespace {
+
+// The brute-force reference of a long sequence takes seconds: it is asked once, in the harder of two variants.
+bool is_long(const PatternCase& c) {
+  return c.tiles->types[0].queries() > 400;
+}
+
+}  // namespace
+
 TEST_CASE("a pattern's tiles hold exactly the pairs of its definition, and few columns more", "[sparse]") {
   for (const PatternBatch& batch : pattern_batches()) CHECK(check_tiles(batch.make()) == "");
 }
@@ -25,6 +34,7 @@ TEST_CASE("attention in every pattern equals the reference in values and gradien
     for (const float dropout : {0.0f, 0.2f}) {
       PatternCase c = batch.make();
       c.dropout = dropout;
+      if (is_long(c) && dropout == 0.0f) continue;
       CHECK(compare_pattern(c, run_pattern(c)) == "");
     }
   }
@@ -35,10 +45,10 @@ TEST_CASE("running scores in every pattern equal the reference through several l
   for (const PatternBatch& batch : pattern_batches()) {
     for (const bool mean : {false, true}) {
       PatternCase c = batch.make();
+      if (is_long(c) && !mean) continue;
       c.carries = true;
       c.running_mean = mean;
-      c.layers = 3;
-      if (c.tiles->types[0].queries() > 400) c.layers = 2;
+      c.layers = is_long(c) ? 2 : 3;
       CHECK(compare_pattern(c, run_pattern(c)) == "");
     }
   }

@@ -100,7 +100,7 @@ std::int64_t left_out(const EtcConfig& config) {
 
 }  // namespace
 
-TEST_CASE("the forecast of memory is what the ledger then measures", "[nn]") {
+TEST_CASE("the forecast of memory is what the ledger then measures", "[nn][plain]") {
   register_cpu_backend();
   std::printf("forecast and measured peak, MB:");
   constexpr std::pair<bool, ComputeType> kCalls[] = {
@@ -132,7 +132,7 @@ TEST_CASE("the forecast of memory is what the ledger then measures", "[nn]") {
   std::printf("\n");
 }
 
-TEST_CASE("the work per operator that is counted is the work that is then done", "[nn]") {
+TEST_CASE("the work per operator that is counted is the work that is then done", "[nn][plain]") {
   register_cpu_backend();
   for (const bool training : {false, true}) {
     for (const std::int64_t period : {0, 1}) {
@@ -211,7 +211,8 @@ TEST_CASE("counting memory computes nothing and leaves nothing behind", "[nn]") 
   CHECK(peak_of(config, input_for(config), false).peak > 0);
 }
 
-TEST_CASE("a forecast runs beside a computation: same bits, same forecast, and the ledger shows one of them", "[nn]") {
+TEST_CASE("a forecast runs beside a computation: same bits, same forecast, and the ledger shows one of them",
+          "[nn][plain]") {
   register_cpu_backend();
   const EtcConfig config = small_model(true, 1);
   const EncoderInput input = input_for(config);

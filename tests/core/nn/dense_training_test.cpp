@@ -138,7 +138,7 @@ MemoryReport peak_of(const DenseConfig& config, const EncoderInput& input, const
   return memory_ledger::report();
 }
 
-TEST_CASE("the forecast of a dense encoder's memory is what the ledger then measures", "[nn]") {
+TEST_CASE("the forecast of a dense encoder's memory is what the ledger then measures", "[nn][plain]") {
   register_cpu_backend();
   std::printf("dense, forecast and measured peak, MB:");
   for (DenseConfig config : dense_variants()) {
