@@ -137,35 +137,6 @@ TEST_CASE("emulated kernels report scores out of range and heads too large", "[s
                     Contains("global_attention: cuda: expected a head size of at most D=112 in fp32, got D=113"));
 }
 
-TEST_CASE("labels by distance and a scale equal the reference, other terms are refused before any work",
-          "[sparse][cuda]") {
-  in_both_precisions([](bool bf16) {
-    std::size_t refused = 0, compared = 0;
-    for (AttentionCase c : term_cases()) {
-      const bench::RelativeParts& parts = c.parts;
-      const bool beyond = parts.key_vectors || parts.factors || parts.products || parts.value_vectors;
-      if (beyond || parts.shared_heads || c.relative_labels > 256) {
-        ++refused;
-        const Stack stack{c, Side::long_side, 1, {}, false, false, Device::cuda};
-        CHECK_THROWS_WITH(run_stack(stack), Contains("long_attention: cuda:"));
-        if (!beyond || parts.shared_heads) continue;
-        c.parts = {true, true};  // the labels of the case with the terms there are
-      }
-      ++compared;
-      for (Side side : {Side::long_side, Side::global_side}) {
-        const Stack stack{c, side, 2, {true, true, true, true}, false, false, Device::cuda, bf16};
-        CHECK(compare_with_reference(stack, run_stack(stack)) == "");
-      }
-    }
-    CHECK(refused >= 8);
-    CHECK(compared >= 3);
-    AttentionCase scaled{"scaled", {40}, {8}, 10, 1, 16, 8, Labels::scattered};
-    scaled.scale = 1.0f;
-    const Stack stack{scaled, Side::global_side, 1, {}, false, false, Device::cuda, bf16};
-    CHECK(compare_with_reference(stack, run_stack(stack)) == "");
-  });
-}
-
 TEST_CASE("copies to an emulated device and back change nothing", "[sparse][cuda]") {
   const OneThread one_thread;
   register_mirrored_cuda_kernels();
