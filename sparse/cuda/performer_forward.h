@@ -1,9 +1,10 @@
 // Forward of linear attention. A block is a chunk of 512 rows of one head, which it takes 64 rows at a time:
 //   1. TurnKernel          the projection, scaled and transposed
 //   2. LargestKeyKernel    per key chunk the largest u
-//   3. KeySumKernel        per key chunk S and z under the maximum of the example
-//   4. HeadSumKernel       chunks added in order to the state; causal: the sums before each chunk
-//   5. AttendKernel        per query chunk out and denominators
+//   3. HeadMaximumKernel   per example and head the largest of its chunks
+//   4. KeySumKernel        per key chunk S and z under that maximum
+//   5. HeadSumKernel       chunks added in order to the state; causal: the sums before each chunk
+//   6. AttendKernel        per query chunk out and denominators
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ ETC_DEVICE float largest_of_head(const PerformerParams& p, const PerformerHead& 
   return largest;
 }
 
-// Block x is a head of an example: writes its maximum, which the kernels after this one read.
+// Block x is a head of an example.
 struct HeadMaximumKernel : simt::BlockOf<32> {
   using Params = PerformerParams;
   static const char* name() { return "performer, maxima"; }
