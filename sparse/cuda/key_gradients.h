@@ -95,7 +95,10 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       const int place = (kGroup * warp + query_of(e)) * Products::kPairStride + own;
       shared.weights.store(place, Products::value(gradients.weights[e]));
       shared.ds.store(place, Products::value(gradients.ds[e]));
-      if constexpr (Terms::kPairwise) store_label(p, place_of_step(p, item, group, offset, column), e, own, shared);
+      if constexpr (Terms::kPairwise) {
+        const StepPlace at = place_of_step(p, item, group, offset, column);
+        store_label(p, at, e, (kGroup * warp + query_of(e)) * kTileKeys + own, shared);
+      }
     }
   }
 
@@ -108,14 +111,12 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
         group.row, item.key_row + offset, distance_of(p.work.types[item.type], item.example, group.first, first_key)};
   }
 
-  // The label of pair e of a step, whose key is number `key` of the tile: for the warp that has the key.
-  static ETC_DEVICE void store_label(const Params& p, const StepPlace& at, int e, int key,
+  // The label of pair e of a step, to its place: for the warp that has the key.
+  static ETC_DEVICE void store_label(const Params& p, const StepPlace& at, int e, int place,
                                      const KeyGradientTiles<Products>& shared) {
     const TypeView& type = p.work.types[at.type];
     if (!type.labelled()) return;
-    const int label = label_of_pair(type, at, query_of(e), key_of(e));
-    shared.labels.store((kGroup * simt::warp_index() + query_of(e)) * kTileKeys + key,
-                        static_cast<std::uint16_t>(label));
+    shared.labels.store(place, static_cast<std::uint16_t>(label_of_pair(type, at, query_of(e), key_of(e))));
   }
 
   // One warp's group: its pairs with the block's keys, into rows [16 warp, 16 warp + 16) of the pair tiles.

@@ -20,6 +20,42 @@ void in_both_precisions(const Run& run) {
   for (bool bf16 : {false, true}) run(bf16);
 }
 
+// The last example of a batch, in a batch of its own: outputs and gradients have the same bits.
+void check_last_alone(const AttentionCase& batch) {
+  AttentionCase alone = batch;
+  alone.lengths = {batch.lengths.back()};
+  alone.globals = {batch.globals.back()};
+  for (Side side : {Side::long_side, Side::global_side}) {
+    AttentionProblem all(batch, std::make_shared<const Structure>(batch), side);
+    AttentionProblem one(alone, std::make_shared<const Structure>(alone), side);
+    all.device = one.device = Device::cuda;
+    one.ordinals = {all.ordinals[1]};
+    const auto take_over = [](const bench::RowBuffer& from, bench::RowBuffer& to) {
+      std::copy_n(from.values.data() + (from.count - to.count) * from.stride, to.count * to.stride, to.values.data());
+    };
+    take_over(all.q, one.q);
+    take_over(all.dout, one.dout);
+    for (int t = 0; t < 2; ++t) {
+      take_over(all.k[t], one.k[t]);
+      take_over(all.v[t], one.v[t]);
+    }
+    for (AttentionProblem* p : {&all, &one}) {
+      p->forward();
+      p->backward();
+    }
+    const auto same_end = [](const bench::RowBuffer& a, const bench::RowBuffer& b) {
+      const float* end = a.values.data() + (a.count - b.count) * a.stride;
+      return std::equal(end, end + b.count * b.stride, b.values.data());
+    };
+    CHECK(same_end(all.out, one.out));
+    CHECK(same_end(all.dq, one.dq));
+    for (int t = 0; t < 2; ++t) {
+      CHECK(same_end(all.dk[t], one.dk[t]));
+      CHECK(same_end(all.dv[t], one.dv[t]));
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("emulated attention kernels equal the reference", "[sparse][cuda]") {
@@ -87,44 +123,18 @@ TEST_CASE("an emulated layer recomputed from its running scores has the same bit
 
 TEST_CASE("an emulated example has the same bits alone and in a batch", "[sparse][cuda]") {
   in_both_precisions([](bool bf16) {
-    // The last example stands alone, too; 600 long tokens are more than one split of a global query's keys.
+    // 600 long tokens are more than one split of a global query's keys.
     AttentionCase batch{"batch", {9, 600}, {30, 20}, 9, 1, 8, 12, Labels::document, 1.0f, 0.2f};
     batch.compute = bf16 ? ComputeType::bf16 : ComputeType::fp32;
-    AttentionCase alone = batch;
-    alone.lengths = {600};
-    alone.globals = {20};
-    for (Side side : {Side::long_side, Side::global_side}) {
-      AttentionProblem all(batch, std::make_shared<const Structure>(batch), side);
-      AttentionProblem one(alone, std::make_shared<const Structure>(alone), side);
-      all.device = one.device = Device::cuda;
-      one.ordinals = {all.ordinals[1]};
-      const auto take_over = [](const bench::RowBuffer& from, bench::RowBuffer& to) {
-        std::copy_n(from.values.data() + (from.count - to.count) * from.stride, to.count * to.stride, to.values.data());
-      };
-      take_over(all.q, one.q);
-      take_over(all.dout, one.dout);
-      for (int t = 0; t < 2; ++t) {
-        take_over(all.k[t], one.k[t]);
-        take_over(all.v[t], one.v[t]);
-      }
-      std::copy(all.rel.begin(), all.rel.end(), one.rel.begin());
-      std::copy(all.rel_bias.begin(), all.rel_bias.end(), one.rel_bias.begin());
-      for (AttentionProblem* p : {&all, &one}) {
-        p->forward();
-        p->backward();
-      }
-      const auto same_end = [](const bench::RowBuffer& a, const bench::RowBuffer& b) {
-        const float* end = a.values.data() + (a.count - b.count) * a.stride;
-        return std::equal(end, end + b.count * b.stride, b.values.data());
-      };
-      CHECK(same_end(all.out, one.out));
-      CHECK(same_end(all.dq, one.dq));
-      for (int t = 0; t < 2; ++t) {
-        CHECK(same_end(all.dk[t], one.dk[t]));
-        CHECK(same_end(all.dv[t], one.dv[t]));
-      }
-    }
+    check_last_alone(batch);
   });
+  // Terms of every kind, labels listed and by distance.
+  AttentionCase terms{"terms", {9, 70}, {30, 20}, 9, 1, 8, 12, Labels::document, 1.0f, 0.2f};
+  terms.parts = {true, true, true, true, false, true};
+  check_last_alone(terms);
+  terms.labels = Labels::none;
+  terms.distances = {-6, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
+  check_last_alone(terms);
 }
 
 TEST_CASE("emulated kernels report scores out of range and heads too large", "[sparse][cuda]") {
