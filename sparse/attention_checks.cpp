@@ -127,7 +127,7 @@ void AttentionChecks::forward_compute(Device device, const AttentionInputs& in) 
   }
   // They multiply keys, or weights, that a pass of AMX tiles has rounded or not kept.
   const RelativeTable& table = in.relative;
-  if (compute == ComputeType::bf16 &&
+  if (compute == ComputeType::bf16 && !trains(device, compute) &&
       (table.key_vectors != nullptr || table.products != nullptr || table.value_vectors != nullptr)) {
     fail(tiles.op->name, "compute: expected fp32 with relative vectors of keys, of products or of values, got bf16");
   }

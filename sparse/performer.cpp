@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
@@ -69,13 +68,6 @@ void check_inputs(const PerformerInputs& in) {
   check_pointer("projection", in.projection, in.features * in.head_size);
 }
 
-// Other devices have kernels for pairs of queries and keys alone.
-void check_device(Device device) {
-  if (device == Device::cpu || counting()) return;
-  fail(kWhere, "expected the cpu: {} has no kernels for linear attention (its other patterns run there)",
-       device_name(device));
-}
-
 // Operations of so many products of rows with the projection or the sums.
 profiler::Work work(const PerformerInputs& in, double products) {
   return {products * static_cast<double>(in.query_offsets[in.examples] + in.key_offsets[in.examples]) *
@@ -87,7 +79,6 @@ profiler::Work work(const PerformerInputs& in, double products) {
 
 void performer_forward(Device device, const PerformerForward& args) {
   const PerformerInputs& in = args.inputs;
-  check_device(device);
   check_inputs(in);
   check_rows("out", args.out, in, true);
   check_pointer("denominators", args.denominators, in.heads * in.q.rows);
@@ -99,7 +90,6 @@ void performer_forward(Device device, const PerformerForward& args) {
 
 void performer_backward(Device device, const PerformerBackward& args) {
   const PerformerInputs& in = args.inputs;
-  check_device(device);
   check_inputs(in);
   check_rows("out", args.out, in, true);
   check_pointer("denominators", args.denominators, in.heads * in.q.rows);
@@ -119,13 +109,11 @@ std::int64_t performer_state_floats(const PerformerInputs& in) {
 }
 
 std::int64_t performer_forward_scratch_bytes(Device device, const PerformerInputs& in) {
-  check_device(device);
   check_sizes(in);
   return performer_forward_scratch_slot(device, in);
 }
 
 std::int64_t performer_backward_scratch_bytes(Device device, const PerformerInputs& in) {
-  check_device(device);
   check_sizes(in);
   return performer_backward_scratch_slot(device, in);
 }

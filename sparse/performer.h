@@ -56,7 +56,7 @@ struct PerformerBackward {
 //   per example, sums run over chunks of 512 rows counted from the example's first. Causal and stabilised, a key behind
 //   a query reaches it through the common maximum, that is through 1e-6 alone.
 // Cost: 8*N*m*D operations per token, causal about 12. Memory: state, N*m*(D+1) floats per example, causal per chunk of
-//   512 tokens; scratch as much per chunk, and the features of 64 rows per thread. Nothing of size tokens*m.
+//   512 tokens; scratch as much per chunk, and the features of 64 rows per thread, on a GPU per chunk.
 // Source: Choromanski et al. 2021, equations 2-6, and the published program for the stabiliser.
 void performer_forward(Device device, const PerformerForward& args);
 

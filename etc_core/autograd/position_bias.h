@@ -22,7 +22,7 @@ struct QueryBiases {
 
 // y_rn = sum_c (v - u)_nc rel_rnc.   rel [R, N·D] → y [R, N].   Saves nothing but rel, which attention saves too.
 // Gradients: drel_rnc += dy_rn (v - u)_nc,  dv_nc += sum_r dy_rn rel_rnc,  du the negative; sums over r in order.
-// Rules: throws Error when rel is no matrix of whole heads, a bias has another shape, or rel is not the host's.
+// Rules: throws Error when rel is no matrix of whole heads or a bias has another shape.
 Var position_bias(Tape& tape, const Var& rel, std::int64_t heads, const QueryBiases& biases);
 
 }  // namespace etc

@@ -142,7 +142,7 @@ DenseAttention::Shared DenseAttention::share(const EncoderInput& input, const st
   if (config_.attention == Attention::performer) {
     const std::int64_t step = setting.options.training ? setting.options.step : 0;
     draw_projections(sparse::redraws(step, config_.performer_redraw));
-    shared.projections = projections_;
+    for (const Tensor& projection : projections_) shared.projections.push_back(projection.to(setting.device));
     shared.pairs = batch_of(-1);
     shared.linear = std::make_shared<const PerformerBatch>(PerformerBatch{
         input.long_offsets, input.long_offsets, config_.num_attention_heads, config_.head_size(), false});

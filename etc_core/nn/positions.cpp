@@ -167,6 +167,12 @@ void Positions::prepare(AttentionBatch& batch, std::size_t n) const {
   if (config_.relative_positions == Method::t5) batch.scale = 1;
 }
 
+Tensor Positions::fixed_on(Device device) const {
+  if (fixed_.device() == device) return fixed_;
+  if (!fixed_copy_ || fixed_copy_.device() != device) fixed_copy_ = fixed_.to(device);
+  return fixed_copy_;
+}
+
 RelativeParameters Positions::tables(Tape& tape, std::int64_t layer) const {
   RelativeParameters tables;
   if (layers_.empty()) return tables;
@@ -186,7 +192,8 @@ RelativeParameters Positions::tables(Tape& tape, std::int64_t layer) const {
       tables.biases = own.table;
       break;
     case Method::transformer_xl: {
-      const Var rel = linear(tape, Var(fixed_), {{{own.projection, nullptr}}});  // [R, A]
+      const Var rel =
+          linear(tape, Var(fixed_on(own.projection->value.device())), {{{own.projection, nullptr}}});  // [R, A]
       tables.vectors = rel;
       tables.biases = position_bias(tape, rel, sizes_.heads,
                                     {config_.xl_content_bias ? own.query_bias : nullptr, own.position_bias});
@@ -204,7 +211,7 @@ RelativeParameters Positions::tables(Tape& tape, std::int64_t layer) const {
       break;
     case Method::nezha_index:
     case Method::nezha_signed:
-      tables.vectors = tables.value_vectors = Var(fixed_);
+      tables.vectors = tables.value_vectors = Var(fixed_on(own.query_bias->value.device()));
       break;
   }
   return tables;

@@ -86,11 +86,14 @@ class Positions {
   Layer add_layer(ParameterSet& parameters, const std::string& names) const;
   std::int64_t rows() const;
   sparse::DistanceMap map() const;
+  // fixed_, copied to another device once: one thread computes there.
+  Tensor fixed_on(Device device) const;
 
   PositionConfig config_;
   PositionSizes sizes_;
   std::vector<Layer> layers_;
-  Tensor fixed_;  // sinusoids: NEZHA's [R, D], Transformer-XL's R [R, H]
+  Tensor fixed_;               // sinusoids: NEZHA's [R, D], Transformer-XL's R [R, H]
+  mutable Tensor fixed_copy_;  // on another device
 };
 
 }  // namespace etc

@@ -1,6 +1,6 @@
 // Forward: scratch, and the order of the kernels.
 //   convert (bf16)   q, k, v to [N, rows, D]
-//   table            relative terms of every query and label, where there is a table
+//   table            relative terms of every query and label, where there is a table (and no pairwise terms)
 //   forward          out and lse, or partial results of split keys
 //   combine          partial results to out and lse
 // All on one stream: each reads what the one before left, and the host waits for none of them.
@@ -42,6 +42,7 @@ void forward_with(const AttentionForward& args, const DevicePlan& plan, const Fo
     params.v[t] = operand<Element>(args.inputs, args.inputs.keys[t].v, scratch.common.v[t]);
   }
   params.table = simt::read_only(scratch.common.table);
+  params.tables = table_views(args.inputs);
   params.dropout = dropout_view(args.inputs, scratch.common);
   for (int t = 0; t < 2; ++t) {
     params.scores[t].mode = args.scores[t].mode;
@@ -83,8 +84,7 @@ void check_range(const AttentionForward& args, const CommonScratch& scratch) {
 
 void forward(const AttentionForward& args) {
   const AttentionInputs& in = args.inputs;
-  check_head_size(in);
-  check_terms(in);
+  check_supported(in);
   // No query: nothing to write. A launch with no block is an error.
   if (in.q.rows == 0) return;
   const auto plan = plan_of(*in.tiles);

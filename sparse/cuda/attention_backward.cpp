@@ -4,11 +4,13 @@
 //   keys                    dk, dv; reads C and dC as the layer above left them
 //   queries                 dq, dC, C rewound, label sums
 //   sums                    partial dk, dv, dq and label sums of split items
-//   relative, tables        label sums to dq and to the tables' gradients
+//   relative, tables        label sums to dq and to the tables' gradients; of pairwise terms their partial sums
+#include "etc_core/base/integers.h"
 #include "sparse/cuda/attention_backend.h"
 #include "sparse/cuda/attention_plan.h"
 #include "sparse/cuda/backend_support.h"
 #include "sparse/cuda/launch.h"
+#include "sparse/cuda/table_sums.h"
 
 namespace etc::sparse::cuda {
 
@@ -20,17 +22,19 @@ struct BackwardScratch {
   Span<std::uint32_t> dout;  // bf16
   Span<float> delta;         // [N, queries]
   Span<float> dtable;        // [N, queries, R]
-  Span<float> partial;       // of the tables
+  Span<float> partial;       // of the tables: LabelTerms,
+  Span<float> table_sums;    // and pairwise ones
   Span<float> query_slots, key_slots;
 
   BackwardScratch(simt::Carver& carver, const AttentionInputs& in, const DevicePlan& plan) : common(carver, in, plan) {
     const std::int64_t queries = in.tiles->types[0].queries(), size = in.head_size;
     // Without a table nothing is kept for labels.
-    const std::int64_t labels = in.relative.rows();
+    const std::int64_t labels = sizes_of(in).labels;
     dout = carver.take<std::uint32_t>(converted_words(queries, in));
     delta = carver.take<float>(in.heads * queries);
     dtable = carver.take<float>(in.heads * queries * labels);
     partial = carver.take<float>(relative_parts(queries) * in.heads * labels * (size + 1));
+    table_sums = carver.take<float>(table_sum_floats(in, plan));
     query_slots = carver.take<float>(plan.query_slots * in.heads * kBlockQueries * (size + labels));
     key_slots = carver.take<float>(plan.key_slots * in.heads * kTileKeys * 2 * size);
   }
@@ -60,6 +64,8 @@ void gradients_with(const AttentionBackward& args, const DevicePlan& plan, const
     params.scores[t].gradient = {scores.gradient, elements};
   }
   params.table = simt::read_only(scratch.common.table);
+  params.tables = table_views(in);
+  params.partials = {table_columns(in), items_of_part(in), scratch.table_sums};
   params.dropout = dropout_view(in, scratch.common);
   params.lse = {args.lse, in.heads * in.q.rows};
   params.delta = simt::read_only(scratch.delta);
@@ -70,12 +76,12 @@ void gradients_with(const AttentionBackward& args, const DevicePlan& plan, const
   launch_backward(params, simt::stream());
 }
 
-// From dtable to dq and the tables.
+// From dtable to dq, and partial sums of the tables.
 void relative_gradients(const AttentionBackward& args, const BackwardScratch& scratch) {
   const AttentionInputs& in = args.inputs;
   const AttentionSizes sizes = sizes_of(in);
-  const std::int64_t width = in.relative.labels * in.heads;
-  const std::int64_t vectors = in.relative.vectors == nullptr ? 0 : width * in.head_size;
+  const std::int64_t vectors =
+      in.relative.vectors == nullptr ? 0 : in.relative.labels * sizes.table_heads * in.head_size;
   launch_relative({sizes,
                    operand_of(in.q, in),
                    {in.relative.vectors, vectors},
@@ -83,20 +89,13 @@ void relative_gradients(const AttentionBackward& args, const BackwardScratch& sc
                    output_of(args.dq, in),
                    scratch.partial},
                   simt::stream());
-  launch_table_sum({sizes,
-                    simt::read_only(scratch.partial),
-                    relative_parts(sizes.queries),
-                    {args.drelative.vectors, vectors},
-                    {args.drelative.biases, in.relative.biases == nullptr ? 0 : width}},
-                   simt::stream());
 }
 
 }  // namespace
 
 void backward(const AttentionBackward& args) {
   const AttentionInputs& in = args.inputs;
-  check_head_size(in);
-  check_terms(in);
+  check_supported(in);
   // Keys without queries still get gradients of zero; without either nothing is written.
   if (in.q.rows == 0 && in.keys[1].k.rows == 0) return;
   const auto plan = plan_of(*in.tiles);
@@ -126,7 +125,15 @@ void backward(const AttentionBackward& args) {
                        simt::stream());
   }
   // Last: dtable is whole only now, and dq takes its share on top.
-  if (in.relative.rows() > 0 && in.q.rows > 0) relative_gradients(args, scratch);
+  if (in.q.rows == 0) return;
+  if (sizes_of(in).labels > 0) {
+    relative_gradients(args, scratch);
+    sum_tables(args, {relative_parts(in.q.rows), label_columns(in), simt::read_only(scratch.partial)});
+  }
+  if (is_pairwise(in)) {
+    const std::int64_t parts = ceil_div(plan->work.items.size, items_of_part(in));
+    sum_tables(args, {parts, table_columns(in), simt::read_only(scratch.table_sums)});
+  }
 }
 
 std::int64_t backward_scratch_bytes(const AttentionInputs& in) {

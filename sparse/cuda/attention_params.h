@@ -31,6 +31,13 @@ inline constexpr int kRelativeRows = 128;                 // queries of one part
 // copied key tile; 64 keys are 8 steps, whose scores (4 a lane and step) stay in 32 registers. With D = 64 in bf16 two
 // tiles of keys and values and the relative terms of 32 labels take 51,712 bytes.
 
+// Labels of a type by distance (distance_labels.h): of a pair, rows[clip(distance - first)].
+struct DistanceView {
+  Span<const std::int32_t> rows;    // [distances], by rising distance; empty: labels are listed, or there are none
+  Span<const std::int64_t> shifts;  // [B]
+  std::int64_t first = 0;
+};
+
 // One attention type of the batch, on the device (TypeTiles of visible_tiles.h).
 struct TypeView {
   // As in TypeTiles: columns are keys of groups, runs are stretches of columns.
@@ -40,6 +47,10 @@ struct TypeView {
   Span<const std::uint32_t> label;    // empty: no relative term
   Span<const std::uint8_t> mixed;     // [mixed columns, kGroup]
   std::int64_t columns = 0;
+  DistanceView distance;  // read by pairwise terms only; others have such labels listed
+
+  // Whether pairs have labels that select rows of the tables.
+  constexpr bool labelled() const { return label.size > 0 || distance.rows.size > 0; }
 };
 
 // The lists' entries from here on are plain numbers, no pointers: they are copied to the device as they are.
@@ -130,11 +141,32 @@ struct DropoutView {
 struct AttentionSizes {
   std::int64_t heads = 0, queries = 0;  // N, rows of q
   int head_size = 0;                    // D
-  int labels = 0;                       // R; 0: no relative term
+  int labels = 0;                       // R of LabelTerms; 0: no relative term, or pairwise ones
+  int table_rows = 0;                   // R of PairwiseTerms, 0 without them
+  std::int64_t table_heads = 1;         // N, or 1 where all heads share the tables
   float scale = 1.0f;                   // 1/sqrt(D)
   // What fits into a block's shared memory, decided at launch.
   int shared_labels = 0;  // R, or 0: relative terms (and their gradients) stay in global memory
   int buffers = 2;        // key tiles in shared memory: 2, or 1 without copying ahead
+};
+
+// Relative tables as pairwise terms read them (pairwise_terms.h); each may be empty.
+struct TableViews {
+  Span<const float> rel, rel_k, w, rel_v;  // [R, table_heads, D]
+  Span<const float> rel_bias, factor;      // [R, table_heads]
+};
+
+// Where the sums for each table lie in a row of partial sums of their gradients; -1: nowhere. Vectors take D columns.
+struct TableColumns {
+  int rel = -1, rel_k = -1, product = -1, rel_v = -1, bias = -1;  // product: for w, and for factor
+  int width = 0;
+};
+
+// Pairwise terms, backward: partial sums of the tables' gradients.
+struct TablePartials {
+  TableColumns columns;
+  std::int64_t items = 1;  // work items of one part, which one block goes through
+  Span<float> sums;        // [parts, N, R, width]
 };
 
 // The lists of attention_plan.h, on the device.
@@ -160,6 +192,7 @@ struct ForwardParams {
   // k, v: by key set.
   Operand<Element> q, k[2], v[2];
   Span<const float> table;  // [N, groups, R, kGroup]: relative terms, scaled
+  TableViews tables;        // of pairwise terms
   ScoreView scores[2];
   DropoutView dropout;
   Output out;
@@ -180,7 +213,7 @@ struct ConvertParams {
 struct TableParams {
   AttentionSizes sizes;
   Operand<float> q;
-  Span<const float> rel, rel_bias;       // [R, N, D], [R, N]; rel_bias may be empty
+  Span<const float> rel, rel_bias;       // [R, table_heads, D], [R, table_heads]; either may be empty
   Span<const std::int64_t> group_rows;   // [groups + 1]: first query of each group; the last may be short
   Span<const std::int32_t> group_sizes;  // [groups]
   Span<float> table;                     // [N, groups, R, kGroup]
@@ -203,6 +236,8 @@ struct BackwardParams {
   WorkList work;
   Operand<Element> q, dout, k[2], v[2];
   Span<const float> table;  // [N, groups, R, kGroup]
+  TableViews tables;        // of pairwise terms
+  TablePartials partials;
   ScoreView scores[2];
   DropoutView dropout;
   Span<const float> lse, delta;  // [N, queries]
@@ -240,18 +275,20 @@ struct SumKeysParams {
 struct RelativeParams {
   AttentionSizes sizes;
   Operand<float> q;
-  Span<const float> rel;     // [R, N, D]
+  Span<const float> rel;     // [R, table_heads, D]
   Span<const float> dtable;  // [N, queries, R]
   Output dq;                 // += dtable·rel
   Span<float> partial;       // [parts, N, R, D + 1] =: sums over kRelativeRows queries of dtable·q, and of dtable
 };
 
-// drel, drel_bias += the partial sums, in their order
+// One table's gradient += the partial sums of its columns, in order of the parts; of heads that share it after that.
 struct TableSumParams {
-  AttentionSizes sizes;
-  Span<const float> partial;  // [parts, N, R, D + 1]
+  std::int64_t heads = 0, table_heads = 0, rows = 0;  // N, heads of the table, R
+  Span<const float> partial;                          // [parts, N, R, width]
   std::int64_t parts = 0;
-  Span<float> drel, drel_bias;  // += [R, N, D], [R, N]; drel_bias may be empty
+  int width = 0, first = 0, columns = 0;  // of a row of sums: all, the table's first one, how many are its own
+  bool folded = false;                    // the columns' sum is one number of the table
+  Span<float> gradient;                   // += [R, table_heads, columns]; folded: [R, table_heads]
 };
 
 }  // namespace etc::sparse::cuda

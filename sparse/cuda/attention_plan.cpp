@@ -191,6 +191,9 @@ void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Car
     if (tiles.distance.used()) {
       view.label = upload.add(host.distances[t].label);
       view.mixed = upload.add(host.distances[t].mixed);
+      view.distance.rows = upload.add(host.distances[t].rows);
+      view.distance.shifts = upload.add(tiles.distance.shifts);
+      view.distance.first = tiles.distance.first;
     } else {
       view.label = upload.add(tiles.label.data(), tiles.relative ? tiles.columns : 0);
       view.mixed = upload.add(tiles.mixed.data(), tiles.mixed.size());
@@ -211,7 +214,10 @@ void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Car
 ListedDistances list_distances(const TypeTiles& tiles) {
   ListedDistances listed;
   const DistanceLabels& labels = tiles.distance;
-  if (!labels.used() || tiles.relative_labels > kMostDistanceLabels) return listed;
+  if (!labels.used()) return listed;
+  // `lanes` has them from the farthest right to the left, kGroup - 1 more at either end.
+  for (std::int64_t n = labels.lanes.size() - kGroup; n >= kGroup - 1; --n) listed.rows.push_back(labels.lanes[n]);
+  if (tiles.relative_labels > kMostListedLabels) return listed;
   for (std::int64_t place = 0; place < labels.codes.size(); ++place) {
     for (int i = 0; i < kGroup; ++i) listed.mixed.push_back(static_cast<std::uint8_t>(labels.lanes[place + i]));
   }

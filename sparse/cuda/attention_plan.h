@@ -15,11 +15,14 @@
 
 namespace etc::sparse::cuda {
 
-// Rows that labels by distance may have here: kernels read a byte for each pair of a mixed column.
-inline constexpr std::int64_t kMostDistanceLabels = 256;
+// Rows a table of LabelTerms may have: such kernels read a byte for each pair of a mixed column, labels by distance
+// included. Larger tables are pairwise terms.
+inline constexpr std::int64_t kMostListedLabels = 256;
 
-// Labels of a type by distance, as if they had been listed (TypeTiles::label, mixed); empty for other types.
+// Labels of a type by distance: the map, for pairwise terms, and, if they are few, as if they had been listed
+// (TypeTiles::label, mixed). Empty for other types.
 struct ListedDistances {
+  std::vector<std::int32_t> rows;    // [distances], by rising distance
   std::vector<std::uint32_t> label;  // [columns]
   std::vector<std::uint8_t> mixed;   // [distances + kGroup - 1, kGroup]: a row for each place in DistanceLabels::lanes
 };

@@ -6,12 +6,14 @@
 
 namespace etc::sparse::cuda {
 
-// Larger heads would need tiles no block's shared memory holds.
-void check_head_size(const AttentionInputs& in) {
-  const int most = uses_bf16(in) ? kMaxBf16Head : kMaxFp32Head;
+// What these kernels do not compute is told before any of them runs.
+void check_supported(const AttentionInputs& in) {
+  // Larger heads would need tiles no block's shared memory holds.
+  const int most = is_pairwise(in) ? kMaxPairwiseHead : uses_bf16(in) ? kMaxBf16Head : kMaxFp32Head;
   if (in.head_size > most) {
-    fail(in.tiles->op->name, "cuda: expected a head size of at most D={} in {}, got D={} (the cpu takes any)", most,
-         compute_type_name(in.compute), in.head_size);
+    fail(in.tiles->op->name, "cuda: expected a head size of at most D={} in {}{}, got D={} (the cpu takes any)", most,
+         compute_type_name(uses_bf16(in) ? ComputeType::bf16 : ComputeType::fp32),
+         is_pairwise(in) ? " with terms of query and key pair by pair" : "", in.head_size);
   }
   // Work lists are per group of queries, shared by the blocks of all heads.
   for (const TypeTiles& type : in.tiles->types) {
@@ -20,23 +22,6 @@ void check_head_size(const AttentionInputs& in) {
          "cuda: tiles of {}: expected one pattern for all heads, got one of each of {} (the cpu "
          "takes both)",
          type.type.name, type.heads);
-  }
-}
-
-// What these kernels do not compute is told before any of them runs.
-void check_terms(const AttentionInputs& in) {
-  const char* const op = in.tiles->op->name;
-  if (in.relative.joins()) {
-    fail(op, "cuda: expected no relative terms but rel and rel_bias, got rel_k, factor, w or rel_v (the cpu has them)");
-  }
-  if (in.relative.rows() > 0 && in.relative.shared_heads) {
-    fail(op, "cuda: expected relative tables of N={} heads, got one that heads share (the cpu has them)", in.heads);
-  }
-  for (const TypeTiles& type : in.tiles->types) {
-    if (in.relative.rows() > 0 && type.distance.used() && type.relative_labels > kMostDistanceLabels) {
-      fail(op, "cuda: labels.{}: expected at most {} rows by distance, got {} (the cpu takes more)", type.type.name,
-           kMostDistanceLabels, type.relative_labels);
-    }
   }
 }
 
@@ -54,7 +39,7 @@ CommonScratch::CommonScratch(simt::Carver& carver, const AttentionInputs& in, co
     k[t] = carver.take<std::uint32_t>(converted_words(in.tiles->types[t].keys(), in));
     v[t] = carver.take<std::uint32_t>(converted_words(in.tiles->types[t].keys(), in));
   }
-  table = carver.take<float>(in.heads * plan.group_rows.size * in.relative.rows() * kGroup);
+  table = carver.take<float>(in.heads * plan.group_rows.size * sizes_of(in).labels * kGroup);
   dropout_keys = carver.take<std::uint64_t>(in.dropout.rate > 0.0f ? first.examples() : 0);
   range = carver.take<std::int32_t>(2);
 }
@@ -65,7 +50,10 @@ AttentionSizes sizes_of(const AttentionInputs& in) {
   sizes.heads = in.heads;
   sizes.queries = in.q.rows;
   sizes.head_size = static_cast<int>(in.head_size);
-  sizes.labels = static_cast<int>(in.relative.rows());
+  const int rows = static_cast<int>(in.relative.rows());
+  sizes.labels = is_pairwise(in) ? 0 : rows;
+  sizes.table_rows = is_pairwise(in) ? rows : 0;
+  sizes.table_heads = in.relative.heads(in.heads);
   sizes.scale = score_scale(in);
   return sizes;
 }
@@ -114,8 +102,28 @@ void convert(const Rows& from, const AttentionInputs& in, const Span<std::uint32
 
 WorkList work_of(const AttentionInputs& in, const DevicePlan& plan) {
   WorkList work = plan.work;
-  for (int t = 0; t < 2 && in.relative.rows() == 0; ++t) work.types[t].label = {};
+  for (int t = 0; t < 2 && in.relative.rows() == 0; ++t) {
+    work.types[t].label = {};
+    work.types[t].distance = {};
+  }
   return work;
+}
+
+TableViews table_views(const AttentionInputs& in) {
+  TableViews views;
+  if (!is_pairwise(in)) return views;
+  const RelativeTable& given = in.relative;
+  const std::int64_t rows = given.labels * given.heads(in.heads);
+  const auto view = [&](const float* table, std::int64_t size) {
+    return Span<const float>{table, table == nullptr ? 0 : rows * size};
+  };
+  views.rel = view(given.vectors, in.head_size);
+  views.rel_k = view(given.key_vectors, in.head_size);
+  views.w = view(given.products, in.head_size);
+  views.rel_v = view(given.value_vectors, in.head_size);
+  views.rel_bias = view(given.biases, 1);
+  views.factor = view(given.factors, 1);
+  return views;
 }
 
 void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScratch& scratch) {
@@ -128,12 +136,12 @@ void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScra
       convert(in.keys[t].v, in, scratch.v[t]);
     }
   }
-  if (in.relative.rows() > 0) {
+  if (sizes_of(in).labels > 0) {
     TableParams params;
     params.sizes = sizes_of(in);
     params.q = operand_of(in.q, in);
-    // Rows of the tables: [R, N]; either part may be missing.
-    const std::int64_t width = in.relative.labels * in.heads;
+    // Rows of the tables: [R, N] or [R]; either part may be missing.
+    const std::int64_t width = in.relative.labels * params.sizes.table_heads;
     params.rel = {in.relative.vectors, in.relative.vectors == nullptr ? 0 : width * in.head_size};
     params.rel_bias = {in.relative.biases, in.relative.biases == nullptr ? 0 : width};
     params.group_rows = plan.group_rows;

@@ -10,13 +10,16 @@
 
 namespace etc::sparse::cuda {
 
-// Whether this call multiplies in bf16.
-inline bool uses_bf16(const AttentionInputs& in) {
-  return in.compute == ComputeType::bf16;
+// Whether the tables are read pair by pair (pairwise_terms.h).
+inline bool is_pairwise(const AttentionInputs& in) {
+  return in.relative.joins() || in.relative.rows() > kMostListedLabels;
 }
-// Throw Error where these kernels do not compute what the call asks for.
-void check_head_size(const AttentionInputs& in);
-void check_terms(const AttentionInputs& in);
+// Whether this call multiplies in bf16. Pairwise terms cost more than products in fp32 do, and stand beside no others.
+inline bool uses_bf16(const AttentionInputs& in) {
+  return in.compute == ComputeType::bf16 && !is_pairwise(in);
+}
+// Throws Error where these kernels do not compute what the call asks for.
+void check_supported(const AttentionInputs& in);
 
 // Device memory both directions need.
 struct CommonScratch {
@@ -43,6 +46,9 @@ std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in);
 
 // The plan's lists; without a table labels only mask, and kernels get none.
 WorkList work_of(const AttentionInputs& in, const DevicePlan& plan);
+
+// The tables; without pairwise terms none.
+TableViews table_views(const AttentionInputs& in);
 
 // Converts operands, computes the relative terms, puts dropout's streams on the device.
 void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScratch& scratch);

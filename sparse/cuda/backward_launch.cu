@@ -13,18 +13,18 @@ namespace {
 template <typename Element>
 void launch_any(BackwardParams<Element> params, void* stream) {
   choose_products<Element>(params.sizes.head_size, [&](auto chosen) {
-    using Products = typename decltype(chosen)::Type;
-    // The kernel by queries holds most at a time: the widest heads need another kind of products there.
-    using QueryProducts = typename decltype(chosen)::QueryGradients;
-    choose_terms(params.sizes, [&](auto tag) {
+    choose_terms<Element>(params.sizes, [&](auto tag) {
       using Terms = typename decltype(tag)::Type;
+      using Products = typename decltype(chosen)::template Type<Terms>;
+      // The kernel by queries holds most at a time: the widest heads need another kind of products there.
+      using QueryProducts = typename decltype(chosen)::template QueryGradients<Terms>;
       // The keys' kernel first: it reads C and dC as the layer above left them.
       std::int64_t shared = fit_shared<KeyGradientTiles<Products>>(params.sizes);
       simt::launch<KeyGradientKernel<Products, Terms>>({params.work.key_items.size, params.sizes.heads, 1, shared},
                                                        params, stream);
       shared = fit_shared<QueryGradientTiles<QueryProducts>>(params.sizes);
-      simt::launch<QueryGradientKernel<QueryProducts, Terms>>({params.work.items.size, params.sizes.heads, 1, shared},
-                                                              params, stream);
+      const std::int64_t parts = ceil_div(params.work.items.size, Terms::kPairwise ? params.partials.items : 1);
+      simt::launch<QueryGradientKernel<QueryProducts, Terms>>({parts, params.sizes.heads, 1, shared}, params, stream);
     });
   });
 }
@@ -60,7 +60,7 @@ void launch_relative(const RelativeParams& params, void* stream) {
 }
 
 void launch_table_sum(const TableSumParams& params, void* stream) {
-  simt::launch<TableSumKernel>({TableSumKernel::blocks(params.sizes), params.sizes.heads, 1, 0}, params, stream);
+  simt::launch<TableSumKernel>({TableSumKernel::blocks(params), params.table_heads, 1, 0}, params, stream);
 }
 
 }  // namespace etc::sparse::cuda

@@ -7,16 +7,20 @@
 #include <type_traits>
 
 #include "sparse/cuda/launch.h"
+#include "sparse/cuda/pairwise_terms.h"
 #include "sparse/cuda/products.h"
 #include "sparse/cuda/score_terms.h"
 
 namespace etc::sparse::cuda {
 
-// QueryProducts: of the backward kernel that goes by queries, which holds most at a time.
-template <typename Products, typename QueryProducts = Products>
+// QueryProducts: of the backward kernel that goes by queries, which holds most at a time. PairwiseProducts: of all
+// kernels with pairwise terms, which hold more.
+template <typename Products, typename QueryProducts = Products, typename PairwiseProducts = Products>
 struct Chosen {
-  using Type = Products;
-  using QueryGradients = QueryProducts;
+  template <typename Terms>
+  using Type = std::conditional_t<Terms::kPairwise, PairwiseProducts, Products>;
+  template <typename Terms>
+  using QueryGradients = std::conditional_t<Terms::kPairwise, PairwiseProducts, QueryProducts>;
 };
 
 // Calls run(Chosen<Products>) for operands of Element: float, or std::uint32_t for bf16.
@@ -25,7 +29,9 @@ void choose_products(int head_size, const Run& run) {
   // Every instance named here is compiled, with and without terms.
   if constexpr (std::is_same_v<Element, float>) {
     // Accumulators of 8 or 16 tiles: a thread's registers bound how many components it may own.
-    return head_size <= 64 ? run(Chosen<Fp32Products<8>>{}) : run(Chosen<Fp32Products<16>>{});
+    using Wide = Fp32Products<16>;
+    using WidePairwise = Fp32Products<kMaxPairwiseHead / 8>;
+    return head_size <= 64 ? run(Chosen<Fp32Products<8>>{}) : run(Chosen<Wide, Wide, WidePairwise>{});
   } else {
     switch (bf16_width(head_size)) {
       case 16:
@@ -47,9 +53,13 @@ struct TermsTag {
   using Type = ChosenTerms;
 };
 
-// Calls run(TermsTag<Terms>): a model without a relative table runs kernels in which there is none.
-template <typename Run>
+// Calls run(TermsTag<Terms>): a model without a relative table runs kernels in which there is none. Pairwise terms are
+// of products in fp32 alone.
+template <typename Element, typename Run>
 void choose_terms(const AttentionSizes& sizes, const Run& run) {
+  if constexpr (std::is_same_v<Element, float>) {
+    if (sizes.table_rows > 0) return run(TermsTag<PairwiseTerms>{});
+  }
   if (sizes.labels > 0) return run(TermsTag<LabelTerms>{});
   run(TermsTag<NoTerms>{});
 }

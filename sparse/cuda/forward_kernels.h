@@ -11,8 +11,7 @@
 
 #include <cstdint>
 
-#include "sparse/cuda/query_block.h"
-#include "sparse/cuda/score_terms.h"
+#include "sparse/cuda/pairwise_terms.h"
 #include "sparse/cuda/tile_pipe.h"
 
 namespace etc::sparse::cuda {
@@ -155,6 +154,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       if (s >= seen.chunk.count) break;
       if (p.scores[type].mode != ScoreMode::read) {
         Products::scores(w.query, keys, seen.chunk.row[s], p.sizes.head_size, c[s]);
+        if constexpr (Terms::kPairwise) Terms::join_scores(p, place_of_step(p.work, w.own, seen, s), c[s]);
       }
       fine = logits(p, type, w.own.head, seen.chunk.column[s], w.terms, c[s]) && fine;
       ETC_UNROLL
@@ -203,6 +203,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     }
     // Pass 3: out += weights · values of the tile
     Products::weighted_sum(c, seen.chunk, pipe.values(), p.sizes.head_size, w.stage, w.softmax.out);
+    if constexpr (Terms::kPairwise) Terms::add_values(p, w.own, seen, w.stage, w.softmax.out);
   }
 
   static ETC_DEVICE void run(const Params& p) {

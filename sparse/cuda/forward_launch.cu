@@ -12,11 +12,12 @@ namespace {
 template <typename Element>
 void launch_any(ForwardParams<Element> params, void* stream) {
   choose_products<Element>(params.sizes.head_size, [&](auto chosen) {
-    using Products = typename decltype(chosen)::Type;
-    // What fits decides where the terms' table lies and whether tiles are copied ahead.
-    const std::int64_t shared = fit_shared<ForwardTiles<Products>>(params.sizes);
-    choose_terms(params.sizes, [&](auto terms) {
-      using Kernel = ForwardKernel<Products, typename decltype(terms)::Type>;
+    choose_terms<Element>(params.sizes, [&](auto tag) {
+      using Terms = typename decltype(tag)::Type;
+      using Products = typename decltype(chosen)::template Type<Terms>;
+      using Kernel = ForwardKernel<Products, Terms>;
+      // What fits decides where the terms' table lies and whether tiles are copied ahead.
+      const std::int64_t shared = fit_shared<ForwardTiles<Products>>(params.sizes);
       simt::launch<Kernel>({params.work.items.size, params.sizes.heads, 1, shared}, params, stream);
     });
   });

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "sparse/cuda/pairwise_terms.h"
 #include "sparse/cuda/step_gradients.h"
 #include "sparse/cuda/tile_pipe.h"
 
@@ -25,6 +26,7 @@ struct KeyGradientTiles {
   typename Products::Tile q, dout;      // [kBlockQueries, stride]
   typename Products::Tile weights, ds;  // [kBlockQueries, kPairStride]
   SharedTile<float> table;              // [kWarpsPerBlock, R, kTableStride]
+  SharedTile<std::uint16_t> labels;     // [kBlockQueries, kTileKeys]; with pairwise terms only
 
   template <typename Arena>
   static constexpr KeyGradientTiles take(Arena& arena, const AttentionSizes& sizes) {
@@ -38,6 +40,7 @@ struct KeyGradientTiles {
     tiles.weights = arena.template take<Value>(kBlockQueries * Products::kPairStride);
     tiles.ds = arena.template take<Value>(kBlockQueries * Products::kPairStride);
     tiles.table = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
+    tiles.labels = arena.template take<std::uint16_t>(sizes.table_rows > 0 ? kBlockQueries * kTileKeys : 0);
     return tiles;
   }
 };
@@ -73,9 +76,11 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     // Of a type that carries scores p comes from C.
     if (p.scores[item.type].gradient_mode == ScoreGradientMode::none) {
       Products::scores(group.query, shared.k, offset + kRunStep, head_size, score);
+      if constexpr (Terms::kPairwise) Terms::join_scores(p, place_of_step(p, item, group, offset, column), score);
       add_terms(group.terms, p.work.types[item.type], column, p.sizes.scale, score);
     }
     Products::scores(group.dout, shared.v, offset + kRunStep, head_size, dp);
+    if constexpr (Terms::kPairwise) Terms::join_gradients(p, place_of_step(p, item, group, offset, column), dp);
     if (p.dropout.keys.size > 0) {
       const int number = item.first_key + offset + (item.type == 0 ? 0 : item.example_keys[0]);
       step.kept = kept_pairs(group.stream, p.dropout.threshold, step.head, group.first, number);
@@ -90,7 +95,28 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       const int place = (kGroup * warp + query_of(e)) * Products::kPairStride + own;
       shared.weights.store(place, Products::value(gradients.weights[e]));
       shared.ds.store(place, Products::value(gradients.ds[e]));
+      if constexpr (Terms::kPairwise) {
+        const StepPlace at = place_of_step(p, item, group, offset, column);
+        store_label(p, at, e, (kGroup * warp + query_of(e)) * kTileKeys + own, shared);
+      }
     }
+  }
+
+  // A step whose first key lies at `offset` within the tile.
+  static ETC_DEVICE StepPlace place_of_step(const Params& p, const KeyItem& item, const Group& group, int offset,
+                                            std::int64_t column) {
+    const int first_key = item.first_key + offset;
+    return {
+        item.type, simt::block_y(),       column,
+        group.row, item.key_row + offset, distance_of(p.work.types[item.type], item.example, group.first, first_key)};
+  }
+
+  // The label of pair e of a step, to its place: for the warp that has the key.
+  static ETC_DEVICE void store_label(const Params& p, const StepPlace& at, int e, int place,
+                                     const KeyGradientTiles<Products>& shared) {
+    const TypeView& type = p.work.types[at.type];
+    if (!type.labelled()) return;
+    shared.labels.store(place, static_cast<std::uint16_t>(label_of_pair(type, at, query_of(e), key_of(e))));
   }
 
   // One warp's group: its pairs with the block's keys, into rows [16 warp, 16 warp + 16) of the pair tiles.
@@ -187,11 +213,25 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       // forward: out += p v, s += q·k / sqrt(D); so dv += pᵀ dout, dk += dsᵀ q
       // A warp's 16 keys against all 64 queries of the four groups.
       Products::transposed_sum(shared.weights, Products::kPairStride, kGroup * warp, shared.dout, head_size, dv);
-      Products::transposed_sum(shared.ds, Products::kPairStride, kGroup * warp, shared.q, head_size, dk);
+      if constexpr (Terms::kPairwise) {
+        add_keys(p, item, shared, dk);
+      } else {
+        Products::transposed_sum(shared.ds, Products::kPairStride, kGroup * warp, shared.q, head_size, dk);
+      }
       simt::sync_block();
     }
     simt::copy_async_wait<0>();
     finish(p, item, dk, dv);
+  }
+
+  // With pairwise terms: dk of the warp's keys over all queries of the four groups.
+  static ETC_DEVICE void add_keys(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
+                                  float (&dk)[Products::kTiles][4]) {
+    if (p.work.types[item.type].labelled()) {
+      return Terms::template add_key_gradients<Products>(p, shared.ds, shared.labels, shared.q, dk);
+    }
+    Products::transposed_sum(shared.ds, Products::kPairStride, kGroup * simt::warp_index(), shared.q, p.sizes.head_size,
+                             dk);
   }
 
   // Keys that very many groups see are split by groups; SumKeysKernel adds the parts.

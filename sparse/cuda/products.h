@@ -331,17 +331,22 @@ ETC_DEVICE void store_row(const RowPlace& to, const float (&sums)[kTiles][4], in
   }
 }
 
-// Puts a chunk's accumulators into a warp's stage: [kTileKeys, kTableStride], queries side by side.
+// Puts the accumulators of step s into a warp's stage: [kTileKeys, kTableStride], queries side by side.
 // Each lane writes its own pairs; a sync must come before others read them.
-ETC_DEVICE void stage_chunk(const SharedTile<float>& stage, const float (&p)[kTileSteps][4], const Chunk& chunk) {
+ETC_DEVICE void stage_step(const SharedTile<float>& stage, const float (&p)[4], int s) {
   const int lane = simt::lane_index();
+  ETC_UNROLL
+  for (int e = 0; e < 4; ++e) {
+    stage.store((kRunStep * s + lane % 4 * 2 + e % 2) * kTableStride + lane / 4 + e / 2 * 8, p[e]);
+  }
+}
+
+// The same with the steps of a chunk.
+ETC_DEVICE void stage_chunk(const SharedTile<float>& stage, const float (&p)[kTileSteps][4], const Chunk& chunk) {
   ETC_UNROLL
   for (int s = 0; s < kTileSteps; ++s) {
     if (s >= chunk.count) break;
-    ETC_UNROLL
-    for (int e = 0; e < 4; ++e) {
-      stage.store((kRunStep * s + lane % 4 * 2 + e % 2) * kTableStride + lane / 4 + e / 2 * 8, p[s][e]);
-    }
+    stage_step(stage, p[s], s);
   }
 }
 

@@ -15,15 +15,23 @@ struct WarpQueries {
   std::uint64_t stream = 0;          // of dropout: one per example, keyed by query and key; no block needs another's
   int warp = 0;
 
-  // Block x: an item; block y: a head; warp w: the item's group w.
+  // Block x: an item, unless another is named; block y: a head; warp w: the item's group w.
   template <typename Params>
-  static ETC_DEVICE WarpQueries of_block(const Params& p) {
+  static ETC_DEVICE WarpQueries of_block(const Params& p, std::int64_t item = simt::block_x()) {
     WarpQueries own;
-    own.item = simt::load(p.work.items, simt::block_x());
+    own.item = simt::load(p.work.items, item);
     own.head = simt::block_y();
     own.warp = simt::warp_index();
     own.group = own.item.first_group + own.warp;
     if (p.dropout.keys.size > 0) own.stream = simt::load(p.dropout.keys, own.item.example);
+    return own;
+  }
+
+  // The same item as another of the block's warps sees it.
+  ETC_DEVICE WarpQueries of_warp(int other) const {
+    WarpQueries own = *this;
+    own.warp = other;
+    own.group = item.first_group + other;
     return own;
   }
 
@@ -65,17 +73,23 @@ ETC_DEVICE unsigned kept_of_step(const WarpQueries& own, const SeenTile& seen, s
   return kept_pairs(own.stream, threshold, own.head, own.item.first_query + own.first(), key);
 }
 
-// Calls add(n) for every key tile of the warp's item in turn, while the tile lies in the pipe. Every warp waits and
-// leaves together, whether it has a group or not: copies and barriers are the block's.
-template <typename Pipe, typename Params, typename Add>
-ETC_DEVICE void for_each_tile(Pipe& pipe, const Params& p, const WarpQueries& own, const Add& add) {
+// Calls add(n) for every key tile of the warp's item in turn, while the tile lies in the pipe, then together(n) by all
+// warps. Every warp waits and leaves together, whether it has a group or not: copies and barriers are the block's.
+template <typename Pipe, typename Params, typename Add, typename Together>
+ETC_DEVICE void for_each_tile(Pipe& pipe, const Params& p, const WarpQueries& own, const Add& add,
+                              const Together& together) {
   const bool working = own.working();
   for (int n = own.item.tile_begin; n < own.item.tile_end; ++n) {
     pipe.arrive(p, own.item, own.head, n);
     if (working) add(n);
+    together(n);
     pipe.leave(p, own.item, own.head, n);
   }
   simt::copy_async_wait<0>();
+}
+template <typename Pipe, typename Params, typename Add>
+ETC_DEVICE void for_each_tile(Pipe& pipe, const Params& p, const WarpQueries& own, const Add& add) {
+  for_each_tile(pipe, p, own, add, [](int) {});
 }
 
 }  // namespace etc::sparse::cuda

@@ -10,6 +10,7 @@
 
 #include "sparse/cuda/query_block.h"
 #include "sparse/cuda/step_gradients.h"
+#include "sparse/cuda/table_gradients.h"
 #include "sparse/cuda/tile_pipe.h"
 
 namespace etc::sparse::cuda {
@@ -23,6 +24,7 @@ struct QueryGradientTiles {
   SharedTile<float> stage;          // [kWarpsPerBlock, kTileKeys, kTableStride]
   SharedTile<float> table;          // [kWarpsPerBlock, R, kTableStride]
   SharedTile<float> sums;           // [kWarpsPerBlock, R, 32]: a column per lane
+  SharedTile<float> weights;        // as stage; with pairwise terms only
 
   template <typename Arena>
   static constexpr QueryGradientTiles take(Arena& arena, const AttentionSizes& sizes) {
@@ -35,6 +37,8 @@ struct QueryGradientTiles {
     tiles.stage = arena.template take<float>(kWarpsPerBlock * kTileKeys * kTableStride);
     tiles.table = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
     tiles.sums = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * simt::kWarp);
+    const int paired = sizes.table_rows > 0 ? kWarpsPerBlock * kTileKeys * kTableStride : 0;
+    tiles.weights = arena.template take<float>(paired);
     return tiles;
   }
 };
@@ -58,6 +62,7 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     typename Products::Query query, dout;
     RowStatistics rows;
     SharedTile<float> stage;        // [kTileKeys, kTableStride] of the warp
+    SharedTile<float> weights;      // as stage; with pairwise terms only
     float dq[Products::kTiles][4];  // [16 queries, 8 kTiles components] over the warp
   };
 
@@ -75,13 +80,16 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       float score[4] = {0.0f, 0.0f, 0.0f, 0.0f}, dp[4] = {0.0f, 0.0f, 0.0f, 0.0f};
       if (needs_scores) {
         Products::scores(w.query, pipe.keys(), seen.chunk.row[s], head_size, score);
+        if constexpr (Terms::kPairwise) Terms::join_scores(p, place_of_step(p.work, w.own, seen, s), score);
         add_terms(w.terms, p.work.types[type], step.column, p.sizes.scale, score);
       }
       Products::scores(w.dout, pipe.values(), seen.chunk.row[s], head_size, dp);
+      if constexpr (Terms::kPairwise) Terms::join_gradients(p, place_of_step(p.work, w.own, seen, s), dp);
       if (p.dropout.keys.size > 0) step.kept = kept_of_step(w.own, seen, p.dropout.threshold, s);
       const StepGradients gradients = step_gradients<ScoreUse::updates>(p, step, w.rows, score, dp);
       ETC_UNROLL
       for (int e = 0; e < 4; ++e) ds[s][e] = gradients.ds[e];
+      if constexpr (Terms::kPairwise) stage_step(w.weights, gradients.weights, s);
     }
   }
 
@@ -97,17 +105,38 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       stage_chunk(w.stage, ds, seen.chunk);
       simt::sync_warp();
     }
+    if constexpr (Terms::kPairwise) {
+      if (type.labelled()) {
+        return Terms::template add_query_gradients<Products>(p, w.own, seen, w.stage, pipe.keys(), w.dq);
+      }
+    }
     // dq += ds · keys of the tile
     Products::weighted_sum(ds, seen.chunk, pipe.keys(), p.sizes.head_size, w.stage, w.dq);
     if (summed) w.sums.add_chunk(type, seen.chunk, w.stage);
   }
 
   static ETC_DEVICE void run(const Params& p) {
-    Warp w;
-    w.own = WarpQueries::of_block(p);
     SharedArena arena;
     auto shared = QueryGradientTiles<Products>::take(arena, p.sizes);
-    w.stage = shared.stage.part(w.own.warp * kTileKeys * kTableStride, kTileKeys * kTableStride);
+    if constexpr (Terms::kPairwise) {
+      // A block is a part of the items: their pairs go to the same sums of the tables.
+      TableGradients<Products>::clear(p);
+      const std::int64_t first = simt::block_x() * p.partials.items;
+      for (std::int64_t n = first; n < first + p.partials.items && n < p.work.items.size; ++n) {
+        simt::sync_block();
+        run_item(p, shared, n);
+      }
+    } else {
+      run_item(p, shared, simt::block_x());
+    }
+  }
+
+  static ETC_DEVICE void run_item(const Params& p, QueryGradientTiles<Products>& shared, std::int64_t index) {
+    Warp w;
+    w.own = WarpQueries::of_block(p, index);
+    const int stage = w.own.warp * kTileKeys * kTableStride;
+    w.stage = shared.stage.part(stage, kTileKeys * kTableStride);
+    if constexpr (Terms::kPairwise) w.weights = shared.weights.part(stage, kTileKeys * kTableStride);
 
     // Before the loop, all on their way at once: queries and their gradients, the first tile, the terms' table.
     if (Products::kStagedQueries) {
@@ -127,7 +156,17 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     w.rows = load_row_statistics(p, w.own.head, w.own.row(), w.own.valid());
     clear(w.dq);
 
-    for_each_tile(shared.pipe, p, w.own, [&](int n) { add_tile(p, shared.pipe, n, w); });
+    const auto add = [&](int n) { add_tile(p, shared.pipe, n, w); };
+    if constexpr (Terms::kPairwise) {
+      for_each_tile(shared.pipe, p, w.own, add, [&](int n) {
+        simt::sync_block();  // the pairs of all warps are staged
+        TableGradients<Products>::add_tile(p, w.own, n,
+                                           {shared.q, shared.dout, shared.pipe.keys(), shared.stage, shared.weights,
+                                            Products::stride(p.sizes.head_size)});
+      });
+    } else {
+      for_each_tile(shared.pipe, p, w.own, add);
+    }
     simt::sync_block();
     if (!w.own.working()) return;
     finish(p, w.own, w.dq);

@@ -3,7 +3,7 @@
 
 namespace etc::sparse {
 
-// Fills the cuda entry of every slot of attention.h.
+// Fills the cuda entry of every slot of attention.h and performer.h.
 void register_cuda_kernels();
 
 }  // namespace etc::sparse

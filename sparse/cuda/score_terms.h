@@ -6,7 +6,8 @@
 //   dtable[label_ij][i] += ds_ij                                   LabelSums, in QueryGradientKernel
 //   dq += dtable rel,  drel += dtable q,  drel_bias += dtable      RelativeKernel and TableSumKernel, after them
 //
-// Kernels are compiled for each policy (choose_products.h): one without labels neither looks any up nor sums any.
+// Kernels are compiled for each policy (choose_products.h): one without labels neither looks any up nor sums any. Terms
+// that need query and key pair by pair, and tables of very many rows, are a third policy (pairwise_terms.h).
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct LabelSums;
 // that is full, is read where TableKernel left it [R, kGroup].
 struct LabelTerms {
   using Sums = LabelSums;
+  static constexpr bool kPairwise = false;
 
   SharedTile<float> shared;  // [R, kTableStride]
   Span<const float> table;   // [N, groups, R, kGroup]
@@ -175,6 +177,7 @@ struct LabelSums {
 //   load      what a warp needs of its group, before the first tile
 //   of_step   what is added to each of a step's scores (times 1/sqrt(D) already), forward and backward alike
 //   Sums      backward: what the terms collect of ds, per group; of, clear, takes, add_chunk, flush
+//   kPairwise whether the kernels call the functions of pairwise_terms.h, too
 struct NoSums {
   template <typename Params>
   static ETC_DEVICE NoSums of(const Params&, const QueryItem&, std::int64_t, const SharedTile<float>&) {
@@ -187,6 +190,7 @@ struct NoSums {
 };
 struct NoTerms {
   using Sums = NoSums;
+  static constexpr bool kPairwise = false;
   template <typename Params>
   ETC_DEVICE void load(const Params&, const SharedTile<float>&, std::int64_t, std::int64_t) {}
   ETC_DEVICE void of_step(const TypeView&, std::int64_t, float (&term)[4]) const {
@@ -194,6 +198,11 @@ struct NoTerms {
     for (int e = 0; e < 4; ++e) term[e] = 0.0f;
   }
 };
+
+// Row of a label in the tables of a head.
+ETC_DEVICE std::int64_t table_row(const AttentionSizes& sizes, std::int64_t label, std::int64_t head) {
+  return label * sizes.table_heads + (sizes.table_heads == 1 ? 0 : head);
+}
 
 // Relative terms of one group and head: block x is a group, block y a head, a thread takes pairs of label and query.
 // In fp32 in both precisions: R products of a query are few, and their error would be in every pair.
@@ -212,10 +221,10 @@ struct TableKernel : simt::BlockOf<128> {
       // Missing queries get 0: nobody looks them up, but the numbers must be numbers.
       if (query < queries) {
         const std::int64_t q = head * p.q.head_stride + (row + query) * p.q.row_stride;
-        const std::int64_t r = (label * p.sizes.heads + head) * head_size;
+        const std::int64_t own = table_row(p.sizes, label, head), r = own * head_size;
         for (int d = 0; p.rel.size > 0 && d < head_size; ++d)
           sum = simt::fma(simt::load(p.q.values, q + d), simt::load(p.rel, r + d), sum);
-        if (p.rel_bias.size > 0) sum += simt::load(p.rel_bias, label * p.sizes.heads + head);
+        if (p.rel_bias.size > 0) sum += simt::load(p.rel_bias, own);
       }
       simt::store(p.table, (head * groups + group) * p.sizes.labels * kGroup + i, sum * p.sizes.scale);
     }
@@ -244,7 +253,7 @@ struct RelativeKernel : simt::BlockOf<128> {
       float sum = simt::load(p.dq.values, place);
       for (int r = 0; r < labels; ++r) {
         sum = simt::fma(simt::load(p.dtable, dtable + row * labels + r),
-                        simt::load(p.rel, (r * p.sizes.heads + head) * head_size + d), sum);
+                        simt::load(p.rel, table_row(p.sizes, r, head) * head_size + d), sum);
       }
       simt::store(p.dq.values, place, sum);
     }
@@ -265,30 +274,29 @@ struct RelativeKernel : simt::BlockOf<128> {
   }
 };
 
-// drel += the partial sums, in order; drel_bias likewise. A thread takes one element, block y is a head.
+// One table's gradient += its partial sums, in order. A thread takes one element, block y is a head of the table. Heads
+// that share the table are added one after the other.
 // The only kernel that reads what it writes: parameter gradients accumulate.
 struct TableSumKernel : simt::BlockOf<128> {
   using Params = TableSumParams;
   static const char* name() { return "attention backward, sums of the tables"; }
-  static std::int64_t blocks(const AttentionSizes& sizes) {
-    return ceil_div(std::int64_t{sizes.labels} * (sizes.head_size + 1), kThreads);
-  }
+  static std::int64_t blocks(const Params& p) { return ceil_div(p.rows * (p.folded ? 1 : p.columns), kThreads); }
 
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t head = simt::block_y(), i = simt::block_x() * kThreads + simt::thread_index();
-    const int head_size = p.sizes.head_size;
-    const std::int64_t width = std::int64_t{p.sizes.labels} * (head_size + 1);
-    if (i >= width) return;
+    const int elements = p.folded ? 1 : p.columns;  // of a row of the table
+    if (i >= p.rows * elements) return;
+    const std::int64_t r = i / elements, part = p.heads * p.rows * p.width;
+    const std::int64_t sharers = p.table_heads == 1 ? p.heads : 1;
     float sum = 0.0f;
-    for (std::int64_t n = 0; n < p.parts; ++n) sum += simt::load(p.partial, (n * p.sizes.heads + head) * width + i);
-    // Parameter gradients accumulate over calls.
-    const std::int64_t r = i / (head_size + 1), d = i % (head_size + 1), row = r * p.sizes.heads + head;
-    if (d < head_size) {
-      if (p.drel.size == 0) return;  // biases alone
-      simt::store(p.drel, row * head_size + d, simt::load(p.drel, row * head_size + d) + sum);
-    } else if (p.drel_bias.size > 0) {
-      simt::store(p.drel_bias, row, simt::load(p.drel_bias, row) + sum);
+    for (std::int64_t h = head; h < head + sharers; ++h) {
+      const std::int64_t first = (h * p.rows + r) * p.width + p.first + (p.folded ? 0 : i % elements);
+      for (std::int64_t n = 0; n < p.parts; ++n) {
+        for (int c = 0; c < (p.folded ? p.columns : 1); ++c) sum += simt::load(p.partial, first + n * part + c);
+      }
     }
+    const std::int64_t place = (r * p.table_heads + head) * elements + i % elements;
+    simt::store(p.gradient, place, simt::load(p.gradient, place) + sum);
   }
 };
 

@@ -61,8 +61,9 @@ inline int thread_index() {
 inline int lane_index() {
   return host::thread_index() % kWarp;
 }
-inline int warp_index() {
-  return host::thread_index() / kWarp;
+// As on a device through a shuffle: a part of the warp that asks alone is a fault.
+inline int warp_index(Site site = Site::here()) {
+  return static_cast<int>(host::shuffle(static_cast<std::uint32_t>(host::thread_index() / kWarp), 0, site));
 }
 inline std::int64_t block_x() {
   return host::block_index(0);

@@ -17,6 +17,7 @@ void register_elementwise();
 void register_embedding();
 void register_layer_norm();
 void register_linear();
+void register_position_bias();
 void register_scaled_sum();
 void register_segments();
 void register_top_k();

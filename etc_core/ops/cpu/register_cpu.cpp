@@ -15,6 +15,7 @@ void register_cpu_ops() {
   cpu::register_embedding();
   cpu::register_layer_norm();
   cpu::register_linear();
+  cpu::register_position_bias();
   cpu::register_scaled_sum();
   cpu::register_segments();
   cpu::register_top_k();

@@ -26,6 +26,7 @@ void launch(const EmbeddingParams& params, void* stream);
 void launch(const EmbeddingBackwardParams& params, void* stream);
 void launch(const SegmentParams& params, void* stream);
 void launch(const UpdateParams& params, void* stream);
+void launch(const PositionBiasParams& params, void* stream);
 
 std::int64_t sum_blocks(std::int64_t size);     // of launch(SumOfSquaresParams), launch(ScaledSumBackwardParams)
 std::int64_t column_blocks(std::int64_t rows);  // partial sums of launch(ColumnSumParams)

@@ -115,6 +115,15 @@ struct LayerNormTablesParams {
   Span<float> dgamma, dbeta;              // [H] +=
 };
 
+// y = the biases, or of dy drel, dcontent and dposition +=.
+struct PositionBiasParams {
+  std::int64_t rows = 0, heads = 0, head_size = 0;  // R, N, D
+  Span<const float> rel, content, position;         // [R, N, D], [N, D] each or empty
+  Span<float> y;                                    // [R, N]
+  Span<const float> dy;                             // [R, N]; empty: forward
+  Span<float> drel, dcontent, dposition;            // may be empty
+};
+
 // sum: to [S, H] (= or +=) from [M, H]; spread: to [M, H] (= or +=) from [S, H].
 struct SegmentParams {
   bool spread = false;

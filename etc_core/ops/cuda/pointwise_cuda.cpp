@@ -11,6 +11,7 @@
 #include "etc_core/ops/dropout.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/position_bias.h"
 #include "etc_core/ops/scaled_sum.h"
 
 namespace etc::ops::cuda {
@@ -75,6 +76,36 @@ void scaled_sum_backward(const ScaledSumBackward& args) {
                                  .partial = {static_cast<double*>(memory.data()), blocks},
                                  .dalpha = span(args.dalpha, 1)},
          simt::stream());
+}
+
+// What both directions have in common.
+template <typename Args>
+PositionBiasParams position_bias_params(const Args& args) {
+  const std::int64_t width = args.heads * args.head_size;
+  PositionBiasParams params;
+  params.rows = args.rows;
+  params.heads = args.heads;
+  params.head_size = args.head_size;
+  params.rel = span(args.rel, args.rows * width);
+  params.content = span(args.content, width);
+  params.position = span(args.position, width);
+  return params;
+}
+
+void position_bias(const PositionBiasForward& args) {
+  PositionBiasParams params = position_bias_params(args);
+  params.y = span(args.y, args.rows * args.heads);
+  launch(params, simt::stream());
+}
+
+void position_bias_backward(const PositionBiasBackward& args) {
+  PositionBiasParams params = position_bias_params(args);
+  const std::int64_t width = args.heads * args.head_size;
+  params.dy = span(args.dy, args.rows * args.heads);
+  params.drel = span(args.drel, args.rows * width);
+  params.dcontent = span(args.dcontent, width);
+  params.dposition = span(args.dposition, width);
+  launch(params, simt::stream());
 }
 
 // y [M, H] = base + dropout(a); base may be null.
@@ -198,6 +229,8 @@ void register_pointwise() {
   sum_of_squares_kernel.fill(Device::cuda, sum_of_squares);
   scaled_sum_kernel.fill(Device::cuda, scaled_sum);
   scaled_sum_backward_kernel.fill(Device::cuda, scaled_sum_backward);
+  position_bias_kernel.fill(Device::cuda, position_bias);
+  position_bias_backward_kernel.fill(Device::cuda, position_bias_backward);
   dropout_add_kernel.fill(Device::cuda, dropout_add);
   layer_norm_kernel.fill(Device::cuda, layer_norm);
   layer_norm_backward_kernel.fill(Device::cuda, layer_norm_backward);

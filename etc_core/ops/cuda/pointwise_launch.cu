@@ -6,6 +6,7 @@
 #include "etc_core/ops/cuda/embedding_kernels.h"
 #include "etc_core/ops/cuda/launch.h"
 #include "etc_core/ops/cuda/layer_norm_kernels.h"
+#include "etc_core/ops/cuda/position_bias_kernels.h"
 #include "etc_core/ops/cuda/segment_kernels.h"
 
 namespace etc::ops::cuda {
@@ -58,6 +59,15 @@ void launch(const LayerNormTablesParams& params, void* stream) {
   const std::int64_t panels = ceil_div(params.cols, kNormThreads);
   simt::launch<LayerNormPartialKernel>({norm_blocks(params.rows), panels, 1, 0}, params, stream);
   simt::launch<LayerNormTablesKernel>({panels, 1, 1, 0}, params, stream);
+}
+
+void launch(const PositionBiasParams& params, void* stream) {
+  if (params.dy.size == 0) {
+    const std::int64_t blocks = ceil_div(params.rows * params.heads, kPositionBiasThreads);
+    return simt::launch<PositionBiasKernel>({blocks, 1, 1, 0}, params, stream);
+  }
+  const std::int64_t blocks = ceil_div(params.heads * params.head_size, kPositionBiasThreads);
+  simt::launch<PositionBiasBackwardKernel>({blocks, 1, 1, 0}, params, stream);
 }
 
 // A block per group: the largest group decides how long the launch takes.

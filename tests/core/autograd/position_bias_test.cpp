@@ -2,6 +2,7 @@
 #include "etc_core/autograd/position_bias.h"
 
 #include "etc_core/base/parallel.h"
+#include "etc_core/nn/backends.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
 
@@ -18,6 +19,7 @@ Parameter bias(const std::string& name, std::vector<std::int64_t> shape, std::ui
 }  // namespace
 
 TEST_CASE("the bias of a position is the difference of the query biases times its vector", "[autograd]") {
+  register_cpu_backend();
   Parameter u = bias("u", {2, 3}, 1), v = bias("v", {2, 3}, 2);
   const Tensor rel = noise({5, 6}, 3);
   Tape tape(Recording::off);
@@ -37,6 +39,7 @@ TEST_CASE("the bias of a position is the difference of the query biases times it
 }
 
 TEST_CASE("gradients of position biases are those of the formula, for any number of threads", "[autograd]") {
+  register_cpu_backend();
   Parameter u = bias("u", {2, 3}, 1), v = bias("v", {2, 3}, 2);
   const auto function = [&](Tape& tape, const std::vector<Var>& inputs) {
     return std::vector<Var>{position_bias(tape, inputs[0], 2, {&u, &v})};

@@ -20,6 +20,42 @@ void in_both_precisions(const Run& run) {
   for (bool bf16 : {false, true}) run(bf16);
 }
 
+// The last example of a batch, in a batch of its own: outputs and gradients have the same bits.
+void check_last_alone(const AttentionCase& batch) {
+  AttentionCase alone = batch;
+  alone.lengths = {batch.lengths.back()};
+  alone.globals = {batch.globals.back()};
+  for (Side side : {Side::long_side, Side::global_side}) {
+    AttentionProblem all(batch, std::make_shared<const Structure>(batch), side);
+    AttentionProblem one(alone, std::make_shared<const Structure>(alone), side);
+    all.device = one.device = Device::cuda;
+    one.ordinals = {all.ordinals[1]};
+    const auto take_over = [](const bench::RowBuffer& from, bench::RowBuffer& to) {
+      std::copy_n(from.values.data() + (from.count - to.count) * from.stride, to.count * to.stride, to.values.data());
+    };
+    take_over(all.q, one.q);
+    take_over(all.dout, one.dout);
+    for (int t = 0; t < 2; ++t) {
+      take_over(all.k[t], one.k[t]);
+      take_over(all.v[t], one.v[t]);
+    }
+    for (AttentionProblem* p : {&all, &one}) {
+      p->forward();
+      p->backward();
+    }
+    const auto same_end = [](const bench::RowBuffer& a, const bench::RowBuffer& b) {
+      const float* end = a.values.data() + (a.count - b.count) * a.stride;
+      return std::equal(end, end + b.count * b.stride, b.values.data());
+    };
+    CHECK(same_end(all.out, one.out));
+    CHECK(same_end(all.dq, one.dq));
+    for (int t = 0; t < 2; ++t) {
+      CHECK(same_end(all.dk[t], one.dk[t]));
+      CHECK(same_end(all.dv[t], one.dv[t]));
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("emulated attention kernels equal the reference", "[sparse][cuda]") {
@@ -87,44 +123,18 @@ TEST_CASE("an emulated layer recomputed from its running scores has the same bit
 
 TEST_CASE("an emulated example has the same bits alone and in a batch", "[sparse][cuda]") {
   in_both_precisions([](bool bf16) {
-    // The last example stands alone, too; 600 long tokens are more than one split of a global query's keys.
+    // 600 long tokens are more than one split of a global query's keys.
     AttentionCase batch{"batch", {9, 600}, {30, 20}, 9, 1, 8, 12, Labels::document, 1.0f, 0.2f};
     batch.compute = bf16 ? ComputeType::bf16 : ComputeType::fp32;
-    AttentionCase alone = batch;
-    alone.lengths = {600};
-    alone.globals = {20};
-    for (Side side : {Side::long_side, Side::global_side}) {
-      AttentionProblem all(batch, std::make_shared<const Structure>(batch), side);
-      AttentionProblem one(alone, std::make_shared<const Structure>(alone), side);
-      all.device = one.device = Device::cuda;
-      one.ordinals = {all.ordinals[1]};
-      const auto take_over = [](const bench::RowBuffer& from, bench::RowBuffer& to) {
-        std::copy_n(from.values.data() + (from.count - to.count) * from.stride, to.count * to.stride, to.values.data());
-      };
-      take_over(all.q, one.q);
-      take_over(all.dout, one.dout);
-      for (int t = 0; t < 2; ++t) {
-        take_over(all.k[t], one.k[t]);
-        take_over(all.v[t], one.v[t]);
-      }
-      std::copy(all.rel.begin(), all.rel.end(), one.rel.begin());
-      std::copy(all.rel_bias.begin(), all.rel_bias.end(), one.rel_bias.begin());
-      for (AttentionProblem* p : {&all, &one}) {
-        p->forward();
-        p->backward();
-      }
-      const auto same_end = [](const bench::RowBuffer& a, const bench::RowBuffer& b) {
-        const float* end = a.values.data() + (a.count - b.count) * a.stride;
-        return std::equal(end, end + b.count * b.stride, b.values.data());
-      };
-      CHECK(same_end(all.out, one.out));
-      CHECK(same_end(all.dq, one.dq));
-      for (int t = 0; t < 2; ++t) {
-        CHECK(same_end(all.dk[t], one.dk[t]));
-        CHECK(same_end(all.dv[t], one.dv[t]));
-      }
-    }
+    check_last_alone(batch);
   });
+  // Terms of every kind, labels listed and by distance.
+  AttentionCase terms{"terms", {9, 70}, {30, 20}, 9, 1, 8, 12, Labels::document, 1.0f, 0.2f};
+  terms.parts = {true, true, true, true, false, true};
+  check_last_alone(terms);
+  terms.labels = Labels::none;
+  terms.distances = {-6, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}};
+  check_last_alone(terms);
 }
 
 TEST_CASE("emulated kernels report scores out of range and heads too large", "[sparse][cuda]") {
@@ -135,35 +145,6 @@ TEST_CASE("emulated kernels report scores out of range and heads too large", "[s
   const AttentionCase wide{"D = 113", {20}, {3}, 4, 1, 113, 0, Labels::none};
   CHECK_THROWS_WITH(run_stack({wide, Side::global_side, 1, {}, false, false, Device::cuda}),
                     Contains("global_attention: cuda: expected a head size of at most D=112 in fp32, got D=113"));
-}
-
-TEST_CASE("labels by distance and a scale equal the reference, other terms are refused before any work",
-          "[sparse][cuda]") {
-  in_both_precisions([](bool bf16) {
-    std::size_t refused = 0, compared = 0;
-    for (AttentionCase c : term_cases()) {
-      const bench::RelativeParts& parts = c.parts;
-      const bool beyond = parts.key_vectors || parts.factors || parts.products || parts.value_vectors;
-      if (beyond || parts.shared_heads || c.relative_labels > 256) {
-        ++refused;
-        const Stack stack{c, Side::long_side, 1, {}, false, false, Device::cuda};
-        CHECK_THROWS_WITH(run_stack(stack), Contains("long_attention: cuda:"));
-        if (!beyond || parts.shared_heads) continue;
-        c.parts = {true, true};  // the labels of the case with the terms there are
-      }
-      ++compared;
-      for (Side side : {Side::long_side, Side::global_side}) {
-        const Stack stack{c, side, 2, {true, true, true, true}, false, false, Device::cuda, bf16};
-        CHECK(compare_with_reference(stack, run_stack(stack)) == "");
-      }
-    }
-    CHECK(refused >= 8);
-    CHECK(compared >= 3);
-    AttentionCase scaled{"scaled", {40}, {8}, 10, 1, 16, 8, Labels::scattered};
-    scaled.scale = 1.0f;
-    const Stack stack{scaled, Side::global_side, 1, {}, false, false, Device::cuda, bf16};
-    CHECK(compare_with_reference(stack, run_stack(stack)) == "");
-  });
 }
 
 TEST_CASE("copies to an emulated device and back change nothing", "[sparse][cuda]") {

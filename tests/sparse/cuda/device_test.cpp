@@ -22,3 +22,13 @@ TEST_CASE("attention kernels on the device equal the reference", "[gpu][cuda]") 
     }
   }
 }
+
+TEST_CASE("relative terms on the device equal the reference", "[gpu][cuda]") {
+  register_mirrored_cuda_kernels();
+  for (const AttentionCase& c : term_cases()) {
+    for (Side side : {Side::long_side, Side::global_side}) {
+      const Stack stack{c, side, 2, {true, true, true, true}, false, true, Device::cuda};
+      CHECK(compare_with_reference(stack, run_stack(stack)) == "");
+    }
+  }
+}

@@ -30,14 +30,21 @@ class Mirror {
     return host;
   }
   AttentionInputs inputs(AttentionInputs in) {
-    const std::int64_t table = in.relative.labels * in.heads;
     in.q = rows(in.q);
     for (int t = 0; t < 2; ++t) {
       in.keys[t] = {rows(in.keys[t].k), rows(in.keys[t].v)};
     }
-    in.relative.vectors = map(in.relative.vectors, table * in.head_size);
-    in.relative.biases = map(in.relative.biases, table);
+    map_tables(in.relative, in);
     return in;
+  }
+  // Tables, or their gradients, of a call.
+  template <typename Tables>
+  void map_tables(Tables& tables, const AttentionInputs& in) {
+    const std::int64_t rows = in.relative.labels * in.relative.heads(in.heads);
+    for (auto* vectors : {&tables.vectors, &tables.key_vectors, &tables.products, &tables.value_vectors}) {
+      *vectors = map(*vectors, rows * in.head_size);
+    }
+    for (auto* numbers : {&tables.biases, &tables.factors}) *numbers = map(*numbers, rows);
   }
   void* scratch(std::int64_t bytes) {
     scratch_ = simt::device_bytes(bytes, Purpose::scratch);
@@ -82,9 +89,7 @@ void backward(const sparse::AttentionBackward& given) {
     call.scores[t].gradient = mirror.map(call.scores[t].gradient, elements);
     call.dkeys[t] = {mirror.rows(call.dkeys[t].dk), mirror.rows(call.dkeys[t].dv)};
   }
-  const std::int64_t table = call.inputs.relative.labels * call.inputs.heads;
-  call.drelative.vectors = mirror.map(call.drelative.vectors, table * call.inputs.head_size);
-  call.drelative.biases = mirror.map(call.drelative.biases, table);
+  mirror.map_tables(call.drelative, call.inputs);
   call.lse = mirror.map(call.lse, call.inputs.heads * call.inputs.q.rows);
   call.out = mirror.rows(call.out);
   call.dout = mirror.rows(call.dout);

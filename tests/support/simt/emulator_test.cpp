@@ -86,6 +86,10 @@ TEST_CASE("a warp whose lanes do not all take part is found", "[simt]") {
                     }),
                     Contains("lanes of this warp wait at shuffle, 16 have ended"));
   CHECK_THROWS_WITH(run([](const simt::Span<float>&) {
+                      if (simt::lane_index() < 16) simt::warp_index();
+                    }),
+                    Contains("lanes of this warp wait at shuffle, 16 have ended"));
+  CHECK_THROWS_WITH(run([](const simt::Span<float>&) {
                       if (simt::lane_index() < 16) {
                         simt::sync_warp();
                       } else {

@@ -7,6 +7,7 @@
 #include "etc_core/ops/dropout.h"
 #include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/position_bias.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/ops/scaled_sum.h"
 #include "tests/support/catch.h"
@@ -97,6 +98,30 @@ TEST_CASE("emulated activations and their slopes equal the CPU's", "[ops][cuda]"
     // tanh is good to a few units in the last place on either side; x·tanh of up to 6 magnifies them.
     CHECK(near_all("y", cuda.first, doubles(cpu.first), 2e-6, 1e-6));
     CHECK(near_all("dx", cuda.second, doubles(cpu.second), 2e-6, 1e-6));
+  }
+}
+
+TEST_CASE("emulated biases of positions and their gradients equal the CPU's", "[ops][cuda]") {
+  constexpr std::int64_t kRows = 150, kHeads = 2, kSize = 65;
+  constexpr std::int64_t kWidth = kHeads * kSize;
+  const auto rel = random_floats(kRows * kWidth, 1), u = random_floats(kWidth, 2), v = random_floats(kWidth, 3);
+  const auto dy = random_floats(kRows * kHeads, 4);
+  for (const bool both : {false, true}) {
+    const float* const content = both ? u.data() : nullptr;
+    const auto [cpu, cuda] = on_both([&](Device device) {
+      Guarded y(kRows * kHeads), drel(rel), dcontent(u), dposition(v);
+      ops::position_bias(device, {kRows, kHeads, kSize, rel.data(), content, v.data(), y.data()});
+      ops::position_bias_backward(device, {kRows, kHeads, kSize, rel.data(), content, v.data(), dy.data(), drel.data(),
+                                           both ? dcontent.data() : nullptr, dposition.data()});
+      std::vector<float> all;
+      for (const Guarded* part : {&y, &drel, &dcontent, &dposition}) {
+        CHECK(part->guards_intact());
+        const auto values = part->values();
+        all.insert(all.end(), values.begin(), values.end());
+      }
+      return all;
+    });
+    CHECK(near_all("biases", cuda, doubles(cpu), 1e-5, 1e-5));
   }
 }
 

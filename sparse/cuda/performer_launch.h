@@ -1,0 +1,17 @@
+// Launches of linear attention's kernels as plain functions (as launch.h).
+#pragma once
+
+#include <cstdint>
+
+#include "sparse/cuda/performer_params.h"
+
+namespace etc::sparse::cuda {
+
+// Floats of one task's workspace.
+std::int64_t performer_workspace_floats(const PerformerSizesView& sizes);
+
+// All kernels of a direction, in their order.
+void launch_performer_forward(const PerformerParams& params, void* stream);
+void launch_performer_backward(const PerformerParams& params, void* stream);
+
+}  // namespace etc::sparse::cuda

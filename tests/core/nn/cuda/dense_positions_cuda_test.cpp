@@ -1,0 +1,141 @@
+// Every position method and kind of attention of dense encoders on the CUDA backend, its kernels run by the emulator:
+// states and gradients are the CPU's.
+#include <cmath>
+
+#include "etc_core/base/json.h"
+#include "etc_core/nn/cuda/register_cuda.h"
+#include "tests/core/nn/small_dense.h"
+#include "tests/support/catch.h"
+#include "tests/support/simt/emulator.h"
+
+namespace etc {
+namespace {
+
+using Attention = DenseConfig::Attention;
+using Method = PositionConfig::Method;
+using test::DenseGradients;
+using test::sequences;
+using test::SmallDense;
+
+DenseConfig two_layers() {
+  DenseConfig config = test::small_dense();
+  config.num_hidden_layers = 2;
+  config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.1;
+  return config;
+}
+
+DenseConfig with_method(Method method, PositionConfig::Sharing sharing = PositionConfig::Sharing::layer_head) {
+  DenseConfig config = two_layers();
+  config.max_absolute_position_embeddings = 0;
+  config.relative_positions = method;
+  config.relative_sharing = sharing;
+  config.relative_clip = 5;
+  config.relative_buckets = 8;
+  config.relative_max_distance = 12;
+  config.relative_init = PositionConfig::TableInit::normal;
+  return config;
+}
+
+DenseConfig with_attention(Attention attention) {
+  DenseConfig config = two_layers();
+  config.attention = attention;
+  if (attention == Attention::window) config.local_radius = 3;
+  if (attention == Attention::bigbird) config.bigbird_block_size = 2;
+  if (attention == Attention::performer) {
+    config.performer_features = 20;
+    config.attention_probs_dropout_prob = 0;
+    config.use_residual_attention = false;
+  }
+  return config;
+}
+
+ForwardOptions training(ComputeType compute) {
+  ForwardOptions options;
+  options.training = true;
+  options.seed = 17;
+  options.compute = compute;
+  return options;
+}
+
+// Norm of the difference over the norm of what is expected, of the gradient that is farthest off, of those that matter.
+double worst_difference(const DenseGradients& got, const DenseGradients& expected) {
+  REQUIRE(got.size() == expected.size());
+  double all = 0, worst = 0;
+  for (const auto& [name, values] : expected) {
+    for (const float value : values) all += std::pow(value, 2);
+  }
+  for (const auto& [name, values] : expected) {
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      difference += std::pow(1.0 * got.at(name)[i] - values[i], 2);
+      norm += std::pow(values[i], 2);
+    }
+    // A gradient that is 0 but for rounding, as that of the keys' bias, is measured against all.
+    worst = std::max(worst, std::sqrt(difference / std::max(norm, 1e-4 * all)));
+  }
+  return worst;
+}
+
+DenseGradients states_of(SmallDense& model, const EncoderInput& input) {
+  const Tensor states = model.states(input);
+  return {{"states", {states.data(), states.data() + states.size()}}};
+}
+
+void check_as_cpu(const DenseConfig& config, const EncoderInput& input) {
+  register_cuda_backend();
+  CAPTURE(json_line(config.to_json()));
+  SmallDense host(config), device(config);
+  device.parameters.to(Device::cuda);
+  const std::int64_t before = simt::emulator_counts().launches;
+  CHECK(worst_difference(states_of(device, input), states_of(host, input)) < 1e-5);
+  CHECK(simt::emulator_counts().launches > before);
+  const ForwardOptions fp32 = training(ComputeType::fp32);
+  const DenseGradients expected = host.gradients(input, fp32), got = device.gradients(input, fp32);
+  CHECK(worst_difference(got, expected) < 1e-4);
+  CHECK(device.gradients(input, fp32) == got);
+}
+
+TEST_CASE("emulated dense encoders with every position method compute the CPU's states and gradients", "[nn][cuda]") {
+  for (const Method method : {Method::shaw, Method::shaw_values, Method::t5, Method::transformer_xl, Method::huang1,
+                              Method::huang2, Method::huang3, Method::huang4, Method::nezha_index}) {
+    check_as_cpu(with_method(method), sequences({7, 4, 1}));
+  }
+}
+
+TEST_CASE("emulated dense encoders share tables among heads and layers as the CPU does", "[nn][cuda]") {
+  using Sharing = PositionConfig::Sharing;
+  check_as_cpu(with_method(Method::shaw, Sharing::layer), sequences({7, 4}));
+  check_as_cpu(with_method(Method::huang4, Sharing::model), sequences({7, 4}));
+}
+
+TEST_CASE("emulated dense encoders take positions of more than 256 distances", "[nn][cuda]") {
+  for (const Method method : {Method::shaw, Method::transformer_xl}) {
+    DenseConfig config = with_method(method);
+    config.relative_clip = 130;
+    check_as_cpu(config, sequences({5}));
+  }
+}
+
+TEST_CASE("emulated dense encoders with every kind of attention compute the CPU's states and gradients", "[nn][cuda]") {
+  for (const Attention kind : {Attention::full, Attention::window, Attention::bigbird, Attention::performer}) {
+    check_as_cpu(with_attention(kind), sequences({19, 4, 1}));
+  }
+}
+
+TEST_CASE("emulated dense encoders train in bf16 with position methods and linear attention", "[nn][cuda]") {
+  register_cuda_backend();
+  const EncoderInput input = sequences({7, 4});
+  for (const DenseConfig& config : {with_method(Method::shaw_values), with_method(Method::huang2),
+                                    with_method(Method::transformer_xl), with_attention(Attention::performer)}) {
+    CAPTURE(json_line(config.to_json()));
+    SmallDense host(config), device(config);
+    device.parameters.to(Device::cuda);
+    const DenseGradients exact = host.gradients(input, training(ComputeType::fp32));
+    const DenseGradients rounded = device.gradients(input, training(ComputeType::bf16));
+    CHECK(worst_difference(rounded, exact) < 0.3);
+    CHECK(worst_difference(rounded, exact) > 1e-4);
+  }
+}
+
+}  // namespace
+}  // namespace etc
