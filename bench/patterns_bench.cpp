@@ -1,13 +1,14 @@
 // What attention costs against length in each pattern, and without pairs at all: time and memory of one layer's
 // operator, forward and backward.
 //
-//   build/cpu/bench_patterns [--lengths 512,2048,8192] [--heads N] [--threads N] [--repeats N] [--only TEXT]
+//   build/cpu/bench_patterns [--lengths 512,2048,8192] [--heads N] [--threads N] [--repeats N] [--names full,…]
 //
 // One example, heads of 64, window radius 84, causal reach 168, BigBird blocks of 64 with 3 random ones, 266 features.
-// CSV: seconds of the wall clock (median), bytes of scratch and of what forward keeps beside its output, columns a head
+// CSV: processor seconds (median), bytes of scratch and of what forward keeps beside its output, columns a head
 // computes (0: no pairs). Patterns of one length are measured in turn, so that a slow moment hits all of them.
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <sstream>
@@ -130,7 +131,8 @@ Item performer_item(const std::string& name, const std::shared_ptr<Arrays>& arra
       0};
 }
 
-std::vector<Item> items_of(std::int64_t length, std::int64_t heads) {
+// names: of those wanted, since the tiles of a long full sequence are large; none: all
+std::vector<Item> items_of(std::int64_t length, std::int64_t heads, const std::vector<std::string>& names) {
   const auto arrays = std::make_shared<Arrays>(length, heads);
   const std::vector<std::int64_t> offsets = {0, length};
   sparse::SequenceLabels full, window;
@@ -145,28 +147,48 @@ std::vector<Item> items_of(std::int64_t length, std::int64_t heads) {
   own.heads = heads;
   const sparse::BigBirdBatch batch{1, offsets.data(), 0, {}};
   std::vector<Item> items;
-  items.push_back(pattern_item("full", arrays, sparse::build_self_tiles(full)));
-  items.push_back(pattern_item("causal", arrays, sparse::build_causal_tiles(causal)));
-  items.push_back(pattern_item("window", arrays, sparse::build_self_tiles(window)));
-  items.push_back(pattern_item("causal window", arrays, sparse::build_causal_tiles(causal_window)));
-  items.push_back(pattern_item("bigbird", arrays, sparse::build_bigbird_tiles(shared, batch)));
-  items.push_back(pattern_item("bigbird of each head", arrays, sparse::build_bigbird_tiles(own, batch)));
-  items.push_back(performer_item("performer", arrays, false));
-  items.push_back(performer_item("performer, causal", arrays, true));
+  const auto add = [&](const std::string& name, const auto& make) {
+    if (names.empty() || std::find(names.begin(), names.end(), name) != names.end()) items.push_back(make(name));
+  };
+  const auto pattern = [&](const auto& build) {
+    return [&, build](const std::string& name) { return pattern_item(name, arrays, build()); };
+  };
+  add("full", pattern([&] { return sparse::build_self_tiles(full); }));
+  add("causal", pattern([&] { return sparse::build_causal_tiles(causal); }));
+  add("window", pattern([&] { return sparse::build_self_tiles(window); }));
+  add("causal window", pattern([&] { return sparse::build_causal_tiles(causal_window); }));
+  add("bigbird", pattern([&] { return sparse::build_bigbird_tiles(shared, batch); }));
+  add("bigbird of each head", pattern([&] { return sparse::build_bigbird_tiles(own, batch); }));
+  add("performer", [&](const std::string& name) { return performer_item(name, arrays, false); });
+  add("causal performer", [&](const std::string& name) { return performer_item(name, arrays, true); });
   return items;
 }
 
+// Of the process, all threads together, to the nanosecond.
+double processor_now() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 double seconds_of(const std::function<void()>& run) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = processor_now();
   run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return processor_now() - start;
 }
 
 struct Options {
   std::vector<std::int64_t> lengths = {512, 2048, 8192};
   std::int64_t heads = 12, repeats = 5;
-  std::string only;
+  std::vector<std::string> names;  // of the patterns to measure; none: all
 };
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  std::stringstream list(text);
+  for (std::string part; std::getline(list, part, ',');) parts.push_back(part);
+  return parts;
+}
 
 Options parse(int argc, char** argv) {
   Options options;
@@ -176,16 +198,15 @@ Options parse(int argc, char** argv) {
     const std::string value = argv[i + 1];
     if (name == "--lengths") {
       options.lengths.clear();
-      std::stringstream list(value);
-      for (std::string length; std::getline(list, length, ',');) options.lengths.push_back(std::stoll(length));
+      for (const std::string& length : parts_of(value)) options.lengths.push_back(std::stoll(length));
     } else if (name == "--heads") {
       options.heads = std::stoll(value);
     } else if (name == "--threads") {
       set_thread_count(std::stoi(value));
     } else if (name == "--repeats") {
       options.repeats = std::stoll(value);
-    } else if (name == "--only") {
-      options.only = value;
+    } else if (name == "--names") {
+      options.names = parts_of(value);
     } else {
       throw UsageError("bench_patterns: unknown option " + name);
     }
@@ -197,16 +218,14 @@ void run(const Options& options) {
   sparse::register_cpu_kernels();
   std::printf("pattern,tokens,heads,threads,forward_s,backward_s,forward_bytes,backward_bytes,columns\n");
   for (const std::int64_t length : options.lengths) {
-    std::vector<Item> items = items_of(length, options.heads);
+    std::vector<Item> items = items_of(length, options.heads, options.names);
     for (std::int64_t repeat = 0; repeat < options.repeats; ++repeat) {
       for (Item& item : items) {
-        if (item.name.find(options.only) == std::string::npos) continue;
         item.seconds[0].push_back(seconds_of(item.forward));
         item.seconds[1].push_back(seconds_of(item.backward));
       }
     }
     for (const Item& item : items) {
-      if (item.seconds[0].empty()) continue;
       std::printf("\"%s\",%ld,%ld,%d,%.5f,%.5f,%ld,%ld,%ld\n", item.name.c_str(), static_cast<long>(length),
                   static_cast<long>(options.heads), thread_count(), bench::median(item.seconds[0]),
                   bench::median(item.seconds[1]), static_cast<long>(item.forward_bytes),

@@ -199,7 +199,48 @@ def offset_table(name):
     return lines
 
 
-KINDS = {"offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+def dense_table(name, folder=RESULTS):
+    """The file that bench/peers/dense.py writes."""
+    data = json.loads((folder / name).read_text())
+    points = {(p["program"], p["mode"], p["length"]): p["rounds"] for p in data["points"]}
+    rounds, threads = len(data["points"][0]["rounds"]), data["threads"]
+    lines = [f"{machine_text(data['machine'])}; {threads} thread{'s' if threads > 1 else ''}; medians of {rounds} rounds; "
+             f"torch {data['torch']}, transformers {data['transformers']}; raw numbers: `bench/results/{name}`; "
+             f"`{data['command']}`.", "",
+             "| eight texts, the longest of | etc, CPU s | etc with scores | BERT, padded | etc / BERT | scores on / off "
+             "| peak RSS in MB, etc and BERT |", "|---" * 7 + "|"]
+    for mode, length in dict.fromkeys((p["mode"], p["length"]) for p in data["points"]):
+        def middle(program, what):
+            return median([r[what] for r in points[program, mode, length]])
+
+        own, scores, bert = (middle(program, "cpu_s") for program in ("etc", "etc, scores", "bert"))
+        kind = "a training step" if mode == "train" else "inference"
+        lines.append(f"| {length} tokens, {kind} | {own:.2f} | {scores:.2f} | {bert:.2f} | {own / bert:.2f} | "
+                     f"{scores / own:.2f} | {middle('etc', 'peak_mb'):,.0f}, {middle('bert', 'peak_mb'):,.0f} |")
+    return lines
+
+
+def patterns_table(name):
+    """The file that bench/patterns.py writes: forward and backward together, and the larger of what either needs."""
+    data = json.loads((RESULTS / name).read_text())
+    rows = data["rows"]
+    points = {(r["pattern"], int(r["tokens"])): r for r in rows}
+    lengths = sorted({tokens for _, tokens in points})
+    lines = [f"{machine_text(data['machine'])}; {rows[0]['heads']} heads of 64, {rows[0]['threads']} thread; raw numbers: "
+             f"`bench/results/{name}`; `{data['command']}`.", "", "| seconds, MB | " + " | ".join(f"{n:,}" for n in lengths) + " |",
+             "|---" * (len(lengths) + 1) + "|"]
+    for pattern in dict.fromkeys(r["pattern"] for r in rows):
+        cells = []
+        for n in lengths:
+            row = points.get((pattern, n))
+            seconds = float(row["forward_s"]) + float(row["backward_s"]) if row else 0
+            size = max(int(row["forward_bytes"]), int(row["backward_bytes"])) / 1e6 if row else 0
+            cells.append(f"{seconds:.3g}, {size:,.0f}" if row else "–")
+        lines.append(f"| {pattern} | " + " | ".join(cells) + " |")
+    return lines
+
+
+KINDS = {"dense": dense_table, "patterns": patterns_table, "offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 

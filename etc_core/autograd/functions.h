@@ -18,6 +18,7 @@
 #include "etc_core/autograd/tape.h"
 #include "etc_core/ops/activation.h"
 #include "etc_core/ops/dropout.h"
+#include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/linear.h"
 
 namespace etc {
@@ -66,12 +67,25 @@ Var activation(Tape& tape, const Var& x, ops::Activation act);
 // Saves x and x·W1 + b1 [M, F]; the activation's result is computed again in backward rather than kept.
 Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation act, const Dense& second);
 
+struct LayerNormParameters {
+  Parameter* gamma = nullptr;  // [H]
+  Parameter* beta = nullptr;   // [H]
+  ops::NormStatistics statistics = {};
+};
+
 // y = (x − mean)·rstd·gamma + beta over the last axis.   x, y [M, H].   Saves x, mean, rstd.
-Var layer_norm(Tape& tape, const Var& x, Parameter& gamma, Parameter& beta);
+Var layer_norm(Tape& tape, const Var& x, const LayerNormParameters& norm);
+inline Var layer_norm(Tape& tape, const Var& x, Parameter& gamma, Parameter& beta) {
+  return layer_norm(tape, x, {&gamma, &beta});
+}
 
 // y = layer_norm(x + dropout(branch)).   x, branch, y [M, H].   Saves the sum, mean, rstd.
-Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta,
+Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, const LayerNormParameters& norm,
                         const Dropout& dropout);
+inline Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta,
+                               const Dropout& dropout) {
+  return residual_layer_norm(tape, x, branch, {&gamma, &beta}, dropout);
+}
 
 // y = x + dropout(branch).   Saves nothing.
 Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout);

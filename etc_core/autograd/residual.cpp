@@ -19,8 +19,7 @@ void check_equal_shapes(const char* where, const Var& x, const Var& branch) {
 
 // What a layer norm's backward needs.
 struct NormSaved {
-  Parameter& gamma;
-  Parameter& beta;
+  LayerNormParameters norm;
   Dropout dropout;         // of the branch
   Tensor sum, mean, rstd;  // [M, H], [M], [M]
 };
@@ -33,9 +32,10 @@ void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& b
                               .sum = saved.sum.data(),
                               .mean = saved.mean.data(),
                               .rstd = saved.rstd.data(),
-                              .gamma = data_of(&saved.gamma),
-                              .dgamma = saved.gamma.gradient().data(),
-                              .dbeta = saved.beta.gradient().data()};
+                              .gamma = data_of(saved.norm.gamma),
+                              .dgamma = saved.norm.gamma->gradient().data(),
+                              .dbeta = saved.norm.beta->gradient().data(),
+                              .centred = saved.norm.statistics.centred};
   const InputGradient dx(slot);
   back.dx = dx.data;
   back.add_to_dx = dx.add;
@@ -49,15 +49,20 @@ void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& b
 }
 
 // layer_norm and residual_layer_norm: `branch` undefined for the former.
-Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta, const Dropout& dropout) {
-  check_matrix("layer_norm", x, gamma.size());
+Var normalized(Tape& tape, const Var& x, const Var& branch, const LayerNormParameters& norm, const Dropout& dropout) {
+  check_matrix("layer_norm", x, norm.gamma->size());
   const Tensor& value = x.value();
   const Device device = value.device();
   const std::int64_t rows = value.rows(), cols = value.cols();
   Tensor y = tape.empty({rows, cols}, Purpose::activations, device);
   Tensor sum, mean, rstd;
-  ops::LayerNormForward args{
-      .rows = rows, .cols = cols, .x = value.data(), .gamma = data_of(&gamma), .beta = data_of(&beta), .y = y.data()};
+  ops::LayerNormForward args{.rows = rows,
+                             .cols = cols,
+                             .x = value.data(),
+                             .gamma = data_of(norm.gamma),
+                             .beta = data_of(norm.beta),
+                             .y = y.data(),
+                             .statistics = norm.statistics};
   if (branch.defined()) {
     check_equal_shapes("residual_layer_norm", x, branch);
     args.branch = branch.value().data();
@@ -75,11 +80,11 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Pa
     args.rstd = rstd.data();
   }
   ops::layer_norm(device, args);
-  const std::string name = tape.checked() ? "layer_norm " + gamma.name : "";
+  const std::string name = tape.checked() ? "layer_norm " + norm.gamma->name : "";
   Var result = made(tape, name, std::move(y));
   if (!tape.recording()) return result;
   record(tape, name, result,
-         [saved = NormSaved{gamma, beta, dropout, sum, mean, rstd}, slot = x.gradient(),
+         [saved = NormSaved{norm, dropout, sum, mean, rstd}, slot = x.gradient(),
           branch_slot = branch.defined() ? branch.gradient() : nullptr](const Tensor& dy) {
            normalized_backward(saved, slot, branch_slot, dy);
          });
@@ -88,13 +93,13 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Pa
 
 }  // namespace
 
-Var layer_norm(Tape& tape, const Var& x, Parameter& gamma, Parameter& beta) {
-  return normalized(tape, x, Var(), gamma, beta, Dropout());
+Var layer_norm(Tape& tape, const Var& x, const LayerNormParameters& norm) {
+  return normalized(tape, x, Var(), norm, Dropout());
 }
 
-Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Parameter& gamma, Parameter& beta,
+Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, const LayerNormParameters& norm,
                         const Dropout& dropout) {
-  return normalized(tape, x, branch, gamma, beta, dropout);
+  return normalized(tape, x, branch, norm, dropout);
 }
 
 namespace {

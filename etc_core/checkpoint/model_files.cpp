@@ -11,6 +11,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/resize_positions.h"
 
 namespace etc {
 
@@ -152,7 +153,34 @@ void save_model(const std::filesystem::path& folder, const Json& config, const P
   update.commit();
 }
 
-void load_parameters(const std::filesystem::path& file_path, ParameterSet& parameters, Match match) {
+namespace {
+
+// The rows of the file that a parameter of another number of rows takes; empty: none are chosen, or they cannot be.
+std::vector<std::int64_t> chosen_rows(const RowChoice& rows, const Parameter& parameter, const TensorEntry& entry) {
+  const std::vector<std::int64_t>& own = parameter.shape;
+  const bool rows_differ = own.size() == entry.shape.size() && !own.empty() &&
+                           std::equal(own.begin() + 1, own.end(), entry.shape.begin() + 1);
+  if (!rows || !rows_differ) return {};
+  std::vector<std::int64_t> chosen = rows(parameter);
+  const bool fit = std::ssize(chosen) == own[0] && std::all_of(chosen.begin(), chosen.end(), [&](std::int64_t row) {
+                     return row >= 0 && row < entry.shape[0];
+                   });
+  return fit ? chosen : std::vector<std::int64_t>();
+}
+
+// Fills the parameter with these rows of the file's tensor.
+void read_rows(const TensorFileReader& file, const std::string& name, const std::vector<std::int64_t>& rows,
+               Parameter& parameter) {
+  const Tensor stored = file.read_tensor(name, Purpose::scratch);
+  const std::int64_t width = parameter.size() / parameter.shape[0];
+  float* out = parameter.allocate().data();
+  for (const std::int64_t row : rows) out = std::copy_n(stored.data() + row * width, width, out);
+}
+
+}  // namespace
+
+void load_parameters(const std::filesystem::path& file_path, ParameterSet& parameters, Match match,
+                     const RowChoice& rows) {
   const TensorFileReader file(file_path);
   const std::string where = in_message(file_path);
   std::vector<std::pair<Parameter*, std::string>> pairs;  // parameter, name in the file
@@ -168,8 +196,14 @@ void load_parameters(const std::filesystem::path& file_path, ParameterSet& param
     used.insert(name);
     const TensorEntry& entry = file.entry(name);
     if (entry.shape != parameter->shape) {
+      if (const std::vector<std::int64_t> chosen = chosen_rows(rows, *parameter, entry); !chosen.empty()) {
+        read_rows(file, name, chosen, *parameter);
+        require_finite(where, *parameter);
+        continue;
+      }
       unmatched.push_back(
-          fmt::format("{} expected {}, got {}", name, shape_text(parameter->shape), shape_text(entry.shape)));
+          fmt::format("{} expected {}, got {}{}", name, shape_text(parameter->shape), shape_text(entry.shape),
+                      is_position_table(name) ? " (of another relative_clip: see resize_relative)" : ""));
       continue;
     }
     pairs.emplace_back(parameter.get(), name);

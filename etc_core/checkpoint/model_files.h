@@ -69,8 +69,12 @@ void save_model(const std::filesystem::path& folder, const Json& config, const P
 
 // Fills the parameters from a file of tensors (F32, F16, BF16), several at once. The position tables are found with and
 // without the model prefix (etc-core 12.2).
+// rows: of a parameter whose shape differs from the file's in its rows alone, which row of the file each row is; empty:
+//   the difference is an error. Null: every difference is.
 // Errors: tensors that do not correspond (all of them listed by name and shape), other shapes, nan or inf (naming
 //   tensor and element). On an error some parameters may have been filled already.
-void load_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact);
+using RowChoice = std::function<std::vector<std::int64_t>(const Parameter& parameter)>;
+void load_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact,
+                     const RowChoice& rows = {});
 
 }  // namespace etc

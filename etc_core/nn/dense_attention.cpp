@@ -4,6 +4,7 @@
 
 #include "etc_core/base/error.h"
 #include "sparse/patterns/bigbird.h"
+#include "sparse/patterns/causal.h"
 #include "sparse/performer_projection.h"
 #include "sparse/self_attention.h"
 
@@ -47,6 +48,26 @@ void check_unused_keys(const DenseConfig& config) {
   }
 }
 
+void check_causal(const DenseConfig& config) {
+  if (config.causal && config.attention == Attention::bigbird) {
+    fail_usage("config", "causal: expected false with attention bigbird, whose first and last block see everything");
+  }
+  if (config.memory_length == 0) return;
+  if (!config.causal) {
+    fail_usage("config", "memory_length: expected causal beside it, got {} in a model of both directions",
+               config.memory_length);
+  }
+  if (config.attention == Attention::performer) {
+    fail_usage("config", "memory_length: expected 0 with attention performer, got {}", config.memory_length);
+  }
+  if (config.max_absolute_position_embeddings > 0) {
+    fail_usage("config",
+               "memory_length: expected max_absolute_position_embeddings 0 beside it, since every segment would have "
+               "the same positions (take relative_positions), got {}",
+               config.max_absolute_position_embeddings);
+  }
+}
+
 }  // namespace
 
 void check_attention(const DenseConfig& config) {
@@ -59,6 +80,7 @@ void check_attention(const DenseConfig& config) {
                config.local_radius);
   }
   check_unused_keys(config);
+  check_causal(config);
   if (config.bigbird_per_layer && config.carries_scores()) {
     fail_usage("config",
                "bigbird_per_layer: expected false with use_residual_attention: scores are carried pair by pair, so all "
@@ -85,7 +107,17 @@ const sparse::AttentionOperator& DenseAttention::op() const {
   return config_.attention == Attention::bigbird ? sparse::kBigBirdAttention : sparse::kSelfAttention;
 }
 
-OperatorBatch DenseAttention::tiles(const EncoderInput& input, std::int64_t layer) const {
+OperatorBatch DenseAttention::causal_tiles(const EncoderInput& input, const SegmentMemory* memory) const {
+  sparse::CausalSequence sequence;
+  sequence.examples = input.batch();
+  sequence.offsets = input.long_offsets.data();
+  if (memory != nullptr) sequence.key_offsets = memory->key_offsets().data();
+  sequence.reach = config_.local_radius > 0 ? config_.local_radius : sparse::CausalSequence::kAll;
+  return {sparse::build_causal_tiles(sequence), false};
+}
+
+OperatorBatch DenseAttention::tiles(const EncoderInput& input, std::int64_t layer, const SegmentMemory* memory) const {
+  if (config_.causal) return causal_tiles(input, memory);
   const std::int64_t given = input.labels.l2l.size();
   if (config_.attention == Attention::bigbird) {
     sparse::BigBirdBatch batch;
@@ -103,7 +135,9 @@ OperatorBatch DenseAttention::tiles(const EncoderInput& input, std::int64_t laye
     fail(kWhere, "labels.l2l: expected {} labels, got {}", input.long_tokens() * window, given);
   }
   labels.labels = given != 0 ? input.labels.l2l.data() : nullptr;
-  return {sparse::build_self_tiles(labels), false};
+  const bool select = given != 0 && positions_.label_rows() > 0;  // rows of the tables; else they only mask
+  labels.relative_labels = select ? positions_.label_rows() : 0;
+  return {sparse::build_self_tiles(labels), select};
 }
 
 void DenseAttention::draw_projections(std::int64_t redraw) {
@@ -121,31 +155,33 @@ void DenseAttention::draw_projections(std::int64_t redraw) {
 DenseAttention::Shared DenseAttention::share(const EncoderInput& input, const std::vector<std::int64_t>& ordinals,
                                              const PassSetting& setting) {
   const std::int64_t given = input.labels.l2l.size();
-  const bool own_pattern = config_.attention == Attention::bigbird || config_.attention == Attention::performer;
-  if (own_pattern && given != 0) {
-    fail(kWhere, "labels.l2l: expected none with attention {}, got {}",
-         config_.attention == Attention::bigbird ? "bigbird, whose blocks say who sees whom"
-                                                 : "performer, which has no pairs",
-         given);
-  }
+  const char* const own_pattern =
+      config_.attention == Attention::bigbird     ? "attention bigbird, whose blocks say who sees whom"
+      : config_.attention == Attention::performer ? "attention performer, which has no pairs"
+      : config_.causal                            ? "causal, which says who sees whom"
+                                                  : nullptr;
+  if (own_pattern != nullptr && given != 0)
+    fail(kWhere, "labels.l2l: expected none with {}, got {}", own_pattern, given);
+  check_memory(input, config_);
   const std::vector<sparse::AttentionType> types(std::begin(op().types), std::end(op().types));
+  Shared shared;
+  shared.memory = SegmentMemory::of(input, config_, setting.device);
   const auto batch_of = [&](std::int64_t layer) {
     auto batch = std::make_shared<AttentionBatch>();
     if (layer >= 0) {
-      batch->operators.push_back(tiles(input, layer));
+      batch->operators.push_back(tiles(input, layer, shared.memory.get()));
       positions_.prepare(*batch, 0);
     }
     prepare_attention(*batch, setting, types, ordinals);
     return batch;
   };
-  Shared shared;
   if (config_.attention == Attention::performer) {
     const std::int64_t step = setting.options.training ? setting.options.step : 0;
     draw_projections(sparse::redraws(step, config_.performer_redraw));
     for (const Tensor& projection : projections_) shared.projections.push_back(projection.to(setting.device));
     shared.pairs = batch_of(-1);
     shared.linear = std::make_shared<const PerformerBatch>(PerformerBatch{
-        input.long_offsets, input.long_offsets, config_.num_attention_heads, config_.head_size(), false});
+        input.long_offsets, input.long_offsets, config_.num_attention_heads, config_.head_size(), config_.causal});
     return shared;
   }
   shared.pairs = batch_of(0);

@@ -10,12 +10,14 @@
 #include "etc_core/nn/blocks/encoder_pass.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/positions.h"
+#include "etc_core/nn/segment_memory.h"
 
 namespace etc {
 
 // Throws UsageError on a kind of attention that the rest of the configuration does not fit, naming the key: a window
 // without radius or a radius without window; carried scores of blocks that every layer draws, or of linear attention,
-// which has no pairs; relative positions or dropout of it; keys of a kind that is not chosen.
+// which has no pairs; relative positions or dropout of it; causal blocks; memory of an encoder that is not causal, has
+// absolute positions or no pairs; keys of a kind that is not chosen.
 void check_attention(const DenseConfig& config);
 
 class DenseAttention {
@@ -29,15 +31,18 @@ class DenseAttention {
     std::vector<std::shared_ptr<AttentionBatch>> of_layers;  // where every layer has its own; else empty
     std::shared_ptr<const PerformerBatch> linear;            // null: pairs
     std::vector<Tensor> projections;                         // of linear attention, by layer
+    std::shared_ptr<SegmentMemory> memory;                   // null: the encoder keeps none
   };
-  // Throws Error on labels for attention that takes none, or that are not those of the batch.
+  // Throws Error on labels for attention that takes none, or that are not those of the batch, and on memory that does
+  // not fit (check_memory).
   Shared share(const EncoderInput& input, const std::vector<std::int64_t>& ordinals, const PassSetting& setting);
 
   // q, k, v [T, A] → [T, A]
   Var attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass, const AttentionInputs& inputs) const;
 
  private:
-  OperatorBatch tiles(const EncoderInput& input, std::int64_t layer) const;
+  OperatorBatch tiles(const EncoderInput& input, std::int64_t layer, const SegmentMemory* memory) const;
+  OperatorBatch causal_tiles(const EncoderInput& input, const SegmentMemory* memory) const;
   const sparse::AttentionOperator& op() const;
   void draw_projections(std::int64_t redraw);
 

@@ -14,6 +14,7 @@ namespace {
 
 using Norm = DenseConfig::Norm;
 using Choice = DenseConfig::Choice;
+using Normalization = DenseConfig::Normalization;
 using ResidualInit = DenseConfig::ResidualInit;
 using Method = PositionConfig::Method;
 using Sharing = PositionConfig::Sharing;
@@ -41,7 +42,7 @@ const FieldList<DenseConfig>& field_list() {
       {"hidden_act",
        &DenseConfig::hidden_act,
        "activation of the feed-forward layers",
-       {.words = {"gelu", "relu", "tanh", "linear"}}},
+       {.words = {"gelu", "gelu_erf", "relu", "tanh", "linear"}}},
       {"hidden_dropout_prob", &DenseConfig::hidden_dropout_prob, "dropout of hidden states while training", rate},
       {"attention_probs_dropout_prob", &DenseConfig::attention_probs_dropout_prob,
        "dropout of attention probabilities while training", rate},
@@ -57,6 +58,14 @@ const FieldList<DenseConfig>& field_list() {
         {"pre_ln", Norm::pre_ln},
         {"rezero", Norm::rezero},
         {"rezero_post_ln", Norm::rezero_post_ln}}},
+      {"normalization",
+       &DenseConfig::normalization,
+       "what a layer norm divides by: layer_norm: the standard deviation; rms_norm: the root mean square",
+       {{"layer_norm", Normalization::layer_norm}, {"rms_norm", Normalization::rms_norm}}},
+      {"layer_norm_epsilon",
+       &DenseConfig::layer_norm_epsilon,
+       "added to the variance in a layer norm",
+       {.least = 1e-30, .most = 1}},
       {"rezero_per_branch", &DenseConfig::rezero_per_branch,
        "with a rezero norm: a scale for each sub-layer, not one for both of a layer"},
       {"sublayer_order", &DenseConfig::sublayer_order,
@@ -76,6 +85,9 @@ const FieldList<DenseConfig>& field_list() {
         {"sparse_transformer", ResidualInit::sparse_transformer}}},
       {"local_radius", &DenseConfig::local_radius, "tokens at most so far apart see each other; 0: all of an example",
        count},
+      {"causal", &DenseConfig::causal, "tokens see themselves and what is before them"},
+      {"memory_length", &DenseConfig::memory_length, "with causal: tokens of earlier segments that are seen, too",
+       count},
       {"relative_positions",
        &DenseConfig::relative_positions,
        "how attention knows the distance of two tokens, in place of absolute positions",
@@ -89,11 +101,12 @@ const FieldList<DenseConfig>& field_list() {
         {"huang3", Method::huang3},
         {"huang4", Method::huang4},
         {"nezha_index", Method::nezha_index},
-        {"nezha_signed", Method::nezha_signed}}},
+        {"nezha_signed", Method::nezha_signed},
+        {"etc", Method::etc}}},
       {"relative_clip", &DenseConfig::relative_clip, "tokens farther apart count as this far", count},
       {"relative_sharing",
        &DenseConfig::relative_sharing,
-       "tables of shaw and huang: of each layer and head, of all heads of a layer, or one",
+       "tables of shaw, huang and etc: of each layer and head, of all heads of a layer, or one",
        {{"layer+head", Sharing::layer_head}, {"layer", Sharing::layer}, {"model", Sharing::model}}},
       {"relative_init",
        &DenseConfig::relative_init,
@@ -153,6 +166,10 @@ const std::vector<std::string>& DenseConfig::attention_types() const {
 
 std::string DenseConfig::order() const {
   return sublayer_order.empty() ? sandwich_order(num_hidden_layers, 0) : sublayer_order;
+}
+
+ops::NormStatistics DenseConfig::norm_statistics() const {
+  return {static_cast<float>(layer_norm_epsilon), normalization == Normalization::layer_norm};
 }
 
 bool DenseConfig::has_final_norm() const {

@@ -10,6 +10,7 @@
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/positions.h"
+#include "etc_core/ops/layer_norm.h"
 #include "sparse/performer_projection.h"
 
 namespace etc {
@@ -18,6 +19,8 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   // Where layer norms stand (blocks/residual_placement.h). The rezeros have a trained scale of the branches, which
   // begins at 0; rezero_post_ln keeps the norms of post_ln.
   enum class Norm { post_ln, pre_ln, rezero, rezero_post_ln };
+  // Of every layer norm: by the standard deviation, or by the root mean square (ops/layer_norm.h).
+  enum class Normalization { layer_norm, rms_norm };
   enum class Choice { by_norm, on, off };  // by_norm: what is usual with this norm
   // Fresh kernels and tables (dense-transformer 2); N layers, deviation initializer_range but for sparse_transformer.
   //   none                truncated normal, as BERT's
@@ -30,6 +33,8 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   enum class Attention { by_radius, full, window, bigbird, performer };
 
   Norm norm = Norm::post_ln;
+  Normalization normalization = Normalization::layer_norm;
+  double layer_norm_epsilon = 1e-12;
   bool rezero_per_branch = false;  // a scale for each sub-layer; else one for both of a layer
   // Sub-layers from bottom to top, s: attention, f: feed-forward, as many of each as there are layers; the j-th s is
   // that of layer j, the j-th f likewise. Empty: sfsf….
@@ -38,6 +43,8 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   Choice final_layer_norm = Choice::by_norm;                 // by_norm: with pre_ln
   ResidualInit residual_init_scale = ResidualInit::by_norm;  // by_norm: gpt2 with pre_ln, else none
   std::int64_t local_radius = 0;  // tokens at most so far apart see each other; 0: all of an example
+  // Tokens of earlier segments that a causal encoder goes on seeing (segment_memory.h); 0: none.
+  std::int64_t memory_length = 0;
 
   Attention attention = Attention::by_radius;
   std::int64_t attention_seed = 0;  // of random blocks and of features' directions
@@ -52,6 +59,7 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
 
   std::string order() const;  // sublayer_order, or sfsf…
   bool has_final_norm() const;
+  ops::NormStatistics norm_statistics() const;
   bool scales_branches() const { return norm == Norm::rezero || norm == Norm::rezero_post_ln; }
   // Of what is fresh: a table, the kernel of a dense layer, one whose result goes into a residual sum.
   Initializer table_init() const;

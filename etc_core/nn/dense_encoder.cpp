@@ -36,6 +36,7 @@ struct DenseEncoder::Impl {
     DenseAttention::Shared shared;
   };
 
+  KeyColumns keys_of(Tape& tape, const std::vector<Columns>& of, std::int64_t layer, const Context& context) const;
   // x [T, H] → [T, H]
   Var attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const;
   Var feed_forward(Tape& tape, const Var& x, std::int64_t layer, const Context& context) const;
@@ -64,14 +65,34 @@ DenseEncoder::Impl::Impl(const DenseConfig& model, ParameterSet& set)
   }
 }
 
+// Those of the memory, if there is one, and of the tokens, whose projections are `of`.
+KeyColumns DenseEncoder::Impl::keys_of(Tape& tape, const std::vector<Columns>& of, std::int64_t layer,
+                                       const Context& context) const {
+  const SegmentMemory* const memory = context.shared.memory.get();
+  if (memory == nullptr || !memory->seen()) return {of[1], of[2]};
+  const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
+  const Var states = own.attention_residual.input(tape, memory->states(layer));
+  if (context.packed != nullptr) {  // one product has them all
+    const Columns all = memory->join(tape, own.attention.project(tape, states, context)[1], of[1]);
+    return {all, {all.var, of[2].first}};
+  }
+  const auto joined = [&](std::size_t i) {
+    const Dense part = context.dense(single(own.attention.projections[i]));
+    return memory->join(tape, {linear(tape, states, part), 0}, of[i]);
+  };
+  return {joined(1), joined(2)};
+}
+
 Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const {
   const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
   const std::vector<Columns> of = own.attention.project(tape, own.attention_residual.input(tape, x), context);
+  const KeyColumns keys = keys_of(tape, of, layer, context);
+  if (context.shared.memory != nullptr && pass == Pass::forward) context.shared.memory->remember(layer, x.value());
   const Columns no_keys = {Var(Tensor::empty({0, config.attention_size()}, Purpose::activations, x.value().device())),
                            0};
   const Var attended =
       dense_attention.attend(tape, context.shared, layer, pass,
-                             {of[0], {{{of[1], of[2]}, {no_keys, no_keys}}}, parameters.positions.tables(tape, layer)});
+                             {of[0], {{keys, {no_keys, no_keys}}}, parameters.positions.tables(tape, layer)});
   return own.attention_residual.output(tape, x, own.attention.project_out(tape, attended, context),
                                        context.dropout(layer, DropoutSite::long_attention_output, context.rows));
 }
@@ -117,7 +138,7 @@ Var DenseEncoder::Impl::run(Tape& tape, Var x, const Context& context, const For
   states.push_back(std::move(x));
   const Var y = run_layers(tape, std::move(states), stack)[0];
   const LayerNormParameters& norm = parameters.final_norm;
-  return norm.gamma == nullptr ? y : layer_norm(tape, y, *norm.gamma, *norm.beta);
+  return norm.gamma == nullptr ? y : layer_norm(tape, y, norm);
 }
 
 std::unique_ptr<Encoder> DenseConfig::make_encoder(ParameterSet& parameters) const {
@@ -139,7 +160,10 @@ EncoderStates DenseEncoder::forward(Tape& tape, const EncoderInput& input, const
   const EmbeddedTokens tokens{context.rows, input.token_ids, input.segment_ids, input.position_ids,
                               input.long_embedding_adder};
   const Dropout dropout = context.dropout(0, DropoutSite::long_embedding, context.rows);
-  return {impl_->run(tape, impl_->parameters.embedding.forward(tape, tokens, context, dropout), context, options), {}};
+  EncoderStates states{
+      impl_->run(tape, impl_->parameters.embedding.forward(tape, tokens, context, dropout), context, options), {}};
+  if (context.shared.memory != nullptr) states.memory = context.shared.memory->after();
+  return states;
 }
 
 Var DenseEncoder::forward_layers(Tape& tape, Var x, const EncoderInput& input, const ForwardOptions& options) {

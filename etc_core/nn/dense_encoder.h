@@ -19,7 +19,8 @@ class DenseEncoder final : public Encoder {
   const DenseConfig& config() const override;
 
   // The input's long tokens; segments missing in it are 0. Its labels.l2l may say who sees whom, by distance within the
-  // radius (that of the longest example less 1 where local_radius is 0). Error on global tokens.
+  // radius (that of the longest example less 1 where local_radius is 0). With
+  // memory_length the states have the memory for the next segment's input. Error on global tokens.
   EncoderStates forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) override;
 
   // The sub-layers alone, on what an embedding stage gave: x [T, H] → [T, H]. For tests against published layers.

@@ -32,7 +32,9 @@ EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config
   if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
     embedding.positions = &parameters.add(names + "position_embeddings", {rows, hidden}, table);
   }
-  if (config.embedding_layer_norm) embedding.norm = add_layer_norm(parameters, names + "LayerNorm", hidden);
+  if (config.embedding_layer_norm) {
+    embedding.norm = add_layer_norm(parameters, names + "LayerNorm", hidden, config.norm_statistics());
+  }
   return embedding;
 }
 
@@ -43,8 +45,9 @@ DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::i
   const auto residual = [&](const std::string& sublayer) {
     ResidualPlacement placement;
     placement.norm_at = norm_at;
-    if (norm_at != NormPlacement::none)
-      placement.norm = add_layer_norm(parameters, layer + sublayer + "LayerNorm", hidden);
+    if (norm_at != NormPlacement::none) {
+      placement.norm = add_layer_norm(parameters, layer + sublayer + "LayerNorm", hidden, config.norm_statistics());
+    }
     if (config.scales_branches() && config.rezero_per_branch) {
       placement.alpha = &parameters.add(layer + sublayer + "rezero_alpha", {1}, kZeros);
     }
@@ -88,7 +91,8 @@ DenseParameters add_dense_parameters(ParameterSet& parameters, const DenseConfig
   for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) made.layers.push_back(add_layer(parameters, config, i));
   made.positions = add_positions(parameters, config, made.layers);
   if (config.has_final_norm()) {
-    made.final_norm = add_layer_norm(parameters, "bert/encoder/final/LayerNorm", config.hidden_size);
+    made.final_norm =
+        add_layer_norm(parameters, "bert/encoder/final/LayerNorm", config.hidden_size, config.norm_statistics());
   }
   return made;
 }

@@ -18,8 +18,9 @@
 namespace etc {
 
 struct EncoderStates {
-  Var long_states;    // [T, H]
-  Var global_states;  // [U, H]; undefined: the encoder has none
+  Var long_states;          // [T, H]
+  Var global_states;        // [U, H]; undefined: the encoder has none
+  LayerMemory memory = {};  // for the next segment's input; empty: the encoder keeps none
 };
 
 // Running scores C after a layer in the external form, by the name of their attention type. That of a window is

@@ -9,6 +9,14 @@
 
 namespace etc {
 
+// What each layer keeps of earlier segments of the same texts (segment_memory.h).
+struct LayerMemory {
+  std::vector<std::int64_t> offsets;  // [B+1]: rows of each example; none at all: empty
+  std::vector<Tensor> states;         // [layers], [offsets.back(), H] each
+
+  bool empty() const { return offsets.empty(); }
+};
+
 struct EncoderInput {
   // Example b owns long tokens long_offsets[b] … long_offsets[b+1]-1 and global tokens likewise.
   std::vector<std::int64_t> long_offsets{0};    // [B+1]
@@ -24,6 +32,7 @@ struct EncoderInput {
   Var global_embedding_adder;                     // [U, H]; undefined: none
 
   sparse::AttentionLabels labels;
+  LayerMemory memory;  // of causal encoders with memory: what the segments before gave (EncoderStates)
 
   // Position of each example in the run's stream of samples; keys dropout. Empty: 0 … B-1.
   std::vector<std::int64_t> sample_ordinals;  // [B]

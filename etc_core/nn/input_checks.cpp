@@ -138,6 +138,7 @@ void check_input(const EncoderInput& input, const EtcConfig& config) {
   check_side(long_side(input), config);
   check_side(global_side(input), config);
   check_count("sample_ordinals", input.sample_ordinals.size(), input.batch(), "B", true);
+  if (!input.memory.empty()) fail(kWhere, "memory: expected none, since an ETC keeps none");
   const std::int64_t long_tokens = input.long_tokens();
 
   std::int64_t long_by_global = 0, global_by_global = 0;  // pairs of all examples

@@ -9,6 +9,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/nn/position_tables.h"
 #include "sparse/labels/distance_maps.h"
+#include "sparse/labels/relative_ids.h"
 #include "sparse/tile_run.h"
 
 namespace etc {
@@ -55,7 +56,7 @@ std::vector<std::int64_t> numbers_from(std::int64_t first, std::int64_t last) {
 }
 
 sparse::T5Buckets t5_settings(const PositionConfig& config) {
-  return {config.relative_buckets, config.relative_max_distance, true};
+  return {config.relative_buckets, config.relative_max_distance, !config.causal};
 }
 
 }  // namespace
@@ -77,10 +78,11 @@ void PositionConfig::validate_positions(std::int64_t position_rows) const {
     fail_usage("config", "relative_init: expected another than zeros, which make all scores 0");
   }
   // Its own errors name the keys of T5; these are the configuration's.
-  const std::int64_t exact = relative_buckets / 4;
+  const std::int64_t exact = relative_buckets / (causal ? 2 : 4);
   if (relative_positions != Method::t5) return;
-  if (relative_buckets < 4 || relative_buckets % 2 != 0) {
-    fail_usage("config", "relative_buckets: expected an even number from 4 on, got {}", relative_buckets);
+  if (relative_buckets < 4 || (!causal && relative_buckets % 2 != 0)) {
+    fail_usage("config", "relative_buckets: expected {} from 4 on, got {}", causal ? "a number" : "an even number",
+               relative_buckets);
   }
   if (relative_max_distance <= exact) {
     fail_usage("config",
@@ -100,7 +102,9 @@ Positions::Positions(ParameterSet& parameters, const std::string& names, const P
     if (sizes.head_size % 2 != 0) log::warn("nezha: a head size of D={} leaves a sine without cosine", sizes.head_size);
     fixed_ = Tensor::from(nezha_table(over, k, sizes.head_size), {rows(), sizes.head_size}, Purpose::weights);
   } else if (method == Method::transformer_xl) {
-    const std::vector<float> sines = sinusoids(SinusoidLayout::halves_xl, numbers_from(-k, k), sizes.hidden);
+    if (sizes.hidden % 2 != 0) log::warn("transformer_xl: a width of H={} leaves a last column of zeros", sizes.hidden);
+    const std::vector<float> sines =
+        sinusoids(SinusoidLayout::halves_xl, numbers_from(first_xl_distance(), k), sizes.hidden);
     fixed_ = Tensor::from(sines, {rows(), sizes.hidden}, Purpose::weights);
   }
   // T5 has one table of all layers.
@@ -135,13 +139,23 @@ Positions::Layer Positions::add_layer(ParameterSet& parameters, const std::strin
   if (method == Method::shaw_values) {
     layer.value_table = &parameters.add(names + "relative_value_table", shape, of_table);
   }
+  if (method == Method::etc) {
+    shape.pop_back();
+    layer.bias_table = &parameters.add(names + "relative_bias_table", shape, kZeros);
+  }
   return layer;
 }
 
 std::int64_t Positions::rows() const {
   if (config_.relative_positions == Method::t5) return config_.relative_buckets;
   const std::int64_t k = config_.relative_clip;
-  return config_.relative_positions == Method::huang1 ? k + 1 : 2 * k + 1;
+  const bool one_sided = config_.relative_positions == Method::huang1 ||
+                         (config_.relative_positions == Method::transformer_xl && config_.causal);
+  return one_sided ? k + 1 : 2 * k + 1;
+}
+
+std::int64_t Positions::first_xl_distance() const {
+  return config_.causal ? 0 : -config_.relative_clip;
 }
 
 sparse::DistanceMap Positions::map() const {
@@ -150,9 +164,11 @@ sparse::DistanceMap Positions::map() const {
     case Method::t5:
       return sparse::t5_distances(t5_settings(config_));
     case Method::transformer_xl:
-      return sparse::reversed_distances(-k, k);
+      return sparse::reversed_distances(first_xl_distance(), k);
     case Method::huang1:
       return sparse::undirected_distances(k);
+    case Method::etc:
+      return sparse::etc_distances(k);
     default:
       return sparse::clipped_distances(k);
   }
@@ -161,6 +177,7 @@ sparse::DistanceMap Positions::map() const {
 void Positions::prepare(AttentionBatch& batch, std::size_t n) const {
   if (layers_.empty()) return;
   OperatorBatch& own = batch.operators[n];
+  if (own.relative) return;  // by the input's labels
   sparse::label_by_distance(own.tiles.types[0], map());
   own.relative = true;
   // T5's queries have the scale in their initialisation.
@@ -199,6 +216,10 @@ RelativeParameters Positions::tables(Tape& tape, std::int64_t layer) const {
                                     {config_.xl_content_bias ? own.query_bias : nullptr, own.position_bias});
       break;
     }
+    case Method::etc:
+      tables.vectors = own.table;
+      tables.biases = own.bias_table;
+      break;
     case Method::huang1:
     case Method::huang2:
       tables.factors = own.table;

@@ -22,6 +22,8 @@ struct PositionConfig {
   //   huang3          sum_c q_c k_c w[r]_c
   //   huang4          q·k + q·w[r] + k·w[r]
   //   nezha_index, _signed   as shaw_values with fixed sinusoids (position_tables.h)
+  //   etc             q·(k + rel[r]) + bias[r]                     Ainslie et al. 2020; r: the input's own label of the
+  //                   pair where it has labels, else the id of the distance (sparse/labels/relative_ids.h)
   enum class Method {
     none,
     shaw,
@@ -33,12 +35,14 @@ struct PositionConfig {
     huang3,
     huang4,
     nezha_index,
-    nezha_signed
+    nezha_signed,
+    etc
   };
-  // Of the tables of Shaw and Huang: one for each layer and head; for each layer, of all heads; one for all.
+  // Of the tables of Shaw, Huang and ETC: one for each layer and head; for each layer, of all heads; one for all.
   enum class Sharing { layer_head, layer, model };
   enum class TableInit { by_method, zeros, ones, normal };  // by_method: ones of factors and products, else normal
 
+  bool causal = false;  // nobody sees keys to the right: t5's buckets and transformer_xl's rows are all of the left
   Method relative_positions = Method::none;
   std::int64_t relative_clip = 64;  // k: farther tokens count as this far; n-1 for sequences of n: not clipped
   Sharing relative_sharing = Sharing::layer_head;
@@ -68,7 +72,10 @@ class Positions {
   Positions(ParameterSet& parameters, const std::string& names, const PositionConfig& config,
             const PositionSizes& sizes, std::vector<Parameter*> query_biases);
 
-  // Gives the pairs of the batch's operator n their labels, and the scores their scale.
+  // Rows of the tables that a label selects; 0: none is asked for, so that labels only mask.
+  std::int64_t label_rows() const { return config_.relative_positions == PositionConfig::Method::etc ? rows() : 0; }
+
+  // Gives the pairs of the batch's operator n their labels, unless they have the input's own, and the scores their scale.
   void prepare(AttentionBatch& batch, std::size_t n) const;
 
   // A layer's tables. Transformer-XL's are computed, on the tape: one product for each call.
@@ -78,6 +85,7 @@ class Positions {
   struct Layer {
     Parameter* table = nullptr;          // [R, N, D] or [R, N]; shared by heads [R, D] or [R]
     Parameter* value_table = nullptr;    // the same of the values
+    Parameter* bias_table = nullptr;     // [R, N] or [R], beside the table of etc
     Parameter* projection = nullptr;     // W_R [H, A]
     Parameter* position_bias = nullptr;  // v [N, D]
     Parameter* query_bias = nullptr;     // u [A]
@@ -85,6 +93,7 @@ class Positions {
 
   Layer add_layer(ParameterSet& parameters, const std::string& names) const;
   std::int64_t rows() const;
+  std::int64_t first_xl_distance() const;  // query - key of the first row of R
   sparse::DistanceMap map() const;
   // fixed_, copied to another device once: one thread computes there.
   Tensor fixed_on(Device device) const;

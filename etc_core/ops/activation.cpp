@@ -17,10 +17,11 @@ Activation activation_from_name(const std::string& name) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
   if (lower.empty()) return Activation::linear;
-  for (const Activation activation : {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu}) {
+  for (const Activation activation :
+       {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu, Activation::gelu_erf}) {
     if (lower == activation_name(activation)) return activation;
   }
-  fail_usage("activation", "expected gelu, relu, tanh or linear, got \"{}\"", name);
+  fail_usage("activation", "expected gelu, gelu_erf, relu, tanh or linear, got \"{}\"", name);
 }
 
 const char* activation_name(Activation activation) {
@@ -31,6 +32,8 @@ const char* activation_name(Activation activation) {
       return "tanh";
     case Activation::gelu:
       return "gelu";
+    case Activation::gelu_erf:
+      return "gelu_erf";
     case Activation::linear:
       break;
   }

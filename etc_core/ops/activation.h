@@ -10,7 +10,7 @@
 
 namespace etc::ops {
 
-// "gelu", "relu", "tanh", "linear" or "" in any case of letters; anything else is a UsageError naming the four.
+// "gelu", "gelu_erf", "relu", "tanh", "linear" or "" in any case of letters; anything else is a UsageError naming them.
 Activation activation_from_name(const std::string& name);
 const char* activation_name(Activation activation);
 
@@ -18,6 +18,7 @@ const char* activation_name(Activation activation);
 
 // y = act(x), element by element.
 //   gelu(x) = x/2 · (1 + tanh(sqrt(2/pi)·(x + 0.044715·x³)))   the tanh form
+//   gelu_erf(x) = x·Phi(x), Phi(x) = (1 + erf(x/sqrt(2)))/2, within 2e-7 of Phi   (Hendrycks & Gimpel 2016)
 //   relu(x) = max(x, 0)
 //   x, y      [size]; y may be x itself
 // Rules: nan in, nan out; the bits of an element depend on that element alone.

@@ -3,6 +3,6 @@
 
 namespace etc::ops {
 
-enum class Activation : int { linear, relu, tanh, gelu };
+enum class Activation : int { linear, relu, tanh, gelu, gelu_erf };
 
 }  // namespace etc::ops

@@ -11,11 +11,18 @@ namespace etc::ops {
 
 inline constexpr float kLayerNormEpsilon = 1e-12f;
 
+// What a row is divided by: its standard deviation, or without `centred` its root mean square, which is the same with a
+// mean of 0 (RMSNorm: Zhang & Sennrich 2019).
+struct NormStatistics {
+  float epsilon = kLayerNormEpsilon;  // added to the variance
+  bool centred = true;
+};
+
 // All arrays lie on the device, those of HiddenDropout on the host.
 
 // Normalises every row.
 //   s = x + dropout(branch)       branch null: s = x
-//   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + 1e-12),   var = mean((s − mean)²)
+//   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + epsilon),   var = mean((s − mean)²);   not centred: mean = 0
 //   x, branch, y  [M, H] without gaps; y may be x or branch
 //   gamma, beta   [H]
 //   sum =         [M, H]  s, for backward; null: not kept; may be x or branch. Must be null with branch null: s is x
@@ -33,11 +40,12 @@ struct LayerNormForward {
   float* sum = nullptr;
   float* mean = nullptr;
   float* rstd = nullptr;
+  NormStatistics statistics = {};
 };
 void layer_norm(Device device, const LayerNormForward& args);
 
 // Gradients. With xhat = (s − mean)·rstd and g = dy·gamma:
-//   ds = rstd · (g − mean_H(g) − xhat·mean_H(g·xhat)),   dgamma += sum_M dy·xhat,   dbeta += sum_M dy
+//   ds = rstd · (g − mean_H(g) − xhat·mean_H(g·xhat)), not centred without mean_H(g);   dgamma += sum_M dy·xhat,   dbeta += sum_M dy
 //   dx (= or +=) ds,   dbranch = dropout(ds)
 //   sum, mean, rstd as saved (sum is x when there was no branch);  dy, dx, dbranch [M, H]; dx may be dy
 // Each of dx, dbranch, and the pair dgamma, dbeta may be null.
@@ -55,6 +63,7 @@ struct LayerNormBackward {
   HiddenDropout dropout = {};  // of branch, the same as forward
   float* dgamma = nullptr;
   float* dbeta = nullptr;
+  bool centred = true;
 };
 void layer_norm_backward(Device device, const LayerNormBackward& args);
 

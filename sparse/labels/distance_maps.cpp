@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "sparse/labels/relative_ids.h"
 #include "sparse/tile_run.h"
 
 namespace etc::sparse {
@@ -26,10 +27,10 @@ DistanceMap map_of(std::int64_t first, std::int64_t count, const Row& row) {
 }
 
 // Buckets of one direction, and how many of them are exact.
-struct Direction {
+struct OneDirection {
   std::int64_t buckets, exact;
 
-  explicit Direction(const T5Buckets& settings)
+  explicit OneDirection(const T5Buckets& settings)
       : buckets(settings.bidirectional ? settings.buckets / 2 : settings.buckets), exact(buckets / 2) {
     if (settings.buckets < 4 || (settings.bidirectional && settings.buckets % 2 != 0)) {
       fail(kWhere, "num_buckets: expected at least 4{}, got {}", settings.bidirectional ? ", an even number" : "",
@@ -54,6 +55,11 @@ DistanceMap undirected_distances(std::int64_t k) {
   return map_of(-k, 2 * k + 1, [](std::int64_t d) { return std::abs(d); });
 }
 
+DistanceMap etc_distances(std::int64_t k) {
+  check_rows("clip", k, 2 * k + 1);
+  return map_of(-k, 2 * k + 1, [&](std::int64_t d) { return relative_id(d, k); });
+}
+
 DistanceMap reversed_distances(std::int64_t least, std::int64_t most) {
   if (most < least) fail(kWhere, "distances: expected least <= most, got {} and {}", least, most);
   check_rows("distances", most - least, most - least + 1);
@@ -61,7 +67,7 @@ DistanceMap reversed_distances(std::int64_t least, std::int64_t most) {
 }
 
 std::int64_t t5_bucket(const T5Buckets& settings, std::int64_t distance) {
-  const Direction own(settings);
+  const OneDirection own(settings);
   const std::int64_t base = settings.bidirectional && distance > 0 ? own.buckets : 0;
   const std::int64_t m = settings.bidirectional ? std::abs(distance) : std::max<std::int64_t>(-distance, 0);
   if (m < own.exact) return base + m;
@@ -73,7 +79,7 @@ std::int64_t t5_bucket(const T5Buckets& settings, std::int64_t distance) {
 }
 
 DistanceMap t5_distances(const T5Buckets& settings) {
-  const Direction checked(settings);
+  const OneDirection checked(settings);
   // From max_distance on nothing changes.
   const std::int64_t far = settings.max_distance;
   return map_of(-far, 2 * far + 1, [&](std::int64_t d) { return t5_bucket(settings, d); });

@@ -15,6 +15,9 @@ DistanceMap clipped_distances(std::int64_t k);
 // min(|distance|, k): rows 0 … k. Huang et al., method 1, with k = n-1. Throws Error likewise.
 DistanceMap undirected_distances(std::int64_t k);
 
+// The ids of relative_ids.h: 0, then 1 … k to the right, k+1 … 2k to the left. Throws Error likewise.
+DistanceMap etc_distances(std::int64_t k);
+
 // Row m - least for m = query - key, clipped to least … most: Transformer-XL and XLNet, whose r_m is by the distance from
 // key to query. With a causal memory of M keys and n queries: least = 0, most = M+n-1. Throws Error when most < least.
 DistanceMap reversed_distances(std::int64_t least, std::int64_t most);

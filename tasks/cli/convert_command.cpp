@@ -16,6 +16,7 @@
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/converted_model.h"
+#include "etc_core/checkpoint/convert/dense/foreign_encoder.h"
 #include "etc_core/checkpoint/convert/export.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "etc_core/checkpoint/replaceable.h"
@@ -37,6 +38,7 @@ constexpr const char* kExamples = R"(Examples:
   etc convert --from bert bert-base-uncased --output lifted
   etc convert --from roberta roberta-large --vocab spiece.model --output lifted
   etc convert --from bert bert-base-uncased --as dense --output dense
+  etc convert --from t5 t5-small --as dense --output dense
   etc convert --to safetensors run/best --output for_python
   etc convert --to tf-names run/best --output for_tensorflow
   etc convert --to bert dense --output bert
@@ -239,20 +241,29 @@ void convert_bert(const ConvertOptions& options) {
   finish(options, model, report, watch);
 }
 
-// BERT as a dense encoder, which computes the same.
-void convert_bert_as_dense(const ConvertOptions& options) {
+// The vocabulary of an encoder that is taken as it is.
+ModelVocabulary dense_vocabulary(const ConvertOptions& options, std::int64_t rows) {
+  const auto names = options.from == "roberta"                         ? VocabularyNames::rows
+                     : options.from == "xlnet" || options.from == "t5" ? VocabularyNames::any
+                                                                       : VocabularyNames::wordpiece;
+  return options.source_vocab.empty() ? vocabulary_beside(options.input, names, rows)
+                                      : own_vocabulary(options.source_vocab, names, rows);
+}
+
+// An encoder of others as a dense one, which computes the same.
+void convert_as_dense(const ConvertOptions& options) {
   Watch watch;
   const WatchedSource source(convert::open_tensors(options.input), watch);
   const fs::path file =
       file_beside(options.source_config, options.input, {"config.json", "bert_config.json"}, "--source-config");
-  const convert::BertConfig bert = convert::bert_config_from_json(read_json_file(file), "config: " + file.string());
-  const DenseConfig config = convert::dense_config_for(bert);
-  config.validate();
-  const ModelVocabulary vocabulary = bert_vocabulary(options, convert::BertKind::bert, bert.vocab_size);
+  const convert::ForeignEncoder foreign =
+      convert::foreign_encoder(options.from, read_json_file(file), "config: " + file.string(), source);
+  foreign.config.validate();
+  const ModelVocabulary vocabulary = dense_vocabulary(options, foreign.config.vocab_size);
   ParameterSet parameters;
-  const convert::ConversionReport report = convert::read_dense_bert(source, bert, options.keep_heads, parameters);
+  const convert::ConversionReport report = convert::read_foreign(source, foreign, options.keep_heads, parameters);
   warn_without_vocabulary(vocabulary);
-  const convert::ConvertedModel model{document(config, vocabulary), parameters, convert::TfEtcExtras(),
+  const convert::ConvertedModel model{document(foreign.config, vocabulary), parameters, convert::TfEtcExtras(),
                                       vocabulary.files()};
   finish(options, model, report, watch);
 }
@@ -305,16 +316,21 @@ void run_convert(const Command& command, const ConvertOptions& options) {
     Watch watch;
     print("output: {}\n", convert::export_model(options.input, format, options.output, watch.writing(0)));
   } else if (options.as == "dense") {
-    if (options.from != "bert") fail_usage("etc convert", "--as dense: expected --from bert, got {}", options.from);
-    refuse_others(command, "--from bert --as dense",
+    if (options.from == "tf") {
+      fail_usage("etc convert", "--as dense: expected --from {}, got tf", fmt::join(convert::foreign_families(), ", "));
+    }
+    refuse_others(command, "--from " + options.from + " --as dense",
                   {"--from", "--as", "--output", "--overwrite", "--threads", "--source-config", "--source-vocab",
                    "--keep-heads"});
-    convert_bert_as_dense(options);
+    convert_as_dense(options);
   } else if (options.from == "tf") {
     refuse_others(command, "--from tf",
                   {"--from", "--output", "--overwrite", "--threads", "--config", "--vocab", "--keep-heads",
                    "--with-optimizer-slots"});
     convert_tf(options);
+  } else if (options.from != "bert" && options.from != "roberta") {
+    fail_usage("etc convert", "--from {}: expected --as dense beside it: it cannot be lifted into an ETC",
+               options.from);
   } else {
     refuse_others(command, "--from " + options.from,
                   {"--from", "--as", "--output", "--overwrite", "--threads", "--config", "--source-config", "--vocab",
@@ -331,11 +347,13 @@ void add_convert_command(Program& program) {
   const Command command =
       program.add("convert", "read TensorFlow, BERT and RoBERTa checkpoints, write files for other tools");
   command.footer(kExamples);
-  command.option("--from", options->from, "tf (a published ETC checkpoint), bert or roberta (lifted into ETC)")
-      .one_of({"tf", "bert", "roberta"});
   command
-      .option("--as", options->as,
-              "etc, or for --from bert dense: the encoder BERT is, with its positions and token types")
+      .option(
+          "--from", options->from,
+          "tf (a published ETC checkpoint), bert or roberta (lifted into ETC); with --as dense also nezha, xlnet, t5 "
+          "(its encoder)")
+      .one_of({"tf", "bert", "roberta", "nezha", "xlnet", "t5"});
+  command.option("--as", options->as, "etc, or dense: the encoder that the checkpoint is, with its own positions")
       .one_of({"etc", "dense"})
       .show_default();
   command

@@ -7,6 +7,8 @@
 #include "etc_core/base/log.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/dense_config.h"
+#include "etc_core/nn/resize_positions.h"
 #include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 
@@ -41,6 +43,18 @@ bool same_tensors(const fs::path& file, const ParameterSet& parameters) {
   return reader.entries().size() == parameters.all().size() &&
          std::all_of(parameters.all().begin(), parameters.all().end(),
                      [&](const auto& parameter) { return reader.has(parameter->name); });
+}
+
+// The rows of the checkpoint's tables of relative positions, for a model with another clip.
+RowChoice position_rows(const EncoderConfig& from, const EncoderConfig& to) {
+  const auto* const source = dynamic_cast<const DenseConfig*>(&from);
+  const auto* const own = dynamic_cast<const DenseConfig*>(&to);
+  if (source == nullptr || own == nullptr) {
+    fail_usage("resize_relative", "expected dense encoders, whose tables of relative positions have a clip");
+  }
+  return [rows = resized_rows(*source, *own)](const Parameter& parameter) {
+    return is_position_table(parameter.name) ? rows : std::vector<std::int64_t>();
+  };
 }
 
 }  // namespace
@@ -139,12 +153,13 @@ void require_vocabulary_of(const fs::path& checkpoint, const DataIdentity& data)
        source.vocab_file.empty() ? "" : ", " + (checkpoint / source.vocab_file).string());
 }
 
-void init_from_checkpoint(const fs::path& folder, TaskModel& model) {
+void init_from_checkpoint(const fs::path& folder, TaskModel& model, bool resize_relative) {
   const Json config = read_model_config(folder);
   const ModelConfig source = read_encoder_config(folder);
   const bool whole =
       may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
-  load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder);
+  load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder,
+                  resize_relative ? position_rows(*source, *model.config) : RowChoice());
   log::info("weights of {}: {}", folder.string(),
             whole ? "encoder and head" : "the encoder; this task's head starts fresh");
   if (residual_text(*source) == residual_text(*model.config)) {

@@ -94,6 +94,8 @@ const FieldList<TrainingConfig>& training_fields() {
        "whichever this machine does faster, and the run keeps it",
        {.words = {"fp32", "bf16", "auto"}}},
       {"init_from", &C::init_from, "checkpoint folder to take weights from"},
+      {"resize_relative", &C::resize_relative,
+       "with init_from: tables of relative positions of another relative_clip are cut, or extended by their last rows"},
   };
   return kFields;
 }
@@ -180,6 +182,10 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
                    data_fields().read(json.at("data"), "config", "data."),
                    training_fields().read(json.at("training"), "config", "training.")};
   config.model->validate();
+  if (config.training.resize_relative && config.training.init_from.empty()) {
+    fail_usage("config",
+               "training.resize_relative: expected init_from beside it, whose tables are to be cut or extended");
+  }
   return config;
 }
 

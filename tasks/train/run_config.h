@@ -50,6 +50,7 @@ struct TrainingConfig {
   std::string deterministic = "run";
   std::string compute = "fp32";
   std::string init_from;
+  bool resize_relative = false;
 };
 
 const FieldList<DataConfig>& data_fields();

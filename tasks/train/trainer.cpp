@@ -293,7 +293,7 @@ void Trainer::start_or_resume() {
   } else {
     model_.parameters.initialize(training_.seed);
     if (!training_.init_from.empty()) {
-      init_from_checkpoint(training_.init_from, model_);
+      init_from_checkpoint(training_.init_from, model_, training_.resize_relative);
     }
   }
   model_.parameters.to(device_.device);

@@ -258,9 +258,11 @@ void load_bert(const GoldenFile& file, const convert::BertConfig& bert, Paramete
   const auto to_dense = [](const std::filesystem::path& source, const convert::BertConfig& config,
                            const std::filesystem::path& model) {
     ParameterSet converted;
-    const auto report = convert::read_dense_bert(*convert::open_tensors(source), config, false, converted);
+    const auto tensors = convert::open_tensors(source);
+    const convert::ForeignEncoder foreign = convert::bert_encoder(config, convert::BertKind::bert, *tensors);
+    const auto report = convert::read_foreign(*tensors, foreign, false, converted);
     CHECK(report.left_out.empty());
-    const Json document = {{"model", convert::dense_config_for(config).to_json()}};
+    const Json document = {{"model", foreign.config.to_json()}};
     convert::save_converted_model(model, {document, converted}, report);
   };
   to_dense(folder / "bert_model.ckpt", bert, folder / "dense");

@@ -38,6 +38,7 @@ double reference_activation(const std::string& name, double x) {
   if (name == "tanh") return std::tanh(x);
   if (name == "linear") return x;
   if (name == "gelu") return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+  if (name == "gelu_erf") return x * std::erfc(-x / std::numbers::sqrt2) / 2;
   fail("reference", "no activation {}", name);
 }
 
@@ -50,20 +51,24 @@ double reference_activation_gradient(const std::string& name, double x) {
     const double t = std::tanh(c * (x + 0.044715 * x * x * x));
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x);
   }
+  if (name == "gelu_erf") {
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi);
+    return std::erfc(-x / std::numbers::sqrt2) / 2 + x * density;
+  }
   fail("reference", "no activation {}", name);
 }
 
-Reals reference_layer_norm(const Reals& x, const Reals& gamma, const Reals& beta, std::int64_t rows,
-                           std::int64_t cols) {
+Reals reference_layer_norm(const Reals& x, const Reals& gamma, const Reals& beta, std::int64_t rows, std::int64_t cols,
+                           const ReferenceNorm& norm) {
   Reals y(x.size());
   const auto n = static_cast<double>(cols);
   for (std::int64_t i = 0; i < rows; ++i) {
     double mean = 0, variance = 0;
-    for (std::int64_t j = 0; j < cols; ++j) mean += x[at(i, j, cols)] / n;
+    for (std::int64_t j = 0; j < cols; ++j) mean += norm.centred ? x[at(i, j, cols)] / n : 0;
     for (std::int64_t j = 0; j < cols; ++j) variance += std::pow(x[at(i, j, cols)] - mean, 2) / n;
     for (std::int64_t j = 0; j < cols; ++j) {
       y[at(i, j, cols)] =
-          (x[at(i, j, cols)] - mean) / std::sqrt(variance + 1e-12) * gamma[static_cast<std::size_t>(j)] +
+          (x[at(i, j, cols)] - mean) / std::sqrt(variance + norm.epsilon) * gamma[static_cast<std::size_t>(j)] +
           beta[static_cast<std::size_t>(j)];
     }
   }

@@ -17,8 +17,13 @@ Reals transposed(const Reals& a, std::int64_t rows, std::int64_t cols);
 double reference_activation(const std::string& name, double x);
 double reference_activation_gradient(const std::string& name, double x);
 
-// y [rows, cols] = (x − mean)/sqrt(var + 1e-12)·gamma + beta
-Reals reference_layer_norm(const Reals& x, const Reals& gamma, const Reals& beta, std::int64_t rows, std::int64_t cols);
+// y [rows, cols] = (x − mean)/sqrt(var + epsilon)·gamma + beta; not centred: mean = 0
+struct ReferenceNorm {
+  double epsilon = 1e-12;
+  bool centred = true;
+};
+Reals reference_layer_norm(const Reals& x, const Reals& gamma, const Reals& beta, std::int64_t rows, std::int64_t cols,
+                           const ReferenceNorm& norm = {});
 
 // −sum t·log softmax(logits)
 double reference_cross_entropy(const Reals& logits, const Reals& target);

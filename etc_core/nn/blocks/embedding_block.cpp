@@ -50,8 +50,8 @@ Var EmbeddingBlock::forward(Tape& tape, const EmbeddedTokens& input, const Forwa
     sum.base = linear(tape, narrow, context.dense(projection));                                  // [M, H]
     sum.tokens = {};
   }
-  const Var e = embedding(tape, sum);                                                           // [M, H]
-  const Var normed = norm.gamma == nullptr ? e : layer_norm(tape, e, *norm.gamma, *norm.beta);  // [M, H]
+  const Var e = embedding(tape, sum);                                        // [M, H]
+  const Var normed = norm.gamma == nullptr ? e : layer_norm(tape, e, norm);  // [M, H]
   return etc::dropout(tape, normed, dropped);
 }
 

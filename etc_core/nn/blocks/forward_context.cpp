@@ -18,8 +18,9 @@ Initializer truncated_normal(double stddev) {
   return {Initializer::Kind::truncated_normal, static_cast<float>(stddev)};
 }
 
-LayerNormParameters add_layer_norm(ParameterSet& parameters, const std::string& name, std::int64_t size) {
-  return {&parameters.add(name + "/gamma", {size}, kOnes), &parameters.add(name + "/beta", {size}, kZeros)};
+LayerNormParameters add_layer_norm(ParameterSet& parameters, const std::string& name, std::int64_t size,
+                                   const ops::NormStatistics& statistics) {
+  return {&parameters.add(name + "/gamma", {size}, kOnes), &parameters.add(name + "/beta", {size}, kZeros), statistics};
 }
 
 Dense::Part add_dense(ParameterSet& parameters, const std::string& name, std::int64_t in, std::int64_t out,

@@ -23,17 +23,13 @@ struct ForwardContext {
   Dense dense(const Dense& layer) const;  // as this pass multiplies it
 };
 
-struct LayerNormParameters {
-  Parameter* gamma = nullptr;  // [H]
-  Parameter* beta = nullptr;   // [H]
-};
-
 inline constexpr Initializer kZeros{Initializer::Kind::zeros, 0};
 inline constexpr Initializer kOnes{Initializer::Kind::ones, 0};
 Initializer truncated_normal(double stddev);
 
 // <name>/gamma of ones and <name>/beta of zeros, [size] each.
-LayerNormParameters add_layer_norm(ParameterSet& parameters, const std::string& name, std::int64_t size);
+LayerNormParameters add_layer_norm(ParameterSet& parameters, const std::string& name, std::int64_t size,
+                                   const ops::NormStatistics& statistics = {});
 
 // <name>/kernel [in, out] and <name>/bias [out] of zeros.
 Dense::Part add_dense(ParameterSet& parameters, const std::string& name, std::int64_t in, std::int64_t out,

@@ -78,6 +78,8 @@ void activation_forward_range(Activation activation, const float* x, float* y, s
       return forward_range<Tanh>(x, y, size);
     case Activation::gelu:
       return forward_range<Gelu>(x, y, size);
+    case Activation::gelu_erf:
+      return forward_range<GeluErf>(x, y, size);
   }
 }
 
@@ -91,6 +93,8 @@ void activation_backward_range(Activation activation, const float* x, const floa
       return backward_range<Tanh>(x, dy, dx, size);
     case Activation::gelu:
       return backward_range<Gelu>(x, dy, dx, size);
+    case Activation::gelu_erf:
+      return backward_range<GeluErf>(x, dy, dx, size);
   }
 }
 
@@ -104,6 +108,8 @@ void finish_tile_rows(const TileEpilogue& tile) {
       return finish_rows<Tanh>(tile);
     case Activation::gelu:
       return finish_rows<Gelu>(tile);
+    case Activation::gelu_erf:
+      return finish_rows<GeluErf>(tile);
   }
 }
 

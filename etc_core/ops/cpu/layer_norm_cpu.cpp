@@ -21,6 +21,10 @@ HWY_INLINE float sum_of_lanes(FloatVec v) {
   return hn::GetLane(hn::SumOfLanes(FloatTag(), v));
 }
 
+HWY_INLINE float mean_of(const LayerNormForward& args, FloatVec total) {
+  return args.statistics.centred ? sum_of_lanes(total) / static_cast<float>(args.cols) : 0.0f;
+}
+
 // Pass 1 of a row: what is normalised, x or x + dropout(branch), and its mean.   x, y, result [H]
 // The residual sum goes to `sum`, or without a place for it to y, which holds it until it is overwritten.
 HWY_INLINE const float* residual_sum(const LayerNormForward& args, std::int64_t row, RowDropout& dropout, float& mean) {
@@ -32,7 +36,7 @@ HWY_INLINE const float* residual_sum(const LayerNormForward& args, std::int64_t 
     for (std::int64_t col = 0; col < cols; col += lane_count()) {
       total = hn::Add(total, hn::MaskedLoad(columns_at(col, cols), d, x + col));
     }
-    mean = sum_of_lanes(total) / static_cast<float>(cols);
+    mean = mean_of(args, total);
     return x;
   }
   dropout.fill();
@@ -45,7 +49,7 @@ HWY_INLINE const float* residual_sum(const LayerNormForward& args, std::int64_t 
     hn::BlendedStore(value, some, d, sum + col);
     total = hn::Add(total, value);
   }
-  mean = sum_of_lanes(total) / static_cast<float>(cols);
+  mean = mean_of(args, total);
   return sum;
 }
 
@@ -68,7 +72,7 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
       const FloatVec centred = hn::IfThenElseZero(some, hn::Sub(hn::MaskedLoad(some, d, s + col), mean_v));
       squares = hn::MulAdd(centred, centred, squares);
     }
-    const float rstd = 1.0f / std::sqrt(sum_of_lanes(squares) / static_cast<float>(cols) + kLayerNormEpsilon);
+    const float rstd = 1.0f / std::sqrt(sum_of_lanes(squares) / static_cast<float>(cols) + args.statistics.epsilon);
     const FloatVec rstd_v = hn::Set(d, rstd);
 
     // Pass 3: y = (s − mean)·rstd·gamma + beta. y may be s: a vector is read before it is written.
@@ -113,7 +117,7 @@ HWY_INLINE void table_gradients(const LayerNormBackward& args, BackwardRow& row,
       hn::BlendedStore(hn::Add(dy, hn::MaskedLoad(some, d, dbeta)), some, d, dbeta);
     }
   }
-  row.g_mean = hn::Set(d, sum_of_lanes(g_total) / static_cast<float>(cols));
+  row.g_mean = hn::Set(d, args.centred ? sum_of_lanes(g_total) / static_cast<float>(cols) : 0.0f);
   row.gx_mean = hn::Set(d, sum_of_lanes(gx_total) / static_cast<float>(cols));
 }
 

@@ -44,7 +44,28 @@ struct ActivationKernel : simt::BlockOf<kElementThreads> {
     if (activation == Activation::relu) return x < 0.0f ? 0.0f : x;
     if (activation == Activation::tanh) return simt::tanh(x);
     if (activation == Activation::gelu) return 0.5f * x * (1.0f + simt::tanh(kRoot * (x + kCube * x * x * x)));
+    if (activation == Activation::gelu_erf) return x < -kFar ? 0.0f : x * phi(x);
     return x;
+  }
+
+  // Phi(x), the normal distribution's: activation-inl.h says by which formula. 0 or 1 beyond kFar.
+  static constexpr float kFar = 20.0f;
+  static ETC_DEVICE float exp(float x) { return simt::exp2(1.4426950408889634f * x); }
+  static ETC_DEVICE float phi(float x) {
+    const float size = x < 0.0f ? -x : x;
+    if (size > kFar) return x < 0.0f ? 0.0f : 1.0f;
+    const float t = 1.0f / (1.0f + 0.5f * 0.7071067811865476f * size);
+    float p = simt::fma(t, 0.17087277f, -0.82215223f);
+    p = simt::fma(t, p, 1.48851587f);
+    p = simt::fma(t, p, -1.13520398f);
+    p = simt::fma(t, p, 0.27886807f);
+    p = simt::fma(t, p, -0.18628806f);
+    p = simt::fma(t, p, 0.09678418f);
+    p = simt::fma(t, p, 0.37409196f);
+    p = simt::fma(t, p, 1.00002368f);
+    p = simt::fma(t, p, -1.26551223f);
+    const float tail = 0.5f * t * exp(simt::fma(-0.5f * x, x, p));
+    return x < 0.0f ? tail : 1.0f - tail;
   }
 
   // act'(x). With t = tanh(u): gelu' = (1 + t)/2 + x/2 (1 − t²) u', u' = sqrt(2/pi) (1 + 3·0.044715 x²). relu'(0) = 0;
@@ -56,6 +77,10 @@ struct ActivationKernel : simt::BlockOf<kElementThreads> {
     if (activation == Activation::tanh) {
       const float t = simt::tanh(x);
       return 1.0f - t * t;
+    }
+    if (activation == Activation::gelu_erf) {  // Phi(x) + x exp(-x²/2)/sqrt(2 pi)
+      const float density = x < -kFar || x > kFar ? 0.0f : 0.3989422804014327f * exp(-0.5f * x * x);
+      return simt::fma(x, density, phi(x));
     }
     const float t = simt::tanh(kRoot * (x + kCube * x * x * x));
     return 0.5f * (1.0f + t) + 0.5f * x * (1.0f - t * t) * kRoot * (1.0f + 3.0f * kCube * x * x);

@@ -11,8 +11,7 @@ namespace etc::ops::cuda {
 inline constexpr int kNormThreads = 128;
 // One float per warp of a block: what block_sum() in fp32 asks for.
 inline constexpr std::int64_t kNormShared = kNormThreads / 32 * static_cast<std::int64_t>(sizeof(float));
-inline constexpr int kNormRows = 64;           // rows of one partial sum of dgamma, dbeta
-inline constexpr float kNormEpsilon = 1e-12f;  // kLayerNormEpsilon, of a header device code cannot read
+inline constexpr int kNormRows = 64;  // rows of one partial sum of dgamma, dbeta
 
 // y = (s − mean)·rstd·gamma + beta with s = x + dropout(branch), in three passes over the row. The variance is that of
 // the centred values: E[s²] − E[s]² loses the digits that an epsilon of 1e-12 needs.
@@ -40,7 +39,8 @@ struct LayerNormKernel : simt::BlockOf<kNormThreads> {
       }
       total += value;
     }
-    const float mean = block_sum<kThreads>(total, shared) / cols;
+    const float row_mean = block_sum<kThreads>(total, shared) / cols;
+    const float mean = p.centred ? row_mean : 0.0f;
 
     // Pass 2: the variance of the centred values.
     float squares = 0.0f;
@@ -49,7 +49,7 @@ struct LayerNormKernel : simt::BlockOf<kNormThreads> {
       squares = simt::fma(centred, centred, squares);
     }
     // Every thread of the block has the same sum, so mean and rstd need no broadcast.
-    const float rstd = 1.0f / simt::sqrt(block_sum<kThreads>(squares, shared) / cols + kNormEpsilon);
+    const float rstd = 1.0f / simt::sqrt(block_sum<kThreads>(squares, shared) / cols + p.epsilon);
 
     // Pass 3: the result. y may hold s until here: a thread reads its own element before it overwrites it.
     for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
@@ -82,7 +82,8 @@ struct LayerNormBackwardKernel : simt::BlockOf<kNormThreads> {
       g_total += g;
       gx_total = simt::fma(g, xhat, gx_total);
     }
-    const float g_mean = block_sum<kThreads>(g_total, shared) / cols;
+    const float g_sum = block_sum<kThreads>(g_total, shared);
+    const float g_mean = p.centred ? g_sum / cols : 0.0f;
     const float gx_mean = block_sum<kThreads>(gx_total, shared) / cols;
     // Pass 2: ds. g and xhat are computed again: that costs less than keeping them. dx may be dy, element by element.
     const RowStream stream = p.dbranch.size > 0 ? row_stream(p.dropout, row) : RowStream{};

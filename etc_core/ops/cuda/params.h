@@ -97,6 +97,8 @@ struct LayerNormParams {
   Span<const float> x, branch, gamma, beta;  // [M, H], [M, H] or empty, [H], [H]
   Span<float> y, sum, mean, rstd;            // [M, H], [M, H], [M], [M]; all but y may be empty
   DropoutRows dropout;
+  float epsilon = 0;    // of NormStatistics, whose header device code cannot read
+  bool centred = true;  // likewise
 };
 
 struct LayerNormBackwardParams {
@@ -105,6 +107,7 @@ struct LayerNormBackwardParams {
   Span<float> dx, dbranch;                       // [M, H] each; may be empty
   bool add_to_dx = false;
   DropoutRows dropout;
+  bool centred = true;
 };
 
 // Sums over fixed blocks of rows of dy·xhat and of dy, and their sum in order.

@@ -131,7 +131,9 @@ void layer_norm(const LayerNormForward& args) {
                          .sum = span(args.sum, size),
                          .mean = span(args.mean, args.rows),  // [M], as rstd
                          .rstd = span(args.rstd, args.rows),
-                         .dropout = dropout.rows()},
+                         .dropout = dropout.rows(),
+                         .epsilon = args.statistics.epsilon,
+                         .centred = args.statistics.centred},
          simt::stream());
 }
 
@@ -165,7 +167,8 @@ void layer_norm_backward(const LayerNormBackward& args) {
                                  .dx = span(args.dx, size),
                                  .dbranch = span(args.dbranch, size),
                                  .add_to_dx = args.add_to_dx,
-                                 .dropout = dropout.rows()},
+                                 .dropout = dropout.rows(),
+                                 .centred = args.centred},
          simt::stream());
 }
 

@@ -5,10 +5,14 @@
 #include <cmath>
 #include <cstring>
 
+#include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_encoder.h"
+#include "sparse/labels/relative_ids.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 
 namespace etc {
 namespace {
@@ -16,9 +20,9 @@ namespace {
 using Catch::Matchers::Contains;
 using Method = PositionConfig::Method;
 
-const std::vector<Method> kMethods = {Method::shaw,        Method::shaw_values, Method::t5,     Method::transformer_xl,
-                                      Method::huang1,      Method::huang2,      Method::huang3, Method::huang4,
-                                      Method::nezha_index, Method::nezha_signed};
+const std::vector<Method> kMethods = {Method::shaw,        Method::shaw_values,  Method::t5,     Method::transformer_xl,
+                                      Method::huang1,      Method::huang2,       Method::huang3, Method::huang4,
+                                      Method::nezha_index, Method::nezha_signed, Method::etc};
 
 DenseConfig with_method(Method method) {
   DenseConfig config;
@@ -212,6 +216,45 @@ TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
   config.relative_buckets = 32;
   config.relative_max_distance = 8;
   refuses(config, "relative_max_distance: expected more than the 8 exact buckets of relative_buckets=32, got 8");
+}
+
+TEST_CASE("odd widths of sinusoids are allowed, and warned of", "[nn]") {
+  const test::TemporaryFolder folder;
+  log::also_to_file(folder / "log.txt");
+  DenseConfig odd = with_method(Method::nezha_signed);
+  odd.att_size_per_head = 5;
+  CHECK(Model(odd).states(tokens({some_ids(9)})).size() == 9 * 12);
+  odd = with_method(Method::transformer_xl);
+  odd.hidden_size = 13;
+  odd.att_size_per_head = 6;
+  CHECK(Model(odd).states(tokens({some_ids(9)})).size() == 9 * 13);
+  const std::string said = read_file(folder / "log.txt");
+  CHECK_THAT(said, Contains("nezha: a head size of D=5 leaves a sine without cosine") &&
+                       Contains("transformer_xl: a width of H=13 leaves a last column of zeros"));
+}
+
+TEST_CASE("labels of an input select rows of ETC's tables, as many as a byte can tell apart", "[nn]") {
+  DenseConfig config = with_method(Method::etc);
+  const EncoderInput plain = tokens({some_ids(9)});
+  EncoderInput labelled = tokens({some_ids(9)});
+  labelled.labels.l2l = Buffer<std::uint8_t>(9 * 17, Purpose::labels);
+  const auto label_all = [&](std::int64_t clip) {
+    for (std::int64_t i = 0; i < 9; ++i) {
+      for (std::int64_t j = 0; j < 9; ++j) {
+        labelled.labels.l2l[i * 17 + j - i + 8] = static_cast<std::uint8_t>(sparse::relative_id(j - i, clip));
+      }
+    }
+  };
+  std::fill(labelled.labels.l2l.begin(), labelled.labels.l2l.end(), sparse::kMasked);
+  label_all(6);
+  Model model(config);
+  CHECK(difference(model.states(labelled), model.states(plain)) < 1e-5);
+  label_all(1);  // others than the distances' own
+  CHECK(difference(model.states(labelled), model.states(plain)) > 1e-3);
+  config.relative_clip = 127;  // 255 rows, of which a byte has room for 255 with 255 itself for what is masked
+  CHECK(Model(config).states(labelled).size() == 9 * 12);
+  config.relative_clip = 128;
+  CHECK_THROWS_WITH(Model(config).states(labelled), Contains("relative labels: expected R from 0 to 255, got 257"));
 }
 
 TEST_CASE("settings of positions survive writing and reading", "[nn]") {

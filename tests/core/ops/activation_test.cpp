@@ -14,7 +14,8 @@ using ops::Activation;
 
 namespace {
 
-constexpr Activation kAll[] = {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu};
+constexpr Activation kAll[] = {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu,
+                               Activation::gelu_erf};
 
 // −30 … 30 in small steps, powers of ten on both sides of zero, zero.
 std::vector<float> many_arguments() {
@@ -47,8 +48,10 @@ TEST_CASE("activations are within a few ulp of the exact value", "[core][ops]") 
         expected[i] = v / (1 + std::exp(-2 * u));
       }
     }
-    // 4 ulp, and for gelu the rounding of the exponent 2u (|2u| < 33 where the result is above 1e-13) once more.
-    REQUIRE(near_all(name, y.values(), expected, name == "gelu" ? 1e-13 : 1e-37, name == "gelu" ? 33 * 1.2e-7 : 5e-7));
+    // 4 ulp, and for gelu the rounding of the exponent 2u (|2u| < 33 where the result is above 1e-13) once more; that of
+    // gelu_erf is as large.
+    const bool gelu = name.starts_with("gelu");
+    REQUIRE(near_all(name, y.values(), expected, gelu ? 1e-13 : 1e-37, gelu ? 33 * 1.2e-7 : 5e-7));
     REQUIRE(y.guards_intact());
   }
 }
@@ -101,7 +104,7 @@ TEST_CASE("an activation keeps nan and lets infinity through", "[core][ops]") {
 
 TEST_CASE("an element's activation does not depend on where it stands", "[core][ops]") {
   ops::register_cpu_ops();
-  for (const Activation activation : {Activation::tanh, Activation::gelu}) {
+  for (const Activation activation : {Activation::tanh, Activation::gelu, Activation::gelu_erf}) {
     for (const std::int64_t size : {1, 7, 15, 16, 17, 33}) {
       std::vector<float> x(static_cast<std::size_t>(size), -0.7321f), y(x.size()), dx(x.size());
       const std::vector<float> dy(x.size(), 0.3f);
@@ -115,10 +118,11 @@ TEST_CASE("an element's activation does not depend on where it stands", "[core][
 
 TEST_CASE("activations are named as in the configuration, in any case of letters", "[core][ops]") {
   REQUIRE(ops::activation_from_name("GELU") == Activation::gelu);
+  REQUIRE(ops::activation_from_name("gelu_erf") == Activation::gelu_erf);
   REQUIRE(ops::activation_from_name("relu") == Activation::relu);
   REQUIRE(ops::activation_from_name("Tanh") == Activation::tanh);
   REQUIRE(ops::activation_from_name("linear") == Activation::linear);
   REQUIRE(ops::activation_from_name("") == Activation::linear);
   REQUIRE_THROWS_WITH(ops::activation_from_name("swish"),
-                      "activation: expected gelu, relu, tanh or linear, got \"swish\"");
+                      "activation: expected gelu, gelu_erf, relu, tanh or linear, got \"swish\"");
 }

@@ -29,7 +29,7 @@ struct Result {
 };
 
 Result forward(std::int64_t rows, std::int64_t cols, const std::vector<float>& x, const std::vector<float>& gamma,
-               const std::vector<float>& beta) {
+               const std::vector<float>& beta, const ops::NormStatistics& statistics = {}) {
   Guarded y(rows * cols), mean(rows), rstd(rows);
   ops::LayerNormForward a{.rows = rows,
                           .cols = cols,
@@ -38,7 +38,8 @@ Result forward(std::int64_t rows, std::int64_t cols, const std::vector<float>& x
                           .beta = beta.data(),
                           .y = y.data(),
                           .mean = mean.data(),
-                          .rstd = rstd.data()};
+                          .rstd = rstd.data(),
+                          .statistics = statistics};
   ops::layer_norm(Device::cpu, a);
   REQUIRE(y.guards_intact());
   REQUIRE(mean.guards_intact());
@@ -57,6 +58,21 @@ TEST_CASE("layer normalisation equals the formula in double", "[core][ops]") {
     const auto y = reference_layer_norm(to_double(x), to_double(gamma), to_double(beta), rows, cols);
     // A row of two nearly equal numbers loses digits in x − mean: their rounding is 6e-8 against a spread of 1e-2.
     REQUIRE(near_all("y", forward(rows, cols, x, gamma, beta).y, y, cols == 2 ? 1e-4 : 3e-6));
+  }
+}
+
+TEST_CASE("a norm by the root mean square, or with another epsilon, equals its formula in double", "[core][ops]") {
+  ops::register_cpu_ops();
+  for (const bool centred : {true, false}) {
+    for (const std::int64_t cols : {1, 7, 24, 768}) {
+      CAPTURE(centred, cols);
+      const std::int64_t rows = 9;
+      auto x = random_floats(rows * cols, 1);
+      for (float& v : x) v = 0.3f * v + 0.2f;  // a mean that centring would take away, and an epsilon that is felt
+      const auto gamma = random_floats(cols, 2), beta = random_floats(cols, 3);
+      const auto y = reference_layer_norm(to_double(x), to_double(gamma), to_double(beta), rows, cols, {1e-2, centred});
+      REQUIRE(near_all("y", forward(rows, cols, x, gamma, beta, {1e-2f, centred}).y, y, 3e-6));
+    }
   }
 }
 
@@ -81,18 +97,20 @@ TEST_CASE("a constant row normalises to beta", "[core][ops]") {
 
 TEST_CASE("central differences confirm the gradients of layer normalisation", "[core][ops]") {
   ops::register_cpu_ops();
-  for (const std::int64_t cols : {3, 7, 17}) {
-    const std::int64_t rows = 3;
-    CAPTURE(cols);
+  const std::vector<std::pair<std::int64_t, bool>> cases = {{3, true}, {7, true}, {17, true}, {3, false}, {17, false}};
+  for (const auto& [cols, centred] : cases) {
+    const std::int64_t rows = 3, cols_of_case = cols;
+    const ReferenceNorm norm{1e-3, centred};
+    CAPTURE(cols, centred);
     const auto x = random_floats(rows * cols, 1), gamma = random_floats(cols, 2), beta = random_floats(cols, 3);
     const auto dy = random_floats(rows * cols, 4);
     const auto loss = [&](const Reals& x_, const Reals& gamma_, const Reals& beta_) {
-      const Reals y = reference_layer_norm(x_, gamma_, beta_, rows, cols);
+      const Reals y = reference_layer_norm(x_, gamma_, beta_, rows, cols_of_case, norm);
       double sum = 0;
       for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * static_cast<double>(dy[i]);
       return sum;
     };
-    const auto saved = forward(rows, cols, x, gamma, beta);
+    const auto saved = forward(rows, cols, x, gamma, beta, {1e-3f, centred});
     const auto dx_before = random_floats(rows * cols, 5);
     Guarded dx(dx_before), dgamma(cols, 1.0f), dbeta(cols, -1.0f);
     ops::LayerNormBackward a{.rows = rows,
@@ -105,7 +123,8 @@ TEST_CASE("central differences confirm the gradients of layer normalisation", "[
                              .dx = dx.data(),
                              .add_to_dx = true,
                              .dgamma = dgamma.data(),
-                             .dbeta = dbeta.data()};
+                             .dbeta = dbeta.data(),
+                             .centred = centred};
     ops::layer_norm_backward(Device::cpu, a);
     const Reals x64 = to_double(x), gamma64 = to_double(gamma), beta64 = to_double(beta);
     Reals dx64 = central_differences([&](const Reals& v) { return loss(v, gamma64, beta64); }, x64);

@@ -336,7 +336,8 @@ TEST_CASE("etc convert refuses command lines that cannot be meant", "[cli]") {
   convert.refuses({}, 2, "etc convert: input is required");
   convert.refuses({published, "--output", model}, 2, "etc convert: expected one of --from and --to");
   convert.refuses({"--from", "tf", "--to", "safetensors", published, "--output", model}, 2, "expected one of --from");
-  convert.refuses({"--from", "gpt", published, "--output", model}, 2, "--from: expected tf, bert or roberta, got gpt");
+  convert.refuses({"--from", "gpt", published, "--output", model}, 2,
+                  "--from: expected tf, bert, roberta, nezha, xlnet or t5, got gpt");
   convert.refuses({"--to", "onnx", published, "--output", model}, 2,
                   "--to: expected safetensors, tf-names or bert, got onnx");
   convert.refuses({"--from", "tf", published}, 2, "--output is required");

@@ -67,8 +67,10 @@ TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT aga
   };
   const std::string bert = scene.path("bert");
   refuses({"--from", "bert", bert, "--as", "dense", "--exact"}, "--exact is no option of --from bert --as dense");
-  refuses({"--from", "roberta", bert, "--as", "dense"}, "--as dense: expected --from bert, got roberta");
-  refuses({"--from", "tf", bert, "--as", "dense"}, "--as dense: expected --from bert, got tf");
+  refuses({"--from", "t5", bert}, "--from t5: expected --as dense beside it");
+  refuses({"--from", "t5", bert, "--as", "dense"}, "model_type: expected \"t5\", got \"bert\"");
+  refuses({"--from", "tf", bert, "--as", "dense"},
+          "--as dense: expected --from bert, roberta, nezha, xlnet, t5, got tf");
   refuses({"--to", "safetensors", model}, "expected an ETC encoder", 1);
   refuses({"--to", "bert", bert}, "section \"model\"");
 }

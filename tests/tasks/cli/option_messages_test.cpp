@@ -23,7 +23,7 @@ TEST_CASE("an option that cannot be meant is told with what is expected and what
       {{"eval", "--device", "cud"}, "etc eval: --device: expected cpu, cuda or auto, got cud (did you mean cuda?)"},
       {{"eval", "--deterministic", "no"}, "etc eval: --deterministic: expected run or strict, got no"},
       {{"eval", "--compute", "fp8"}, "etc eval: --compute: expected auto, fp32, bf16 or int8, got fp8"},
-      {{"convert", "--from", "gpt"}, "etc convert: --from: expected tf, bert or roberta, got gpt"},
+      {{"convert", "--from", "gpt"}, "etc convert: --from: expected tf, bert, roberta, nezha, xlnet or t5, got gpt"},
       {{"convert", "--seed", "many"}, "etc convert: --seed: expected a whole number, got many"},
       {{"predict", "--model", "a", "--model", "b"},
        "etc predict: --model: expected one value, got a b (is it given twice?)"},

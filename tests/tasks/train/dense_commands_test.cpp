@@ -6,6 +6,7 @@
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/checkpoint/tensor_file.h"
 #include "tests/support/golden_h5.h"
 #include "tests/tasks/command_scene.h"
 #include "tests/tasks/train/small_run.h"
@@ -185,6 +186,24 @@ TEST_CASE("tasks that read global tokens refuse a dense encoder before anything 
   CHECK_THAT(message("hotpotqa", {}), Contains("task hotpotqa, whose sentences are global tokens, needs an encoder"));
   CHECK_THAT(message("nq", {"--global-attention", "false"}), Contains("task.global_attention: false needs an encoder"));
   CHECK(!std::filesystem::exists(scene.path("run")));
+}
+
+TEST_CASE("a run takes tables of relative positions of another clip only when it is told to resize them",
+          "[tasks][dense]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  write_file_atomically(scene.path("c.json"), R"({"task": {"name": "nq"}, "training": {"steps": 1, "batch_size": 4},
+    "model": {"kind": "dense", "vocab_size": 512, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1,
+              "num_attention_heads": 2, "max_absolute_position_embeddings": 0, "relative_positions": "shaw",
+              "relative_clip": 8}})");
+  scene.run(scene.command("near", {"--config", scene.path("c.json")}));
+  const Words on = {"--task", "nq", "--steps", "1", "--init-from", scene.path("near/best"), "--relative-clip", "20"};
+  const test::Result refused = scene.try_run(scene.command("none", on));
+  CHECK(refused.code != 0);
+  CHECK_THAT(refused.err, Contains("relative_table expected [41, 2, 16], got [17, 2, 16] (of another relative_clip"));
+  scene.run(scene.command("far", joined(on, {"--resize-relative"})));
+  const TensorFileReader last(scene.path("far/last/model.safetensors"));
+  CHECK(last.entry("bert/encoder/layer_0/attention/self/relative_table").shape == std::vector<std::int64_t>{41, 2, 16});
 }
 
 TEST_CASE("a run on a dense checkpoint is a dense run, and keys of another kind are refused by name",

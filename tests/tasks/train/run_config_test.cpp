@@ -121,6 +121,8 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
   CHECK(with("training", "batch_size", 0) == "config: training.batch_size: expected an integer of at least 1, got 0");
   CHECK(with("training", "batch_size", std::numeric_limits<std::uint64_t>::max()) ==
         "config: options: training.batch_size: expected an integer, got 18446744073709551615");
+  CHECK(with("training", "resize_relative", true) ==
+        "config: training.resize_relative: expected init_from beside it, whose tables are to be cut or extended");
   CHECK(with("training", "seed", -1) == "config: options: training.seed: expected an integer of at least 0, got -1");
   CHECK(with("training", "warmup_proportion", 1.5) ==
         "config: training.warmup_proportion: expected a number from 0 to 1, got 1.5");

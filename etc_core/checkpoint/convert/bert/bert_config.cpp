@@ -69,8 +69,7 @@ BertConfig bert_config_from_json(const Json& json, const std::string& where) {
   std::string positions = "absolute";
   reader.text("position_embedding_type", positions);
   if (positions != "absolute") {
-    fail_usage(where, "position_embedding_type: expected absolute, got {} (its scores have no place in ETC)",
-               positions);
+    fail_usage(where, "position_embedding_type: expected absolute, got {} (its scores have no place here)", positions);
   }
   return config;
 }
@@ -105,10 +104,14 @@ EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact) {
   return config;
 }
 
+bool has_erf_gelu(const TensorSource& source, const BertConfig& bert) {
+  const bool dotted = !source.tensors().empty() && source.tensors().begin()->first.find('/') == std::string::npos;
+  return dotted && (bert.hidden_act == "gelu" || bert.hidden_act == "gelu_python");
+}
+
 std::vector<std::string> differences(const TensorSource& source, const BertConfig& bert) {
   std::vector<std::string> notes;
-  const bool dotted = source.tensors().begin()->first.find('/') == std::string::npos;
-  if (dotted && (bert.hidden_act == "gelu" || bert.hidden_act == "gelu_python")) {
+  if (has_erf_gelu(source, bert)) {
     notes.push_back("activation: gelu means the erf form there, ETC computes the tanh form (at most 4.7e-4 apart)");
   }
   if (bert.layer_norm_eps != 1e-12) {

@@ -45,6 +45,9 @@ void take_common_fields(const BertConfig& bert, EncoderConfig& config);
 //   exact   absolute positions, and a window that covers every input BERT can read
 EtcConfig etc_config_for(const BertConfig& bert, BertKind kind, bool exact);
 
+// Whether the source's "gelu" is the erf form: that of PyTorch's library, whose names have dots. TensorFlow's is tanh's.
+bool has_erf_gelu(const TensorSource& source, const BertConfig& bert);
+
 // What the source computes otherwise than a model here with its weights, for reports.
 std::vector<std::string> differences(const TensorSource& source, const BertConfig& bert);
 

@@ -1,4 +1,4 @@
-// BERT's weights as a dense encoder, which computes what BERT computes, and back.
+// BERT and RoBERTa as dense encoders, which compute what they compute, and a dense encoder as a BERT.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,19 @@
 #include <string_view>
 
 #include "etc_core/checkpoint/convert/bert/bert_config.h"
-#include "etc_core/checkpoint/convert/report.h"
+#include "etc_core/checkpoint/convert/dense/foreign_encoder.h"
 #include "etc_core/checkpoint/convert/tensor_source.h"
 #include "etc_core/nn/dense_config.h"
-#include "etc_core/nn/parameters.h"
 
 namespace etc::convert {
 
-// The dense encoder of the same sizes: Post-LN, absolute positions, with running scores where BERT has them.
+// The dense encoder of the same sizes as TensorFlow computes it (gelu by tanh): Post-LN, absolute positions, with running scores where BERT has them.
 DenseConfig dense_config_for(const BertConfig& bert);
 
-// Adds to the empty set the encoder's parameters, which have the names of BERT's variables, and those behind the
-// encoder that the source has: the pooler, and with keep_heads the masked-language-model and next-sentence heads. Fills
-// them; kernels of PyTorch are transposed.
-// Rules: every variable the encoder needs is there with its shape, or Error listing all that are not, before numbers
-//   are read; weights are finite. The report names every variable of the source.
-ConversionReport read_dense_bert(const TensorSource& source, const BertConfig& bert, bool keep_heads,
-                                 ParameterSet& parameters);
+// A BERT or RoBERTa for read_foreign. Its parameters have the names of BERT's variables; kernels of PyTorch are
+// transposed; RoBERTa's positions count from their first row that a token can have. Behind the encoder there are the
+// pooler, and the masked-language-model and next-sentence heads. Gelu is the form that the source's library computes.
+ForeignEncoder bert_encoder(const BertConfig& bert, BertKind kind, const TensorSource& source);
 
 // Writes the model directory of a dense encoder as a BERT for PyTorch's libraries into a fresh or empty folder:
 // model.safetensors under their names (kernels [out, in]), BERT's config.json, and vocab.txt where the model keeps it.

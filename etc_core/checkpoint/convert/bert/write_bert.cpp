@@ -34,8 +34,18 @@ DenseConfig bert_like(const fs::path& model) {
   require(dense->max_absolute_position_embeddings > 0, "max_absolute_position_embeddings", "at least 1");
   require(!dense->has_relative_positions(), "relative_positions", "none");
   require(dense->local_radius == 0, "local_radius", "0");
+  require(dense->normalization == DenseConfig::Normalization::layer_norm, "normalization", "layer_norm");
+  require(!dense->causal, "causal", "false");
+  require(dense->attention == DenseConfig::Attention::by_radius || dense->attention == DenseConfig::Attention::full,
+          "attention", "full");
   if (!faults.empty()) fail_usage(model.string(), "the encoder is no BERT:\n  {}", fmt::join(faults, "\n  "));
   return *dense;
+}
+
+// "gelu" is the erf form there.
+std::string hub_activation_name(const std::string& activation) {
+  if (activation == "gelu") return "gelu_new";
+  return activation == "gelu_erf" ? "gelu" : activation;
 }
 
 Json bert_json(const DenseConfig& config, bool with_heads) {
@@ -46,13 +56,13 @@ Json bert_json(const DenseConfig& config, bool with_heads) {
                {"num_hidden_layers", config.num_hidden_layers},
                {"num_attention_heads", config.num_attention_heads},
                {"intermediate_size", config.intermediate_size},
-               {"hidden_act", config.hidden_act == "gelu" ? "gelu_new" : config.hidden_act},  // the tanh form
+               {"hidden_act", hub_activation_name(config.hidden_act)},
                {"hidden_dropout_prob", config.hidden_dropout_prob},
                {"attention_probs_dropout_prob", config.attention_probs_dropout_prob},
                {"max_position_embeddings", config.max_absolute_position_embeddings},
                {"type_vocab_size", config.segment_vocab_size},
                {"initializer_range", config.initializer_range},
-               {"layer_norm_eps", 1e-12},
+               {"layer_norm_eps", config.layer_norm_epsilon},
                {"position_embedding_type", "absolute"}};
   if (config.carries_scores()) {
     json["use_residual_attention"] = true;

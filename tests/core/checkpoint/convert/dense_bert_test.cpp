@@ -27,8 +27,9 @@ namespace {
 // A source, read as a dense encoder into the model directory `model`.
 void convert_to_dense(const TensorSource& source, const BertConfig& bert, bool keep_heads, const fs::path& model) {
   ParameterSet parameters;
-  const ConversionReport report = read_dense_bert(source, bert, keep_heads, parameters);
-  save_converted_model(model, {{{"model", dense_config_for(bert).to_json()}}, parameters}, report);
+  const ForeignEncoder foreign = bert_encoder(bert, BertKind::bert, source);
+  const ConversionReport report = read_foreign(source, foreign, keep_heads, parameters);
+  save_converted_model(model, {{{"model", foreign.config.to_json()}}, parameters}, report);
 }
 
 HubBert with_heads(const BertConfig& bert) {
@@ -164,15 +165,18 @@ TEST_CASE("a BERT whose tensors do not fit a dense encoder is refused, all of th
   hub.tensors.erase("bert.encoder.layer.1.output.dense.weight");
   hub.tensors["bert.encoder.layer.0.output.dense.bias"] = Tensor::from({1, 2}, {2}, Purpose::weights);
   hub.write(folder / "hub.safetensors");
-  ParameterSet parameters;
-  CHECK_THROWS_WITH(read_dense_bert(*open_tensors(folder / "hub.safetensors"), bert, false, parameters),
+  const auto read = [&](bool heads) {
+    ParameterSet parameters;
+    const auto source = open_tensors(folder / "hub.safetensors");
+    read_foreign(*source, bert_encoder(bert, BertKind::bert, *source), heads, parameters);
+  };
+  CHECK_THROWS_WITH(read(false),
                     Contains("2 unmatched: bert.encoder.layer.0.output.dense.bias: expected [8], got F32 [2]; "
                              "bert/encoder/layer_1/output/dense/kernel [10, 8] absent"));
   hub = HubBert(bert);
   hub.tensors["bert.encoder.layer.0.output.dense.bias"].data()[3] = std::numeric_limits<float>::quiet_NaN();
   hub.write(folder / "hub.safetensors");
-  ParameterSet others;
-  CHECK_THROWS_WITH(read_dense_bert(*open_tensors(folder / "hub.safetensors"), bert, false, others),
+  CHECK_THROWS_WITH(read(false),
                     Contains("layer_0/output/dense/bias [8]: expected finite weights, got nan at element [3]"));
 }
 
@@ -190,7 +194,8 @@ void read_mutants(std::uint64_t count) {
       test::write_plain(folder / "mutant.safetensors", bytes);
       try {
         ParameterSet parameters;
-        read_dense_bert(*open_tensors(folder / "mutant.safetensors"), bert, true, parameters);
+        const auto source = open_tensors(folder / "mutant.safetensors");
+        read_foreign(*source, bert_encoder(bert, BertKind::bert, *source), true, parameters);
       } catch (const Error&) {
         ++refused;
       }
@@ -230,7 +235,8 @@ if library:
         y = model(input_ids=torch.tensor(ids), token_type_ids=torch.tensor(types)).last_hidden_state[0].numpy()
 else:
     w = {name: t.astype(np.float64) for name, t in load_file(folder + '/model.safetensors').items()}
-    assert config['hidden_act'] == 'gelu_new' and config['model_type'] == 'bert'
+    assert config['hidden_act'] == 'gelu' and config['model_type'] == 'bert'
+    erf = np.vectorize(math.erf)
     H, N = config['hidden_size'], config['num_attention_heads']
     linear = lambda x, name: x @ w[name + '.weight'].T + w[name + '.bias']
     def norm(x, name):
@@ -248,7 +254,7 @@ else:
         a = (p / p.sum(-1, keepdims=True) @ v).transpose(1, 0, 2).reshape(5, H)
         y = norm(y + linear(a, name + 'attention.output.dense'), name + 'attention.output.LayerNorm')
         h = linear(y, name + 'intermediate.dense')
-        h = 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
+        h = 0.5 * h * (1 + erf(h / math.sqrt(2)))
         y = norm(y + linear(h, name + 'output.dense'), name + 'output.LayerNorm')
 worst = float(np.abs(y - ours).max())
 print(f'BERT written for others, hidden states by {"transformers" if library else "numpy"}: {worst:.2e}')

@@ -57,7 +57,8 @@ TEST_CASE("emulated dense layers equal the CPU's, every layout and activation", 
     const auto x = random_floats(s.rows * (s.in + s.gap), 1), w = random_floats(s.in * s.out, 2);
     const auto bias = random_floats(s.out, 3);
     for (const auto layout : {WeightLayout::in_out, WeightLayout::out_in}) {
-      for (const auto act : {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu}) {
+      for (const auto act :
+           {Activation::linear, Activation::relu, Activation::tanh, Activation::gelu, Activation::gelu_erf}) {
         for (const int given : {0, 1, 2, 3}) {  // bit 0: bias, bit 1: the pre-activation is kept
           for (const bool packed : {false, true}) {
             CAPTURE(s.rows, s.in, s.out, static_cast<int>(layout), ops::activation_name(act), given, packed);

@@ -84,8 +84,8 @@ TEST_CASE("emulated activations and their slopes equal the CPU's", "[ops][cuda]"
   x[2] = 30.0f;
   x[3] = -30.0f;
   const auto dy = random_floats(700, 5);
-  for (auto activation :
-       {ops::Activation::linear, ops::Activation::relu, ops::Activation::tanh, ops::Activation::gelu}) {
+  for (auto activation : {ops::Activation::linear, ops::Activation::relu, ops::Activation::tanh, ops::Activation::gelu,
+                          ops::Activation::gelu_erf}) {
     CAPTURE(ops::activation_name(activation));
     const auto [cpu, cuda] = on_both([&](Device device) {
       Guarded y(700), dx(dy);
@@ -170,6 +170,8 @@ TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward",
       CAPTURE(cols, with_branch);
       const auto x = random_floats(kRows * cols, 1), branch = random_floats(kRows * cols, 2);
       const auto gamma = random_floats(cols, 3), beta = random_floats(cols, 4), dy = random_floats(kRows * cols, 5);
+      const ops::NormStatistics statistics =  // without branch the other kind, where rows are long enough to differ
+          with_branch || cols < 24 ? ops::NormStatistics() : ops::NormStatistics{1e-2f, false};
       const auto [cpu, cuda] = on_both([&](Device device) {
         Guarded y(kRows * cols), sum(kRows * cols), mean(kRows), rstd(kRows);
         ops::LayerNormForward f{.rows = kRows,
@@ -182,7 +184,8 @@ TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward",
                                 .y = y.data(),
                                 .sum = with_branch ? sum.data() : nullptr,
                                 .mean = mean.data(),
-                                .rstd = rstd.data()};
+                                .rstd = rstd.data(),
+                                .statistics = statistics};
         ops::layer_norm(device, f);
         Guarded dx(kRows * cols, 0.5f), dbranch(dy), dgamma(cols, 1.0f), dbeta(cols, -1.0f);
         ops::LayerNormBackward b{.rows = kRows, .cols = cols};
@@ -197,6 +200,7 @@ TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward",
         b.dropout = f.dropout;
         b.dgamma = dgamma.data();
         b.dbeta = dbeta.data();
+        b.centred = statistics.centred;
         ops::layer_norm_backward(device, b);
         std::vector<std::vector<float>> results;
         for (const Guarded* one : {&y, &mean, &rstd, &dx, &dbranch, &dgamma, &dbeta}) {

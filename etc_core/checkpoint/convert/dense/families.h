@@ -1,0 +1,29 @@
+// The families of foreign_encoder.h, each in a file of its own.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "etc_core/checkpoint/convert/dense/foreign_encoder.h"
+
+namespace etc::convert {
+
+ForeignEncoder nezha_encoder(const Json& json, const std::string& where, const TensorSource& source);
+ForeignEncoder xlnet_encoder(const Json& json, const std::string& where);
+ForeignEncoder t5_encoder(const Json& json, const std::string& where, const TensorSource& source);
+
+// The layer of a name that goes on after prefix with a number and a dot: "layer.7.ff.bias" → 7, and rest "ff.bias". -1:
+// the name is no such.
+std::int64_t numbered(std::string_view name, std::string_view prefix, std::string_view& rest);
+
+// "bert/encoder/layer_7/"
+std::string dense_layer(std::int64_t layer);
+
+// A dense encoder's name of an activation of `transformers`, whose gelu is the erf form. Throws UsageError naming the
+// key where a dense encoder has none.
+std::string hub_activation(const std::string& name, const std::string& where, const std::string& key);
+
+// Throws UsageError unless model_type, where there is one, is `expected`.
+void require_model_type(const Json& json, const std::string& where, const std::string& expected);
+
+}  // namespace etc::convert

@@ -1,0 +1,51 @@
+#include "etc_core/nn/resize_positions.h"
+
+#include <algorithm>
+
+#include "etc_core/base/error.h"
+#include "sparse/labels/relative_ids.h"
+
+namespace etc {
+
+namespace {
+
+using Method = PositionConfig::Method;
+
+// The distance, key - query, that a row stands for; of huang1 its size.
+std::int64_t distance_of(Method method, std::int64_t row, std::int64_t clip) {
+  if (method == Method::huang1) return row;
+  if (method == Method::etc) return row <= clip ? row : clip - row;
+  return row - clip;
+}
+
+std::int64_t row_of(Method method, std::int64_t distance, std::int64_t clip) {
+  const std::int64_t clipped = std::clamp(distance, -clip, clip);
+  if (method == Method::huang1) return clipped;
+  return method == Method::etc ? sparse::relative_id(distance, clip) : clipped + clip;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> resized_rows(const PositionConfig& from, const PositionConfig& to) {
+  const Method method = to.relative_positions;
+  if (from.relative_positions != method) {
+    fail_usage("resize_relative", "expected a checkpoint with the same relative_positions");
+  }
+  if (method == Method::t5) {
+    fail_usage("resize_relative", "expected clipped distances: buckets of t5 cannot be cut or extended");
+  }
+  const std::int64_t clip = to.relative_clip;
+  const std::int64_t count = method == Method::huang1 ? clip + 1 : 2 * clip + 1;
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < count; ++row) {
+    rows.push_back(row_of(method, distance_of(method, row, clip), from.relative_clip));
+  }
+  return rows;
+}
+
+bool is_position_table(std::string_view parameter) {
+  const std::string_view name = parameter.substr(parameter.rfind('/') + 1);
+  return name == "relative_table" || name == "relative_value_table" || name == "relative_bias_table";
+}
+
+}  // namespace etc
