@@ -6,12 +6,9 @@
 
 #include "etc_core/base/fields.h"
 #include "tasks/pretrain/loss.h"
+#include "tasks/pretrain/objective.h"
 
 namespace etc::pretrain {
-
-// mlm: masked pieces alone; mlm_nsp: and whether the second text follows the first (BERT); mlm_cpc: and which hidden
-// sentence is which (ETC).
-enum class Objective { mlm_nsp, mlm, mlm_cpc };
 
 struct Options {
   Objective objective = Objective::mlm_nsp;
