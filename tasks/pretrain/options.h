@@ -38,6 +38,7 @@ struct Options {
   }
 };
 
+// The keys of section `task`, each with its help and its range.
 const FieldList<Options>& fields();
 
 }  // namespace etc::pretrain

@@ -180,7 +180,10 @@ void cross_entropy(const CrossEntropy& args) {
 // Results come to the host together.
 void vocabulary_softmax(const VocabularySoftmax& args) {
   const OnDevice<std::int32_t> labels(args.labels, args.rows);
-  VocabularySoftmaxParams params{.rows = args.rows, .vocabulary = args.vocabulary, .labels = labels.span()};
+  VocabularySoftmaxParams params;
+  params.rows = args.rows;
+  params.vocabulary = args.vocabulary;
+  params.labels = labels.span();
   params.gradient = args.gradient;
   params.scale = args.scale;
   params.z = span(args.z, args.rows * args.vocabulary);

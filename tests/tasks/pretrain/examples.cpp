@@ -135,7 +135,8 @@ std::unique_ptr<Task> pretrain_task(const Json& keys, const EncoderConfig& model
   section.update(pretrain::task_kind().keys.defaults());
   section.update(keys);
   auto task = pretrain::task_kind().make(section, model);
-  task->use_vocabulary(tokenizer_of(pretrain_vocabulary()));
+  static const std::shared_ptr<const data::Tokenizer> vocabulary = tokenizer_of(pretrain_vocabulary());
+  task->use_vocabulary(vocabulary);
   return task;
 }
 

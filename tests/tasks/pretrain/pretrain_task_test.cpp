@@ -2,8 +2,9 @@
 #include <cmath>
 #include <map>
 
-#include "etc_core/base/log.h"
+#include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/base/random.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/encoder.h"
 #include "etc_core/ops/register.h"
@@ -21,7 +22,7 @@ using Loaded = std::vector<data::LoadedExample>;
 
 // A model with fresh weights.
 struct Model {
-  Model(const EncoderConfig& model_config, const Json& keys)
+  Model(const ModelConfig& model_config, const Json& keys)
       : config(model_config), task(pretrain_task(keys, *config)), encoder(config->make_encoder(parameters)) {
     open_device("cpu");
     task->add_parameters(parameters);
@@ -293,4 +294,40 @@ TEST_CASE("the tied table has the gradients of its lookup and of the output laye
       CHECK(gradient[static_cast<std::size_t>(row * 16 + column)] == Approx((above - below) / 2e-2).margin(2e-3));
     }
   }
+}
+
+TEST_CASE("damaged examples are trained on or refused, never worse", "[tasks][pretrain]") {
+  const std::int64_t values[] = {-1, 0, 1, 2, 5, 63, 64, 1 << 20, -(1 << 20)};
+  int refused = 0, taken = 0;
+  for (std::uint32_t i = 0; i < 600; ++i) {
+    const bool etc = i % 2 == 0;
+    data::LoadedExample example = etc ? sentences_example(i) : pair_example(i);
+    if (i % 3 == 0) example = without_masks(example);
+    const Philox4 draw = philox({i, 0, 0, 0}, 99);
+    auto feature = std::next(example.features.begin(), draw[0] % example.features.size());
+    const std::int64_t value = values[draw[1] % std::size(values)];
+    if (auto* list = std::get_if<std::vector<std::int64_t>>(&feature->second)) {
+      if (draw[2] % 3 == 0 && !list->empty()) {
+        list->pop_back();
+      } else if (draw[2] % 3 == 1 || list->empty()) {
+        list->push_back(value);
+      } else {
+        (*list)[draw[3] % list->size()] = value;
+      }
+    } else if (auto* number = std::get_if<std::int64_t>(&feature->second)) {
+      *number = value;
+    }
+    CAPTURE(i, feature->first, value);
+    Model model(etc ? ModelConfig(pretrain_etc()) : ModelConfig(pretrain_dense()),
+                {{"objective", etc ? "mlm_cpc" : "mlm_nsp"}});
+    try {
+      const double loss = model.train({example});
+      CHECK(std::isfinite(loss));
+      ++taken;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(taken > 50);
 }
