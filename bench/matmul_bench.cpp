@@ -1,6 +1,6 @@
 // Speed of dense layers against one plain call of the matrix library, and of the row-wise operators against a copy.
 //
-//   bench_matmul [--rows 4096] [--repeat 7] [--threads 1,2]
+//   bench_matmul [--rows 4096] [--repeat 7] [--threads 1,2] [--part linear|vocabulary|rows]
 //
 // All variants of a shape take turns, so that a slow moment of the machine hits them alike. Printed are the median with
 // the spread of the repeats, and the share of the library's median for that shape (products) or of a copy (rows).
@@ -17,6 +17,7 @@
 
 #include "bench/bench_main.h"
 #include "bench/library_product.h"
+#include "etc_core/autograd/vocabulary.h"
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
@@ -34,18 +35,22 @@ struct Options {
   std::int64_t rows = 4096;
   int repeat = 7;
   std::vector<int> threads = {1, 2};
+  std::string part;  // empty: all
+
+  bool wants(const char* name) const { return part.empty() || part == name; }
 };
 
 Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i];
-    if (i + 1 == argc || (name != "--rows" && name != "--repeat" && name != "--threads")) {
-      fail_usage("bench_matmul", "expected [--rows M] [--repeat N] [--threads 1,2], got \"{}\"", name);
+    if (i + 1 == argc || (name != "--rows" && name != "--repeat" && name != "--threads" && name != "--part")) {
+      fail_usage("bench_matmul", "expected [--rows M] [--repeat N] [--threads 1,2] [--part NAME], got \"{}\"", name);
     }
     std::istringstream value(argv[i + 1]);
     if (name == "--rows") value >> options.rows;
     if (name == "--repeat") value >> options.repeat;
+    if (name == "--part") value >> options.part;
     if (name == "--threads") {
       options.threads.clear();
       for (std::string count; std::getline(value, count, ',');) options.threads.push_back(std::stoi(count));
@@ -155,6 +160,34 @@ void measure_linear(const Options& options, std::int64_t in, std::int64_t out) {
 }
 
 // Bytes are those that must move: every operand once in, every result once out.
+// The loss of a masked language model over a vocabulary, for the share of the rows that is masked.
+void measure_vocabulary(const Options& options, std::int64_t width, std::int64_t vocabulary) {
+  const std::int64_t rows = std::max<std::int64_t>(1, options.rows * 15 / 100);
+  const Tensor x = Tensor::from(numbers(rows * width, 1), {rows, width}, Purpose::activations);
+  Parameter table, bias;
+  table.shape = {vocabulary, width};
+  table.value = Tensor::from(numbers(vocabulary * width, 2), table.shape, Purpose::weights);
+  bias.shape = {vocabulary};
+  bias.value = Tensor::from(numbers(vocabulary, 3), bias.shape, Purpose::weights);
+  std::vector<std::int32_t> labels(static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i * 37) % 1000;
+  std::vector<float> weight(
+      static_cast<std::size_t>(vocabulary * width));  // [width, vocabulary], as the library likes it
+  for (std::int64_t i = 0; i < vocabulary * width; ++i) {
+    weight[static_cast<std::size_t>(i % width * vocabulary + i / width)] = table.value.data()[i];
+  }
+  const bench::LibraryProduct library(rows, vocabulary, width, weight.data());
+  std::vector<float> logits(static_cast<std::size_t>(rows * vocabulary));
+  const VocabularyLayer layer{&table, &bias};
+  const double work = 2.0 * static_cast<double>(rows) * static_cast<double>(width) * static_cast<double>(vocabulary);
+  std::printf("vocabulary: %lld x %lld -> %lld\n", static_cast<long long>(rows), static_cast<long long>(width),
+              static_cast<long long>(vocabulary));
+  measure({{"library, one call, weights reordered", work, [&] { library.run(x.data(), logits.data()); }},
+           {"loss", work, [&] { vocabulary_loss(x, layer, labels); }},
+           {"loss and gradients", 3 * work, [&] { vocabulary_loss_with_gradients(x, layer, labels, 1); }}},
+          options.repeat, "GFLOP/s");
+}
+
 void measure_rows(const Options& options, std::int64_t cols) {
   const std::int64_t rows = options.rows;
   const auto x = numbers(rows * cols, 1), branch = numbers(rows * cols, 2), dy = numbers(rows * cols, 3);
@@ -218,10 +251,15 @@ void run(int argc, char** argv) {
   for (const int threads : options.threads) {
     set_thread_count(threads);
     std::printf("threads: %d\n", threads);
-    measure_linear(options, 768, 768);
-    measure_linear(options, 768, 3072);
-    measure_linear(options, 3072, 768);
-    measure_rows(options, 768);
+    if (options.wants("linear")) {
+      measure_linear(options, 768, 768);
+      measure_linear(options, 768, 3072);
+      measure_linear(options, 3072, 768);
+    }
+    if (options.wants("vocabulary")) {
+      for (const std::int64_t width : {128, 512, 768, 1024}) measure_vocabulary(options, width, 30522);
+    }
+    if (options.wants("rows")) measure_rows(options, 768);
   }
 }
 

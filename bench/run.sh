@@ -37,6 +37,9 @@ prepare_python() {  # generated records next to a preparation in Python; skipped
     "${PYTHON:-python3}" bench/prepare_python --task "${task%% *}" --input "$input" \
       --vocab "$work/${task%% *}/vocab.txt"
   done
+  "$build/etc" sample --task pretrain --records 500 --sentences 40 --seed 1 --output "$work/pretrain" 2>/dev/null
+  "${PYTHON:-python3}" bench/prepare_python --task pretrain --input "$work/pretrain/train.txt" \
+    --vocab "$work/pretrain/vocab.txt"
 }
 
 names=(attention patterns scores matmul batch text wordpiece prepare prepare_python loader checkpoint)

@@ -4,9 +4,10 @@ processor time.
 
   python3 bench/prepare_python --task openkp --input train.jsonl --vocab vocab.txt [--turns 3] [--program build/cpu/etc]
 
-hotpotqa.py, nq.py and openkp.py do what the published preparations do (bench/README.md says what that is), with the
+hotpotqa.py, nq.py, openkp.py and pretrain.py do what the published preparations do (bench/README.md says what that is), with the
 package `tokenizers` for WordPiece, numpy for the arrays and h5py for the file (pip install tokenizers numpy h5py). Its
 features are then compared with those of `etc prepare`, every number of every example: exit code 1 where they differ.
+Of pre-training, whose examples are drawn, what pretrain.py says.
 
 A second line leaves out the file. A third one makes nothing but token ids of the same texts, in one call for each
 record. Imports and the start of Python are not counted; those of `etc` are.
@@ -27,13 +28,15 @@ try:
     import hotpotqa
     import nq
     import openkp
+    import pretrain
     import store
     from wordpiece_tokenizer import load_tokenizer
 except ImportError as missing:
     print(f"prepare_python: skipped, {missing} (pip install tokenizers numpy h5py)")
     sys.exit(0)
 
-TASKS = {"hotpotqa": hotpotqa.Preparation, "nq": nq.Preparation, "openkp": openkp.Preparation}
+TASKS = {"hotpotqa": hotpotqa.Preparation, "nq": nq.Preparation, "openkp": openkp.Preparation,
+         "pretrain": pretrain.Preparation}
 
 
 def write_features(preparation, path, output):
@@ -53,8 +56,9 @@ def make_tokens(preparation, path):
 
 
 def prepare_with_etc(given, output):
+    options = getattr(TASKS[given.task], "OPTIONS", ["--parity", "reference"])
     command = [given.program, "prepare", "--task", given.task, "--split", "train", "--input", given.input, "--vocab",
-               given.vocab, "--parity", "reference", "--threads", "1", "--max-rejects", "1000000", "--output", output]
+               given.vocab, *options, "--threads", "1", "--max-rejects", "1000000", "--output", output]
     subprocess.run(command, check=True, capture_output=True)
 
 
@@ -96,7 +100,10 @@ def main():
         for _ in range(given.turns):
             for name, measure in measured.items():
                 times[name].append(measure())
-        examples, differences = store.compare(theirs, ours, preparation.FEATURES)
+        if hasattr(preparation, "compare"):  # whose examples are drawn
+            examples, differences = preparation.compare(theirs, ours, given)
+        else:
+            examples, differences = store.compare(theirs, ours, preparation.FEATURES)
 
     megabytes = os.path.getsize(given.input) / 1e6
     print(f"{given.task}: {examples} examples, {megabytes:.1f} MB; medians of {given.turns} turns, one thread, "
@@ -107,7 +114,8 @@ def main():
               f"{statistics.median(ratios):6.1f} times etc's time ({ratios[0]:.1f} to {ratios[-1]:.1f})")
     for difference in differences:
         print(f"prepare_python: {difference}", file=sys.stderr)
-    print("features: " + ("DIFFERENT" if differences else f"all {len(preparation.FEATURES)} equal in every example"))
+    equal = "agree" if hasattr(preparation, "compare") else f"all {len(preparation.FEATURES)} equal in every example"
+    print("features: " + ("DIFFERENT" if differences else equal))
     return 1 if differences else 0
 
 

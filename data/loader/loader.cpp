@@ -78,7 +78,7 @@ struct Loader::Impl {
     std::vector<std::int64_t> example_tokens;
     for (std::int64_t s = range.begin + options.rank; s < range.end; s += options.ranks) {
       const std::int64_t index = index_of(s);
-      examples.push_back({index, s, reader->read(index)});
+      examples.push_back({index, s, reader->read(index), s / n});
       example_tokens.push_back(tokens[static_cast<std::size_t>(index)]);
     }
     batch.examples = static_cast<std::int64_t>(examples.size());

@@ -34,6 +34,7 @@ struct LoadedExample {
   std::int64_t index = 0;           // in the data set
   std::int64_t sample_ordinal = 0;  // position in the run's endless stream of samples: keys dropout
   Example features;
+  std::int64_t epoch = 0;  // that the sample belongs to: keys what is drawn afresh in each
 };
 
 // One optimiser batch, cut into micro-batches.

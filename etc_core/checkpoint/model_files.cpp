@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "etc_core/base/atomic_folder.h"
 #include "etc_core/base/error.h"
@@ -20,9 +21,16 @@ namespace {
 constexpr std::string_view kEncoderPrefix = "etc_document_bert/";
 constexpr std::string_view kPositionPrefix = "position_emb_lookup_";
 constexpr std::string_view kDensePrefixes[] = {"bert/embeddings/", "bert/encoder/"};  // the pooler is a head's
+constexpr std::string_view kPretrainingPrefixes[] = {"cls/predictions/", "cls/seq_relationship/", "cls/cpc/",
+                                                     "bert/pooler/"};
 
 bool begins_with(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix;
+}
+
+bool begins_with_one_of(std::string_view name, std::span<const std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return begins_with(name, prefix); });
 }
 
 // The name under which the file has the parameter, or empty.
@@ -67,8 +75,11 @@ std::string in_message(const std::filesystem::path& file) {
 
 bool is_encoder_tensor(std::string_view name) {
   return begins_with(name, kEncoderPrefix) || begins_with(name, kPositionPrefix) ||
-         std::any_of(std::begin(kDensePrefixes), std::end(kDensePrefixes),
-                     [&](std::string_view prefix) { return begins_with(name, prefix); });
+         begins_with_one_of(name, kDensePrefixes);
+}
+
+bool is_pretraining_tensor(std::string_view name) {
+  return begins_with_one_of(name, kPretrainingPrefixes);
 }
 
 void require_finite(const std::string& where, const Parameter& parameter) {
@@ -219,6 +230,26 @@ void load_parameters(const std::filesystem::path& file_path, ParameterSet& param
   fill_parameters(where, std::move(pairs), [&](const std::string& name, float* out, const NumbersRead& seen) {
     file.read_floats(name, out, seen);
   });
+}
+
+std::vector<std::string> load_pretraining_heads(const std::filesystem::path& file_path, ParameterSet& parameters) {
+  const TensorFileReader file(file_path);
+  std::vector<std::pair<Parameter*, std::string>> pairs;
+  std::vector<std::string> names;
+  for (const auto& parameter : parameters.all()) {
+    if (!is_pretraining_tensor(parameter->name) || !file.has(parameter->name)) continue;
+    const TensorEntry& entry = file.entry(parameter->name);
+    if (entry.shape != parameter->shape) {
+      fail(in_message(file_path), "1 tensor unmatched: {} expected {}, got {}", parameter->name,
+           shape_text(parameter->shape), shape_text(entry.shape));
+    }
+    pairs.emplace_back(parameter.get(), parameter->name);
+    names.push_back(parameter->name);
+  }
+  fill_parameters(
+      in_message(file_path), std::move(pairs),
+      [&](const std::string& name, float* out, const NumbersRead& seen) { file.read_floats(name, out, seen); });
+  return names;
 }
 
 }  // namespace etc

@@ -45,6 +45,10 @@ std::vector<std::string> own_files(const std::filesystem::path& folder);
 // Whether the tensor belongs to the encoder, by its name of etc-core 12.2 or 12.3; everything else is a head's or a stranger's.
 bool is_encoder_tensor(std::string_view name);
 
+// Whether the tensor belongs to a head of pre-training (pretraining 1.4, 2.4). Such names mean the same in every model that
+// has them; those of other heads do not ("output_weights").
+bool is_pretraining_tensor(std::string_view name);
+
 // Throws Error "<where>: <name> <shape>: expected finite weights, …" with the first element that is nan or infinite.
 void require_finite(const std::string& where, const Parameter& parameter);
 
@@ -76,5 +80,9 @@ void save_model(const std::filesystem::path& folder, const Json& config, const P
 using RowChoice = std::function<std::vector<std::int64_t>(const Parameter& parameter)>;
 void load_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact,
                      const RowChoice& rows = {});
+
+// Fills those parameters of pre-training heads that the file has, and returns their names. Throws Error as
+// load_parameters where shapes differ or numbers are not finite.
+std::vector<std::string> load_pretraining_heads(const std::filesystem::path& file, ParameterSet& parameters);
 
 }  // namespace etc

@@ -9,6 +9,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/output.h"
 #include "tasks/prepare/learn_splitter.h"
+#include "tasks/prepare/learn_vocabulary.h"
 #include "tasks/prepare/run.h"
 #include "tasks/registry.h"
 
@@ -23,6 +24,9 @@ constexpr const char* kExamples = R"(Examples:
   etc prepare --task wikihop --split train --input train.json --vocab vocab.txt --splitter punkt:learned \
               --learn-splitter --output train.h5
   unzip -p nq.zip train.jsonl | etc prepare --task nq --split train --input - --vocab vocab.txt --output train.h5
+  etc prepare --learn-vocab 30522 --input books.txt news.txt.gz --output vocab.txt
+  etc prepare --task pretrain --objective mlm_nsp --split train --input books.txt news.txt.gz --vocab vocab.txt \
+              --output train.h5
 
 Exit code: 0; 1 when more records are rejected than --max-rejects or the run fails; 2 when an input file cannot be read
 to its end or the command line cannot be meant. Every fault has a line in the report.)";
@@ -33,6 +37,7 @@ struct PrepareOptions {
   std::string config;
   int threads = 0;
   std::int64_t max_rejects = 0;
+  std::int64_t learn_vocab = 0;  // pieces; 0: prepare
   bool learn_splitter = false;
   prepare::RunOptions run;
   std::map<std::string, std::string> settings;  // key → the option's text
@@ -97,8 +102,38 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
   }
 }
 
+// `--learn-vocab`: the inputs' texts make the output; any task that has such texts knows how to read them.
+void learn_vocabulary(const PrepareOptions& options) {
+  if (!options.vocab.empty()) fail_usage("etc prepare", "--learn-vocab writes a vocabulary: expected no --vocab");
+  const std::string task = options.task.empty() ? "pretrain" : options.task;
+  const prepare::PreparationKind& kind = preparation_kind(task);
+  CommandPaths paths("etc prepare");
+  for (const auto& input : options.run.inputs) paths.reads_or_standard_input("--input", input);
+  paths.reads("--config", options.config);
+  paths.writes("--output", options.run.output);
+  paths.check();
+  learn_vocabulary(task, kind, resolve_settings(kind, options), options.learn_vocab, options.run.inputs,
+                   options.run.output);
+  print("output: {}\n", options.run.output.string());
+}
+
+// Which options there must be depends on whether a vocabulary is learned.
+void check_given(const PrepareOptions& options) {
+  const bool learn = options.learn_vocab > 0;
+  const std::pair<const char*, bool> given[] = {{"--task", learn || !options.task.empty()},
+                                                {"--split", learn || !options.run.split.empty()},
+                                                {"--input", !options.run.inputs.empty()},
+                                                {"--vocab", learn || !options.vocab.empty()},
+                                                {"--output", !options.run.output.empty()}};
+  for (const auto& [name, there] : given) {
+    if (!there) fail_usage("etc prepare", "{} is required", name);
+  }
+}
+
 void run_prepare(PrepareOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
+  check_given(options);
+  if (options.learn_vocab > 0) return learn_vocabulary(options);
   const prepare::PreparationKind& kind = preparation_kind(options.task);
   options.run.labelled = options.run.split != "test";
   if (options.run.report.empty() && is_special(options.run.output)) {
@@ -133,12 +168,11 @@ void add_prepare_command(Program& program) {
   auto options = std::make_shared<PrepareOptions>();
   const Command command = program.add("prepare", "turn a raw dataset into an HDF5 data set of features");
   command.footer(kExamples);
-  command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", "))).required();
-  command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)").required();
-  command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input")
-      .required();
-  command.option("--vocab", options->vocab, "WordPiece vocabulary, or SentencePiece model (*.model)").required();
-  command.option("--output", options->run.output, "HDF5 file to write").required();
+  command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
+  command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)");
+  command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
+  command.option("--vocab", options->vocab, "WordPiece vocabulary, or SentencePiece model (*.model)");
+  command.option("--output", options->run.output, "HDF5 file to write; the vocabulary with --learn-vocab");
   command.option("--report", options->run.report,
                  "file for faults, one JSON object per line (default: "
                  "the output's name with .rejects.jsonl)");
@@ -150,6 +184,11 @@ void add_prepare_command(Program& program) {
   command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
   command.flag("--learn-splitter", options->learn_splitter,
                "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");
+  command
+      .option("--learn-vocab", options->learn_vocab,
+              "instead of preparing, learn a WordPiece vocabulary of so many pieces from the input's texts "
+              "[of task pretrain]")
+      .at_least(1);
   command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const Field*> settings;

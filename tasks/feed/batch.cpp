@@ -4,18 +4,26 @@
 
 namespace etc::feed {
 
+void BatchBuilder::end_example(sparse::AttentionStructure structure, std::int64_t sample_ordinal) {
+  structures_.push_back(std::move(structure));
+  if (!model_.has_global_tokens()) input_.global_token_ids.clear();
+  input_.long_offsets.push_back(std::ssize(input_.token_ids));
+  input_.global_offsets.push_back(std::ssize(input_.global_token_ids));
+  input_.sample_ordinals.push_back(sample_ordinal);
+}
+
+EncoderInput BatchBuilder::finish(bool global_attention) {
+  input_.labels = model_.labels(std::move(structures_), etc::global_attention(global_attention));
+  return std::move(input_);
+}
+
 EncoderInput batch_input(Examples examples, const EncoderConfig& model, bool global_attention, const AddExample& add) {
-  EncoderInput input;
-  std::vector<sparse::AttentionStructure> structures;
+  BatchBuilder builder(model);
   for (const data::LoadedExample& loaded : examples) {
-    structures.push_back(add(input, loaded.features));
-    if (!model.has_global_tokens()) input.global_token_ids.clear();
-    input.long_offsets.push_back(std::ssize(input.token_ids));
-    input.global_offsets.push_back(std::ssize(input.global_token_ids));
-    input.sample_ordinals.push_back(loaded.sample_ordinal);
+    sparse::AttentionStructure structure = add(builder.input(), loaded.features);
+    builder.end_example(std::move(structure), loaded.sample_ordinal);
   }
-  input.labels = model.labels(std::move(structures), etc::global_attention(global_attention));
-  return input;
+  return builder.finish(global_attention);
 }
 
 void require_global_tokens(const EncoderConfig& model, const std::string& what) {

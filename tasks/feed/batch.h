@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "etc_core/nn/encoder_config.h"
 #include "etc_core/nn/encoder_input.h"
@@ -13,6 +14,23 @@ namespace etc::feed {
 
 // Checks one example, puts its token ids at the input's end and says how its tokens belong together.
 using AddExample = std::function<sparse::AttentionStructure(EncoderInput& input, const data::Example& example)>;
+
+// A batch as its examples come: whoever adds one puts its token ids at the input's end and then ends it.
+class BatchBuilder {
+ public:
+  explicit BatchBuilder(const EncoderConfig& model) : model_(model) {}
+
+  EncoderInput& input() { return input_; }
+  // structure: how the tokens since the last example belong together; sample_ordinal: keys its dropout. Global tokens
+  // are left out where the encoder has none.
+  void end_example(sparse::AttentionStructure structure, std::int64_t sample_ordinal);
+  EncoderInput finish(bool global_attention);  // offsets, ordinals and the label tensors
+
+ private:
+  const EncoderConfig& model_;
+  EncoderInput input_;
+  std::vector<sparse::AttentionStructure> structures_;
+};
 
 // Input of the examples in their order: what `add` puts there, without the global tokens where the encoder has none,
 // offsets, ordinals and the label tensors (global_attention false: GlobalAttention::read_out).

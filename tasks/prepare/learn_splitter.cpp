@@ -34,7 +34,7 @@ void learn_splitter(const std::string& task, const PreparationKind& kind, const 
   std::int64_t visits = 0;
   const data::PunktTables tables = data::learn_punkt([&](const auto& visit) {
     for (const auto& input : inputs) {
-      kind.texts(input, [&](std::string_view text) {
+      kind.texts(input, settings, [&](std::string_view text) {
         visit(text);
         progress.update(++visits / kPasses);
       });

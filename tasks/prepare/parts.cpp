@@ -12,8 +12,10 @@ namespace etc::prepare {
 namespace {
 
 constexpr std::size_t kKeyLetters = 32;
-constexpr std::string_view kEndings[] = {".h5", ".rejects.jsonl", ".ids.jsonl", ".json"};  // as in PartFiles
-constexpr std::string_view kTemporary = ".partial.tmp";  // behind them while a killed run wrote (AtomicFile)
+constexpr std::string_view kEndings[] = {
+    ".h5",        ".rejects.jsonl", ".ids.jsonl", ".json",     ".pieces",
+    ".sentences", ".begins",        ".documents", ".instances"};  // as in PartFiles
+constexpr std::string_view kTemporary = ".partial.tmp";           // behind them while a killed run wrote (AtomicFile)
 
 // Whether a file's name is that of a part, of this run or of an earlier one with other settings.
 bool is_part(std::string name) {
@@ -35,7 +37,7 @@ PartFiles Parts::files_of(const std::vector<data::SourceFile>& depends_on) const
   for (const data::SourceFile& file : depends_on) files.push_back({file.name, file.sha256});
   const std::string stem = folder_ / data::sha256_hex(configuration_ + json_line(files)).substr(0, kKeyLetters);
   const auto with = [&](std::size_t ending) { return stem + std::string(kEndings[ending]); };
-  return {with(0), with(1), with(2), with(3)};
+  return {with(0), with(1), with(2), with(3), with(4), with(5), with(6), with(7), with(8)};
 }
 
 std::optional<Counts> Parts::finished(const PartFiles& files) const {

@@ -19,6 +19,9 @@ namespace etc::prepare {
 
 struct PartFiles {
   std::filesystem::path examples, report, ids, state;
+  // Of preparations that make their examples of all records together: what a file's text was cut into, and of all files
+  // the documents and what is made of them.
+  std::filesystem::path pieces, sentences, begins, documents, instances;
 };
 
 class Parts {

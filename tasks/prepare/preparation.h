@@ -63,6 +63,8 @@ struct Candidate {
   std::int64_t rank = 0;  // the larger the better
 };
 
+class WholeRun;  // run.h
+
 class Preparation {
  public:
   virtual ~Preparation() = default;
@@ -77,6 +79,10 @@ class Preparation {
   // record does not stand alone that ends the file. Uses the text up, so that a large record is not kept twice.
   // Thread-safe.
   virtual Converted convert_record(data::RecordSlice& record) const = 0;
+
+  // For tasks whose examples are made of all records together: who does the whole run. Null: run.h goes from record to
+  // record with what stands above.
+  virtual const WholeRun* whole_run() const { return nullptr; }
 
   // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id. A
   // first pass (first_pass.h) then asks the records of repeated ids for their rank; the others of an id are dropped as
@@ -100,9 +106,11 @@ struct PreparationKind {
   Fields settings;  // keys of the configuration; each is also an option (long_seq_len: --long-seq-len)
   // settings: every key with its value. Throws UsageError naming a value that cannot be meant, Error on damaged files.
   std::unique_ptr<Preparation> (*make)(const Json& settings, const std::filesystem::path& vocab, Labels labels);
-  // Calls visit for every text of a raw file that a sentence splitter is to cut, for learning one from them. What is no
-  // text is left out; Error where the file cannot be read on. Null: the task cuts no sentences.
-  void (*texts)(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) = nullptr;
+  // Calls visit for every text of a raw file that a sentence splitter is to cut, for learning one, or a vocabulary, from
+  // them. settings: every key with its value. What is no text is left out; Error where the file cannot be read on. Null:
+  // the task cuts no sentences.
+  void (*texts)(const std::filesystem::path& input, const Json& settings,
+                const std::function<void(std::string_view)>& visit) = nullptr;
 };
 
 // The settings overridden by `overrides`. Throws UsageError (`where` names the source): unknown key, with a suggestion;

@@ -43,6 +43,29 @@ Counts counts_of(const Json& json) {
   }
 }
 
+data::Fault fault_of(const Json& line) {
+  data::Fault fault;
+  try {
+    line.at("record").get_to(fault.record_index);
+    line.at("id").get_to(fault.id);
+    line.at("field").get_to(fault.field);
+    line.at("code").get_to(fault.code);
+    line.at("message").get_to(fault.message);
+    line.at("file").get_to(fault.file);
+    line.at("byte_offset").get_to(fault.byte_offset);
+    const auto word = line.at("severity").get<std::string>();
+    using data::Severity;
+    for (const Severity severity : {Severity::fatal, Severity::reject, Severity::drop, Severity::warn}) {
+      if (word != data::severity_text(severity)) continue;
+      fault.severity = severity;
+      return fault;
+    }
+    fail("prepare", "not a line of a report: severity {}", word);
+  } catch (const Json::exception& error) {
+    fail("prepare", "not a line of a report: {}", error.what());
+  }
+}
+
 void Report::add(const data::Fault& fault) {
   // An ordered object, so that the lines read like the specification's.
   OrderedJson line;

@@ -29,6 +29,9 @@ struct Counts {
 Json json_of(const Counts& counts);
 Counts counts_of(const Json& json);  // throws Error on anything but the above
 
+// A line of the report as a fault again, without details. Throws Error on anything else.
+data::Fault fault_of(const Json& line);
+
 // The report file, complete only after finish().
 class Report {
  public:

@@ -5,8 +5,6 @@
 #include <optional>
 #include <sstream>
 
-#include "data/text/sha256.h"
-#include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
@@ -15,6 +13,7 @@
 #include "tasks/prepare/first_pass.h"
 #include "tasks/prepare/inputs.h"
 #include "tasks/prepare/parts.h"
+#include "tasks/prepare/run_inputs.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::prepare {
@@ -33,17 +32,15 @@ struct Sink {
 class Run {
  public:
   Run(const Preparation& preparation, const RunOptions& options)
-      : preparation_(preparation), options_(options), parts_(place_of_parts(options), configuration()) {}
+      : preparation_(preparation),
+        options_(options),
+        parts_(place_of_parts(options), run_configuration(preparation, options)) {}
 
   Counts execute() {
-    check_inputs();
+    sources_ = check_inputs(preparation_, options_);
     const bool stream = is_stream(options_.inputs.back());
-    for (const fs::path& input : options_.inputs) {
-      sources_.push_back(is_stream(input) ? data::SourceFile{name_of(input), 0, ""} : source_of(input));
-      total_bytes_ += sources_.back().bytes;
-    }
-    if (stream) total_bytes_ = 0;  // unknown
-    unit_ = unit_of(total_bytes_);
+    total_bytes_ = total_bytes(sources_);
+    unit_ = progress_unit(total_bytes_);
     if (preparation_.unique_field() != nullptr) choose_records();
     Progress progress("prepare", total_bytes_ / unit_.bytes, unit_.name);
     progress_ = &progress;
@@ -51,7 +48,7 @@ class Run {
     for (std::size_t i = 0; i < last; ++i) finish_part(i);
 
     // The last file needs no part: it goes behind the parts into the output.
-    data::DatasetWriter writer(options_.output, preparation_.schema(), info());
+    data::DatasetWriter writer(options_.output, preparation_.schema(), dataset_info(preparation_, options_));
     Report report(options_.report);
     for (std::size_t i = 0; i < last; ++i) take_part(i, writer, report);
     counts_.add(prepare_file(last, {writer, report, nullptr}, stream ? &sources_[last] : nullptr));
@@ -63,80 +60,6 @@ class Run {
   }
 
  private:
-  // What progress is counted in.
-  struct Unit {
-    std::int64_t bytes;
-    const char* name;
-  };
-  static Unit unit_of(std::int64_t total_bytes) {
-    constexpr std::int64_t kMegabyte = 1000000, kFewMegabytes = 10 * kMegabyte;
-    const bool small = total_bytes > 0 && total_bytes < kFewMegabytes;
-    return small ? Unit{1000, "KB"} : Unit{kMegabyte, "MB"};
-  }
-
-  // Everything besides the input files that decides what is written.
-  Json configuration() const {
-    return {{"preprocess_config", preparation_.preprocess_config()},
-            {"vocab_sha256", preparation_.vocab_sha256()},
-            {"split", options_.split},
-            {"labelled", options_.labelled},
-            {"list_truncated", options_.list_truncated},
-            {"unicode_version", data::unicode_version()}};
-  }
-
-  data::DatasetInfo info() const {
-    data::DatasetInfo info;
-    info.task = preparation_.schema().task;
-    info.split = options_.split;
-    info.vocab_sha256 = preparation_.vocab_sha256();
-    info.preprocess_config = preparation_.preprocess_config();
-    info.labelled = options_.labelled;
-    info.unicode_version = data::unicode_version();
-    return info;
-  }
-
-  static std::string name_of(const fs::path& input) {
-    return input == data::kStandardInput ? data::raw_file_text(input) : input.filename().string();
-  }
-
-  static data::SourceFile source_of(const fs::path& input) {
-    return {name_of(input), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)};
-  }
-
-  // Nothing lies beside a device or a FIFO.
-  static const fs::path& place_of_parts(const RunOptions& options) {
-    const bool special = find_output_target(options.output).kind == OutputTarget::Kind::in_place;
-    return special ? options.report : options.output;
-  }
-
-  void check_inputs() const {
-    for (const fs::path& input : options_.inputs) {
-      check_input(input);
-      if (is_stream(input)) check_stream(input);
-      for (const fs::path& other : options_.inputs) {
-        if (&other != &input && same_file(input, other)) {
-          fail_usage("etc prepare", "input {} is given twice", input.string());
-        }
-      }
-    }
-  }
-
-  // What is read only once serves where once is enough.
-  void check_stream(const fs::path& input) const {
-    if (preparation_.unique_field() != nullptr) {
-      fail_usage("etc prepare",
-                 "input {}: task {} reads its input twice, first to choose one record of each {}: expected a file, got "
-                 "a stream (save it to a file first; .gz is read as it is)",
-                 input.string(), preparation_.schema().task, preparation_.unique_field());
-    }
-    if (&input != &options_.inputs.back()) {
-      fail_usage("etc prepare",
-                 "input {}: of several inputs only the last may be a stream: finished parts of the others are "
-                 "found again by the SHA-256 of their files (save it to a file first, or give it last)",
-                 input.string());
-    }
-  }
-
   PartFiles part_files(std::size_t i) const {
     std::vector<data::SourceFile> inputs(sources_.begin(), sources_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     if (preparation_.unique_field() != nullptr) inputs.insert(inputs.end(), sources_.begin(), sources_.end());
@@ -165,7 +88,7 @@ class Run {
       log::info("prepare: {} is finished from an earlier run", sources_[i].name);
       read_ids(files.ids, i);
     } else {
-      data::DatasetWriter writer(files.examples, preparation_.schema(), info());
+      data::DatasetWriter writer(files.examples, preparation_.schema(), dataset_info(preparation_, options_));
       Report report(files.report);
       AtomicFile ids(files.ids);
       counts = prepare_file(i, {writer, report, &ids}, nullptr);
@@ -205,15 +128,10 @@ class Run {
   // source: gets size and hash of a stream, which are known at its end; null for a file.
   Counts prepare_file(std::size_t i, const Sink& sink, data::SourceFile* source) {
     Counts counts;
-    const auto add_row = [&](data::Fault fault, bool listed) {
-      ++counts.codes[fmt::format("{} {}", data::severity_text(fault.severity), fault.code)];
-      fault.file = sources_[i].name;
-      if (listed) sink.report.add(fault);
-      if (fault.severity == data::Severity::reject || fault.severity == data::Severity::drop)
-        sink.writer.add_fault(fault);
-    };
+    InputFaults faults(sources_[i].name, sink.report, counts);
+    faults.keep = [&](const data::Fault& fault) { sink.writer.add_fault(fault); };
     PassCallbacks callbacks;
-    callbacks.record = [&](PassRecord&& record) { take_record(std::move(record), i, sink, counts, add_row); };
+    callbacks.record = [&](PassRecord&& record) { take_record(std::move(record), i, sink, counts, faults); };
     callbacks.progress = [&](std::int64_t bytes) {
       progress_->update((bytes_before_ + bytes) / unit_.bytes,
                         fmt::format("{} records", counts_.records + counts.records));
@@ -221,27 +139,11 @@ class Run {
     };
     callbacks.source = source;
     const PassEnd end = pass_over_file(preparation_, options_.inputs[i], callbacks);
-    const auto warn = [&](const std::string& code, const std::string& message) {
-      data::Fault fault;
-      fault.code = code;
-      fault.severity = data::Severity::warn;
-      fault.message = message;
-      add_row(std::move(fault), true);
-    };
-    for (const data::FileNote& note : end.notes) warn(note.code, note.message);
     if (end.fault) {
       stop_if_asked();  // Ctrl-C ends the program at the other end of a pipe as well
-      counts.fatal = true;
       sink.writer.mark_missing({sources_[i].name, end.fault->what()});
-      data::Fault fault;
-      fault.record_index = end.fault_record;
-      fault.byte_offset = end.fault->where().byte_offset;
-      fault.code = end.fault->code();
-      fault.severity = data::Severity::fatal;
-      fault.message = end.fault->what();
-      log::warn("prepare: {}: {} ({} records before it are kept)", sources_[i].name, fault.message, counts.records);
-      add_row(std::move(fault), true);
     }
+    faults.add_end(end, "records");
     return counts;
   }
 
@@ -269,24 +171,12 @@ class Run {
     return file == here ? "" : " of " + sources_[file].name;
   }
 
-  template <typename AddRow>
-  void take_record(PassRecord&& record, std::size_t file, const Sink& sink, Counts& counts, const AddRow& add_row) {
+  void take_record(PassRecord&& record, std::size_t file, const Sink& sink, Counts& counts, InputFaults& rows) {
     Converted& converted = record.converted;
     FaultList& faults = converted.faults;
     ++counts.records;
     reject_repeated(record, file);
-    const auto add_rows = [&](const std::vector<data::Fault>& rows, bool listed) {
-      for (data::Fault row : rows) {
-        row.record_index = record.index;
-        row.byte_offset = record.begin.byte_offset;
-        row.id = converted.id;
-        row.details = converted.reject_details;
-        add_row(std::move(row), listed);
-      }
-    };
-    add_rows(faults.rows(), true);
-    add_rows(faults.quiet_rows(), options_.list_truncated);
-    for (const std::string& what : faults.counted()) ++counts.codes["ignored " + what];
+    rows.add_record(record, options_.list_truncated);
     if (sink.ids != nullptr) {
       sink.ids->write(json_line(Json(converted.id)) + "\n");
     }
@@ -299,15 +189,6 @@ class Run {
     counts.examples += static_cast<std::int64_t>(converted.examples.size());
     for (const data::Example& example : converted.examples) sink.writer.append(example);
     if (converted.gold) sink.writer.append_gold(*converted.gold);
-  }
-
-  [[noreturn]] void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults) const {
-    for (const data::Fault& row : faults.rows()) {
-      if (row.severity != data::Severity::reject) continue;
-      fail("prepare", "{}: record {}: {}: {}: {} (without --strict it is reported and left out)", file, record,
-           row.field, row.code, row.message);
-    }
-    fail("prepare", "{}: record {} is rejected", file, record);
   }
 
   void stop_if_asked() const {
@@ -325,7 +206,7 @@ class Run {
   Choice records_;  // of each id: the chosen record, or the first
   std::vector<data::SourceFile> sources_;
   std::int64_t total_bytes_ = 0, bytes_before_ = 0;
-  Unit unit_ = unit_of(0);
+  ProgressUnit unit_ = progress_unit(0);
   std::vector<Counts> part_counts_;
   Counts counts_;
   Progress* progress_ = nullptr;
@@ -335,6 +216,7 @@ class Run {
 
 Counts run(const Preparation& preparation, const RunOptions& options) {
   if (options.inputs.empty()) fail_usage("etc prepare", "expected at least one input file");
+  if (const WholeRun* whole = preparation.whole_run()) return whole->run(options);
   return Run(preparation, options).execute();
 }
 

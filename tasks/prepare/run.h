@@ -21,6 +21,14 @@ struct RunOptions {
   bool list_truncated = false;  // rows for shortened records, too
 };
 
+// A preparation's own way from the inputs to output and report (Preparation::whole_run). Keeps run()'s promises: both
+// complete or not at all, equal bytes for any number of threads and after a kill, its errors.
+class WholeRun {
+ public:
+  virtual ~WholeRun() = default;
+  virtual Counts run(const RunOptions& options) const = 0;
+};
+
 // Reads the input files in order and writes output and report, both complete or not at all. A file that cannot be read
 // to its end (counts.fatal) counts up to the fault. Several input files: finished ones are kept beside the output and
 // not read again by the same call after a kill; the output is the same, byte for byte, with and without.

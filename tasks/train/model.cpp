@@ -57,6 +57,19 @@ RowChoice position_rows(const EncoderConfig& from, const EncoderConfig& to) {
   };
 }
 
+// What comes from a checkpoint with another head: the encoder, and these parameters of the head.
+std::string taken_text(const ParameterSet& parameters, const std::vector<std::string>& of_head) {
+  if (of_head.empty()) return "the encoder; this task's head starts fresh";
+  std::vector<std::string> fresh;
+  for (const auto& parameter : parameters.all()) {
+    const bool taken = is_encoder_tensor(parameter->name) ||
+                       std::find(of_head.begin(), of_head.end(), parameter->name) != of_head.end();
+    if (!taken) fresh.push_back(parameter->name);
+  }
+  return fmt::format("the encoder, {}; fresh: {}", fmt::join(of_head, ", "),
+                     fresh.empty() ? "nothing" : fmt::format("{}", fmt::join(fresh, ", ")));
+}
+
 }  // namespace
 
 TaskModel::TaskModel(const EncoderConfig& model_config, const Json& section)
@@ -160,8 +173,9 @@ void init_from_checkpoint(const fs::path& folder, TaskModel& model, bool resize_
       may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
   load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder,
                   resize_relative ? position_rows(*source, *model.config) : RowChoice());
-  log::info("weights of {}: {}", folder.string(),
-            whole ? "encoder and head" : "the encoder; this task's head starts fresh");
+  const auto taken =
+      whole ? std::vector<std::string>() : load_pretraining_heads(folder / kTensorFile, model.parameters);
+  log::info("weights of {}: {}", folder.string(), whole ? "encoder and head" : taken_text(model.parameters, taken));
   if (residual_text(*source) == residual_text(*model.config)) {
     log::info("residual scores: {}, as the checkpoint was trained with", residual_text(*model.config));
   } else {

@@ -77,9 +77,10 @@ LoadedModel load_model(const std::filesystem::path& folder, const ModelUse& use 
 LoadedModel open_model(const std::filesystem::path& folder, const ModelUse& use = {});
 void load_weights(const std::filesystem::path& folder, TaskModel& model);
 
-// Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's; what is not taken
-// keeps its fresh values. Says so in the log, and how the residual scores of both compare. resize_relative: tables of
-// relative positions take the rows of the checkpoint's clip (nn/resize_positions.h).
+// Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's and those of heads of
+// pre-training that both have; what is not taken keeps its fresh values. Says so in the log, and how the residual scores
+// of both compare. resize_relative: tables of relative positions take the rows of the checkpoint's clip
+// (nn/resize_positions.h).
 void init_from_checkpoint(const std::filesystem::path& folder, TaskModel& model, bool resize_relative = false);
 
 // Throws Error when the checkpoint was made with another vocabulary than the data to train on. One that does not know

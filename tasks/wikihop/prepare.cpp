@@ -162,7 +162,8 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
 }
 
 // The documents of a raw file; PreparationKind::texts.
-void texts_to_split(const std::filesystem::path& input, const std::function<void(std::string_view)>& visit) {
+void texts_to_split(const std::filesystem::path& input, const Json& /*settings*/,
+                    const std::function<void(std::string_view)>& visit) {
   text::for_each_record(input, data::RecordLayout::array, [&](const text::JsonField& record) {
     if (!record.json().is_object()) return;  // preparing will report it
     const auto supports = record.json().find("supports");

@@ -12,6 +12,7 @@
 #include "etc_core/ops/segments.h"
 #include "etc_core/ops/top_k.h"
 #include "etc_core/ops/update.h"
+#include "etc_core/ops/vocabulary_softmax.h"
 #include "tests/gpu_check/device_arrays.h"
 #include "tests/gpu_check/stages.h"
 
@@ -157,6 +158,21 @@ Numbers cross_entropy(Arrays& arrays, const Shape& s) {
   return on_host;
 }
 
+Numbers vocabulary_softmax(Arrays& arrays, const Shape& s) {
+  const std::vector<std::int32_t> labels(static_cast<std::size_t>(s.rows), static_cast<std::int32_t>(s.cols / 2));
+  Numbers losses(labels.size());
+  std::vector<std::int32_t> best(labels.size());
+  ops::vocabulary_softmax(arrays.device(), {.rows = s.rows,
+                                            .vocabulary = s.cols,
+                                            .z = arrays.take(s.rows * s.cols),
+                                            .labels = labels.data(),
+                                            .gradient = true,
+                                            .losses = losses.data(),
+                                            .best = best.data()});
+  losses.insert(losses.end(), best.begin(), best.end());
+  return losses;
+}
+
 Numbers segments(Arrays& arrays, const Shape& s) {
   const auto offsets = offsets_of(s);
   float *rows = arrays.take(s.rows * s.cols), *sums = arrays.take(2 * s.cols);
@@ -214,7 +230,7 @@ constexpr Operator kOperators[] = {
     {"embedding", 0, embedding},     {"cross-entropy", 1, cross_entropy},
     {"runs of rows", 0, segments},   {"element-wise", 1, elementwise},
     {"updates", 1, updates},         {"top_k", 0, top_k},
-    {"scaled sums", 1, scaled_sum},
+    {"scaled sums", 1, scaled_sum},  {"vocabulary softmax", 1, vocabulary_softmax},
 };
 
 std::string compare(const Operator& op, const Shape& s, Json& figures) {

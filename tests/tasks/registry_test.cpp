@@ -13,13 +13,13 @@ TEST_CASE("a task's row names what trains it, what prepares its records and what
   for (const TaskEntry& entry : task_entries()) {
     CAPTURE(entry.name);
     CHECK(names.insert(entry.name).second);
-    CHECK(entry.task.make != nullptr);
-    CHECK(entry.task.score != nullptr);
     CHECK(entry.preparation.make != nullptr);
     CHECK(!entry.preparation.settings.empty());
     CHECK(entry.sample.write != nullptr);
     CHECK(&task_kind(entry.name) == &entry.task);
     CHECK(&preparation_kind(entry.name) == &entry.preparation);
+    CHECK(entry.task.make != nullptr);
+    CHECK(entry.task.score != nullptr);
     Json section = {{"name", entry.name}};
     section.update(entry.task.keys.defaults());
     CHECK(make_task(section, EtcConfig{})->schema().task == entry.name);
@@ -28,8 +28,10 @@ TEST_CASE("a task's row names what trains it, what prepares its records and what
 }
 
 TEST_CASE("a task that nobody knows is refused with the nearest one", "[tasks]") {
-  CHECK_THROWS_WITH(task_kind("wikihopp"),
-                    "task: expected one of wikihop, hotpotqa, nq, openkp, got wikihopp (did you mean wikihop?)");
-  CHECK_THROWS_WITH(preparation_kind("np"),
-                    "etc prepare: unknown task np (did you mean nq?): expected wikihop, hotpotqa, nq, openkp");
+  CHECK_THROWS_WITH(
+      task_kind("wikihopp"),
+      "task: expected one of wikihop, hotpotqa, nq, openkp, pretrain, got wikihopp (did you mean wikihop?)");
+  CHECK_THROWS_WITH(
+      preparation_kind("np"),
+      "etc prepare: unknown task np (did you mean nq?): expected wikihop, hotpotqa, nq, openkp, pretrain");
 }

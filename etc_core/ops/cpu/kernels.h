@@ -22,6 +22,7 @@ void register_scaled_sum();
 void register_segments();
 void register_top_k();
 void register_update();
+void register_vocabulary_softmax();
 
 // Fills the slot of an operator that takes no working memory to speak of.
 template <typename Result, typename... Args>

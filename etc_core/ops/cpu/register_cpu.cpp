@@ -20,6 +20,7 @@ void register_cpu_ops() {
   cpu::register_segments();
   cpu::register_top_k();
   cpu::register_update();
+  cpu::register_vocabulary_softmax();
 }
 
 }  // namespace etc::ops

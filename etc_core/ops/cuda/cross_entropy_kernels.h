@@ -20,24 +20,6 @@ struct CrossEntropyKernel : simt::BlockOf<128> {
     return static_cast<double>(simt::load(p.logits, i * p.stride));
   }
 
-  // The largest over the block, as a tree in shared memory; nan survives, as on the CPU: `other <= own` is false for
-  // it, and a nan that is already kept is not replaced. The last barrier lets the caller use `shared` again.
-  static ETC_DEVICE double block_max(double x, const simt::SharedTile<double>& shared) {
-    const int thread = simt::thread_index();
-    shared.store(thread, x);
-    simt::sync_block();
-    for (int half = kThreads / 2; half > 0; half /= 2) {
-      if (thread < half) {
-        const double own = shared.load(thread), other = shared.load(thread + half);
-        if (!(other <= own)) shared.store(thread, own == own ? other : own);
-      }
-      simt::sync_block();
-    }
-    const double max = shared.load(0);
-    simt::sync_block();
-    return max;
-  }
-
   static ETC_DEVICE void run(const Params& p) {
     simt::SharedArena arena;
     const auto shared = arena.take<double>(kThreads);  // [threads] for all sums and the maximum, in turn
@@ -57,7 +39,7 @@ struct CrossEntropyKernel : simt::BlockOf<128> {
       if (p.target.size > 0) targets += static_cast<double>(simt::load(p.target, i));
     }
     counted = block_sum<kThreads>(counted, shared);
-    largest = block_max(largest, shared);
+    largest = block_max<kThreads>(largest, shared);
     targets = p.target.size > 0 ? block_sum<kThreads>(targets, shared) : 1;
     // Nothing to learn here. No early return: all threads of the block must reach the barriers in block_sum().
     const bool idle = index == -1 || counted == 0;

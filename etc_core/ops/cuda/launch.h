@@ -22,6 +22,7 @@ void launch(const LayerNormParams& params, void* stream);
 void launch(const LayerNormBackwardParams& params, void* stream);
 void launch(const LayerNormTablesParams& params, void* stream);
 void launch(const CrossEntropyParams& params, void* stream);
+void launch(const VocabularySoftmaxParams& params, void* stream);
 void launch(const EmbeddingParams& params, void* stream);
 void launch(const EmbeddingBackwardParams& params, void* stream);
 void launch(const SegmentParams& params, void* stream);

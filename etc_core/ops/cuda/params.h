@@ -149,6 +149,16 @@ struct CrossEntropyParams {
   Span<float> dlogits;  // may be empty
 };
 
+struct VocabularySoftmaxParams {
+  std::int64_t rows = 0, vocabulary = 0;
+  Span<const std::int32_t> labels;  // [M]
+  bool gradient = false;
+  double scale = 1;
+  Span<float> z;                    // [M, V]
+  Span<double> losses, best_log_p;  // [M]
+  Span<std::int32_t> best;          // [M]
+};
+
 // squares: the blocks' sums of g²; moments and weights: as update.h says.
 enum class UpdatePass : int { squares, moments, weights };
 

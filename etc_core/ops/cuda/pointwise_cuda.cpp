@@ -13,6 +13,7 @@
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/position_bias.h"
 #include "etc_core/ops/scaled_sum.h"
+#include "etc_core/ops/vocabulary_softmax.h"
 
 namespace etc::ops::cuda {
 
@@ -210,6 +211,34 @@ void cross_entropy(const CrossEntropy& args) {
          simt::stream());
 }
 
+// Results come to the host together.
+void vocabulary_softmax(const VocabularySoftmax& args) {
+  const OnDevice<std::int32_t> labels(args.labels, args.rows);
+  VocabularySoftmaxParams params;
+  params.rows = args.rows;
+  params.vocabulary = args.vocabulary;
+  params.labels = labels.span();
+  params.gradient = args.gradient;
+  params.scale = args.scale;
+  params.z = span(args.z, args.rows * args.vocabulary);
+  const auto lay_out = [&](void* block) {
+    simt::Carver carver(block);
+    params.losses = carver.take<double>(args.rows);
+    params.best_log_p = carver.take<double>(args.rows);
+    params.best = carver.take<std::int32_t>(args.rows);
+    return carver.used();
+  };
+  Bytes memory = simt::device_bytes(lay_out(nullptr), Purpose::scratch);
+  lay_out(memory.data());
+  launch(params, simt::stream());
+  const auto to_host = [&](auto* host, const auto& device) {
+    if (host != nullptr) simt::copy_to_host(host, device.data, args.rows * static_cast<std::int64_t>(sizeof(*host)));
+  };
+  to_host(args.losses, params.losses);
+  to_host(args.best_log_p, params.best_log_p);
+  to_host(args.best, params.best);
+}
+
 }  // namespace
 
 // The slots whose operators are nothing but a launch are filled with it here.
@@ -238,6 +267,7 @@ void register_pointwise() {
   layer_norm_kernel.fill(Device::cuda, layer_norm);
   layer_norm_backward_kernel.fill(Device::cuda, layer_norm_backward);
   cross_entropy_kernel.fill(Device::cuda, cross_entropy);
+  vocabulary_softmax_kernel.fill(Device::cuda, vocabulary_softmax);
 }
 
 }  // namespace etc::ops::cuda

@@ -8,6 +8,7 @@
 #include "etc_core/ops/cuda/layer_norm_kernels.h"
 #include "etc_core/ops/cuda/position_bias_kernels.h"
 #include "etc_core/ops/cuda/segment_kernels.h"
+#include "etc_core/ops/cuda/vocabulary_kernels.h"
 
 namespace etc::ops::cuda {
 
@@ -73,6 +74,10 @@ void launch(const PositionBiasParams& params, void* stream) {
 // A block per group: the largest group decides how long the launch takes.
 void launch(const CrossEntropyParams& params, void* stream) {
   simt::launch<CrossEntropyKernel>({params.groups, 1, 1, CrossEntropyKernel::kShared}, params, stream);
+}
+
+void launch(const VocabularySoftmaxParams& params, void* stream) {
+  simt::launch<VocabularySoftmaxKernel>({params.rows, 1, 1, VocabularySoftmaxKernel::kShared}, params, stream);
 }
 
 void launch(const SegmentParams& params, void* stream) {

@@ -1,4 +1,4 @@
-// Sums over a block's threads in a fixed order, and the rows of a ragged batch.
+// Sums and maxima over a block's threads in a fixed order, and the rows of a ragged batch.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,25 @@ ETC_DEVICE double block_sum(double x, const simt::SharedTile<double>& shared) {
   const double sum = shared.load(0);
   simt::sync_block();
   return sum;
+}
+
+// The largest over a block, as a tree in shared memory; nan survives, as on the CPU: `other <= own` is false for it, and
+// a nan that is already kept is not replaced. `shared`: kThreads elements; may be used again after.
+template <int kThreads>
+ETC_DEVICE double block_max(double x, const simt::SharedTile<double>& shared) {
+  const int thread = simt::thread_index();
+  shared.store(thread, x);
+  simt::sync_block();
+  for (int half = kThreads / 2; half > 0; half /= 2) {
+    if (thread < half) {
+      const double own = shared.load(thread), other = shared.load(thread + half);
+      if (!(other <= own)) shared.store(thread, own == own ? other : own);
+    }
+    simt::sync_block();
+  }
+  const double max = shared.load(0);
+  simt::sync_block();
+  return max;
 }
 
 // One row's place in dropout's numbering.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
@@ -77,4 +78,20 @@ TEST_CASE("learning rates equal the reference's", "[optim][golden]") {
       }
     }
   }
+}
+
+TEST_CASE("rates of BERT's schedule are those of the formulas", "[optim][golden]") {
+  test::for_each_file_with("schedules/bert_linear", [](const GoldenFile& file) {
+    const std::string name = "schedules/bert_linear";
+    const LearningRateSchedule schedule{.initial_rate = file.real_attribute(name, "peak"),
+                                        .total_steps = file.int_attribute(name, "total"),
+                                        .warmup_steps = file.int_attribute(name, "warmup")};
+    const auto steps = file.read<std::int64_t>("schedules/steps").values;
+    const auto rates = file.read<double>(name).values;
+    REQUIRE(steps.size() == rates.size());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      CAPTURE(steps[i]);
+      CHECK(learning_rate(schedule, steps[i]) == Approx(rates[i]).epsilon(1e-10).margin(1e-14));
+    }
+  });
 }

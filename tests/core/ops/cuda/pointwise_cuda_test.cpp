@@ -10,6 +10,7 @@
 #include "etc_core/ops/position_bias.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/ops/scaled_sum.h"
+#include "etc_core/ops/vocabulary_softmax.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 #include "tests/support/simt/emulator.h"
@@ -269,4 +270,41 @@ TEST_CASE("emulated cross-entropy equals the CPU's", "[ops][cuda]") {
   bad.losses = &loss;
   CHECK_THROWS_WITH(ops::cross_entropy(Device::cuda, bad),
                     Contains("group 0: target index: expected -1 (none) or 0 to 1"));
+}
+
+TEST_CASE("the emulated softmax of a vocabulary equals the CPU's, and its best entries are the same", "[ops][cuda]") {
+  for (const std::int64_t vocabulary : {1, 5, 256, 700}) {
+    CAPTURE(vocabulary);
+    auto logits = random_floats(6 * vocabulary, 8, 20.0f);
+    for (std::int64_t v = 0; v < vocabulary; ++v) logits[static_cast<std::size_t>(v)] = 1.5f;  // all equal: the first
+    if (vocabulary > 300) logits[static_cast<std::size_t>(2 * vocabulary + 299)] = logits[2 * 700 + 30] = 50.0f;
+    const auto labels = random_ids(6, static_cast<std::int32_t>(vocabulary), 9);
+    struct Result {
+      std::vector<double> losses = std::vector<double>(6), best_log_p = std::vector<double>(6);
+      std::vector<std::int32_t> best = std::vector<std::int32_t>(6);
+      std::vector<float> dz;
+    };
+    const auto [cpu, cuda] = on_both([&](Device device) {
+      Result result;
+      Guarded z(logits);
+      ops::vocabulary_softmax(device, {.rows = 6,
+                                       .vocabulary = vocabulary,
+                                       .z = z.data(),
+                                       .labels = labels.data(),
+                                       .gradient = true,
+                                       .scale = 0.5,
+                                       .losses = result.losses.data(),
+                                       .best = result.best.data(),
+                                       .best_log_p = result.best_log_p.data()});
+      CHECK(z.guards_intact());
+      result.dz = z.values();
+      return result;
+    });
+    CHECK(cuda.best == cpu.best);
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK(cuda.losses[i] == Approx(cpu.losses[i]).epsilon(1e-6).margin(1e-6));
+      CHECK(cuda.best_log_p[i] == Approx(cpu.best_log_p[i]).epsilon(1e-6).margin(1e-6));
+    }
+    CHECK(near_all("dz", cuda.dz, doubles(cpu.dz), 1e-7, 2e-6));
+  }
 }

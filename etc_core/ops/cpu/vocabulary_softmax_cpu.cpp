@@ -1,0 +1,120 @@
+// Softmax over a vocabulary, a row a task. A row of some ten thousand logits stays in the second-level cache for all
+// passes; what each costs is one load per vector, and one exponential in the second.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "etc_core/ops/cpu/vocabulary_softmax_cpu.cpp"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.h, which includes this file once per instruction set.
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/parallel.h"
+#include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/vocabulary_softmax.h"
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+
+// The largest of a row; nan where there is one, which maxima and exponentials of vectors would lose.
+HWY_INLINE float largest_of(const float* z, std::int64_t count) {
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto largest = hn::Set(d, z[0]);
+  auto bad = hn::IsNaN(largest);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto some = hn::LoadU(d, z + i);
+    bad = hn::Or(bad, hn::IsNaN(some));
+    largest = hn::Max(largest, some);
+  }
+  float result = hn::AllFalse(d, bad) ? hn::GetLane(hn::MaxOfLanes(d, largest)) : NAN;
+  for (; i < count; ++i) {
+    if (!(z[i] <= result)) result = std::isnan(result) ? result : z[i];
+  }
+  return result;
+}
+
+// The sum of exp(z − largest); with kStore these replace z [count]. Lanes sum up a block, blocks are added in double: the error
+// does not grow with the vocabulary.
+template <bool kStore>
+HWY_INLINE double exponentials(float* z, std::int64_t count, float largest) {
+  constexpr std::int64_t kBlock = 1024;
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto shift = hn::Set(d, largest);
+  double sum = 0;
+  for (std::int64_t first = 0; first < count; first += kBlock) {
+    const std::int64_t end = std::min(count, first + kBlock);
+    auto lane_sums = hn::Zero(d);
+    for (std::int64_t i = first; i < end; i += lanes) {
+      const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, end - i)));
+      const auto e = hn::IfThenElseZero(some, hn::Exp(d, hn::Sub(hn::MaskedLoad(some, d, z + i), shift)));
+      if constexpr (kStore) hn::BlendedStore(e, some, d, z + i);
+      lane_sums = hn::Add(lane_sums, e);
+    }
+    sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, lane_sums)));
+  }
+  return sum;
+}
+
+HWY_INLINE void multiply(float* z, std::int64_t count, float factor) {
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto factors = hn::Set(d, factor);
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, count - i)));
+    hn::BlendedStore(hn::Mul(hn::MaskedLoad(some, d, z + i), factors), some, d, z + i);
+  }
+}
+
+void softmax_row(const VocabularySoftmax& a, std::int64_t row) {
+  float* z = a.z + row * a.vocabulary;  // [V]
+  const std::int32_t label = a.labels[row];
+  // 1. The largest logit, through which a nan reaches the loss, and the first place where it stands.
+  const float largest = largest_of(z, a.vocabulary);
+  const float label_logit = z[label];
+  if (a.best != nullptr) {
+    const float* found = std::find(z, z + a.vocabulary, largest);
+    a.best[row] = found == z + a.vocabulary ? 0 : static_cast<std::int32_t>(found - z);
+  }
+  // 2. The sum of the exponentials: lse = largest + log(sum). For the gradient they take the place of the logits.
+  const double sum =
+      a.gradient ? exponentials<true>(z, a.vocabulary, largest) : exponentials<false>(z, a.vocabulary, largest);
+  const double log_sum = std::log(sum);
+  a.losses[row] = log_sum + (static_cast<double>(largest) - static_cast<double>(label_logit));
+  if (a.best_log_p != nullptr) a.best_log_p[row] = -log_sum;
+  if (!a.gradient) return;
+  // 3. dz = scale·(p − [v = label]) with p = exp(z − largest)/sum.
+  const double at_label = a.scale * (static_cast<double>(z[label]) / sum - 1);
+  multiply(z, a.vocabulary, static_cast<float>(a.scale / sum));
+  z[label] = static_cast<float>(at_label);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace etc::ops::cpu {
+
+HWY_EXPORT(softmax_row);
+
+namespace {
+
+void vocabulary_softmax(const VocabularySoftmax& args) {
+  parallel_for(args.rows, [&](std::int64_t row) { HWY_DYNAMIC_DISPATCH(softmax_row)(args, row); });
+}
+
+}  // namespace
+
+void register_vocabulary_softmax() {
+  fill_slot(vocabulary_softmax_kernel, vocabulary_softmax);
+}
+
+}  // namespace etc::ops::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,40 @@
+#include "tasks/prepare/learn_vocabulary.h"
+
+#include "data/text/wordpiece_trainer.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/progress.h"
+#include "tasks/prepare/inputs.h"
+
+namespace etc::prepare {
+
+void learn_vocabulary(const std::string& task, const PreparationKind& kind, const Json& settings, std::int64_t size,
+                      const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output) {
+  if (kind.texts == nullptr) fail_usage("etc prepare", "--learn-vocab: task {} has no texts to learn from", task);
+  for (const auto& input : inputs) check_input(input);
+  data::WordpieceTraining training;
+  training.size = size;
+  training.lower_case = settings.value("do_lower_case", true);
+  Progress progress("learn vocabulary", 0, "texts");
+  std::int64_t texts = 0;
+  const data::WordCounts words = data::count_words(
+      [&](const auto& visit) {
+        for (const auto& input : inputs) {
+          kind.texts(input, settings, [&](std::string_view text) {
+            visit(text);
+            progress.update(++texts);
+          });
+        }
+      },
+      training.lower_case);
+  progress.finish();
+  const std::vector<std::string> pieces = data::learn_wordpiece(words, training);
+  std::string lines;
+  for (const std::string& piece : pieces) lines += piece + "\n";
+  write_file_atomically(output, lines);
+  log::info("{}: {} pieces learned from {} texts with {} different words", output.string(), pieces.size(), texts,
+            words.size());
+}
+
+}  // namespace etc::prepare

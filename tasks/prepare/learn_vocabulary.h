@@ -1,0 +1,21 @@
+// A WordPiece vocabulary learned from the raw texts of a task.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tasks/prepare/preparation.h"
+
+namespace etc::prepare {
+
+// Learns at most `size` pieces from the texts of all raw files (data/text/wordpiece_trainer.h; the files are read once)
+// and writes them to output, one a line. Of the settings those that say how a file is read, and do_lower_case. Throws
+// UsageError when the task has no texts to learn from, an input is missing, or size has no room for the characters;
+// Error when there is no word or a file cannot be read on.
+//   task  its name, for messages
+void learn_vocabulary(const std::string& task, const PreparationKind& kind, const Json& settings, std::int64_t size,
+                      const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output);
+
+}  // namespace etc::prepare

@@ -1,0 +1,151 @@
+#include "tasks/prepare/run_inputs.h"
+
+#include <utility>
+
+#include "data/text/sha256.h"
+#include "data/text/unicode.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "tasks/prepare/inputs.h"
+
+namespace etc::prepare {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+data::SourceFile source_of(const fs::path& input) {
+  if (input == data::kStandardInput) return {data::raw_file_text(input), 0, ""};
+  if (is_stream(input)) return {input.filename().string(), 0, ""};
+  return {input.filename().string(), static_cast<std::int64_t>(fs::file_size(input)), data::sha256_of_file(input)};
+}
+
+// What is read only once serves where once is enough.
+void check_stream(const Preparation& preparation, const RunOptions& options, const fs::path& input) {
+  if (preparation.unique_field() != nullptr) {
+    fail_usage("etc prepare",
+               "input {}: task {} reads its input twice, first to choose one record of each {}: expected a file, got "
+               "a stream (save it to a file first; .gz is read as it is)",
+               input.string(), preparation.schema().task, preparation.unique_field());
+  }
+  if (&input != &options.inputs.back()) {
+    fail_usage("etc prepare",
+               "input {}: of several inputs only the last may be a stream: finished parts of the others are "
+               "found again by the SHA-256 of their files (save it to a file first, or give it last)",
+               input.string());
+  }
+}
+
+}  // namespace
+
+std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options) {
+  for (const fs::path& input : options.inputs) {
+    check_input(input);
+    if (is_stream(input)) check_stream(preparation, options, input);
+    for (const fs::path& other : options.inputs) {
+      if (&other != &input && same_file(input, other)) {
+        fail_usage("etc prepare", "input {} is given twice", input.string());
+      }
+    }
+  }
+  std::vector<data::SourceFile> sources;
+  for (const fs::path& input : options.inputs) sources.push_back(source_of(input));
+  return sources;
+}
+
+std::int64_t total_bytes(const std::vector<data::SourceFile>& sources) {
+  std::int64_t total = 0;
+  for (const data::SourceFile& source : sources) {
+    if (source.sha256.empty()) return 0;
+    total += source.bytes;
+  }
+  return total;
+}
+
+Json run_configuration(const Preparation& preparation, const RunOptions& options) {
+  return {{"preprocess_config", preparation.preprocess_config()},
+          {"vocab_sha256", preparation.vocab_sha256()},
+          {"split", options.split},
+          {"labelled", options.labelled},
+          {"list_truncated", options.list_truncated},
+          {"unicode_version", data::unicode_version()}};
+}
+
+data::DatasetInfo dataset_info(const Preparation& preparation, const RunOptions& options) {
+  data::DatasetInfo info;
+  info.task = preparation.schema().task;
+  info.split = options.split;
+  info.vocab_sha256 = preparation.vocab_sha256();
+  info.preprocess_config = preparation.preprocess_config();
+  info.labelled = options.labelled;
+  info.unicode_version = data::unicode_version();
+  return info;
+}
+
+const fs::path& place_of_parts(const RunOptions& options) {
+  const bool special = find_output_target(options.output).kind == OutputTarget::Kind::in_place;
+  return special ? options.report : options.output;
+}
+
+ProgressUnit progress_unit(std::int64_t total_bytes) {
+  constexpr std::int64_t kMegabyte = 1000000, kFewMegabytes = 10 * kMegabyte;
+  const bool small = total_bytes > 0 && total_bytes < kFewMegabytes;
+  return small ? ProgressUnit{1000, "KB"} : ProgressUnit{kMegabyte, "MB"};
+}
+
+void InputFaults::add(data::Fault fault, bool listed) {
+  ++counts_.codes[fmt::format("{} {}", data::severity_text(fault.severity), fault.code)];
+  fault.file = file_;
+  if (listed) report_.add(fault);
+  const bool left_out = fault.severity == data::Severity::reject || fault.severity == data::Severity::drop;
+  if (left_out && keep) keep(fault);
+}
+
+void InputFaults::warn(const std::string& code, const std::string& message) {
+  data::Fault fault;
+  fault.code = code;
+  fault.severity = data::Severity::warn;
+  fault.message = message;
+  add(std::move(fault));
+}
+
+void InputFaults::add_record(const PassRecord& record, bool list_quiet) {
+  const FaultList& faults = record.converted.faults;
+  const auto add_rows = [&](const std::vector<data::Fault>& rows, bool listed) {
+    for (data::Fault row : rows) {
+      row.record_index = record.index;
+      row.byte_offset = record.begin.byte_offset;
+      row.id = record.converted.id;
+      row.details = record.converted.reject_details;
+      add(std::move(row), listed);
+    }
+  };
+  add_rows(faults.rows(), true);
+  add_rows(faults.quiet_rows(), list_quiet);
+  for (const std::string& what : faults.counted()) ++counts_.codes["ignored " + what];
+}
+
+void InputFaults::add_end(const PassEnd& end, const char* unit) {
+  for (const data::FileNote& note : end.notes) warn(note.code, note.message);
+  if (!end.fault) return;
+  counts_.fatal = true;
+  data::Fault fault;
+  fault.record_index = end.fault_record;
+  fault.byte_offset = end.fault->where().byte_offset;
+  fault.code = end.fault->code();
+  fault.severity = data::Severity::fatal;
+  fault.message = end.fault->what();
+  log::warn("prepare: {}: {} ({} {} before it are kept)", file_, fault.message, end.fault_record, unit);
+  add(std::move(fault));
+}
+
+void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults) {
+  for (const data::Fault& row : faults.rows()) {
+    if (row.severity != data::Severity::reject) continue;
+    fail("prepare", "{}: record {}: {}: {}: {} (without --strict it is reported and left out)", file, record, row.field,
+         row.code, row.message);
+  }
+  fail("prepare", "{}: record {} is rejected", file, record);
+}
+
+}  // namespace etc::prepare

@@ -1,0 +1,63 @@
+// What every run of a preparation has in common, however it goes through its inputs: their checks, what is written about
+// them, and the faults found in them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "tasks/prepare/file_pass.h"
+#include "tasks/prepare/report.h"
+#include "tasks/prepare/run.h"
+
+namespace etc::prepare {
+
+// Name, size and SHA-256 of each input; of a stream the name alone. Throws UsageError on inputs that are missing or
+// double, and on a stream where a file is needed.
+std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options);
+
+// Of all inputs together; 0 when one is a stream.
+std::int64_t total_bytes(const std::vector<data::SourceFile>& sources);
+
+// Everything besides the input files that decides what is written.
+Json run_configuration(const Preparation& preparation, const RunOptions& options);
+data::DatasetInfo dataset_info(const Preparation& preparation, const RunOptions& options);
+
+// The file that finished parts are kept beside: nothing lies beside a device or a FIFO.
+const std::filesystem::path& place_of_parts(const RunOptions& options);
+
+// What progress is counted in.
+struct ProgressUnit {
+  std::int64_t bytes;
+  const char* name;
+};
+ProgressUnit progress_unit(std::int64_t total_bytes);
+
+// Rows of the report about one input file.
+class InputFaults {
+ public:
+  InputFaults(std::string file, Report& report, Counts& counts)
+      : file_(std::move(file)), report_(report), counts_(counts) {}
+
+  // Gets the rows of records that are left out; null: nobody.
+  std::function<void(const data::Fault&)> keep;
+
+  void add(data::Fault fault, bool listed = true);
+  void warn(const std::string& code, const std::string& message);  // of the file as a whole
+  // Rows and counted words of a record; quiet rows are listed on request.
+  void add_record(const PassRecord& record, bool list_quiet);
+  // Notes of the file, and why it could not be read to its end. unit: "records", what was read before it.
+  void add_end(const PassEnd& end, const char* unit);
+
+ private:
+  std::string file_;
+  Report& report_;
+  Counts& counts_;
+};
+
+// The Error that ends a run with RunOptions::strict at a rejected record of this file.
+[[noreturn]] void fail_strictly(const std::string& file, std::int64_t record, const FaultList& faults);
+
+}  // namespace etc::prepare

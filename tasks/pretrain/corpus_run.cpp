@@ -1,0 +1,297 @@
+#include "tasks/pretrain/corpus_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/base/progress.h"
+#include "tasks/prepare/inputs.h"
+#include "tasks/prepare/parts.h"
+#include "tasks/prepare/record_walk.h"
+#include "tasks/prepare/run_inputs.h"
+#include "tasks/pretrain/prepare.h"
+#include "tasks/pretrain/random_order.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc::pretrain {
+
+namespace {
+
+using prepare::Counts;
+using prepare::PartFiles;
+
+void stop_if_asked() {
+  if (!StopSignal::requested()) return;
+  throw Interrupted(
+      fmt::format("prepare: stopped by {}; input files that are cut into pieces are kept, the same "
+                  "command goes on from there",
+                  StopSignal::name()));
+}
+
+// A record's sentences and faults.
+struct CutRecord {
+  CutText cut;
+  prepare::FaultList faults;
+};
+
+class CorpusRun {
+ public:
+  CorpusRun(const PretrainPreparation& preparation, const prepare::RunOptions& options)
+      : preparation_(preparation),
+        config_(preparation.config()),
+        options_(options),
+        parts_(prepare::place_of_parts(options), prepare::run_configuration(preparation, options)) {}
+
+  Counts execute() {
+    sources_ = prepare::check_inputs(preparation_, options_);
+    // A stream has no hash that its part could be found by, and none is known before it is read.
+    for (std::size_t i = 0; i < sources_.size(); ++i) files_.push_back(parts_.files_of({sources_[i]}));
+    common_ = parts_.files_of(sources_);
+    cut_texts();
+    find_documents();
+    make_instances();
+    write_examples();
+    parts_.remove();
+    return counts_;
+  }
+
+ private:
+  static StorePaths store_of(const PartFiles& files) { return {files.pieces, files.sentences, files.begins}; }
+
+  // ---- Step 1: text. ----
+
+  void cut_texts() {
+    const std::int64_t bytes = prepare::total_bytes(sources_);
+    const prepare::ProgressUnit unit = prepare::progress_unit(bytes);
+    Progress progress("prepare: text", bytes / unit.bytes, unit.name);
+    std::int64_t before = 0;  // bytes of the files that are done
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      std::optional<Counts> counts;
+      if (!sources_[i].sha256.empty()) counts = parts_.finished(files_[i]);
+      if (counts) {
+        log::info("prepare: {} is cut into pieces from an earlier run", sources_[i].name);
+      } else {
+        counts = cut_text(i, [&](std::int64_t read) { progress.update((before + read) / unit.bytes); });
+      }
+      counts_.add(*counts);
+      before += sources_[i].bytes;
+    }
+    progress.finish();
+    const auto invalid = counts_.codes.find("ignored invalid_byte");
+    if (invalid == counts_.codes.end()) return;
+    log::warn("prepare: {} bytes are not UTF-8 and are left out (the report names the files)", invalid->second);
+  }
+
+  Counts cut_text(std::size_t i, const std::function<void(std::int64_t)>& progress) {
+    const PartFiles& files = files_[i];
+    const bool stream = sources_[i].sha256.empty();
+    Counts counts;
+    prepare::Report report(files.report);
+    prepare::InputFaults faults(sources_[i].name, report, counts);
+    StoreWriter store(store_of(files));
+    if (config_.document_ends == DocumentEnds::files) store.begin_document();
+    prepare::RecordWork<CutRecord> work;
+    work.work = [&](data::RecordSlice& slice) {
+      CutRecord record;
+      record.cut = preparation_.cut(slice, record.faults);
+      return record;
+    };
+    work.deliver = [&](std::int64_t index, const data::TextPosition& begin, CutRecord&& record) {
+      prepare::PassRecord pass{index, begin, {}};
+      pass.converted.faults = std::move(record.faults);
+      take_record(i, pass, faults, counts);
+      store.add(record.cut.text);
+      if (record.cut.invalid_bytes > 0) counts.codes["ignored invalid_byte"] += record.cut.invalid_bytes;
+      if (record.cut.cut_sentences > 0) counts.codes["warn sentence_cut"] += record.cut.cut_sentences;
+    };
+    work.progress = [&](std::int64_t bytes) {
+      progress(bytes);
+      stop_if_asked();
+    };
+    if (stream) work.source = &sources_[i];
+    const prepare::PassEnd end = prepare::walk_records(preparation_, options_.inputs[i], work);
+    if (end.fault) stop_if_asked();
+    faults.add_end(end, config_.text_key.empty() ? "blocks of lines" : "records");
+    if (const auto invalid = counts.codes.find("ignored invalid_byte"); invalid != counts.codes.end()) {
+      faults.warn("utf8_invalid", fmt::format("{} bytes are not UTF-8 and are left out", invalid->second));
+    }
+    store.finish();
+    report.finish();
+    if (!stream) parts_.finish(files, counts);
+    return counts;
+  }
+
+  void take_record(std::size_t i, const prepare::PassRecord& record, prepare::InputFaults& faults,
+                   Counts& counts) const {
+    faults.add_record(record, options_.list_truncated);
+    if (!record.converted.faults.rejected()) return;
+    ++counts.rejected;
+    if (options_.strict) prepare::fail_strictly(sources_[i].name, record.index, record.converted.faults);
+  }
+
+  // ---- Step 2: documents. ----
+
+  void find_documents() {
+    std::vector<StorePaths> stores;
+    for (const PartFiles& files : files_) stores.push_back(store_of(files));
+    const DocumentCounts documents = write_documents(stores, *config_.min_document_sentences, common_.documents);
+    counts_.dropped += documents.too_short;
+    counts_.records = documents.kept + documents.too_short + counts_.rejected;
+    if (documents.too_short > 0) counts_.codes["drop document_short"] += documents.too_short;
+    if (documents.kept == 0) fail_without_documents(documents.too_short);
+    if (documents.kept == 1 && config_.objective == Objective::mlm_nsp) {
+      log::warn(
+          "prepare: the text is a single document, random next sentences come from that document itself "
+          "(expected empty lines between documents)");
+    }
+    store_.emplace(stores, common_.documents);
+  }
+
+  [[noreturn]] void fail_without_documents(std::int64_t too_short) const {
+    std::vector<std::string> names;
+    for (const auto& input : options_.inputs) names.push_back(input.string());
+    if (too_short > 0) {
+      fail("etc prepare",
+           "{}: expected documents of at least {} sentences, got {} shorter ones (--min-document-sentences)",
+           fmt::join(names, ", "), *config_.min_document_sentences, too_short);
+    }
+    fail("etc prepare", "{}: no document with a word: expected text", fmt::join(names, ", "));
+  }
+
+  // One view of the store for each thread.
+  std::vector<std::unique_ptr<StoredText>> views() const {
+    std::vector<std::unique_ptr<StoredText>> all;
+    for (int t = 0; t < thread_count(); ++t) all.push_back(std::make_unique<StoredText>(*store_));
+    return all;
+  }
+
+  // ---- Step 3: instances. ----
+
+  struct TaskInstances {
+    std::vector<Instance> instances;
+    std::int64_t left_out = 0;
+  };
+
+  void make_instances() {
+    constexpr std::int64_t kDocuments = 64, kTasks = 64;  // of a task; of a window
+    const auto texts = views();
+    const std::int64_t documents = texts[0]->documents(), copies = *config_.dupe_factor;
+    NumberWriter<Instance> file(common_.instances);
+    Progress progress("prepare: instances", documents * copies, "documents");
+    std::int64_t left_out = 0;
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      for (std::int64_t first = 0; first < documents; first += kDocuments * kTasks) {
+        const std::int64_t tasks = std::min(kTasks, (documents - first + kDocuments - 1) / kDocuments);
+        std::vector<TaskInstances> made(static_cast<std::size_t>(tasks));
+        parallel_for(tasks, [&](std::int64_t task, int thread) {
+          const std::int64_t begin = first + task * kDocuments, end = std::min(begin + kDocuments, documents);
+          for (std::int64_t d = begin; d < end; ++d) {
+            add_document(*texts[static_cast<std::size_t>(thread)], copy, d, made[static_cast<std::size_t>(task)]);
+          }
+        });
+        for (const TaskInstances& some : made) {
+          file.add(some.instances);
+          left_out += some.left_out;
+        }
+        progress.update(copy * documents + std::min(first + kDocuments * kTasks, documents));
+        stop_if_asked();
+      }
+    }
+    file.finish();
+    progress.finish();
+    counts_.examples = file.count();
+    if (left_out > 0) counts_.codes["drop chunk_short"] += left_out;
+  }
+
+  void add_document(TextIndex& text, std::int64_t copy, std::int64_t document, TaskInstances& made) const {
+    const auto take = [&](const Instance& instance) {
+      made.instances.push_back(instance);
+      made.instances.back().copy = copy;
+    };
+    const std::int64_t length = *config_.max_seq_length;
+    if (config_.objective == Objective::mlm_nsp) {
+      CounterDraws draws(draws_key(seed_for(config_.random_seed, DrawnFor::instances), static_cast<std::uint64_t>(copy),
+                                   static_cast<std::uint64_t>(document)));
+      return pair_instances(text, document, {length, config_.short_seq_prob}, draws, take);
+    }
+    // [CLS] … [SEP], or [CLS] … (1.8, 2.2); a hidden sentence needs another one beside it.
+    RunRules rules;
+    rules.max_pieces = length - 2;
+    rules.max_sentences = text.document(document).sentences;
+    if (config_.objective == Objective::mlm_cpc) rules = {length - 1, config_.global_seq_len, 2};
+    made.left_out += run_instances(text, document, rules, take);
+  }
+
+  // ---- Step 4: examples. ----
+
+  void write_examples() {
+    data::DatasetWriter writer(options_.output, preparation_.schema(), prepare::dataset_info(preparation_, options_));
+    prepare::Report report(options_.report);
+    for (const PartFiles& files : files_) take_report(files, writer, report);
+    constexpr std::int64_t kPieces = std::int64_t{1} << 18, kPerTask = 16;  // of a window; instances of a task
+    const std::int64_t window = std::clamp<std::int64_t>(kPieces / *config_.max_seq_length, kPerTask, 4096);
+    const RandomAccessFile file(common_.instances);
+    const RandomOrder order(counts_.examples, seed_for(config_.random_seed, DrawnFor::order));
+    const auto texts = views();
+    Progress progress("prepare: examples", counts_.examples, "examples");
+    std::vector<data::Example> done;  // made, not written yet
+    for (std::int64_t first = 0; first < counts_.examples || !done.empty(); first += window) {
+      const std::int64_t count = std::clamp<std::int64_t>(counts_.examples - first, 0, window);
+      std::vector<data::Example> made(static_cast<std::size_t>(count));
+      // Task 0 writes the window before while the others make this one.
+      parallel_for(1 + (count + kPerTask - 1) / kPerTask, [&](std::int64_t task, int thread) {
+        if (task == 0) return write(done, writer);
+        for (std::int64_t i = (task - 1) * kPerTask; i < std::min(task * kPerTask, count); ++i) {
+          Instance instance;
+          file.read(order.at(first + i) * std::int64_t{sizeof instance}, &instance, sizeof instance);
+          made[static_cast<std::size_t>(i)] =
+              preparation_.maker().make(instance, *store_, *texts[static_cast<std::size_t>(thread)]);
+        }
+      });
+      done = std::move(made);
+      progress.update(std::min(first + count, counts_.examples));
+      stop_if_asked();
+    }
+    progress.finish();
+    writer.finish(sources_, counts_.records, counts_.rejected, counts_.dropped);
+    report.finish();
+  }
+
+  static void write(const std::vector<data::Example>& examples, data::DatasetWriter& writer) {
+    for (const data::Example& example : examples) writer.append(example);
+  }
+
+  static void take_report(const PartFiles& files, data::DatasetWriter& writer, prepare::Report& report) {
+    std::istringstream lines(read_file(files.report));
+    for (std::string line; std::getline(lines, line);) {
+      const data::Fault fault = prepare::fault_of(parse_json(line, files.report.string()));
+      report.add(fault);
+      if (fault.severity == data::Severity::reject || fault.severity == data::Severity::drop) writer.add_fault(fault);
+      if (fault.severity == data::Severity::fatal) writer.mark_missing({fault.file, fault.message});
+    }
+  }
+
+  const PretrainPreparation& preparation_;
+  const PrepareConfig& config_;
+  const prepare::RunOptions& options_;
+  prepare::Parts parts_;
+  StopSignal stop_signal_;
+  std::vector<data::SourceFile> sources_;
+  std::vector<PartFiles> files_;  // of each input
+  PartFiles common_;              // of all
+  std::optional<TokenStore> store_;
+  Counts counts_;
+};
+
+}  // namespace
+
+Counts run_corpus(const PretrainPreparation& preparation, const prepare::RunOptions& options) {
+  return CorpusRun(preparation, options).execute();
+}
+
+}  // namespace etc::pretrain

@@ -1,0 +1,47 @@
+// Instance → example as the schema has it (schema.h), with its masks unless they are dynamic.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/text/tokenizer.h"
+#include "tasks/pretrain/instances.h"
+#include "tasks/pretrain/masking.h"
+#include "tasks/pretrain/prepare_config.h"
+#include "tasks/pretrain/token_store.h"
+
+namespace etc::pretrain {
+
+// What is drawn from one seed for different ends, so that no two ends share numbers.
+enum class DrawnFor : std::uint64_t { instances = 1, masks = 2, order = 3 };
+constexpr std::uint64_t seed_for(std::uint64_t seed, DrawnFor end) {
+  return mix_key(seed, static_cast<std::uint64_t>(end));
+}
+
+// Pieces of a vocabulary that masking asks about.
+struct Pieces {
+  // Throws Error naming the piece when the vocabulary has no [CLS], [SEP] or [MASK].
+  explicit Pieces(const data::Tokenizer& tokenizer);
+
+  std::int64_t cls, sep, mask;
+  // PieceKind of each id. A piece continues a word where it begins with "##" (WordPiece), or does not begin with "▁"
+  // (SentencePiece) (2.3, step 4).
+  std::vector<std::uint8_t> kinds;
+};
+
+class ExampleMaker {
+ public:
+  // config: with a value for every key (read_prepare_config).
+  ExampleMaker(const PrepareConfig& config, const data::Tokenizer& tokenizer);
+
+  // index: the calling thread's view of the store. Thread-safe otherwise.
+  data::Example make(const Instance& instance, const TokenStore& store, TextIndex& index) const;
+
+ private:
+  PrepareConfig config_;
+  Pieces pieces_;
+  MaskRules rules_;
+};
+
+}  // namespace etc::pretrain

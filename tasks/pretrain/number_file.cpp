@@ -1,0 +1,43 @@
+#include "tasks/pretrain/number_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "etc_core/base/error.h"
+
+namespace etc::pretrain {
+
+RandomAccessFile::RandomAccessFile(std::filesystem::path path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) {
+    const int reason = errno;
+    if (descriptor_ >= 0) ::close(descriptor_);
+    fail(path_.string(), "cannot open: {}", std::strerror(reason));
+  }
+  size_ = status.st_size;
+}
+
+RandomAccessFile::~RandomAccessFile() {
+  ::close(descriptor_);
+}
+
+void RandomAccessFile::read(std::int64_t at, void* to, std::size_t size) const {
+  auto* begin = static_cast<char*>(to);
+  while (size > 0) {
+    const ssize_t got = ::pread(descriptor_, begin, size, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path_.string(), "cannot read: {}", std::strerror(errno));
+    if (got == 0) fail(path_.string(), "expected {} more bytes at byte {}, the file ends", size, at);
+    begin += got;
+    at += got;
+    size -= static_cast<std::size_t>(got);
+  }
+}
+
+}  // namespace etc::pretrain

@@ -1,0 +1,48 @@
+#include "tasks/pretrain/options.h"
+
+#include <limits>
+
+namespace etc::pretrain {
+
+const FieldList<Options>& fields() {
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  static const FieldList<Options> kFields{
+      {"objective",
+       &Options::objective,
+       "mlm_nsp: masked pieces and next sentences; mlm: masked pieces; mlm_cpc: masked pieces and hidden sentences",
+       {{"mlm_nsp", Objective::mlm_nsp}, {"mlm", Objective::mlm}, {"mlm_cpc", Objective::mlm_cpc}}},
+      {"use_nsp", &Options::use_nsp, "mlm_nsp: false leaves the head of next sentences out"},
+      {"w_mlm", &Options::w_mlm, "mlm_cpc: weight of the masked pieces' loss", {.least = 0}},
+      {"w_cpc", &Options::w_cpc, "mlm_cpc: weight of the hidden sentences' loss", {.least = 0}},
+      {"cpc_similarity",
+       &Options::cpc_similarity,
+       "of a prediction and a sentence: dot, scaled_dot (by the square root of the size) or cosine",
+       {{"scaled_dot", CpcSimilarity::scaled_dot}, {"dot", CpcSimilarity::dot}, {"cosine", CpcSimilarity::cosine}}},
+      {"cpc_temperature", &Options::cpc_temperature, "divides similarities; 0: 1, or 0.1 of a cosine", {.least = 0}},
+      {"cpc_projection", &Options::cpc_projection, "a dense layer between a global token's state and its prediction"},
+      {"cpc_stop_target_gradient", &Options::cpc_stop_target_gradient, "learn nothing through the sentences alone"},
+      {"cpc_mask_global_id",
+       &Options::cpc_mask_global_id,
+       "token id of the global token of a hidden sentence; 1 as of any other",
+       {.least = 0, .most = kMost}},
+      {"cpc_mask_sentences", &Options::cpc_mask_sentences,
+       "false: a control; the chosen sentences stay visible, and finding them is easy"},
+      {"masked_lm_prob",
+       &Options::masked_lm_prob,
+       "share of the pieces that is predicted, where masks are drawn while training",
+       {.above = 0, .most = 1}},
+      {"max_predictions_per_seq",
+       &Options::max_predictions,
+       "and their most, but for mlm_cpc, which has none",
+       {.least = 1, .most = kMost}},
+      {"whole_word_mask", &Options::whole_words, "and whether a word's pieces are predicted all or none"},
+      {"cpc_sentence_prob",
+       &Options::cpc_sentence_prob,
+       "and share of the sentences that is hidden",
+       {.above = 0, .most = 1}},
+      {"masking_seed", &Options::masking_seed, "of masks that are drawn while training"},
+  };
+  return kFields;
+}
+
+}  // namespace etc::pretrain

@@ -1,0 +1,44 @@
+// Section `task` of pre-training (pretraining 4).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "etc_core/base/fields.h"
+#include "tasks/pretrain/loss.h"
+#include "tasks/pretrain/objective.h"
+
+namespace etc::pretrain {
+
+struct Options {
+  Objective objective = Objective::mlm_nsp;
+  bool use_nsp = true;
+
+  double w_mlm = 0.8, w_cpc = 0.2;
+  CpcSimilarity cpc_similarity = CpcSimilarity::scaled_dot;
+  double cpc_temperature = 0;
+  bool cpc_projection = true;
+  bool cpc_stop_target_gradient = false;
+  std::int64_t cpc_mask_global_id = 2;
+  bool cpc_mask_sentences = true;
+
+  // Of masks that are drawn while training.
+  double masked_lm_prob = 0.15;
+  std::int64_t max_predictions = 20;
+  bool whole_words = false;
+  double cpc_sentence_prob = 0.15;
+  std::uint64_t masking_seed = 12345;
+
+  bool nsp() const { return objective == Objective::mlm_nsp && use_nsp; }
+  bool cpc() const { return objective == Objective::mlm_cpc; }
+  double mlm_weight() const { return cpc() ? w_mlm : 1; }
+  double temperature() const {
+    if (cpc_temperature > 0) return cpc_temperature;
+    return cpc_similarity == CpcSimilarity::cosine ? 0.1 : 1.0;
+  }
+};
+
+// The keys of section `task`, each with its help and its range.
+const FieldList<Options>& fields();
+
+}  // namespace etc::pretrain

@@ -1,0 +1,51 @@
+// What one pass over pre-training examples leaves behind: predicted pieces, and how good they are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tasks/n_best_file.h"
+#include "tasks/pretrain/batch.h"
+#include "tasks/pretrain/head.h"
+#include "tasks/pretrain/metrics.h"
+
+namespace etc::pretrain {
+
+// The model's part, which must outlive the predictions.
+struct Predictor {
+  const Options& options;
+  const Pieces& pieces;
+  const Head& head;
+  std::shared_ptr<const data::Tokenizer> vocabulary;
+};
+
+// The file is JSON lines, an example each, in the order of the data:
+//   {"id": …, "masked": [{"position": 7, "label": "##s", "predicted": "##ed", "probability": 0.41}, …],
+//    "follows": 0.98}     the probability that the second text follows the first; with next sentences
+// The n-best file has the n most probable pieces of every masked position: [[{"piece": …, "probability": …}, …], …].
+class PretrainPredictions final : public Predictions {
+ public:
+  PretrainPredictions(const PredictionRequest& request, const Predictor& predictor);
+
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& outputs) override;
+  Metrics metrics() const override { return sums_.metrics(); }
+  void finish() override;
+
+ private:
+  void add_next_sentences(Examples examples, const HeadOutput& outputs);
+  void add_hidden_sentences(const HeadOutput& outputs);
+  void write(Examples examples, const Batch& batch, const VocabularyResult& result, const HeadOutput& outputs);
+  void write_n_best(Examples examples, const Batch& batch, const Tensor& transformed);
+
+  Predictor predictor_;
+  std::optional<Output> file_;
+  NBestFile n_best_;
+  PretrainSums sums_;
+};
+
+// For people: every masked piece with the text around it, the most probable pieces and their probabilities. outputs: of
+// this example alone.
+std::string shown_prediction(const data::LoadedExample& example, const Predictor& predictor, const HeadOutput& outputs);
+
+}  // namespace etc::pretrain

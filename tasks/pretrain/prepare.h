@@ -1,0 +1,50 @@
+// Pre-training for `etc prepare`: plain text → examples that are made of the whole text (pretraining 1, 2).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "data/text/tokenizer.h"
+#include "tasks/prepare/preparation.h"
+#include "tasks/prepare/run.h"
+#include "tasks/pretrain/example_maker.h"
+#include "tasks/pretrain/prepare_config.h"
+#include "tasks/pretrain/text_cutter.h"
+
+namespace etc::pretrain {
+
+class PretrainPreparation : public prepare::Preparation, public prepare::WholeRun {
+ public:
+  // splitter: null where lines are sentences. Throws Error naming a special piece that the vocabulary lacks.
+  PretrainPreparation(const PrepareConfig& config, std::shared_ptr<const data::Tokenizer> tokenizer,
+                      std::unique_ptr<data::SentenceSplitter> splitter);
+
+  const data::Schema& schema() const override;
+  const std::string& vocab_sha256() const override { return tokenizer_->vocab_sha256(); }
+  Json preprocess_config() const override;
+
+  // Records are blocks of lines, or lines of JSON.
+  std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override;
+  // No example is made of one record: an Error.
+  prepare::Converted convert_record(data::RecordSlice& record) const override;
+  const prepare::WholeRun* whole_run() const override { return this; }
+
+  prepare::Counts run(const prepare::RunOptions& options) const override;
+
+  // The sentences of a record. Bad JSON is a fault; it begins a document all the same. Thread-safe.
+  CutText cut(data::RecordSlice& record, prepare::FaultList& faults) const;
+
+  const PrepareConfig& config() const { return config_; }
+  const ExampleMaker& maker() const { return maker_; }
+
+ private:
+  PrepareConfig config_;
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
+  TextCutter cutter_;
+  ExampleMaker maker_;
+};
+
+// Settings and maker, for the row of the task in tasks/registry.cpp.
+const prepare::PreparationKind& preparation_kind();
+
+}  // namespace etc::pretrain

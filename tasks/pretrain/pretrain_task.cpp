@@ -1,0 +1,145 @@
+#include "tasks/pretrain/pretrain_task.h"
+
+#include <numeric>
+#include <optional>
+
+#include "etc_core/base/error.h"
+#include "tasks/feed/batch.h"
+#include "tasks/feed/features.h"
+#include "tasks/pretrain/feed.h"
+#include "tasks/pretrain/head.h"
+#include "tasks/pretrain/predictions.h"
+#include "tasks/pretrain/schema.h"
+#include "tasks/span/loss.h"
+
+namespace etc::pretrain {
+
+namespace {
+
+constexpr double kDenominatorMargin = 1e-5;  // of the masked pieces' loss (pretraining 1.4)
+
+double sum_of(const std::vector<double>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0.0);
+}
+
+class PretrainTask final : public Task {
+ public:
+  PretrainTask(const Json& section, const EncoderConfig& model)
+      : model_(model), options_(fields().read(section, "config", "task.")), pieces_{0, model.vocab_size} {
+    if (options_.cpc()) feed::require_global_tokens(model, "task.objective: mlm_cpc");
+  }
+
+  const data::Schema& schema() const override { return pretrain::schema(); }
+
+  // For [MASK] and the answers. Without it (memory is counted so) masked pieces have the id 0.
+  bool needs_vocabulary() const override { return true; }
+  void use_vocabulary(std::shared_ptr<const data::Tokenizer> vocabulary) override {
+    pieces_.mask_id = vocabulary->piece_id("[MASK]");
+    pieces_.vocab_size = std::min<std::int64_t>(vocabulary->vocab_size(), model_->vocab_size);
+    vocabulary_ = std::move(vocabulary);
+  }
+
+  EncoderInput feed(Examples examples, const std::string& where) const override {
+    for (const data::LoadedExample& loaded : examples) check_example(loaded.features, *model_, options_, where);
+    return pretrain::feed(examples, batch_of(examples, options_, pieces_), *model_, options_, pieces_);
+  }
+
+  void add_parameters(ParameterSet& parameters) override { head_.emplace(*model_, options_, parameters); }
+
+  HeadOutput head(Tape& tape, Examples examples, const EncoderStates& states, const EncoderInput&,
+                  const ForwardOptions&) const override {
+    return head_->forward(tape, batch_of(examples, options_, pieces_), states);
+  }
+
+  std::vector<std::string> loss_terms() const override {
+    std::vector<std::string> terms = {"masked"};
+    if (options_.nsp()) terms.emplace_back("next_sentences");
+    if (options_.cpc()) terms.emplace_back("hidden_sentences");
+    return terms;
+  }
+
+  void count(const data::LoadedExample& example, std::span<double> counts) const override {
+    check_example(example.features, *model_, options_, "the training data");
+    const Masks masks = masks_of(example, options_, pieces_);
+    counts[0] += static_cast<double>(masks.positions.size());
+    if (options_.nsp()) counts[1] += 1;
+    if (options_.cpc()) counts[1] += static_cast<double>(masks.cpc_sentences.size());
+  }
+
+  double loss(Tape& tape, Examples examples, const EncoderInput&, HeadOutput& outputs,
+              std::span<const double> counts) const override {
+    const Batch batch = batch_of(examples, options_, pieces_);
+    double loss = masked_loss(tape, batch, outputs, options_.mlm_weight() / (counts[0] + kDenominatorMargin));
+    if (options_.nsp() && counts[1] > 0) loss += next_sentence_loss(tape, examples, outputs, 1 / counts[1]);
+    if (options_.cpc() && counts[1] > 0) loss += hidden_loss(tape, outputs, options_.w_cpc / counts[1]);
+    return loss;
+  }
+
+  std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
+    return std::make_unique<PretrainPredictions>(request, predictor());
+  }
+
+  std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& outputs) const override {
+    return shown_prediction({0, 0, example}, predictor(), outputs);
+  }
+
+ private:
+  Predictor predictor() const { return {options_, pieces_, *head_, vocabulary_}; }
+
+  // Each adds its gradient to the outputs when the tape records, and returns the sum of its losses times scale.
+  double masked_loss(Tape& tape, const Batch& batch, HeadOutput& outputs, double scale) const {
+    const VocabularyLayer& layer = head_->vocabulary();
+    const Var& z = outputs.at(kTransformed);
+    const Tensor rows = z.value().to(layer.table->value.device());  // [P, E_w] where the table is
+    if (!tape.recording()) return scale * sum_of(vocabulary_loss(rows, layer, batch.labels).losses);
+    const VocabularyResult result = vocabulary_loss_with_gradients(rows, layer, batch.labels, scale);
+    if (!batch.labels.empty()) z.gradient()->add(result.dx.to(z.value().device()));
+    return scale * sum_of(result.losses);
+  }
+
+  double next_sentence_loss(Tape& tape, Examples examples, HeadOutput& outputs, double scale) const {
+    std::vector<std::int64_t> labels;
+    for (const data::LoadedExample& loaded : examples) {
+      labels.push_back(feed::number(loaded.features, "next_sentence_label"));
+    }
+    Var& logits = outputs.at(kNextSentence);
+    float* gradient = tape.recording() ? logits.grad().data() : nullptr;
+    return scale * sum_of(span::class_losses({logits.value().data(), 2, labels, scale, gradient}));
+  }
+
+  double hidden_loss(Tape& tape, HeadOutput& outputs, double scale) const {
+    Var &predicted = outputs.at(kPredicted), &target = outputs.at(kTarget);
+    CpcLoss args{.sentences = predicted.value().rows(), .width = predicted.value().cols()};
+    args.predicted = predicted.value().data();
+    args.target = target.value().data();
+    args.similarity = options_.cpc_similarity;
+    args.temperature = options_.temperature();
+    args.scale = scale;
+    if (tape.recording()) {
+      args.dpredicted = predicted.grad().data();
+      if (!options_.cpc_stop_target_gradient) args.dtarget = target.grad().data();
+    }
+    return scale * sum_of(cpc_loss(args).losses);
+  }
+
+  ModelConfig model_;
+  Options options_;
+  Pieces pieces_;
+  std::shared_ptr<const data::Tokenizer> vocabulary_;
+  std::optional<Head> head_;
+};
+
+// There is no prediction file of an official form to score.
+Json score_files(const std::filesystem::path&, const std::vector<std::filesystem::path>&) {
+  fail_usage("etc eval",
+             "task pretrain has no prediction file to score: evaluate a model (--model RUN/best --data FILE)");
+}
+
+}  // namespace
+
+const TaskKind& task_kind() {
+  static const TaskKind kKind{fields(), made<PretrainTask>, score_files};
+  return kKind;
+}
+
+}  // namespace etc::pretrain

@@ -1,0 +1,10 @@
+// Pre-training as one entry of the list of tasks.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace etc::pretrain {
+
+const TaskKind& task_kind();
+
+}  // namespace etc::pretrain

@@ -1,0 +1,11 @@
+// Generated text for `etc sample`.
+#pragma once
+
+#include "tasks/sample.h"
+
+namespace etc::pretrain {
+
+// Options and writer, for the row of the task in tasks/registry.cpp.
+const SampleKind& sample_kind();
+
+}  // namespace etc::pretrain

@@ -1,0 +1,132 @@
+#include "etc_core/ops/vocabulary_softmax.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/ops/register.h"
+#include "tests/support/catch.h"
+#include "tests/support/numbers.h"
+
+using namespace etc;
+using namespace etc::test;
+
+namespace {
+
+struct Run {
+  std::vector<double> losses, best_log_p;
+  std::vector<std::int32_t> best;
+  std::vector<float> z;
+};
+
+Run run(const std::vector<float>& logits, const std::vector<std::int32_t>& labels, bool gradient, double scale = 1) {
+  const auto rows = static_cast<std::int64_t>(labels.size());
+  Run result;
+  result.losses.assign(labels.size(), -1);
+  result.best_log_p.assign(labels.size(), 1);
+  result.best.assign(labels.size(), -1);
+  Guarded z(logits);
+  ops::vocabulary_softmax(Device::cpu, {.rows = rows,
+                                        .vocabulary = static_cast<std::int64_t>(logits.size()) / rows,
+                                        .z = z.data(),
+                                        .labels = labels.data(),
+                                        .gradient = gradient,
+                                        .scale = scale,
+                                        .losses = result.losses.data(),
+                                        .best = result.best.data(),
+                                        .best_log_p = result.best_log_p.data()});
+  REQUIRE(z.guards_intact());
+  result.z = z.values();
+  return result;
+}
+
+// By the formula, in double.
+struct Expected {
+  double loss, best_log_p;
+  std::vector<double> gradient;
+};
+Expected expected(const float* z, std::int64_t count, std::int32_t label, double scale) {
+  const double largest = *std::max_element(z, z + count);
+  double sum = 0;
+  for (std::int64_t v = 0; v < count; ++v) sum += std::exp(z[v] - largest);
+  const double lse = largest + std::log(sum);
+  Expected result{lse - z[label], largest - lse, {}};
+  for (std::int64_t v = 0; v < count; ++v) {
+    result.gradient.push_back(scale * (std::exp(z[v] - lse) - (v == label ? 1 : 0)));
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("the softmax of a vocabulary gives the worked numbers of the specification", "[core][ops]") {
+  ops::register_cpu_ops();
+  const auto result = run({2, 1, 0, -1, 0.5f, 0.5f, 1.5f, 0, 3, 0, 0, 0}, {0, 1, 2}, false);
+  CHECK(result.losses[0] == Approx(0.440190).margin(1e-6));
+  CHECK(result.losses[1] == Approx(1.672377).margin(1e-6));
+  CHECK(result.losses[2] == Approx(3.139206).margin(1e-6));
+  CHECK(result.best == std::vector<std::int32_t>{0, 2, 0});
+  // The loss over the first two, as the objective divides it.
+  CHECK((result.losses[0] + result.losses[1]) / (2 + 1e-5) == Approx(1.056278).margin(1e-6));
+}
+
+TEST_CASE("the softmax of a vocabulary has losses, best entries and gradients of the formula", "[core][ops]") {
+  ops::register_cpu_ops();
+  for (const std::int64_t count : {1, 2, 7, 16, 17, 1024, 1025, 30522}) {
+    for (const float magnitude : {1.0f, 88.0f}) {
+      CAPTURE(count, magnitude);
+      const std::int64_t rows = count > 2000 ? 3 : 5;
+      const auto logits = random_floats(rows * count, static_cast<std::uint64_t>(count), magnitude);
+      const auto labels = random_ids(rows, static_cast<std::int32_t>(count), 3);
+      const Run result = run(logits, labels, true, 0.25);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        const float* row = logits.data() + i * count;
+        const Expected e = expected(row, count, labels[at], 0.25);
+        CHECK(result.losses[at] == Approx(e.loss).epsilon(1e-6).margin(1e-6));
+        CHECK(result.best_log_p[at] == Approx(e.best_log_p).epsilon(1e-6).margin(1e-6));
+        CHECK(result.best[at] == std::max_element(row, row + count) - row);
+        CHECK(
+            near_all("dz", {result.z.begin() + i * count, result.z.begin() + (i + 1) * count}, e.gradient, 1e-7, 2e-6));
+      }
+    }
+  }
+}
+
+TEST_CASE("of equal logits the first entry of a vocabulary is the best", "[core][ops]") {
+  ops::register_cpu_ops();
+  std::vector<float> logits(200, -3.0f);
+  logits[37] = logits[90] = logits[199] = 5.0f;
+  CHECK(run(logits, {0}, false).best[0] == 37);
+  CHECK(run(std::vector<float>(50, 0.0f), {4}, false).best[0] == 0);
+}
+
+TEST_CASE("a nan among the logits of a vocabulary makes the loss nan", "[core][ops]") {
+  ops::register_cpu_ops();
+  for (const std::size_t place : {0, 5, 40}) {
+    std::vector<float> logits = random_floats(41, 1);
+    logits[place] = NAN;
+    CHECK(std::isnan(run(logits, {7}, true).losses[0]));
+  }
+}
+
+TEST_CASE("the softmax of a vocabulary has the same bits for any thread count and any neighbours", "[core][ops]") {
+  ops::register_cpu_ops();
+  const auto logits = random_floats(9 * 777, 2, 4.0f);
+  const auto labels = random_ids(9, 777, 4);
+  CHECK(same_bits_for_any_thread_count([&] { return run(logits, labels, true).z; }));
+  const Run all = run(logits, labels, true);
+  const Run alone = run({logits.begin() + 4 * 777, logits.begin() + 5 * 777}, {labels[4]}, true);
+  CHECK(same_bits(alone.z, {all.z.begin() + 4 * 777, all.z.begin() + 5 * 777}));
+  CHECK(alone.losses[0] == all.losses[4]);
+}
+
+TEST_CASE("labels outside the vocabulary and missing arrays are refused", "[core][ops]") {
+  ops::register_cpu_ops();
+  CHECK_THROWS_WITH(run({1, 2, 3, 4}, {0, 2}, false), "vocabulary_softmax: row 1: label: expected 0 to 1, got 2");
+  CHECK_THROWS_WITH(run({1, 2, 3, 4}, {-1, 0}, false), "vocabulary_softmax: row 0: label: expected 0 to 1, got -1");
+  ops::VocabularySoftmax missing{.rows = 1, .vocabulary = 2};
+  CHECK_THROWS_WITH(ops::vocabulary_softmax(Device::cpu, missing), "vocabulary_softmax: z is missing (null)");
+  missing.vocabulary = 0;
+  CHECK_THROWS_WITH(ops::vocabulary_softmax(Device::cpu, missing),
+                    "vocabulary_softmax: sizes: expected M >= 0 and V >= 1, got M=1, V=0");
+}

@@ -1,0 +1,44 @@
+// Pre-training examples made by hand, and small models for them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/loader/loader.h"
+#include "etc_core/nn/dense_config.h"
+#include "etc_core/nn/etc_config.h"
+#include "tasks/task.h"
+#include "tests/tasks/small_tokenizer.h"
+
+namespace etc::test {
+
+inline constexpr std::int32_t kCls = 1, kSep = 2, kMask = 3, kFirstWord = 6;  // of pretrain_vocabulary()
+inline constexpr std::int64_t kPretrainVocabulary = 64;
+
+// [PAD] [CLS] [SEP] [MASK] [UNK] [unused0] and words w6 … w63.
+std::string pretrain_vocabulary();
+
+// `[CLS] A [SEP] B [SEP]`, stored masks. B counts on where A ends, or is something else, as the label says. A pure
+// function of the ordinal; lengths differ.
+data::LoadedExample pair_example(std::int64_t ordinal);
+
+// `[CLS]` and sentences of words that all are near a number of the sentence's own, stored masks and hidden sentences.
+data::LoadedExample sentences_example(std::int64_t ordinal);
+
+// The same without stored masks.
+data::LoadedExample without_masks(data::LoadedExample example);
+
+// Prepared data of make(first) … make(first + count − 1).
+void write_pretrain_dataset(const std::filesystem::path& path, data::LoadedExample (*make)(std::int64_t),
+                            std::int64_t first, std::int64_t count, bool masks = true);
+
+DenseConfig pretrain_dense();  // two layers, H = 16, without dropout
+EtcConfig pretrain_etc();      // so too; hard g2l
+
+// The task of a section's keys on a model, with the vocabulary.
+std::unique_ptr<Task> pretrain_task(const Json& keys, const EncoderConfig& model);
+
+}  // namespace etc::test

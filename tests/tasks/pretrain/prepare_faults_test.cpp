@@ -1,0 +1,162 @@
+// Bad input, case by case (pretraining 7).
+#include "tests/support/gzip.h"
+#include "tests/tasks/pretrain/prepare_scene.h"
+
+namespace etc::test {
+namespace {
+
+using Catch::Contains;
+
+// Settings that the preparation must refuse, naming the key.
+void check_refused(const Json& settings, const std::string& part) {
+  PretrainScene scene;
+  scene.settings = settings;
+  scene.write("in.txt", "a\nb\n");
+  CAPTURE(settings.dump());
+  CHECK_THROWS_AS(scene.run(), UsageError);
+  CHECK_THROWS_WITH(scene.run(), Contains(part));
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5"));
+}
+
+}  // namespace
+
+TEST_CASE("a text without a word is an error that names the files", "[pretrain]") {
+  PretrainScene scene;
+  scene.write("a.txt", "");
+  scene.write("b.txt", "\n \n\t\n\x01\n");
+  CHECK_THROWS_WITH(scene.run({"a.txt", "b.txt"}),
+                    Contains("a.txt") && Contains("b.txt") && Contains("no document with a word"));
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5"));
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.rejects.jsonl"));
+}
+
+TEST_CASE("bytes that are no UTF-8 are left out, counted and told once for each file", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm"}, {"dupe_factor", 1}};
+  const auto examples = scene.prepared(
+      "a\xff"
+      "b \xc3\n\xe2\x82 c\n\nd\xf0\n");
+  CHECK(scene.counts.codes.at("ignored invalid_byte") == 5);
+  REQUIRE(scene.report().size() == 1);
+  CHECK(scene.report()[0].code == "utf8_invalid");
+  CHECK(scene.report()[0].severity == data::Severity::warn);
+  CHECK(examples == scene.prepared("ab\nc\n\nd\n"));
+  CHECK(scene.report().empty());
+}
+
+TEST_CASE("a document of one sentence serves pairs and is left out with a count for contrastive coding", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"dupe_factor", 4}};
+  const std::string text = "a b c\n\nd e f\n";
+  for (const data::Example& example : scene.prepared(text)) CHECK(number_of(example, "next_sentence_label") == 1);
+  CHECK(scene.counts.examples == 8);
+  CHECK(scene.counts.dropped == 0);
+  scene.settings = {{"objective", "mlm_cpc"}};
+  CHECK_THROWS_WITH(scene.prepared(text), Contains("at least 7 sentences, got 2 shorter ones"));
+  scene.prepared(text + "\n" + "a\nb\nc\nd\ne\nf\ng\n");
+  CHECK(scene.counts.dropped == 2);
+  CHECK(scene.counts.records == 3);
+  // A document that is kept, but of one sentence, has nothing that a hidden sentence could be told from.
+  scene.settings["min_document_sentences"] = 1;
+  scene.prepared(text + "\n" + "a\nb\n");
+  CHECK(scene.counts.codes.at("drop chunk_short") == 2 * 10);
+}
+
+TEST_CASE("a single document is prepared, its random next comes from itself", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"max_seq_length", 16}};
+  const auto examples = scene.prepared("a b c\nd e f\ng h i\nj k l\nm n o\n");
+  std::int64_t random = 0;
+  for (const data::Example& example : examples) random += number_of(example, "next_sentence_label");
+  CHECK(random > 0);
+  CHECK(scene.counts.records == 1);
+}
+
+TEST_CASE("settings that cannot be meant are refused with their key", "[pretrain]") {
+  check_refused({{"max_seq_length", 4}}, "max_seq_length: expected an integer from 5");
+  check_refused({{"max_predictions_per_seq", 0}}, "max_predictions_per_seq");
+  check_refused({{"masked_lm_prob", 0.0}}, "masked_lm_prob");
+  check_refused({{"masked_lm_prob", 1.01}}, "masked_lm_prob");
+  check_refused({{"short_seq_prob", -0.1}}, "short_seq_prob");
+  check_refused({{"cpc_sentence_prob", 2.0}}, "cpc_sentence_prob");
+  check_refused({{"dupe_factor", 0}}, "dupe_factor");
+  check_refused({{"objective", "nsp"}}, "objective: expected mlm_nsp, mlm or mlm_cpc");
+  check_refused({{"whole_word_mask", "yes"}}, "whole_word_mask: expected true, false or null");
+  check_refused({{"lines", "paragraphs"}, {"splitter", "words"}}, "expected \"icu\" or \"punkt:DIR\"");
+  check_refused({{"sentences", 3}}, "unknown key sentences");
+}
+
+TEST_CASE("a vocabulary without a special piece is an error that names it", "[pretrain]") {
+  for (const std::string piece : {"[CLS]", "[SEP]", "[MASK]"}) {
+    PretrainScene scene;
+    std::string lines = letter_vocabulary();
+    lines.replace(lines.find(piece), piece.size(), "[GONE]");
+    scene.write("vocab.txt", lines);
+    scene.write("in.txt", "a\n");
+    CHECK_THROWS_WITH(scene.run(), Contains("vocab.txt: the vocabulary has no piece \"" + piece + "\""));
+  }
+}
+
+TEST_CASE("a sentence longer than an instance is cut, counted, and no piece is lost", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm_cpc"},
+                    {"max_seq_length", 11},
+                    {"min_document_sentences", 0},
+                    {"max_sentence_tokens", 100},
+                    {"dupe_factor", 1}};
+  std::string sentence;
+  for (int i = 0; i < 25; ++i) sentence += "a ";
+  const auto examples = scene.prepared(sentence + "\nb\n");
+  CHECK(scene.counts.codes.at("warn sentence_cut") == 1);
+  REQUIRE(examples.size() == 1);  // 10, 10, and 5 with the next one: runs of one sentence are left out
+  CHECK(numbers_of(examples[0], "sentence_lengths") == Numbers{5, 1});
+  CHECK(scene.counts.codes.at("drop chunk_short") == 2);
+}
+
+TEST_CASE("bad lines of JSON are reported with their places and cost themselves alone", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm"}, {"text_key", "text"}, {"dupe_factor", 1}};
+  scene.prepared("{\"text\": \"a\"}\n{\"text\": 5}\n[]\n{\"txt\": \"b\"}\n{\"text\": \"c\"\n{\"text\": \"d\"}\n");
+  CHECK(scene.counts.examples == 2);
+  CHECK(scene.counts.rejected == 4);
+  CHECK(scene.counts.records == 6);
+  std::vector<std::string> codes;
+  for (const data::Fault& fault : scene.report()) {
+    codes.push_back(fmt::format("{} {} {}", fault.record_index, fault.code, fault.field));
+  }
+  CHECK(codes == std::vector<std::string>{"1 wrong_type text", "2 record_not_object ", "3 missing_field text",
+                                          "4 json_syntax "});
+  const data::DatasetReader reader({scene.folder / "out.h5"}, pretrain::schema());
+  CHECK(reader.faults().size() == 4);
+}
+
+TEST_CASE("a damaged packed file is prepared up to the fault and says that it is incomplete", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"objective", "mlm"}, {"dupe_factor", 1}};
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += std::string(1, static_cast<char>('a' + i * 7919 % 26)) + " b\n";
+  const std::string packed = gzip(text);
+  const auto examples = scene.prepared(packed.substr(0, packed.size() / 2));
+  CHECK(scene.counts.fatal);
+  CHECK(!examples.empty());
+  const data::DatasetReader reader({scene.folder / "out.h5"}, pretrain::schema());
+  REQUIRE(reader.info().missing.size() == 1);
+  CHECK_THAT(reader.info().missing[0].reason, Contains("byte "));
+  CHECK(scene.report().back().code == "gzip_truncated");
+}
+
+TEST_CASE("a strict run ends at the first bad line and writes nothing", "[pretrain]") {
+  PretrainScene scene;
+  scene.settings = {{"text_key", "text"}};
+  scene.write("in.txt", "{\"text\": \"a\"}\n{}\n");
+  prepare::RunOptions options;
+  options.inputs = {scene.folder / "in.txt"};
+  options.output = scene.folder / "out.h5";
+  options.report = scene.folder / "report.jsonl";
+  options.split = "train";
+  options.strict = true;
+  CHECK_THROWS_WITH(prepare::run(*scene.make(), options), Contains("in.txt: record 1: text: missing_field"));
+  CHECK_FALSE(std::filesystem::exists(options.output));
+}
+
+}  // namespace etc::test

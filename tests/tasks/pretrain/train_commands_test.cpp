@@ -1,0 +1,272 @@
+// Pre-training through the program: train, stop, go on, evaluate, predict; from a lifted BERT to a fine-tuned model.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "tests/core/checkpoint/convert/small_checkpoints.h"
+#include "tests/tasks/command_scene.h"
+#include "tests/tasks/pretrain/examples.h"
+#include "tests/tasks/train/small_run.h"
+#include "tests/tasks/wikihop/examples.h"
+
+using namespace etc;
+using namespace etc::test;
+using Catch::Contains;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Prepared data of either kind, train.h5 and dev.h5, with their vocabulary. Masks of train.h5 are drawn in each epoch.
+struct Scene : CommandScene {
+  explicit Scene(data::LoadedExample (*make)(std::int64_t) = sentences_example) : CommandScene("pretrain") {
+    write_file_atomically(path("vocab.txt"), pretrain_vocabulary());
+    write_pretrain_dataset(path("train.h5"), make, 0, 30, make != sentences_example);
+    write_pretrain_dataset(path("dev.h5"), make, 500, 12);
+  }
+
+  Words command(const std::string& run, const Words& more) const {
+    const Words words = {"train",       "--task",       "pretrain", "--data",          path("train.h5"),
+                         "--eval-data", path("dev.h5"), "--vocab",  path("vocab.txt"), "--output",
+                         path(run),     "--threads",    "1",        "--vocab-size",    "64"};
+    return joined(words, more);
+  }
+};
+
+Words etc_model(const std::string& steps) {
+  return {"--hidden-size",
+          "16",
+          "--num-hidden-layers",
+          "2",
+          "--num-attention-heads",
+          "2",
+          "--intermediate-size",
+          "32",
+          "--local-radius",
+          "4",
+          "--relative-pos-max-distance",
+          "4",
+          "--relative-vocab-size",
+          "12",
+          "--use-hard-g2l-mask",
+          "--objective",
+          "mlm_cpc",
+          "--batch-size",
+          "4",
+          "--steps",
+          steps};
+}
+
+Words dense_model(const std::string& steps) {
+  return {"--model-kind",
+          "dense",
+          "--hidden-size",
+          "32",
+          "--num-hidden-layers",
+          "2",
+          "--num-attention-heads",
+          "2",
+          "--intermediate-size",
+          "64",
+          "--max-absolute-position-embeddings",
+          "64",
+          "--segment-vocab-size",
+          "2",
+          "--hidden-dropout-prob",
+          "0",
+          "--attention-probs-dropout-prob",
+          "0",
+          "--objective",
+          "mlm_nsp",
+          "--batch-size",
+          "10",
+          "--steps",
+          steps};
+}
+
+std::string tensor_bytes(const TensorFileReader& file, const std::string& name) {
+  const TensorEntry& entry = file.entry(name);
+  std::string bytes(entry.end - entry.begin, '\0');
+  file.read_raw(name, bytes.data());
+  return bytes;
+}
+
+// Names of the second file that have the same bytes in both.
+std::size_t equal_tensors(const std::string& a, const std::string& b, const std::string& prefix) {
+  const TensorFileReader left(a), right(b);
+  std::size_t equal = 0;
+  for (const auto& [name, entry] : right.entries()) {
+    if (!name.starts_with(prefix)) continue;
+    CAPTURE(name);
+    REQUIRE(left.has(name));
+    CHECK(tensor_bytes(left, name) == tensor_bytes(right, name));
+    ++equal;
+  }
+  return equal;
+}
+
+}  // namespace
+
+TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  Words words = joined(etc_model("20"), {"--use-residual-attention", "--micro-batch-tokens", "60", "--save-every", "1",
+                                         "--eval-every", "7", "--log-every", "1", "--optimizer", "lamb",
+                                         "--learning-rate", "0.003", "--whole-word-mask"});
+  if (cpu_offers(ComputeType::bf16)) words = joined(words, {"--compute", "bf16"});
+  scene.run(scene.command("reference", words));
+  const fs::path run = scene.path("run");
+  {
+    Child child(joined({program().value()}, scene.command("run", words)), scene.path("log"));
+    while (child.running() && !fs::exists(run / "last")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    child.send(SIGKILL);
+    child.wait();
+  }
+  scene.run({"train", "--resume", run.string()});
+  CHECK(bits_of(run) == bits_of(scene.path("reference")));
+  // Checkpointed layers compute the same.
+  scene.run(scene.command("checkpointed", joined(words, {"--grad-checkpointing-period", "1"})));
+  CHECK(read_file(scene.path("checkpointed/last/model.safetensors")) ==
+        read_file(scene.path("reference/last/model.safetensors")));
+}
+
+TEST_CASE("a dense encoder learns pairs of texts by heart, and says what it predicts", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene(pair_example);
+  scene.run(scene.command("run",
+                          joined(dense_model("250"), {"--learning-rate", "0.005", "--eval-data", scene.path("train.h5"),
+                                                      "--eval-every", "50", "--weight-decay", "0.01"})));
+  const std::string scores = scene.run({"eval", "--model", scene.path("run/best"), "--data", scene.path("train.h5")});
+  CHECK(value_of(scores, "masked_lm_accuracy") > 0.95);
+  CHECK(value_of(scores, "next_sentence_accuracy") > 0.9);
+  CHECK(value_of(scores, "masked_lm_loss") < 0.5);
+  const std::string predictions = scene.path("p.jsonl");
+  scene.run({"predict", "--model", scene.path("run/best"), "--data", scene.path("dev.h5"), "--output", predictions,
+             "--n-best-output", scene.path("n.jsonl"), "--n-best", "3"});
+  std::istringstream lines(read_file(predictions)), many(read_file(scene.path("n.jsonl")));
+  std::size_t count = 0;
+  for (std::string line, best; std::getline(lines, line) && std::getline(many, best); ++count) {
+    const Json prediction = parse_json(line, "p"), answers = parse_json(best, "n").at("answers");
+    CHECK(prediction.at("id") == "pair_" + std::to_string(500 + count));
+    CHECK(prediction.at("follows").get<double>() <= 1);
+    REQUIRE(prediction.at("masked").size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(answers.at(i).size() == 3);
+      CHECK(answers.at(i).at(0).at("piece") == prediction.at("masked").at(i).at("predicted"));
+      CHECK(answers.at(i).at(0).at("probability").get<double>() ==
+            Approx(prediction.at("masked").at(i).at("probability").get<double>()).margin(1e-6));
+      CHECK(prediction.at("masked").at(i).at("label").get<std::string>().starts_with("w"));
+    }
+  }
+  CHECK(count == 12);
+}
+
+TEST_CASE("an evaluation of texts with hidden sentences tells all of its numbers", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  scene.run(scene.command("run", etc_model("3")));
+  const std::string scores = scene.run({"eval", "--model", scene.path("run/best"), "--data", scene.path("dev.h5")});
+  CHECK(value_of(scores, "masked_lm_loss") == Approx(std::log(64.0)).margin(0.5));
+  CHECK(value_of(scores, "cpc_sentences") == 12);
+  CHECK(value_of(scores, "cpc_choices") == 12);
+  // Data whose masks are drawn are drawn alike in every evaluation.
+  const Words drawn = {"eval", "--model", scene.path("run/best"), "--data", scene.path("train.h5")};
+  CHECK(scene.run(drawn) == scene.run(drawn));
+  CHECK_THAT(scene.try_run({"eval", "--task", "pretrain", "--predictions", "x", "--gold", "y"}).err,
+             Contains("task pretrain has no prediction file to score"));
+  // A limit of memory is kept, one that is too low refused.
+  const std::string limited = scene.path("limited");
+  CHECK_THAT(scene.try_run(scene.command(limited, joined(etc_model("2"), {"--memory-limit", "1GB"}))).err,
+             Contains("memory limit"));
+  CHECK_THAT(scene.try_run(scene.command("low", joined(etc_model("2"), {"--memory-limit", "1MB"}))).err,
+             Contains("too low for this model"));
+}
+
+TEST_CASE("a lifted BERT keeps its head, is pre-trained with scores and fine-tuned with or without",
+          "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  convert::BertConfig bert = small_bert();
+  bert.vocab_size = 64;
+  HubBert hub(bert);
+  const std::int64_t hidden = bert.hidden_size;
+  const auto add = [&](const std::string& name, std::vector<std::int64_t> shape) {
+    hub.tensors[name] = Tensor::zeros(std::move(shape), Purpose::weights);
+    hub.tensors[name].data()[0] = 0.5f;
+  };
+  add("cls.predictions.bias", {64});
+  add("cls.predictions.transform.dense.weight", {hidden, hidden});
+  add("cls.predictions.transform.dense.bias", {hidden});
+  add("cls.predictions.transform.LayerNorm.weight", {hidden});
+  add("cls.predictions.transform.LayerNorm.bias", {hidden});
+  fs::create_directories(scene.path("bert"));
+  hub.write(scene.path("bert/model.safetensors"));
+  Json bert_json = small_bert_json();
+  bert_json["vocab_size"] = 64;
+  write_file_atomically(scene.path("bert/config.json"), json_text(bert_json));
+  write_file_atomically(scene.path("bert/vocab.txt"), pretrain_vocabulary());
+  scene.run({"convert", "--from", "bert", scene.path("bert"), "--keep-heads", "--output", scene.path("lifted")});
+
+  // All of the one step is warm-up, with a rate of 0: the weights afterwards are those of the start.
+  const Words start = {"--objective",
+                       "mlm_cpc",
+                       "--steps",
+                       "1",
+                       "--batch-size",
+                       "4",
+                       "--warmup-proportion",
+                       "1",
+                       "--use-residual-attention",
+                       "--init-from"};
+  const Result trained = scene.try_run(scene.command("run", joined(start, {scene.path("lifted")})));
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK_THAT(trained.err, Contains("cls/predictions/output_bias") &&
+                              Contains("fresh: cls/cpc/projection/kernel, cls/cpc/projection/bias") &&
+                              Contains("residual scores: running sum, but the checkpoint was trained with: off"));
+  const std::string lifted = scene.path("lifted/model.safetensors"), run = scene.path("run/last/model.safetensors");
+  CHECK(equal_tensors(run, lifted, "cls/predictions/") == 5);
+  CHECK(equal_tensors(run, lifted, "etc_document_bert/") > 40);
+
+  // Fine-tuning takes the encoder, whichever the scores.
+  write_readable_dataset(scene.path("wikihop.h5"), 0, 20, pretrain_vocabulary());
+  for (const std::string scores : {"true", "false"}) {
+    const std::string tuned = scene.path("tuned_" + scores);
+    const Result result =
+        scene.try_run({"train", "--task", "wikihop", "--data", scene.path("wikihop.h5"), "--init-from",
+                       scene.path("run/last"), "--output", tuned, "--steps", "1", "--batch-size", "8",
+                       "--warmup-proportion", "1", "--threads", "1", "--use-residual-attention", scores});
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    CHECK_THAT(result.err, Contains("the encoder; this task's head starts fresh"));
+    CHECK(equal_tensors(tuned + "/last/model.safetensors", run, "etc_document_bert/") > 40);
+  }
+}
+
+TEST_CASE("from generated text to a trained model with the ready configurations", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const CommandScene scene("pretrain");
+  scene.run({"sample", "--task", "pretrain", "--records", "40", "--seed", "3", "--output", scene.path("sample")});
+  const std::string vocabulary = scene.path("sample/vocab.txt");
+  struct Case {
+    std::string objective, config, dynamic;
+  };
+  for (const Case& one : {Case{"mlm_nsp", "dense_tiny", "false"}, Case{"mlm_cpc", "etc_tiny", "true"}}) {
+    CAPTURE(one.objective);
+    const std::string train = one.objective + "_train.h5", dev = one.objective + "_dev.h5";
+    const Words keys = {"--objective", one.objective, "--max-seq-length", "64", "--whole-word-mask", "true"};
+    scene.prepare("train", scene.path("sample/train.txt"), vocabulary, train,
+                  joined(keys, {"--dynamic-masking", one.dynamic}));
+    scene.prepare("dev", scene.path("sample/dev.txt"), vocabulary, dev, keys);
+    const std::string run = scene.path("run_" + one.config);
+    const std::string config = (source_folder() / ("tasks/configs/pretrain_" + one.config + ".json")).string();
+    scene.run({"train", "--config", config, "--data", scene.path(train), "--eval-data", scene.path(dev), "--vocab",
+               vocabulary, "--output", run, "--steps", "2", "--batch-size", "4"});
+    const std::string scores = scene.run({"eval", "--model", run + "/best", "--data", scene.path(dev)});
+    CHECK(value_of(scores, "masked_lm_loss") == Approx(std::log(512.0)).margin(1));
+  }
+}
