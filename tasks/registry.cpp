@@ -12,6 +12,9 @@
 #include "tasks/openkp/openkp_task.h"
 #include "tasks/openkp/prepare.h"
 #include "tasks/openkp/sample.h"
+#include "tasks/squad/prepare.h"
+#include "tasks/squad/sample.h"
+#include "tasks/squad/squad_task.h"
 #include "tasks/wikihop/prepare.h"
 #include "tasks/wikihop/sample.h"
 #include "tasks/wikihop/wikihop_task.h"
@@ -45,6 +48,7 @@ const std::vector<TaskEntry>& task_entries() {
       {"hotpotqa", hotpotqa::task_kind(), hotpotqa::preparation_kind(), hotpotqa::sample_kind()},
       {"nq", nq::task_kind(), nq::preparation_kind(), nq::sample_kind()},
       {"openkp", openkp::task_kind(), openkp::preparation_kind(), openkp::sample_kind()},
+      {"squad", squad::task_kind(), squad::preparation_kind(), squad::sample_kind()},
   };
   return kEntries;
 }

@@ -35,6 +35,7 @@ struct PredictOptions : InferenceOptions {
   std::string output;
   std::string n_best_output;
   std::int64_t n_best = 10;
+  std::string null_odds_output;
   std::int64_t show = 0;
   GivenOptions given;  // decoding keys of section task
 };
@@ -49,6 +50,7 @@ void check_paths(const PredictOptions& options) {
   if (options.show > 0) paths.writes_standard_output("--show");
   paths.writes_or_standard_output("--output", options.output);
   paths.writes_or_standard_output("--n-best-output", options.n_best_output);
+  paths.writes_or_standard_output("--null-odds-output", options.null_odds_output);
   paths.writes("--trace", options.profile.trace);
   paths.check();
 }
@@ -110,6 +112,7 @@ class RawPredictor {
       refused_records_.push_back(fault);
       return;
     }
+    if (record.converted.gold) predictions_.add_gold(*record.converted.gold);
     for (data::Example& example : record.converted.examples) {
       waiting_.push_back({record.index, static_cast<std::int64_t>(done_ + waiting_.size()), std::move(example)});
     }
@@ -213,7 +216,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
 }
 
 bool writes_files(const PredictOptions& options) {
-  return !options.output.empty() || !options.n_best_output.empty();
+  return !options.output.empty() || !options.n_best_output.empty() || !options.null_odds_output.empty();
 }
 
 // Throws UsageError on options that do not go together.
@@ -236,6 +239,8 @@ void run_predict(const PredictOptions& options) {
   const std::int64_t limit = take_memory_limit(options.memory_limit, device);
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
+  if (!options.null_odds_output.empty() && !model.task->writes_null_odds())
+    fail_usage(kWhere, "--null-odds-output: this task's answers have no null odds (squad with version_2 has)");
   const auto preparation = raw ? make_preparation(options, loaded) : nullptr;
   std::shared_ptr<const data::DatasetReader> reader;
   if (!raw)
@@ -259,7 +264,8 @@ void run_predict(const PredictOptions& options) {
   Profile profile(options.profile);
   std::size_t refused = 0;
   if (writes_files(options)) {
-    const auto predictions = model.task->start_predictions({options.output, options.n_best_output, options.n_best});
+    const auto predictions = model.task->start_predictions(
+        {options.output, options.n_best_output, options.n_best, options.null_odds_output});
     if (raw) {
       refused = predict_raw(options, running, *preparation, *predictions);
     } else if (!predict_dataset(model, reader, files_text(options.data), "predict", *predictions,
@@ -291,6 +297,8 @@ void add_predict_command(Program& program) {
   command.option("--output", options->output, "prediction file to write; -: standard output");
   command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
   command.option("--n-best", options->n_best, "so many [10]").at_least(1);
+  command.option("--null-odds-output", options->null_odds_output,
+                 "also write how much more \"no answer\" scores than the best one (squad with version_2)");
   command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
   add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
