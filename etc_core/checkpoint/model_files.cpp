@@ -19,6 +19,7 @@ namespace {
 constexpr std::string_view kEncoderPrefix = "etc_document_bert/";
 constexpr std::string_view kPositionPrefix = "position_emb_lookup_";
 constexpr std::string_view kDensePrefixes[] = {"bert/embeddings/", "bert/encoder/"};  // the pooler is a head's
+constexpr std::string_view kPoolerPrefix = "bert/pooler/";
 
 bool begins_with(std::string_view name, std::string_view prefix) {
   return name.substr(0, prefix.size()) == prefix;
@@ -32,6 +33,13 @@ std::string name_in_file(const TensorFileReader& file, const std::string& name) 
     if (file.has(prefixed)) return prefixed;
   }
   return "";
+}
+
+// A pooler that model and file have in one shape: of all heads it alone is worth taking over, since pre-training made
+// it and every task reads the same of it.
+bool is_shared_pooler(const TensorFileReader& file, const Parameter& parameter) {
+  return begins_with(parameter.name, kPoolerPrefix) && file.has(parameter.name) &&
+         file.entry(parameter.name).shape == parameter.shape;
 }
 
 std::string element_text(const std::vector<std::int64_t>& shape, std::int64_t index) {
@@ -159,7 +167,7 @@ void load_parameters(const std::filesystem::path& file_path, ParameterSet& param
   std::set<std::string, std::less<>> used;
   std::vector<std::string> unmatched;
   for (const auto& parameter : parameters.all()) {
-    if (match == Match::encoder && !is_encoder_tensor(parameter->name)) continue;
+    if (match == Match::encoder && !is_encoder_tensor(parameter->name) && !is_shared_pooler(file, *parameter)) continue;
     const std::string name = name_in_file(file, parameter->name);
     if (name.empty()) {
       unmatched.push_back(fmt::format("{} {} absent in file", parameter->name, shape_text(parameter->shape)));

@@ -21,7 +21,7 @@ namespace etc {
 // Which tensors of model and file must correspond.
 enum class Match {
   exact,    // every parameter is in the file, every tensor of the file is a parameter
-  encoder,  // so for the encoder's tensors; heads are left as they are, in the model and in the file
+  encoder,  // so for the encoder's tensors; of heads a pooler is taken that both have, the others are left as they are
 };
 
 // The whole config.json of a model directory. Throws UsageError when it has no section "model".
