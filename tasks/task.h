@@ -101,6 +101,9 @@ class Task {
   // Whether answers may be "none" by a threshold, so that there are null odds to write (PredictionRequest).
   virtual bool writes_null_odds() const { return false; }
 
+  // The name of the task's prediction file within a submission to its benchmark; empty: it has none.
+  virtual std::string submission_name() const { return {}; }
+
   // For people: one example's question, what the model thinks of the choices, and the answer in the raw record's text.
   // Input and logits are those of this example alone.
   virtual std::string show(const data::RecordSlice& raw_record, const data::Example& example,

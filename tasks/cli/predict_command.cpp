@@ -3,9 +3,11 @@
 #include <optional>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/convert/pickle/zip_writer.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
@@ -36,6 +38,7 @@ struct PredictOptions : InferenceOptions {
   std::string n_best_output;
   std::int64_t n_best = 10;
   std::string null_odds_output;
+  std::string submission;
   std::int64_t show = 0;
   GivenOptions given;  // decoding keys of section task
 };
@@ -51,6 +54,7 @@ void check_paths(const PredictOptions& options) {
   paths.writes_or_standard_output("--output", options.output);
   paths.writes_or_standard_output("--n-best-output", options.n_best_output);
   paths.writes_or_standard_output("--null-odds-output", options.null_odds_output);
+  paths.writes("--submission", options.submission);
   paths.writes("--trace", options.profile.trace);
   paths.check();
 }
@@ -231,6 +235,23 @@ void check_options(const PredictOptions& options) {
   check_paths(options);
 }
 
+// The prediction file beside those that the zip file has already, in the place of an earlier one of its name.
+void add_to_submission(const PredictOptions& options, const std::string& name) {
+  const fs::path zip = options.submission;
+  convert::ZipContents files = fs::exists(zip) ? convert::read_zip(zip) : convert::ZipContents();
+  files[name] = read_file(options.output);
+  convert::write_stored_zip(zip, files);
+  log::info("{}: {} of {} files is new", options.submission, name, files.size());
+}
+
+void check_submission(const PredictOptions& options, const Task& task) {
+  if (options.submission.empty()) return;
+  if (options.output.empty() || options.output == "-") fail_usage(kWhere, "--submission needs --output FILE");
+  if (task.submission_name().empty()) {
+    fail_usage(kWhere, "--submission: this task's benchmark takes no zip file of predictions (glue's does)");
+  }
+}
+
 void run_predict(const PredictOptions& options) {
   check_options(options);
   const bool raw = !options.input.empty();
@@ -239,6 +260,7 @@ void run_predict(const PredictOptions& options) {
   const std::int64_t limit = take_memory_limit(options.memory_limit, device);
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
+  check_submission(options, *model.task);
   if (!options.null_odds_output.empty() && !model.task->writes_null_odds())
     fail_usage(kWhere, "--null-odds-output: this task's answers have no null odds (squad with version_2 has)");
   const auto preparation = raw ? make_preparation(options, loaded) : nullptr;
@@ -273,6 +295,7 @@ void run_predict(const PredictOptions& options) {
       stopped();
     }
     predictions->finish();
+    if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
     for (const auto& [name, value] : predictions->metrics()) log::info("{} {:.6g}", name, value);
   }
   if (options.show > 0) show_records(options, model, *preparation);
@@ -299,6 +322,8 @@ void add_predict_command(Program& program) {
   command.option("--n-best", options->n_best, "so many [10]").at_least(1);
   command.option("--null-odds-output", options->null_odds_output,
                  "also write how much more \"no answer\" scores than the best one (squad with version_2)");
+  command.option("--submission", options->submission,
+                 "also put the prediction file into this zip file under its benchmark's name, beside others (glue)");
   command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
   add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
