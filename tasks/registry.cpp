@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "tasks/glue/glue_task.h"
+#include "tasks/glue/prepare.h"
+#include "tasks/glue/sample.h"
 #include "tasks/hotpotqa/hotpotqa_task.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tasks/hotpotqa/sample.h"
@@ -15,6 +18,9 @@
 #include "tasks/pretrain/prepare.h"
 #include "tasks/pretrain/pretrain_task.h"
 #include "tasks/pretrain/sample.h"
+#include "tasks/squad/prepare.h"
+#include "tasks/squad/sample.h"
+#include "tasks/squad/squad_task.h"
 #include "tasks/wikihop/prepare.h"
 #include "tasks/wikihop/sample.h"
 #include "tasks/wikihop/wikihop_task.h"
@@ -49,6 +55,8 @@ const std::vector<TaskEntry>& task_entries() {
       {"nq", nq::task_kind(), nq::preparation_kind(), nq::sample_kind()},
       {"openkp", openkp::task_kind(), openkp::preparation_kind(), openkp::sample_kind()},
       {"pretrain", pretrain::task_kind(), pretrain::preparation_kind(), pretrain::sample_kind()},
+      {"squad", squad::task_kind(), squad::preparation_kind(), squad::sample_kind()},
+      {"glue", glue::task_kind(), glue::preparation_kind(), glue::sample_kind()},
   };
   return kEntries;
 }

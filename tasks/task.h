@@ -38,7 +38,8 @@ class Predictions {
  public:
   virtual ~Predictions() = default;
 
-  // A row of the data's /gold, where its schema has one: all rows, in order, before the examples.
+  // A row of the data's /gold, where its schema has one. Of prepared data all rows, in order, before the examples; of
+  // raw records each before its own examples.
   virtual void add_gold(const data::Example& /*row*/) {}
   // Logits are where the model computed them: who reads all of them takes them to the host (host_logits.h).
   virtual void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) = 0;
@@ -59,6 +60,8 @@ struct PredictionRequest {
   std::filesystem::path output;         // the prediction file; empty: metrics only; "-": standard output
   std::filesystem::path n_best_output;  // several answers of each example, JSON lines (n_best_file.h); empty: none
   std::int64_t n_best = 0;              // so many
+  // {id: how much more the model thinks of no answer than of the best one}; empty: none. Of tasks that write it.
+  std::filesystem::path null_odds_output = {};
 };
 
 class Task {
@@ -95,6 +98,12 @@ class Task {
 
   virtual std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const = 0;
 
+  // Whether answers may be "none" by a threshold, so that there are null odds to write (PredictionRequest).
+  virtual bool writes_null_odds() const { return false; }
+
+  // The name of the task's prediction file within a submission to its benchmark; empty: it has none.
+  virtual std::string submission_name() const { return {}; }
+
   // For people: one example's question, what the model thinks of the choices, and the answer in the raw record's text.
   // Input and logits are those of this example alone.
   virtual std::string show(const data::RecordSlice& raw_record, const data::Example& example,
@@ -119,6 +128,9 @@ struct TaskKind {
   // (name → number), counts (integers), and tables as the task's evaluate() describes them. Throws Error naming file,
   // place and id on bad files.
   Json (*score)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold);
+  // The same with a file of null odds beside the predictions. Null: the task's scores know none.
+  Json (*score_with_odds)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
+                          const std::filesystem::path& null_odds) = nullptr;
 };
 
 }  // namespace etc

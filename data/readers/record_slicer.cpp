@@ -3,68 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "data/readers/json_scan.h"
 #include "data/readers/text_blocks.h"
 #include "data/text/unicode.h"
 
 namespace etc::data {
 
 namespace {
-
-bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-// Follows strings and brackets through the blocks of one record.
-struct BracketScanner {
-  bool in_string = false;
-  bool escaped = false;  // the next character of the string stands for itself
-  std::int64_t open = 0;
-
-  // Returns how many bytes of the block belong to the value; less than size, or done, means that its end was found.
-  std::size_t scan(const char* text, std::size_t size, bool& done) {
-    std::size_t i = 0;
-    while (i < size) {
-      if (in_string) {
-        for (; i < size; ++i) {
-          if (escaped) {
-            escaped = false;
-          } else if (text[i] == '\\') {
-            escaped = true;
-          } else if (text[i] == '"') {
-            in_string = false;
-            ++i;
-            break;
-          }
-        }
-        if (!in_string && open == 0) return done = true, i;
-        continue;
-      }
-      switch (text[i++]) {
-        case '"':
-          in_string = true;
-          break;
-        case '{':
-        case '[':
-          ++open;
-          break;
-        case '}':
-        case ']':
-          if (--open == 0) return done = true, i;
-          break;
-        default:
-          break;
-      }
-    }
-    return i;
-  }
-};
-
-// A number, a literal, or whatever else stands where a record should: up to the next separator.
-std::size_t scan_scalar(const char* text, std::size_t size, bool& done) {
-  const char* end = std::find_if(text, text + size, [](char c) { return c == ',' || c == ']' || is_blank(c); });
-  done = end < text + size;
-  return static_cast<std::size_t>(end - text);
-}
 
 std::size_t scan_line(const char* text, std::size_t size, bool& done) {
   const void* end = std::memchr(text, '\n', size);
@@ -84,41 +29,19 @@ struct RecordSlicer::Impl {
   std::int64_t next_index = 0, empty_lines = 0;
   bool started = false, finished = false, byte_order_mark = false;
 
-  void skip_blanks() {
-    while (text.available(1) > 0) {
-      text.skip(static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), is_blank) - text.begin()));
-      if (text.size() > 0) return;
-    }
-  }
-
-  // At the end of the file where something is missing, or at a character that must not stand there.
-  [[noreturn]] void fail_here(const std::string& expected) {
-    if (text.available(1) == 0) {
-      const std::string why = text.fault().empty() ? "the file ends" : text.fault();
-      throw InputFault("json_syntax", text.position(), fmt::format("{}: expected {}", why, expected));
-    }
-    const std::size_t count = std::min<std::size_t>(text.available(4), 4);
-    const std::string_view here(text.begin(), count);
-    if (invalid_utf8(here) == std::size_t{0})
-      throw InputFault("utf8_invalid", text.position(), "not well-formed UTF-8");
-    const auto c = static_cast<unsigned char>(here[0]);
-    const std::string got = c > 0x20 && c < 0x7F ? fmt::format("'{}'", here[0]) : fmt::format("byte 0x{:02X}", c);
-    throw InputFault("json_syntax", text.position(), fmt::format("expected {}, got {}", expected, got));
-  }
-
   void start() {
     started = true;
     byte_order_mark = text.skip_byte_order_mark();
     if (layout == RecordLayout::lines) return;
-    skip_blanks();
-    if (text.available(1) == 0) fail_here("a JSON array, the input is empty");
+    skip_blanks(text);
+    if (text.available(1) == 0) fail_expected(text, "a JSON array, the input is empty");
     const char c = *text.begin();
     if (c != '[') {
       if (c != '\0' && std::strchr("{\"-0123456789tfn", c) != nullptr) {
         throw InputFault("top_level_not_array", text.position(),
                          "expected one JSON array of records, got another JSON value");
       }
-      fail_here("a JSON array");
+      fail_expected(text, "a JSON array");
     }
     text.skip(1);
   }
@@ -126,23 +49,23 @@ struct RecordSlicer::Impl {
   // Moves to the first byte of the next record; false when there is none.
   bool seek_record() {
     if (layout == RecordLayout::lines) return seek_line();
-    skip_blanks();
+    skip_blanks(text);
     if (next_index == 0) {
       if (text.available(1) > 0 && *text.begin() == ']') return close_array();
     } else {
       if (text.available(1) > 0 && *text.begin() == ']') return close_array();
-      if (text.available(1) == 0 || *text.begin() != ',') fail_here("',' or ']' after a record");
+      if (text.available(1) == 0 || *text.begin() != ',') fail_expected(text, "',' or ']' after a record");
       text.skip(1);
-      skip_blanks();
+      skip_blanks(text);
     }
     if (text.available(1) == 0 || *text.begin() == ',' || *text.begin() == ']' || *text.begin() == '}')
-      fail_here("a record");
+      fail_expected(text, "a record");
     return true;
   }
 
   bool seek_line() {
     const std::int64_t line_before = text.position().line;
-    skip_blanks();
+    skip_blanks(text);
     // The first line end behind a record is the record's own.
     empty_lines += std::max<std::int64_t>(text.position().line - line_before - (next_index > 0 ? 1 : 0), 0);
     if (text.available(1) > 0) return true;
@@ -157,8 +80,8 @@ struct RecordSlicer::Impl {
 
   bool close_array() {
     text.skip(1);
-    skip_blanks();
-    if (text.available(1) > 0 || !text.fault().empty()) fail_here("nothing behind the array");
+    skip_blanks(text);
+    if (text.available(1) > 0 || !text.fault().empty()) fail_expected(text, "nothing behind the array");
     return false;
   }
 
@@ -169,32 +92,9 @@ struct RecordSlicer::Impl {
     slice.cut_short.clear();
     slice.open_line = false;
     slice.stands_alone = layout == RecordLayout::lines;
-    BracketScanner brackets;
-    const char first = *text.begin();
-    const bool bracketed = first == '{' || first == '[' || first == '"';
-    bool done = false;
-    while (!done && text.available(1) > 0 && slice.text.size() < max_record_bytes) {
-      const std::size_t size = text.size();
-      const std::size_t count = layout == RecordLayout::lines ? scan_line(text.begin(), size, done)
-                                : bracketed                   ? brackets.scan(text.begin(), size, done)
-                                                              : scan_scalar(text.begin(), size, done);
-      if (slice.text.empty()) slice.text.reserve(count + kTextPadding);
-      slice.text.append(text.begin(), count);
-      if (layout == RecordLayout::lines) {
-        text.skip_within_line(count);
-      } else {
-        text.skip(count);
-      }
-    }
-    if (layout == RecordLayout::lines) {
-      finish_line(slice);
-      if (!done && text.available(1) == 0) {
-        if (!text.fault().empty()) fail_truncated(slice.begin);
-        slice.open_line = true;
-        return;
-      }
-    }
-    if (done) return;
+    const bool whole =
+        layout == RecordLayout::lines ? take_line(slice) : take_value(text, max_record_bytes, slice.text);
+    if (whole) return;
     finished = true;
     if (slice.text.size() >= max_record_bytes) {
       slice.cut_short =
@@ -202,6 +102,22 @@ struct RecordSlicer::Impl {
     } else {
       slice.cut_short = text.fault().empty() ? kEndsInsideRecord : text.fault();
     }
+  }
+
+  // False: the size limit cut it.
+  bool take_line(RecordSlice& slice) {
+    bool done = false;
+    while (!done && text.available(1) > 0 && slice.text.size() < max_record_bytes) {
+      const std::size_t count = scan_line(text.begin(), text.size(), done);
+      if (slice.text.empty()) slice.text.reserve(count + kTextPadding);
+      slice.text.append(text.begin(), count);
+      text.skip_within_line(count);
+    }
+    finish_line(slice);
+    if (done || text.available(1) > 0) return done;
+    if (!text.fault().empty()) fail_truncated(slice.begin);
+    slice.open_line = true;
+    return true;
   }
 
   static void finish_line(RecordSlice& slice) {

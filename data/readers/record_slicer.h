@@ -15,13 +15,14 @@
 
 namespace etc::data {
 
-enum class RecordLayout { array, lines };
+// One array, one record a line, or one object as question_reader.h says (open_records.h opens each).
+enum class RecordLayout { array, lines, questions };
 
 class RecordSlicer : public RecordReader, NotCopied {
  public:
   static constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 
-  // A record longer than max_record_bytes is cut short: then a quote or bracket is missing, or memory would run out.
+  // layout: array or lines. A record longer than max_record_bytes is cut short: then a quote or bracket is missing, or memory would run out.
   RecordSlicer(ByteStream& stream, RecordLayout layout, std::size_t max_record_bytes = kMaxRecordBytes);
   ~RecordSlicer() override;
 

@@ -24,6 +24,7 @@ struct EvalOptions : InferenceOptions {
   std::string output;
   std::string vocab;
   std::string predictions;
+  std::string null_odds;
   std::vector<std::string> gold;
   std::string task;
   GivenOptions given;  // decoding keys of section task
@@ -35,6 +36,7 @@ void check_paths(const EvalOptions& options) {
   paths.reads("--data", options.data);
   paths.reads("--vocab", options.vocab);
   paths.reads("--predictions", options.predictions);
+  paths.reads("--null-odds", options.null_odds);
   paths.reads("--gold", options.gold);
   paths.writes_standard_output("the metrics");
   paths.writes_or_standard_output("--output", options.output);
@@ -81,7 +83,12 @@ std::string number_text(const Json& value) {
 // The official scores of a prediction file: the metrics, then what was counted; tables only in the output file.
 void score_file(const EvalOptions& options) {
   if (options.task.empty()) fail_usage("etc eval", "--predictions needs --task, the task of the prediction file");
-  Json scores = task_kind(options.task).score(options.predictions, {options.gold.begin(), options.gold.end()});
+  const TaskKind& kind = task_kind(options.task);
+  const std::vector<std::filesystem::path> gold(options.gold.begin(), options.gold.end());
+  if (!options.null_odds.empty() && kind.score_with_odds == nullptr)
+    fail_usage("etc eval", "--null-odds: task {} has no null odds (squad has)", options.task);
+  Json scores = options.null_odds.empty() ? kind.score(options.predictions, gold)
+                                          : kind.score_with_odds(options.predictions, gold, options.null_odds);
   scores["task"] = options.task;
   if (!options.output.empty()) write_file_atomically(options.output, json_text(scores));
   for (const auto& [name, value] : scores.at("metrics").items()) {
@@ -107,6 +114,7 @@ void evaluate(const EvalOptions& options) {
       fail_usage("etc eval", "--profile and --trace go with --model: a file is only scored");
     return score_file(options);
   }
+  if (!options.null_odds.empty()) fail_usage("etc eval", "--null-odds goes with --predictions");
   if (!options.task.empty()) fail_usage("etc eval", "--task goes with --predictions: a model knows its task");
   for (const auto& [name, value] : evaluate_model(options)) print("{} {:.6g}\n", name, value);
 }
@@ -122,6 +130,7 @@ void add_eval_command(Program& program) {
                  "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
   command.option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
   command.option("--predictions", options->predictions, "score this prediction file instead of a model");
+  command.option("--null-odds", options->null_odds, "null odds beside the prediction file, for best thresholds");
   command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
   command.option("--task", options->task,
                  fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));

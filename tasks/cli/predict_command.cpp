@@ -3,9 +3,11 @@
 #include <optional>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/convert/pickle/zip_writer.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
@@ -35,6 +37,8 @@ struct PredictOptions : InferenceOptions {
   std::string output;
   std::string n_best_output;
   std::int64_t n_best = 10;
+  std::string null_odds_output;
+  std::string submission;
   std::int64_t show = 0;
   GivenOptions given;  // decoding keys of section task
 };
@@ -49,6 +53,8 @@ void check_paths(const PredictOptions& options) {
   if (options.show > 0) paths.writes_standard_output("--show");
   paths.writes_or_standard_output("--output", options.output);
   paths.writes_or_standard_output("--n-best-output", options.n_best_output);
+  paths.writes_or_standard_output("--null-odds-output", options.null_odds_output);
+  paths.writes("--submission", options.submission);
   paths.writes("--trace", options.profile.trace);
   paths.check();
 }
@@ -110,6 +116,7 @@ class RawPredictor {
       refused_records_.push_back(fault);
       return;
     }
+    if (record.converted.gold) predictions_.add_gold(*record.converted.gold);
     for (data::Example& example : record.converted.examples) {
       waiting_.push_back({record.index, static_cast<std::int64_t>(done_ + waiting_.size()), std::move(example)});
     }
@@ -213,7 +220,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
 }
 
 bool writes_files(const PredictOptions& options) {
-  return !options.output.empty() || !options.n_best_output.empty();
+  return !options.output.empty() || !options.n_best_output.empty() || !options.null_odds_output.empty();
 }
 
 // Throws UsageError on options that do not go together.
@@ -228,6 +235,23 @@ void check_options(const PredictOptions& options) {
   check_paths(options);
 }
 
+// The prediction file beside those that the zip file has already, in the place of an earlier one of its name.
+void add_to_submission(const PredictOptions& options, const std::string& name) {
+  const fs::path zip = options.submission;
+  convert::ZipContents files = fs::exists(zip) ? convert::read_zip(zip) : convert::ZipContents();
+  files[name] = read_file(options.output);
+  convert::write_stored_zip(zip, files);
+  log::info("{}: {} of {} files is new", options.submission, name, files.size());
+}
+
+void check_submission(const PredictOptions& options, const Task& task) {
+  if (options.submission.empty()) return;
+  if (options.output.empty() || options.output == "-") fail_usage(kWhere, "--submission needs --output FILE");
+  if (task.submission_name().empty()) {
+    fail_usage(kWhere, "--submission: this task's benchmark takes no zip file of predictions (glue's does)");
+  }
+}
+
 void run_predict(const PredictOptions& options) {
   check_options(options);
   const bool raw = !options.input.empty();
@@ -236,6 +260,9 @@ void run_predict(const PredictOptions& options) {
   const std::int64_t limit = take_memory_limit(options.memory_limit, device);
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
+  check_submission(options, *model.task);
+  if (!options.null_odds_output.empty() && !model.task->writes_null_odds())
+    fail_usage(kWhere, "--null-odds-output: this task's answers have no null odds (squad with version_2 has)");
   const auto preparation = raw ? make_preparation(options, loaded) : nullptr;
   std::shared_ptr<const data::DatasetReader> reader;
   if (!raw)
@@ -259,7 +286,8 @@ void run_predict(const PredictOptions& options) {
   Profile profile(options.profile);
   std::size_t refused = 0;
   if (writes_files(options)) {
-    const auto predictions = model.task->start_predictions({options.output, options.n_best_output, options.n_best});
+    const auto predictions = model.task->start_predictions(
+        {options.output, options.n_best_output, options.n_best, options.null_odds_output});
     if (raw) {
       refused = predict_raw(options, running, *preparation, *predictions);
     } else if (!predict_dataset(model, reader, files_text(options.data), "predict", *predictions,
@@ -267,6 +295,7 @@ void run_predict(const PredictOptions& options) {
       stopped();
     }
     predictions->finish();
+    if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
     for (const auto& [name, value] : predictions->metrics()) log::info("{} {:.6g}", name, value);
   }
   if (options.show > 0) show_records(options, model, *preparation);
@@ -291,6 +320,10 @@ void add_predict_command(Program& program) {
   command.option("--output", options->output, "prediction file to write; -: standard output");
   command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
   command.option("--n-best", options->n_best, "so many [10]").at_least(1);
+  command.option("--null-odds-output", options->null_odds_output,
+                 "also write how much more \"no answer\" scores than the best one (squad with version_2)");
+  command.option("--submission", options->submission,
+                 "also put the prediction file into this zip file under its benchmark's name, beside others (glue)");
   command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
   add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });

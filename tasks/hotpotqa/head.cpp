@@ -40,11 +40,11 @@ double scale_of(const LossArguments& args, std::size_t term) {
 }  // namespace
 
 Head::Head(const EncoderConfig& model, AnswerEncoding encoding, ParameterSet& parameters)
-    : facts_(parameters, "supporting_facts", 1, model.hidden_size),
-      type_(parameters, "answer_type", kTypes, model.hidden_size),
+    : facts_(parameters, "supporting_facts_", 1, model.hidden_size),
+      type_(parameters, "answer_type_", kTypes, model.hidden_size),
       answer_(encoding == AnswerEncoding::span
-                  ? span::OutputLayer(parameters, "answer_span", kSpanEnds, model.hidden_size)
-                  : span::OutputLayer(parameters, "answer_bio", kBioClasses, model.hidden_size)) {}
+                  ? span::OutputLayer(parameters, "answer_span_", kSpanEnds, model.hidden_size)
+                  : span::OutputLayer(parameters, "answer_bio_", kBioClasses, model.hidden_size)) {}
 
 HeadOutput Head::logits(Tape& tape, const EncoderStates& states, const EncoderInput& input) const {
   return {facts_.logits(tape, states.global_states),                                               // [U, 1]

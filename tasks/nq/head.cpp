@@ -22,8 +22,8 @@ std::vector<std::uint8_t> allowed_positions(std::span<const std::int32_t> token_
 
 Head::Head(const EncoderConfig& model, const std::optional<PositionMask>& mask, ParameterSet& parameters)
     : mask_(mask),
-      positions_(parameters, "cls/nq/long", kPositionColumns, model.hidden_size),
-      types_(parameters, "answer_type", kAnswerTypes, model.hidden_size) {}
+      positions_(parameters, "cls/nq/long_", kPositionColumns, model.hidden_size),
+      types_(parameters, "answer_type_", kAnswerTypes, model.hidden_size) {}
 
 HeadOutput Head::logits(Tape& tape, const Var& long_states, const std::vector<std::int64_t>& offsets,
                         std::span<const std::int32_t> token_ids) const {

@@ -77,12 +77,8 @@ void DocumentPredictions::add(Examples examples, const EncoderInput& input, cons
   for (std::size_t b = 0; b < examples.size(); ++b) {
     const data::Example& example = examples[b].features;
     const std::int64_t id = feed::number(example, "unique_ids");
-    if (!document_ || document_->example_id() != id) {
+    if (order_.begins(id, feed::text(example, "id"))) {
       close();
-      if (!seen_.insert(id).second) {
-        fail("predict", "example {}: other documents stand between this document's windows (prepare the data again)",
-             feed::text(example, "id"));
-      }
       document_.emplace(id, options_);
     }
     WindowLogits window = top.window(b);
@@ -98,7 +94,8 @@ void DocumentPredictions::add(Examples examples, const EncoderInput& input, cons
 void DocumentPredictions::close() {
   if (!document_) return;
   const DecodedDocument decoded = document_->decode();
-  write((seen_.size() > 1 ? ",\n" : "\n") + prediction_line(decoded));
+  write((written_ ? ",\n" : "\n") + prediction_line(decoded));
+  written_ = true;
   if (options_.n_best > 0) n_best_.add(std::to_string(decoded.prediction.example_id), n_best_of(decoded));
   if (const auto outcomes = outcomes_of(decoded)) outcomes_.push_back(*outcomes);
   document_.reset();
@@ -122,7 +119,7 @@ Metrics DocumentPredictions::metrics() const {
     if (const auto outcomes = outcomes_of(document_->decode())) take(*outcomes);
   }
   for (const auto& [id, gold] : gold_) {
-    if (seen_.contains(id)) continue;
+    if (order_.contains(id)) continue;
     Prediction none;
     none.long_score = none.short_score = std::numeric_limits<double>::lowest();
     take({long_outcome(gold, none), short_outcome(gold, none)});

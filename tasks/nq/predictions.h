@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "tasks/n_best_file.h"
 #include "tasks/nq/decode.h"
 #include "tasks/output.h"
+#include "tasks/span/window_order.h"
 #include "tasks/task.h"
 
 namespace etc::nq {
@@ -44,7 +44,8 @@ class DocumentPredictions final : public Predictions {
   NBestFile n_best_;
   std::optional<Output> output_;
   std::optional<DocumentDecoder> document_;
-  std::set<std::int64_t> seen_;  // ids of the documents so far
+  span::WindowOrder<std::int64_t> order_;
+  bool written_ = false;  // an entry of the prediction file
   std::map<std::int64_t, GoldDocument> gold_;
   std::vector<Outcomes> outcomes_;
   double loss_ = 0;

@@ -1,6 +1,7 @@
 #include "tasks/prepare/json_preparation.h"
 
 #include "data/readers/member_text.h"
+#include "data/readers/open_records.h"
 
 namespace etc::prepare {
 
@@ -15,7 +16,7 @@ const data::FlatLists& JsonPreparation::flat_lists() const {
 }
 
 std::unique_ptr<data::RecordReader> JsonPreparation::open_records(data::ByteStream& stream) const {
-  return std::make_unique<data::RecordSlicer>(stream, layout());
+  return data::open_records(stream, layout());
 }
 
 Converted JsonPreparation::convert_record(data::RecordSlice& record) const {

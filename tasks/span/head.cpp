@@ -2,11 +2,11 @@
 
 namespace etc::span {
 
-OutputLayer::OutputLayer(ParameterSet& parameters, const std::string& name, std::int64_t outputs, std::int64_t hidden,
+OutputLayer::OutputLayer(ParameterSet& parameters, const std::string& prefix, std::int64_t outputs, std::int64_t hidden,
                          float spread) {
   using Kind = Initializer::Kind;
-  dense_.parts = {{&parameters.add(name + "_output_weights", {outputs, hidden}, {Kind::truncated_normal, spread}),
-                   &parameters.add(name + "_output_bias", {outputs}, {Kind::zeros, 0})}};
+  dense_.parts = {{&parameters.add(prefix + "output_weights", {outputs, hidden}, {Kind::truncated_normal, spread}),
+                   &parameters.add(prefix + "output_bias", {outputs}, {Kind::zeros, 0})}};
   dense_.layout = ops::WeightLayout::out_in;  // as the published checkpoints hold the weights of heads
 }
 

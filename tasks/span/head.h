@@ -12,14 +12,14 @@
 namespace etc::span {
 
 // z = x·Wᵀ + b.   x [M, H] → z [M, n]
-// Parameters "<name>_output_weights" [n, H] (truncated normal) and "<name>_output_bias" [n] (zeros), as in the
+// Parameters "<prefix>output_weights" [n, H] (truncated normal) and "<prefix>output_bias" [n] (zeros), as in the
 // reference.
 class OutputLayer {
  public:
   // The reference's heads draw their weights with this spread, whatever the model's initializer_range is.
   static constexpr float kSpread = 0.02f;
 
-  OutputLayer(ParameterSet& parameters, const std::string& name, std::int64_t outputs, std::int64_t hidden,
+  OutputLayer(ParameterSet& parameters, const std::string& prefix, std::int64_t outputs, std::int64_t hidden,
               float spread = kSpread);
   Var logits(Tape& tape, const Var& x) const;
 

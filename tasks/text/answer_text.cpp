@@ -1,7 +1,6 @@
 #include "tasks/text/answer_text.h"
 
 #include <map>
-#include <vector>
 
 #include "data/text/unicode.h"
 
@@ -34,8 +33,9 @@ std::string without_articles(const std::string& text) {
   return result;
 }
 
-// The words between Unicode white space.
-std::vector<std::string_view> split(std::string_view text) {
+}  // namespace
+
+std::vector<std::string_view> white_space_words(std::string_view text) {
   std::vector<std::string_view> words;
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= text.size();) {
@@ -49,14 +49,12 @@ std::vector<std::string_view> split(std::string_view text) {
   return words;
 }
 
-}  // namespace
-
 std::string normalised_answer(std::string_view utf8) {
   std::string text = data::lower_case(utf8);
   std::erase_if(text, is_ascii_punctuation);
   text = without_articles(text);
   std::string result;
-  for (const std::string_view word : split(text)) {
+  for (const std::string_view word : white_space_words(text)) {
     if (!result.empty()) result += ' ';
     result += word;
   }
@@ -64,7 +62,7 @@ std::string normalised_answer(std::string_view utf8) {
 }
 
 WordOverlap word_overlap(std::string_view prediction, std::string_view gold) {
-  const std::vector<std::string_view> predicted = split(prediction), wanted = split(gold);
+  const std::vector<std::string_view> predicted = white_space_words(prediction), wanted = white_space_words(gold);
   std::map<std::string_view, int> left;
   for (const std::string_view word : wanted) ++left[word];
   int shared = 0;

@@ -4,12 +4,16 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace etc::text {
 
 // Lower case (full Unicode), without ASCII punctuation, without the words a, an and the, single spaces (task-hotpotqa
 // 6.1). A word is a run of letters, numbers and underscores; combining marks are no part of it.
 std::string normalised_answer(std::string_view utf8);
+
+// The stretches between Unicode white space, as Python's str.split() cuts; views of the text.
+std::vector<std::string_view> white_space_words(std::string_view utf8);
 
 struct WordOverlap {
   double f1 = 0, precision = 0, recall = 0;

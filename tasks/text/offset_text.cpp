@@ -103,12 +103,16 @@ std::vector<Occurrence> OffsetText::find_unigrams(std::string_view answer, const
     std::int64_t last = unigram_of(begin + answer.size() - 1);
     if (first < 0) first = rule == LeadingSeparator::last_unigram ? count - 1 : 0;
     if (last < 0 && rule == LeadingSeparator::first_unigram) last = 0;
-    const std::int64_t end =
-        last + 1 < count ? unigram_tokens_[static_cast<std::size_t>(last + 1)] : static_cast<std::int64_t>(ids_.size());
-    const TokenSpan span = tightened({unigram_tokens_[static_cast<std::size_t>(first)], end - 1}, answer_ids);
+    const TokenSpan span = tightened(tokens_of(first, last), answer_ids);
     found.push_back({span, inside_word(text_, begin, begin + answer.size())});
   });
   return found;
+}
+
+TokenSpan OffsetText::tokens_of(std::int64_t first, std::int64_t last) const {
+  const bool at_end = last + 1 == std::ssize(unigram_begins_);
+  const std::int64_t end = at_end ? std::ssize(ids_) : unigram_tokens_[static_cast<std::size_t>(last + 1)];
+  return {unigram_tokens_[static_cast<std::size_t>(first)], end - 1};
 }
 
 TokenSpan OffsetText::tightened(TokenSpan span, const std::vector<std::int32_t>& answer_ids) const {

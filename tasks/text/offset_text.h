@@ -47,6 +47,13 @@ class OffsetText {
   const std::vector<std::int32_t>& unigram_tokens() const { return unigram_tokens_; }
   std::int64_t unigram_of(std::size_t byte) const;
 
+  // WordPiece: the first tokens within the span that are equal to these; the span itself where there are none, and where
+  // it ends before it begins.
+  TokenSpan tightened(TokenSpan span, const std::vector<std::int32_t>& answer_ids) const;
+
+  // WordPiece: the tokens of unigrams first … last; where these have none it ends before it begins.
+  TokenSpan tokens_of(std::int64_t first, std::int64_t last) const;
+
   // The answer's occurrences: exact, case-sensitive, left to right without overlap, word borders or not. With
   // WordPiece a span covers whole unigrams, or within them the first tokens equal to answer_ids where there are such;
   // it may end before it begins, where a unigram has no token or where the quirk above applies.
@@ -57,8 +64,6 @@ class OffsetText {
   std::vector<Occurrence> find_unigrams(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
                                         LeadingSeparator rule) const;
   std::vector<Occurrence> find_characters(std::string_view answer) const;
-  TokenSpan tightened(TokenSpan span, const std::vector<std::int32_t>& answer_ids) const;
-
   std::string_view text_;
   bool wordpiece_;
   std::vector<std::int32_t> ids_;

@@ -1,6 +1,7 @@
 #include "tasks/text/raw_records.h"
 
 #include "data/readers/json_record.h"
+#include "data/readers/open_records.h"
 #include "etc_core/base/error.h"
 
 namespace etc::text {
@@ -8,7 +9,7 @@ namespace etc::text {
 void for_each_record(const std::filesystem::path& path, data::RecordLayout layout,
                      const std::function<void(const JsonField& record)>& visit) {
   data::ByteStream stream(path);
-  data::RecordSlicer slicer(stream, layout);
+  const auto reader = data::open_records(stream, layout);
   data::RecordSlice slice;
   // Faults say the place in the file themselves.
   const auto readable = [&](const auto& read) {
@@ -18,7 +19,7 @@ void for_each_record(const std::filesystem::path& path, data::RecordLayout layou
       fail(path.string(), "{}", fault.what());
     }
   };
-  while (readable([&] { return slicer.next(slice); })) {
+  while (readable([&] { return reader->next(slice); })) {
     const data::JsonRecord record = readable([&] { return data::parse_record(slice); });
     const bool lines = layout == data::RecordLayout::lines;
     const std::int64_t number = lines ? record.begin.line : record.index;

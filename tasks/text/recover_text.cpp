@@ -49,11 +49,11 @@ std::string joined_wordpieces(const std::vector<std::string>& pieces) {
   return result;
 }
 
-std::string recovered_text(std::string_view tokens, std::string_view source) {
+std::string recovered_text(std::string_view tokens, std::string_view source, bool lower_case) {
   const std::string whole(source);
-  if (tokens.empty()) return whole;
+  if (tokens.empty() || tokens.front() == ' ' || tokens.back() == ' ') return whole;
   std::u32string words;  // the source as the tokenizer sees it
-  for (const std::string& word : data::basic_tokenize(source, true)) {
+  for (const std::string& word : data::basic_tokenize(source, lower_case)) {
     if (!words.empty()) words += U' ';
     words += data::to_code_points(word);
   }

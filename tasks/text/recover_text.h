@@ -14,8 +14,9 @@ std::string joined_sentencepieces(const std::vector<std::string>& pieces);
 std::string joined_wordpieces(const std::vector<std::string>& pieces);
 
 // The part of `source` that `tokens`, a text of joined_wordpieces, stands for: the tokens are looked up in the words of
-// the lower-cased source and their place taken back to it, blanks aside. The whole source where they are not found, and
-// where lower-casing changed the number of characters (accents written as marks of their own, say).
-std::string recovered_text(std::string_view tokens, std::string_view source);
+// the source, lower-cased as the vocabulary is, and their place taken back to it, blanks aside. The whole source where
+// they are not found or begin or end with a blank, and where lower-casing changed the number of characters (accents
+// written as marks of their own, say).
+std::string recovered_text(std::string_view tokens, std::string_view source, bool lower_case = true);
 
 }  // namespace etc::text

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/readers/json_record.h"
+#include "data/readers/open_records.h"
 #include "tasks/prepare/preparation.h"
 
 namespace etc::test {
@@ -13,9 +14,9 @@ namespace etc::test {
 // All records of a raw file.
 inline std::vector<data::JsonRecord> read_raw_records(const std::filesystem::path& path, data::RecordLayout layout) {
   data::ByteStream stream(path);
-  data::RecordSlicer slicer(stream, layout);
+  const auto reader = data::open_records(stream, layout);
   std::vector<data::JsonRecord> records;
-  for (data::RecordSlice slice; slicer.next(slice);) records.push_back(data::parse_record(slice));
+  for (data::RecordSlice slice; reader->next(slice);) records.push_back(data::parse_record(slice));
   return records;
 }
 

@@ -11,7 +11,7 @@ using namespace etc;
 TEST_CASE("an output layer has its logits and gradients, alone and on first rows", "[tasks][span]") {
   register_cpu_backend();
   ParameterSet parameters;
-  const span::OutputLayer spans(parameters, "answer_span", 2, 5), types(parameters, "answer_type", 3, 5);
+  const span::OutputLayer spans(parameters, "answer_span_", 2, 5), types(parameters, "answer_type_", 3, 5);
   parameters.initialize(3);
   REQUIRE(parameters.at("answer_span_output_weights").shape == std::vector<std::int64_t>{2, 5});
   REQUIRE(parameters.at("answer_type_output_bias").shape == std::vector<std::int64_t>{3});

@@ -1,0 +1,58 @@
+// The data sets of the GLUE benchmark (Wang et al. 2019): columns, labels, names (dense-transformer 4.1).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etc_core/base/fields.h"
+
+namespace etc::glue {
+
+enum class DataSet { cola, sst2, mrpc, stsb, qqp, mnli, qnli, rte, wnli, ax };
+
+// Numbers that are reported of predictions.
+enum class Measures { accuracy, accuracy_f1, matthews, correlations };
+
+struct DataSetInfo {
+  DataSet set;
+  const char* name;    // as keys have it
+  const char* folder;  // of the benchmark's distribution, and its prediction file
+  const char* text_a;  // columns by the names of the header
+  const char* text_b;  // "": there is one text
+  const char* label;
+  bool label_is_last;               // whatever stands between: the label is a row's last column
+  bool id_is_first_column;          // else the number of the line
+  std::vector<std::string> labels;  // in the order of the classes; empty: a real score, 0 … 5
+  Measures measures;
+
+  bool regression() const { return labels.empty(); }
+  std::int64_t outputs() const { return regression() ? 1 : static_cast<std::int64_t>(labels.size()); }
+};
+
+// The name of a data set's predictions in a submission: its folder's; MNLI has two, "MNLI-m" and "MNLI-mm".
+std::string submission_name(const DataSetInfo& info, bool mismatched);
+
+const DataSetInfo& info_of(DataSet set);
+const std::vector<DataSetInfo>& data_sets();
+
+// The key `data_set` of a FieldList: its words.
+template <typename Options>
+FieldEntry<Options> data_set_entry(DataSet Options::*member, const char* help) {
+  return {"data_set",
+          member,
+          help,
+          {{"cola", DataSet::cola},
+           {"sst-2", DataSet::sst2},
+           {"mrpc", DataSet::mrpc},
+           {"sts-b", DataSet::stsb},
+           {"qqp", DataSet::qqp},
+           {"mnli", DataSet::mnli},
+           {"qnli", DataSet::qnli},
+           {"rte", DataSet::rte},
+           {"wnli", DataSet::wnli},
+           {"ax", DataSet::ax}}};
+}
+
+}  // namespace etc::glue

@@ -1,0 +1,51 @@
+// One pass of a GLUE model over rows: the submission file, metrics of the labelled rows.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tasks/glue/data_sets.h"
+#include "tasks/glue/metrics.h"
+#include "tasks/n_best_file.h"
+#include "tasks/output.h"
+#include "tasks/task.h"
+
+namespace etc::glue {
+
+// Labels of a batch, for its loss.
+struct Labels {
+  std::vector<std::int64_t> classes;  // [B] -1: none
+  std::vector<double> scores;         // [B]
+  std::vector<std::uint8_t> scored;   // [B] 0: none
+  bool any() const;
+};
+Labels labels_of(Examples examples);
+
+// Losses [B] of the logits [B, n]; cross-entropy, of a regression the squared error. dlogits as in span/loss.h.
+std::vector<double> row_losses(const DataSetInfo& info, const Labels& labels, const float* logits, double scale,
+                               float* dlogits);
+
+class RowPredictions final : public Predictions {
+ public:
+  RowPredictions(const PredictionRequest& request, const DataSetInfo& info);
+
+  // Writes "index<tab>prediction" for each row: its number in the data, counted on over several files, and its label or
+  // score.
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+
+  // Those of measured(), the mean loss, the rows scored.
+  Metrics metrics() const override;
+  void finish() override;
+
+ private:
+  std::int64_t index_of(std::int64_t record);
+
+  const DataSetInfo& info_;
+  NBestFile n_best_;
+  std::optional<Output> output_;
+  std::int64_t last_record_ = -1, rows_before_ = 0;  // of the file under way, of those before it
+  Outcomes outcomes_;
+  double loss_ = 0;
+};
+
+}  // namespace etc::glue

@@ -1,0 +1,110 @@
+#include "tasks/glue/prepare.h"
+
+#include "etc_core/base/error.h"
+#include "tasks/glue/schema.h"
+#include "tasks/text/tokenized_preparation.h"
+
+namespace etc::glue {
+
+namespace {
+
+// CLS and the separators have these names in either kind of vocabulary's published files (etc-core 11).
+std::int64_t special_id(const data::Tokenizer& tokenizer, const char* wordpiece, const char* sentencepiece) {
+  return tokenizer.piece_id(tokenizer.kind() == std::string_view("sentencepiece") ? sentencepiece : wordpiece);
+}
+std::int64_t cls_id(const data::Tokenizer& tokenizer) {
+  return special_id(tokenizer, "[CLS]", "<unused_63>");
+}
+std::int64_t sep_id(const data::Tokenizer& tokenizer) {
+  return special_id(tokenizer, "[SEP]", "<unused_2>");
+}
+
+}  // namespace
+
+const FieldList<PrepareConfig>& prepare_settings() {
+  using Config = PrepareConfig;
+  constexpr double kLargest = std::numeric_limits<std::int32_t>::max();
+  static const FieldList<Config> kSettings{
+      data_set_entry(&Config::data_set, "cola, sst-2, mrpc, sts-b, qqp, mnli, qnli, rte, wnli or ax"),
+      {"layout",
+       &Config::layout,
+       "tsv: the benchmark's files; csv: the raw release of STS-B",
+       {{"tsv", Layout::tsv}, {"csv", Layout::csv}}},
+      {"seq_len", &Config::seq_len, "long tokens of an example at most (L)", {.least = 3, .most = kLargest}},
+      text::tokenizer_entry<Config>(),
+      text::lower_case_entry<Config>(),
+  };
+  return kSettings;
+}
+
+Sequence sequence_of(const Row& row, const data::Tokenizer& tokenizer, std::int64_t most) {
+  std::vector<std::int32_t> a = tokenizer.encode_ids(row.text_a), b = tokenizer.encode_ids(row.text_b);
+  if (b.empty()) {
+    a.resize(std::min(a.size(), static_cast<std::size_t>(most - 2)));
+  } else {
+    while (std::ssize(a) + std::ssize(b) > most - 3) (a.size() > b.size() ? a : b).pop_back();
+  }
+  const std::int64_t sep = sep_id(tokenizer);
+  Sequence sequence;
+  sequence.ids.push_back(cls_id(tokenizer));
+  sequence.ids.insert(sequence.ids.end(), a.begin(), a.end());
+  sequence.ids.push_back(sep);
+  sequence.segments.resize(sequence.ids.size(), 0);
+  if (b.empty()) return sequence;
+  sequence.ids.insert(sequence.ids.end(), b.begin(), b.end());
+  sequence.ids.push_back(sep);
+  sequence.segments.resize(sequence.ids.size(), 1);
+  return sequence;
+}
+
+const data::Schema& GluePreparation::schema() const {
+  return glue::schema();
+}
+
+Json GluePreparation::preprocess_config() const {
+  Json stored = prepare_settings().to_json(config_);
+  stored.update({{"tokenizer", tokenizer_->kind()}, {"do_lower_case", tokenizer_->lower_case()}});
+  return stored;
+}
+
+std::unique_ptr<data::RecordReader> GluePreparation::open_records(data::ByteStream& stream) const {
+  return open_rows(stream, config_.row_form());
+}
+
+// Rows have no id of their own that several files together would not repeat, so that Converted has none.
+prepare::Converted GluePreparation::convert_record(data::RecordSlice& record) const {
+  prepare::Converted result;
+  const Row row = read_row(record, config_.row_form(), result.faults);
+  if (result.faults.rejected() || result.faults.dropped()) return result;
+  Sequence sequence = sequence_of(row, *tokenizer_, config_.seq_len);
+  data::Example& example = result.examples.emplace_back();
+  example["id"] = row.id;
+  example["record_index"] = record.index;
+  example["data_set"] = static_cast<std::int64_t>(config_.data_set);
+  example["token_ids"] = std::move(sequence.ids);
+  example["segment_ids"] = std::move(sequence.segments);
+  example["label"] = row.label;
+  example["scored"] = std::int64_t{row.score.has_value()};
+  example["score"] = static_cast<float>(row.score.value_or(0));
+  return result;
+}
+
+std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, const std::filesystem::path& vocab,
+                                                       prepare::Labels labels) {
+  const auto config = text::read_settings(prepare_settings(), settings, labels);
+  if (config.layout == Layout::csv && config.data_set != DataSet::stsb) {
+    fail_usage("etc prepare", "layout: csv is the raw release of sts-b, got data_set {}",
+               info_of(config.data_set).name);
+  }
+  auto tokenizer =
+      text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case, .whole_user_pieces = true});
+  for (const auto id : {cls_id, sep_id}) id(*tokenizer);  // an Error here rather than at the first row
+  return std::make_unique<GluePreparation>(config, std::move(tokenizer));
+}
+
+const prepare::PreparationKind& preparation_kind() {
+  static const prepare::PreparationKind kKind{prepare_settings(), make_preparation};
+  return kKind;
+}
+
+}  // namespace etc::glue

@@ -1,0 +1,132 @@
+#include "tasks/glue/row.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "data/text/unicode.h"
+#include "etc_core/base/error.h"
+
+namespace etc::glue {
+
+namespace {
+
+using Fields = std::vector<std::string>;
+
+constexpr double kLargestScore = 5;
+
+// Where a row's parts stand.
+struct Columns {
+  std::size_t text_a = 0;
+  std::optional<std::size_t> text_b, label;
+  bool label_is_last = false;
+  std::size_t count = 0;  // a row has at least so many
+};
+
+std::optional<std::size_t> column(const Fields& header, std::string_view name) {
+  const auto found = std::find(header.begin(), header.end(), name);
+  if (name.empty() || found == header.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - header.begin());
+}
+
+// Of a header that has the data set's texts; nothing otherwise.
+std::optional<Columns> columns_of(std::string_view header, const DataSetInfo& info) {
+  const Fields names = *data::fields_of(header, data::TableForm::tabs);
+  const auto text_a = column(names, info.text_a), text_b = column(names, info.text_b);
+  if (!text_a || (info.text_b[0] != '\0' && !text_b)) return std::nullopt;
+  Columns columns{*text_a, text_b, column(names, info.label), info.label_is_last, 0};
+  columns.count = 1 + std::max({*text_a, text_b.value_or(0), columns.label.value_or(0)});
+  return columns;
+}
+
+// Source, label, mark, sentence.
+constexpr Columns kHeaderlessCola{3, std::nullopt, 1, false, 4};
+// Sentence, sentence, score.
+constexpr Columns kRawStsb{0, 1, 2, false, 3};
+
+Columns columns_of(const data::RecordSlice& record, const RowForm& form) {
+  if (form.form == data::TableForm::commas) return kRawStsb;
+  const std::string_view header = data::header_of(record.text);
+  return header.empty() ? kHeaderlessCola : columns_of(header, info_of(form.set)).value();
+}
+
+void read_label(const std::string& text, const std::string& line, const RowForm& form, prepare::FaultList& faults,
+                Row& row) {
+  const DataSetInfo& info = info_of(form.set);
+  const auto refuse = [&](const char* code, const std::string& what) {
+    if (form.labels_required) faults.reject("label", code, line + what);
+  };
+  if (!info.regression()) {
+    const auto found = std::find(info.labels.begin(), info.labels.end(), text);
+    if (found != info.labels.end()) {
+      row.label = found - info.labels.begin();
+    } else {
+      refuse("label_unknown",
+             fmt::format("expected one of {}, got {}", fmt::join(info.labels, ", "), prepare::quoted(text)));
+    }
+    return;
+  }
+  double score = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), score);
+  const bool number = error == std::errc() && end == text.data() + text.size();
+  if (number && score >= 0 && score <= kLargestScore) {
+    row.score = score;
+  } else {
+    refuse("score_range", fmt::format("expected a number from 0 to 5, got {}", prepare::quoted(text)));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<data::RecordReader> open_rows(data::ByteStream& stream, const RowForm& form) {
+  const auto is_header = [form](std::string_view first, const data::TextPosition& place) {
+    if (form.form == data::TableForm::commas) return false;
+    const DataSetInfo& info = info_of(form.set);
+    const auto columns = columns_of(first, info);
+    const bool headerless = form.set == DataSet::cola;
+    if (!columns && headerless) return false;
+    if (columns && (columns->label || !form.labels_required)) return true;
+    throw data::InputFault(
+        "header_unexpected", place,
+        fmt::format("expected a header with the columns {}{}{}{}, got {}", info.text_a,
+                    info.text_b[0] == '\0' ? "" : ", ", info.text_b,
+                    form.labels_required ? fmt::format(", {} (--split test for files without labels)", info.label) : "",
+                    prepare::quoted(first)));
+  };
+  return std::make_unique<data::TableReader>(stream, form.form, is_header);
+}
+
+Row read_row(const data::RecordSlice& record, const RowForm& form, prepare::FaultList& faults) {
+  Row row;
+  const bool has_header = !data::header_of(record.text).empty();
+  row.id = std::to_string(record.index + (has_header ? 1 : 0));
+  const std::string line = fmt::format("line {}: ", record.begin.line);
+  const std::string_view text = data::row_of(record.text);
+  if (data::invalid_utf8(text)) {
+    faults.reject("row", "utf8_invalid", line + "not well-formed UTF-8");
+    return row;
+  }
+  const auto fields = data::fields_of(text, form.form);
+  if (!fields) {
+    faults.reject("row", "csv_quote",
+                  line + "expected a quoted field to end with a quote before a comma or the row's end");
+    return row;
+  }
+  const Columns columns = columns_of(record, form);
+  const bool exact = form.form == data::TableForm::commas;
+  if (fields->size() < columns.count || (exact && fields->size() > columns.count)) {
+    const std::string message = fmt::format("{}expected {}{} columns, got {}: {}", line, exact ? "" : "at least ",
+                                            columns.count, fields->size(), prepare::quoted(text));
+    form.set == DataSet::qqp ? faults.drop("row", "row_short", message) : faults.reject("row", "row_short", message);
+    return row;
+  }
+  if (info_of(form.set).id_is_first_column && has_header) row.id = fields->front();
+  row.text_a = (*fields)[columns.text_a];
+  if (columns.text_b) row.text_b = (*fields)[*columns.text_b];
+  if (columns.label) {
+    read_label(columns.label_is_last ? fields->back() : (*fields)[*columns.label], line, form, faults, row);
+  }
+  return row;
+}
+
+}  // namespace etc::glue

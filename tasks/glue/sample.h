@@ -1,0 +1,11 @@
+// Generated GLUE rows for `etc sample`.
+#pragma once
+
+#include "tasks/sample.h"
+
+namespace etc::glue {
+
+// Options and writer, for the row of the task in tasks/registry.cpp.
+const SampleKind& sample_kind();
+
+}  // namespace etc::glue

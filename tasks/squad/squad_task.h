@@ -1,0 +1,10 @@
+// SQuAD as one entry of the list of tasks.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace etc::squad {
+
+const TaskKind& task_kind();
+
+}  // namespace etc::squad

@@ -1,0 +1,198 @@
+// Rows of GLUE files, good, bad and damaged.
+#include "tasks/glue/row.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/nn/etc_config.h"
+#include "tasks/glue/feed.h"
+#include "tasks/glue/prepare.h"
+#include "tasks/prepare/file_pass.h"
+#include "tests/support/catch.h"
+#include "tests/support/folders.h"
+#include "tests/support/gzip.h"
+#include "tests/support/mutate.h"
+#include "tests/support/small_config.h"
+#include "tests/tasks/raw_records.h"
+#include "tests/tasks/small_tokenizer.h"
+
+using namespace etc;
+using namespace etc::glue;
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Outcome {
+  std::vector<Row> rows;
+  Words faults;  // "severity code: message"
+};
+
+Outcome read(const std::string& bytes, const RowForm& form) {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "rows.tsv", bytes);
+  data::ByteStream stream(folder / "rows.tsv");
+  Outcome outcome;
+  try {
+    const auto reader = open_rows(stream, form);
+    for (data::RecordSlice record; reader->next(record);) {
+      prepare::FaultList faults;
+      const Row row = read_row(record, form, faults);
+      for (const data::Fault& fault : faults.rows()) {
+        outcome.faults.push_back(
+            fmt::format("{} {}: {}", data::severity_text(fault.severity), fault.code, fault.message));
+      }
+      if (faults.rows().empty()) outcome.rows.push_back(row);
+    }
+  } catch (const data::InputFault& fault) {
+    outcome.faults.push_back(fault.code() + ": " + fault.what());
+  }
+  return outcome;
+}
+
+const std::string kRte = "index\tsentence1\tsentence2\tlabel\n";
+
+RowForm form_of(DataSet set, bool labels_required = true) {
+  return {set, data::TableForm::tabs, labels_required};
+}
+
+std::unique_ptr<GluePreparation> preparation_of(DataSet set, Layout layout, bool labels_required) {
+  PrepareConfig config;
+  config.data_set = set;
+  config.layout = layout;
+  config.seq_len = 8;
+  config.labels_required = labels_required;
+  return std::make_unique<GluePreparation>(
+      config, test::tokenizer_of("[PAD]\n[UNK]\n[CLS]\n[SEP]\n" + test::vocabulary_entries({"a", "b", "c"})));
+}
+
+// Passes over a damaged file; returns how many rows were taken.
+std::int64_t pass_over(const prepare::Preparation& preparation, const std::filesystem::path& path, DataSet set) {
+  std::int64_t taken = 0, next = 0;
+  prepare::PassCallbacks callbacks;
+  callbacks.progress = [](std::int64_t) {};
+  callbacks.record = [&](prepare::PassRecord&& record) {
+    CHECK(record.index == next++);
+    for (const data::Fault& fault : record.converted.faults.rows()) {
+      CHECK(!fault.code.empty());
+      CHECK(fault.message.starts_with("line "));
+    }
+    for (const data::Example& example : record.converted.examples) {
+      check_example(example, test::small_config({.vocabulary = 16}), set, "mutant");
+      ++taken;
+    }
+  };
+  const prepare::PassEnd end = pass_over_file(preparation, path, callbacks);
+  if (end.fault) CHECK(std::string(end.fault->what()).starts_with("byte "));
+  return taken;
+}
+
+void run_mutants(std::uint64_t count) {
+  struct Form {
+    DataSet set;
+    Layout layout;
+    std::string text;
+  };
+  std::string stsb = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n";
+  for (int i = 0; i < 3; ++i) stsb += fmt::format("{}\tg\tf\ty\to\tn\tn\ta b\tc \"b\t{}.5\n", i, i);
+  const std::vector<Form> forms = {
+      {DataSet::cola, Layout::tsv, "x\t1\t\ta b c\ny\t0\t*\t\"c\nz\t1\t\t\xC3\xA9 b\n"},
+      {DataSet::rte, Layout::tsv, kRte + "0\ta b\tc\tentailment\n1\t\tb\tnot_entailment\r\n2\ta\t\tentailment\n"},
+      {DataSet::stsb, Layout::tsv, stsb},
+      {DataSet::stsb, Layout::csv, "a b,b c,5.0\r\n\"a, \"\"b\"\"\",\"c\n\",0.25\r\nc,c,1\r\n"}};
+  const test::TemporaryFolder folder;
+  std::int64_t taken = 0;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    CAPTURE(seed);
+    const Form& form = forms[seed % forms.size()];
+    const bool packed = seed / forms.size() % 8 == 7;
+    write_file_atomically(folder / "mutant.tsv", test::mutate(packed ? test::gzip(form.text) : form.text, seed));
+    const auto preparation = preparation_of(form.set, form.layout, seed / 4 % 2 == 0);
+    taken += pass_over(*preparation, folder / "mutant.tsv", form.set);
+  }
+  CHECK(taken > 0);
+}
+
+}  // namespace
+
+TEST_CASE("the columns of a row follow from the header's names", "[glue]") {
+  const Outcome dev = read("sentence\tlabel\na b \t1\n", form_of(DataSet::sst2));
+  REQUIRE(dev.rows.size() == 1);
+  CHECK(dev.rows[0].text_a == "a b ");
+  CHECK(dev.rows[0].label == 1);
+  CHECK(dev.rows[0].id == "1");
+  const Outcome test = read("index\tsentence\n0\ta b\n", form_of(DataSet::sst2, false));
+  REQUIRE(test.rows.size() == 1);
+  CHECK(test.rows[0].text_a == "a b");
+  CHECK(test.rows[0].label == -1);
+  const Outcome ax = read("index\tsentence1\tsentence2\n7\ta\tb\n", form_of(DataSet::ax, false));
+  REQUIRE(ax.rows.size() == 1);
+  CHECK(ax.rows[0].id == "7");
+}
+
+TEST_CASE("a missing or unexpected header is shown", "[glue]") {
+  CHECK(read("0\ta\tb\tentailment\n", form_of(DataSet::rte)).faults ==
+        Words{"header_unexpected: byte 0, line 1, column 1: expected a header with the columns sentence1, sentence2, "
+              "label (--split test for files without labels), got \"0\ta\tb\tentailment\""});
+  CHECK_THAT(read("index\tsentence1\tsentence2\n0\ta\tb\n", form_of(DataSet::rte)).faults.at(0),
+             Catch::Contains("header_unexpected") && Catch::Contains("label"));
+  CHECK_THAT(read("index\tsentence\n0\ta\n", form_of(DataSet::cola)).faults.at(0),
+             Catch::Contains("header_unexpected"));
+}
+
+TEST_CASE("short rows, unknown labels and odd scores are refused with their line", "[glue]") {
+  CHECK(read(kRte + "0\ta\tb\tentailment\n1\ta\n", form_of(DataSet::rte)).faults ==
+        Words{"reject row_short: line 3: expected at least 4 columns, got 2: \"1\ta\""});
+  CHECK(read(kRte + "0\ta\tb\tyes\n", form_of(DataSet::rte)).faults ==
+        Words{"reject label_unknown: line 2: expected one of entailment, not_entailment, got \"yes\""});
+  CHECK(read(kRte + "0\ta\tb\tyes\n", form_of(DataSet::rte, false)).faults.empty());
+  const RowForm raw{DataSet::stsb, data::TableForm::commas, true};
+  CHECK(read("a,b,5.5\na,b,x\na,b,nan\na,b,1 \na,b,-0\na,b,5\n", raw).faults.size() == 4);
+  CHECK(read("a,b,5.5\n", raw).faults ==
+        Words{"reject score_range: line 1: expected a number from 0 to 5, got \"5.5\""});
+  CHECK_THAT(read("a,b\n", raw).faults.at(0), Catch::Contains("expected 3 columns, got 2"));
+  CHECK_THAT(read("\"a\"x,b,1\n", raw).faults.at(0), Catch::Contains("csv_quote"));
+  CHECK_THAT(read(kRte + "0\t\xff\tb\tentailment\n", form_of(DataSet::rte)).faults.at(0),
+             Catch::Contains("utf8_invalid: line 2"));
+}
+
+TEST_CASE("QQP's short rows are left out and counted", "[glue]") {
+  const Outcome outcome = read("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate\n1\t2\t3\ta\n\n4\t5\t6\ta\tb\t1\n",
+                               form_of(DataSet::qqp));
+  CHECK(outcome.rows.size() == 1);
+  REQUIRE(outcome.faults.size() == 2);
+  CHECK_THAT(outcome.faults[1], Catch::Contains("drop row_short: line 3"));
+}
+
+TEST_CASE("an empty sentence is CLS and SEP", "[glue]") {
+  const auto preparation = preparation_of(DataSet::sst2, Layout::tsv, true);
+  data::RecordSlice record;
+  record.text = "sentence\tlabel\n\t1";
+  const auto converted = preparation->convert_record(record);
+  CHECK(std::get<std::vector<std::int64_t>>(converted.examples.at(0).at("token_ids")) ==
+        std::vector<std::int64_t>{2, 3});
+}
+
+TEST_CASE("rows of another data set than the model's are refused", "[glue]") {
+  const auto preparation = preparation_of(DataSet::sst2, Layout::tsv, true);
+  data::RecordSlice record;
+  record.text = "sentence\tlabel\na\t1";
+  const auto converted = preparation->convert_record(record);
+  CHECK_THROWS_WITH(
+      check_example(converted.examples.at(0), test::small_config({.vocabulary = 16}), DataSet::rte, "f.h5"),
+      "feed: f.h5: the rows are of data set sst-2, the model's task.data_set is rte");
+}
+
+TEST_CASE("the raw release's form is STS-B's alone", "[glue]") {
+  Json settings = prepare_settings().defaults();
+  settings["layout"] = "csv";
+  CHECK_THROWS_WITH(make_preparation(settings, "none", prepare::Labels::required),
+                    Catch::Contains("layout: csv is the raw release of sts-b"));
+}
+
+TEST_CASE("damaged tables give faults or valid rows", "[glue]") {
+  run_mutants(200);
+}
+
+TEST_CASE("many more damaged tables give faults or valid rows", "[glue][slow]") {
+  run_mutants(5000);
+}

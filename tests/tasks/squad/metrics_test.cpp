@@ -1,0 +1,110 @@
+// Official scores: golden numbers, published prediction files, corner cases.
+#include "tasks/squad/metrics.h"
+
+#include <limits>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "tasks/squad/prediction_file.h"
+#include "tasks/squad/squad_task.h"
+#include "tests/support/catch.h"
+#include "tests/support/golden_h5.h"
+#include "tests/tasks/golden_named.h"
+
+using namespace etc;
+using namespace etc::squad;
+
+TEST_CASE("scores of single answers equal the official scripts'", "[squad][golden]") {
+  std::int64_t cases = 0;
+  for (const auto& path : test::golden_named("dense_reference", ".h5")) {
+    const test::GoldenFile file(path);
+    if (!file.has("squad/metric")) continue;
+    const std::string group = "squad/metric/";
+    const auto predictions = file.read_strings(group + "prediction"), gold = file.read_strings(group + "gold");
+    const auto exact = file.read<double>(group + "exact").values;
+    const auto v1 = file.read<double>(group + "f1_v1").values, v2 = file.read<double>(group + "f1_v2").values;
+    for (std::size_t i = 0; i < gold.size(); ++i, ++cases) {
+      CAPTURE(predictions[i], gold[i]);
+      CHECK(score(predictions[i], gold[i], Version::v1_1).exact == exact[i]);
+      CHECK(std::abs(score(predictions[i], gold[i], Version::v1_1).f1 - v1[i]) < 1e-12);
+      CHECK(std::abs(score(predictions[i], gold[i], Version::v2_0).f1 - v2[i]) < 1e-12);
+    }
+  }
+  if (cases == 0) test::skip("no golden scores");
+}
+
+TEST_CASE("the best threshold equals the official script's", "[squad][golden]") {
+  std::int64_t cases = 0;
+  for (const auto& path : test::golden_named("dense_reference", ".h5")) {
+    const test::GoldenFile file(path);
+    if (!file.has("squad/best_threshold")) continue;
+    ++cases;
+    const std::string group = "squad/best_threshold/";
+    const auto odds = file.read<double>(group + "score_diff").values,
+               raw = file.read<double>(group + "raw_score").values;
+    const auto has_answer = file.read<std::int64_t>(group + "has_answer").values;
+    std::vector<ThresholdCase> questions;
+    for (std::size_t i = 0; i < odds.size(); ++i) questions.push_back({odds[i], raw[i], has_answer[i] != 0, true});
+    const BestThreshold best = best_threshold(questions);
+    CHECK(std::abs(best.score - file.read<double>(group + "best_score").values[0]) < 1e-9);
+    CHECK(best.threshold == file.read<double>(group + "best_threshold").values[0]);
+  }
+  if (cases == 0) test::skip("no golden threshold");
+}
+
+TEST_CASE("published prediction files have their official scores", "[squad][golden]") {
+  const auto data = test::real_data_folder();
+  const auto list = data ? *data / "golden" / "squad_metrics.json" : std::filesystem::path();
+  if (!data || !std::filesystem::exists(list)) return test::skip("no published predictions");
+  for (const Json& one : read_json_file(list)) {
+    CAPTURE(one.at("prediction").get<std::string>());
+    const auto folder = list.parent_path();
+    const Json scores = task_kind().score(folder / one.at("prediction").get<std::string>(),
+                                          {folder / one.at("gold").get<std::string>()});
+    REQUIRE(scores.at("metrics").size() == one.at("metrics").size());
+    for (const auto& [name, value] : one.at("metrics").items()) {
+      CAPTURE(name);
+      CHECK(std::abs(scores.at("metrics").at(name).get<double>() - value.get<double>()) < 1e-9);
+    }
+  }
+}
+
+TEST_CASE("two empty texts are equal, and their overlap is 0 in version 1.1 and 1 in 2.0", "[squad]") {
+  CHECK(score("the", "a", Version::v1_1).exact == 1);
+  CHECK(score("the", "a", Version::v1_1).f1 == 0);
+  CHECK(score("the", "a", Version::v2_0).f1 == 1);
+  CHECK(score("x", "", Version::v2_0).f1 == 0);
+}
+
+TEST_CASE("gold answers score 100 against themselves", "[squad]") {
+  const std::vector<GoldQuestion> gold = {{"a", {"One", "two words"}}, {"b", {}}};
+  const Json v2 = evaluate({{"a", "two words"}, {"b", ""}}, gold, Version::v2_0).at("metrics");
+  CHECK(v2.at("exact") == 100.0);
+  CHECK(v2.at("f1") == 100.0);
+  CHECK(v2.at("NoAns_total") == 1);
+  CHECK(evaluate({{"a", "ONE."}}, {gold[0]}, Version::v1_1).at("metrics").at("f1") == 100.0);
+}
+
+TEST_CASE("a question without a prediction counts 0 in version 1.1 and is left out in 2.0", "[squad]") {
+  const std::vector<GoldQuestion> gold = {{"a", {"x"}}, {"b", {"y"}}};
+  const Json v1 = evaluate({{"a", "x"}}, gold, Version::v1_1), v2 = evaluate({{"a", "x"}}, gold, Version::v2_0);
+  CHECK(v1.at("metrics").at("exact_match") == 50.0);
+  CHECK(v2.at("metrics").at("exact") == 100.0);
+  CHECK(v2.at("metrics").at("total") == 1);
+  CHECK(v1.at("missing") == Json::array({"b"}));
+  CHECK_THROWS_WITH(evaluate({}, gold, Version::v2_0), Catch::Contains("no question of the gold file"));
+  CHECK_THROWS_WITH(evaluate({}, {}, Version::v1_1), Catch::Contains("no question to compare with"));
+}
+
+TEST_CASE("odds above the given threshold take a prediction back", "[squad]") {
+  const std::vector<GoldQuestion> gold = {{"a", {"x"}}, {"b", {}}};
+  const PredictionMap predictions = {{"a", "x"}, {"b", "x"}};
+  const NullOdds odds = {{"a", -1}, {"b", 2}};
+  const double never = std::numeric_limits<double>::infinity();
+  const Json kept = evaluate_with_odds(predictions, gold, odds, never).at("metrics");
+  CHECK(kept.at("exact") == 50.0);
+  CHECK(kept.at("best_exact") == 100.0);
+  CHECK(kept.at("best_exact_thresh") == -1.0);
+  CHECK(evaluate_with_odds(predictions, gold, odds, 1).at("metrics").at("exact") == 100.0);
+  CHECK_THROWS_WITH(evaluate_with_odds(predictions, gold, {}, 1), Catch::Contains("no null odds"));
+}

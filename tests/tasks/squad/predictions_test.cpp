@@ -1,0 +1,149 @@
+// A pass over windows: merged into questions, written, scored.
+#include "tasks/squad/predictions.h"
+
+#include <cmath>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/etc_config.h"
+#include "tasks/squad/feed.h"
+#include "tests/support/catch.h"
+#include "tests/support/small_config.h"
+#include "tests/tasks/squad/small_questions.h"
+
+using namespace etc;
+using namespace etc::squad;
+
+namespace {
+
+// Logits that choose one position for start and end of every window.
+HeadOutput choosing(std::int64_t tokens, const std::vector<std::int64_t>& positions) {
+  std::vector<float> logits(static_cast<std::size_t>(2 * tokens));
+  for (const std::int64_t position : positions) {
+    logits[static_cast<std::size_t>(2 * position)] = logits[static_cast<std::size_t>(2 * position + 1)] = 5;
+  }
+  return {Var(Tensor::from(logits, {tokens, 2}, Purpose::activations))};
+}
+
+class Pass {
+ public:
+  explicit Pass(bool version_2) {
+    register_cpu_backend();
+    PredictionRequest request;
+    request.output = folder_ / "p.json";
+    request.n_best_output = folder_ / "n.jsonl";
+    request.n_best = 2;
+    request.null_odds_output = folder_ / "o.json";
+    DecodeOptions options;
+    options.version_2 = version_2;
+    predictions_.emplace(request, options, test::tokenizer_of(test::squad_vocabulary()));
+  }
+
+  // Windows of four pieces.
+  std::vector<data::LoadedExample> prepare(const Json& question) {
+    PrepareConfig config = test::small_squad_config(10, 4);
+    config.is_training = false;
+    prepare::Converted converted = test::converted_question(question, config);
+    predictions_->add_gold(*converted.gold);
+    std::vector<data::LoadedExample> windows;
+    for (data::Example& example : converted.examples) windows.push_back({0, 0, std::move(example)});
+    return windows;
+  }
+
+  void add(const std::vector<data::LoadedExample>& windows, const std::vector<std::int64_t>& positions) {
+    const EncoderInput input = squad::feed(windows, test::small_config({.vocabulary = 64}), {}, "test");
+    predictions_->add(windows, input, choosing(input.long_tokens(), positions));
+  }
+
+  QuestionPredictions& predictions() { return *predictions_; }
+  Json file(const char* name) const { return read_json_file(folder_ / name); }
+  std::string text(const char* name) const { return read_file(folder_ / name); }
+
+ private:
+  test::TemporaryFolder folder_;
+  std::optional<QuestionPredictions> predictions_;
+};
+
+double metric(const Metrics& metrics, const std::string& name) {
+  for (const auto& [key, value] : metrics) {
+    if (key == name) return value;
+  }
+  FAIL("no " << name);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("windows of a question give one answer, whatever the micro-batches", "[squad]") {
+  for (const bool together : {true, false}) {
+    Pass pass(false);
+    const auto first = pass.prepare(test::small_question("a b c d e q", "e", 8, "x"));
+    const auto second = pass.prepare(test::small_question("a b", "b", 2, "y"));
+    const auto none = pass.prepare(test::small_question(" ", "b", 0, "z"));
+    REQUIRE(first.size() == 2);
+    REQUIRE(none.empty());
+    if (together) {
+      auto all = first;
+      all.insert(all.end(), second.begin(), second.end());
+      pass.add(all, {10 + 5, 18 + 5});  // e is the second window's first piece, a that of the other question
+    } else {
+      pass.add({first[0]}, {});
+      pass.add({first[1]}, {5});
+      CHECK(metric(pass.predictions().metrics(), "questions") == 3);
+      pass.add(second, {5});
+    }
+    const Metrics metrics = pass.predictions().metrics();
+    CHECK(metrics.front().first == "f1");
+    CHECK(metric(metrics, "exact_match") == Approx(100.0 / 3));
+    pass.predictions().finish();
+    CHECK(pass.text("p.json") == "{\n\"x\": \"e\",\n\"y\": \"a\",\n\"z\": \"empty\"\n}\n");
+    CHECK_THAT(pass.text("n.jsonl"), Catch::Contains("\"id\":\"x\"") && Catch::Contains("probability"));
+  }
+}
+
+TEST_CASE("version 2 answers nothing where CLS is best, and writes its odds", "[squad]") {
+  Pass pass(true);
+  Json impossible = test::small_question("a b", "b", 2, "i");
+  impossible["question"]["answers"] = Json::array();
+  impossible["question"]["is_impossible"] = true;
+  const auto answered = pass.prepare(test::small_question("a b", "b", 2, "a"));
+  const auto unanswered = pass.prepare(impossible);
+  const auto none = pass.prepare(test::small_question(" ", "b", 0, "n"));
+  pass.add(answered, {6});
+  pass.add(unanswered, {0});
+  const Metrics metrics = pass.predictions().metrics();
+  CHECK(metric(metrics, "exact") == Approx(200.0 / 3));
+  CHECK(metric(metrics, "HasAns_total") == 2);
+  CHECK(metric(metrics, "NoAns_exact") == 100);
+  CHECK(metric(metrics, "best_exact_thresh") == -10);
+  pass.predictions().finish();
+  CHECK(pass.file("p.json") == Json{{"a", "b"}, {"i", ""}, {"n", ""}});
+  CHECK(pass.file("o.json") == Json{{"a", -10.0}, {"i", 10.0}, {"n", nullptr}});
+}
+
+TEST_CASE("unlabelled questions have no metrics", "[squad]") {
+  Pass pass(false);
+  Json question = test::small_question("a b", "b", 2, "u");
+  question["question"].erase("answers");
+  pass.add(pass.prepare(question), {5});
+  CHECK(pass.predictions().metrics().empty());
+}
+
+TEST_CASE("windows of a question that comes back are refused", "[squad]") {
+  Pass pass(false);
+  const auto a = pass.prepare(test::small_question("a b", "b", 2, "a")),
+             b = pass.prepare(test::small_question("a b", "b", 2, "b"));
+  pass.add(a, {5});
+  pass.add(b, {5});
+  CHECK_THROWS_WITH(pass.add(a, {5}), Catch::Contains("example a: other documents stand between"));
+}
+
+TEST_CASE("a logit that is no number names its question", "[squad]") {
+  Pass pass(false);
+  const auto windows = pass.prepare(test::small_question("a b", "b", 2, "a"));
+  const EncoderInput input = squad::feed(windows, test::small_config({.vocabulary = 64}), {}, "test");
+  HeadOutput logits = choosing(input.long_tokens(), {});
+  logits[0].value().data()[3] = NAN;
+  CHECK_THROWS_WITH(pass.predictions().add(windows, input, logits), Catch::Contains("example a: a logit is nan"));
+}
