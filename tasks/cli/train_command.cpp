@@ -1,4 +1,5 @@
 // etc train: trains, fine-tunes or resumes a run.
+#include <algorithm>
 #include <optional>
 
 #include "etc_core/base/error.h"
@@ -8,6 +9,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/memory_option.h"
+#include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/train/memory_fit.h"
@@ -24,6 +26,7 @@ struct TrainOptions {
   std::string output;
   std::string resume;
   bool forecast = false;
+  int processes = 0;  // of the forecast; 0: not given
   std::string memory_limit;
   ProfileOption profile;
   GivenOptions given;
@@ -48,6 +51,10 @@ RunConfig resolve(const TrainOptions& options, fs::path& output) {
   const auto of_checkpoint = [](const fs::path& folder) { return read_encoder_config(folder)->to_json(); };
   RunConfig config =
       resolve_config(file, *options.given, options.resume.empty() ? CheckpointModel(of_checkpoint) : nullptr);
+  if (options.processes > 0 && !options.forecast) {
+    fail_usage("etc train", "--processes goes with --forecast: mpirun starts processes (mpirun -n {} etc train …)",
+               options.processes);
+  }
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
   if (!options.resume.empty()) require_data_files(config.data, file->string());
   return config;
@@ -75,6 +82,13 @@ void check_paths(const TrainOptions& options, const RunConfig& config, const fs:
   paths.check();
 }
 
+// The first process's configuration.
+RunConfig config_of_first(const RunConfig& own) {
+  if (processes().size() == 1) return own;
+  const std::string text = from_first(processes(), processes().first() ? json_line(own.to_json()) : "");
+  return run_config_from_json(parse_json(text, "configuration"), "configuration of the first process");
+}
+
 }  // namespace
 
 void add_train_command(Program& program) {
@@ -84,6 +98,8 @@ void add_train_command(Program& program) {
   command.option("--output", options->output, "the run's folder; the same command again goes on with the run");
   command.option("--resume", options->resume, "go on with this run, with its own configuration");
   command.flag("--forecast", options->forecast, "only say how much memory the run would take");
+  command.option("--processes", options->processes, "with --forecast: of each of so many processes (mpirun)")
+      .at_least(1);
   add_memory_option(command, options->memory_limit,
                     "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
   add_profile_option(command, options->profile);
@@ -97,18 +113,24 @@ void add_train_command(Program& program) {
       "  etc train --config tasks/configs/wikihop_base.json --init-from etc_base --data train.h5 --output run2");
   command.action([options] {
     fs::path output;
-    RunConfig config = resolve(*options, output);
-    if (!options->forecast) check_paths(*options, config, output);
+    // The run's folder, which may say how the run began, is the first process's; so is what fits into memory.
+    const bool own_folder = processes().first() || options->resume.empty();
+    RunConfig config = own_folder ? resolve(*options, output) : RunConfig();
+    if (!options->resume.empty()) config = config_of_first(config);
+    if (!options->forecast && processes().first()) check_paths(*options, config, output);
     if (!options->memory_limit.empty()) {
       const Device device = open_device(config.training.device).device;
-      config = fit_memory(config, take_memory_limit(options->memory_limit, device), output);
+      const std::int64_t limit = take_memory_limit(options->memory_limit, device);
+      if (processes().first()) config = fit_memory(config, limit, output);
+      config = config_of_first(config);
     }
     if (options->forecast) {
-      print("expected peak memory {}\n", memory_text(forecast_memory(config)));
+      require_one_process("etc train", "--forecast");
+      print("expected peak memory {}\n", memory_text(forecast_memory(config, std::max(1, options->processes))));
       return;
     }
     Profile profile(options->profile);
-    const TrainReport report = train(config, output);
+    const TrainReport report = train(config, output, processes());
     profile.finish();
     print("steps {}\n", report.step);
     for (const auto& [name, value] : report.best) print("{} {:.6g}\n", name, value);
