@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/silence.h"
 
 namespace etc {
 
@@ -18,6 +19,7 @@ namespace {
 }  // namespace
 
 void write_standard_output(std::string_view bytes) {
+  if (is_silent()) return;
   if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size()) fail_standard_output();
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -72,23 +73,30 @@ struct Loader::Impl {
     return entry;
   }
 
+  // Lengths say how the whole batch is cut; only this rank's examples are read.
   LoadedBatch load(SampleRange range) {
-    LoadedBatch batch;
-    std::vector<LoadedExample> examples;
-    std::vector<std::int64_t> example_tokens;
-    for (std::int64_t s = range.begin + options.rank; s < range.end; s += options.ranks) {
-      const std::int64_t index = index_of(s);
-      examples.push_back({index, s, reader->read(index), s / n});
-      example_tokens.push_back(tokens[static_cast<std::size_t>(index)]);
+    std::vector<std::int64_t> indices, example_tokens;
+    for (std::int64_t s = range.begin; s < range.end; ++s) {
+      indices.push_back(index_of(s));
+      example_tokens.push_back(tokens[static_cast<std::size_t>(indices.back())]);
     }
-    batch.examples = static_cast<std::int64_t>(examples.size());
+    const std::vector<std::int64_t> sizes = cut_micro_batches(example_tokens, options.micro_batch_tokens);
+    const Share own = share_of(std::ssize(sizes), options.rank, options.ranks);
+    LoadedBatch batch;
+    batch.first_micro_batch = own.begin;
+    batch.all_micro_batches = std::ssize(sizes);
     batch.all_examples = range.end - range.begin;
     batch.epoch = range.begin / n;
     batch.after.samples = range.end;
-    auto next = std::make_move_iterator(examples.begin());
-    for (const std::int64_t size : cut_micro_batches(example_tokens, options.micro_batch_tokens)) {
-      batch.micro_batches.emplace_back(next, next + size);
-      next += size;
+    std::int64_t first = std::accumulate(sizes.begin(), sizes.begin() + own.begin, std::int64_t{0});
+    for (std::int64_t m = own.begin; m < own.end; ++m) {
+      auto& micro_batch = batch.micro_batches.emplace_back();
+      for (const std::int64_t end = first + sizes[static_cast<std::size_t>(m)]; first < end; ++first) {
+        const std::int64_t index = indices[static_cast<std::size_t>(first)];
+        const std::int64_t sample = range.begin + first;
+        micro_batch.push_back({index, sample, reader->read(index), sample / n});
+      }
+      batch.examples += std::ssize(micro_batch);
     }
     return batch;
   }

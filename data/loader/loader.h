@@ -15,8 +15,9 @@ struct LoaderOptions {
   std::int64_t micro_batch_tokens = 0;
   bool shuffle = true;  // false: source order
   std::uint64_t seed = 1;
-  std::int64_t rank = 0, ranks = 1;  // this process takes every ranks-th example of each batch
-  std::int64_t epochs = 0;           // 0: without end
+  // Of several processes this one takes its share of each batch's micro-batches (share_of, data/loader/order.h).
+  std::int64_t rank = 0, ranks = 1;
+  std::int64_t epochs = 0;  // 0: without end
   // A partial batch (at the end of the run, or without carry_partial of every epoch) is left out.
   bool drop_last = false;
   // A last partial batch of an epoch is filled from the next one (training); false: it is handed out short
@@ -37,9 +38,11 @@ struct LoadedExample {
   std::int64_t epoch = 0;  // that the sample belongs to: keys what is drawn afresh in each
 };
 
-// One optimiser batch, cut into micro-batches.
+// One optimiser batch, cut into micro-batches, which do not depend on how many ranks there are.
 struct LoadedBatch {
-  std::vector<std::vector<LoadedExample>> micro_batches;  // none when a short batch leaves this rank without examples
+  std::vector<std::vector<LoadedExample>> micro_batches;  // this rank's; none when the batch has fewer than ranks
+  std::int64_t first_micro_batch = 0;                     // the number in the batch of the first of them
+  std::int64_t all_micro_batches = 0;                     // over all ranks
   std::int64_t examples = 0;                              // on this rank
   std::int64_t all_examples = 0;                          // over all ranks
   std::int64_t epoch = 0;                                 // of the first example

@@ -70,6 +70,10 @@ std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens
   return sizes;
 }
 
+Share share_of(std::int64_t n, std::int64_t rank, std::int64_t ranks) {
+  return {n * rank / ranks, n * (rank + 1) / ranks};
+}
+
 std::vector<std::int64_t> token_counts(const DatasetReader& reader) {
   std::vector<std::int64_t> counts = lengths_of(reader, reader.schema().long_align);
   const std::vector<std::int64_t> globals = lengths_of(reader, reader.schema().global_align);

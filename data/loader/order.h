@@ -31,6 +31,14 @@ std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const Lo
 // tokens: of each example. Returns the sizes (in examples) of the micro-batches; limit 0: one for all.
 std::vector<std::int64_t> cut_micro_batches(std::span<const std::int64_t> tokens, std::int64_t limit);
 
+// A contiguous part of n things.
+struct Share {
+  std::int64_t begin = 0, end = 0;
+};
+
+// The share of one rank: ranks one after the other own all of n, in parts as equal as can be; a rank may own nothing.
+Share share_of(std::int64_t n, std::int64_t rank, std::int64_t ranks);
+
 // Long plus global tokens of every example; a task without one of the classes counts 0 for it.
 std::vector<std::int64_t> token_counts(const DatasetReader& reader);
 

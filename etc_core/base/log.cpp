@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/silence.h"
 
 namespace etc::log {
 
@@ -22,10 +23,10 @@ void report_once(const std::string& what) {
 }  // namespace
 
 void write_info(fmt::string_view format, fmt::format_args args) {
-  spdlog::info(fmt::vformat(format, args));
+  if (!is_silent()) spdlog::info(fmt::vformat(format, args));
 }
 void write_warning(fmt::string_view format, fmt::format_args args) {
-  spdlog::warn(fmt::vformat(format, args));
+  if (!is_silent()) spdlog::warn(fmt::vformat(format, args));
 }
 
 void to_stderr() {

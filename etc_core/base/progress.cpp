@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <optional>
 
+#include "etc_core/base/silence.h"
+
 namespace etc {
 
 namespace {
@@ -98,6 +100,7 @@ void Progress::announce(std::int64_t done, const std::string& note) {
 }
 
 void Progress::draw(bool last) {
+  if (is_silent()) return;
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
   const double rate = seconds > 0 ? static_cast<double>(done_ - before_) / seconds : 0;
   Line line;

@@ -7,10 +7,20 @@
 
 namespace etc {
 
-namespace {
+GradientSet take_gradients(ParameterSet& parameters) {
+  GradientSet gradients;
+  for (const auto& parameter : parameters.all()) gradients.push_back(std::exchange(parameter->grad, Tensor()));
+  return gradients;
+}
 
-// left + right, in left's memory; right is given up.
-GradientSet sum(GradientSet left, GradientSet right) {
+void put_gradients(ParameterSet& parameters, GradientSet gradients) {
+  if (gradients.size() != parameters.all().size()) {
+    fail("gradients", "expected the gradients of {} parameters, got {}", parameters.all().size(), gradients.size());
+  }
+  for (std::size_t i = 0; i < gradients.size(); ++i) parameters.all()[i]->grad = std::move(gradients[i]);
+}
+
+GradientSet GradientAccumulator::AddSets::operator()(GradientSet left, GradientSet right) const {
   if (left.size() != right.size()) {
     fail("gradients", "expected the gradients of {} parameters, got {}", left.size(), right.size());
   }
@@ -26,43 +36,6 @@ GradientSet sum(GradientSet left, GradientSet right) {
     ops::add(left[i].device(), left[i].data(), right[i].data(), left[i].data(), left[i].size());
   }
   return left;
-}
-
-}  // namespace
-
-GradientSet take_gradients(ParameterSet& parameters) {
-  GradientSet gradients;
-  for (const auto& parameter : parameters.all()) gradients.push_back(std::exchange(parameter->grad, Tensor()));
-  return gradients;
-}
-
-void put_gradients(ParameterSet& parameters, GradientSet gradients) {
-  if (gradients.size() != parameters.all().size()) {
-    fail("gradients", "expected the gradients of {} parameters, got {}", parameters.all().size(), gradients.size());
-  }
-  for (std::size_t i = 0; i < gradients.size(); ++i) parameters.all()[i]->grad = std::move(gradients[i]);
-}
-
-void GradientAccumulator::add(GradientSet gradients) {
-  // Like adding 1 to a binary number: the carry merges with every level in use until it finds a free one.
-  std::size_t level = 0;
-  for (; level < levels_.size() && !levels_[level].empty(); ++level) {
-    gradients = sum(std::exchange(levels_[level], {}), std::move(gradients));
-  }
-  if (level == levels_.size()) levels_.emplace_back();
-  levels_[level] = std::move(gradients);
-  ++count_;
-}
-
-GradientSet GradientAccumulator::finish() {
-  GradientSet total;
-  for (GradientSet& level : levels_) {  // the smallest trees are the latest
-    if (level.empty()) continue;
-    total = total.empty() ? std::move(level) : sum(std::move(level), std::move(total));
-  }
-  levels_.clear();
-  count_ = 0;
-  return total;
 }
 
 }  // namespace etc

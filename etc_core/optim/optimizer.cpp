@@ -4,11 +4,13 @@
 #include <cmath>
 #include <set>
 
+#include "etc_core/base/device_memory.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"  // suggestion
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/base/sums.h"
+#include "etc_core/comm/gather_values.h"
 #include "etc_core/ops/update.h"
 
 namespace etc {
@@ -24,19 +26,33 @@ Device device_of(std::span<const ParamRef> parameters) {
   return parameters.empty() ? Device::cpu : parameters.front().device;
 }
 
-// The parameter in blocks, from its first number; none without a gradient. `whole` is what they have in common.
-void add_blocks(const ParamRef& parameter, ops::UpdateBlock whole, std::vector<ops::UpdateBlock>& blocks) {
+// What of the parameter this process works on.
+Stretch part_of(const ParamRef& parameter, std::size_t index, const Division* division) {
+  if (division == nullptr) return {index, 0, parameter.size};
+  return division->shards.part(division->processes.rank(), index);
+}
+
+// The part of the parameter in blocks; none without a gradient. `whole` is what they have in common; its moments begin
+// with the part.
+void add_blocks(const ParamRef& parameter, const Stretch& part, ops::UpdateBlock whole,
+                std::vector<ops::UpdateBlock>& blocks) {
   if (parameter.g == nullptr) return;
   const auto from = [](auto* array, std::int64_t first) { return array == nullptr ? nullptr : array + first; };
-  for (std::int64_t first = 0; first < parameter.size; first += ops::kBlockSize) {
+  for (std::int64_t done = 0; done < part.count; done += ops::kBlockSize) {
     ops::UpdateBlock block = whole;
-    block.g = parameter.g + first;
-    block.w = from(parameter.w, first);
-    block.m = from(whole.m, first);
-    block.v = from(whole.v, first);
-    block.count = std::min(ops::kBlockSize, parameter.size - first);
+    block.g = parameter.g + part.first + done;
+    block.w = from(parameter.w, part.first + done);
+    block.m = from(whole.m, done);
+    block.v = from(whole.v, done);
+    block.count = std::min(ops::kBlockSize, part.count - done);
     blocks.push_back(block);
   }
+}
+
+// What the processes have of every block, in the order of the blocks.
+template <typename Value>
+std::vector<Value> of_all_blocks(std::vector<Value> own, const Division* division) {
+  return division == nullptr ? std::move(own) : gather_values<Value>(division->processes, own);
 }
 
 void check_range(const char* name, double value, double low, double high) {
@@ -66,10 +82,12 @@ std::vector<ParamRef> param_refs(const ParameterSet& parameters) {
   return refs;
 }
 
-double global_norm(std::span<const ParamRef> parameters) {
+double global_norm(std::span<const ParamRef> parameters, const Division* division) {
   std::vector<ops::UpdateBlock> blocks;
-  for (const ParamRef& parameter : parameters) add_blocks(parameter, {}, blocks);
-  return std::sqrt(pairwise_sum(ops::gradient_squares(device_of(parameters), blocks)));
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    add_blocks(parameters[i], part_of(parameters[i], i, division), {}, blocks);
+  }
+  return std::sqrt(pairwise_sum(of_all_blocks(ops::gradient_squares(device_of(parameters), blocks), division)));
 }
 
 double clip_scale(double norm, double max_norm) {
@@ -83,7 +101,8 @@ OptimizerKind optimizer_kind(const std::string& name) {
   fail_usage("optimizer", "expected adamw or lamb, got {}{}", name, suggestion(name, {"adamw", "lamb"}));
 }
 
-Optimizer::Optimizer(OptimizerOptions options) : options_(std::move(options)) {
+Optimizer::Optimizer(OptimizerOptions options, const Division* division)
+    : options_(std::move(options)), division_(division) {
   check_range("beta_1", options_.beta_1, 0, 1);
   check_range("beta_2", options_.beta_2, 0, 1);
   check_range("epsilon", options_.epsilon, 0, 1);
@@ -103,22 +122,27 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   double elements = 0;
   for (const ParamRef& parameter : parameters) elements += static_cast<double>(parameter.size);
   const profiler::Scope profiled("optimizer", {0, 28.0 * elements});  // reads w, g, m, v; writes w, m, v
-  std::vector<ops::UpdateBlock> blocks;
-  std::vector<std::size_t> first_of{0};  // where the blocks of each parameter begin
+  std::vector<ops::UpdateBlock> blocks;                               // that this process updates
+  std::vector<std::size_t> owner_of;                                  // the parameter each of them belongs to
+  std::vector<std::size_t> first_of{0};                               // where a parameter begins among all blocks
   std::set<std::string_view> names;
-  for (const ParamRef& parameter : parameters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ParamRef& parameter = parameters[i];
     if (!names.insert(parameter.name).second) fail("optimizer", "{} is given twice", parameter.name);
     ops::UpdateBlock whole;
+    std::int64_t count = 0;
     if (parameter.g != nullptr) {
-      const Moments& moments = moments_of(parameter);
+      const Moments& moments = moments_of(parameter, i);
       whole.m = moments.m.data();
       whole.v = moments.v.data();
       whole.decay = decays(parameter.name) ? static_cast<float>(options_.weight_decay) : 0.0f;
       whole.rate = static_cast<float>(learning_rate);
       whole.adapted = adapts(parameter.name);
+      add_blocks(parameter, moments.part, whole, blocks);
+      count = (parameter.size + ops::kBlockSize - 1) / ops::kBlockSize;
     }
-    add_blocks(parameter, whole, blocks);
-    first_of.push_back(blocks.size());
+    owner_of.resize(blocks.size(), i);
+    first_of.push_back(first_of.back() + static_cast<std::size_t>(count));
   }
   const ops::UpdateConstants constants{static_cast<float>(options_.beta_1),     static_cast<float>(options_.beta_2),
                                        static_cast<float>(1 - options_.beta_1), static_cast<float>(1 - options_.beta_2),
@@ -126,22 +150,22 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   const Device device = device_of(parameters);
 
   // Pass 1: moments, and where no norm is waited for the weights; else the blocks' norms.
-  const std::vector<ops::UpdateNorms> norms = ops::update_moments(device, constants, blocks);
+  const std::vector<ops::UpdateNorms> norms = of_all_blocks(ops::update_moments(device, constants, blocks), division_);
 
   // Pass 2: one ratio per adapted parameter.
   std::vector<double> ratios(parameters.size(), 1.0);
-  std::vector<ops::UpdateBlock> waiting;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::size_t first = first_of[i], end = first_of[i + 1];
-    if (first == end || !blocks[first].adapted) continue;
-    ratios[i] = ratio_of(std::span(norms).subspan(first, end - first));
-    for (std::size_t n = first; n < end; ++n) {
-      waiting.push_back(blocks[n]);
-      waiting.back().rate = static_cast<float>(ratios[i] * learning_rate);
-    }
+    if (first != end && adapts(parameters[i].name)) ratios[i] = ratio_of(std::span(norms).subspan(first, end - first));
   }
 
   // Pass 3: the weights that waited for their ratio.
+  std::vector<ops::UpdateBlock> waiting;
+  for (std::size_t n = 0; n < blocks.size(); ++n) {
+    if (!blocks[n].adapted) continue;
+    waiting.push_back(blocks[n]);
+    waiting.back().rate = static_cast<float>(ratios[owner_of[n]] * learning_rate);
+  }
   ops::update_weights(device, constants, waiting);
 
   for (const ParamRef& parameter : parameters) {
@@ -150,14 +174,23 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   return ratios;
 }
 
+// Of the part this process owns, without values.
+Optimizer::Moments Optimizer::made_moments(const ParamRef& parameter, std::size_t index) const {
+  Moments moments;
+  moments.part = part_of(parameter, index, division_);
+  moments.shape = parameter.shape;
+  const std::vector<std::int64_t> shape =
+      division_ == nullptr ? parameter.shape : std::vector<std::int64_t>{moments.part.count};
+  moments.m = Tensor::zeros(shape, Purpose::moments, parameter.device);
+  moments.v = Tensor::zeros(shape, Purpose::moments, parameter.device);
+  return moments;
+}
+
 // Moments of a parameter, made (zeros) at its first gradient, where the parameter lies.
-const Optimizer::Moments& Optimizer::moments_of(const ParamRef& parameter) {
+const Optimizer::Moments& Optimizer::moments_of(const ParamRef& parameter, std::size_t index) {
   Moments& moments = moments_[parameter.name];
-  if (!moments.m) {
-    moments = {Tensor::zeros(parameter.shape, Purpose::moments, parameter.device),
-               Tensor::zeros(parameter.shape, Purpose::moments, parameter.device)};
-  }
-  if (moments.m.size() != parameter.size) {
+  if (!moments.m) moments = made_moments(parameter, index);
+  if (moments.m.size() != part_of(parameter, index, division_).count) {
     fail("optimizer", "{} must match its moments: {} numbers, moments {}", parameter.name, parameter.size,
          moments.m.shape_text());
   }
@@ -167,6 +200,7 @@ const Optimizer::Moments& Optimizer::moments_of(const ParamRef& parameter) {
 }
 
 std::map<std::string, Tensor> Optimizer::moments() const {
+  if (division_ != nullptr) return collected_moments();
   std::map<std::string, Tensor> all;
   for (const auto& [name, moments] : moments_) {
     all[name + "/adam_m"] = moments.m;
@@ -175,10 +209,38 @@ std::map<std::string, Tensor> Optimizer::moments() const {
   return all;
 }
 
+std::map<std::string, Tensor> Optimizer::collected_moments() const {
+  std::map<std::string, Tensor> all;
+  std::vector<Tensor> on_host;  // while they travel
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  const auto bytes = [](std::int64_t numbers) { return numbers * static_cast<std::int64_t>(sizeof(float)); };
+  const auto take = [&](const std::string& name, const Moments& moments, const Tensor& own) {
+    const Tensor& part = on_host.emplace_back(own.to(Device::cpu));
+    if (!division_->processes.first()) {
+      if (part.size() > 0) out.push_back({0, part.data(), bytes(part.size())});
+      return;
+    }
+    const Tensor whole = all[name] = Tensor::empty(moments.shape, Purpose::scratch);
+    std::copy_n(part.data(), part.size(), whole.data() + moments.part.first);
+    for (int rank = 1; rank < division_->processes.size(); ++rank) {
+      const Stretch theirs = division_->shards.part(rank, moments.part.parameter);
+      if (theirs.count > 0) in.push_back({rank, whole.data() + theirs.first, bytes(theirs.count)});
+    }
+  };
+  for (const auto& [name, moments] : moments_) {
+    take(name + "/adam_m", moments, moments.m);
+    take(name + "/adam_v", moments, moments.v);
+  }
+  division_->processes.exchange(out, in);
+  return all;
+}
+
 void Optimizer::set_moments(const std::map<std::string, Tensor>& moments, std::span<const ParamRef> parameters) {
   std::map<std::string, Moments, std::less<>> taken;
   std::size_t used = 0;
-  for (const ParamRef& parameter : parameters) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ParamRef& parameter = parameters[i];
     const auto m = moments.find(parameter.name + "/adam_m"), v = moments.find(parameter.name + "/adam_v");
     if (m == moments.end() && v == moments.end()) continue;  // never had a gradient
     if (m == moments.end() || v == moments.end()) {
@@ -189,7 +251,18 @@ void Optimizer::set_moments(const std::map<std::string, Tensor>& moments, std::s
       fail("optimizer", "{} must have its parameter's shape: expected {}, got {}", found->first,
            shape_text(parameter.shape), found->second.shape_text());
     }
-    taken[parameter.name] = {m->second, v->second};
+    Moments& own = taken[parameter.name];
+    if (division_ == nullptr) {
+      own = {m->second, v->second, {i, 0, parameter.size}, parameter.shape};
+    } else {
+      own = made_moments(parameter, i);
+      const auto take = [&](const Tensor& whole, const Tensor& part) {
+        copy_bytes(part.device(), part.data(), whole.device(), whole.data() + own.part.first,
+                   part.size() * static_cast<std::int64_t>(sizeof(float)));
+      };
+      take(m->second, own.m);
+      take(v->second, own.v);
+    }
     used += 2;
   }
   if (used != moments.size()) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "etc_core/nn/parameters.h"
+#include "etc_core/optim/shards.h"
 #include "etc_core/tensor/tensor.h"
 
 namespace etc {
@@ -33,8 +34,9 @@ struct ParamRef {
 // The parameters of a model with the gradients they have now.
 std::vector<ParamRef> param_refs(const ParameterSet& parameters);
 
-// Euclidean norm of all gradients together, dense, in double; parameters without gradient count nothing.
-double global_norm(std::span<const ParamRef> parameters);
+// Euclidean norm of all gradients together, dense, in double; parameters without gradient count nothing. Divided: every
+// process looks at the numbers it owns, and all get the same norm, with the bits of one process.
+double global_norm(std::span<const ParamRef> parameters, const Division* division = nullptr);
 
 // What gradients are multiplied with so that their norm is at most max_norm: max_norm / max(norm, max_norm); 1 when
 // max_norm is 0 (no clipping). Throws Error when the norm is nan or infinite: the moments would never recover.
@@ -56,7 +58,9 @@ struct OptimizerOptions {
 
 class Optimizer {
  public:
-  explicit Optimizer(OptimizerOptions options);  // throws UsageError on values outside their ranges
+  // division: this process keeps the moments of the numbers it owns alone, and step() changes no others; null: of all
+  // numbers. It must outlive this. Throws UsageError on values outside their ranges.
+  explicit Optimizer(OptimizerOptions options, const Division* division = nullptr);
 
   const OptimizerOptions& options() const { return options_; }
   bool decays(std::string_view name) const;
@@ -72,20 +76,25 @@ class Optimizer {
   std::vector<double> step(std::span<const ParamRef> parameters, double learning_rate, double gradient_scale = 1);
 
   // Moments under "<name>/adam_m" and "<name>/adam_v", for saving: handles, not copies. Parameters that never had a
-  // gradient have none.
+  // gradient have none. Divided: a call of all processes; the first one gets all numbers, on the host, the others none.
   std::map<std::string, Tensor> moments() const;
 
   // Takes over saved moments, replacing what there was. Throws Error, changing nothing, when a tensor belongs to none
-  // of the parameters, has another shape, or one of the two is missing.
+  // of the parameters, has another shape, or one of the two is missing. Divided: what others own is not kept.
   void set_moments(const std::map<std::string, Tensor>& moments, std::span<const ParamRef> parameters);
 
  private:
   struct Moments {
-    Tensor m, v;  // of the parameter's shape
+    Tensor m, v;                      // of the parameter's shape; divided: [part.count]
+    Stretch part;                     // of the parameter: what they belong to
+    std::vector<std::int64_t> shape;  // of the parameter
   };
-  const Moments& moments_of(const ParamRef& parameter);
+  const Moments& moments_of(const ParamRef& parameter, std::size_t index);
+  Moments made_moments(const ParamRef& parameter, std::size_t index) const;
+  std::map<std::string, Tensor> collected_moments() const;
 
   OptimizerOptions options_;
+  const Division* division_;
   std::map<std::string, Moments, std::less<>> moments_;
 };
 

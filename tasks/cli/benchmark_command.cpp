@@ -14,6 +14,7 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/length_sweep.h"
 #include "tasks/cli/memory_option.h"
+#include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/train/stop_signal.h"
@@ -160,7 +161,10 @@ void add_benchmark_command(Program& program) {
       "  etc benchmark --preset small --mode train --output lengths\n"
       "  etc benchmark --preset large --lengths 65536 --mode train --forecast\n"
       "  etc benchmark --mode train --lengths 4096,16384,65536 --forecast --memory-limit 8GB");
-  command.action([options] { run_benchmark(*options); });
+  command.action([options] {
+    require_one_process("etc benchmark", "it");
+    run_benchmark(*options);
+  });
 }
 
 }  // namespace etc::cli

@@ -23,6 +23,7 @@
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/convert_vocabulary.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/stop_signal.h"
@@ -389,7 +390,10 @@ void add_convert_command(Program& program) {
                "accept that fewer than 90 % of the pieces are found");
   command.option("--seed", options->seed, "of what is initialised").show_default();
   command.option("--threads", options->threads, "threads (default: one per processor)").at_least(1);
-  command.action([command, options] { run_convert(command, *options); });
+  command.action([command, options] {
+    require_one_process("etc convert", "it");
+    run_convert(command, *options);
+  });
 }
 
 }  // namespace etc::cli

@@ -16,6 +16,7 @@
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
 #include "tasks/cli/inference_options.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -158,6 +159,7 @@ void check_paths(const EncodeOptions& options) {
 
 void run_encode(const EncodeOptions& options) {
   if (options.inputs.empty() == options.data.empty()) fail_usage("etc encode", "expected either --inputs or --data");
+  if (options.data.empty()) require_one_process("etc encode", "--inputs");
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;

@@ -1,11 +1,14 @@
 #include "tasks/cli/encode_dataset.h"
 
 #include <memory>
+#include <optional>
 
 #include "data/loader/loader.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "tasks/cli/processes.h"
+#include "tasks/cli/shared_rows.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
@@ -178,53 +181,112 @@ data::Schema encoded_schema(const EncoderConfig& model, bool all_layers) {
   return schema;
 }
 
-void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on,
-                    const std::filesystem::path& output) {
-  const std::string where = files_text(files);
-  const Json document = read_model_config(folder);
-  const ModelConfig model = read_encoder_config(folder);
-  const std::string vocab_sha256 = DataIdentity::of(document).vocab_sha256;
-  if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
-  const auto task = feeding_task(document, *model, data::read_dataset_info(files.front()).task, where);
-  ParameterSet parameters;
-  const auto encoder = model->make_encoder(parameters);
-  if (has_task(document)) task->add_parameters(parameters);
-  const auto reader = open_dataset(files, task->schema(), {vocab_sha256, on.allow_incomplete});
-  const data::LoaderOptions order = evaluation_order(micro_batch_tokens(document, *model, on, *reader));
-  load_parameters(folder / "model.safetensors", parameters, has_task(document) ? Match::exact : Match::encoder);
-  parameters.to(on.device);
-  encoder->release_kernels(on.compute);
-  data::DatasetWriter writer(output, encoded_schema(*model, on.all_layers), output_info(reader->info(), *model));
+namespace {
 
-  data::Loader loader(reader, order);
-  const StopSignal listening;
-  Progress progress("encode", reader->size(), "examples");
-  std::int64_t done = 0;
-  for (data::LoadedBatch batch; loader.next(batch);) {
-    for (const auto& micro_batch : batch.micro_batches) {
-      if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
-      Tape tape(Recording::off);
-      EncoderInput input = task->feed(micro_batch, where);
-      if (has_task(document)) task->add_to_embeddings(tape, micro_batch, input);
-      Encoded encoded(micro_batch, input);
-      ForwardOptions options;
-      if (on.all_layers) {
-        options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
-                            const ExternalScores& scores) {
-          encoded.put_states(layer_prefix(layer), of_long, of_global);
-          encoded.put_scores(layer_prefix(layer) + "scores_", scores);
-        };
-      }
-      const EncoderStates states = encoder->forward(tape, input, options);
-      const auto on_host = [](const Var& of) { return of.defined() ? of.value().to(Device::cpu) : Tensor(); };
-      encoded.put_states("", on_host(states.long_states), on_host(states.global_states));
-      for (const data::Example& row : encoded.rows()) writer.append(row);
-      done += static_cast<std::int64_t>(micro_batch.size());
-      progress.update(done);
+// A model and what feeds it, encoding the micro-batches of one data set.
+class DatasetEncoder {
+ public:
+  DatasetEncoder(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on)
+      : where_(files_text(files)),
+        document_(read_model_config(folder)),
+        model_(read_encoder_config(folder)),
+        on_(on),
+        task_(feeding_task(document_, *model_, data::read_dataset_info(files.front()).task, where_)),
+        encoder_(model_->make_encoder(parameters_)) {
+    const std::string vocab_sha256 = DataIdentity::of(document_).vocab_sha256;
+    if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
+    if (has_task(document_)) task_->add_parameters(parameters_);
+    reader_ = open_dataset(files, task_->schema(), {vocab_sha256, on.allow_incomplete});
+    micro_batch_tokens_ = micro_batch_tokens(document_, *model_, on, *reader_);
+    load_parameters(folder / "model.safetensors", parameters_, has_task(document_) ? Match::exact : Match::encoder);
+    parameters_.to(on.device);
+    encoder_->release_kernels(on.compute);
+  }
+
+  const EncoderConfig& model() const { return *model_; }
+  const ParameterSet& parameters() const { return parameters_; }
+  const std::shared_ptr<const data::DatasetReader>& reader() const { return reader_; }
+  DatasetPass pass() const { return {reader_, where_, "encode", micro_batch_tokens_}; }
+
+  std::vector<data::Example> rows_of(Examples examples) const {
+    Tape tape(Recording::off);
+    EncoderInput input = task_->feed(examples, where_);
+    if (has_task(document_)) task_->add_to_embeddings(tape, examples, input);
+    Encoded encoded(examples, input);
+    ForwardOptions options;
+    if (on_.all_layers) {
+      options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
+                          const ExternalScores& scores) {
+        encoded.put_states(layer_prefix(layer), of_long, of_global);
+        encoded.put_scores(layer_prefix(layer) + "scores_", scores);
+      };
+    }
+    const EncoderStates states = encoder_->forward(tape, input, options);
+    const auto on_host = [](const Var& of) { return of.defined() ? of.value().to(Device::cpu) : Tensor(); };
+    encoded.put_states("", on_host(states.long_states), on_host(states.global_states));
+    return encoded.rows();
+  }
+
+ private:
+  std::string where_;
+  Json document_;
+  ModelConfig model_;
+  EncodeOn on_;
+  std::unique_ptr<Task> task_;
+  ParameterSet parameters_;
+  std::unique_ptr<Encoder> encoder_;
+  std::shared_ptr<const data::DatasetReader> reader_;
+  std::int64_t micro_batch_tokens_ = 0;
+};
+
+// The rows of the batch, this process's and, in the first one, those of all others behind them; written one by one.
+void write_batch(const DatasetEncoder& encoder, const data::LoadedBatch& batch, data::DatasetWriter* writer) {
+  std::string bytes;
+  if (any_of(processes(), StopSignal::requested())) {
+    throw Interrupted("etc encode: stopped before the end; no file was written");
+  }
+  for (const auto& micro_batch : batch.micro_batches) {
+    if (processes().size() == 1 && StopSignal::requested()) {
+      throw Interrupted("etc encode: stopped before the end; no file was written");
+    }
+    for (const data::Example& row : encoder.rows_of(micro_batch)) {
+      if (writer != nullptr) writer->append(row);
+      if (writer == nullptr) append_row(bytes, row);
     }
   }
+  if (processes().size() == 1) return;
+  const std::vector<std::string> all = collect(processes(), bytes);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    for (std::size_t at = 0; at < all[rank].size();) writer->append(take_row(all[rank], at));
+  }
+}
+
+}  // namespace
+
+void encode_dataset(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on,
+                    const std::filesystem::path& output) {
+  const DatasetEncoder encoder(files, folder, on);
+  const Json settings = {{"model", encoder.model().to_json()}, {"all layers", on.all_layers}};
+  const DatasetPass pass = agreed_pass(encoder.pass(), encoder.parameters(), settings);
+  std::optional<data::DatasetWriter> writer;
+  if (processes().first()) {
+    writer.emplace(output, encoded_schema(encoder.model(), on.all_layers),
+                   output_info(encoder.reader()->info(), encoder.model()));
+  }
+  data::LoaderOptions order = evaluation_order(pass.micro_batch_tokens);
+  order.batch_examples *= processes().size();
+  order.rank = processes().rank();
+  order.ranks = processes().size();
+  data::Loader loader(encoder.reader(), order);
+  const StopSignal listening;
+  Progress progress("encode", encoder.reader()->size(), "examples");
+  std::int64_t done = 0;
+  for (data::LoadedBatch batch; loader.next(batch);) {
+    write_batch(encoder, batch, writer ? &*writer : nullptr);
+    progress.update(done += batch.all_examples);
+  }
   progress.finish();
-  writer.finish(reader->info().source_files, done, 0, 0);
+  if (writer) writer->finish(encoder.reader()->info().source_files, done, 0, 0);
 }
 
 }  // namespace etc::cli

@@ -8,6 +8,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/inference_options.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -62,13 +63,16 @@ Metrics evaluate_model(const EvalOptions& options) {
   load_weights(options.model, model);
   model.parameters.to(device);
   model.encoder->release_kernels(compute);
-  const auto predictions = model.task->start_predictions({options.output, {}, 0});
+  const DatasetPass pass = agreed_pass({reader, files_text(options.data), "evaluate", micro_batch_tokens},
+                                       model.parameters, model.task_section);
+  const auto predictions = processes().first() ? model.task->start_predictions({options.output, {}, 0}) : nullptr;
   const StopSignal listening;
   Profile profile(options.profile);
-  if (!predict_dataset(model, reader, files_text(options.data), "evaluate", *predictions, micro_batch_tokens)) {
+  if (!predict_dataset(model, pass, predictions.get())) {
     throw Interrupted("etc eval: stopped before the end; no result");
   }
   profile.finish();
+  if (predictions == nullptr) return {};
   predictions->finish();
   log_peak_memory(device);
   const Metrics metrics = predictions->metrics();
@@ -112,6 +116,7 @@ void evaluate(const EvalOptions& options) {
       fail_usage("etc eval", "--memory-limit goes with --model: a file is only scored");
     if (options.profile.wanted())
       fail_usage("etc eval", "--profile and --trace go with --model: a file is only scored");
+    require_one_process("etc eval", "--predictions");
     return score_file(options);
   }
   if (!options.null_odds.empty()) fail_usage("etc eval", "--null-odds goes with --predictions");

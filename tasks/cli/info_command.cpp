@@ -20,6 +20,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/info_text.h"
 #include "tasks/cli/length_sweep.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/run_state.h"
@@ -273,7 +274,10 @@ void add_info_command(Program& program) {
   command.footer(kExamples);
   command.option("path", *path, "folder of a run or a model, or a file").required();
   command.flag("--forecast", *forecast, "how much memory and time a model or configuration takes at which length");
-  command.action([path, forecast] { run_info(*path, *forecast); });
+  command.action([path, forecast] {
+    require_one_process("etc info", "it");
+    run_info(*path, *forecast);
+  });
 }
 
 }  // namespace etc::cli

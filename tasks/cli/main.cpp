@@ -14,6 +14,7 @@
 #include "etc_core/base/version.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
 
 namespace {
@@ -43,26 +44,43 @@ int run(int argc, char** argv) {
   return program.run(argc, argv);
 }
 
+// Runs the command; what it throws becomes a message ("": none) and an exit code.
+int guarded_run(int argc, char** argv, std::string& message) {
+  try {
+    etc::require_supported_cpu();
+    etc::cli::join_others();
+    etc::cli::add_backends();
+    const int code = run(argc, argv);
+    etc::flush_standard_output();
+    return code;
+  } catch (const etc::Interrupted&) {
+    throw;  // all processes throw it
+  } catch (const etc::UsageError& error) {
+    message = error.what();
+    return 2;
+  } catch (const std::bad_alloc&) {
+    message = "etc: out of memory";
+  } catch (const std::exception& error) {
+    message = error.what();
+  }
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   reserve_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error with a message, not the end without a word
   etc::log::to_stderr();
+  std::string message;
+  int code = 1;
   try {
-    etc::require_supported_cpu();
-    etc::cli::add_backends();
-    const int code = run(argc, argv);
-    etc::flush_standard_output();
-    return code;
-  } catch (const etc::UsageError& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 2;
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "etc: out of memory\n");
-    return 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
+    code = guarded_run(argc, argv, message);
+    if (!message.empty() && etc::cli::processes().size() > 1) etc::cli::processes().end_all(message, code);
+    if (!message.empty()) std::fprintf(stderr, "%s\n", message.c_str());
+  } catch (const etc::Interrupted& stopped) {
+    if (etc::cli::processes().first()) std::fprintf(stderr, "%s\n", stopped.what());
   }
+  etc::cli::leave_others();
+  return code;
 }

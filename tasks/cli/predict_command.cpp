@@ -13,6 +13,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/inference_options.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/prepare/file_pass.h"
 #include "tasks/registry.h"
@@ -219,6 +220,11 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
   }
 }
 
+void finish(Predictions& predictions) {
+  predictions.finish();
+  for (const auto& [name, value] : predictions.metrics()) log::info("{} {:.6g}", name, value);
+}
+
 bool writes_files(const PredictOptions& options) {
   return !options.output.empty() || !options.n_best_output.empty() || !options.null_odds_output.empty();
 }
@@ -229,6 +235,7 @@ void check_options(const PredictOptions& options) {
   if (options.input.empty() && options.show > 0) fail_usage(kWhere, "--show needs --input: prepared data hold no text");
   if (options.show > 0 && options.input == data::kStandardInput)
     fail_usage(kWhere, "--show needs a file, not standard input");
+  if (!options.input.empty()) require_one_process(kWhere, "--input");
   if (options.show == 0 && !writes_files(options)) {
     fail_usage(kWhere, "expected --output FILE (- for standard output)");
   }
@@ -286,17 +293,19 @@ void run_predict(const PredictOptions& options) {
   Profile profile(options.profile);
   std::size_t refused = 0;
   if (writes_files(options)) {
-    const auto predictions = model.task->start_predictions(
-        {options.output, options.n_best_output, options.n_best, options.null_odds_output});
+    const PredictionRequest request{options.output, options.n_best_output, options.n_best, options.null_odds_output};
+    const auto predictions = processes().first() ? model.task->start_predictions(request) : nullptr;
     if (raw) {
       refused = predict_raw(options, running, *preparation, *predictions);
-    } else if (!predict_dataset(model, reader, files_text(options.data), "predict", *predictions,
-                                running.micro_batch_tokens)) {
-      stopped();
+    } else {
+      const DatasetPass pass{reader, files_text(options.data), "predict", running.micro_batch_tokens};
+      const DatasetPass agreed = agreed_pass(pass, model.parameters, model.task_section);
+      if (!predict_dataset(model, agreed, predictions.get())) stopped();
     }
-    predictions->finish();
-    if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
-    for (const auto& [name, value] : predictions->metrics()) log::info("{} {:.6g}", name, value);
+    if (predictions) {
+      finish(*predictions);
+      if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
+    }
   }
   if (options.show > 0) show_records(options, model, *preparation);
   profile.finish();

@@ -7,6 +7,7 @@
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/learn_vocabulary.h"
@@ -205,7 +206,10 @@ void add_prepare_command(Program& program) {
         .show_default(value.is_string() ? value.get<std::string>() : json_line(value))
         .group("Settings");
   }
-  command.action([options] { run_prepare(*options); });
+  command.action([options] {
+    require_one_process("etc prepare", "it");
+    run_prepare(*options);
+  });
 }
 
 }  // namespace etc::cli

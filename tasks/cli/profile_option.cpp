@@ -6,6 +6,7 @@
 
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/profiler.h"
+#include "etc_core/base/silence.h"
 #include "etc_core/ops/machine_limits.h"
 
 namespace etc::cli {
@@ -68,6 +69,7 @@ Profile::Profile(const ProfileOption& option) : option_(option) {
 void Profile::finish() {
   if (!profiler::running()) return;
   profiler::stop();
+  if (is_silent()) return;
   if (!option_.trace.empty()) profiler::write_trace(option_.trace);
   if (option_.table) std::fputs(profile_table().c_str(), stderr);
 }

@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/processes.h"
 #include "tasks/registry.h"
 
 namespace etc::cli {
@@ -105,7 +106,10 @@ void add_sample_command(Program& program) {
     }
   }
   command.footer(kExamples);
-  command.action([options] { run(*options); });
+  command.action([options] {
+    require_one_process("etc sample", "it");
+    run(*options);
+  });
 }
 
 }  // namespace etc::cli

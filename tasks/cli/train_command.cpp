@@ -1,4 +1,5 @@
 // etc train: trains, fine-tunes or resumes a run.
+#include <algorithm>
 #include <optional>
 
 #include "etc_core/base/error.h"
@@ -9,6 +10,7 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/grid_option.h"
 #include "tasks/cli/memory_option.h"
+#include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/output.h"
 #include "tasks/train/memory_fit.h"
@@ -26,6 +28,7 @@ struct TrainOptions {
   std::string output;
   std::string resume;
   bool forecast = false;
+  int processes = 0;  // of the forecast; 0: not given
   std::string memory_limit;
   ProfileOption profile;
   GivenOptions given;
@@ -52,6 +55,10 @@ RunConfig resolve(const TrainOptions& options, const Json& given) {
   // The checkpoint to start from says what the model is, unless file or options say otherwise.
   const auto of_checkpoint = [](const fs::path& folder) { return read_encoder_config(folder)->to_json(); };
   RunConfig config = resolve_config(file, given, options.resume.empty() ? CheckpointModel(of_checkpoint) : nullptr);
+  if (options.processes > 0 && !options.forecast) {
+    fail_usage("etc train", "--processes goes with --forecast: mpirun starts processes (mpirun -n {} etc train …)",
+               options.processes);
+  }
   if (config.data.train.empty()) fail_usage("etc train", "expected prepared data to train on: --data FILE");
   if (!options.resume.empty()) require_data_files(config.data, file->string());
   return config;
@@ -79,24 +86,37 @@ void check_paths(const TrainOptions& options, const RunConfig& config, const fs:
   paths.check();
 }
 
-// The largest micro-batches that fit into the limit, if one was given.
+// The first process's configuration.
+RunConfig config_of_first(const RunConfig& own) {
+  if (processes().size() == 1) return own;
+  const std::string text = from_first(processes(), processes().first() ? json_line(own.to_json()) : "");
+  return run_config_from_json(parse_json(text, "configuration"), "configuration of the first process");
+}
+
+// The largest micro-batches that fit into the limit, if one was given: the first process's choice.
 RunConfig fitted(const TrainOptions& options, RunConfig config, const fs::path& output) {
   if (options.memory_limit.empty()) return config;
   const Device device = open_device(config.training.device).device;
-  return fit_memory(std::move(config), take_memory_limit(options.memory_limit, device), output);
+  const std::int64_t limit = take_memory_limit(options.memory_limit, device);
+  if (processes().first()) config = fit_memory(std::move(config), limit, output);
+  return config_of_first(config);
 }
 
 void run_one(const TrainOptions& options) {
   const fs::path output = options.resume.empty() ? options.output : options.resume;
-  RunConfig config = resolve(options, *options.given);
-  if (!options.forecast) check_paths(options, config, output);
+  // The run's folder, which may say how the run began, is the first process's; so is what fits into memory.
+  const bool own_folder = processes().first() || options.resume.empty();
+  RunConfig config = own_folder ? resolve(options, *options.given) : RunConfig();
+  if (!options.resume.empty()) config = config_of_first(config);
+  if (!options.forecast && processes().first()) check_paths(options, config, output);
   config = fitted(options, std::move(config), output);
   if (options.forecast) {
-    print("expected peak memory {}\n", memory_text(forecast_memory(config)));
+    require_one_process("etc train", "--forecast");
+    print("expected peak memory {}\n", memory_text(forecast_memory(config, std::max(1, options.processes))));
     return;
   }
   Profile profile(options.profile);
-  const TrainReport report = train(config, output);
+  const TrainReport report = train(config, output, processes());
   profile.finish();
   print("steps {}\n", report.step);
   for (const auto& [name, value] : report.best) print("{} {:.6g}\n", name, value);
@@ -114,11 +134,11 @@ void run_grid(const TrainOptions& options) {
     fail_usage("etc train", "--output {}: expected a folder for a grid of runs, got that of one run", output.string());
   }
   for (GridRun& run : runs) {
-    check_paths(options, run.config, output / run.folder());
+    if (processes().first()) check_paths(options, run.config, output / run.folder());
     run.config = fitted(options, std::move(run.config), output / run.folder());
   }
   Profile profile(options.profile);
-  const std::vector<GridResult> results = train_grid(runs, output);
+  const std::vector<GridResult> results = train_grid(runs, output, processes());
   profile.finish();
   print("{}", grid_text(runs, results));
 }
@@ -132,6 +152,8 @@ void add_train_command(Program& program) {
   command.option("--output", options->output, "the run's folder; the same command again goes on with the run");
   command.option("--resume", options->resume, "go on with this run, with its own configuration");
   command.flag("--forecast", options->forecast, "only say how much memory the run would take");
+  command.option("--processes", options->processes, "with --forecast: of each of so many processes (mpirun)")
+      .at_least(1);
   add_memory_option(command, options->memory_limit,
                     "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
   add_profile_option(command, options->profile);

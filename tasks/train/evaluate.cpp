@@ -3,9 +3,11 @@
 #include <set>
 
 #include "data/loader/loader.h"
+#include "data/loader/order.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
+#include "tasks/train/shared_logits.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc {
@@ -59,22 +61,95 @@ void add_rejected_records(const data::DatasetReader& reader, Predictions& predic
 
 }  // namespace
 
-bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
-                     const std::string& where, const std::string& what, Predictions& predictions,
-                     std::int64_t micro_batch_tokens) {
-  for (std::int64_t row = 0; row < reader->gold_size(); ++row) predictions.add_gold(reader->read_gold(row));
-  data::Loader loader(reader, evaluation_order(micro_batch_tokens));
-  Progress progress(what, reader->size(), "examples");
-  std::int64_t done = 0;
-  for (data::LoadedBatch batch; loader.next(batch);) {
+namespace {
+
+// The batches of a pass, one after the other.
+class DatasetPredictor {
+ public:
+  DatasetPredictor(TaskModel& model, const DatasetPass& pass, Predictions* predictions)
+      : model_(model),
+        pass_(pass),
+        processes_(*pass.processes),
+        predictions_(predictions),
+        progress_(pass.what, pass.reader->size(), "examples") {}
+
+  // False: this process, or one of them, was told to stop.
+  bool take(const data::LoadedBatch& batch) { return processes_.size() == 1 ? alone(batch) : together(batch); }
+
+ private:
+  bool alone(const data::LoadedBatch& batch) {
     for (const auto& micro_batch : batch.micro_batches) {
       if (StopSignal::requested()) return false;
-      predict_examples(model, micro_batch, where, predictions);
-      done += static_cast<std::int64_t>(micro_batch.size());
-      progress.update(done);
+      decode(micro_batch);
     }
+    return true;
   }
-  add_rejected_records(*reader, predictions);
+
+  // All compute; the first, which has all examples, decodes.
+  bool together(const data::LoadedBatch& batch) {
+    if (any_of(processes_, StopSignal::requested())) return false;
+    const auto share = [&](int rank) { return data::share_of(batch.all_micro_batches, rank, processes_.size()); };
+    const auto examples = [&](std::int64_t number) {
+      return Examples(batch.micro_batches[static_cast<std::size_t>(number - batch.first_micro_batch)]);
+    };
+    std::string own;
+    const data::Share mine = share(processes_.rank());
+    for (std::int64_t m = mine.begin; m < mine.end; ++m) {
+      predictions_ != nullptr ? decode(examples(m)) : append_logits(own, logits_of(examples(m)));
+    }
+    const std::vector<std::string> computed = collect(processes_, own);
+    for (int rank = 1; rank < std::ssize(computed); ++rank) {
+      std::size_t at = 0;
+      for (std::int64_t m = share(rank).begin; m < share(rank).end; ++m) {
+        const EncoderInput input = model_.task->feed(examples(m), pass_.where);
+        predictions_->add(examples(m), input, take_logits(computed[static_cast<std::size_t>(rank)], at));
+        count(examples(m));
+      }
+    }
+    return true;
+  }
+
+  void decode(Examples examples) {
+    predict_examples(model_, examples, pass_.where, *predictions_);
+    count(examples);
+  }
+
+  HeadOutput logits_of(Examples examples) {
+    EncoderInput input = model_.task->feed(examples, pass_.where);
+    Tape tape(Recording::off);
+    return model_.forward(tape, examples, input, ForwardOptions{});
+  }
+
+  void count(Examples examples) { progress_.update(done_ += std::ssize(examples)); }
+
+  TaskModel& model_;
+  const DatasetPass& pass_;
+  Communicator& processes_;
+  Predictions* predictions_;
+  Progress progress_;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace
+
+bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* predictions) {
+  const Communicator& processes = *pass.processes;
+  const data::DatasetReader& reader = *pass.reader;
+  for (std::int64_t row = 0; predictions != nullptr && row < reader.gold_size(); ++row) {
+    predictions->add_gold(reader.read_gold(row));
+  }
+  data::LoaderOptions order = evaluation_order(pass.micro_batch_tokens);
+  order.batch_examples *= processes.size();
+  if (!processes.first()) {  // which decodes, and so reads everything
+    order.rank = processes.rank();
+    order.ranks = processes.size();
+  }
+  data::Loader loader(pass.reader, order);
+  DatasetPredictor predictor(model, pass, predictions);
+  for (data::LoadedBatch batch; loader.next(batch);) {
+    if (!predictor.take(batch)) return false;
+  }
+  if (predictions != nullptr) add_rejected_records(reader, *predictions);
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "etc_core/comm/communicator.h"
 #include "tasks/task.h"
 #include "tasks/train/model.h"
 
@@ -23,11 +24,19 @@ std::int64_t tokens_of(const data::Example& example, const data::Schema& schema)
 // Decodes one micro-batch into `predictions`; `where` names its source in messages.
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions);
 
-// The whole data set in source order, then its rejected records, with progress under the name `what`; false when a stop
-// signal cut it short.
-bool predict_dataset(TaskModel& model, const std::shared_ptr<const data::DatasetReader>& reader,
-                     const std::string& where, const std::string& what, Predictions& predictions,
-                     std::int64_t micro_batch_tokens = kEvaluationTokens);
+// A pass over a whole data set.
+struct DatasetPass {
+  std::shared_ptr<const data::DatasetReader> reader;
+  std::string where;  // names the data in messages
+  std::string what;   // the name of its progress
+  std::int64_t micro_batch_tokens = kEvaluationTokens;
+  Communicator* processes = &one_process();
+};
+
+// Decodes the data set in source order, then its rejected records; false when a stop signal cut it short. Several
+// processes compute shares of the examples; the first one decodes, from equal logits in the same order as if it were
+// alone, and is the only one with predictions (elsewhere null).
+bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* predictions);
 
 // What prepared data must be for a model.
 struct DataDemand {

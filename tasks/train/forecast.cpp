@@ -1,12 +1,15 @@
 #include "tasks/train/forecast.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 #include "data/loader/order.h"
+#include "etc_core/base/device_state.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/count_memory.h"
+#include "etc_core/optim/shards.h"
+#include "etc_core/optim/tree_sum.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
 
@@ -48,12 +51,75 @@ std::int64_t bytes_of(const data::Example& example) {
   return bytes;
 }
 
-// Sets of gradients that wait in the accumulator while the micro-batches of a batch run: before number i there are as
-// many as i has binary ones (optim/accumulator.h).
-std::int64_t waiting_sets(std::int64_t micro_batches) {
-  int most = 0;
-  for (std::int64_t i = 0; i < micro_batches; ++i) most = std::max(most, std::popcount(static_cast<std::uint64_t>(i)));
+// How a batch is computed: so many micro-batches at most, by so many processes.
+struct Sharing {
+  std::int64_t micro_batches = 1;
+  int processes = 1;
+};
+
+// What a process holds of the tree of gradients (optim/tree_sum.h).
+struct HeldSets {
+  std::int64_t waiting = 0;  // at most, while micro-batches run
+  std::int64_t roots = 0;    // behind the last one
+};
+
+HeldSets held_sets(const Sharing& sharing, int rank) {
+  const auto left = [](int value, int) { return value; };
+  TreeSum<int, decltype(left)> tree(left);
+  const data::Share own = data::share_of(sharing.micro_batches, rank, sharing.processes);
+  HeldSets held;
+  for (std::int64_t leaf = own.begin; leaf < own.end; ++leaf) {
+    held.waiting = std::max(held.waiting, std::ssize(tree.roots()));
+    tree.push({0, leaf}, 0);
+  }
+  held.roots = std::ssize(tree.roots());
+  return held;
+}
+
+// The most of any process.
+std::int64_t waiting_sets(const Sharing& sharing) {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < sharing.processes; ++rank) most = std::max(most, held_sets(sharing, rank).waiting);
   return most;
+}
+
+// One gradient of each parameter that has any.
+void hold_set(const ParameterSet& parameters, std::vector<Tensor>& held) {
+  for (const auto& parameter : parameters.all()) {
+    if (parameter->grad) held.push_back(Tensor::empty(parameter->shape, Purpose::gradients));
+  }
+}
+
+// Numbers that this rank owns of parameters that have gradients.
+std::int64_t own_numbers(const ParameterSet& parameters, const Shards& shards, int rank) {
+  std::int64_t numbers = 0;
+  for (const Stretch& stretch : shards.of(rank)) {
+    if (parameters.all()[stretch.parameter]->grad) numbers += stretch.count;
+  }
+  return numbers;
+}
+
+// What the process that owns most keeps of the moments.
+std::vector<Tensor> own_moments(const ParameterSet& parameters, int processes) {
+  const Shards shards(parameters, processes);
+  std::int64_t most = 0;
+  for (int rank = 0; rank < processes; ++rank) most = std::max(most, own_numbers(parameters, shards, rank));
+  return {Tensor::empty({most}, Purpose::moments), Tensor::empty({most}, Purpose::moments)};
+}
+
+// The peak of the sum over processes in the one that holds most: its roots, and its share of all others.
+void count_sum(const ParameterSet& parameters, const Sharing& sharing) {
+  if (sharing.processes == 1) return;
+  const Shards shards(parameters, sharing.processes);
+  std::int64_t roots = 0, most = 0;
+  for (int rank = 0; rank < sharing.processes; ++rank) {
+    const std::int64_t own = held_sets(sharing, rank).roots;
+    roots += own;
+    most = std::max(most, own);
+  }
+  std::vector<Tensor> held;
+  for (std::int64_t root = 0; root < std::max<std::int64_t>(1, most); ++root) hold_set(parameters, held);
+  held.push_back(Tensor::empty({(roots - most) * own_numbers(parameters, shards, 0)}, Purpose::gradients));
 }
 
 void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& config) {
@@ -69,9 +135,9 @@ void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& con
   tape.backward();
 }
 
-// training: micro-batches as indices of examples, one of which has the peak; most_of_a_batch: micro-batches of a batch.
+// training: micro-batches as indices of examples, one of which has the peak.
 ProcessMemory forecast(const RunConfig& config, const RunData& data, Device device,
-                       const std::vector<std::vector<std::int64_t>>& training_indices, std::int64_t most_of_a_batch) {
+                       const std::vector<std::vector<std::int64_t>>& training_indices, const Sharing& sharing) {
   const std::vector<MicroBatch> training = read_examples(*data.train, training_indices);
   std::vector<MicroBatch> evaluation;
   if (data.eval != nullptr) {
@@ -86,14 +152,13 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     TaskModel model(*config.model, config.task);
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
     train_on(model, training.front(), config);  // which parameters have gradients shows here
-    const std::vector<Tensor> moments = moments_without_values(model.parameters);
+    const std::vector<Tensor> moments = config.training.shard_moments && sharing.processes > 1
+                                            ? own_moments(model.parameters, sharing.processes)
+                                            : moments_without_values(model.parameters);
+    count_sum(model.parameters, sharing);
     {
       std::vector<Tensor> waiting;
-      for (std::int64_t set = 0; set < waiting_sets(most_of_a_batch); ++set) {
-        for (const auto& parameter : model.parameters.all()) {
-          if (parameter->grad) waiting.push_back(Tensor::empty(parameter->shape, Purpose::gradients));
-        }
-      }
+      for (std::int64_t set = 0; set < waiting_sets(sharing); ++set) hold_set(model.parameters, waiting);
       for (const MicroBatch& examples : training) {
         model.parameters.drop_gradients();
         train_on(model, examples, config);
@@ -155,16 +220,28 @@ std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
   return moments;
 }
 
-ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps) {
+ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps,
+                                int processes) {
   data::LoaderOptions order = training_order(config.training);
   constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
   const std::int64_t samples = std::min(steps, kSamples / order.batch_examples + 1) * order.batch_examples;
   const auto heaviest = data::heaviest_micro_batches(*data.train, order, samples);
-  return forecast(config, data, device, heaviest.examples, heaviest.most_of_a_batch);
+  return forecast(config, data, device, heaviest.examples, {heaviest.most_of_a_batch, processes});
+}
+
+void log_forecast(const RunConfig& config, const RunData& data, Device device, std::int64_t steps, int processes) {
+  const ProcessMemory expected = forecast_training(config, data, device, steps, processes);
+  log::info("expected peak memory {}", memory_text(expected));
+  const std::int64_t machine = memory_capacity(device);
+  if (machine <= 0 || expected.peak() <= machine) return;
+  log::warn(
+      "this is more than the memory of {:.1f} GB (with --memory-limit the program chooses --micro-batch-tokens and "
+      "--grad-checkpointing-period that fit)",
+      static_cast<double>(machine) / 1e9);
 }
 
 ProcessMemory forecast_single_example(const RunConfig& config, const RunData& data, Device device, std::int64_t index) {
-  return forecast(config, data, device, {{index}}, 1);
+  return forecast(config, data, device, {{index}}, {});
 }
 
 }  // namespace etc

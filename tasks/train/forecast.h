@@ -23,7 +23,12 @@ std::vector<Tensor> moments_without_values(const ParameterSet& parameters);
 // The peak of training with these data, and of the evaluations between the steps when there are evaluation data. Looks
 // at the lengths of every micro-batch of the run and counts the heaviest ones with everything that is held beside them.
 // steps: of the whole run. What config computes in is settled (plan.h). On another device than the host, buffers alone.
-ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps);
+// processes: that share each batch; the peak is that of the one that holds most.
+ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps,
+                                int processes = 1);
+
+// Says in the log what the run is expected to take, and warns where the machine has less.
+void log_forecast(const RunConfig& config, const RunData& data, Device device, std::int64_t steps, int processes);
 
 // So with this example alone as every batch.
 ProcessMemory forecast_single_example(const RunConfig& config, const RunData& data, Device device, std::int64_t index);

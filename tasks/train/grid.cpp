@@ -136,9 +136,9 @@ void write_results(const std::vector<GridRun>& runs, const std::vector<GridResul
   write_file_atomically(output / "grid.csv", csv_of(runs, results));
 }
 
-GridResult train_one(const GridRun& run, const fs::path& output) {
+GridResult train_one(const GridRun& run, const fs::path& output, Communicator& processes) {
   try {
-    return {train(run.config, output / run.folder()), ""};
+    return {train(run.config, output / run.folder(), processes), ""};
   } catch (const Diverged& diverged) {
     log::warn("{}", diverged.what());
     return {{}, diverged.what()};
@@ -192,12 +192,12 @@ const SettingSummary* best_setting(const std::vector<SettingSummary>& summaries)
   return best;
 }
 
-std::vector<GridResult> train_grid(const std::vector<GridRun>& runs, const fs::path& output) {
+std::vector<GridResult> train_grid(const std::vector<GridRun>& runs, const fs::path& output, Communicator& processes) {
   std::vector<GridResult> results;
   for (const GridRun& run : runs) {
     log::info("grid: run {} of {}: {}", results.size() + 1, runs.size(), run.folder());
-    results.push_back(train_one(run, output));
-    write_results(runs, results, output);
+    results.push_back(train_one(run, output, processes));
+    if (processes.first()) write_results(runs, results, output);
   }
   return results;
 }

@@ -72,8 +72,9 @@ std::vector<SettingSummary> summarise(const std::vector<GridRun>& runs, const st
 const SettingSummary* best_setting(const std::vector<SettingSummary>& summaries);
 
 // Trains all runs one after the other into `output`, writing grid.csv and grid.json after each, and gives the results.
-// A run whose loss is not finite, or that ends with another Error, is noted and the grid goes on; Interrupted passes.
-std::vector<GridResult> train_grid(const std::vector<GridRun>& runs, const std::filesystem::path& output);
+// A run whose loss is not finite is noted and the grid goes on; other errors pass. Several processes: as train().
+std::vector<GridResult> train_grid(const std::vector<GridRun>& runs, const std::filesystem::path& output,
+                                   Communicator& processes = one_process());
 
 // For people: a line for each setting, the best one, and what its figure does not show.
 std::string grid_text(const std::vector<GridRun>& runs, const std::vector<GridResult>& results);

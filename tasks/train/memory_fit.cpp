@@ -107,12 +107,12 @@ std::string choice_text(const RunConfig& config) {
 
 }  // namespace
 
-ProcessMemory forecast_memory(const RunConfig& config) {
+ProcessMemory forecast_memory(const RunConfig& config, int processes) {
   const Device device = prepare_machine(config.training).device;
   const auto task = make_task(config.task, *config.model);
   const RunData data = open_run_data(config.data, *task);
   const std::int64_t steps = make_plan(config, data.train->size()).total_steps;
-  return forecast_training(settle_compute(config, device, {}), data, device, steps);
+  return forecast_training(settle_compute(config, device, {}), data, device, steps, processes);
 }
 
 std::string fitting_options(const RunConfig& config, std::int64_t limit) {

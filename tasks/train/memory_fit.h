@@ -10,9 +10,9 @@
 
 namespace etc {
 
-// Expected peak memory of the process of a run, from configuration and data alone; writes nothing. Throws Error as
-// train() does when the data do not fit.
-ProcessMemory forecast_memory(const RunConfig& config);
+// Expected peak memory of each of the processes of a run, from configuration and data alone; writes nothing. Throws
+// Error as train() does when the data do not fit.
+ProcessMemory forecast_memory(const RunConfig& config, int processes = 1);
 
 // Options with which the run is expected to fit into `limit` bytes; "": none do.
 std::string fitting_options(const RunConfig& config, std::int64_t limit);

@@ -46,6 +46,7 @@ struct TrainingConfig {
   std::int64_t early_stopping = 0;
   std::uint64_t seed = 1;
   std::int64_t threads = 0;
+  bool shard_moments = false;
   std::string device = "cpu";
   std::string deterministic = "run";
   std::string compute = "fp32";

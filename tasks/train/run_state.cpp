@@ -10,6 +10,7 @@
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/ops/library_versions.h"
 #include "tasks/train/plan.h"
+#include "tasks/train/shared_state.h"
 
 namespace etc {
 
@@ -158,21 +159,27 @@ void save_run(const fs::path& folder, const RunState& state) {
   write_model(fresh.path(), state.config, state.parameters, state.files);
   state.best.write_kept(fresh.path(), state.progress.step);
   TensorFileWriter file;
-  for (const auto& [name, moment] : state.optimizer.moments()) file.add(name, moment);
+  for (const auto& [name, moment] : state.moments) file.add(name, moment);
   file.set_metadata(kProgressKey, json_line(to_json(state.progress)));
   file.set_metadata(kIdentityKey, json_line(state.identity));
   file.write(fresh.path() / kStateFile);
   fresh.commit();
 }
 
-RunProgress load_run(const fs::path& folder, ParameterSet& parameters, Optimizer& optimizer, const Json& identity) {
-  const TensorFileReader state(folder / kStateFile);
-  require_same_run(parse_json(metadata_of(state, kIdentityKey), state.path().string()), identity, folder.string());
-  load_parameters(folder / "model.safetensors", parameters);
+RunProgress load_run(const fs::path& folder, ParameterSet& parameters, Optimizer& optimizer, const Json& identity,
+                     Communicator& processes) {
   std::map<std::string, Tensor> moments;
-  for (const auto& [name, entry] : state.entries()) moments[name] = state.read_tensor(name, Purpose::moments);
-  optimizer.set_moments(moments, param_refs(parameters));
-  return stored_progress(state);
+  std::string progress;
+  if (processes.first()) {
+    const TensorFileReader state(folder / kStateFile);
+    require_same_run(parse_json(metadata_of(state, kIdentityKey), state.path().string()), identity, folder.string());
+    load_parameters(folder / "model.safetensors", parameters);
+    for (const auto& [name, entry] : state.entries()) moments[name] = state.read_tensor(name, Purpose::moments);
+    progress = json_line(to_json(stored_progress(state)));
+  }
+  share_parameters(processes, parameters);
+  optimizer.set_moments(share_tensors(processes, std::move(moments), Purpose::moments), param_refs(parameters));
+  return progress_from_json(parse_json(from_first(processes, progress), "stored counters"), "stored counters");
 }
 
 RunProgress read_run_progress(const fs::path& folder) {

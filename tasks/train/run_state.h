@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "data/loader/loader.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/comm/communicator.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/parameters.h"
 #include "etc_core/optim/optimizer.h"
@@ -49,8 +51,8 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
 struct RunState {
   const Json& config;  // of every checkpoint
   const ParameterSet& parameters;
-  const MoreFiles& files;  // of every checkpoint
-  const Optimizer& optimizer;
+  const MoreFiles& files;                        // of every checkpoint
+  const std::map<std::string, Tensor>& moments;  // Optimizer::moments()
   const RunProgress& progress;
   const BestCheckpoint& best;
   const Json& identity;
@@ -59,9 +61,10 @@ struct RunState {
 // Replaces checkpoint `folder` with all of it, in one step.
 void save_run(const std::filesystem::path& folder, const RunState& state);
 
-// Fills weights and moments; returns the progress. Throws Error when the run is another one or a file is damaged.
+// Fills weights and moments; returns the progress. A call of all processes, of which the first reads the folder. Throws
+// Error when the run is another one or a file is damaged.
 RunProgress load_run(const std::filesystem::path& folder, ParameterSet& parameters, Optimizer& optimizer,
-                     const Json& identity);
+                     const Json& identity, Communicator& processes = one_process());
 
 // How far the run of a checkpoint is, without its weights. Throws Error as load_run.
 RunProgress read_run_progress(const std::filesystem::path& folder);

@@ -19,22 +19,24 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/process_memory.h"
 #include "etc_core/base/progress.h"
-#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/comm/gather_values.h"  // several processes
 #include "etc_core/nn/backends.h"
 #include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
 #include "etc_core/optim/optimizer.h"
+#include "etc_core/optim/process_sum.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/registry.h"
-#include "tasks/train/best_checkpoint.h"
+#include "tasks/train/agreement.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/forecast.h"
+#include "tasks/train/loss_counts.h"
 #include "tasks/train/memory_fit.h"
-#include "tasks/train/metrics_log.h"  // what a run leaves on disk
 #include "tasks/train/model.h"
 #include "tasks/train/plan.h"
-#include "tasks/train/run_directory.h"
-#include "tasks/train/run_state.h"
+#include "tasks/train/run_record.h"  // what a run leaves on disk
+#include "tasks/train/shared_state.h"
 #include "tasks/train/stop_signal.h"
+#include "tasks/train/traffic.h"
 
 namespace etc {
 
@@ -53,44 +55,49 @@ OptimizerOptions optimizer_options(const TrainingConfig& training) {
 
 class Trainer {
  public:
-  Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output);
+  Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output, Communicator& processes);
   TrainReport run();
 
  private:
   TrainReport run_steps();
   RunData open_data(const fs::path& output) const;
   DataIdentity take_vocabulary();
-  void log_forecast() const;
   std::string fitting_text() const;
   void start_or_resume();
+  void log_start() const;
   void step(const data::LoadedBatch& batch);
+  double compute(const data::LoadedBatch& batch, std::span<const double> counts);
   double forward_backward(Examples examples, std::span<const double> counts, FiniteChecks checks);
+  GradientSet sum_of_all();
+  void update(std::span<const ParamRef> parameters, double rate, double gradient_scale);
   [[noreturn]] void replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what);
+  std::string first_fault(const data::LoadedBatch& batch, std::span<const double> counts);
 
   bool finished() const;
   void log_step(double norm, double rate);
   void evaluate();
   void save();
-  void require_saved() const;
   void stop_on_signal();
+  const Division* divided_moments() const {
+    return training_.shard_moments && processes_.size() > 1 ? &division_ : nullptr;
+  }
 
   RunConfig config_;
   const TrainingConfig& training_ = config_.training;
   OpenedDevice device_;
+  Communicator& processes_;
   TaskModel model_;
   RunData data_;
   Plan plan_;
   MoreFiles model_files_;  // of every checkpoint: the vocabulary
   Json checkpoint_config_, identity_;
+  Shards shards_;  // who adds gradients, and who updates with divided moments
+  Division division_{processes_, shards_};
   Optimizer optimizer_;
   GradientAccumulator accumulator_;
 
-  RunDirectory run_;
-  RunProgress progress_;
-  std::unique_ptr<MetricsLog> metrics_;
-  BestCheckpoint best_;
-  std::int64_t saved_step_ = -1;  // in checkpoint `last`
-  bool saved_ = false;            // whether `last` holds all of progress_
+  RunProgress progress_;               // the same in every process
+  std::unique_ptr<RunRecord> record_;  // null: not the first process
 
   // Since the last line of the metrics; not part of the run's state.
   Clock::time_point speed_start_ = Clock::now();
@@ -98,39 +105,47 @@ class Trainer {
 };
 
 // Whatever can be wrong with configuration and data shows here, before the run's folder is touched.
-Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output)
+Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output, Communicator& processes)
     : config_(config),
       device_(device),
+      processes_(processes),
       model_(*config_.model, config_.task),
       data_(open_data(output)),
       plan_(make_plan(config_, data_.train->size())),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_, device_)),
-      optimizer_(optimizer_options(training_)),
-      run_(output),
-      best_(run_ / "best", checkpoint_config_, model_files_) {}
+      shards_(model_.parameters, processes.size()),
+      optimizer_(optimizer_options(training_), divided_moments()) {
+  require_agreement(processes_, agreement_of(config_, identity_));
+  if (processes_.first()) record_ = std::make_unique<RunRecord>(output, checkpoint_config_, model_files_);
+}
 
 TrainReport Trainer::run() {
   try {
     return run_steps();
   } catch (const DeviceLost& error) {
+    const std::int64_t saved = record_ ? record_->saved_step() : -1;
     fail("train", "step {}: {}; {}", progress_.step, error.what(),
-         saved_step_ < 0 ? "there is no checkpoint yet"
-                         : fmt::format("the same command goes on from the checkpoint of step {}", saved_step_));
+         saved < 0 ? "there is no checkpoint yet"
+                   : fmt::format("the same command goes on from the checkpoint of step {}", saved));
   }
 }
 
 TrainReport Trainer::run_steps() {
-  log::also_to_file(run_ / "log.txt");
-  log_forecast();
+  if (record_) log::also_to_file(record_->folder() / "log.txt");
+  log_forecast(config_, data_, device_.device, plan_.total_steps, processes_.size());
   memory_ledger::reset_peak();  // what is told of the run is not what the process took before
   start_or_resume();
-  metrics_ = std::make_unique<MetricsLog>(run_.path(), progress_.step);
   const StopSignal listening;
   const BrokenPipeIgnored speaking_to_nobody;
 
-  data::Loader loader(data_.train, training_order(training_), progress_.loader);
+  data::LoaderOptions order = training_order(training_);
+  order.rank = processes_.rank();
+  order.ranks = processes_.size();
+  data::Loader loader(data_.train, order, progress_.loader);
 
+  const Traffic traffic(processes_);
+  const std::int64_t first_step = progress_.step;
   Progress bar("train", plan_.total_steps, "steps", progress_.step);
   data::LoadedBatch batch;
   while (true) {
@@ -152,47 +167,66 @@ TrainReport Trainer::run_steps() {
     bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
   }
   bar.finish();
+  traffic.log(progress_.step - first_step);
   save();
-  require_saved();
-  if (!data_.eval) save_model(run_ / "best", checkpoint_config_, model_.parameters, model_files_);
   log::info("peak memory {}", memory_text(measured_memory(device_.device)));
-  log::info("finished at step {}; checkpoints: {} and {}", progress_.step, (run_ / "best").string(),
-            (run_ / "last").string());
+  if (record_) {
+    record_->require_saved(progress_);
+    if (!data_.eval) record_->save_as_best(model_.parameters);
+    log::info("finished at step {}; checkpoints: {} and {}", progress_.step, record_->best().string(),
+              record_->last().string());
+  }
   return {progress_.step, progress_.best};
 }
 
 // ---- One step. ----
 
 void Trainer::step(const data::LoadedBatch& batch) {
-  // 1. What the losses are divided by is known before the first micro-batch: then accumulating equals one big batch.
-  std::vector<double> counts(model_.task->loss_terms().size());
-  for (const auto& micro_batch : batch.micro_batches) {
-    for (const data::LoadedExample& example : micro_batch) model_.task->count(example, counts);
-  }
-  // 2. Gradients of every micro-batch, summed as a pairwise tree.
-  double loss = 0;
-  for (const auto& micro_batch : batch.micro_batches) {
-    loss += forward_backward(micro_batch, counts, FiniteChecks::off);
-    if (!std::isfinite(loss)) replay(batch, counts, fmt::format("loss is {}", loss));
-    accumulator_.add(take_gradients(model_.parameters));
-  }
-  put_gradients(model_.parameters, accumulator_.finish());
+  // 1. What the losses are divided by.
+  const std::vector<double> counts = loss_counts(processes_, *model_.task, batch);
+  // 2. Gradients of every micro-batch, each in one of the processes, added as one tree.
+  const double loss = compute(batch, counts);
+  if (!std::isfinite(loss)) replay(batch, counts, fmt::format("loss is {}", loss));
+  put_gradients(model_.parameters, sum_of_all());
   // 3. Nothing that is not finite may reach weights or moments: they would never recover.
   const std::vector<ParamRef> parameters = param_refs(model_.parameters);
-  const double norm = global_norm(parameters);
+  const double norm = global_norm(parameters, divided_moments());
   if (!std::isfinite(norm)) replay(batch, counts, fmt::format("gradient norm is {}", norm));
   // 4. Clip and update.
   const double rate = learning_rate(plan_.schedule, progress_.step);
-  optimizer_.step(parameters, rate, clip_scale(norm, training_.clip_norm));
+  update(parameters, rate, clip_scale(norm, training_.clip_norm));
   model_.parameters.drop_gradients();
 
   progress_.step += 1;
-  saved_ = false;
   progress_.last_loss = loss;
   progress_.loss_sum += loss;
   progress_.loss_steps += 1;
-  speed_examples_ += batch.examples;
+  speed_examples_ += batch.all_examples;
   if (progress_.step % training_.log_every == 0 || progress_.step == plan_.total_steps) log_step(norm, rate);
+}
+
+// Loss of the batch, added in the order of the micro-batches up to the first sum that is no number; their gradients go
+// to the accumulator.
+double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> counts) {
+  struct Result {
+    double loss = 0;
+    std::int64_t tokens = 0;
+  };
+  std::vector<Result> own;
+  for (const auto& micro_batch : batch.micro_batches) {
+    const std::int64_t before = speed_tokens_;
+    const std::int64_t leaf = batch.first_micro_batch + std::ssize(own);
+    const double loss = forward_backward(micro_batch, counts, FiniteChecks::off);
+    own.push_back({loss, speed_tokens_ - before});
+    accumulator_.add(leaf, take_gradients(model_.parameters));
+    speed_tokens_ = before;
+  }
+  double loss = 0;
+  for (const Result& each : gather_values<Result>(processes_, own)) {
+    if (std::isfinite(loss)) loss += each.loss;
+    speed_tokens_ += each.tokens;
+  }
+  return loss;
 }
 
 // Loss of one micro-batch; adds nothing to older gradients, there are none.
@@ -212,9 +246,37 @@ double Trainer::forward_backward(Examples examples, std::span<const double> coun
   return loss;
 }
 
+// The gradients of the whole batch. With divided moments each process needs, and has, those of its own numbers alone.
+GradientSet Trainer::sum_of_all() {
+  if (processes_.size() == 1) return accumulator_.finish();
+  GradientSet sum = sum_own_share(division_, model_.parameters, accumulator_.take_roots());
+  if (divided_moments() == nullptr) spread(division_, sum);
+  return sum;
+}
+
+void Trainer::update(std::span<const ParamRef> parameters, double rate, double gradient_scale) {
+  optimizer_.step(parameters, rate, gradient_scale);
+  if (divided_moments() == nullptr) return;
+  std::vector<Tensor> updated;
+  for (const auto& parameter : model_.parameters.all())
+    updated.push_back(parameter->grad ? parameter->value : Tensor());
+  spread(division_, updated);
+}
+
 // The step once more, this time looking at every result: names what went wrong first.
 void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what) {
   std::string cause = "the replay found no bad operator: sums over the whole gradient exceed the range of numbers";
+  const std::vector<std::string> faults = processes_.gather(first_fault(batch, counts));
+  for (auto fault = faults.rbegin(); fault != faults.rend(); ++fault) {
+    if (!fault->empty()) cause = *fault;
+  }
+  throw Diverged(fmt::format(
+      "train: {} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
+      progress_.step, cause));
+}
+
+// Of this process's micro-batches; "": none.
+std::string Trainer::first_fault(const data::LoadedBatch& batch, std::span<const double> counts) {
   model_.parameters.drop_gradients();
   try {
     for (const auto& parameter : model_.parameters.all())
@@ -224,12 +286,10 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
       model_.parameters.drop_gradients();
     }
   } catch (const Error& error) {
-    cause = error.what();
-    if (cause.starts_with("autograd: ")) cause.erase(0, 10);
+    const std::string cause = error.what();
+    return cause.starts_with("autograd: ") ? cause.substr(10) : cause;
   }
-  throw Diverged(fmt::format(
-      "train: {} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
-      progress_.step, cause));
+  return "";
 }
 
 // ---- Around the steps. ----
@@ -239,7 +299,7 @@ void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> cou
 // The run's data; for a new run those that fit the checkpoint it starts from.
 RunData Trainer::open_data(const fs::path& output) const {
   RunData data = open_run_data(config_.data, *model_.task);
-  if (!training_.init_from.empty() && !fs::exists(output / "last")) {
+  if (processes_.first() && !training_.init_from.empty() && !fs::exists(output / "last")) {
     require_vocabulary_of(training_.init_from, DataIdentity::of(data.train->info()));
   }
   return data;
@@ -261,18 +321,6 @@ DataIdentity Trainer::take_vocabulary() {
   return identity;
 }
 
-void Trainer::log_forecast() const {
-  const ProcessMemory expected = forecast_training(config_, data_, device_.device, plan_.total_steps);
-  log::info("expected peak memory {}", memory_text(expected));
-  const std::int64_t machine = memory_capacity(device_.device);
-  if (machine > 0 && expected.peak() > machine) {
-    log::warn(
-        "this is more than the memory of {:.1f} GB (with --memory-limit the program chooses --micro-batch-tokens and "
-        "--grad-checkpointing-period that fit)",
-        static_cast<double>(machine) / 1e9);
-  }
-}
-
 // What would fit where memory did not suffice.
 std::string Trainer::fitting_text() const {
   const std::string options = fitting_options(config_, memory_capacity(device_.device));
@@ -280,27 +328,33 @@ std::string Trainer::fitting_text() const {
                          : options + " is expected to fit";
 }
 
+// The first process reads; the others get what it has read.
 void Trainer::start_or_resume() {
-  if (fs::exists(run_ / "last")) {
-    progress_ = load_run(run_ / "last", model_.parameters, optimizer_, identity_);
-    saved_step_ = progress_.step;
-    saved_ = true;
-    if (!progress_.best_saved) {
-      best_.read_kept(run_ / "last", model_.parameters, progress_.step, progress_.best_step);
-      best_.retry(progress_.step);
-    }
+  if (any_of(processes_, record_ && record_->has_checkpoint())) {
+    const fs::path last = record_ ? record_->last() : fs::path();
+    progress_ = load_run(last, model_.parameters, optimizer_, identity_, processes_);
+    if (record_) record_->take_up(progress_, model_.parameters);
     log::info("going on at step {} of {}", progress_.step, plan_.total_steps);
   } else {
     model_.parameters.initialize(training_.seed);
-    if (!training_.init_from.empty()) {
+    if (record_ && !training_.init_from.empty()) {
       init_from_checkpoint(training_.init_from, model_, training_.resize_relative);
     }
+    share_parameters(processes_, model_.parameters);
   }
   model_.parameters.to(device_.device);
-  write_file_atomically(run_ / "config.json", json_text(with_absolute_paths(config_).to_json()));
+  if (record_) record_->start(with_absolute_paths(config_).to_json(), progress_.step);
+  log_start();
+}
+
+void Trainer::log_start() const {
   log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", data_.train->size(),
             plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
             thread_count(), device_.description);
+  if (processes_.size() > 1) {
+    log::info("{} processes{}", processes_.size(),
+              divided_moments() != nullptr ? ", each with its part of the moments" : "");
+  }
   log::info("residual scores: {}", residual_text(*config_.model));
   if (!data_.eval) log::info("no --eval-data: checkpoint `best` will be the last one");
 }
@@ -311,17 +365,19 @@ bool Trainer::finished() const {
 }
 
 void Trainer::log_step(double norm, double rate) {
-  run_.require_present();
   const double seconds = std::chrono::duration<double>(Clock::now() - speed_start_).count();
-  metrics_->add(
-      progress_.step, "train",
-      {{"loss", progress_.loss_sum / static_cast<double>(progress_.loss_steps)},
-       {"gradient_norm", norm},
-       {"learning_rate", rate},
-       {"epoch", static_cast<double>(progress_.step * training_.batch_size) / static_cast<double>(data_.train->size())},
-       {"examples_per_second", static_cast<double>(speed_examples_) / seconds},
-       {"tokens_per_second", static_cast<double>(speed_tokens_) / seconds},
-       {"peak_memory_bytes", static_cast<double>(measured_memory(device_.device).peak())}});
+  const auto epoch =
+      static_cast<double>(progress_.step * training_.batch_size) / static_cast<double>(data_.train->size());
+  if (record_) {
+    record_->add(progress_.step, "train",
+                 {{"loss", progress_.loss_sum / static_cast<double>(progress_.loss_steps)},
+                  {"gradient_norm", norm},
+                  {"learning_rate", rate},
+                  {"epoch", epoch},
+                  {"examples_per_second", static_cast<double>(speed_examples_) / seconds},
+                  {"tokens_per_second", static_cast<double>(speed_tokens_) / seconds},
+                  {"peak_memory_bytes", static_cast<double>(measured_memory(device_.device).peak())}});
+  }
   progress_.loss_sum = 0;
   progress_.loss_steps = 0;
   speed_start_ = Clock::now();
@@ -330,15 +386,15 @@ void Trainer::log_step(double norm, double rate) {
 
 // The best checkpoint so far is kept by the task's main metric; the first of equal ones stays.
 void Trainer::evaluate() {
-  const auto predictions = model_.task->start_predictions({});
-  if (!predict_dataset(model_, data_.eval, files_text(config_.data.eval), "evaluate", *predictions)) {
+  const auto predictions = record_ ? model_.task->start_predictions({}) : nullptr;
+  const DatasetPass pass{data_.eval, files_text(config_.data.eval), "evaluate", kEvaluationTokens, &processes_};
+  if (!predict_dataset(model_, pass, predictions.get())) {
     stop_on_signal();  // the evaluation is made again by the run that goes on
   }
-  const Metrics result = predictions->metrics();
+  const Metrics result = share_metrics(processes_, predictions ? predictions->metrics() : Metrics());
   if (result.empty()) fail(files_text(config_.data.eval), "no example has a label: expected data with answers");
   progress_.evaluated_step = progress_.step;
-  saved_ = false;
-  metrics_->add(progress_.step, "eval", result);
+  if (record_) record_->add(progress_.step, "eval", result);
   const bool better = is_better(result, progress_.best);
   log::info("step {}: {} {:.4f}{}", progress_.step, result.front().first, result.front().second,
             better ? ", the best so far" : "");
@@ -351,58 +407,39 @@ void Trainer::evaluate() {
   progress_.best = result;
   progress_.best_step = progress_.step;
   progress_.stale_evaluations = 0;
-  run_.require_present();
-  best_.replace(model_.parameters, progress_.step);
+  if (record_) record_->take_best(model_.parameters, progress_.step);
 }
 
-// A disk that is full or read-only does not end a run that may still find room later; the checkpoint before stays.
 void Trainer::save() {
-  run_.require_present();
-  best_.retry(progress_.step);
-  if (saved_ && progress_.best_saved == best_.saved()) return;
-  progress_.best_saved = best_.saved();
-  try {
-    save_run(run_ / "last",
-             {checkpoint_config_, model_.parameters, model_files_, optimizer_, progress_, best_, identity_});
-    saved_step_ = progress_.step;
-    saved_ = true;
-  } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
-    saved_ = false;
-    log::warn(
-        "step {} not saved, {}: {}", progress_.step,
-        saved_step_ < 0 ? "there is no checkpoint yet" : fmt::format("the checkpoint of step {} stays", saved_step_),
-        error.what());
-  }
+  if (!any_of(processes_, record_ && record_->wants_save(progress_))) return;
+  const std::map<std::string, Tensor> moments = optimizer_.moments();
+  if (record_) record_->save(model_.parameters, moments, progress_, identity_);
 }
 
-// At the end of a run.
-void Trainer::require_saved() const {
-  if (!saved_) {
-    fail("train", "the last checkpoint could not be saved{} (see the warnings above)",
-         best_.saved() ? "" : ", nor could that of the best evaluation");
-  }
-  if (!best_.saved()) {
-    fail("train",
-         "checkpoint `best` could not be saved (see the warnings above): the best evaluation is that of step {}, {} "
-         "{:.6g}; its weights are kept in {}, and the same command tries again",
-         progress_.best_step, progress_.best.front().first, progress_.best.front().second, (run_ / "last").string());
-  }
-}
-
+// All stop when one was told to.
 void Trainer::stop_on_signal() {
-  if (!StopSignal::requested()) return;
+  std::string signal;
+  for (const std::string& each : processes_.gather(StopSignal::requested() ? StopSignal::name() : "")) {
+    if (signal.empty()) signal = each;
+  }
+  if (signal.empty()) return;
   save();
-  if (!saved_) fail("train", "{}: stopped at step {}, which could not be saved", StopSignal::name(), progress_.step);
+  if (!record_) throw Interrupted("train: " + signal);
+  record_->require_stopped_sound(progress_, signal);
   throw Interrupted(
-      fmt::format("train: {}: stopped at step {} of {}, everything is saved; to go on: etc train --resume {}",
-                  StopSignal::name(), progress_.step, plan_.total_steps, run_.path().string()));
+      fmt::format("train: {}: stopped at step {} of {}, everything is saved; to go on: etc train --resume {}", signal,
+                  progress_.step, plan_.total_steps, record_->folder().string()));
 }
 
 }  // namespace
 
-TrainReport train(const RunConfig& config, const fs::path& output) {
+TrainReport train(const RunConfig& config, const fs::path& output, Communicator& processes) {
   const OpenedDevice device = prepare_machine(config.training);
-  return Trainer(settle_compute(config, device.device, output), device, output).run();
+  // What `auto` means is the first process's to say; the others' devices must offer it.
+  RunConfig settled = processes.first() ? settle_compute(config, device.device, output) : config;
+  settled.training.compute = from_first(processes, settled.training.compute);
+  if (!processes.first()) settled = settle_compute(settled, device.device, {});
+  return Trainer(settled, device, output, processes).run();
 }
 
 }  // namespace etc

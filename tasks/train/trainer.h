@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "etc_core/base/error.h"
+#include "etc_core/comm/communicator.h"
 #include "tasks/task.h"
 #include "tasks/train/run_config.h"
 
@@ -25,6 +26,9 @@ class Diverged : public Error {
 // Throws Interrupted after SIGINT, SIGTERM or SIGHUP, once everything is saved; Error when the folder is in use, the
 // data do not fit, the run there is another one, the folder vanishes, or checkpoint `last` or `best` could not be saved in
 // the end; Diverged at a step whose loss or gradient is not finite.
-TrainReport train(const RunConfig& config, const std::filesystem::path& output);
+// Several processes call it with equal configurations and leave the files of one, bit by bit: each computes a share of
+// every batch's micro-batches. The first one alone needs the folder.
+TrainReport train(const RunConfig& config, const std::filesystem::path& output,
+                  Communicator& processes = one_process());
 
 }  // namespace etc

@@ -66,6 +66,7 @@ const std::vector<Module>& modules() {
   static const std::vector<Module> all = [] {
     std::vector<Module> list{
         {"etc_core/base", {}},
+        {"etc_core/comm", {"etc_core/base"}},
         {"sparse", {"etc_core/base"}},
         {"data", {"etc_core/base"}},
         // cli before tasks: the first match counts.
@@ -75,7 +76,7 @@ const std::vector<Module>& modules() {
         {"tests", {"etc_core", "sparse", "data", "tasks", "bench"}},
     };
     // Each part of the core may include those to its left.
-    std::vector<std::string_view> left{"etc_core/base", "sparse"};
+    std::vector<std::string_view> left{"etc_core/base", "etc_core/comm", "sparse"};
     for (std::string_view part : {"etc_core/tensor", "etc_core/ops", "etc_core/autograd", "etc_core/nn",
                                   "etc_core/optim", "etc_core/checkpoint"}) {
       list.push_back({part, left});
@@ -170,8 +171,8 @@ std::optional<std::string> closed_door(const std::string& path, const std::strin
   if (std::regex_match(header, cuda) && path.find("/cuda/") == std::string::npos) {
     return "CUDA belongs into a folder cuda/";
   }
-  if (std::regex_match(header, processes) && path.find("communicator") == std::string::npos) {
-    return "MPI and NCCL belong into the communicator";
+  if (std::regex_match(header, processes) && !starts_with(path, "etc_core/comm/")) {
+    return "MPI and NCCL belong into etc_core/comm/";
   }
   const Door* door = door_of(header);
   if (door == nullptr) return std::nullopt;

@@ -5,6 +5,7 @@
 #include "etc_core/base/cuda/runtime.h"
 #include "etc_core/base/cuda/runtime_errors.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/local_rank.h"
 #include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/out_of_memory.h"
 
@@ -27,8 +28,11 @@ cudaStream_t open_stream() {
   if (status != cudaSuccess || count == 0) {
     fail("cuda", "no device found ({}); use --device cpu", cudaGetErrorString(status));
   }
+  // Processes on one machine take one device each, as far as there are any.
+  const int chosen = local_rank() % count;
+  check_cuda("cuda: choice of a device", cudaSetDevice(chosen));
   cudaDeviceProp device{};
-  check_cuda("cuda: properties of device 0", cudaGetDeviceProperties(&device, 0));
+  check_cuda("cuda: properties of the device", cudaGetDeviceProperties(&device, chosen));
   if (device.major < 8) {
     fail("cuda", "{} has compute capability {}.{}: expected at least 8.0, which has bf16 products (use --device cpu)",
          device.name, device.major, device.minor);
@@ -37,7 +41,7 @@ cudaStream_t open_stream() {
   check_cuda("cuda: stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   // Keep freed memory in the pool: giving it back to the driver waits for the device.
   cudaMemPool_t pool = nullptr;
-  check_cuda("cuda: memory pool", cudaDeviceGetDefaultMemPool(&pool, 0));
+  check_cuda("cuda: memory pool", cudaDeviceGetDefaultMemPool(&pool, chosen));
   std::uint64_t all = ~std::uint64_t{0};
   check_cuda("cuda: memory pool", cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
   return stream;
@@ -68,8 +72,10 @@ void check_cuda(const char* where, int status) {
 
 std::string device_description() {
   opened();
+  int chosen = 0;
+  check_cuda("cuda: the device", cudaGetDevice(&chosen));
   cudaDeviceProp device{};
-  check_cuda("cuda: properties of device 0", cudaGetDeviceProperties(&device, 0));
+  check_cuda("cuda: properties of the device", cudaGetDeviceProperties(&device, chosen));
   return fmt::format("{} (compute capability {}.{}, CUDA {}.{})", device.name, device.major, device.minor,
                      CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 }

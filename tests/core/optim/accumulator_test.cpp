@@ -46,33 +46,36 @@ TEST_CASE("micro-batches are summed as a tree of neighbours for any number of th
   for (int n : {1, 2, 3, 4, 5, 7, 8, 13, 32}) {
     const std::vector<float> values = micro_batches(n);
     GradientAccumulator accumulator;
-    for (float value : values) accumulator.add({filled(3, value)});
-    REQUIRE(accumulator.count() == n);
+    for (int i = 0; i < n; ++i) accumulator.add(i, {filled(3, values[static_cast<std::size_t>(i)])});
     const GradientSet total = accumulator.finish();
     CAPTURE(n);
     REQUIRE(total[0].data()[2] == tree(values, 0, values.size()));
-    REQUIRE(accumulator.count() == 0);
+    REQUIRE(accumulator.finish().empty());
   }
 }
 
-TEST_CASE("the tree splits over processes", "[optim]") {
-  // Two processes with four aligned micro-batches each, joined by one addition, give the bits of one process.
-  const std::vector<float> values = micro_batches(8);
-  GradientAccumulator one, left, right, joined;
-  for (std::size_t i = 0; i < 8; ++i) {
-    one.add({filled(1, values[i])});
-    (i < 4 ? left : right).add({filled(1, values[i])});
+TEST_CASE("the tree splits anywhere: roots of one part go on where those of the part before stopped", "[optim]") {
+  const std::vector<float> values = micro_batches(11);
+  const float whole = tree(values, 0, values.size());
+  for (std::size_t cut = 0; cut <= values.size(); ++cut) {
+    GradientAccumulator left, right;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      (i < cut ? left : right).add(static_cast<std::int64_t>(i), {filled(1, values[i])});
+    }
+    GradientAccumulator::Tree joined{GradientAccumulator::AddSets()};
+    for (GradientAccumulator* part : {&left, &right}) {
+      for (auto& root : part->take_roots()) joined.push(root.node, std::move(root.value));
+    }
+    CAPTURE(cut);
+    REQUIRE((*joined.finish())[0].data()[0] == whole);
   }
-  joined.add(left.finish());
-  joined.add(right.finish());
-  REQUIRE(joined.finish()[0].data()[0] == one.finish()[0].data()[0]);
 }
 
 TEST_CASE("a parameter without gradient in some micro-batches keeps those of the others", "[optim]") {
   GradientAccumulator accumulator;
-  accumulator.add({filled(2, 1), Tensor(), Tensor()});
-  accumulator.add({Tensor(), filled(2, 5), Tensor()});
-  accumulator.add({filled(2, 3), filled(2, 7), Tensor()});
+  accumulator.add(0, {filled(2, 1), Tensor(), Tensor()});
+  accumulator.add(1, {Tensor(), filled(2, 5), Tensor()});
+  accumulator.add(2, {filled(2, 3), filled(2, 7), Tensor()});
   const GradientSet total = accumulator.finish();
   REQUIRE(total[0].data()[0] == 4);
   REQUIRE(total[1].data()[1] == 12);
@@ -82,7 +85,7 @@ TEST_CASE("a parameter without gradient in some micro-batches keeps those of the
 TEST_CASE("one micro-batch is handed through without a copy", "[optim]") {
   const Tensor gradient = filled(4, 2);
   GradientAccumulator accumulator;
-  accumulator.add({gradient});
+  accumulator.add(0, {gradient});
   REQUIRE(accumulator.finish()[0].shares_memory_with(gradient));
   REQUIRE(accumulator.finish().empty());
 }
@@ -92,7 +95,7 @@ TEST_CASE("the accumulator holds no more than one set per level", "[optim]") {
   GradientAccumulator accumulator;
   std::int64_t most = 0;
   for (int i = 0; i < 32; ++i) {
-    accumulator.add({filled(64, 1)});
+    accumulator.add(i, {filled(64, 1)});
     most = std::max(most, gradient_bytes() - before);
   }
   REQUIRE(most == 5 * set);  // after the 31st: 16+8+4+2+1
@@ -109,7 +112,7 @@ TEST_CASE("accumulated gradients have the same bits for 1, 2 and 4 threads", "[o
     for (int i = 0; i < 5; ++i) {
       std::vector<float> values(50001);
       for (float& value : values) value = normal(random);
-      accumulator.add({Tensor::from(values, {50001}, Purpose::gradients)});
+      accumulator.add(i, {Tensor::from(values, {50001}, Purpose::gradients)});
     }
     const GradientSet total = accumulator.finish();
     results.emplace_back(total[0].data(), total[0].data() + total[0].size());
@@ -134,10 +137,10 @@ TEST_CASE("gradients move out of a model's parameters and back", "[optim]") {
 
 TEST_CASE("gradients whose number or size changes are errors", "[optim]") {
   GradientAccumulator accumulator;
-  accumulator.add({filled(2, 1)});
-  REQUIRE_THROWS_WITH(accumulator.add({filled(2, 1), filled(2, 1)}),
+  accumulator.add(0, {filled(2, 1)});
+  REQUIRE_THROWS_WITH(accumulator.add(1, {filled(2, 1), filled(2, 1)}),
                       "gradients: expected the gradients of 1 parameters, got 2");
   GradientAccumulator other;
-  other.add({filled(2, 1)});
-  REQUIRE_THROWS_WITH(other.add({filled(3, 1)}), "gradients: parameter 0 must keep its size: [2], then [3]");
+  other.add(0, {filled(2, 1)});
+  REQUIRE_THROWS_WITH(other.add(1, {filled(3, 1)}), "gradients: parameter 0 must keep its size: [2], then [3]");
 }

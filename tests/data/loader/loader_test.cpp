@@ -40,7 +40,7 @@ struct Samples {
 // What of a batch must be equal in a resumed run.
 struct Seen {
   std::vector<Ids> indices, ordinals;  // per micro-batch
-  std::int64_t examples, all_examples, epoch, after;
+  std::int64_t examples, all_examples, epoch, after, first_micro_batch;
 
   bool operator==(const Seen&) const = default;
 };
@@ -51,7 +51,7 @@ std::vector<Seen> run(const Samples& samples, const LoaderOptions& options, std:
   std::vector<Seen> all;
   LoadedBatch batch;
   while (all.size() < most && loader.next(batch)) {
-    Seen seen{{}, {}, batch.examples, batch.all_examples, batch.epoch, batch.after.samples};
+    Seen seen{{}, {}, batch.examples, batch.all_examples, batch.epoch, batch.after.samples, batch.first_micro_batch};
     for (const auto& micro_batch : batch.micro_batches) {
       seen.indices.emplace_back();
       seen.ordinals.emplace_back();
@@ -144,7 +144,7 @@ TEST_CASE("reading ahead changes nothing but the time", "[data][loader]") {
   }
 }
 
-TEST_CASE("ranks partition every batch", "[data][loader]") {
+TEST_CASE("ranks take neighbouring micro-batches of every batch, cut as for one rank", "[data][loader]") {
   const Samples samples(9);
   LoaderOptions options = training_options();
   options.batch_examples = 5;
@@ -158,8 +158,11 @@ TEST_CASE("ranks partition every batch", "[data][loader]") {
       for (std::size_t b = 0; b < mine.size(); ++b) {
         CHECK(mine[b].after == alone[b].after);
         CHECK(mine[b].all_examples == alone[b].all_examples);
-        // 5 examples on 7 ranks: the last two have none.
-        CHECK(mine[b].examples == (alone[b].all_examples - options.rank + ranks - 1) / ranks);
+        // The cut is that of one rank; with few micro-batches some ranks have none.
+        const Share own = share_of(std::ssize(alone[b].indices), options.rank, ranks);
+        CHECK(mine[b].first_micro_batch == own.begin);
+        CHECK(mine[b].indices ==
+              std::vector<Ids>(alone[b].indices.begin() + own.begin, alone[b].indices.begin() + own.end));
         CHECK(mine[b].indices.empty() == (mine[b].examples == 0));
       }
       for (const auto& sample : stream(mine)) REQUIRE(joined.insert(sample).second);

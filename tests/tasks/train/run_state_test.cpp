@@ -46,7 +46,7 @@ TEST_CASE("a run's state keeps results that are not numbers, and whether the bes
   progress.best_saved = false;
   const etc::MoreFiles files;
   const etc::BestCheckpoint best(folder / "best", config, files);
-  etc::save_run(folder / "last", {config, parameters, files, optimizer, progress, best, identity});
+  etc::save_run(folder / "last", {config, parameters, files, optimizer.moments(), progress, best, identity});
   const etc::RunProgress read = etc::load_run(folder / "last", parameters, optimizer, identity);
   CHECK(read.step == 7);
   CHECK(read.best_step == 5);

@@ -138,11 +138,11 @@ TEST_CASE("a tiny model learns to read answers off its documents", "[tasks]") {
     const auto reader =
         etc::open_dataset({(folder / "dev.h5").string()}, loaded.model->task->schema(), {loaded.data.vocab_sha256});
     const auto all = loaded.model->task->start_predictions({folder / "p.json", {}, 0});
-    CHECK(etc::predict_dataset(*loaded.model, reader, "dev.h5", "evaluate", *all));
+    CHECK(etc::predict_dataset(*loaded.model, {reader, "dev.h5", "evaluate"}, all.get()));
     all->finish();
     CHECK(all->metrics() == report.best);
     const auto one_by_one = loaded.model->task->start_predictions({folder / "q.json", {}, 0});
-    CHECK(etc::predict_dataset(*loaded.model, reader, "dev.h5", "evaluate", *one_by_one, 1));
+    CHECK(etc::predict_dataset(*loaded.model, {reader, "dev.h5", "evaluate", 1}, one_by_one.get()));
     one_by_one->finish();
     CHECK(one_by_one->metrics() == report.best);
     CHECK(etc::read_file(folder / "p.json") == etc::read_file(folder / "q.json"));

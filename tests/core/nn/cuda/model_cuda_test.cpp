@@ -208,7 +208,7 @@ TEST_CASE("three emulated training steps leave the CPU's weights, with AdamW and
         for (std::int64_t part = 0; part < 2; ++part) {
           model.parameters.drop_gradients();
           model.backward(tiny_input(config, {7 + part}, {2}, 2 * step + part));
-          accumulator.add(take_gradients(model.parameters));
+          accumulator.add(part, take_gradients(model.parameters));
         }
         put_gradients(model.parameters, accumulator.finish());
         const auto refs = param_refs(model.parameters);

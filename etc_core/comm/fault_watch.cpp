@@ -1,0 +1,278 @@
+#include "etc_core/comm/fault_watch.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <sstream>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/signals.h"
+
+namespace etc {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Kinds of words; each is its kind, the length of its text (4 bytes of this machine's order) and the text.
+constexpr char kHere = 'h', kFarewell = 'b', kFault = 'f';
+constexpr std::size_t kWordHead = 1 + sizeof(std::uint32_t);
+constexpr std::chrono::seconds kBetweenWords{2}, kToConnect{30};
+
+// What a connection begins with: which run it belongs to, and the rank of the process.
+struct Greeting {
+  std::uint64_t run = 0;
+  std::int32_t rank = 0;
+};
+
+class Socket : NotCopied {
+ public:
+  explicit Socket(int number) : number_(number) {
+    if (number < 0) fail("processes", "no socket: {}", std::strerror(errno));
+  }
+  ~Socket() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+// Addresses of this machine under which others may reach it; 127.0.0.1 is first.
+std::string own_addresses() {
+  std::string others = "127.0.0.1";
+  struct ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return others;
+  for (const struct ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+    if ((each->ifa_flags & IFF_UP) == 0 || (each->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    const auto* address = reinterpret_cast<const struct sockaddr_in*>(each->ifa_addr);
+    if (::inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != nullptr) others += std::string(" ") + text;
+  }
+  ::freeifaddrs(list);
+  return others;
+}
+
+bool wait_until(int socket, short events, Clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  struct pollfd waiting {
+    socket, events, 0
+  };
+  return left > 0 && ::poll(&waiting, 1, static_cast<int>(left)) == 1;
+}
+
+// A listening socket on a free port.
+int listen_anywhere(int processes, std::uint16_t& port) {
+  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  struct sockaddr_in address {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  socklen_t size = sizeof address;
+  if (::bind(socket.number(), reinterpret_cast<struct sockaddr*>(&address), size) != 0 ||
+      ::listen(socket.number(), processes) != 0 ||
+      ::getsockname(socket.number(), reinterpret_cast<struct sockaddr*>(&address), &size) != 0) {
+    fail("processes", "cannot listen for the other processes: {}", std::strerror(errno));
+  }
+  port = ntohs(address.sin_port);
+  return socket.release();
+}
+
+// -1: nobody there.
+int connect_to(const std::string& host, std::uint16_t port) {
+  struct sockaddr_in address {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1) return -1;
+  Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int begun = ::connect(socket.number(), reinterpret_cast<struct sockaddr*>(&address), sizeof address);
+  if (begun != 0 && errno != EINPROGRESS) return -1;
+  if (begun != 0 && !wait_until(socket.number(), POLLOUT, Clock::now() + std::chrono::seconds(3))) return -1;
+  int fault = 0;
+  socklen_t size = sizeof fault;
+  ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &fault, &size);
+  return fault == 0 ? socket.release() : -1;
+}
+
+void print_line(const std::string& text) {
+  const std::string line = text + "\n";  // in one piece, or lines of several processes mix
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+FaultWatch::FaultWatch(Communicator& processes) : processes_(processes) {
+  open_connections(processes);
+  const auto now = Clock::now();
+  for (Peer& peer : peers_) peer.heard = now;
+  const SignalsBlocked blocked;  // of the thread
+  thread_ = std::thread([this] { listen_to_all(); });
+}
+
+void FaultWatch::open_connections(Communicator& processes) {
+  const int rank = processes.rank(), size = processes.size();
+  std::uint16_t port = 0;
+  std::uint64_t run = 0;
+  int listening = -1;
+  std::string offer;  // the run, the port and the addresses
+  if (rank == 0) {
+    std::random_device random;
+    run = (std::uint64_t{random()} << 32) | random();
+    listening = listen_anywhere(size, port);
+    offer = fmt::format("{} {} {}", run, port, own_addresses());
+  }
+  std::istringstream words(from_first(processes, offer));
+  words >> run >> port;
+  const auto deadline = Clock::now() + kToConnect;
+  if (rank == 0) {
+    const Socket door(listening);
+    while (std::ssize(peers_) < size - 1) {
+      if (!wait_until(listening, POLLIN, deadline)) {
+        fail("processes", "{} of {} processes reached {} in {} s (is there a firewall between the machines?)",
+             peers_.size(), size - 1, processes.name_of(0), kToConnect.count());
+      }
+      Socket socket(::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC));
+      Greeting greeting;
+      if (!wait_until(socket.number(), POLLIN, deadline) ||
+          ::recv(socket.number(), &greeting, sizeof greeting, MSG_WAITALL) != sizeof greeting || greeting.run != run) {
+        continue;  // a stranger
+      }
+      peers_.push_back({greeting.rank, socket.release(), "", {}, false});
+    }
+    return;
+  }
+  int socket = -1;
+  for (std::string address; socket < 0 && words >> address;) {
+    const bool loopback = address.starts_with("127.");
+    // Another machine has an address 127.0.0.1 as well, its own: then nobody listens there or a stranger does.
+    if (loopback && processes.host_of(rank) != processes.host_of(0)) continue;
+    socket = connect_to(address, port);
+  }
+  if (socket < 0) fail("processes", "{} cannot reach {}", processes.name_of(rank), processes.name_of(0));
+  const Greeting greeting{run, rank};
+  if (::send(socket, &greeting, sizeof greeting, MSG_NOSIGNAL) != sizeof greeting) {
+    ::close(socket);
+    fail("processes", "{} cannot speak to {}", processes.name_of(rank), processes.name_of(0));
+  }
+  peers_.push_back({0, socket, "", {}, false});
+}
+
+FaultWatch::~FaultWatch() {
+  leaving_ = true;
+  for (const Peer& peer : peers_) say(peer, kFarewell);
+  thread_.join();
+  for (const Peer& peer : peers_) ::close(peer.socket);
+}
+
+void FaultWatch::end_all(const std::string& message, int code) {
+  ending_ = true;
+  print_line(fmt::format("{}: {}", processes_.name_of(processes_.rank()), message));
+  pass_on(processes_.rank(), "failed: " + message);
+  std::fflush(stdout);
+  // The launcher ends the others as soon as one has ended; let them say why first.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  std::_Exit(code);
+}
+
+void FaultWatch::listen_to_all() {
+  auto spoken = Clock::now();
+  while (!leaving_) {
+    std::vector<struct pollfd> waiting;
+    for (const Peer& peer : peers_) waiting.push_back({peer.left ? -1 : peer.socket, POLLIN, 0});
+    ::poll(waiting.data(), waiting.size(), 50);
+    const auto now = Clock::now();
+    // A process that was itself stopped for a while knows nothing of the others' silence.
+    if (now - spoken > 2 * kBetweenWords) {
+      for (Peer& peer : peers_) peer.heard = now;
+    }
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      if (waiting[i].revents != 0) read_from(peers_[i]);
+    }
+    if (now - spoken < kBetweenWords) continue;
+    for (const Peer& peer : peers_) say(peer, kHere);
+    require_voices();
+    spoken = now;
+  }
+}
+
+void FaultWatch::require_voices() {
+  for (const Peer& peer : peers_) {
+    if (peer.left || Clock::now() - peer.heard < kSilence) continue;
+    end_because(peer.rank, fmt::format("has been silent for {} s: its machine or the network is down, or the process "
+                                       "was stopped",
+                                       kSilence.count()));
+  }
+}
+
+void FaultWatch::read_from(Peer& peer) {
+  char block[4096];
+  const ssize_t got = ::recv(peer.socket, block, sizeof block, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) {
+    if (peer.left || leaving_) {
+      peer.left = true;
+      return;
+    }
+    end_because(peer.rank, "is gone: its process ended without a word (killed, perhaps for want of memory)");
+  }
+  peer.heard = Clock::now();
+  peer.received.append(block, static_cast<std::size_t>(got));
+  take_words(peer);
+}
+
+void FaultWatch::take_words(Peer& peer) {
+  while (peer.received.size() >= kWordHead) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, peer.received.data() + 1, sizeof length);
+    if (peer.received.size() < kWordHead + length) return;
+    const char kind = peer.received[0];
+    const std::string text = peer.received.substr(kWordHead, length);
+    peer.received.erase(0, kWordHead + length);
+    if (kind == kFarewell) peer.left = true;
+    if (kind != kFault) continue;
+    const std::size_t blank = text.find(' ');
+    end_because(std::atoi(text.c_str()), text.substr(blank + 1));
+  }
+}
+
+// Errors are for those who read to find.
+void FaultWatch::say(const Peer& peer, char kind, const std::string& text) {
+  const auto length = static_cast<std::uint32_t>(text.size());
+  std::string word(kWordHead, kind);
+  std::memcpy(word.data() + 1, &length, sizeof length);
+  word += text;
+  const std::lock_guard lock(speaking_);
+  [[maybe_unused]] const ssize_t sent = ::send(peer.socket, word.data(), word.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+// From the first process to all others but the one it is about, from another to the first.
+void FaultWatch::pass_on(int rank, const std::string& what) {
+  for (const Peer& peer : peers_) {
+    if (peer.rank != rank && !peer.left) say(peer, kFault, fmt::format("{} {}", rank, what));
+  }
+}
+
+void FaultWatch::end_because(int rank, const std::string& what) {
+  if (ending_.exchange(true)) {
+    std::this_thread::sleep_for(std::chrono::hours(1));  // the main thread is ending the process
+  }
+  if (processes_.first()) pass_on(rank, what);
+  print_line(fmt::format("{} ends: {} {}", processes_.name_of(processes_.rank()), processes_.name_of(rank), what));
+  if (processes_.first()) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // others speak, too
+  std::_Exit(1);
+}
+
+}  // namespace etc

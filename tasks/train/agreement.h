@@ -1,0 +1,20 @@
+// Processes that are to train one model must be equal in everything its bits depend on.
+#pragma once
+
+#include "etc_core/base/json.h"
+#include "etc_core/comm/communicator.h"
+#include "tasks/train/run_config.h"
+
+namespace etc {
+
+// The program as it lies on disk, for `require_agreement`: {"program": {"executable": "…"}}.
+Json program_identity();
+
+// Of a training: what makes a run the same one (run_state.h), the program, and what the run does when.
+Json agreement_of(const RunConfig& config, const Json& identity);
+
+// Throws Error in every process where one of them differs from the first, naming its rank, what differs and both
+// values. own: {section: {key: value}}.
+void require_agreement(Communicator& processes, const Json& own);
+
+}  // namespace etc

@@ -1,0 +1,84 @@
+#include "tasks/train/run_record.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+RunRecord::RunRecord(const fs::path& folder, const Json& config, const MoreFiles& files)
+    : run_(folder), config_(config), files_(files), best_(run_ / "best", config, files) {}
+
+void RunRecord::take_up(const RunProgress& progress, const ParameterSet& parameters) {
+  saved_step_ = progress.step;
+  saved_evaluation_ = progress.evaluated_step;
+  saved_ = true;
+  if (progress.best_saved) return;
+  best_.read_kept(last(), parameters, progress.step, progress.best_step);
+  best_.retry(progress.step);
+}
+
+void RunRecord::start(const Json& resolved_config, std::int64_t step) {
+  write_file_atomically(run_ / "config.json", json_text(resolved_config));
+  metrics_ = std::make_unique<MetricsLog>(run_.path(), step);
+}
+
+void RunRecord::add(std::int64_t step, const std::string& kind,
+                    const std::vector<std::pair<std::string, double>>& values) {
+  run_.require_present();
+  metrics_->add(step, kind, values);
+}
+
+void RunRecord::take_best(const ParameterSet& parameters, std::int64_t step) {
+  run_.require_present();
+  best_.replace(parameters, step);
+}
+
+bool RunRecord::wants_save(const RunProgress& progress) {
+  run_.require_present();
+  best_.retry(progress.step);
+  const bool same = saved_ && saved_step_ == progress.step && saved_evaluation_ == progress.evaluated_step;
+  return !same || progress.best_saved != best_.saved();
+}
+
+void RunRecord::save(const ParameterSet& parameters, const std::map<std::string, Tensor>& moments,
+                     RunProgress& progress, const Json& identity) {
+  progress.best_saved = best_.saved();
+  try {
+    save_run(last(), {config_, parameters, files_, moments, progress, best_, identity});
+    saved_step_ = progress.step;
+    saved_evaluation_ = progress.evaluated_step;
+    saved_ = true;
+  } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
+    saved_ = false;
+    log::warn(
+        "step {} not saved, {}: {}", progress.step,
+        saved_step_ < 0 ? "there is no checkpoint yet" : fmt::format("the checkpoint of step {} stays", saved_step_),
+        error.what());
+  }
+}
+
+void RunRecord::require_saved(const RunProgress& progress) const {
+  if (!saved_) {
+    fail("train", "the last checkpoint could not be saved{} (see the warnings above)",
+         best_.saved() ? "" : ", nor could that of the best evaluation");
+  }
+  if (!best_.saved()) {
+    fail("train",
+         "checkpoint `best` could not be saved (see the warnings above): the best evaluation is that of step {}, {} "
+         "{:.6g}; its weights are kept in {}, and the same command tries again",
+         progress.best_step, progress.best.front().first, progress.best.front().second, last().string());
+  }
+}
+
+void RunRecord::require_stopped_sound(const RunProgress& progress, const std::string& signal) const {
+  if (!saved_) fail("train", "{}: stopped at step {}, which could not be saved", signal, progress.step);
+}
+
+void RunRecord::save_as_best(const ParameterSet& parameters) {
+  save_model(best(), config_, parameters, files_);
+}
+
+}  // namespace etc

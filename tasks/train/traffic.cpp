@@ -1,0 +1,25 @@
+#include "tasks/train/traffic.h"
+
+#include <algorithm>
+
+#include "etc_core/base/log.h"
+#include "etc_core/comm/gather_values.h"
+
+namespace etc {
+
+void Traffic::log(std::int64_t steps) const {
+  if (processes_.size() == 1 || steps == 0) return;
+  struct Sent {
+    double bytes = 0, seconds = 0;
+  };
+  const Sent own{static_cast<double>(processes_.bytes_sent() - bytes_), processes_.seconds() - seconds_};
+  Sent all;
+  for (const Sent& each : gather_values<Sent>(processes_, {&own, 1})) {
+    all.bytes += each.bytes;
+    all.seconds = std::max(all.seconds, each.seconds);
+  }
+  log::info("{} processes sent {:.3f} MB a step, and were at it for up to {:.4f} s a step", processes_.size(),
+            all.bytes / 1e6 / static_cast<double>(steps), all.seconds / static_cast<double>(steps));
+}
+
+}  // namespace etc

@@ -1,0 +1,126 @@
+// What ends one process ends all of them, soon, with a message that names it; and the run goes on.
+#include <algorithm>
+#include <random>
+
+#include "tests/tasks/processes/mpirun.h"
+
+namespace {
+
+using namespace etc::test;
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+
+constexpr double kSoon = 30;  // seconds
+
+// Everything that mpirun and its processes said.
+std::string said_in(const TemporaryFolder& folder) {
+  return etc::read_file(folder / "run.err");
+}
+
+}  // namespace
+
+TEST_CASE("a killed process ends all with a message that names it, and the same command goes on",
+          "[tasks][processes]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  const Words command = training_command(folder.path(), "parts", "30", "1");
+  {
+    Child run(several(3, command), folder / "run");
+    const std::vector<pid_t> ranks = processes_of(run.pid(), 3);
+    REQUIRE(ranks.size() == 3);
+    REQUIRE(wait_for(20, [&] { return fs::exists(folder / "parts/last") || !run.running(); }));
+    REQUIRE(run.running());
+    ::kill(ranks[1], SIGKILL);
+    REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
+    CHECK(run.wait() != 0);
+    CHECK(wait_for(kSoon, [&] { return ::kill(ranks[0], 0) != 0 && ::kill(ranks[2], 0) != 0; }));
+    CHECK_THAT(said_in(folder), Contains("rank 1 of 3 on") && Contains("is gone: its process ended without a word"));
+  }
+  const Result rest = run_several(2, command, folder.path());
+  INFO(rest.err);
+  CHECK(rest.code == 0);
+  CHECK_THAT(rest.out, Contains("steps 30"));
+}
+
+TEST_CASE("a process with another configuration is named, with what differs", "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  Words command = several(1, training_command(folder.path(), "run", "4", "1"));
+  Words other = training_command(folder.path(), "run", "4", "1");
+  other.insert(other.end(), {"--seed", "7"});
+  command.insert(command.end(), {":", "-n", "1"});
+  command.insert(command.end(), other.begin(), other.end());
+  Child run(command, folder / "run");
+  REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
+  CHECK(run.wait() != 0);
+  CHECK_THAT(said_in(folder), Contains("rank 1 of 2 on") && Contains("training.seed: 7, expected 1"));
+}
+
+TEST_CASE("an error of one process ends the others, which wait for it", "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  Words command = several(1, training_command(folder.path(), "run", "4", "1"));
+  Words other = training_command(folder.path(), "run", "4", "1");
+  *std::find(other.begin(), other.end(), (folder / "dev.h5").string()) = (folder / "missing.h5").string();
+  command.insert(command.end(), {":", "-n", "1"});
+  command.insert(command.end(), other.begin(), other.end());
+  Child run(command, folder / "run");
+  REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
+  CHECK(run.wait() != 0);
+  CHECK_THAT(said_in(folder), Contains("rank 0 of 2 on") && Contains("ends: rank 1 of 2 on") && Contains("missing.h5"));
+}
+
+TEST_CASE("thirty kills at random: every time all end, and the run has the bits of one that was left alone",
+          "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  REQUIRE(run_several(1, training_command(folder.path(), "whole", "40", "1"), folder.path()).code == 0);
+  std::mt19937 random(20);
+  for (int kills = 0; kills < 30; ++kills) {
+    const int size = 2 + static_cast<int>(random() % 3);
+    Words command = training_command(folder.path(), "parts", "40", "1");
+    if (random() % 2 == 0) command.push_back("--shard-moments");
+    Child run(several(size, command), folder / "run");
+    const std::vector<pid_t> ranks = processes_of(run.pid(), size);
+    ::usleep(static_cast<useconds_t>(random() % 1'500'000));
+    CAPTURE(kills, size, said_in(folder));
+    if (static_cast<int>(ranks.size()) == size)
+      ::kill(ranks[random() % ranks.size()], random() % 3 == 0 ? SIGTERM : SIGKILL);
+    REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
+    for (const pid_t pid : ranks) REQUIRE(wait_for(kSoon, [&] { return ::kill(pid, 0) != 0; }));
+  }
+  const Result last = run_several(2, training_command(folder.path(), "parts", "40", "1"), folder.path());
+  INFO(last.err);
+  REQUIRE(last.code == 0);
+  CHECK(bits_of(folder / "parts") == bits_of(folder / "whole"));
+}
+
+TEST_CASE("commands that nothing is gained for say that they are for one process", "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  const Result result = run_several(2, {program().value(), "info", folder.path().string()}, folder.path());
+  CHECK(result.code != 0);
+  CHECK_THAT(result.err, Contains("etc info: expected one process, got 2"));
+}
+
+TEST_CASE("a launcher that is told to stop leaves a run that goes on", "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  REQUIRE(run_several(1, training_command(folder.path(), "whole", "60", "1000"), folder.path()).code == 0);
+  const Words command = training_command(folder.path(), "parts", "60", "1000");
+  {
+    Child run(several(2, command), folder / "run");
+    REQUIRE(processes_of(run.pid(), 2).size() == 2);
+    REQUIRE(wait_for(20, [&] { return fs::exists(folder / "parts/metrics.jsonl") || !run.running(); }));
+    run.send(SIGTERM);
+    REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
+  }
+  CHECK(fs::exists(folder / "parts/last"));  // saved for the signal: nothing else would have
+  REQUIRE(run_several(2, command, folder.path()).code == 0);
+  CHECK(bits_of(folder / "parts") == bits_of(folder / "whole"));
+}

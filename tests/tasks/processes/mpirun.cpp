@@ -1,0 +1,84 @@
+#include "tests/tasks/processes/mpirun.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+namespace etc::test {
+
+namespace fs = std::filesystem;
+
+bool have_mpirun() {
+  if (std::string(ETC_MPIRUN).empty() || !fs::exists(ETC_MPIRUN)) {
+    skip("no mpirun, or the program was built without MPI");
+    return false;
+  }
+  return program().has_value();
+}
+
+Words several(int size, const Words& command) {
+  // Tests run as any user, with more processes than processors.
+  Words words = {ETC_MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", std::to_string(size)};
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+Result run_several(int size, const Words& command, const fs::path& folder) {
+  const fs::path output = folder / "program";
+  Child child(size == 1 ? command : several(size, command), output);
+  const int code = child.wait();
+  return {code, read_file(output.string() + ".out"), read_file(output.string() + ".err"), child.peak_bytes()};
+}
+
+namespace {
+
+// What the environment of a process says of its rank; "": it is no process of MPI, or gone.
+std::string rank_of(const fs::path& process) {
+  try {
+    std::istringstream environment(read_file(process / "environ"));
+    for (std::string entry; std::getline(environment, entry, '\0');) {
+      constexpr std::string_view kName = "OMPI_COMM_WORLD_RANK=";
+      if (entry.starts_with(kName)) return entry.substr(kName.size());
+    }
+  } catch (const std::exception&) {
+  }
+  return "";
+}
+
+// Children of a process that lead a team of the program: threads and probes of its own are left out.
+std::map<int, pid_t> ranks_below(pid_t parent) {
+  std::map<int, pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    try {
+      const std::string status = read_file(entry.path() / "stat");
+      std::istringstream words(status.substr(status.rfind(')') + 2));
+      std::string state;
+      pid_t its_parent = 0;
+      words >> state >> its_parent;
+      const std::string rank = its_parent == parent && state != "Z" ? rank_of(entry.path()) : "";
+      if (!rank.empty()) found[std::stoi(rank)] = std::stoi(name);
+    } catch (const std::exception&) {
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<pid_t> processes_of(pid_t mpirun, int size) {
+  std::map<int, pid_t> found;
+  wait_for(20, [&] {
+    found = ranks_below(mpirun);
+    return static_cast<int>(found.size()) == size;
+  });
+  std::vector<pid_t> pids;
+  for (const auto& [rank, pid] : found) pids.push_back(pid);
+  return pids;
+}
+
+}  // namespace etc::test

@@ -1,0 +1,100 @@
+// A run's files must not depend on how many processes made it.
+#include "tests/tasks/processes/mpirun.h"
+
+namespace {
+
+using namespace etc::test;
+namespace fs = std::filesystem;
+
+// Trains in `size` processes; the bits of the run.
+std::string trained(const fs::path& folder, int size, Words command, const Words& more = {}) {
+  command.insert(command.end(), more.begin(), more.end());
+  const Result result = run_several(size, command, folder);
+  INFO(size << " processes: " << result.err);
+  REQUIRE(result.code == 0);
+  return result.err;
+}
+
+Words with(Words command, const Words& more) {
+  command.insert(command.end(), more.begin(), more.end());
+  return command;
+}
+
+}  // namespace
+
+TEST_CASE("weights, moments and metrics are bit-equal for 1, 2 and 4 processes", "[tasks][processes]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  const auto bits = [&](int size, const Words& more) {
+    const std::string run = "run" + std::to_string(size);
+    trained(folder.path(), size, training_command(folder.path(), run, "8", "3"), more);
+    return bits_of(folder / run);
+  };
+  // Residual scores, dropout, bf16 where there is any; four examples in two to four micro-batches: some processes of
+  // four have none, and each of them keeps its part of the moments.
+  const std::string one = bits(1, {});
+  CHECK(bits(2, {}) == one);
+  CHECK(bits(4, {"--shard-moments"}) == one);
+}
+
+TEST_CASE("LAMB, checkpointing and batches of one micro-batch are bit-equal as well", "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const std::vector<Words> variants = {
+      {"--optimizer", "lamb", "--compute", "fp32", "--grad-checkpointing-period", "1"},
+      {"--micro-batch-tokens", "0", "--optimizer", "lamb", "--shard-moments"},
+      {"--batch-size", "13", "--residual-score-mode", "mean", "--shard-moments"},
+  };
+  for (const Words& variant : variants) {
+    const TemporaryFolder folder;
+    write_data(folder.path());
+    std::string one;
+    for (const int size : {1, 2, 3, 4, 8}) {
+      const std::string run = "run" + std::to_string(size);
+      // Options given twice are an error: the variant's take the place of the command's.
+      Words command = training_command(folder.path(), run, "8", "3");
+      for (const std::string& word : variant) {
+        const auto found = std::find(command.begin(), command.end(), word);
+        if (word.starts_with("--") && found != command.end()) command.erase(found, found + 2);
+      }
+      trained(folder.path(), size, with(command, variant));
+      if (size == 1) one = bits_of(folder / run);
+      INFO(size << " processes, " << variant[0] << " " << variant[1]);
+      CHECK(bits_of(folder / run) == one);
+    }
+  }
+}
+
+TEST_CASE("a run begun by four processes goes on with one, bit for bit", "[tasks][processes]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  trained(folder.path(), 1, training_command(folder.path(), "whole", "9", "3"));
+  const Words command = training_command(folder.path(), "parts", "9", "3");
+  {
+    // Stopped by a signal to one of them.
+    Child run(several(4, with(command, {"--shard-moments"})), folder / "stopped");
+    const std::vector<pid_t> ranks = processes_of(run.pid(), 4);
+    REQUIRE(ranks.size() == 4);
+    REQUIRE(wait_for(20, [&] { return fs::exists(folder / "parts/last") || !run.running(); }));
+    ::kill(ranks[2], SIGTERM);
+    const int code = run.wait();
+    const std::string said = etc::read_file(folder / "stopped.err");
+    INFO(said);
+    // It may have come to its end before.
+    CHECK((code == 0 || said.find("SIGTERM: stopped at step") != std::string::npos));
+  }
+  trained(folder.path(), 1, command);
+  CHECK(bits_of(folder / "parts") == bits_of(folder / "whole"));
+}
+
+TEST_CASE("an emulated device trains the same bits in 1 and 2 processes", "[tasks][processes][cuda]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_readable_dataset(folder / "train.h5", 0, 8);
+  for (const int size : {1, 2}) {
+    const std::string run = folder / ("run" + std::to_string(size));
+    trained(folder.path(), size, {ETC_EMULATED_TRAINING, folder / "train.h5", run});
+  }
+  CHECK(bits_of(folder / "run2") == bits_of(folder / "run1"));
+}
