@@ -81,7 +81,9 @@ std::string number_text(const Json& value) {
 // The official scores of a prediction file: the metrics, then what was counted; tables only in the output file.
 void score_file(const EvalOptions& options) {
   if (options.task.empty()) fail_usage("etc eval", "--predictions needs --task, the task of the prediction file");
-  Json scores = task_kind(options.task).score(options.predictions, {options.gold.begin(), options.gold.end()});
+  const TaskKind& kind = task_kind(options.task);
+  if (kind.score == nullptr) fail_usage("etc eval", "task {} has no prediction files to score", options.task);
+  Json scores = kind.score(options.predictions, {options.gold.begin(), options.gold.end()});
   scores["task"] = options.task;
   if (!options.output.empty()) write_file_atomically(options.output, json_text(scores));
   for (const auto& [name, value] : scores.at("metrics").items()) {

@@ -7,10 +7,9 @@
 
 #include "etc_core/base/fields.h"
 #include "etc_core/base/json.h"
+#include "tasks/pretrain/objective.h"
 
 namespace etc::pretrain {
-
-enum class Objective { mlm_nsp, mlm, mlm_cpc };
 
 // What a line of the text is.
 enum class Lines {

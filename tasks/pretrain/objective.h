@@ -1,0 +1,10 @@
+// What a model is pre-trained for (pretraining 1, 1.8, 2).
+#pragma once
+
+namespace etc::pretrain {
+
+// mlm: masked pieces alone; mlm_nsp: and whether the second segment follows the first (BERT); mlm_cpc: and which hidden
+// sentence is which (ETC).
+enum class Objective { mlm_nsp, mlm, mlm_cpc };
+
+}  // namespace etc::pretrain
