@@ -1,9 +1,9 @@
-// What a model is pre-trained for (pretraining 1, 1.8, 2).
+// What pre-training learns (pretraining 1, 2).
 #pragma once
 
 namespace etc::pretrain {
 
-// mlm: masked pieces alone; mlm_nsp: and whether the second segment follows the first (BERT); mlm_cpc: and which hidden
+// mlm: masked pieces alone; mlm_nsp: and whether the second text follows the first (BERT); mlm_cpc: and which hidden
 // sentence is which (ETC).
 enum class Objective { mlm_nsp, mlm, mlm_cpc };
 
