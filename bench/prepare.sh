@@ -13,7 +13,7 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 task="${TASK:-wikihop}"
-settings=()
+settings=() size=(--long-tokens 1750)
 if [ $# -ge 2 ]; then
   input="$1" vocab="$2"
   [ "$task" != wikihop ] || settings=(--splitter "${3:-icu}")
@@ -23,11 +23,12 @@ else
     hotpotqa) choices=(--subjects 10) ;;
     nq) choices=(--candidates 10) ;;
     openkp) choices=(--topics 10) ;;
+    pretrain) choices=(--sentences 60) size=() ;;
     *) echo "bench: no generated records of task '$task' here: give a file and a vocabulary" >&2; exit 2 ;;
   esac
-  "$build/etc" sample --task "$task" --records "${1:-4000}" --seed 1 "${choices[@]}" --long-tokens 1750 \
+  "$build/etc" sample --task "$task" --records "${1:-4000}" --seed 1 "${choices[@]}" "${size[@]}" \
     --output "$work/sample" 2>/dev/null
-  input=$(echo "$work"/sample/train.json*) vocab="$work/sample/vocab.txt"
+  input=$(echo "$work"/sample/train.*) vocab="$work/sample/vocab.txt"
 fi
 bytes=$(stat -c %s "$input")
 usage=()  # a command that notes processor seconds of its child and the most memory it held
@@ -42,9 +43,11 @@ prepare() {  # prepare THREADS: adds a line "milliseconds user-seconds system-se
   echo "$(((end - begin) / 1000000)) $([ ! -e "$work/usage" ] || tail -n 1 "$work/usage")" >>"$work/runs.$1"
 }
 
-"$build/bench_json" "$input" 1 >/dev/null  # warms up
+parse_alone() { [ "$task" = pretrain ] || "$build/bench_json" "$input" 1; }  # plain text holds no JSON
+
+parse_alone >/dev/null  # warms up
 for turn in 1 2 3; do
-  "$build/bench_json" "$input" 1 | sed "s/ (.*), /, /" >>"$work/json"
+  parse_alone | sed "s/ (.*), /, /" >>"$work/json"
   prepare 1
   prepare 2
 done

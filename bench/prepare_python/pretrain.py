@@ -131,11 +131,12 @@ class Preparation:
         }
 
     def runs(self, path):
-        """Without draws: consecutive sentences of one document in one segment."""
+        """Without draws: consecutive sentences of one document in one segment, too long ones cut."""
+        most = LENGTH - 2
         for document in self.documents(path):
             run = []
-            for sentence in document:
-                if run and len(run) + len(sentence) > LENGTH - 2:
+            for sentence in (long[at:at + most] for long in document for at in range(0, len(long), most)):
+                if len(run) + len(sentence) > most:
                     yield (self.cls, *run, self.sep)
                     run = []
                 run.extend(sentence)

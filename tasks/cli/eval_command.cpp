@@ -88,6 +88,7 @@ std::string number_text(const Json& value) {
 void score_file(const EvalOptions& options) {
   if (options.task.empty()) fail_usage("etc eval", "--predictions needs --task, the task of the prediction file");
   const TaskKind& kind = task_kind(options.task);
+  if (kind.score == nullptr) fail_usage("etc eval", "task {} has no prediction files to score", options.task);
   const std::vector<std::filesystem::path> gold(options.gold.begin(), options.gold.end());
   if (!options.null_odds.empty() && kind.score_with_odds == nullptr)
     fail_usage("etc eval", "--null-odds: task {} has no null odds (squad has)", options.task);

@@ -153,6 +153,7 @@ class CorpusRun {
   }
 
   [[noreturn]] void fail_without_documents(std::int64_t too_short) const {
+    parts_.remove();  // the same texts would not give more
     std::vector<std::string> names;
     for (const auto& input : options_.inputs) names.push_back(input.string());
     if (too_short > 0) {

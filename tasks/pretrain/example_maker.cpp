@@ -19,7 +19,7 @@ std::uint8_t kind_of(const data::Tokenizer& tokenizer, std::int32_t id) {
   return begins ? kBegins : kContinues;
 }
 
-MaskRules rules_of(const PrepareConfig& config, const Pieces& pieces) {
+MaskRules rules_of(const PrepareConfig& config, const MaskVocabulary& pieces) {
   MaskRules rules;
   rules.masked_lm_prob = config.masked_lm_prob;
   rules.max_predictions = *config.max_predictions_per_seq;
@@ -32,7 +32,7 @@ MaskRules rules_of(const PrepareConfig& config, const Pieces& pieces) {
 
 }  // namespace
 
-Pieces::Pieces(const data::Tokenizer& tokenizer)
+MaskVocabulary::MaskVocabulary(const data::Tokenizer& tokenizer)
     : cls(tokenizer.piece_id("[CLS]")), sep(tokenizer.piece_id("[SEP]")), mask(tokenizer.piece_id("[MASK]")) {
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) kinds.push_back(kind_of(tokenizer, id));
   kinds[static_cast<std::size_t>(cls)] = kinds[static_cast<std::size_t>(sep)] = kSpecial;

@@ -19,10 +19,10 @@ constexpr std::uint64_t seed_for(std::uint64_t seed, DrawnFor end) {
   return mix_key(seed, static_cast<std::uint64_t>(end));
 }
 
-// Pieces of a vocabulary that masking asks about.
-struct Pieces {
+// What masking asks about a vocabulary.
+struct MaskVocabulary {
   // Throws Error naming the piece when the vocabulary has no [CLS], [SEP] or [MASK].
-  explicit Pieces(const data::Tokenizer& tokenizer);
+  explicit MaskVocabulary(const data::Tokenizer& tokenizer);
 
   std::int64_t cls, sep, mask;
   // PieceKind of each id. A piece continues a word where it begins with "##" (WordPiece), or does not begin with "▁"
@@ -40,7 +40,7 @@ class ExampleMaker {
 
  private:
   PrepareConfig config_;
-  Pieces pieces_;
+  MaskVocabulary pieces_;
   MaskRules rules_;
 };
 

@@ -80,3 +80,25 @@ TEST_CASE("learning a vocabulary needs room for the characters, texts, and no vo
   CHECK(small.code == 2);
   CHECK_THAT(small.err, Catch::Contains("expected a size of at least"));
 }
+
+TEST_CASE("what is odd about a text for pre-training is told once", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Place place;
+  const auto prepare = [&](const std::string& text) {
+    write_file_atomically(place.folder / "in.txt", text);
+    const test::Result result =
+        place.run({"prepare", "--task", "pretrain", "--split", "train", "--input", place.path("in.txt"), "--vocab",
+                   place.path("sample/vocab.txt"), "--output", place.path("out.h5")});
+    INFO(result.err);
+    CHECK(result.code == 0);
+    return result.err;
+  };
+  const std::string single = "the text is a single document, random next sentences come from that document itself";
+  CHECK_THAT(prepare("The baker opens the oven.\nThe smith heats the iron.\n"), Catch::Contains(single));
+  const std::string both = prepare(
+      "The \xff"
+      "baker opens.\n\nThe smith \xc3 heats.\n\xe2\x82\n");
+  CHECK_THAT(both, !Catch::Contains(single));
+  CHECK_THAT(both, Catch::Contains("4 bytes are not UTF-8 and are left out"));
+  CHECK(both.find("UTF-8") == both.rfind("UTF-8"));
+}

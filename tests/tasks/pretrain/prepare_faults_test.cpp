@@ -28,6 +28,7 @@ TEST_CASE("a text without a word is an error that names the files", "[pretrain]"
                     Contains("a.txt") && Contains("b.txt") && Contains("no document with a word"));
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5"));
   CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.rejects.jsonl"));
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.parts"));
 }
 
 TEST_CASE("bytes that are no UTF-8 are left out, counted and told once for each file", "[pretrain]") {
