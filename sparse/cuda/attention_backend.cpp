@@ -13,6 +13,7 @@
 #include "sparse/cuda/attention_plan.h"
 #include "sparse/cuda/backend_support.h"
 #include "sparse/cuda/launch.h"
+#include "sparse/scores.h"
 
 namespace etc::sparse::cuda {
 
@@ -47,7 +48,7 @@ void forward_with(const AttentionForward& args, const DevicePlan& plan, const Fo
   for (int t = 0; t < 2; ++t) {
     params.scores[t].mode = args.scores[t].mode;
     params.scores[t].logit_scale = args.scores[t].logit_scale;
-    params.scores[t].running = {args.scores[t].running, args.inputs.heads * plan.work.types[t].columns * kGroup};
+    params.scores[t].running = {args.scores[t].running, score_elements(args.inputs.tiles->types[t], args.inputs.heads)};
   }
   params.out = output_of(args.out, args.inputs);
   params.lse = {args.lse, args.inputs.heads * args.inputs.q.rows};
@@ -104,7 +105,8 @@ void forward(const AttentionForward& args) {
                     simt::read_only(scratch.slots),
                     kept_scale,
                     output_of(args.out, in),
-                    {args.lse, in.heads * in.q.rows}},
+                    {args.lse, in.heads * in.q.rows},
+                    plan->work.own_heads.split_queries},
                    simt::stream());
   }
   check_range(args, scratch.common);

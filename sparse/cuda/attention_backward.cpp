@@ -11,6 +11,7 @@
 #include "sparse/cuda/backend_support.h"
 #include "sparse/cuda/launch.h"
 #include "sparse/cuda/table_sums.h"
+#include "sparse/scores.h"
 
 namespace etc::sparse::cuda {
 
@@ -56,7 +57,7 @@ void gradients_with(const AttentionBackward& args, const DevicePlan& plan, const
     params.dv[t] = output_of(args.dkeys[t].dv, in);
     const TypeScoreGradients& scores = args.scores[t];
     // C and dC of all heads; empty where the type carries nothing.
-    const std::int64_t elements = in.heads * plan.work.types[t].columns * kGroup;
+    const std::int64_t elements = score_elements(in.tiles->types[t], in.heads);
     params.scores[t].gradient_mode = scores.mode;
     params.scores[t].rewind = scores.mode != ScoreGradientMode::none && scores.rewind;
     params.scores[t].logit_scale = scores.logit_scale;
@@ -116,12 +117,13 @@ void backward(const AttentionBackward& args) {
                      plan->work.split_keys,
                      simt::read_only(scratch.key_slots),
                      {output_of(args.dkeys[0].dk, in), output_of(args.dkeys[1].dk, in)},
-                     {output_of(args.dkeys[0].dv, in), output_of(args.dkeys[1].dv, in)}},
+                     {output_of(args.dkeys[0].dv, in), output_of(args.dkeys[1].dv, in)},
+                     plan->work.own_heads.split_keys},
                     simt::stream());
   }
   if (plan->query_slots > 0) {
     launch_sum_queries({sizes_of(in), plan->work.split_queries, simt::read_only(scratch.query_slots),
-                        output_of(args.dq, in), scratch.dtable},
+                        output_of(args.dq, in), scratch.dtable, plan->work.own_heads.split_queries},
                        simt::stream());
   }
   // Last: dtable is whole only now, and dq takes its share on top.

@@ -141,6 +141,7 @@ struct DropoutView {
 struct AttentionSizes {
   std::int64_t heads = 0, queries = 0;  // N, rows of q
   int head_size = 0;                    // D
+  bool pairwise = false;                // terms are PairwiseTerms
   int labels = 0;                       // R of LabelTerms; 0: no relative term, or pairwise ones
   int table_rows = 0;                   // R of PairwiseTerms, 0 without them
   std::int64_t table_heads = 1;         // N, or 1 where all heads share the tables
@@ -169,6 +170,12 @@ struct TablePartials {
   Span<float> sums;        // [parts, N, R, width]
 };
 
+// Where every head has tiles of its own, the head of each entry of these lists; empty where heads share them and block y
+// is the head. Read by the kernels of pairwise terms only.
+struct HeadLists {
+  Span<const std::int32_t> items, split_queries, key_items, split_keys;
+};
+
 // The lists of attention_plan.h, on the device.
 struct WorkList {
   TypeView types[2];
@@ -182,6 +189,7 @@ struct WorkList {
   Span<const KeyItem> key_items;
   Span<const KeyEntry> key_entries;
   Span<const SplitKeys> split_keys;
+  HeadLists own_heads;
 };
 
 // Parameters are copied to the device by value with the launch: kernels read them from constant memory.
@@ -226,7 +234,8 @@ struct CombineParams {
   Span<const float> slots;  // [slots, N, kBlockQueries, D + 2]
   float kept_scale = 1.0f;
   Output out;
-  Span<float> lse;  // [N, queries]
+  Span<float> lse;                     // [N, queries]
+  Span<const std::int32_t> own_heads;  // as HeadLists
 };
 
 // Of both backward kernels: by keys (dk, dv), then by queries (dq, dC, C, dtable).
@@ -260,7 +269,8 @@ struct SumQueriesParams {
   Span<const SplitQueries> split_queries;
   Span<const float> slots;  // [slots, N, kBlockQueries, D + R]
   Output dq;
-  Span<float> dtable;  // [N, queries, R]
+  Span<float> dtable;                  // [N, queries, R]
+  Span<const std::int32_t> own_heads;  // as HeadLists
 };
 
 // dk, dv = the sums of a key's slots, in their order
@@ -269,6 +279,7 @@ struct SumKeysParams {
   Span<const SplitKeys> split_keys;
   Span<const float> slots;  // [slots, N, kTileKeys, 2 D]
   Output dk[2], dv[2];
+  Span<const std::int32_t> own_heads;  // as HeadLists
 };
 
 // What the relative terms give back to queries and tables.

@@ -69,10 +69,11 @@ void add_tiles(const TypeTiles& tiles, int type, std::int64_t first, std::int64_
   }
 }
 
-void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t b, bool split_keys, HostPlan& plan) {
+void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t head, std::int64_t b, bool split_keys,
+                     HostPlan& plan) {
   const std::int64_t first_row = types[0].query_offsets[at(b)];
   const std::int64_t queries = types[0].query_offsets[at(b + 1)] - first_row;
-  const std::int64_t first_group = types[0].group_offsets[at(b)];
+  const std::int64_t first_group = types[0].first_group(head) + types[0].group_offsets[at(b)];
   for (std::int64_t q = 0; q < queries; q += kBlockQueries) {
     QueryItem item;
     item.query_row = first_row + q;
@@ -87,7 +88,8 @@ void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t b, bool sp
       // Rows and counts of the example's keys: tiles end with them.
       item.key_row[t] = types[t].key_offsets[at(b)];
       item.keys[t] = narrow(types[t].key_offsets[at(b + 1)] - item.key_row[t]);
-      add_tiles(types[t], t, item.first_group, item.groups, plan);
+      // A type of which only the other has heads sees nothing (check_supported).
+      if (types[t].columns > 0) add_tiles(types[t], t, item.first_group, item.groups, plan);
     }
     const std::int64_t tile_end = static_cast<std::int64_t>(plan.tiles.size());
     // Split by tiles, not by keys: an item of hard g2l sees few tiles, however long the document.
@@ -110,12 +112,14 @@ void add_query_items(const TypeTiles (&types)[kKeySets], std::int64_t b, bool sp
   }
 }
 
-void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t b, HostPlan& plan) {
+void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t head, std::int64_t b, HostPlan& plan) {
   const TypeTiles& tiles = types[t];
   const std::int64_t keys = tiles.key_offsets[at(b + 1)] - tiles.key_offsets[at(b)];
   // Per key tile the groups that see it, in order: the order in which their gradients are added.
   std::vector<std::vector<KeyEntry>> entries(at(ceil_div(keys, kTileKeys)));
-  for (std::int64_t group = tiles.group_offsets[at(b)]; group < tiles.group_offsets[at(b + 1)]; ++group) {
+  const std::int64_t before = tiles.first_group(head);  // groups of the heads before
+  for (std::int64_t group = before + tiles.group_offsets[at(b)]; group < before + tiles.group_offsets[at(b + 1)];
+       ++group) {
     for (StepWalk walk(tiles, group); walk.key() != kNoKey; walk.next()) {
       // A step may reach into the next tile, but not past the last key.
       const std::int64_t last = std::min<std::int64_t>(walk.key() + kRunStep, keys) - 1;
@@ -130,7 +134,7 @@ void add_key_items(const TypeTiles (&types)[kKeySets], int t, std::int64_t b, Ho
   item.example = narrow(b);
   item.query_row = tiles.query_offsets[at(b)];
   item.queries = narrow(tiles.query_offsets[at(b + 1)] - item.query_row);
-  item.first_group = narrow(tiles.group_offsets[at(b)]);
+  item.first_group = narrow(before + tiles.group_offsets[at(b)]);
   for (int other = 0; other < 2; ++other) {
     // Counts of both sets: dropout numbers set 1 behind set 0.
     item.example_keys[other] = narrow(types[other].key_offsets[at(b + 1)] - types[other].key_offsets[at(b)]);
@@ -182,9 +186,9 @@ void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Car
   for (int t = 0; t < 2; ++t) {
     const TypeTiles& tiles = types[t];
     // Buffers are whole 64-byte lines: their sizes are not the arrays'.
-    const std::int64_t groups = tiles.group_offsets.back(), runs = tiles.run_offsets[groups];
+    const std::int64_t groups = tiles.heads * tiles.group_offsets.back(), runs = tiles.run_offsets[groups];
     TypeView& view = plan.work.types[t];
-    view.columns = tiles.columns;
+    view.columns = tiles.heads == 1 ? tiles.columns : 0;  // from head to head: columns of own tiles are of all heads
     view.run_offsets = upload.add(tiles.run_offsets.data(), groups + 1);
     view.runs = upload.add(tiles.runs.data(), runs);
     view.visible = upload.add(tiles.visible.data(), tiles.columns);
@@ -206,6 +210,10 @@ void lay_out(const HostPlan& host, const TypeTiles (&types)[kKeySets], simt::Car
   plan.work.key_items = upload.add(host.key_items);
   plan.work.key_entries = upload.add(host.key_entries);
   plan.work.split_keys = upload.add(host.split_keys);
+  plan.work.own_heads.items = upload.add(host.item_heads);
+  plan.work.own_heads.split_queries = upload.add(host.split_query_heads);
+  plan.work.own_heads.key_items = upload.add(host.key_item_heads);
+  plan.work.own_heads.split_keys = upload.add(host.split_key_heads);
   plan.group_rows = upload.add(host.group_rows);
   plan.group_sizes = upload.add(host.group_sizes);
 }
@@ -237,6 +245,20 @@ ListedDistances list_distances(const TypeTiles& tiles) {
   return listed;
 }
 
+// Tiles that every head has its own of: the lists of one head after those of the other, and whose each entry is.
+void add_items_of_heads(const AttentionTiles& tiles, HostPlan& plan) {
+  for (std::int64_t head = 0; head < tiles.types[0].heads; ++head) {
+    for (std::int64_t b = 0; b < tiles.types[0].examples(); ++b) {
+      add_query_items(tiles.types, head, b, tiles.op->partition == Partition::keys, plan);
+      for (int t = 0; t < 2; ++t) add_key_items(tiles.types, t, head, b, plan);
+    }
+    plan.item_heads.resize(plan.items.size(), narrow(head));
+    plan.split_query_heads.resize(plan.split_queries.size(), narrow(head));
+    plan.key_item_heads.resize(plan.key_items.size(), narrow(head));
+    plan.split_key_heads.resize(plan.split_keys.size(), narrow(head));
+  }
+}
+
 }  // namespace
 
 HostPlan make_plan(const AttentionTiles& tiles) {
@@ -250,9 +272,11 @@ HostPlan make_plan(const AttentionTiles& tiles) {
       plan.group_rows.push_back(row + q);
       plan.group_sizes.push_back(narrow(std::min<std::int64_t>(kGroup, queries - q)));
     }
-    add_query_items(tiles.types, b, split_keys, plan);
-    for (int t = 0; t < 2; ++t) add_key_items(tiles.types, t, b, plan);
+    if (first.heads > 1) continue;
+    add_query_items(tiles.types, 0, b, split_keys, plan);
+    for (int t = 0; t < 2; ++t) add_key_items(tiles.types, t, 0, b, plan);
   }
+  if (first.heads > 1) add_items_of_heads(tiles, plan);
   for (int t = 0; t < kKeySets; ++t) plan.distances[t] = list_distances(tiles.types[t]);
   return plan;
 }

@@ -36,6 +36,8 @@ struct HostPlan {
   std::vector<KeyItem> key_items;
   std::vector<KeyEntry> key_entries;
   std::vector<SplitKeys> split_keys;
+  // As HeadLists: filled where every head has tiles of its own.
+  std::vector<std::int32_t> item_heads, split_query_heads, key_item_heads, split_key_heads;
   std::vector<std::int64_t> group_rows;   // [groups]
   std::vector<std::int32_t> group_sizes;  // [groups]
   ListedDistances distances[kKeySets];

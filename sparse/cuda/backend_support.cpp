@@ -13,15 +13,14 @@ void check_supported(const AttentionInputs& in) {
   if (in.head_size > most) {
     fail(in.tiles->op->name, "cuda: expected a head size of at most D={} in {}{}, got D={} (the cpu takes any)", most,
          compute_type_name(uses_bf16(in) ? ComputeType::bf16 : ComputeType::fp32),
-         is_pairwise(in) ? " with terms of query and key pair by pair" : "", in.head_size);
+         is_pairwise(in) ? " with terms pair by pair, or a pattern of each head" : "", in.head_size);
   }
-  // Work lists are per group of queries, shared by the blocks of all heads.
-  for (const TypeTiles& type : in.tiles->types) {
-    if (type.heads == 1) continue;
+  // A group's tiles of both key sets are those of one head.
+  const TypeTiles &first = in.tiles->types[0], &second = in.tiles->types[1];
+  if (first.heads != second.heads && second.columns > 0) {
     fail(in.tiles->op->name,
-         "cuda: tiles of {}: expected one pattern for all heads, got one of each of {} (the cpu "
-         "takes both)",
-         type.type.name, type.heads);
+         "cuda: tiles of {}: expected as many patterns as those of {}: {}, got {} (the cpu takes both)",
+         second.type.name, first.type.name, first.heads, second.heads);
   }
 }
 
@@ -51,6 +50,7 @@ AttentionSizes sizes_of(const AttentionInputs& in) {
   sizes.queries = in.q.rows;
   sizes.head_size = static_cast<int>(in.head_size);
   const int rows = static_cast<int>(in.relative.rows());
+  sizes.pairwise = is_pairwise(in);
   sizes.labels = is_pairwise(in) ? 0 : rows;
   sizes.table_rows = is_pairwise(in) ? rows : 0;
   sizes.table_heads = in.relative.heads(in.heads);

@@ -10,9 +10,10 @@
 
 namespace etc::sparse::cuda {
 
-// Whether the tables are read pair by pair (pairwise_terms.h).
+// Whether the tables are read pair by pair (pairwise_terms.h). Its kernels also serve tiles that every head has its own
+// of, with tables or without.
 inline bool is_pairwise(const AttentionInputs& in) {
-  return in.relative.joins() || in.relative.rows() > kMostListedLabels;
+  return in.relative.joins() || in.relative.rows() > kMostListedLabels || in.tiles->types[0].heads > 1;
 }
 // Whether this call multiplies in bf16. Pairwise terms cost more than products in fp32 do, and stand beside no others.
 inline bool uses_bf16(const AttentionInputs& in) {

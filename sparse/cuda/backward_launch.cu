@@ -18,13 +18,13 @@ void launch_any(BackwardParams<Element> params, void* stream) {
       using Products = typename decltype(chosen)::template Type<Terms>;
       // The kernel by queries holds most at a time: the widest heads need another kind of products there.
       using QueryProducts = typename decltype(chosen)::template QueryGradients<Terms>;
+      const std::int64_t heads = heads_of_grid(params.sizes, params.work.own_heads.items);
       // The keys' kernel first: it reads C and dC as the layer above left them.
       std::int64_t shared = fit_shared<KeyGradientTiles<Products>>(params.sizes);
-      simt::launch<KeyGradientKernel<Products, Terms>>({params.work.key_items.size, params.sizes.heads, 1, shared},
-                                                       params, stream);
+      simt::launch<KeyGradientKernel<Products, Terms>>({params.work.key_items.size, heads, 1, shared}, params, stream);
       shared = fit_shared<QueryGradientTiles<QueryProducts>>(params.sizes);
       const std::int64_t parts = ceil_div(params.work.items.size, Terms::kPairwise ? params.partials.items : 1);
-      simt::launch<QueryGradientKernel<QueryProducts, Terms>>({parts, params.sizes.heads, 1, shared}, params, stream);
+      simt::launch<QueryGradientKernel<QueryProducts, Terms>>({parts, heads, 1, shared}, params, stream);
     });
   });
 }
@@ -44,11 +44,13 @@ void launch_backward(const BackwardParams<std::uint32_t>& params, void* stream) 
 }
 
 void launch_sum_queries(const SumQueriesParams& params, void* stream) {
-  simt::launch<SumQueriesKernel>({params.split_queries.size, params.sizes.heads, 1, 0}, params, stream);
+  simt::launch<SumQueriesKernel>({params.split_queries.size, heads_of_grid(params.sizes, params.own_heads), 1, 0},
+                                 params, stream);
 }
 
 void launch_sum_keys(const SumKeysParams& params, void* stream) {
-  simt::launch<SumKeysKernel>({params.split_keys.size, params.sizes.heads, 1, 0}, params, stream);
+  simt::launch<SumKeysKernel>({params.split_keys.size, heads_of_grid(params.sizes, params.own_heads), 1, 0}, params,
+                              stream);
 }
 
 std::int64_t relative_parts(std::int64_t queries) {

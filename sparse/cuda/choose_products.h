@@ -47,6 +47,11 @@ void choose_products(int head_size, const Run& run) {
   }
 }
 
+// Blocks y of a launch over a list: one a head, or one where entries have heads of their own.
+inline std::int64_t heads_of_grid(const AttentionSizes& sizes, const Span<const std::int32_t>& own_heads) {
+  return own_heads.size > 0 ? 1 : sizes.heads;
+}
+
 // A type as a value: lambdas take values.
 template <typename ChosenTerms>
 struct TermsTag {
@@ -58,7 +63,7 @@ struct TermsTag {
 template <typename Element, typename Run>
 void choose_terms(const AttentionSizes& sizes, const Run& run) {
   if constexpr (std::is_same_v<Element, float>) {
-    if (sizes.table_rows > 0) return run(TermsTag<PairwiseTerms>{});
+    if (sizes.pairwise) return run(TermsTag<PairwiseTerms>{});
   }
   if (sizes.labels > 0) return run(TermsTag<LabelTerms>{});
   run(TermsTag<NoTerms>{});

@@ -208,7 +208,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
 
   static ETC_DEVICE void run(const Params& p) {
     Warp w;
-    w.own = WarpQueries::of_block(p);
+    w.own = WarpQueries::of_block<Terms::kPairwise>(p);
     // q, stage and table are a warp's own; key tiles are the block's.
     SharedArena arena;
     auto shared = ForwardTiles<Products>::take(arena, p.sizes);
@@ -270,7 +270,7 @@ struct CombineKernel : simt::BlockOf<128> {
   static ETC_DEVICE void run(const Params& p) {
     // Block x: a set of queries with several slots; block y: a head; threads: elements of its rows.
     const SplitQueries split = simt::load(p.split_queries, simt::block_x());
-    const std::int64_t head = simt::block_y();
+    const std::int64_t head = head_of(p.own_heads, simt::block_x());
     const int head_size = p.sizes.head_size;
     const std::int64_t part = p.sizes.heads * kBlockQueries * (head_size + 2);  // from slot to slot
     for (int i = simt::thread_index(); i < split.queries * head_size; i += kThreads) {

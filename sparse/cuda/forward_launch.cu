@@ -18,7 +18,9 @@ void launch_any(ForwardParams<Element> params, void* stream) {
       using Kernel = ForwardKernel<Products, Terms>;
       // What fits decides where the terms' table lies and whether tiles are copied ahead.
       const std::int64_t shared = fit_shared<ForwardTiles<Products>>(params.sizes);
-      simt::launch<Kernel>({params.work.items.size, params.sizes.heads, 1, shared}, params, stream);
+      simt::launch<Kernel>(
+          {params.work.items.size, heads_of_grid(params.sizes, params.work.own_heads.items), 1, shared}, params,
+          stream);
     });
   });
 }
@@ -42,7 +44,8 @@ void launch_forward(const ForwardParams<std::uint32_t>& params, void* stream) {
 }
 
 void launch_combine(const CombineParams& params, void* stream) {
-  simt::launch<CombineKernel>({params.split_queries.size, params.sizes.heads, 1, 0}, params, stream);
+  simt::launch<CombineKernel>({params.split_queries.size, heads_of_grid(params.sizes, params.own_heads), 1, 0}, params,
+                              stream);
 }
 
 }  // namespace etc::sparse::cuda

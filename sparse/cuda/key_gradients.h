@@ -40,7 +40,7 @@ struct KeyGradientTiles {
     tiles.weights = arena.template take<Value>(kBlockQueries * Products::kPairStride);
     tiles.ds = arena.template take<Value>(kBlockQueries * Products::kPairStride);
     tiles.table = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
-    tiles.labels = arena.template take<std::uint16_t>(sizes.table_rows > 0 ? kBlockQueries * kTileKeys : 0);
+    tiles.labels = arena.template take<std::uint16_t>(sizes.pairwise ? kBlockQueries * kTileKeys : 0);
     return tiles;
   }
 };
@@ -55,6 +55,10 @@ template <typename Products, typename Terms>
 struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   using Params = BackwardParams<typename Products::Element>;
   static const char* name() { return "attention backward, keys"; }
+
+  static ETC_DEVICE std::int64_t head_of_block(const Params& p) {
+    return Terms::kPairwise ? head_of(p.work.own_heads.key_items, simt::block_x()) : simt::block_y();
+  }
 
   // A warp's group of queries, one of those that see any of the block's keys.
   struct Group {
@@ -71,7 +75,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   static ETC_DEVICE void add_step(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                   const Group& group, int offset, std::int64_t column) {
     const int warp = simt::warp_index(), head_size = p.sizes.head_size;
-    StepPairs step{item.type, simt::block_y(), column};
+    StepPairs step{item.type, head_of_block(p), column};
     float score[4] = {0.0f, 0.0f, 0.0f, 0.0f}, dp[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     // Of a type that carries scores p comes from C.
     if (p.scores[item.type].gradient_mode == ScoreGradientMode::none) {
@@ -107,7 +111,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
                                             std::int64_t column) {
     const int first_key = item.first_key + offset;
     return {
-        item.type, simt::block_y(),       column,
+        item.type, head_of_block(p),      column,
         group.row, item.key_row + offset, distance_of(p.work.types[item.type], item.example, group.first, first_key)};
   }
 
@@ -123,7 +127,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   static ETC_DEVICE void pairs_of_group(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                         Group& group) {
     const TypeView& type = p.work.types[item.type];
-    const std::int64_t head = simt::block_y();
+    const std::int64_t head = head_of_block(p);
     const int first_row = kGroup * simt::warp_index();
     Products::load_query(group.query, shared.q, first_row, rows_of_head(p.q, head, group.row, group.queries));
     Products::load_query(group.dout, shared.dout, first_row, rows_of_head(p.dout, head, group.row, group.queries));
@@ -149,7 +153,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
 
   // Starts copying the block's keys and values, from kRunStep before the first key.
   static ETC_DEVICE void copy_keys(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared) {
-    const std::int64_t head = simt::block_y(), first_row = item.key_row - kRunStep;
+    const std::int64_t head = head_of_block(p), first_row = item.key_row - kRunStep;
     // The example's first tile has nothing before it.
     const int first_valid = item.first_key < kRunStep ? kRunStep - item.first_key : 0;
     const int valid = (item.type == 0 ? item.example_keys[0] : item.example_keys[1]) - item.first_key + kRunStep;
@@ -165,7 +169,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   // of all its rows are zeros. All of it is there for the whole block when this returns.
   static ETC_DEVICE Group begin_group(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                       int entry, bool working) {
-    const std::int64_t head = simt::block_y();
+    const std::int64_t head = head_of_block(p);
     const int warp = simt::warp_index(), stride = Products::stride(p.sizes.head_size);
     const auto q = shared.q.part(kGroup * warp * stride, kGroup * stride);
     const auto dout = shared.dout.part(kGroup * warp * stride, kGroup * stride);
@@ -228,7 +232,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   static ETC_DEVICE void add_keys(const Params& p, const KeyItem& item, const KeyGradientTiles<Products>& shared,
                                   float (&dk)[Products::kTiles][4]) {
     if (p.work.types[item.type].labelled()) {
-      return Terms::template add_key_gradients<Products>(p, shared.ds, shared.labels, shared.q, dk);
+      return Terms::template add_key_gradients<Products>(p, head_of_block(p), shared.ds, shared.labels, shared.q, dk);
     }
     Products::transposed_sum(shared.ds, Products::kPairStride, kGroup * simt::warp_index(), shared.q, p.sizes.head_size,
                              dk);
@@ -237,7 +241,7 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
   // Keys that very many groups see are split by groups; SumKeysKernel adds the parts.
   static ETC_DEVICE void finish(const Params& p, const KeyItem& item, const float (&dk)[Products::kTiles][4],
                                 const float (&dv)[Products::kTiles][4]) {
-    const std::int64_t head = simt::block_y();
+    const std::int64_t head = head_of_block(p);
     const int head_size = p.sizes.head_size;
     const bool whole = item.slot < 0;
     const std::int64_t slots = (static_cast<std::int64_t>(item.slot) * p.sizes.heads + head) * kTileKeys;

@@ -204,7 +204,7 @@ struct PairwiseTerms : NoTerms {
   // dk += ds (e w⊙q + rel_k) of the warp's 16 keys over the block's queries, of a labelled type.
   //   ds [kBlockQueries, kPairStride], labels [kBlockQueries, kTileKeys], queries [kBlockQueries, stride]
   template <typename Products, typename Params>
-  static ETC_DEVICE void add_key_gradients(const Params& p, const typename Products::Tile& ds,
+  static ETC_DEVICE void add_key_gradients(const Params& p, std::int64_t head, const typename Products::Tile& ds,
                                            const SharedTile<std::uint16_t>& labels,
                                            const typename Products::Tile& queries, float (&dk)[Products::kTiles][4]) {
     const int stride = Products::stride(p.sizes.head_size), first = kGroup * simt::warp_index();
@@ -215,7 +215,7 @@ struct PairwiseTerms : NoTerms {
         const int key = first + simt::lane_index() / 4 + 8 * half;
         const float weight = ds.load(i * Products::kPairStride + key);
         if (weight == 0.0f) continue;
-        const std::int64_t row = table_row(p.sizes, labels.load(i * kTileKeys + key), simt::block_y());
+        const std::int64_t row = table_row(p.sizes, labels.load(i * kTileKeys + key), head);
         add_row(
             p.sizes.head_size, half, weight,
             [&](int d) { return scaled(p, row, p.tables.rel_k, d, queries.load(i * stride + d)); }, dk);

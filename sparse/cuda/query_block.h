@@ -7,6 +7,11 @@
 
 namespace etc::sparse::cuda {
 
+// The head of entry i of a list, where entries have heads; else that of the block.
+ETC_DEVICE std::int64_t head_of(const Span<const std::int32_t>& heads, std::int64_t i) {
+  return heads.size > 0 ? simt::load(heads, i) : simt::block_y();
+}
+
 // A warp's part of a work item: one group of 16 queries of one example and head. A warp beyond the item's groups has
 // none, but copies and waits with the others.
 struct WarpQueries {
@@ -15,12 +20,12 @@ struct WarpQueries {
   std::uint64_t stream = 0;          // of dropout: one per example, keyed by query and key; no block needs another's
   int warp = 0;
 
-  // Block x: an item, unless another is named; block y: a head; warp w: the item's group w.
-  template <typename Params>
+  // Block x: an item, unless another is named; block y: a head, unless items may have one; warp w: the item's group w.
+  template <bool kOwnHeads, typename Params>
   static ETC_DEVICE WarpQueries of_block(const Params& p, std::int64_t item = simt::block_x()) {
     WarpQueries own;
     own.item = simt::load(p.work.items, item);
-    own.head = simt::block_y();
+    own.head = kOwnHeads ? head_of(p.work.own_heads.items, item) : simt::block_y();
     own.warp = simt::warp_index();
     own.group = own.item.first_group + own.warp;
     if (p.dropout.keys.size > 0) own.stream = simt::load(p.dropout.keys, own.item.example);

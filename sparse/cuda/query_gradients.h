@@ -37,7 +37,7 @@ struct QueryGradientTiles {
     tiles.stage = arena.template take<float>(kWarpsPerBlock * kTileKeys * kTableStride);
     tiles.table = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * kTableStride);
     tiles.sums = arena.template take<float>(kWarpsPerBlock * sizes.shared_labels * simt::kWarp);
-    const int paired = sizes.table_rows > 0 ? kWarpsPerBlock * kTileKeys * kTableStride : 0;
+    const int paired = sizes.pairwise ? kWarpsPerBlock * kTileKeys * kTableStride : 0;
     tiles.weights = arena.template take<float>(paired);
     return tiles;
   }
@@ -133,7 +133,7 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
 
   static ETC_DEVICE void run_item(const Params& p, QueryGradientTiles<Products>& shared, std::int64_t index) {
     Warp w;
-    w.own = WarpQueries::of_block(p, index);
+    w.own = WarpQueries::of_block<Terms::kPairwise>(p, index);
     const int stage = w.own.warp * kTileKeys * kTableStride;
     w.stage = shared.stage.part(stage, kTileKeys * kTableStride);
     if constexpr (Terms::kPairwise) w.weights = shared.weights.part(stage, kTileKeys * kTableStride);

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "etc_core/base/integers.h"
-#include "sparse/cuda/products.h"
+#include "sparse/cuda/query_block.h"
 
 namespace etc::sparse::cuda {
 
@@ -40,7 +40,7 @@ struct SumQueriesKernel : simt::BlockOf<128> {
 
   static ETC_DEVICE void run(const Params& p) {
     const SplitQueries split = simt::load(p.split_queries, simt::block_x());
-    const std::int64_t head = simt::block_y();
+    const std::int64_t head = head_of(p.own_heads, simt::block_x());
     const int head_size = p.sizes.head_size, labels = p.sizes.labels, width = head_size + labels;
     // A slot holds all heads of one item.
     const std::int64_t part = p.sizes.heads * kBlockQueries * width;  // from slot to slot
@@ -69,7 +69,7 @@ struct SumKeysKernel : simt::BlockOf<128> {
 
   static ETC_DEVICE void run(const Params& p) {
     const SplitKeys split = simt::load(p.split_keys, simt::block_x());
-    const std::int64_t head = simt::block_y();
+    const std::int64_t head = head_of(p.own_heads, simt::block_x());
     const int head_size = p.sizes.head_size, width = 2 * head_size;
     const std::int64_t part = p.sizes.heads * kTileKeys * width;
     const Output& dk = split.type == 0 ? p.dk[0] : p.dk[1];

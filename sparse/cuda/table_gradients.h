@@ -42,14 +42,17 @@ struct TableGradients {
     return own;
   }
 
-  // Place of the part's sums for label 0 of the block's head.
-  static ETC_DEVICE std::int64_t first_sum(const Params& p) {
-    return (simt::block_x() * p.sizes.heads + simt::block_y()) * p.sizes.table_rows * p.partials.columns.width;
+  // Place of the part's sums for label 0 of a head.
+  static ETC_DEVICE std::int64_t first_sum(const Params& p, std::int64_t head) {
+    return (simt::block_x() * p.sizes.heads + head) * p.sizes.table_rows * p.partials.columns.width;
   }
 
-  // Before the part's first item, by the whole block; a sync must follow.
+  // Before the part's first item, by the whole block: the sums of its head, or of all where items have heads of their
+  // own. A sync must follow.
   static ETC_DEVICE void clear(const Params& p) {
-    const std::int64_t first = first_sum(p), size = std::int64_t{p.sizes.table_rows} * p.partials.columns.width;
+    const bool all = p.work.own_heads.items.size > 0;
+    const std::int64_t first = first_sum(p, all ? 0 : simt::block_y());
+    const std::int64_t size = (all ? p.sizes.heads : 1) * p.sizes.table_rows * p.partials.columns.width;
     for (std::int64_t i = simt::thread_index(); i < size; i += kBlockThreads) {
       simt::store(p.partials.sums, first + i, 0.0f);
     }
@@ -89,14 +92,14 @@ struct TableGradients {
         if (weight == 0.0f) continue;  // masked and dropped pairs
         const int label = label_of_pair(type, at, i, j);
         if (label != current) {
-          if (current >= 0) add(p, current, column, sum);
+          if (current >= 0) add(p, group.head, current, column, sum);
           current = label;
           sum = 0.0f;
         }
         sum = simt::fma(weight, factor_of(column, pairs, group.first() + i, seen.chunk.row[s] + j), sum);
       }
     }
-    if (current >= 0) add(p, current, column, sum);
+    if (current >= 0) add(p, group.head, current, column, sum);
   }
 
   // What the pair of a query of the item and a key of the tile is multiplied with.
@@ -106,8 +109,8 @@ struct TableGradients {
     return column.key ? q * pairs.keys.load(key * pairs.stride + column.d) : q;
   }
 
-  static ETC_DEVICE void add(const Params& p, int label, const Column& column, float sum) {
-    const std::int64_t place = first_sum(p) + std::int64_t{label} * p.partials.columns.width + column.at;
+  static ETC_DEVICE void add(const Params& p, std::int64_t head, int label, const Column& column, float sum) {
+    const std::int64_t place = first_sum(p, head) + std::int64_t{label} * p.partials.columns.width + column.at;
     simt::store(p.partials.sums, place, simt::load(p.partials.sums, place) + sum);
   }
 };

@@ -38,7 +38,8 @@ TableColumns label_columns(const AttentionInputs& in) {
 }
 
 std::int64_t items_of_part(const AttentionInputs& in) {
-  return in.relative.rows() == 0 ? 1 : ceil_div(in.relative.rows(), kRowsOfItem);
+  // With tiles of each head a part has sums of all heads, and there are as many times the items.
+  return in.relative.rows() == 0 ? 1 : ceil_div(in.relative.rows(), kRowsOfItem) * in.tiles->types[0].heads;
 }
 
 std::int64_t table_sum_floats(const AttentionInputs& in, const DevicePlan& plan) {

@@ -6,30 +6,23 @@
 
 using namespace etc;
 using namespace etc::test;
-using Catch::Matchers::Contains;
 
-TEST_CASE("emulated kernels equal the reference in every pattern that heads share", "[sparse][cuda]") {
+TEST_CASE("emulated kernels equal the reference in every pattern, of all heads or of each", "[sparse][cuda]") {
   sparse::register_cuda_kernels();
   const OneThread one_thread;
-  std::size_t patterns = 0;
+  std::size_t patterns = 0, own = 0;
   for (const PatternBatch& batch : pattern_batches()) {
     PatternCase c = batch.make();
     c.device = Device::cuda;
     c.dropout = 0.1f;
-    if (c.tiles->types[0].queries() > 300 || c.tiles->types[0].heads > 1) continue;
+    if (c.tiles->types[0].queries() > 300) continue;
     ++patterns;
+    own += c.tiles->types[0].heads > 1 ? 1 : 0;
     CHECK(compare_pattern(c, run_pattern(c)) == "");
     c.carries = true;
     c.layers = 2;
     CHECK(compare_pattern(c, run_pattern(c)) == "");
   }
   CHECK(patterns >= 9);
-}
-
-TEST_CASE("emulated kernels refuse patterns that every head has its own of", "[sparse][cuda]") {
-  sparse::register_cuda_kernels();
-  PatternCase c = bigbird_batch("own", {100}, {8, 1, 2}).make();
-  c.device = Device::cuda;
-  CHECK_THROWS_WITH(run_pattern(c),
-                    Contains("bigbird_attention: cuda: tiles of self: expected one pattern for all heads"));
+  CHECK(own >= 1);
 }

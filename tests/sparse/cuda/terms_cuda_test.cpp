@@ -90,8 +90,8 @@ TEST_CASE("emulated kernels refuse heads too large for terms pair by pair", "[sp
   AttentionCase wide{"D = 105", {20}, {3}, 4, 1, 105, 4, Labels::scattered};
   wide.parts.key_vectors = true;
   CHECK_THROWS_WITH(run_stack({wide, Side::long_side, 1, {}, false, false, Device::cuda}),
-                    Contains("long_attention: cuda: expected a head size of at most D=104 in fp32 with terms of query "
-                             "and key pair by pair, got D=105"));
+                    Contains("long_attention: cuda: expected a head size of at most D=104 in fp32 with terms pair "
+                             "by pair, or a pattern of each head, got D=105"));
   wide.head_size = 104;
   const Stack stack{wide, Side::long_side, 1, {}, false, false, Device::cuda};
   CHECK(compare_with_reference(stack, run_stack(stack)) == "");

@@ -120,6 +120,13 @@ TEST_CASE("emulated dense encoders with every kind of attention compute the CPU'
   for (const Attention kind : {Attention::full, Attention::window, Attention::bigbird, Attention::performer}) {
     check_as_cpu(with_attention(kind), sequences({19, 4, 1}));
   }
+  for (const Method method : {Method::none, Method::shaw_values}) {
+    DenseConfig own = with_method(method);
+    own.attention = Attention::bigbird;
+    own.bigbird_block_size = 2;
+    own.bigbird_per_head = true;
+    check_as_cpu(own, sequences({19, 4}));
+  }
 }
 
 TEST_CASE("emulated dense encoders train in bf16 with position methods and linear attention", "[nn][cuda]") {
