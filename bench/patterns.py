@@ -4,7 +4,7 @@
     bench/patterns.py [--lengths 512,…,32768] [--patterns full,window,bigbird,performer] [--heads 12] [--repeats 3]
                       [--threads 1] [--output FOLDER]
 
-Runs build/cpu/bench_patterns once for each length, so that what is there survives an interruption, and writes
+Runs build/cpu/bench_patterns once for each length and after each writes what there is,
 patterns.csv, patterns.json and, where gnuplot is installed, patterns.svg into the folder: processor seconds of forward and backward on the left,
 bytes of scratch and of what forward keeps on the right. `bench/tables.py` makes the table of RESULTS.md from
 bench/results/patterns.json.
@@ -45,6 +45,20 @@ def plot(rows, folder):
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
 
 
+def write(rows, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / "patterns.csv.tmp"
+    with open(temporary, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    os.replace(temporary, folder / "patterns.csv")
+    with open(folder / "patterns.json", "w") as file:  # what the table says beside the numbers
+        json.dump({"command": " ".join(sys.argv), "machine": machine(), "rows": rows}, file, indent=1)
+    if shutil.which("gnuplot"):
+        plot(rows, folder)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", default="512,1024,2048,4096,8192,16384,32768")
@@ -64,20 +78,10 @@ def main():
         out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
         rows += list(csv.DictReader(out.splitlines()))
         print(out, end="", file=sys.stderr, flush=True)
-    missing = set(patterns) - {row["pattern"] for row in rows}
-    if missing:
-        sys.exit(f"bench_patterns measures no {', '.join(sorted(missing))}")
-    options.output.mkdir(parents=True, exist_ok=True)
-    temporary = options.output / "patterns.csv.tmp"
-    with open(temporary, "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    os.replace(temporary, options.output / "patterns.csv")
-    with open(options.output / "patterns.json", "w") as file:  # what the table says beside the numbers
-        json.dump({"command": " ".join(sys.argv), "machine": machine(), "rows": rows}, file, indent=1)
-    if shutil.which("gnuplot"):
-        plot(rows, options.output)
+        missing = set(patterns) - {row["pattern"] for row in rows}
+        if missing:
+            sys.exit(f"bench_patterns measures no {', '.join(sorted(missing))}")
+        write(rows, options.output)
 
 
 if __name__ == "__main__":

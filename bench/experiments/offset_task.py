@@ -2,6 +2,7 @@
 """Which position methods can point to a fixed distance: the synthetic offset task, its raw numbers and its picture.
 
     bench/experiments/offset_task.py --output FOLDER [--methods …] [--seeds 1,2,3] [--steps 1000] [--threads 1]
+                                     [--keep]
 
 Runs build/cpu/offset_task (build it with `./run build cpu offset_task`) and writes offset_task.csv and, where gnuplot is
 installed, offset_task.svg into the folder: accuracy against training steps, every seed a line. `bench/tables.py` makes
@@ -35,6 +36,14 @@ def plot(rows, folder):
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
 
 
+def joined(old, new):
+    """Lines of both, the new ones in the place of old ones of the same run; methods in the old order, then seeds."""
+    runs = {tuple(line.split(",")[:2]) for line in new}
+    lines = [line for line in old if tuple(line.split(",")[:2]) not in runs] + new
+    methods = list(dict.fromkeys(line.split(",")[0] for line in lines))
+    return sorted(lines, key=lambda line: (methods.index(line.split(",")[0]), int(line.split(",")[1])))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
@@ -42,6 +51,7 @@ def main():
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--keep", action="store_true", help="runs of other methods and seeds stay in the file")
     options = parser.parse_args()
     if not PROGRAM.exists():
         sys.exit(f"{PROGRAM.relative_to(ROOT)} is missing: ./run build cpu offset_task")
@@ -55,9 +65,11 @@ def main():
             print(line, end="", file=sys.stderr)
     if running.returncode != 0:
         sys.exit(running.returncode)
-    temporary = options.output / "offset_task.csv.tmp"
+    target, temporary = options.output / "offset_task.csv", options.output / "offset_task.csv.tmp"
+    if options.keep and target.exists():
+        lines = lines[:1] + joined(target.read_text().splitlines(keepends=True)[1:], lines[1:])
     temporary.write_text("".join(lines))
-    os.replace(temporary, options.output / "offset_task.csv")
+    os.replace(temporary, target)
     if shutil.which("gnuplot"):
         plot([line.strip().split(",") for line in lines[1:]], options.output)
 
