@@ -1,12 +1,9 @@
-// Generated rows in the form of GLUE's RTE (tab-separated: index, sentence1, sentence2, label): for tests and for trying
-// the task out, so that nothing needs downloading.
+// Generated rows in the form of GLUE's SST-2 (tab-separated: sentence, label): for tests and for trying the task out, so
+// that nothing needs downloading.
 //
-// What makes them worth learning: sentence1 says of several subjects who rules them, sentence2 says it of one, rightly
-// or not. A wrong ruler is another subject's where sentence1 tells of several, so that the words of sentence2 are all in
-// sentence1 and only which belong together tells. Labels are balanced.
-//
-// The training file is a curriculum, for the reasons data/sample/wikihop_sample.h gives: its rows are about 1 … C
-// subjects in equal shares, those of the dev file all about C.
+// What makes them worth learning: a sentence has up to C clauses that praise or blame something, "the mill there is not
+// bright", and the last one counts. It praises with a good word or, one time in four, with "not" and a bad one, so that three
+// quarters are the most that the words alone tell. Labels are balanced.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +15,7 @@ namespace etc::data {
 struct GlueSampleOptions {
   std::int64_t records = 2000;  // rows of the training file; the dev file has a fifth of it, at least one
   std::uint64_t seed = 1;
-  std::int64_t subjects = 2;  // C: 1 … 6
+  std::int64_t clauses = 3;  // C: 1 … 6
 };
 
 // Row number `index` of a file ("train" or "dev") without its line end: a function of the options, the file and the

@@ -12,7 +12,7 @@ const FieldList<Options>& fields() {
   static const FieldList<Options> kFields{
       records_entry<Options>(),
       seed_entry<Options>(),
-      {"subjects", &Options::subjects, "subjects that a row is about"},
+      {"clauses", &Options::clauses, "clauses of a sentence at most"},
   };
   return kFields;
 }

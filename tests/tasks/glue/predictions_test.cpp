@@ -110,7 +110,7 @@ TEST_CASE("the squared error's gradient is twice the difference, missing scores 
   CHECK(gradient == std::vector<float>{-2, -0.5f, 0});
 }
 
-TEST_CASE("the head pools the first token, and drops out while training alone", "[glue]") {
+TEST_CASE("the head pools the first token, and has its gradients and drops out while training alone", "[glue]") {
   register_cpu_backend();
   EtcConfig model = test::small_config({.vocabulary = 8, .hidden = 3});
   model.num_attention_heads = 1;
@@ -138,6 +138,11 @@ TEST_CASE("the head pools the first token, and drops out while training alone", 
     expected += std::tanh(pooled) * o[3 + j];
   }
   CHECK(z.data()[3] == Approx(expected).margin(1e-6));
+  std::vector<Parameter*> all;
+  for (const auto& parameter : parameters.all()) all.push_back(parameter.get());
+  test::check_gradients(
+      [&](Tape& tape, const std::vector<Var>& in) { return std::vector<Var>{head.logits(tape, in[0], input, {})}; },
+      {states}, all);
   bool differs = false;
   const Tensor dropped = logits(true);
   for (int i = 0; i < 4; ++i) differs = differs || dropped.data()[i] != z.data()[i];
