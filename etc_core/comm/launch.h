@@ -11,8 +11,9 @@ namespace etc {
 // that is alone never touches MPI.
 bool launched_with_others();
 
-// The communicator of a process that launched_with_others(). Throws Error when this program was built without MPI.
-// While it lives, the end of another process ends this one (fault_watch.h).
+// The communicator of a process that launched_with_others(). While it lives, the end of another process ends this one
+// (fault_watch.h). A program that is not linked with MPI becomes the one that is, and so begins again with its first
+// line (communicator_exec.cpp); throws Error when there is none.
 std::unique_ptr<Communicator> join_processes();
 
 }  // namespace etc

@@ -158,6 +158,10 @@ TrainReport Trainer::run_steps() {
     stop_on_signal();
 
     loader.next(batch);
+    if (progress_.step == first_step && batch.all_micro_batches < processes_.size()) {
+      log::warn("the first batch keeps {} of {} processes busy (smaller --micro-batch-tokens make more micro-batches)",
+                batch.all_micro_batches, processes_.size());
+    }
     try {
       step(batch);
     } catch (const OutOfMemory& error) {

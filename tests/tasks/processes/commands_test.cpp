@@ -42,7 +42,7 @@ TEST_CASE("eval, predict and encode write the same bytes in 1 and 3 processes", 
 }
 
 TEST_CASE("a program built without MPI says so when it is started as one of several processes", "[tasks][processes]") {
-  // This test is linked with what stands for MPI in such a build.
+  // This test is linked as the program is, and has no other self beside it.
   REQUIRE_THROWS_WITH(etc::join_processes(), Catch::Contains("built without MPI") && Catch::Contains("-DETC_MPI=ON"));
 }
 

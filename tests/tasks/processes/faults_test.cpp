@@ -1,5 +1,6 @@
 // What ends one process ends all of them, soon, with a message that names it; and the run goes on.
 #include <algorithm>
+#include <fstream>
 #include <random>
 
 #include "tests/tasks/processes/mpirun.h"
@@ -43,19 +44,43 @@ TEST_CASE("a killed process ends all with a message that names it, and the same 
   CHECK_THAT(rest.out, Contains("steps 30"));
 }
 
-TEST_CASE("a process with another configuration is named, with what differs", "[tasks][processes][slow]") {
+TEST_CASE("a process with another configuration, program, data or processor is named, with what differs",
+          "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
   const TemporaryFolder folder;
   write_data(folder.path());
-  Words command = several(1, training_command(folder.path(), "run", "4", "1"));
-  Words other = training_command(folder.path(), "run", "4", "1");
-  other.insert(other.end(), {"--seed", "7"});
-  command.insert(command.end(), {":", "-n", "1"});
-  command.insert(command.end(), other.begin(), other.end());
-  Child run(command, folder / "run");
-  REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
-  CHECK(run.wait() != 0);
-  CHECK_THAT(said_in(folder), Contains("rank 1 of 2 on") && Contains("training.seed: 7, expected 1"));
+  const Words first = training_command(folder.path(), "run", "4", "1");
+  // What the run of both says when the second process runs `other`.
+  const auto said_beside = [&](const Words& other) {
+    Words command = several(1, first);
+    command.insert(command.end(), {":", "-n", "1"});
+    command.insert(command.end(), other.begin(), other.end());
+    Child run(command, folder / "run");
+    REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
+    CHECK(run.wait() != 0);
+    const std::string said = said_in(folder);
+    CHECK_THAT(said, Contains("rank 1 of 2 on"));
+    return said;
+  };
+  Words seed = first;
+  seed.insert(seed.end(), {"--seed", "7"});
+  CHECK_THAT(said_beside(seed), Contains("training.seed: 7, expected 1"));
+
+  Words program_of_its_own = first;
+  program_of_its_own[0] = folder / "etc";
+  fs::copy_file(first[0], program_of_its_own[0]);
+  fs::copy_file(first[0] + "_mpi", program_of_its_own[0] + "_mpi");
+  std::ofstream(program_of_its_own[0] + "_mpi", std::ios::app) << "another build";
+  CHECK_THAT(said_beside(program_of_its_own), Contains("program.executable: "));
+
+  Words data = first;
+  write_readable_dataset(folder / "other.h5", 7, 30);
+  *std::find(data.begin(), data.end(), (folder / "train.h5").string()) = (folder / "other.h5").string();
+  CHECK_THAT(said_beside(data), Contains("data.content of the training data: "));
+
+  Words processor = {"env", "ETC_MAX_CPU=avx2"};
+  processor.insert(processor.end(), first.begin(), first.end());
+  if (etc::instruction_set() != "x86-64 avx2") CHECK_THAT(said_beside(processor), Contains("x86-64 avx2"));
 }
 
 TEST_CASE("an error of one process ends the others, which wait for it", "[tasks][processes][slow]") {

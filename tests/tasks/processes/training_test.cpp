@@ -43,7 +43,7 @@ TEST_CASE("LAMB, checkpointing and batches of one micro-batch are bit-equal as w
   const std::vector<Words> variants = {
       {"--optimizer", "lamb", "--compute", "fp32", "--grad-checkpointing-period", "1"},
       {"--micro-batch-tokens", "0", "--optimizer", "lamb", "--shard-moments"},
-      {"--batch-size", "13", "--residual-score-mode", "mean", "--shard-moments"},
+      {"--batch-size", "13", "--use-running-mean", "--shard-moments"},
   };
   for (const Words& variant : variants) {
     const TemporaryFolder folder;

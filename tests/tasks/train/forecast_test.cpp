@@ -2,9 +2,11 @@
 #include "tasks/train/forecast.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/etc_config.h"
+#include "etc_core/ops/update_block.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/trainer.h"
 #include "tests/support/catch.h"
@@ -60,6 +62,25 @@ TEST_CASE("a run takes the memory that was forecast for it", "[tasks]") {
       }
     }
   }
+}
+
+TEST_CASE("processes that divide the moments are forecast their part of them", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 40);
+  etc::test::write_readable_dataset(folder / "dev.h5", 500, 30);
+  etc::RunConfig config = config_for(folder.path(), false, 0);
+  const auto moments = [&](int processes) {
+    const etc::MemoryReport report = etc::forecast_memory(config, processes).buffers;
+    return report.at_peak[static_cast<int>(etc::Purpose::moments)];
+  };
+  const std::int64_t whole = moments(1);
+  CHECK(moments(8) == whole);  // each keeps all
+  config.training.shard_moments = true;
+  CHECK(moments(1) == whole);
+  constexpr std::int64_t kBlocks = 2 * 2 * etc::ops::kBlockSize * 4;  // of both moments, one at either end
+  CHECK(std::abs(moments(4) - whole / 4) <= kBlocks);
+  CHECK(std::abs(moments(8) - whole / 8) <= kBlocks);
+  CHECK(moments(8) >= whole / 8);
 }
 
 }  // namespace
