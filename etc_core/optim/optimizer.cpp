@@ -27,14 +27,14 @@ Device device_of(std::span<const ParamRef> parameters) {
 }
 
 // What of the parameter this process works on.
-Stretch part_of(const ParamRef& parameter, std::size_t index, const Division* division) {
+NumberRange part_of(const ParamRef& parameter, std::size_t index, const Division* division) {
   if (division == nullptr) return {index, 0, parameter.size};
   return division->shards.part(division->processes.rank(), index);
 }
 
 // The part of the parameter in blocks; none without a gradient. `whole` is what they have in common; its moments begin
 // with the part.
-void add_blocks(const ParamRef& parameter, const Stretch& part, ops::UpdateBlock whole,
+void add_blocks(const ParamRef& parameter, const NumberRange& part, ops::UpdateBlock whole,
                 std::vector<ops::UpdateBlock>& blocks) {
   if (parameter.g == nullptr) return;
   const auto from = [](auto* array, std::int64_t first) { return array == nullptr ? nullptr : array + first; };
@@ -224,7 +224,7 @@ std::map<std::string, Tensor> Optimizer::collected_moments() const {
     const Tensor whole = all[name] = Tensor::empty(moments.shape, Purpose::scratch);
     std::copy_n(part.data(), part.size(), whole.data() + moments.part.first);
     for (int rank = 1; rank < division_->processes.size(); ++rank) {
-      const Stretch theirs = division_->shards.part(rank, moments.part.parameter);
+      const NumberRange theirs = division_->shards.part(rank, moments.part.parameter);
       if (theirs.count > 0) in.push_back({rank, whole.data() + theirs.first, bytes(theirs.count)});
     }
   };

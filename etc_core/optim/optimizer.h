@@ -86,7 +86,7 @@ class Optimizer {
  private:
   struct Moments {
     Tensor m, v;                      // of the parameter's shape; divided: [part.count]
-    Stretch part;                     // of the parameter: what they belong to
+    NumberRange part;                 // of the parameter: what they belong to
     std::vector<std::int64_t> shape;  // of the parameter
   };
   const Moments& moments_of(const ParamRef& parameter, std::size_t index);

@@ -85,17 +85,18 @@ class ProcessSum {
     for (std::size_t rank = 0; rank < heads_.size(); ++rank) {
       if (is_own(rank)) continue;
       for (const GradientSet& root : on_host) {
-        for (const Stretch& stretch : division_.shards.of(static_cast<int>(rank))) {
+        for (const NumberRange& stretch : division_.shards.of(static_cast<int>(rank))) {
           const Tensor& gradient = root[stretch.parameter];
           if (gradient) out.push_back({static_cast<int>(rank), gradient.data() + stretch.first, bytes(stretch.count)});
         }
       }
       for (const Head& head : heads_[rank]) {
         std::int64_t numbers = 0;
-        for (const Stretch& stretch : division_.own()) numbers += head.has[stretch.parameter] != 0 ? stretch.count : 0;
+        for (const NumberRange& stretch : division_.own())
+          numbers += head.has[stretch.parameter] != 0 ? stretch.count : 0;
         const Tensor& memory = arrived[rank].emplace_back(Tensor::empty({numbers}, Purpose::gradients));
         float* next = memory.data();
-        for (const Stretch& stretch : division_.own()) {
+        for (const NumberRange& stretch : division_.own()) {
           if (head.has[stretch.parameter] == 0) continue;
           in.push_back({static_cast<int>(rank), next, bytes(stretch.count)});
           next += stretch.count;
@@ -114,7 +115,7 @@ class ProcessSum {
       Place& place = places_.emplace_back();
       place.node = heads_[rank][r].node;
       float* next = is_own(rank) ? nullptr : arrived[r].data();
-      for (const Stretch& stretch : division_.own()) {
+      for (const NumberRange& stretch : division_.own()) {
         const bool has = heads_[rank][r].has[stretch.parameter] != 0;
         if (!has) {
           place.numbers.push_back(nullptr);
@@ -158,7 +159,7 @@ class ProcessSum {
 
   // Own stretch number s of all roots, into its place in the whole gradient.
   void add_stretch(std::size_t s, const Tensor& total) const {
-    const Stretch& stretch = division_.own()[s];
+    const NumberRange& stretch = division_.own()[s];
     TreeSum<float*, AddNumbers> tree({device(), stretch.count});
     for (const Place& place : places_) tree.push(place.node, place.numbers[s]);
     float* const sum = tree.finish().value_or(nullptr);

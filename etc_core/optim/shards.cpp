@@ -36,8 +36,8 @@ Shards::Shards(std::span<const std::int64_t> sizes, int ranks) : of_rank_(static
   }
 }
 
-Stretch Shards::part(int rank, std::size_t parameter) const {
-  for (const Stretch& stretch : of(rank)) {
+NumberRange Shards::part(int rank, std::size_t parameter) const {
+  for (const NumberRange& stretch : of(rank)) {
     if (stretch.parameter == parameter) return stretch;
   }
   return {parameter, 0, 0};
@@ -51,11 +51,11 @@ void spread(const Division& division, std::span<const Tensor> tensors) {
   const int own = division.processes.rank();
   for (int rank = 0; rank < division.processes.size(); ++rank) {
     if (rank == own) continue;
-    for (const Stretch& stretch : division.own()) {
+    for (const NumberRange& stretch : division.own()) {
       const Tensor& tensor = on_host[stretch.parameter];
       if (tensor) out.push_back({rank, tensor.data() + stretch.first, bytes_of(stretch.count)});
     }
-    for (const Stretch& stretch : division.shards.of(rank)) {
+    for (const NumberRange& stretch : division.shards.of(rank)) {
       const Tensor& tensor = on_host[stretch.parameter];
       if (tensor) in.push_back({rank, tensor.data() + stretch.first, bytes_of(stretch.count)});
     }

@@ -16,7 +16,7 @@
 namespace etc {
 
 // Neighbouring numbers of one parameter.
-struct Stretch {
+struct NumberRange {
   std::size_t parameter = 0;
   std::int64_t first = 0, count = 0;
 };
@@ -28,13 +28,13 @@ class Shards {
   Shards(const ParameterSet& parameters, int ranks);
 
   // At most one stretch of a parameter, in the order of the parameters.
-  const std::vector<Stretch>& of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
+  const std::vector<NumberRange>& of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
 
   // Of this parameter; {parameter, 0, 0}: none of it.
-  Stretch part(int rank, std::size_t parameter) const;
+  NumberRange part(int rank, std::size_t parameter) const;
 
  private:
-  std::vector<std::vector<Stretch>> of_rank_;
+  std::vector<std::vector<NumberRange>> of_rank_;
 };
 
 // The processes among which work on parameters is divided, and who owns what.
@@ -42,7 +42,7 @@ struct Division {
   Communicator& processes;
   const Shards& shards;
 
-  const std::vector<Stretch>& own() const { return shards.of(processes.rank()); }
+  const std::vector<NumberRange>& own() const { return shards.of(processes.rank()); }
 };
 
 // The owners' numbers of every tensor, in every process. tensors: by parameter, [size of the parameter]; the same ones

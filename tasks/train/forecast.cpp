@@ -93,7 +93,7 @@ void hold_set(const ParameterSet& parameters, std::vector<Tensor>& held) {
 // Numbers that this rank owns of parameters that have gradients.
 std::int64_t own_numbers(const ParameterSet& parameters, const Shards& shards, int rank) {
   std::int64_t numbers = 0;
-  for (const Stretch& stretch : shards.of(rank)) {
+  for (const NumberRange& stretch : shards.of(rank)) {
     if (parameters.all()[stretch.parameter]->grad) numbers += stretch.count;
   }
   return numbers;

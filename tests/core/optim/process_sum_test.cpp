@@ -192,7 +192,7 @@ TEST_CASE("shards own every number once, in order, in parts as equal as blocks a
     for (const std::int64_t size : kSizes) all += size;
     for (int rank = 0; rank < ranks; ++rank) {
       std::int64_t own = 0;
-      for (const Stretch& stretch : shards.of(rank)) {
+      for (const NumberRange& stretch : shards.of(rank)) {
         if (next == kSizes[parameter]) {
           ++parameter;
           next = 0;

@@ -1,0 +1,42 @@
+"""Texts for pre-training experiments: cleaned of the marks of WikiText, one paragraph a line, documents apart."""
+import gzip
+import pathlib
+import re
+
+
+def documents(path):
+    """Documents of a text file, each a list of paragraphs. WikiText: a document per article, headings left out; other
+    texts: documents are apart by empty lines."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rt", encoding="utf-8") as file:
+        lines = [line.strip() for line in file]
+    article = re.compile(r"^= [^=].* =$")
+    if not any(article.match(line) for line in lines):
+        return split_at(lines, lambda line: not line)
+    found = split_at(lines, article.match)
+    return [[clean(line) for line in document if line and not line.startswith("= ")] for document in found]
+
+
+def split_at(lines, ends):
+    """Runs of lines between those that end one, which are left out; empty runs too."""
+    runs = [[]]
+    for line in lines:
+        if ends(line):
+            runs.append([])
+        elif line:
+            runs[-1].append(line)
+    return [run for run in runs if run]
+
+
+def clean(line):
+    """WikiText's own marks undone: its unknown words, and hyphens, commas and points within words."""
+    for mark in "-,.":
+        line = line.replace(f" @{mark}@ ", mark)
+    return line.replace("<unk>", "[UNK]")
+
+
+def write_corpus(paths, target):
+    """All documents of the files as plain text with an empty line after each; returns documents and words."""
+    texts = [document for path in paths for document in documents(pathlib.Path(path)) if document]
+    target.write_text("".join("\n".join(text) + "\n\n" for text in texts), encoding="utf-8")
+    return len(texts), sum(len(line.split()) for text in texts for line in text)

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Pre-training at a size two cores can pay: which architecture trains at which rate, which learns better, and whether
+hidden sentences are found.
+
+    bench/experiments/pretraining.py ladder|pairs|cpc|overfit --output FOLDER [--train TEXT… --eval TEXT…]
+                                     [--seeds N] [--steps N] [--threads N]
+
+Without --train the texts are generated (`etc sample --task pretrain`). Texts are prepared once in FOLDER/data; the runs
+lie in FOLDER/<experiment>, and the same command goes on where it was stopped. Results: FOLDER/<experiment>.csv and, where
+gnuplot is installed, a picture of the training losses.
+
+  ladder   36 layers of width 64: the largest learning rate at which the loss falls below ln V - 1 (its last ten steps)
+  pairs    8 layers, the same seeds for all architectures: masked accuracy, differences with 95 % intervals
+  cpc      an ETC with hidden sentences: accuracy among m, without masking them, and without the objective
+  overfit  a small text (64 examples or some more), every architecture, until it knows them
+"""
+import argparse
+import csv
+import json
+import math
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+from corpus import write_corpus
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ETC = ROOT / "build/cpu/etc"
+
+ARCHITECTURES = {
+    "post_ln": ["--norm", "post_ln"],
+    "pre_ln": ["--norm", "pre_ln"],
+    "realformer_sum": ["--norm", "post_ln", "--use-residual-attention", "true", "--use-running-mean", "false"],
+    "realformer_mean": ["--norm", "post_ln", "--use-residual-attention", "true", "--use-running-mean", "true"],
+}
+RATES = ["5e-4", "1e-3", "2e-3", "4e-3"]
+# Student's t for a two-sided 95 % interval, by degrees of freedom.
+STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+
+def call(*words):
+    """Runs the program; its messages go through, an error ends the experiment."""
+    words = [str(word) for word in words]
+    print("etc " + " ".join(words), file=sys.stderr)
+    done = subprocess.run([ETC, *words], check=False)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+
+
+class Data:
+    """Prepared files of the experiments' objectives, made when first asked for."""
+
+    def __init__(self, options):
+        self.folder = options.output / "data"
+        self.pieces = options.pieces
+        self.folder.mkdir(parents=True, exist_ok=True)
+        texts = {"train": options.train, "dev": options.eval}
+        if not options.train:
+            sample = self.folder / "sample"
+            if not sample.exists():
+                call("sample", "--task", "pretrain", "--output", sample)
+            texts = {split: [sample / f"{split}.txt"] for split in texts}
+        for split, paths in texts.items():
+            target = self.folder / f"{split}.txt"
+            if not target.exists():
+                print(f"{split}: {write_corpus(paths, target)} documents, words", file=sys.stderr)
+        self.vocabulary = self.folder / "vocab.txt"
+        if not self.vocabulary.exists():
+            call("prepare", "--learn-vocab", self.pieces, "--input", self.folder / "train.txt", "--output", self.vocabulary)
+        self.size = sum(1 for _ in open(self.vocabulary, encoding="utf-8"))
+
+    def file(self, split, objective, length, copies):
+        target = self.folder / f"{split}_{objective}_{length}.h5"
+        if not target.exists():
+            call("prepare", "--task", "pretrain", "--objective", objective, "--split", split, "--input",
+                 self.folder / f"{split}.txt", "--lines", "paragraphs", "--vocab", self.vocabulary, "--max-seq-length",
+                 length, "--dupe-factor", copies, "--output", target)
+        return target
+
+
+def dense(data, layers, length=128):
+    return ["--task", "pretrain", "--objective", "mlm_nsp", "--model-kind", "dense", "--vocab", data.vocabulary,
+            "--vocab-size", data.size,
+            "--num-hidden-layers", layers, "--hidden-size", 64, "--num-attention-heads", 4, "--intermediate-size", 256,
+            "--max-absolute-position-embeddings", length, "--hidden-dropout-prob", 0, "--attention-probs-dropout-prob", 0]
+
+
+def losses(run):
+    """(step, loss) of every logged step, and the evaluations."""
+    steps, evaluations = [], []
+    with open(run / "metrics.jsonl", encoding="utf-8") as file:
+        for line in map(json.loads, file):
+            (evaluations if line["kind"] == "eval" else steps).append(line)
+    return [(line["step"], line["loss"]) for line in steps if "loss" in line], evaluations
+
+
+def write_table(path, header, rows):
+    temporary = path.with_suffix(".csv.tmp")
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    os.replace(temporary, path)
+    width = [max(len(str(row[i])) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        print("  ".join(str(cell).ljust(width[i]) for i, cell in enumerate(row)))
+
+
+def plot(folder, name, title, curves):
+    """curves: label -> list of (step, loss)"""
+    if not shutil.which("gnuplot"):
+        return
+    blocks, lines = [], []
+    for label, points in curves.items():
+        lines.append(f"$d{len(blocks)} using 1:2 with lines linewidth 2 title '{label}' noenhanced")
+        blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(f"{x} {y}" for x, y in points) + "\nEOD\n")
+    script = "".join(blocks) + (f"set terminal svg size 900,600 background 'white'\nset output '{name}.svg'\nset grid\n"
+                                f"set key outside\nset title '{title}'\nset xlabel 'training steps'\n"
+                                "set ylabel 'training loss (nats)'\nset yrange [0:*]\nplot " + ", ".join(lines) + "\n")
+    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+
+
+def ladder(options, data):
+    train = data.file("train", "mlm_nsp", 128, 2)
+    steps = options.steps or 100
+    rows, curves = [], {}
+    for name, words in ARCHITECTURES.items():
+        folder = options.output / "ladder" / name
+        call("train", *dense(data, 36), *words, "--data", train, "--output", folder, "--batch-size", 16, "--steps", steps,
+             "--warmup-proportion", 0.1, "--log-every", 1, "--threads", options.threads, "--seeds", options.seeds or 1,
+             "--grid", "learning_rate=" + ",".join(RATES))
+        usable = []
+        for rate in RATES:
+            ends = []
+            for run in sorted((folder / f"learning_rate={rate}").iterdir()):
+                points, _ = losses(run)
+                whole = points and points[-1][0] == steps
+                ends.append(statistics.mean(y for _, y in points[-10:]) if whole else math.inf)
+                curves.setdefault(f"{name} {rate}", points)
+            trains = statistics.median(ends) < math.log(data.size) - 1
+            usable += [rate] if trains else []
+            rows.append([name, rate, *(f"{end:.3f}" for end in ends), "yes" if trains else "no"])
+        print(f"{name}: largest rate that trains: {usable[-1] if usable else 'none'}", file=sys.stderr)
+    header = ["architecture", "rate", *(f"loss of the last 10 steps, seed {s + 1}" for s in range(options.seeds or 1)), "trains"]
+    write_table(options.output / "ladder.csv", header, rows)
+    plot(options.output, "ladder", "36 layers: training loss by learning rate", curves)
+
+
+def interval(differences):
+    """Mean and half the 95 % interval."""
+    n = len(differences)
+    half = STUDENT[n - 1] * statistics.stdev(differences) / math.sqrt(n) if n > 1 else math.nan
+    return statistics.mean(differences), half
+
+
+def pairs(options, data):
+    train, dev = data.file("train", "mlm_nsp", 128, 4), data.file("dev", "mlm_nsp", 128, 1)
+    seeds = options.seeds or 4
+    accuracy, curves = {}, {}
+    for name in ("post_ln", "pre_ln", "realformer_sum"):
+        folder = options.output / "pairs" / name
+        call("train", *dense(data, 8), *ARCHITECTURES[name], "--data", train, "--eval-data", dev, "--output", folder,
+             "--batch-size", 32, "--steps", options.steps or 400, "--learning-rate", "1e-3", "--threads", options.threads,
+             "--seeds", seeds)
+        runs = json.loads((folder / "grid.json").read_text(encoding="utf-8"))["runs"]
+        accuracy[name] = [100 * run["metrics"]["masked_lm_accuracy"] for run in runs]
+        curves[name] = losses(folder / runs[0]["folder"])[0]
+    rows = [[name, *(f"{value:.2f}" for value in values), f"{statistics.mean(values):.2f}", ""]
+            for name, values in accuracy.items()]
+    for name in ("post_ln", "pre_ln"):
+        differences = [a - b for a, b in zip(accuracy["realformer_sum"], accuracy[name])]
+        mean, half = interval(differences)
+        rows.append([f"realformer_sum - {name}", *(f"{d:+.2f}" for d in differences), f"{mean:+.2f}", f"{half:.2f}"])
+    header = ["masked accuracy, %", *(f"seed {s + 1}" for s in range(seeds)), "mean", "95 % interval, +-"]
+    write_table(options.output / "pairs.csv", header, rows)
+    plot(options.output, "pairs", "8 layers: training loss, first seed", curves)
+
+
+def cpc(options, data):
+    model = ["--task", "pretrain", "--vocab", data.vocabulary, "--vocab-size", data.size, "--num-hidden-layers", 4, "--hidden-size", 128,
+             "--num-attention-heads", 4, "--intermediate-size", 512, "--local-radius", 16, "--use-hard-g2l-mask", "true",
+             "--hidden-dropout-prob", 0, "--attention-probs-dropout-prob", 0, "--use-residual-attention", "true"]
+    files = {objective: [data.file(split, objective, 256, 2) for split in ("train", "dev")] for objective in ("mlm_cpc",)}
+    variants = {"hidden sentences": ["--objective", "mlm_cpc"],
+                "sentences left visible": ["--objective", "mlm_cpc", "--cpc-mask-sentences", "false"],
+                "masked pieces alone": ["--objective", "mlm_cpc", "--w-mlm", 1, "--w-cpc", 0]}
+    rows, curves = [], {}
+    for name, words in variants.items():
+        run = options.output / "cpc" / name.replace(" ", "_")
+        train, dev = files["mlm_cpc"]
+        call("train", *model, *words, "--data", train, "--eval-data", dev, "--output", run, "--batch-size", 16, "--steps",
+             options.steps or 600, "--learning-rate", "5e-4", "--eval-every", 50, "--threads", options.threads)
+        points, evaluations = losses(run)
+        last = evaluations[-1]
+        rows.append([name, *(f"{last.get(key, math.nan):.4f}" for key in
+                             ("masked_lm_accuracy", "masked_lm_loss", "cpc_accuracy", "cpc_loss", "cpc_choices"))])
+        curves[name] = [(line["step"], line["cpc_loss"]) for line in evaluations if "cpc_loss" in line]
+    header = ["run", "masked_lm_accuracy", "masked_lm_loss", "cpc_accuracy", "cpc_loss", "choices m (chance 1/m)"]
+    write_table(options.output / "cpc.csv", header, rows)
+    plot(options.output, "cpc", "Loss of hidden sentences on held-out texts", curves)
+
+
+def overfit(options, data):
+    small = data.folder / "few.txt"
+    if not small.exists():
+        text = (data.folder / "train.txt").read_text(encoding="utf-8").split("\n\n")
+        while sum(map(len, text)) > 34000 and len(text) > 1:
+            text.pop()
+        small.write_text("\n\n".join(text)[:34000] + "\n\n", encoding="utf-8")
+    few = data.folder / "few.h5"
+    if not few.exists():
+        call("prepare", "--task", "pretrain", "--objective", "mlm_nsp", "--split", "train", "--input", small, "--lines",
+             "paragraphs", "--vocab", data.vocabulary, "--max-seq-length", 128, "--dupe-factor", 1, "--output", few)
+    rows, curves = [], {}
+    for name, words in ARCHITECTURES.items():
+        run = options.output / "overfit" / name
+        call("train", *dense(data, 4), *words, "--data", few, "--eval-data", few, "--output", run, "--batch-size", 16,
+             "--steps", options.steps or 1000, "--learning-rate", "2e-3", "--eval-every", 50, "--threads", options.threads)
+        points, evaluations = losses(run)
+        first = next((line["step"] for line in evaluations if line["masked_lm_accuracy"] > 0.95), "-")
+        last = max(evaluations, key=lambda line: line["masked_lm_accuracy"])
+        rows.append([name, f"{last['masked_lm_accuracy']:.4f}", f"{last['next_sentence_accuracy']:.4f}", first])
+        curves[name] = points
+    write_table(options.output / "overfit.csv", ["architecture", "masked accuracy", "next sentence accuracy", "steps to 95 %"], rows)
+    plot(options.output, "overfit", "Few examples learned by heart: training loss", curves)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    experiments = {"ladder": ladder, "pairs": pairs, "cpc": cpc, "overfit": overfit}
+    parser.add_argument("experiment", choices=experiments)
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
+    parser.add_argument("--train", nargs="*", help="text files (.gz too); none: generated texts")
+    parser.add_argument("--eval", nargs="*", help="text files to evaluate on")
+    parser.add_argument("--pieces", type=int, default=8192, help="of the learned vocabulary")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    if bool(options.train) != bool(options.eval):
+        parser.error("--train and --eval go together")
+    if not ETC.exists():
+        sys.exit(f"{ETC.relative_to(ROOT)} is missing: ./run build")
+    experiments[options.experiment](options, Data(options))
+
+
+if __name__ == "__main__":
+    main()
