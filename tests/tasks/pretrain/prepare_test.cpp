@@ -4,6 +4,7 @@
 
 #include "etc_core/base/parallel.h"
 #include "tests/support/gzip.h"
+#include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
 
 namespace etc::test {
@@ -125,6 +126,24 @@ TEST_CASE("contrastive coding has sentences, hidden ones, and no piece of them m
     for (const std::int64_t p : numbers_of(example, "masked_positions")) CHECK((p < begin || p >= end));
     CHECK(numbers_of(example, "piece_kinds").at(static_cast<std::size_t>(begin)) == pretrain::kBegins);
   }
+}
+
+TEST_CASE("words of a SentencePiece vocabulary begin where its pieces say so", "[pretrain]") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "spiece.model", sentencepiece_model({{"<unk>", 0, PieceType::unknown},
+                                                                      {"[CLS]", 0, PieceType::user_defined},
+                                                                      {"[SEP]", 0, PieceType::user_defined},
+                                                                      {"[MASK]", 0, PieceType::user_defined},
+                                                                      {"\u2581a", -1},
+                                                                      {"b", -1},
+                                                                      {"\u2581", -2}}));
+  const auto tokenizer = data::load_tokenizer(folder / "spiece.model");
+  const pretrain::MaskVocabulary pieces(*tokenizer);
+  CHECK((pieces.cls == 1 && pieces.sep == 2 && pieces.mask == 3));
+  using enum pretrain::PieceKind;
+  CHECK(pieces.kinds ==
+        std::vector<std::uint8_t>{kContinues, kSpecial, kSpecial, kContinues, kBegins, kContinues, kBegins});
+  CHECK(tokenizer->encode_ids("ab b") == std::vector<std::int32_t>{4, 5, 6, 5});
 }
 
 TEST_CASE("any number of threads gives equal bytes", "[pretrain]") {
