@@ -4,10 +4,9 @@
     bench/patterns.py [--lengths 512,…,32768] [--patterns full,window,bigbird,performer] [--heads 12] [--repeats 3]
                       [--threads 1] [--output FOLDER]
 
-Runs build/cpu/bench_patterns once for each length and after each writes what there is,
-patterns.csv, patterns.json and, where gnuplot is installed, patterns.svg into the folder: processor seconds of forward and backward on the left,
-bytes of scratch and of what forward keeps on the right. `bench/tables.py` makes the table of RESULTS.md from
-bench/results/patterns.json.
+Runs build/cpu/bench_patterns once for each length and after each writes what there is: patterns.csv, patterns.json and,
+where gnuplot is installed, patterns.svg, with processor seconds of forward and backward on the left, bytes of scratch and
+of what forward keeps on the right. `bench/tables.py` makes the table of RESULTS.md from bench/results/patterns.json.
 """
 import argparse
 import csv
