@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""One training among several processes of this machine: time of a step, bytes sent, time spent on sending.
+
+    bench/processes.py --output bench/results/processes.json [--steps 2] [--rounds 1] [--layers 12] [--tokens 4096]
+
+Trains the base model of WikiHop on generated records of that many long tokens, a batch of as many micro-batches of one
+record as there are processors. Every row of `SHAPES` (processes, threads of each) takes its turn in every round. Time of
+a step is that of the run's own log, so start and data are left out; the first step is not counted. All runs must end
+with equal weights, else the script fails.
+"""
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+
+from machine import machine
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+ETC = ROOT / "build/cpu/etc"
+SHAPES = [(1, 2), (2, 1)]
+
+
+def prepared(folder, tokens):
+    """A data set of generated records of about so many long tokens."""
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    sample, data = folder / "sample", folder / "train.h5"
+    subprocess.run([ETC, "sample", "--task", "wikihop", "--records", "40", "--seed", "1", "--hops", "1", "--long-tokens",
+                    str(tokens), "--output", sample], **quiet)
+    subprocess.run([ETC, "prepare", "--task", "wikihop", "--split", "train", "--input", sample / "train.json", "--vocab",
+                    sample / "vocab.txt", "--splitter", "icu", "--long-seq-len", str(tokens), "--output", data], **quiet)
+    return data
+
+
+def trained(data, run, shape, options):
+    """Seconds of each step but the first, and what the log says of sending."""
+    processes, threads = shape
+    launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(processes)] if processes > 1 else []
+    if launcher and os.geteuid() == 0:
+        launcher.append("--allow-run-as-root")
+    command = [ETC, "train", "--config", ROOT / "tasks/configs/wikihop_base.json", "--data", data, "--batch-size", "2",
+               "--micro-batch-tokens", "1", "--steps", str(options.steps + 1), "--log-every", "1", "--save-every", "1000",
+               "--threads", str(threads), "--num-hidden-layers", str(options.layers), "--output", run]
+    subprocess.run(launcher + command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    times = [line["time"] for line in lines if line["kind"] == "train"]
+    sent = re.search(r"sent ([\d.]+) MB a step, and were at it for up to ([\d.]+) s", (run / "log.txt").read_text())
+    return {"step_s": [round(b - a, 3) for a, b in zip(times, times[1:])],
+            "sent_mb": float(sent[1]) if sent else 0.0, "sending_s": float(sent[2]) if sent else 0.0,
+            "weights": hashlib.sha256((run / "last/model.safetensors").read_bytes()).hexdigest()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", required=True, help="a JSON file")
+    for name, default in (("steps", 2), ("rounds", 1), ("layers", 12), ("tokens", 4096)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    options = parser.parse_args()
+    rows = {shape: [] for shape in SHAPES}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        data = prepared(folder, options.tokens)
+        for turn in range(options.rounds):
+            for shape in SHAPES:
+                rows[shape].append(trained(data, folder / f"run{turn}_{shape[0]}_{shape[1]}", shape, options))
+    weights = {run["weights"] for runs in rows.values() for run in runs}
+    if len(weights) != 1:
+        raise SystemExit("the runs do not end with the same weights")
+    result = {"machine": machine(), "layers": options.layers, "tokens": options.tokens, "steps": options.steps,
+              "rounds": options.rounds, "rows": []}
+    for (processes, threads), runs in rows.items():
+        steps = [seconds for run in runs for seconds in run["step_s"]]
+        result["rows"].append({"processes": processes, "threads": threads, "step_s": statistics.median(steps),
+                               "least_s": min(steps), "most_s": max(steps),
+                               "sent_mb": runs[0]["sent_mb"], "sending_s": min(run["sending_s"] for run in runs)})
+        print("{processes} processes x {threads} threads: {step_s:.2f} s a step ({least_s:.2f} to {most_s:.2f}), "
+              "{sent_mb:.1f} MB sent, {sending_s:.2f} s at it".format(**result["rows"][-1]))
+    pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
