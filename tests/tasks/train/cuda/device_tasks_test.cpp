@@ -3,7 +3,6 @@
 #include "data/sample/hotpotqa_sample.h"
 #include "data/sample/nq_sample.h"
 #include "data/sample/openkp_sample.h"
-#include "data/sample/pretrain_sample.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/cuda/register_cuda.h"
 #include "etc_core/nn/dense_config.h"
@@ -28,26 +27,19 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kRecords = 4;
 
-// Generated records of a task, prepared as train.h5; `keys` of its section `task` that are its preparation's, too.
-void write_dataset(const std::string& task, const Json& keys, const fs::path& folder) {
+// Generated records of a task, prepared as train.h5.
+void write_dataset(const std::string& task, const fs::path& folder) {
   std::string records = "train.jsonl";
   if (task == "hotpotqa") {
     data::write_hotpotqa_sample({.records = kRecords, .long_tokens = 40}, folder);
     records = "train.json";
   } else if (task == "nq") {
     data::write_nq_sample({.records = kRecords, .candidates = 2, .long_tokens = 64}, folder);
-  } else if (task == "pretrain") {
-    data::write_pretrain_sample({.records = kRecords, .sentences = 8}, folder);
-    records = "train.txt";
   } else {
     data::write_openkp_sample({.records = kRecords, .topics = 2, .long_tokens = 66}, folder);
   }
   const prepare::PreparationKind& kind = preparation_kind(task);
   Json settings = kind.settings.defaults();
-  if (task == "pretrain") {
-    settings["objective"] = keys.at("objective");
-    settings["max_seq_length"] = 40;
-  }
   prepare::RunOptions run;
   run.inputs = {folder / records};
   run.output = folder / "train.h5";
@@ -106,14 +98,12 @@ TEST_CASE("training and predictions of every task on an emulated device equal th
       {"nq", {{"mask_long_output", true}}, small_etc()},
       {"nq", Json::object(), small_dense()},
       {"openkp", {{"kp_max_length", 3}, {"extra_dense_feature_layers", 1}}, small_etc()},
-      {"pretrain", {{"objective", "mlm_nsp"}}, small_dense()},
-      {"pretrain", {{"objective", "mlm_cpc"}}, small_etc()},
   };
   for (const Trained& one : kTrained) {
     const std::string& task = one.task;
     CAPTURE(task, model_kind_of(one.model->to_json()));
     const TemporaryFolder folder;
-    write_dataset(task, one.keys, folder.path());
+    write_dataset(task, folder.path());
     const TrainReport cpu = train(config_for(one, folder.path(), "cpu"), folder / "cpu");
     const std::int64_t before = simt::emulator_counts().launches;
     const TrainReport cuda = train(config_for(one, folder.path(), "cuda"), folder / "cuda");
