@@ -28,10 +28,10 @@ TEST_CASE("a task's row names what trains it, what prepares its records and what
 }
 
 TEST_CASE("a task that nobody knows is refused with the nearest one", "[tasks]") {
-  CHECK_THROWS_WITH(
-      task_kind("wikihopp"),
-      "task: expected one of wikihop, hotpotqa, nq, openkp, pretrain, got wikihopp (did you mean wikihop?)");
+  CHECK_THROWS_WITH(task_kind("wikihopp"),
+                    "task: expected one of wikihop, hotpotqa, nq, openkp, pretrain, squad, glue, got wikihopp (did you "
+                    "mean wikihop?)");
   CHECK_THROWS_WITH(
       preparation_kind("np"),
-      "etc prepare: unknown task np (did you mean nq?): expected wikihop, hotpotqa, nq, openkp, pretrain");
+      "etc prepare: unknown task np (did you mean nq?): expected wikihop, hotpotqa, nq, openkp, pretrain, squad, glue");
 }

@@ -90,7 +90,7 @@ TEST_CASE("a damaged file says where and what", "[data][readers]") {
   CHECK_THAT(read(R"({"data": [{}], "a")").fault, Catch::Contains("expected ':'"));
   CHECK_THAT(read(R"({"data": []} x)").fault, Catch::Contains("nothing behind the file's object, got 'x'"));
   CHECK_THAT(read("{\"data\": [{\"paragraphs\": \"\xff\"}]}").fault, Catch::Contains("utf8_invalid"));
-  for (std::size_t cut = 1; cut + 2 < kFile.size(); ++cut) {
+  for (std::size_t cut = 1; cut + 2 < kFile.size(); cut += 7) {
     CAPTURE(cut);
     CHECK(!read(kFile.substr(0, cut)).fault.empty());
   }

@@ -82,3 +82,15 @@ TEST_CASE("generated GLUE rows go through every command, with and without global
   CHECK(other.code == 1);
   CHECK_THAT(other.err, Catch::Contains("the rows are of data set sst-2, the model's task.data_set is mnli"));
 }
+
+TEST_CASE("the ready tiny configuration reads the last clause of held-out sentences", "[glue][commands][slow]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("glue");
+  scene.run({"sample", "--task", "glue", "--records", "16000", "--output", scene.path("sample")});
+  const std::string vocab = scene.path("sample/vocab.txt");
+  scene.prepare("train", scene.path("sample/train.tsv"), vocab, "train.h5", {"--data-set", "sst-2"});
+  scene.prepare("dev", scene.path("sample/dev.tsv"), vocab, "dev.h5", {"--data-set", "sst-2"});
+  scene.train(vocab, {"--config", (test::source_folder() / "tasks/configs/glue_tiny.json").string()});
+  CHECK(value_of(scene.run({"eval", "--model", scene.path("run/best"), "--data", scene.path("dev.h5")}), "accuracy") >=
+        0.95);  // words alone give three quarters
+}

@@ -97,3 +97,18 @@ TEST_CASE("null odds are of questions that may have no answer", "[squad][command
   CHECK(odds.code == 2);
   CHECK_THAT(odds.err, Catch::Contains("--null-odds: task nq has no null odds"));
 }
+
+TEST_CASE("the ready tiny configurations find the answers of held-out texts", "[squad][commands][slow]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("squad");
+  scene.run({"sample", "--task", "squad", "--records", "16000", "--output", scene.path("sample")});
+  const std::string vocab = scene.path("sample/vocab.txt");
+  scene.prepare("train", scene.path("sample/train.json"), vocab, "train.h5");
+  scene.prepare("dev", scene.path("sample/dev.json"), vocab, "dev.h5", {"--is-training", "false"});
+  for (const char* name : {"squad_tiny.json", "squad_dense_tiny.json"}) {
+    CAPTURE(name);
+    std::filesystem::remove_all(scene.path("run"));
+    scene.train(vocab, {"--config", (test::source_folder() / "tasks/configs" / name).string()});
+    CHECK(value_of(scene.run({"eval", "--model", scene.path("run/best"), "--data", scene.path("dev.h5")}), "f1") >= 95);
+  }
+}
