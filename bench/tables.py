@@ -199,6 +199,14 @@ def offset_table(name):
     return lines
 
 
+def csv_table(name):
+    """A CSV as it is."""
+    with open(RESULTS / name) as file:
+        header, *rows = csv.reader(file)
+    lines = [f"Raw numbers: `bench/results/{name}`.", "", f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
+    return lines + [f"| {' | '.join(row)} |" for row in rows]
+
+
 def dense_table(name, folder=RESULTS):
     """The file that bench/peers/dense.py writes."""
     data = json.loads((folder / name).read_text())
@@ -240,7 +248,7 @@ def patterns_table(name):
     return lines
 
 
-KINDS = {"dense": dense_table, "patterns": patterns_table, "offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+KINDS = {"csv": csv_table, "dense": dense_table, "patterns": patterns_table, "offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 

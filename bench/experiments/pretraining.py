@@ -6,7 +6,7 @@ hidden sentences are found.
                                      [--seeds N] [--steps N] [--threads N]
 
 Without --train the texts are generated (`etc sample --task pretrain`). Texts are prepared once in FOLDER/data; the runs
-lie in FOLDER/<experiment>, and the same command goes on where it was stopped. Results: FOLDER/<experiment>.csv and, where
+lie in FOLDER/<experiment>, and the same command goes on where it was stopped. Results: FOLDER/pretraining_<experiment>.csv and, where
 gnuplot is installed, a picture of the training losses.
 
   ladder   36 layers of width 64: the largest learning rate at which the loss falls below ln V - 1 (its last ten steps)
@@ -143,8 +143,8 @@ def ladder(options, data):
             rows.append([name, rate, *(f"{end:.3f}" for end in ends), "yes" if trains else "no"])
         print(f"{name}: largest rate that trains: {usable[-1] if usable else 'none'}", file=sys.stderr)
     header = ["architecture", "rate", *(f"loss of the last 10 steps, seed {s + 1}" for s in range(options.seeds or 1)), "trains"]
-    write_table(options.output / "ladder.csv", header, rows)
-    plot(options.output, "ladder", "36 layers: training loss by learning rate", curves)
+    write_table(options.output / "pretraining_ladder.csv", header, rows)
+    plot(options.output, "pretraining_ladder", "36 layers: training loss by learning rate", curves)
 
 
 def interval(differences):
@@ -173,8 +173,8 @@ def pairs(options, data):
         mean, half = interval(differences)
         rows.append([f"realformer_sum - {name}", *(f"{d:+.2f}" for d in differences), f"{mean:+.2f}", f"{half:.2f}"])
     header = ["masked accuracy, %", *(f"seed {s + 1}" for s in range(seeds)), "mean", "95 % interval, +-"]
-    write_table(options.output / "pairs.csv", header, rows)
-    plot(options.output, "pairs", "8 layers: training loss, first seed", curves)
+    write_table(options.output / "pretraining_pairs.csv", header, rows)
+    plot(options.output, "pretraining_pairs", "8 layers: training loss, first seed", curves)
 
 
 def cpc(options, data):
@@ -197,8 +197,8 @@ def cpc(options, data):
                              ("masked_lm_accuracy", "masked_lm_loss", "cpc_accuracy", "cpc_loss", "cpc_choices"))])
         curves[name] = [(line["step"], line["cpc_loss"]) for line in evaluations if "cpc_loss" in line]
     header = ["run", "masked_lm_accuracy", "masked_lm_loss", "cpc_accuracy", "cpc_loss", "choices m (chance 1/m)"]
-    write_table(options.output / "cpc.csv", header, rows)
-    plot(options.output, "cpc", "Loss of hidden sentences on held-out texts", curves)
+    write_table(options.output / "pretraining_cpc.csv", header, rows)
+    plot(options.output, "pretraining_cpc", "Loss of hidden sentences on held-out texts", curves)
 
 
 def overfit(options, data):
@@ -222,8 +222,8 @@ def overfit(options, data):
         last = max(evaluations, key=lambda line: line["masked_lm_accuracy"])
         rows.append([name, f"{last['masked_lm_accuracy']:.4f}", f"{last['next_sentence_accuracy']:.4f}", first])
         curves[name] = points
-    write_table(options.output / "overfit.csv", ["architecture", "masked accuracy", "next sentence accuracy", "steps to 95 %"], rows)
-    plot(options.output, "overfit", "Few examples learned by heart: training loss", curves)
+    write_table(options.output / "pretraining_overfit.csv", ["architecture", "masked accuracy", "next sentence accuracy", "steps to 95 %"], rows)
+    plot(options.output, "pretraining_overfit", "Few examples learned by heart: training loss", curves)
 
 
 def main():

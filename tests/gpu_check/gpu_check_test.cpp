@@ -32,7 +32,7 @@ TEST_CASE("smoke, operators and model hold on the emulated device", "[gpu_check]
   gpu_check::operators(report);
   gpu_check::model(report, {});
   CHECK(report.faults() == 0);
-  CHECK(read_json_file(folder / "report.json").at("cases").size() == 49);
+  CHECK(read_json_file(folder / "report.json").at("cases").size() == 53);
 }
 
 TEST_CASE("rates of both attention operators are measured, with running scores and without", "[gpu_check][cuda]") {
