@@ -8,7 +8,7 @@ function(etc_test name)
   endif()
   if(ETC_PRECOMPILE)
     target_precompile_headers(${name} REUSE_FROM etc_test_headers)
-    target_compile_options(${name} PRIVATE -Wno-stringop-overflow)  # cmake/precompile.cmake
+    target_compile_options(${name} PRIVATE ${etc_precompile_options})
   endif()
   set(environment ETC_SOURCE_DIR=${PROJECT_SOURCE_DIR})
   if(TARGET etc)
