@@ -32,7 +32,8 @@ class Files {
 void run_mutants(std::uint64_t count) {
   const bool both =
       test::run_prediction_mutants(R"({"1": "y", "2": ""})", kGold, count, [](const auto& p, const auto& g) {
-        for (const auto& [name, value] : task_kind().score(p, {g}).at("metrics").items()) {
+        const Json scores = task_kind().score(p, {g});
+        for (const auto& [name, value] : scores.at("metrics").items()) {
           CAPTURE(name);
           CHECK((value.template get<double>() >= 0 && value.template get<double>() <= 100));
         }
