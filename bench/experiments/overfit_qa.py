@@ -74,7 +74,7 @@ def run_set(name, data, vocab, threads):
             return learned("squad", windows, ["--is-training", "false"], data / "squad" / ARTICLE, vocab, training, folder,
                            threads)
         file, header, more = GLUE[name]
-        training = ["--epochs", "30", "--batch-size", "10", "--learning-rate", "0.0005"]
+        training = ["--epochs", "100", "--batch-size", "10", "--learning-rate", "0.001", "--norm", "pre_ln"]
         return learned("glue", ["--data-set", name, *more], [], glue_rows(data / "glue" / file, header, folder), vocab,
                        training, folder, threads)
 
