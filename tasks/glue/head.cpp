@@ -4,22 +4,17 @@
 #include <numeric>
 
 #include "etc_core/autograd/functions.h"
+#include "tasks/feed/dropout_rows.h"
 
 namespace etc::glue {
 
 namespace {
 
-// One row per example; without ordinals the number within the batch keys dropout.
-std::shared_ptr<const RaggedRows> pooled_rows(const EncoderInput& input) {
-  auto rows = std::make_shared<RaggedRows>();
-  rows->offsets.resize(static_cast<std::size_t>(input.batch() + 1));
-  std::iota(rows->offsets.begin(), rows->offsets.end(), std::int64_t{0});
-  for (std::int64_t b = 0; b < input.batch(); ++b) {
-    const bool given = !input.sample_ordinals.empty();
-    rows->sample_ordinals.push_back(
-        static_cast<std::uint64_t>(given ? input.sample_ordinals[static_cast<std::size_t>(b)] : b));
-  }
-  return rows;
+// One row per example: [B+1].
+std::vector<std::int64_t> pooled_offsets(const EncoderInput& input) {
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(input.batch() + 1));
+  std::iota(offsets.begin(), offsets.end(), std::int64_t{0});
+  return offsets;
 }
 
 }  // namespace
@@ -34,7 +29,7 @@ Head::Head(const EncoderConfig& model, std::int64_t outputs, ParameterSet& param
 Var Head::logits(Tape& tape, const Var& long_states, const EncoderInput& input, const ForwardOptions& options) const {
   Dropout dropped;
   if (options.training && dropout_rate_ > 0) {
-    dropped = {dropout_rate_, options.seed, 0, DropoutSite::head, pooled_rows(input)};
+    dropped = {dropout_rate_, options.seed, 0, DropoutSite::head, feed::dropout_rows(input, pooled_offsets(input))};
   }
   const Var first = span::first_rows(tape, long_states, input.long_offsets);                 // [B, H]
   const Var pooled = activation(tape, linear(tape, first, pooler_), ops::Activation::tanh);  // [B, H]

@@ -4,24 +4,13 @@
 
 #include "etc_core/autograd/functions.h"
 #include "etc_core/ops/cross_entropy.h"
+#include "tasks/feed/dropout_rows.h"
 
 namespace etc::wikihop {
 
 namespace {
 
 constexpr const char* kScope = "global_output_layer/transform/";
-
-// offsets [B+1] and ordinals [B] of the global side; without ordinals the number within the batch keys dropout.
-std::shared_ptr<const RaggedRows> global_rows(const EncoderInput& input) {
-  auto rows = std::make_shared<RaggedRows>();
-  rows->offsets = input.global_offsets;
-  for (std::int64_t b = 0; b < input.batch(); ++b) {
-    const bool given = !input.sample_ordinals.empty();
-    rows->sample_ordinals.push_back(
-        static_cast<std::uint64_t>(given ? input.sample_ordinals[static_cast<std::size_t>(b)] : b));
-  }
-  return rows;
-}
 
 }  // namespace
 
@@ -52,7 +41,7 @@ Var Head::logits(Tape& tape, const Var& global_states, const EncoderInput& input
   if (block_.kernel_0 != nullptr) {
     Dropout dropout;
     if (options.training && dropout_rate_ > 0) {
-      dropout = {dropout_rate_, options.seed, 0, DropoutSite::head, global_rows(input)};
+      dropout = {dropout_rate_, options.seed, 0, DropoutSite::head, feed::dropout_rows(input, input.global_offsets)};
     }
     const Dense first{{{block_.kernel_0, block_.bias_0}}};
     const Dense second{{{block_.kernel_1, block_.bias_1}}};
