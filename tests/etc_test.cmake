@@ -1,11 +1,15 @@
+# Checks need no optimised code of their own: Catch2's expressions cost -O3, and -O1 with sanitizers, more time than they
+# save.
+function(etc_test_code target)
+  set_target_properties(${target} PROPERTIES ETC_TEST_CODE ON)
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O1>" "$<$<CONFIG:RelWithDebInfo>:-O0>")
+endfunction()
+
 function(etc_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE etc_test_main ${ARG_LIBRARIES})
-  # Checks need no optimised code of their own; Catch2's expressions cost -O3 more time than they save.
-  if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${name} PRIVATE -O1)
-  endif()
+  etc_test_code(${name})
   if(ETC_PRECOMPILE)
     target_precompile_headers(${name} REUSE_FROM etc_test_headers)
     target_compile_options(${name} PRIVATE ${etc_precompile_options})

@@ -85,9 +85,9 @@ void for_each_token(const TextSource& texts, Visit&& visit) {
   });
 }
 
-class Trainer {
+class PunktTrainer {
  public:
-  explicit Trainer(const TextSource& texts) : texts_(texts) {}
+  explicit PunktTrainer(const TextSource& texts) : texts_(texts) {}
 
   PunktTables learn() {
     count();
@@ -256,7 +256,7 @@ double collocation_likelihood(double first, double second, double both, double w
 }  // namespace punkt
 
 PunktTables learn_punkt(const TextSource& texts) {
-  return Trainer(texts).learn();
+  return PunktTrainer(texts).learn();
 }
 
 void write_punkt_tables(const PunktTables& tables, const std::filesystem::path& folder) {

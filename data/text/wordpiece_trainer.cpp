@@ -9,6 +9,7 @@
 
 #include "data/text/basic_tokenizer.h"
 #include "data/text/unicode.h"
+#include "data/text/wordpiece_vocab.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 
@@ -16,7 +17,6 @@ namespace etc::data {
 
 namespace {
 
-constexpr std::size_t kLongestWord = 200;  // characters; WordPieceVocab makes [UNK] of longer ones
 constexpr int kUnusedPieces = 99;
 
 // ---- Counting. ----
@@ -122,9 +122,9 @@ std::string merged_spelling(const std::string& first, const std::string& second)
   return first + second.substr(2);
 }
 
-class Trainer {
+class WordpieceTrainer {
  public:
-  Trainer(const WordCounts& counts, const WordpieceTraining& training)
+  WordpieceTrainer(const WordCounts& counts, const WordpieceTraining& training)
       : training_(training), pieces_(special_pieces()) {
     // Sorted: the map's order is that of its hashes.
     std::vector<std::pair<std::string, std::int64_t>> words(counts.begin(), counts.end());
@@ -280,7 +280,7 @@ WordCounts count_words(const TextSource& texts, bool lower_case, std::size_t mos
 }
 
 std::vector<std::string> learn_wordpiece(const WordCounts& words, const WordpieceTraining& training) {
-  return Trainer(words, training).learn();
+  return WordpieceTrainer(words, training).learn();
 }
 
 }  // namespace etc::data

@@ -11,7 +11,6 @@ namespace etc::data {
 
 namespace {
 
-constexpr std::size_t kLongestWord = 200;                                                        // characters
 constexpr std::size_t kLongestWordBytes = 4 * kLongestWord;                                      // of UTF-8
 constexpr std::array<std::uint64_t, 2> kSeeds = {0xCBF29CE484222325ull, 0x9AE16A3B2F90404Full};  // by Place
 

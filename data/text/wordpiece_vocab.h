@@ -10,6 +10,8 @@
 
 namespace etc::data {
 
+constexpr std::size_t kLongestWord = 200;  // characters; longer words become [UNK] and no pieces are learned from them
+
 // Immutable after construction; any thread may use it.
 class WordPieceVocab {
  public:

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/input_checks.h"
 #include "sparse/patterns/bigbird.h"
 #include "sparse/patterns/causal.h"
 #include "sparse/performer_projection.h"
@@ -12,7 +13,6 @@ namespace etc {
 
 namespace {
 
-constexpr const char* kWhere = "encoder";
 using Attention = DenseConfig::Attention;
 
 sparse::BigBirdPattern bigbird_of(const DenseConfig& config) {
@@ -132,7 +132,7 @@ OperatorBatch DenseAttention::tiles(const EncoderInput& input, std::int64_t laye
   labels.radius = config_.local_radius > 0 ? config_.local_radius : sparse::SequenceLabels::kFull;
   const std::int64_t window = 2 * sparse::self_radius(labels) + 1;
   if (given != 0 && given != input.long_tokens() * window) {
-    fail(kWhere, "labels.l2l: expected {} labels, got {}", input.long_tokens() * window, given);
+    fail(kEncoderInput, "labels.l2l: expected {} labels, got {}", input.long_tokens() * window, given);
   }
   labels.labels = given != 0 ? input.labels.l2l.data() : nullptr;
   const bool select = given != 0 && positions_.label_rows() > 0;  // rows of the tables; else they only mask
@@ -161,7 +161,7 @@ DenseAttention::Shared DenseAttention::share(const EncoderInput& input, const st
       : config_.causal                            ? "causal, which says who sees whom"
                                                   : nullptr;
   if (own_pattern != nullptr && given != 0)
-    fail(kWhere, "labels.l2l: expected none with {}, got {}", own_pattern, given);
+    fail(kEncoderInput, "labels.l2l: expected none with {}, got {}", own_pattern, given);
   check_memory(input, config_);
   const std::vector<sparse::AttentionType> types(std::begin(op().types), std::end(op().types));
   Shared shared;

@@ -10,36 +10,34 @@ namespace etc {
 
 namespace {
 
-constexpr const char* kWhere = "encoder";
-
 void check_offsets(const char* name, const std::vector<std::int64_t>& offsets) {
   if (offsets.empty() || offsets.front() != 0) {
-    fail(kWhere, "{}: expected offsets that begin with 0, got {}", name,
+    fail(kEncoderInput, "{}: expected offsets that begin with 0, got {}", name,
          offsets.empty() ? "none" : std::to_string(offsets.front()));
   }
   for (std::size_t b = 1; b < offsets.size(); ++b) {
     if (offsets[b] < offsets[b - 1]) {
-      fail(kWhere, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b], offsets[b - 1], b);
+      fail(kEncoderInput, "{}: expected non-decreasing, got {} after {} at {}", name, offsets[b], offsets[b - 1], b);
     }
   }
 }
 
 void check_count(const char* name, std::size_t got, std::int64_t expected, const char* letter, bool may_be_absent) {
   if (static_cast<std::int64_t>(got) == expected || (may_be_absent && got == 0)) return;
-  fail(kWhere, "{}: expected [{}={}], got [{}]", name, letter, expected, got);
+  fail(kEncoderInput, "{}: expected [{}={}], got [{}]", name, letter, expected, got);
 }
 
 void check_adder(const char* name, const Var& adder, const char* letter, std::int64_t rows, std::int64_t hidden) {
   if (!adder.defined()) return;
   const Tensor& value = adder.value();
   if (value.rank() == 2 && value.dim(0) == rows && value.dim(1) == hidden) return;
-  fail(kWhere, "{}: expected {}, got {}", name, shape_text({{letter, rows}, {"H", hidden}}), value.shape_text());
+  fail(kEncoderInput, "{}: expected {}, got {}", name, shape_text({{letter, rows}, {"H", hidden}}), value.shape_text());
 }
 
 void check_lengths(const char* side, const std::vector<std::int64_t>& offsets, std::int64_t limit) {
   for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
     if (offsets[b + 1] - offsets[b] > limit) {
-      fail(kWhere,
+      fail(kEncoderInput,
            "{} length: example {}: expected at most max_absolute_position_embeddings={}, got {} (positions beyond have "
            "no row in the table: prepare shorter inputs, or take a model with relative positions)",
            side, b, limit, offsets[b + 1] - offsets[b]);
@@ -59,15 +57,15 @@ void check_labels(const LabelSide& side, std::int64_t relative_labels) {
   for (int i = 0; i < 2; ++i) {
     const std::int64_t got = side.labels[i]->size();
     if (got != side.sizes[i] && got != 0) {
-      fail(kWhere, "labels.{}: expected {} labels, got {}", side.names[i], side.sizes[i], got);
+      fail(kEncoderInput, "labels.{}: expected {} labels, got {}", side.names[i], side.sizes[i], got);
     }
     if (side.relative && got != side.sizes[i]) {
-      fail(kWhere, "labels.{}: missing, but labels.{} select relative vectors (both or neither)", side.names[i],
+      fail(kEncoderInput, "labels.{}: missing, but labels.{} select relative vectors (both or neither)", side.names[i],
            side.names[1 - i]);
     }
   }
   if (side.relative && relative_labels == 0) {
-    fail(kWhere, "labels.{} select relative vectors, but relative_vocab_size is null", side.names[0]);
+    fail(kEncoderInput, "labels.{} select relative vectors, but relative_vocab_size is null", side.names[0]);
   }
 }
 
@@ -89,7 +87,7 @@ void check_side(const InputSide& side, const EncoderConfig& config) {
   check_adder(side.names[3], side.adder, side.letter, tokens, config.hidden_size);
   const std::int64_t limit = config.max_absolute_position_embeddings;
   if (limit == 0 && !side.position_ids.empty()) {
-    fail(kWhere, "{}: given, but max_absolute_position_embeddings is 0", side.names[2]);
+    fail(kEncoderInput, "{}: given, but max_absolute_position_embeddings is 0", side.names[2]);
   }
   if (limit > 0 && side.position_ids.empty()) check_lengths(side.what, side.offsets, limit);
 }
@@ -123,7 +121,7 @@ void check_sequence(const EncoderInput& input, const EncoderConfig& config) {
   check_side(long_side(input), config);
   check_count("sample_ordinals", input.sample_ordinals.size(), input.batch(), "B", true);
   if (input.global_tokens() != 0 || !input.global_token_ids.empty()) {
-    fail(kWhere, "expected no global tokens, since a dense encoder has none, got {}",
+    fail(kEncoderInput, "expected no global tokens, since a dense encoder has none, got {}",
          std::max(input.global_tokens(), std::ssize(input.global_token_ids)));
   }
 }
@@ -132,13 +130,13 @@ void check_input(const EncoderInput& input, const EtcConfig& config) {
   check_offsets("long_offsets", input.long_offsets);
   check_offsets("global_offsets", input.global_offsets);
   if (input.long_offsets.size() != input.global_offsets.size()) {
-    fail(kWhere, "long_offsets and global_offsets must have equal lengths: [{}] and [{}]", input.long_offsets.size(),
-         input.global_offsets.size());
+    fail(kEncoderInput, "long_offsets and global_offsets must have equal lengths: [{}] and [{}]",
+         input.long_offsets.size(), input.global_offsets.size());
   }
   check_side(long_side(input), config);
   check_side(global_side(input), config);
   check_count("sample_ordinals", input.sample_ordinals.size(), input.batch(), "B", true);
-  if (!input.memory.empty()) fail(kWhere, "memory: expected none, since an ETC keeps none");
+  if (!input.memory.empty()) fail(kEncoderInput, "memory: expected none, since an ETC keeps none");
   const std::int64_t long_tokens = input.long_tokens();
 
   std::int64_t long_by_global = 0, global_by_global = 0;  // pairs of all examples

@@ -6,6 +6,9 @@
 
 namespace etc {
 
+// Where messages about an encoder's input say they come from.
+constexpr const char* kEncoderInput = "encoder";
+
 // Throws Error naming tensor, shape or example, and limit: offsets that do not begin at 0 or are not monotone, lists
 // whose lengths disagree with them, adders and labels of another size, labels that ask for relative tables the model
 // does not have, examples longer than the position tables, position ids without tables (etc-core 2.2, rules 7-10).

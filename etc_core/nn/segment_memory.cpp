@@ -5,12 +5,11 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/nn/input_checks.h"
 
 namespace etc {
 
 namespace {
-
-constexpr const char* kWhere = "encoder";
 
 std::int64_t rows_of(const LayerMemory& memory, std::size_t example) {
   return memory.empty() ? 0 : memory.offsets[example + 1] - memory.offsets[example];
@@ -21,27 +20,28 @@ std::int64_t rows_of(const LayerMemory& memory, std::size_t example) {
 void check_memory(const EncoderInput& input, const DenseConfig& config) {
   const LayerMemory& memory = input.memory;
   if (memory.empty()) return;
-  if (!config.causal) fail(kWhere, "memory: expected none, since the encoder is not causal: it sees both directions");
-  if (config.memory_length == 0) fail(kWhere, "memory: expected none, since memory_length is 0");
+  if (!config.causal)
+    fail(kEncoderInput, "memory: expected none, since the encoder is not causal: it sees both directions");
+  if (config.memory_length == 0) fail(kEncoderInput, "memory: expected none, since memory_length is 0");
   if (std::ssize(memory.offsets) != input.batch() + 1 || memory.offsets.front() != 0) {
-    fail(kWhere, "memory.offsets: expected [B+1={}] offsets that begin with 0, got [{}]", input.batch() + 1,
+    fail(kEncoderInput, "memory.offsets: expected [B+1={}] offsets that begin with 0, got [{}]", input.batch() + 1,
          memory.offsets.size());
   }
   for (std::size_t b = 0; b + 1 < memory.offsets.size(); ++b) {
     const std::int64_t rows = rows_of(memory, b);
     if (rows < 0 || rows > config.memory_length) {
-      fail(kWhere, "memory.offsets: example {}: expected 0 … memory_length={} rows, got {}", b, config.memory_length,
-           rows);
+      fail(kEncoderInput, "memory.offsets: example {}: expected 0 … memory_length={} rows, got {}", b,
+           config.memory_length, rows);
     }
   }
   if (std::ssize(memory.states) != config.num_hidden_layers) {
-    fail(kWhere, "memory.states: expected one of each of {} layers, got {}", config.num_hidden_layers,
+    fail(kEncoderInput, "memory.states: expected one of each of {} layers, got {}", config.num_hidden_layers,
          memory.states.size());
   }
   for (std::size_t layer = 0; layer < memory.states.size(); ++layer) {
     const Tensor& states = memory.states[layer];
     if (states.rank() == 2 && states.rows() == memory.offsets.back() && states.cols() == config.hidden_size) continue;
-    fail(kWhere, "memory.states: layer {}: expected {}, got {}", layer,
+    fail(kEncoderInput, "memory.states: layer {}: expected {}, got {}", layer,
          shape_text({{"M", memory.offsets.back()}, {"H", config.hidden_size}}), states.shape_text());
   }
 }

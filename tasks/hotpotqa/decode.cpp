@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
+#include "tasks/feed/features.h"
 #include "tasks/hotpotqa/features.h"
 #include "tasks/text/json_field.h"
 #include "tasks/text/recover_text.h"
@@ -14,11 +15,7 @@ namespace etc::hotpotqa {
 
 namespace {
 
-using Numbers = std::vector<std::int64_t>;
-
-const Numbers& numbers(const data::Example& example, const char* name) {
-  return std::get<Numbers>(example.at(name));
-}
+using feed::Numbers, feed::numbers;
 
 std::size_t at(std::int64_t index) {
   return static_cast<std::size_t>(index);

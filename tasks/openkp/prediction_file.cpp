@@ -17,12 +17,12 @@ std::vector<Phrase> parse_phrases(const text::JsonField& list) {
   return phrases;
 }
 
-struct Page {
+struct PhrasesOfPage {
   std::string url;
   std::vector<Phrase> phrases;
 };
 
-Page parse_page(const text::JsonField& record) {
+PhrasesOfPage parse_page(const text::JsonField& record) {
   const std::string& url = record.member("url").string();
   return {url, parse_phrases(record.named(record.where() + ": url " + url).member("KeyPhrases"))};
 }
@@ -33,7 +33,7 @@ PhraseMap read_predictions(const std::filesystem::path& path) {
   PhraseMap pages;
   text::IdPlaces urls;
   text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
-    Page page = parse_page(record);
+    PhrasesOfPage page = parse_page(record);
     urls.add(page.url, record);
     pages[page.url] = std::move(page.phrases);
   });
@@ -45,7 +45,7 @@ PhraseMap read_gold(const std::vector<std::filesystem::path>& paths) {
   std::map<std::string, std::string> bare;  // url → place of a page that has no phrase to compare with
   for (const auto& path : paths) {
     text::for_each_record(path, data::RecordLayout::lines, [&](const text::JsonField& record) {
-      Page page = parse_page(record);
+      PhrasesOfPage page = parse_page(record);
       if (normalised_phrases(page.phrases).empty()) {
         bare[page.url] = record.where();
       } else {

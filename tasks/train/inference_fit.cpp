@@ -22,8 +22,8 @@ void allocate(const ParameterSet& parameters) {
   for (const auto& parameter : parameters.all()) parameter->allocate();
 }
 
-std::vector<data::LoadedExample> read_examples(const data::DatasetReader& reader,
-                                               const std::vector<std::int64_t>& indices) {
+std::vector<data::LoadedExample> loaded_examples(const data::DatasetReader& reader,
+                                                 const std::vector<std::int64_t>& indices) {
   std::vector<data::LoadedExample> examples;
   for (const std::int64_t index : indices) {
     examples.push_back({index, static_cast<std::int64_t>(examples.size()), reader.read(index)});
@@ -65,7 +65,7 @@ bool InferenceFit::fits_all(const data::DatasetReader& reader, std::int64_t micr
                             const std::function<CountedCall(Examples)>& call) const {
   const auto heaviest = data::heaviest_micro_batches(reader, evaluation_order(micro_batch_tokens), reader.size());
   return std::all_of(heaviest.examples.begin(), heaviest.examples.end(), [&](const auto& indices) {
-    const std::vector<data::LoadedExample> examples = read_examples(reader, indices);
+    const std::vector<data::LoadedExample> examples = loaded_examples(reader, indices);
     return fits(call(examples));
   });
 }
@@ -80,7 +80,7 @@ std::int64_t InferenceFit::choose(const data::DatasetReader& reader, std::int64_
   const std::int64_t longest = tokens_of(order.back());
   if (device_ == Device::cpu) {
     ProcessMemory reading;
-    add_reading(reading, reader, evaluation_order(most), {read_examples(reader, {order[order.size() / 2]})});
+    add_reading(reading, reader, evaluation_order(most), {loaded_examples(reader, {order[order.size() / 2]})});
     hold(reading.peak());
   }
   std::vector<std::int64_t> choices;
@@ -94,7 +94,7 @@ std::int64_t InferenceFit::choose(const data::DatasetReader& reader, std::int64_
     return choice;
   }
 
-  const auto taken = [&](std::int64_t index) { return peak(call(read_examples(reader, {index}))); };
+  const auto taken = [&](std::int64_t index) { return peak(call(loaded_examples(reader, {index}))); };
   const auto longer =
       std::partition_point(order.begin(), order.end(), [&](std::int64_t index) { return taken(index) <= limit_; });
   const std::string limit = byte_size_text(limit_);

@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
+#include "etc_core/checkpoint/convert/tf_etc.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/checkpoint/tensor_file.h"
 
@@ -23,8 +24,6 @@ Json published_config(const EtcConfig& config) {
   }
   return json;
 }
-
-constexpr const char* kGlobalStep = "global_step";
 
 // Every tensor but the number of steps; one that cannot be had as numbers is an error, not left out.
 template <typename Writer>

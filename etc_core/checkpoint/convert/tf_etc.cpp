@@ -13,8 +13,6 @@ namespace etc::convert {
 
 namespace {
 
-constexpr std::string_view kGlobalStep = "global_step";
-
 struct HeadName {
   std::string_view prefix;
   const char* task;

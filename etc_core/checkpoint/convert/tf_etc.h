@@ -15,6 +15,9 @@
 
 namespace etc::convert {
 
+// The optimizer's step among the variables of a TensorFlow checkpoint.
+constexpr const char* kGlobalStep = "global_step";
+
 struct TfEtcOptions {
   bool keep_heads = false;            // task heads whose names are known become parameters, too
   bool with_optimizer_slots = false;  // <name>/adam_m and /adam_v are read, too, and global_step

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "etc_core/base/error.h"
+#include "etc_core/checkpoint/convert/pickle/zip_format.h"
 
 namespace etc::convert {
 
@@ -20,10 +21,8 @@ constexpr std::uint64_t kBlockBytes = 256 << 10;
 
 // Sizes of the fixed parts of the format's records, and their signatures.
 constexpr std::uint64_t kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20, kEntryBytes = 46, kLocalBytes = 30;
-constexpr std::uint32_t kEnd = 0x06054b50, kEnd64 = 0x06064b50, kLocator = 0x07064b50, kEntry = 0x02014b50,
-                        kLocal = 0x04034b50;
+constexpr std::uint32_t kEnd64 = 0x06064b50, kLocator = 0x07064b50;
 constexpr std::uint16_t kEncrypted = 1;
-constexpr std::uint16_t kStored = 0, kDeflated = 8;
 constexpr std::uint16_t kZip64Extra = 1;
 
 template <typename T>
@@ -54,7 +53,7 @@ Directory find_directory(const InputFile& file) {
   if (tail.size() < kEndBytes) fail(where, "not a zip file, or cut off");
   for (std::uint64_t at = tail.size() - kEndBytes;; --at) {
     // A comment of the length said must reach exactly to the end, or the signature is part of something else.
-    if (long_at(tail, at) == kEnd && at + kEndBytes + word_at(tail, at + 20) == tail.size()) {
+    if (long_at(tail, at) == zip::kEnd && at + kEndBytes + word_at(tail, at + 20) == tail.size()) {
       Directory directory{long_at(tail, at + 16), long_at(tail, at + 12), word_at(tail, at + 10)};
       const bool has_locator = at >= kLocatorBytes && long_at(tail, at - kLocatorBytes) == kLocator;
       if (has_locator) {
@@ -143,7 +142,7 @@ struct Entry {
 // Takes the entry of number `index` from the rest of the directory; ZipMember::begin is still open.
 Entry take_entry(std::string_view& rest, std::uint64_t index, const std::string& where) {
   const auto damaged = [&] { fail(where, "the directory is damaged at entry {}", index); };
-  if (rest.size() < kEntryBytes || long_at(rest, 0) != kEntry) damaged();
+  if (rest.size() < kEntryBytes || long_at(rest, 0) != zip::kEntry) damaged();
   const std::uint16_t flags = word_at(rest, 8), method = word_at(rest, 10);
   const std::uint64_t name_size = word_at(rest, 28), extra_size = word_at(rest, 30), comment_size = word_at(rest, 32);
   Entry entry;
@@ -159,8 +158,9 @@ Entry take_entry(std::string_view& rest, std::uint64_t index, const std::string&
   rest.remove_prefix(name_size + extra_size + comment_size);
 
   if (flags & kEncrypted) fail(here, "is encrypted");
-  if (method != kStored && method != kDeflated) fail(here, "compression {}: expected stored or deflated", method);
-  entry.member.deflated = method == kDeflated;
+  if (method != zip::kStored && method != zip::kDeflated)
+    fail(here, "compression {}: expected stored or deflated", method);
+  entry.member.deflated = method == zip::kDeflated;
   if (!entry.member.deflated && entry.member.size != entry.member.compressed) {
     fail(here, "is stored with {} bytes, but said to have {}", entry.member.compressed, entry.member.size);
   }
@@ -170,7 +170,7 @@ Entry take_entry(std::string_view& rest, std::uint64_t index, const std::string&
 // Where the member's bytes begin, from its own header, which must bear the name that the directory gives it.
 std::uint64_t data_begin(const InputFile& file, const Entry& entry, const std::string& here) {
   const std::string local = file.read_up_to(entry.header, kLocalBytes + entry.name.size());
-  if (local.size() < kLocalBytes || long_at(local, 0) != kLocal) fail(here, "no member at {}", entry.header);
+  if (local.size() < kLocalBytes || long_at(local, 0) != zip::kLocalHeader) fail(here, "no member at {}", entry.header);
   if (word_at(local, 26) != entry.name.size() || local.substr(kLocalBytes) != entry.name) {
     fail(here, "has another name before its bytes than in the directory");
   }

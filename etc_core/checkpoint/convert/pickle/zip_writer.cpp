@@ -8,13 +8,13 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/checkpoint/convert/pickle/zip_archive.h"
+#include "etc_core/checkpoint/convert/pickle/zip_format.h"
 
 namespace etc::convert {
 
 namespace {
 
-constexpr std::uint32_t kLocalHeader = 0x04034b50, kEntry = 0x02014b50, kEnd = 0x06054b50;
-constexpr std::uint16_t kVersion = 20, kUtf8Names = 0x0800, kStored = 0;
+constexpr std::uint16_t kVersion = 20, kUtf8Names = 0x0800;
 constexpr std::uint16_t kMidnight = 0, kFirstDate = 0x0021;  // 1980-01-01
 
 // Little-endian, whatever the machine.
@@ -37,7 +37,7 @@ std::uint32_t crc_of(const std::string& bytes) {
 void put_common(std::string& bytes, const std::string& name, const std::string& member) {
   put16(bytes, kVersion);
   put16(bytes, kUtf8Names);
-  put16(bytes, kStored);
+  put16(bytes, zip::kStored);
   put16(bytes, kMidnight);
   put16(bytes, kFirstDate);
   put32(bytes, crc_of(member));
@@ -57,7 +57,7 @@ void write_stored_zip(const std::filesystem::path& path, const ZipContents& cont
     if (contents.size() > kMost16 || name.size() > kMost16 || bytes.size() + member.size() > kMost32 - (1 << 20)) {
       fail(path.string(), "{}: a zip file without ZIP64 holds at most 4 GiB in 65,534 members", name);
     }
-    put32(directory, kEntry);
+    put32(directory, zip::kEntry);
     put16(directory, kVersion);
     put_common(directory, name, member);
     put16(directory, 0);  // no comment
@@ -66,14 +66,14 @@ void write_stored_zip(const std::filesystem::path& path, const ZipContents& cont
     put32(directory, 0);
     put32(directory, bytes.size());
     directory += name;
-    put32(bytes, kLocalHeader);
+    put32(bytes, zip::kLocalHeader);
     put_common(bytes, name, member);
     bytes += name;
     bytes += member;
   }
   const std::size_t begin = bytes.size();
   bytes += directory;
-  put32(bytes, kEnd);
+  put32(bytes, zip::kEnd);
   put16(bytes, 0);  // this disk, and that of the directory
   put16(bytes, 0);
   put16(bytes, contents.size());
