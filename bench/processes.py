@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""One training among several processes of this machine: time of a step, bytes sent, time spent on sending.
+"""One training among several processes of this machine: time of a step, bytes sent, time spent waiting for them.
 
     bench/processes.py --output bench/results/processes.json [--steps 2] [--rounds 1] [--layers 12] [--tokens 4096]
+                       [--batch 2] [--shapes 1x1 1x2 2x1 2x1x0]
 
-Trains the base model of WikiHop on generated records of that many long tokens, a batch of as many micro-batches of one
-record as there are processors. Every row of `SHAPES` (processes, threads of each) takes its turn in every round. Time of
-a step is that of the run's own log, so start and data are left out; the first step is not counted. All runs must end
-with equal weights, else the script fails.
+Trains the base model of WikiHop on generated records of that many long tokens, in micro-batches of one record. Every
+shape (processes x threads of each [x --bucket-bytes]) takes its turn in every round: 2x1x0 sends nothing before the
+backward pass is over, and what it waits longer than 2x1 is what the backward pass hides. Time of a step is that of the
+run's own log, so start and data are left out; the first step is not counted. All runs must end with equal weights, else
+the script fails.
 """
 import argparse
 import hashlib
@@ -22,7 +24,7 @@ from machine import machine
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 ETC = ROOT / "build/cpu/etc"
-SHAPES = [(1, 2), (2, 1)]
+SHAPES = ["1x1", "1x2", "2x1", "2x1x0"]
 
 
 def prepared(folder, tokens):
@@ -38,47 +40,54 @@ def prepared(folder, tokens):
 
 def trained(data, run, shape, options):
     """Seconds of each step but the first, and what the log says of sending."""
-    processes, threads = shape
+    processes, threads, *bucket = (int(word) for word in shape.split("x"))
     launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(processes)] if processes > 1 else []
     if launcher and os.geteuid() == 0:
         launcher.append("--allow-run-as-root")
-    command = [ETC, "train", "--config", ROOT / "tasks/configs/wikihop_base.json", "--data", data, "--batch-size", "2",
+    command = [ETC, "train", "--config", ROOT / "tasks/configs/wikihop_base.json", "--data", data, "--batch-size", str(options.batch),
                "--micro-batch-tokens", "1", "--steps", str(options.steps + 1), "--log-every", "1", "--save-every", "1000",
                "--threads", str(threads), "--num-hidden-layers", str(options.layers), "--output", run]
+    if bucket:
+        command += ["--bucket-bytes", str(bucket[0])]
     subprocess.run(launcher + command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     times = [line["time"] for line in lines if line["kind"] == "train"]
-    sent = re.search(r"sent ([\d.]+) MB a step, and were at it for up to ([\d.]+) s", (run / "log.txt").read_text())
+    sent = re.search(r"sent ([\d.]+) MB a step, none more than ([\d.]+) MB, and waited for it for up to ([\d.]+) s",
+                     (run / "log.txt").read_text())
     return {"step_s": [round(b - a, 3) for a, b in zip(times, times[1:])],
-            "sent_mb": float(sent[1]) if sent else 0.0, "sending_s": float(sent[2]) if sent else 0.0,
+            "sent_mb": float(sent[1]) if sent else 0.0, "most_of_one_mb": float(sent[2]) if sent else 0.0,
+            "waiting_s": float(sent[3]) if sent else 0.0,
             "weights": hashlib.sha256((run / "last/model.safetensors").read_bytes()).hexdigest()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, help="a JSON file")
-    for name, default in (("steps", 2), ("rounds", 1), ("layers", 12), ("tokens", 4096)):
+    for name, default in (("steps", 2), ("rounds", 1), ("layers", 12), ("tokens", 4096),
+                          ("batch", 2)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--shapes", nargs="+", default=SHAPES)
     options = parser.parse_args()
-    rows = {shape: [] for shape in SHAPES}
+    rows = {shape: [] for shape in options.shapes}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         data = prepared(folder, options.tokens)
         for turn in range(options.rounds):
-            for shape in SHAPES:
-                rows[shape].append(trained(data, folder / f"run{turn}_{shape[0]}_{shape[1]}", shape, options))
+            for shape in options.shapes:
+                rows[shape].append(trained(data, folder / f"run{turn}_{shape}", shape, options))
     weights = {run["weights"] for runs in rows.values() for run in runs}
     if len(weights) != 1:
         raise SystemExit("the runs do not end with the same weights")
-    result = {"machine": machine(), "layers": options.layers, "tokens": options.tokens, "steps": options.steps,
+    result = {"machine": machine(), "layers": options.layers, "tokens": options.tokens, "batch": options.batch, "steps": options.steps,
               "rounds": options.rounds, "rows": []}
-    for (processes, threads), runs in rows.items():
+    for shape, runs in rows.items():
         steps = [seconds for run in runs for seconds in run["step_s"]]
-        result["rows"].append({"processes": processes, "threads": threads, "step_s": statistics.median(steps),
+        result["rows"].append({"shape": shape, "step_s": statistics.median(steps),
                                "least_s": min(steps), "most_s": max(steps),
-                               "sent_mb": runs[0]["sent_mb"], "sending_s": min(run["sending_s"] for run in runs)})
-        print("{processes} processes x {threads} threads: {step_s:.2f} s a step ({least_s:.2f} to {most_s:.2f}), "
-              "{sent_mb:.1f} MB sent, {sending_s:.2f} s at it".format(**result["rows"][-1]))
+                               "sent_mb": runs[0]["sent_mb"], "most_of_one_mb": runs[0]["most_of_one_mb"],
+                               "waiting_s": min(run["waiting_s"] for run in runs)})
+        print("{shape}: {step_s:.2f} s a step ({least_s:.2f} to {most_s:.2f}), {sent_mb:.1f} MB sent, "
+              "{most_of_one_mb:.1f} MB by one process at most, {waiting_s:.2f} s waited".format(**result["rows"][-1]))
     pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
 
 

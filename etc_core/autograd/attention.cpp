@@ -189,6 +189,11 @@ Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared
   const std::string name = tape.checked() ? std::string(op.name) + " of layer " + std::to_string(layer) : "";
   if (tape.checked()) check_finite(name, "output", out);
   Var result(out, tape.recording());
+  const RelativeParameters& tables = inputs.relative;
+  for (const RelativePart* part : {&tables.vectors, &tables.biases, &tables.key_vectors, &tables.factors,
+                                   &tables.products, &tables.value_vectors}) {
+    tape.uses(part->parameter());
+  }
   if (!tape.recording()) return result;
   tape.record([batch, kept = Kept{&own, layer, roles, out, lse}, slot = result.gradient(), name] {
     const bool live = slot->defined();

@@ -59,6 +59,7 @@ class RelativePart {
 
   bool given() const { return parameter_ != nullptr || gradient_ != nullptr; }
   const Tensor& value() const { return parameter_ != nullptr ? parameter_->value : tensor_; }
+  Parameter* parameter() const { return parameter_; }  // null: it is none
   // Memory that the gradient is added to; null: nobody learns the table.
   float* gradient() const;
 

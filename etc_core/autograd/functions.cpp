@@ -27,6 +27,13 @@ std::pair<std::int64_t, std::int64_t> in_out(const Dense::Part& part, ops::Weigh
   return layout == ops::WeightLayout::in_out ? std::pair(shape[0], shape[1]) : std::pair(shape[1], shape[0]);
 }
 
+void note_uses(Tape& tape, const Dense& dense) {
+  for (const Dense::Part& part : dense.parts) {
+    tape.uses(part.kernel);
+    tape.uses(part.bias);
+  }
+}
+
 // What a dense layer multiplies: x [rows, in] without gaps.
 struct DenseInput {
   const float* x;
@@ -121,6 +128,7 @@ Var linear(Tape& tape, const Var& x, const Dense& dense) {
   run_dense(dense, weights, all_rows(value), ops::Activation::linear, y.data());
   const std::string name = tape.checked() ? dense_name(dense) : "";
   Var result = made(tape, name, std::move(y));
+  note_uses(tape, dense);
   if (tape.recording()) {
     record(tape, name, result, [dense, value, slot = x.gradient()](Tensor dy) {
       const InputGradient dx(slot);
@@ -152,6 +160,8 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
   const std::int64_t rows = value.rows(), inner = first.out();
   Tensor y = tape.empty({rows, second.out()}, Purpose::activations, device);  // [M, H]
   const std::string name = tape.checked() ? "feed_forward " + first.parts.front().kernel->name : "";
+  note_uses(tape, first);
+  note_uses(tape, second);
   if (!tape.recording()) {
     const std::int64_t step = first.packed != nullptr ? std::min(rows, kFeedForwardRows) : rows;
     const Tensor h = tape.empty({step, inner}, Purpose::scratch, device);  // [step, F]: a part of the rows at a time
@@ -235,6 +245,7 @@ Var embedding(Tape& tape, const EmbeddingSum& sum) {
                              .offsets = rows->offsets.data()};
   ops::embedding(e.device(), args);
   Var result = made(tape, "embedding", std::move(e));
+  for (const Lookup* lookup : {&tokens, &segments, &positions}) tape.uses(lookup->table);
   if (!tape.recording()) return result;
   record(tape, "embedding", result,
          [tokens = sum.tokens, segments = sum.segments, positions = sum.positions,
@@ -263,6 +274,7 @@ std::vector<Var> checkpoint(Tape& tape, const std::vector<Var>& inputs, const St
   std::vector<Var> results;
   {
     Tape silent(Recording::off, tape.checks());
+    silent.pass_uses_to(tape);
     for (const Var& result : now(silent, inputs)) results.push_back(Var(result.value(), true));
   }
   std::vector<Tensor> values;

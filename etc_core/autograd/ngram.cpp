@@ -131,6 +131,8 @@ Var ngram_convolution(Tape& tape, const Var& x, const std::shared_ptr<const Ragg
   }
   for_starts_without_phrase(*rows, k, [&](std::int64_t first, std::int64_t end) { clear_rows(y, first, end); });
   const std::string name = tape.checked() ? "ngram_convolution " + kernel.name : "";
+  tape.uses(&kernel);
+  tape.uses(&bias);
   Var result = made(tape, name, y);
   if (!tape.recording()) return result;
   record(tape, name, result, [&kernel, &bias, rows, value, slot = x.gradient()](const Tensor& dy) {

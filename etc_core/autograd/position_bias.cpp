@@ -52,6 +52,8 @@ Var position_bias(Tape& tape, const Var& rel, std::int64_t heads, const QueryBia
   ops::position_bias(rows.device(), {rows.rows(), heads, rows.cols() / heads, rows.data(), data_of(biases.content),
                                      data_of(biases.position), y.data()});
   Var result = made(tape, kName, std::move(y));
+  tape.uses(biases.content);
+  tape.uses(biases.position);
   if (!tape.recording()) return result;
   record(tape, kName, result,
          [rows, biases, slot = rel.gradient()](const Tensor& dy) { add_gradients(rows, biases, *slot, dy); });

@@ -81,6 +81,8 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, const LayerNormParam
   }
   ops::layer_norm(device, args);
   const std::string name = tape.checked() ? "layer_norm " + norm.gamma->name : "";
+  tape.uses(norm.gamma);
+  tape.uses(norm.beta);
   Var result = made(tape, name, std::move(y));
   if (!tape.recording()) return result;
   record(tape, name, result,
@@ -137,6 +139,7 @@ Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alph
   Tensor y = tape.empty(scaled.shape(), Purpose::activations, scaled.device());
   ops::scaled_sum(scaled.device(), {scaled.size(), x.value().data(), scaled.data(), data_of(&alpha), y.data()});
   const std::string name = tape.checked() ? "scaled_residual " + alpha.name : "";
+  tape.uses(&alpha);
   Var result = made(tape, name, std::move(y));
   if (!tape.recording()) return result;
   record(tape, name, result, [&alpha, scaled, slot = x.gradient(), branch_slot = branch.gradient()](Tensor dy) {

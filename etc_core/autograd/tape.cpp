@@ -68,10 +68,32 @@ void Tape::backward() {
   if (!recording()) fail("autograd", "backward: this tape does not record");
   if (walked_) fail("autograd", "backward: called twice on one tape (what operators saved is gone)");
   walked_ = true;
+  announce_down_to(closures_.size());
   while (!closures_.empty()) {
-    const std::function<void()> closure = std::move(closures_.back());
-    closures_.pop_back();
-    closure();
+    {
+      const std::function<void()> closure = std::move(closures_.back());
+      closures_.pop_back();
+      closure();
+    }
+    announce_down_to(closures_.size());
+  }
+}
+
+void Tape::uses(Parameter* parameter) {
+  if (parameter == nullptr) return;
+  if (outer_ != nullptr) {
+    outer_->uses(parameter);
+  } else if (announce_ && used_.insert(parameter).second) {
+    first_uses_.emplace_back(closures_.size(), parameter);
+  }
+}
+
+// Those whose first closure is number `closures` or a later one.
+void Tape::announce_down_to(std::size_t closures) {
+  while (!first_uses_.empty() && first_uses_.back().first >= closures) {
+    Parameter& parameter = *first_uses_.back().second;
+    first_uses_.pop_back();
+    announce_(parameter);
   }
 }
 

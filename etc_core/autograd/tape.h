@@ -8,12 +8,16 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "etc_core/tensor/tensor.h"
 
 namespace etc {
+
+struct Parameter;
 
 // The gradient of a variable. Closures hold this and not the variable, so that a value no gradient depends on is freed
 // in the forward pass already.
@@ -98,16 +102,31 @@ class Tape {
   // Throws Error on a tape that does not record or whose backward() has run.
   void record(std::function<void()> backward);
 
+  // backward() calls this once for each parameter that functions said they use, as soon as none of their closures is
+  // left: its gradient does not change any more. To be called before the forward pass.
+  using Announce = std::function<void(Parameter&)>;
+  void announce_final(Announce announce) { announce_ = std::move(announce); }
+  // For functions: the closure they record next, if any, adds to the parameter's gradient; null: none.
+  void uses(Parameter* parameter);
+  // What is used on this tape is used by the closure that the other one records next.
+  void pass_uses_to(Tape& other) { outer_ = &other; }
+
   // Runs all closures, last first, freeing each. The caller has put the loss's gradient into its variable before.
   // Throws Error when called twice or on a tape that does not record.
   void backward();
 
  private:
+  void announce_down_to(std::size_t closures);
+
   Recording recording_;
   FiniteChecks checks_;
   bool walked_ = false;
   TensorPool* pool_ = nullptr;
   std::vector<std::function<void()>> closures_;
+  Announce announce_;
+  Tape* outer_ = nullptr;
+  std::set<const Parameter*> used_;
+  std::vector<std::pair<std::size_t, Parameter*>> first_uses_;  // number of the closure, rising
 };
 
 // Throws Error "autograd: first bad operator: <operator>: <what> [shape] has n nan or inf (first at …)" when it has

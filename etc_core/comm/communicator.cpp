@@ -35,7 +35,18 @@ class OneProcess : public Communicator {
   void do_exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
     if (!out.empty() || !in.empty()) fail("communicator", "a process that is alone has nobody to exchange with");
   }
+  std::shared_ptr<Transfer> do_start(int, std::span<const Outgoing> out, std::span<const Incoming> in,
+                                     std::shared_ptr<const void>) override {
+    do_exchange(out, in);
+    return std::make_shared<Nothing>();
+  }
+  bool try_finish(Transfer&) override { return true; }
+  void finish(Transfer&) override {}
   std::vector<std::string> do_gather(std::string_view own) override { return {std::string(own)}; }
+
+  struct Nothing : Transfer {
+    bool came(std::size_t) const override { return false; }
+  };
 };
 
 }  // namespace
@@ -53,6 +64,18 @@ void Communicator::exchange(std::span<const Outgoing> out, std::span<const Incom
   for (const Outgoing& message : out) bytes_sent_ += message.bytes;
   const Stopwatch measured(seconds_);
   do_exchange(out, in);
+}
+
+std::shared_ptr<Transfer> Communicator::start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
+                                              std::shared_ptr<const void> memory) {
+  for (const Outgoing& message : out) bytes_sent_ += message.data != nullptr ? message.bytes : 0;
+  const Stopwatch measured(seconds_);
+  return do_start(tag, out, in, std::move(memory));
+}
+
+void Communicator::wait(Transfer& transfer) {
+  const Stopwatch measured(seconds_);
+  finish(transfer);
 }
 
 std::vector<std::string> Communicator::gather(std::string_view own) {

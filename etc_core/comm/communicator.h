@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,8 +29,17 @@ struct Incoming {
   std::int64_t bytes = 0;
 };
 
-// Calls are collective: every process makes the same ones in the same order, from its main thread. A process that cannot
-// go on while others wait for it must tell them, with end_all().
+// Messages on their way while this process does something else. Destroyed before it is done it goes on, and its memory
+// stays.
+class Transfer : NotCopied {
+ public:
+  virtual ~Transfer() = default;
+  // Whether incoming message i, which has come, had content.
+  virtual bool came(std::size_t i) const = 0;
+};
+
+// Calls are collective: every process makes the same ones in the same order, from one thread at a time. A process that
+// cannot go on while others wait for it must tell them, with end_all().
 class Communicator : NotCopied {
  public:
   virtual ~Communicator() = default;
@@ -41,6 +51,15 @@ class Communicator : NotCopied {
   // All messages of this process in one round; returns when all have gone and come. Messages from one process to
   // another arrive in the order of their lists, where both say the same sizes. None goes to the process itself.
   void exchange(std::span<const Outgoing> out, std::span<const Incoming> in);
+
+  // Such a round that goes on by itself, beside other calls; several may be on their way. Messages of one tag (1 … 32767)
+  // from one process to another arrive in the order in which they were started; the receiver may start its part sooner
+  // or later than the sender. Data of an outgoing message may be null: it has no content, where the other side knows only
+  // how many bytes there would be (came()). memory: whatever holds the messages' data, which nobody else touches.
+  std::shared_ptr<Transfer> start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
+                                  std::shared_ptr<const void> memory);
+  bool done(Transfer& transfer) { return try_finish(transfer); }
+  void wait(Transfer& transfer);
 
   // What every process gives, by rank, in every process.
   std::vector<std::string> gather(std::string_view own);
@@ -65,6 +84,10 @@ class Communicator : NotCopied {
 
  private:
   virtual void do_exchange(std::span<const Outgoing> out, std::span<const Incoming> in) = 0;
+  virtual std::shared_ptr<Transfer> do_start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
+                                             std::shared_ptr<const void> memory) = 0;
+  virtual bool try_finish(Transfer& transfer) = 0;
+  virtual void finish(Transfer& transfer) = 0;
   virtual std::vector<std::string> do_gather(std::string_view own) = 0;
 
   int rank_, size_;

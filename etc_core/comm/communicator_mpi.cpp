@@ -1,5 +1,8 @@
 // Processes that MPI started, with MPI carrying the bytes. Needs MPI 3.
 //
+// Transfers that go on beside the main thread's work have a thread, which looks after them: MPI moves most messages only
+// while somebody calls it. The two threads call it in turns (MPI_THREAD_SERIALIZED).
+//
 // Two things of MPI are avoided. Its reductions, since the order of their sums depends on the number of processes. And its
 // blocking calls: they poll without pause, which takes the processor from whoever is waited for when there are more
 // processes than processors.
@@ -9,8 +12,10 @@
 #include <algorithm>
 #include <chrono>
 #include <climits>
+#include <condition_variable>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <thread>
 
 #include "etc_core/base/error.h"
@@ -33,14 +38,15 @@ void check(int code, const char* call) {
 // One call of MPI takes counts below 2^31.
 constexpr std::int64_t kLargest = std::int64_t{1} << 30;
 
-// Until all are done: at first at once, then looking up now and then, so that others have the processor.
-void wait_for(std::vector<MPI_Request>& requests) {
+// Between two looks at what is on its way: long enough to take no processor from the work beside it.
+constexpr std::chrono::microseconds kPause{200};
+
+// Until it holds: asked at first at once, then now and then, so that others have the processor.
+template <typename Condition>
+void wait_until(const Condition& holds) {
   using Clock = std::chrono::steady_clock;
   const auto patient = Clock::now() + std::chrono::milliseconds(20);
-  while (true) {
-    int done = 0;
-    check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-    if (done != 0) return;
+  while (!holds()) {
     if (Clock::now() < patient) {
       ::sched_yield();
     } else {
@@ -67,12 +73,73 @@ class MpiSession {
   MpiSession() {
     const SignalsBlocked blocked;  // of the threads that MPI starts
     int provided = 0;
-    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    if (provided < MPI_THREAD_SERIALIZED) {
+      fail("MPI",
+           "expected a library that two threads may call in turns (thread level {}), got level {} (use an MPI that was "
+           "built with threads)",
+           MPI_THREAD_SERIALIZED, provided);
+    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   }
   ~MpiSession() {
     if (std::uncaught_exceptions() == 0) MPI_Finalize();  // else it would wait for processes that do not come
   }
+};
+
+// Requests of one round of messages.
+class MpiTransfer : public Transfer {
+ public:
+  MpiTransfer(int tag, std::span<const Outgoing> out, std::span<const Incoming> in, std::shared_ptr<const void> memory)
+      : memory_(std::move(memory)) {
+    for (const Incoming& message : in) {
+      first_of_.push_back(requests_.size());
+      in_parts(message.bytes, [&](std::int64_t first, int count, MPI_Request* request) {
+        check(MPI_Irecv(static_cast<char*>(message.data) + first, count, MPI_BYTE, message.from, tag, MPI_COMM_WORLD,
+                        request),
+              "MPI_Irecv");
+      });
+    }
+    for (const Outgoing& message : out) {
+      const bool empty = message.data == nullptr;
+      in_parts(message.bytes, [&](std::int64_t first, int count, MPI_Request* request) {
+        check(MPI_Isend(empty ? nullptr : static_cast<const char*>(message.data) + first, empty ? 0 : count, MPI_BYTE,
+                        message.to, tag, MPI_COMM_WORLD, request),
+              "MPI_Isend");
+      });
+    }
+    statuses_.resize(requests_.size());
+  }
+
+  // Whether all have gone and come.
+  bool test() {
+    if (!done_) {
+      int done = 0;
+      check(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, statuses_.data()), "MPI_Testall");
+      done_ = done != 0;
+    }
+    return done_;
+  }
+
+  bool came(std::size_t i) const override {
+    int bytes = 0;
+    check(MPI_Get_count(&statuses_.at(first_of_.at(i)), MPI_BYTE, &bytes), "MPI_Get_count");
+    return bytes > 0;
+  }
+
+ private:
+  template <typename Start>
+  void in_parts(std::int64_t bytes, const Start& start) {
+    for (std::int64_t first = 0; first < bytes; first += kLargest) {
+      start(first, static_cast<int>(std::min(kLargest, bytes - first)), &requests_.emplace_back());
+    }
+  }
+
+  std::shared_ptr<const void> memory_;
+  std::vector<MPI_Request> requests_;
+  std::vector<MPI_Status> statuses_;
+  std::vector<std::size_t> first_of_;  // by incoming message, its first request
+  bool done_ = false;
 };
 
 class MpiCommunicator : private MpiSession, public Communicator {
@@ -83,48 +150,87 @@ class MpiCommunicator : private MpiSession, public Communicator {
     check(MPI_Get_processor_name(host, &length), "MPI_Get_processor_name");
     set_hosts(gather(host));
     watch_ = std::make_unique<FaultWatch>(*this);
+    const SignalsBlocked blocked;
+    mover_ = std::thread([this] { move_transfers(); });
   }
 
   // Everybody is here before anybody leaves.
   ~MpiCommunicator() override {
     gather("");
     watch_.reset();
+    {
+      const std::lock_guard lock(calls_);
+      leaving_ = true;
+    }
+    changed_.notify_one();
+    mover_.join();
   }
 
   [[noreturn]] void end_all(const std::string& message, int code) override { watch_->end_all(message, code); }
 
  private:
   void do_exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {
-    std::vector<MPI_Request> requests;
-    const auto in_parts = [&](std::int64_t bytes, const auto& start) {
-      for (std::int64_t first = 0; first < bytes; first += kLargest) {
-        start(first, static_cast<int>(std::min(kLargest, bytes - first)), &requests.emplace_back());
+    const std::shared_ptr<Transfer> all = do_start(0, out, in, nullptr);
+    finish(*all);
+  }
+
+  std::shared_ptr<Transfer> do_start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
+                                     std::shared_ptr<const void> memory) override {
+    const std::lock_guard lock(calls_);
+    auto transfer = std::make_shared<MpiTransfer>(tag, out, in, std::move(memory));
+    moving_.push_back(transfer);
+    if (moving_.size() == 1) changed_.notify_one();
+    return transfer;
+  }
+
+  bool try_finish(Transfer& transfer) override {
+    const std::lock_guard lock(calls_);
+    return dynamic_cast<MpiTransfer&>(transfer).test();
+  }
+
+  void finish(Transfer& transfer) override {
+    wait_until([&] { return try_finish(transfer); });
+  }
+
+  // The thread beside the main one: moves what is on its way. An error shows in the main thread's own calls.
+  void move_transfers() {
+    std::unique_lock lock(calls_);
+    while (true) {
+      changed_.wait(lock, [this] { return leaving_ || !moving_.empty(); });
+      if (leaving_) return;
+      try {
+        std::erase_if(moving_, [](const auto& transfer) { return transfer->test(); });
+      } catch (const Error&) {
+        moving_.clear();
       }
-    };
-    for (const Incoming& message : in) {
-      in_parts(message.bytes, [&](std::int64_t first, int count, MPI_Request* request) {
-        check(MPI_Irecv(static_cast<char*>(message.data) + first, count, MPI_BYTE, message.from, 0, MPI_COMM_WORLD,
-                        request),
-              "MPI_Irecv");
-      });
+      lock.unlock();
+      std::this_thread::sleep_for(kPause);
+      lock.lock();
     }
-    for (const Outgoing& message : out) {
-      in_parts(message.bytes, [&](std::int64_t first, int count, MPI_Request* request) {
-        check(MPI_Isend(static_cast<const char*>(message.data) + first, count, MPI_BYTE, message.to, 0, MPI_COMM_WORLD,
-                        request),
-              "MPI_Isend");
-      });
-    }
-    wait_for(requests);
+  }
+
+  // Calls of MPI that the main thread makes.
+  template <typename Call>
+  void locked(const Call& call, const char* name) {
+    const std::lock_guard lock(calls_);
+    check(call(), name);
+  }
+
+  void wait_for(MPI_Request& request) {
+    wait_until([&] {
+      int done = 0;
+      locked([&] { return MPI_Test(&request, &done, MPI_STATUS_IGNORE); }, "MPI_Test");
+      return done != 0;
+    });
   }
 
   std::vector<std::string> do_gather(std::string_view own) override {
     const auto processes = static_cast<std::size_t>(size());
     const int length = static_cast<int>(own.size());
     std::vector<int> lengths(processes), places(processes);
-    std::vector<MPI_Request> request(1);
-    check(MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD, request.data()),
-          "MPI_Iallgather");
+    MPI_Request request{};
+    locked([&] { return MPI_Iallgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD, &request); },
+           "MPI_Iallgather");
     wait_for(request);
     std::int64_t total = 0;
     for (std::size_t rank = 0; rank < processes; ++rank) {
@@ -135,9 +241,12 @@ class MpiCommunicator : private MpiSession, public Communicator {
     std::vector<std::string> all(processes);
     if (total == 0) return all;
     std::string joined(static_cast<std::size_t>(total), '\0');
-    check(MPI_Iallgatherv(own.data(), length, MPI_BYTE, joined.data(), lengths.data(), places.data(), MPI_BYTE,
-                          MPI_COMM_WORLD, request.data()),
-          "MPI_Iallgatherv");
+    locked(
+        [&] {
+          return MPI_Iallgatherv(own.data(), length, MPI_BYTE, joined.data(), lengths.data(), places.data(), MPI_BYTE,
+                                 MPI_COMM_WORLD, &request);
+        },
+        "MPI_Iallgatherv");
     wait_for(request);
     for (std::size_t rank = 0; rank < processes; ++rank) {
       all[rank] = joined.substr(static_cast<std::size_t>(places[rank]), static_cast<std::size_t>(lengths[rank]));
@@ -146,6 +255,11 @@ class MpiCommunicator : private MpiSession, public Communicator {
   }
 
   std::unique_ptr<FaultWatch> watch_;
+  std::mutex calls_;  // of MPI, and what follows
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<MpiTransfer>> moving_;
+  bool leaving_ = false;
+  std::thread mover_;
 };
 
 }  // namespace

@@ -25,25 +25,32 @@ void put_gradients(ParameterSet& parameters, GradientSet gradients);
 
 class GradientAccumulator {
  public:
-  // A parameter without gradient in one set keeps that of the other. Throws Error when number or sizes change.
-  struct AddSets {
-    GradientSet operator()(GradientSet left, GradientSet right) const;  // in the memory of left
+  // Where one is undefined, the other. Throws Error when the parameter's size changes.
+  struct Add {
+    std::size_t parameter = 0;
+    Tensor operator()(Tensor left, Tensor right) const;  // in the memory of left
   };
-  using Tree = TreeSum<GradientSet, AddSets>;
+  using Tree = TreeSum<Tensor, Add>;
   using Root = Tree::Root;
 
   // Takes over the gradients of micro-batch number `leaf` of the batch; they are added to in place. In rising order,
-  // without gaps.
-  void add(std::int64_t leaf, GradientSet gradients) { tree_.push({0, leaf}, std::move(gradients)); }
+  // without gaps. Throws Error when the number of parameters or a size changes.
+  void add(std::int64_t leaf, GradientSet gradients);
 
-  // The sums of complete subtrees that are left, in the order of their leaves. The accumulator is empty again.
-  std::vector<Root> take_roots() { return tree_.take_roots(); }
+  // So with one of `parameters` gradients: parameter number `parameter`'s. Each parameter has its tree: their leaves need
+  // not come together.
+  void add(std::int64_t leaf, std::size_t parameter, std::size_t parameters, Tensor gradient);
+
+  // The sums of complete subtrees that are left of a parameter, in the order of their leaves.
+  const std::vector<Root>& roots(std::size_t parameter) const { return trees_[parameter].roots(); }
 
   // The sum of all; an empty set if no micro-batch was added. The accumulator is empty again.
-  GradientSet finish() { return tree_.finish().value_or(GradientSet()); }
+  GradientSet finish();
+
+  void clear() { trees_.clear(); }
 
  private:
-  Tree tree_{AddSets()};
+  std::vector<Tree> trees_;  // by parameter
 };
 
 }  // namespace etc

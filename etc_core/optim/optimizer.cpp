@@ -49,10 +49,32 @@ void add_blocks(const ParamRef& parameter, const NumberRange& part, ops::UpdateB
   }
 }
 
+std::size_t blocks_in(std::int64_t numbers) {
+  return static_cast<std::size_t>((numbers + ops::kBlockSize - 1) / ops::kBlockSize);
+}
+
 // What the processes have of every block, in the order of the blocks.
 template <typename Value>
-std::vector<Value> of_all_blocks(std::vector<Value> own, const Division* division) {
-  return division == nullptr ? std::move(own) : gather_values<Value>(division->processes, own);
+std::vector<Value> of_all_blocks(std::span<const ParamRef> parameters, std::vector<Value> own,
+                                 const Division* division) {
+  if (division == nullptr) return own;
+  const std::vector<Value> by_rank = gather_values<Value>(division->processes, own);
+  std::vector<std::size_t> first_of{0};  // block of a parameter; those without gradient have none
+  for (const ParamRef& parameter : parameters) {
+    first_of.push_back(first_of.back() + (parameter.g != nullptr ? blocks_in(parameter.size) : 0));
+  }
+  std::vector<Value> all(by_rank.size());
+  auto next = by_rank.begin();
+  for (int rank = 0; rank < division->processes.size(); ++rank) {
+    for (const NumberRange& stretch : division->shards.of(rank)) {
+      if (parameters[stretch.parameter].g == nullptr) continue;
+      const auto count = static_cast<std::ptrdiff_t>(blocks_in(stretch.count));
+      const std::size_t place = first_of[stretch.parameter] + blocks_in(stretch.first);
+      std::copy_n(next, count, all.begin() + static_cast<std::ptrdiff_t>(place));
+      next += count;
+    }
+  }
+  return all;
 }
 
 void check_range(const char* name, double value, double low, double high) {
@@ -87,7 +109,8 @@ double global_norm(std::span<const ParamRef> parameters, const Division* divisio
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     add_blocks(parameters[i], part_of(parameters[i], i, division), {}, blocks);
   }
-  return std::sqrt(pairwise_sum(of_all_blocks(ops::gradient_squares(device_of(parameters), blocks), division)));
+  return std::sqrt(
+      pairwise_sum(of_all_blocks(parameters, ops::gradient_squares(device_of(parameters), blocks), division)));
 }
 
 double clip_scale(double norm, double max_norm) {
@@ -130,7 +153,7 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
     const ParamRef& parameter = parameters[i];
     if (!names.insert(parameter.name).second) fail("optimizer", "{} is given twice", parameter.name);
     ops::UpdateBlock whole;
-    std::int64_t count = 0;
+    std::size_t count = 0;
     if (parameter.g != nullptr) {
       const Moments& moments = moments_of(parameter, i);
       whole.m = moments.m.data();
@@ -139,10 +162,10 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
       whole.rate = static_cast<float>(learning_rate);
       whole.adapted = adapts(parameter.name);
       add_blocks(parameter, moments.part, whole, blocks);
-      count = (parameter.size + ops::kBlockSize - 1) / ops::kBlockSize;
+      count = blocks_in(parameter.size);
     }
     owner_of.resize(blocks.size(), i);
-    first_of.push_back(first_of.back() + static_cast<std::size_t>(count));
+    first_of.push_back(first_of.back() + count);
   }
   const ops::UpdateConstants constants{static_cast<float>(options_.beta_1),     static_cast<float>(options_.beta_2),
                                        static_cast<float>(1 - options_.beta_1), static_cast<float>(1 - options_.beta_2),
@@ -150,7 +173,8 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   const Device device = device_of(parameters);
 
   // Pass 1: moments, and where no norm is waited for the weights; else the blocks' norms.
-  const std::vector<ops::UpdateNorms> norms = of_all_blocks(ops::update_moments(device, constants, blocks), division_);
+  const std::vector<ops::UpdateNorms> norms =
+      of_all_blocks(parameters, ops::update_moments(device, constants, blocks), division_);
 
   // Pass 2: one ratio per adapted parameter.
   std::vector<double> ratios(parameters.size(), 1.0);

@@ -1,46 +1,33 @@
 #include "etc_core/optim/process_sum.h"
 
-#include <cstring>
+#include <algorithm>
+#include <string>
+#include <utility>
 
 #include "etc_core/base/device_memory.h"
+#include "etc_core/base/error.h"
 #include "etc_core/ops/elementwise.h"
 
 namespace etc {
 
 namespace {
 
-// What others must know of a root: where it stands, and which parameters have a gradient in it.
-struct Head {
-  TreeNode node;
-  std::string has;  // by parameter, 0 or 1
-};
-
-std::string text_of(const std::vector<GradientAccumulator::Root>& roots) {
-  std::string text;
-  const auto append = [&text](const auto& value) { text.append(reinterpret_cast<const char*>(&value), sizeof value); };
-  for (const auto& root : roots) {
-    append(root.node.level);
-    append(root.node.index);
-    for (const Tensor& gradient : root.value) text.push_back(gradient ? '\1' : '\0');
-  }
-  return text;
+constexpr std::int64_t bytes_of(std::int64_t numbers) {
+  return numbers * static_cast<std::int64_t>(sizeof(float));
 }
 
-std::vector<Head> heads_of(const std::string& text, std::size_t parameters) {
-  std::vector<Head> heads;
-  std::size_t at = 0;
-  const auto take = [&](auto& value) {
-    std::memcpy(&value, text.data() + at, sizeof value);
-    at += sizeof value;
-  };
-  while (at < text.size()) {
-    Head& head = heads.emplace_back();
-    take(head.node.level);
-    take(head.node.index);
-    head.has = text.substr(at, parameters);
-    at += parameters;
-  }
-  return heads;
+// What is left of neighbouring leaves when all complete nodes are added.
+std::vector<TreeNode> roots_over(const LeafRange& leaves) {
+  const auto nothing = [](char, char) { return '\0'; };
+  TreeSum<char, decltype(nothing)> tree(nothing);
+  for (std::int64_t leaf = leaves.first; leaf < leaves.end; ++leaf) tree.push({0, leaf}, '\0');
+  std::vector<TreeNode> nodes;
+  for (const auto& root : tree.roots()) nodes.push_back(root.node);
+  return nodes;
+}
+
+std::int64_t last_leaf(const TreeNode& node) {
+  return ((node.index + 1) << node.level) - 1;
 }
 
 // left + right in left's memory; null: no gradient.
@@ -56,139 +43,251 @@ struct AddNumbers {
   }
 };
 
-class ProcessSum {
+}  // namespace
+
+// One batch among several processes. A bucket of parameters goes its way:
+//   an own root's gradients are final ─▶ sent to their owners ─▶ own parts of all roots have come, and are added
+//                                                             ─▶ the sum is spread
+class ProcessSum::Batch {
  public:
-  ProcessSum(const Division& division, const ParameterSet& parameters, std::vector<GradientAccumulator::Root> roots)
-      : division_(division), parameters_(parameters), roots_(std::move(roots)) {
+  Batch(const Division& division, const ParameterSet& parameters, Result result, std::span<const LeafRange> of_rank)
+      : division_(division), parameters_(parameters), result_(result), buckets_(division.shards.buckets()) {
     const std::size_t count = parameters.all().size();
-    for (const std::string& text : division.processes.gather(text_of(roots_))) heads_.push_back(heads_of(text, count));
+    for (const LeafRange& leaves : of_rank) roots_of_.push_back(roots_over(leaves));
+    own_.assign(own_nodes().size(), GradientSet(count));
+    has_.assign(count, '0');
+    total_.resize(count);
+    ways_.resize(buckets_.size());
+    for (std::size_t bucket = buckets_.size(); own_.empty() && bucket-- > 0;) receive(bucket);
   }
 
-  GradientSet run() {
-    exchange();
-    GradientSet total = make_total();
-    for (std::size_t s = 0; s < division_.own().size(); ++s) {
-      if (total[division_.own()[s].parameter]) add_stretch(s, total[division_.own()[s].parameter]);
+  // The sum of a parameter's gradients over leaves that end with this one is complete in the accumulator.
+  void complete(std::int64_t leaf, std::size_t parameter, const GradientAccumulator& accumulator) {
+    std::size_t root = 0;
+    while (root < own_.size() && last_leaf(own_nodes()[root]) != leaf) ++root;
+    if (root == own_.size()) return;
+    own_[root][parameter] = accumulator.roots(parameter).back().value;
+    if (own_[root][parameter]) has_[parameter] = '1';
+    const auto after = std::upper_bound(buckets_.begin(), buckets_.end(), parameter,
+                                        [](std::size_t i, const Bucket& bucket) { return i < bucket.end; });
+    const auto bucket = static_cast<std::size_t>(after - buckets_.begin());
+    if (++ways_[bucket].complete == buckets_[bucket].end - buckets_[bucket].first) {
+      ways_[bucket].complete = 0;
+      send(bucket, own_[root]);
+      if (root + 1 == own_.size()) receive(bucket);
     }
-    return total;
+    while (next_ < order_.size() && arrived(order_[next_])) add(order_[next_++]);
+  }
+
+  GradientSet finish() {
+    std::string anywhere = has_;
+    for (const std::string& each : division_.processes.gather(has_)) {
+      for (std::size_t i = 0; i < each.size(); ++i) anywhere[i] = std::max(anywhere[i], each[i]);
+    }
+    for (; next_ < order_.size(); ++next_) {
+      for (const auto& transfer : ways_[order_[next_]].roots) division_.processes.wait(*transfer);
+      add(order_[next_]);
+    }
+    for (const Way& way : ways_) {
+      if (way.spread) division_.processes.wait(*way.spread);
+    }
+    for (std::size_t i = 0; i < total_.size(); ++i) {
+      if (anywhere[i] == '1') {
+        memory_of_total(i);
+      } else {
+        total_[i] = Tensor();
+      }
+      if (!total_[i] || device() == Device::cpu || result_ == Result::own_share) continue;
+      copy_bytes(device(), total_[i].data(), Device::cpu, on_host_[i].data(), bytes_of(total_[i].size()));
+    }
+    return std::move(total_);
   }
 
  private:
-  bool is_own(std::size_t rank) const { return static_cast<int>(rank) == division_.processes.rank(); }
+  struct Way {
+    std::size_t complete = 0;                      // parameters of the root that is being completed
+    std::vector<std::shared_ptr<Transfer>> roots;  // the last one brings those of others
+    std::vector<Tensor> memory;                    // of those, one after the other
+    std::shared_ptr<Transfer> spread;
+  };
 
-  // Parts of the roots go to their owners. `places_`: by rank, root and own stretch, where its numbers lie then.
-  void exchange() {
+  const std::vector<TreeNode>& own_nodes() const {
+    return roots_of_[static_cast<std::size_t>(division_.processes.rank())];
+  }
+  Device device() const { return parameters_.all().front()->value.device(); }
+  Tensor new_gradient(std::size_t i) const {
+    return Tensor::empty(parameters_.all()[i]->shape, Purpose::gradients, device());
+  }
+  std::span<const NumberRange> own_stretches(std::size_t bucket) const {
+    return division_.shards.of(division_.processes.rank(), buckets_[bucket]);
+  }
+
+  static int tag(std::size_t bucket) { return 1 + 2 * static_cast<int>(bucket); }  // those between: start_spread
+
+  // Everybody's parts of an own root.
+  void send(std::size_t bucket, const GradientSet& root) {
+    const auto on_host = std::make_shared<GradientSet>(root.size());
+    for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].end; ++i) {
+      if (root[i]) (*on_host)[i] = root[i].to(Device::cpu);
+    }
     std::vector<Outgoing> out;
+    for (int rank = 0; rank < division_.processes.size(); ++rank) {
+      if (rank == division_.processes.rank()) continue;
+      for (const NumberRange& stretch : division_.shards.of(rank, buckets_[bucket])) {
+        const Tensor& gradient = (*on_host)[stretch.parameter];
+        out.push_back({rank, gradient ? gradient.data() + stretch.first : nullptr, bytes_of(stretch.count)});
+      }
+    }
+    ways_[bucket].roots.push_back(division_.processes.start(tag(bucket), out, {}, on_host));
+  }
+
+  // The own part of everybody's roots.
+  void receive(std::size_t bucket) {
+    std::int64_t numbers = 0;
+    for (const NumberRange& stretch : own_stretches(bucket)) numbers += stretch.count;
     std::vector<Incoming> in;
-    std::vector<std::vector<Tensor>> arrived(heads_.size());
-    const GradientSetList on_host = roots_on_host();
-    for (std::size_t rank = 0; rank < heads_.size(); ++rank) {
-      if (is_own(rank)) continue;
-      for (const GradientSet& root : on_host) {
-        for (const NumberRange& stretch : division_.shards.of(static_cast<int>(rank))) {
-          const Tensor& gradient = root[stretch.parameter];
-          if (gradient) out.push_back({static_cast<int>(rank), gradient.data() + stretch.first, bytes(stretch.count)});
-        }
+    std::vector<Tensor>& memory = ways_[bucket].memory;
+    for_others([&](int rank) {
+      float* next = memory.emplace_back(Tensor::empty({numbers}, Purpose::gradients)).data();
+      for (const NumberRange& stretch : own_stretches(bucket)) {
+        in.push_back({rank, next, bytes_of(stretch.count)});
+        next += stretch.count;
       }
-      for (const Head& head : heads_[rank]) {
-        std::int64_t numbers = 0;
-        for (const NumberRange& stretch : division_.own())
-          numbers += head.has[stretch.parameter] != 0 ? stretch.count : 0;
-        const Tensor& memory = arrived[rank].emplace_back(Tensor::empty({numbers}, Purpose::gradients));
-        float* next = memory.data();
-        for (const NumberRange& stretch : division_.own()) {
-          if (head.has[stretch.parameter] == 0) continue;
-          in.push_back({static_cast<int>(rank), next, bytes(stretch.count)});
-          next += stretch.count;
-        }
-      }
-    }
-    division_.processes.exchange(out, in);
-    for (std::size_t rank = 0; rank < heads_.size(); ++rank) {
-      for (Tensor& memory : arrived[rank]) memory = memory.to(device());
-      place(rank, std::move(arrived[rank]));
+    });
+    ways_[bucket].roots.push_back(
+        division_.processes.start(tag(bucket), {}, in, std::make_shared<std::vector<Tensor>>(memory)));
+    order_.push_back(bucket);
+  }
+
+  // Calls each(rank) for every root of the others, in the order of their leaves.
+  template <typename Each>
+  void for_others(const Each& each) const {
+    for (int rank = 0; rank < division_.processes.size(); ++rank) {
+      if (rank == division_.processes.rank()) continue;
+      for (std::size_t r = 0; r < roots_of_[static_cast<std::size_t>(rank)].size(); ++r) each(rank);
     }
   }
 
-  void place(std::size_t rank, std::vector<Tensor> arrived) {
-    for (std::size_t r = 0; r < heads_[rank].size(); ++r) {
-      Place& place = places_.emplace_back();
-      place.node = heads_[rank][r].node;
-      float* next = is_own(rank) ? nullptr : arrived[r].data();
-      for (const NumberRange& stretch : division_.own()) {
-        const bool has = heads_[rank][r].has[stretch.parameter] != 0;
-        if (!has) {
-          place.numbers.push_back(nullptr);
-        } else if (is_own(rank)) {
-          place.numbers.push_back(roots_[r].value[stretch.parameter].data() + stretch.first);
-        } else {
-          place.numbers.push_back(next);
-          next += stretch.count;
-        }
-      }
-      if (!is_own(rank)) kept_.push_back(std::move(arrived[r]));
-    }
+  bool arrived(std::size_t bucket) const {
+    return std::all_of(ways_[bucket].roots.begin(), ways_[bucket].roots.end(),
+                       [this](const auto& transfer) { return division_.processes.done(*transfer); });
   }
 
-  using GradientSetList = std::vector<GradientSet>;
-  GradientSetList roots_on_host() const {
-    GradientSetList all;
-    for (const auto& root : roots_) {
-      GradientSet& set = all.emplace_back();
-      for (const Tensor& gradient : root.value) set.push_back(gradient ? gradient.to(Device::cpu) : Tensor());
+  // The own numbers of all roots, in the tree's order; then their sums go to everybody.
+  void add(std::size_t bucket) {
+    Way& way = ways_[bucket];
+    for (Tensor& memory : way.memory) memory = memory.to(device());
+    GradientSet own(total_.size());  // that are sent on
+    std::int64_t before = 0;
+    for (std::size_t s = 0; s < own_stretches(bucket).size(); ++s) {
+      const NumberRange& stretch = own_stretches(bucket)[s];
+      const float* const sum = sum_of(bucket, s, before);
+      before += stretch.count;
+      if (sum == nullptr) continue;
+      const Tensor& whole = memory_of_total(stretch.parameter);
+      float* const to = whole.data() + stretch.first;
+      if (sum != to) copy_bytes(device(), to, device(), sum, bytes_of(stretch.count));
+      own[stretch.parameter] = whole;
     }
-    return all;
+    way.memory.clear();
+    way.roots.clear();
+    if (result_ == Result::own_share) return;
+    if (on_host_.empty()) on_host_.resize(total_.size());
+    for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].end; ++i) {
+      on_host_[i] = memory_of_total(i).to(Device::cpu);
+      if (own[i]) own[i] = on_host_[i];
+    }
+    way.spread = start_spread(division_, bucket, own, on_host_);
   }
 
-  // A gradient for every parameter that has one anywhere: memory of an own root, or new.
-  GradientSet make_total() const {
-    GradientSet total(parameters_.all().size());
-    for (std::size_t i = 0; i < total.size(); ++i) {
-      bool anywhere = false;
-      for (const auto& heads : heads_) {
-        for (const Head& head : heads) anywhere = anywhere || head.has[i] != 0;
-      }
-      if (!anywhere) continue;
-      for (const auto& root : roots_) {
-        if (root.value[i]) total[i] = root.value[i];
-      }
-      if (!total[i]) total[i] = Tensor::empty(parameters_.all()[i]->shape, Purpose::gradients, device());
+  // An own root's, or new.
+  const Tensor& memory_of_total(std::size_t parameter) {
+    Tensor& total = total_[parameter];
+    for (const GradientSet& root : own_) {
+      if (!total) total = root[parameter];
     }
+    if (!total) total = new_gradient(parameter);
     return total;
   }
 
-  // Own stretch number s of all roots, into its place in the whole gradient.
-  void add_stretch(std::size_t s, const Tensor& total) const {
-    const NumberRange& stretch = division_.own()[s];
-    TreeSum<float*, AddNumbers> tree({device(), stretch.count});
-    for (const Place& place : places_) tree.push(place.node, place.numbers[s]);
-    float* const sum = tree.finish().value_or(nullptr);
-    float* const to = total.data() + stretch.first;
-    if (sum != to) copy_bytes(device(), to, device(), sum, bytes(stretch.count));
+  // Own stretch number s of all roots; `before` numbers of the bucket's own stretches lie before it. Null: no root has
+  // a gradient there.
+  float* sum_of(std::size_t bucket, std::size_t s, std::int64_t before) const {
+    const Way& way = ways_[bucket];
+    const std::span<const NumberRange> stretches = own_stretches(bucket);
+    TreeSum<float*, AddNumbers> tree({device(), stretches[s].count});
+    std::size_t other = 0;
+    for (std::size_t rank = 0; rank < roots_of_.size(); ++rank) {
+      for (std::size_t r = 0; r < roots_of_[rank].size(); ++r) {
+        float* numbers = nullptr;
+        if (static_cast<int>(rank) == division_.processes.rank()) {
+          const Tensor& gradient = own_[r][stretches[s].parameter];
+          if (gradient) numbers = gradient.data() + stretches[s].first;
+        } else {
+          if (way.roots.back()->came(other * stretches.size() + s)) numbers = way.memory[other].data() + before;
+          ++other;
+        }
+        tree.push(roots_of_[rank][r], numbers);
+      }
+    }
+    return tree.finish().value_or(nullptr);
   }
-
-  Device device() const { return parameters_.all().front()->value.device(); }
-  static std::int64_t bytes(std::int64_t numbers) { return numbers * static_cast<std::int64_t>(sizeof(float)); }
-
-  // One root: its numbers of every own stretch; null: it has no gradient there.
-  struct Place {
-    TreeNode node;
-    std::vector<float*> numbers;
-  };
 
   const Division& division_;
   const ParameterSet& parameters_;
-  std::vector<GradientAccumulator::Root> roots_;
-  std::vector<std::vector<Head>> heads_;  // by rank
-  std::vector<Place> places_;             // of all roots, in the order of their leaves
-  std::vector<Tensor> kept_;              // memory of those that came
+  const Result result_;
+  const std::vector<Bucket>& buckets_;
+  std::vector<std::vector<TreeNode>> roots_of_;  // by rank
+  std::vector<GradientSet> own_;                 // values of the own roots; filled as they are completed
+  std::vector<Way> ways_;                        // by bucket
+  std::vector<std::size_t> order_;               // buckets that wait for what others send, in the order of their sends
+  std::size_t next_ = 0;                         // of them the first that is not added yet
+  std::string has_;                              // by parameter: '1' where an own root has a gradient
+  GradientSet total_, on_host_;                  // by parameter; the second: the same while it travels
 };
 
-}  // namespace
+ProcessSum::ProcessSum(const Division& division, ParameterSet& parameters, Result result)
+    : division_(division), parameters_(parameters), result_(result), taken_(parameters.all().size()) {
+  for (std::size_t i = 0; i < taken_.size(); ++i) number_of_[parameters.all()[i].get()] = i;
+}
 
-GradientSet sum_own_share(const Division& division, const ParameterSet& parameters,
-                          std::vector<GradientAccumulator::Root> roots) {
-  return ProcessSum(division, parameters, std::move(roots)).run();
+ProcessSum::~ProcessSum() = default;
+
+void ProcessSum::begin(std::span<const LeafRange> of_rank) {
+  accumulator_.clear();
+  taken_.assign(taken_.size(), false);
+  if (division_.processes.size() > 1) batch_ = std::make_unique<Batch>(division_, parameters_, result_, of_rank);
+}
+
+void ProcessSum::take_number(std::int64_t leaf, std::size_t parameter) {
+  Tensor gradient = std::exchange(parameters_.all()[parameter]->grad, Tensor());
+  accumulator_.add(leaf, parameter, taken_.size(), std::move(gradient));
+  taken_[parameter] = true;
+  if (batch_) batch_->complete(leaf, parameter, accumulator_);
+}
+
+void ProcessSum::take(std::int64_t leaf, const Parameter& parameter) {
+  take_number(leaf, number_of_.at(&parameter));
+}
+
+void ProcessSum::take_rest(std::int64_t leaf) {
+  for (std::size_t i = taken_.size(); i-- > 0;) {
+    const Parameter& parameter = *parameters_.all()[i];
+    if (taken_[i] && parameter.grad) {
+      fail("gradients", "{} was taken as final and changed afterwards: a function uses it and does not say so",
+           parameter.name);
+    }
+    if (!taken_[i]) take_number(leaf, i);
+  }
+  taken_.assign(taken_.size(), false);
+}
+
+GradientSet ProcessSum::finish() {
+  if (!batch_) return accumulator_.finish();
+  GradientSet total = batch_->finish();
+  batch_.reset();
+  accumulator_.clear();
+  return total;
 }
 
 }  // namespace etc

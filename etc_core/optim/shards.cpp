@@ -19,21 +19,46 @@ constexpr std::int64_t bytes_of(std::int64_t numbers) {
   return numbers * static_cast<std::int64_t>(sizeof(float));
 }
 
+std::vector<Bucket> cut_into_buckets(std::span<const std::int64_t> sizes, std::int64_t bucket_bytes) {
+  std::vector<Bucket> buckets;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    bytes += bytes_of(sizes[i]);
+    if (i == 0 || (bucket_bytes > 0 && bytes > bucket_bytes)) {
+      buckets.push_back({i, i});
+      bytes = bytes_of(sizes[i]);
+    }
+    buckets.back().end = i + 1;
+  }
+  return buckets;
+}
+
 }  // namespace
 
-Shards::Shards(const ParameterSet& parameters, int ranks) : Shards(sizes_of(parameters), ranks) {}
+Shards::Shards(const ParameterSet& parameters, int ranks, std::int64_t bucket_bytes)
+    : Shards(sizes_of(parameters), ranks, bucket_bytes) {}
 
-Shards::Shards(std::span<const std::int64_t> sizes, int ranks) : of_rank_(static_cast<std::size_t>(ranks)) {
-  std::int64_t all = 0, before = 0;
-  for (const std::int64_t size : sizes) all += size;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    for (std::int64_t first = 0; first < sizes[i]; first += ops::kBlockSize) {
-      auto& own = of_rank_[static_cast<std::size_t>((before + first) * ranks / all)];
-      if (own.empty() || own.back().parameter != i) own.push_back({i, first, 0});
-      own.back().count += std::min(ops::kBlockSize, sizes[i] - first);
+Shards::Shards(std::span<const std::int64_t> sizes, int ranks, std::int64_t bucket_bytes)
+    : buckets_(cut_into_buckets(sizes, bucket_bytes)), of_rank_(static_cast<std::size_t>(ranks)) {
+  for (const Bucket& bucket : buckets_) {
+    std::int64_t all = 0, before = 0;
+    for (std::size_t i = bucket.first; i < bucket.end; ++i) all += sizes[i];
+    for (std::size_t i = bucket.first; i < bucket.end; ++i) {
+      for (std::int64_t first = 0; first < sizes[i]; first += ops::kBlockSize) {
+        auto& own = of_rank_[static_cast<std::size_t>((before + first) * ranks / all)];
+        if (own.empty() || own.back().parameter != i) own.push_back({i, first, 0});
+        own.back().count += std::min(ops::kBlockSize, sizes[i] - first);
+      }
+      before += sizes[i];
     }
-    before += sizes[i];
   }
+}
+
+std::span<const NumberRange> Shards::of(int rank, const Bucket& bucket) const {
+  const std::vector<NumberRange>& all = of(rank);
+  const auto before = [](const NumberRange& stretch, std::size_t parameter) { return stretch.parameter < parameter; };
+  const auto first = std::lower_bound(all.begin(), all.end(), bucket.first, before);
+  return {first, std::lower_bound(first, all.end(), bucket.end, before)};
 }
 
 NumberRange Shards::part(int rank, std::size_t parameter) const {
@@ -43,24 +68,37 @@ NumberRange Shards::part(int rank, std::size_t parameter) const {
   return {parameter, 0, 0};
 }
 
-void spread(const Division& division, std::span<const Tensor> tensors) {
-  std::vector<Tensor> on_host;
-  for (const Tensor& tensor : tensors) on_host.push_back(tensor ? tensor.to(Device::cpu) : Tensor());
+std::shared_ptr<Transfer> start_spread(const Division& division, std::size_t bucket, std::span<const Tensor> own,
+                                       std::span<const Tensor> memory) {
+  const Bucket& range = division.shards.buckets()[bucket];
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
-  const int own = division.processes.rank();
+  const int own_rank = division.processes.rank();
   for (int rank = 0; rank < division.processes.size(); ++rank) {
-    if (rank == own) continue;
-    for (const NumberRange& stretch : division.own()) {
-      const Tensor& tensor = on_host[stretch.parameter];
-      if (tensor) out.push_back({rank, tensor.data() + stretch.first, bytes_of(stretch.count)});
+    if (rank == own_rank) continue;
+    for (const NumberRange& stretch : division.shards.of(own_rank, range)) {
+      if (!memory[stretch.parameter]) continue;
+      const Tensor& tensor = own[stretch.parameter];
+      out.push_back({rank, tensor ? tensor.data() + stretch.first : nullptr, bytes_of(stretch.count)});
     }
-    for (const NumberRange& stretch : division.shards.of(rank)) {
-      const Tensor& tensor = on_host[stretch.parameter];
+    for (const NumberRange& stretch : division.shards.of(rank, range)) {
+      const Tensor& tensor = memory[stretch.parameter];
       if (tensor) in.push_back({rank, tensor.data() + stretch.first, bytes_of(stretch.count)});
     }
   }
-  division.processes.exchange(out, in);
+  const std::span<const Tensor> held = memory.subspan(range.first, range.end - range.first);
+  return division.processes.start(2 + 2 * static_cast<int>(bucket), out, in,
+                                  std::make_shared<std::vector<Tensor>>(held.begin(), held.end()));
+}
+
+void spread(const Division& division, std::span<const Tensor> tensors) {
+  std::vector<Tensor> on_host;
+  for (const Tensor& tensor : tensors) on_host.push_back(tensor ? tensor.to(Device::cpu) : Tensor());
+  std::vector<std::shared_ptr<Transfer>> transfers;
+  for (std::size_t bucket = 0; bucket < division.shards.buckets().size(); ++bucket) {
+    transfers.push_back(start_spread(division, bucket, on_host, on_host));
+  }
+  for (const auto& transfer : transfers) division.processes.wait(*transfer);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i] || tensors[i].device() == Device::cpu) continue;
     copy_bytes(tensors[i].device(), tensors[i].data(), Device::cpu, on_host[i].data(), bytes_of(tensors[i].size()));

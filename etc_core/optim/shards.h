@@ -1,11 +1,13 @@
 // Which numbers of a model's parameters belong to which of several processes.
 //
-// Parameters lie one after the other, each cut into the blocks that updates work on (ops/update_block.h); a process owns
-// the blocks that begin in its part of the numbers. So shares are as equal as whole blocks allow, lie in the order of the
-// ranks, and an update of them computes the same blocks as one of everything.
+// Parameters lie one after the other, each cut into the blocks that updates work on (ops/update_block.h), so that an
+// update of some computes the same blocks as one of everything. Neighbouring parameters are a bucket, whose numbers travel
+// together. Of every bucket each process owns the blocks that begin in its part of the bucket's numbers: shares are as
+// equal as whole blocks allow, lie in the order of the ranks, and whatever bucket is ready, all processes have work.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,19 +23,29 @@ struct NumberRange {
   std::int64_t first = 0, count = 0;
 };
 
+// Neighbouring parameters.
+struct Bucket {
+  std::size_t first = 0, end = 0;
+};
+
 class Shards {
  public:
-  // sizes: of the parameters
-  Shards(std::span<const std::int64_t> sizes, int ranks);
-  Shards(const ParameterSet& parameters, int ranks);
+  // sizes: of the parameters. bucket_bytes: of a bucket's gradient at most, where it holds more than one parameter;
+  // 0: one bucket.
+  Shards(std::span<const std::int64_t> sizes, int ranks, std::int64_t bucket_bytes = 0);
+  Shards(const ParameterSet& parameters, int ranks, std::int64_t bucket_bytes = 0);
+
+  const std::vector<Bucket>& buckets() const { return buckets_; }
 
   // At most one stretch of a parameter, in the order of the parameters.
   const std::vector<NumberRange>& of(int rank) const { return of_rank_[static_cast<std::size_t>(rank)]; }
+  std::span<const NumberRange> of(int rank, const Bucket& bucket) const;
 
   // Of this parameter; {parameter, 0, 0}: none of it.
   NumberRange part(int rank, std::size_t parameter) const;
 
  private:
+  std::vector<Bucket> buckets_;
   std::vector<std::vector<NumberRange>> of_rank_;
 };
 
@@ -48,5 +60,10 @@ struct Division {
 // The owners' numbers of every tensor, in every process. tensors: by parameter, [size of the parameter]; the same ones
 // are undefined everywhere and stay so. Bytes sent by a process: 4·(its own numbers)·(processes - 1).
 void spread(const Division& division, std::span<const Tensor> tensors);
+
+// Begins that for one bucket, of division.shards.buckets(), on the host. own: what this process sends its numbers from,
+// into memory: where that is defined, here and everywhere, and own is not, nothing comes to the others.
+std::shared_ptr<Transfer> start_spread(const Division& division, std::size_t bucket, std::span<const Tensor> own,
+                                       std::span<const Tensor> memory);
 
 }  // namespace etc

@@ -134,6 +134,7 @@ void check_given(const PrepareOptions& options) {
 void run_prepare(PrepareOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   check_given(options);
+  if (options.learn_vocab > 0) require_one_process("etc prepare", "--learn-vocab");
   if (options.learn_vocab > 0) return learn_vocabulary(options);
   const prepare::PreparationKind& kind = preparation_kind(options.task);
   options.run.labelled = options.run.split != "test";
@@ -145,6 +146,8 @@ void run_prepare(PrepareOptions& options) {
   if (options.run.report.empty()) options.run.report = options.run.output.string() + ".rejects.jsonl";
   const Json settings = resolve_settings(kind, options);
   check_paths(options, settings);
+  options.run.processes = &processes();
+  if (options.learn_splitter) require_one_process("etc prepare", "--learn-splitter");
   if (options.learn_splitter) learn_splitter(options.task, kind, settings, options.run.inputs);
   const auto labels = options.run.labelled ? prepare::Labels::required : prepare::Labels::optional;
   const auto preparation = kind.make(settings, options.vocab, labels);
@@ -206,10 +209,7 @@ void add_prepare_command(Program& program) {
         .show_default(value.is_string() ? value.get<std::string>() : json_line(value))
         .group("Settings");
   }
-  command.action([options] {
-    require_one_process("etc prepare", "it");
-    run_prepare(*options);
-  });
+  command.action([options] { run_prepare(*options); });
 }
 
 }  // namespace etc::cli

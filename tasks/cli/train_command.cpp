@@ -12,6 +12,7 @@
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
+#include "tasks/cli/step_forecast.h"
 #include "tasks/output.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/run_directory.h"
@@ -29,6 +30,7 @@ struct TrainOptions {
   std::string resume;
   bool forecast = false;
   int processes = 0;  // of the forecast; 0: not given
+  std::int64_t link_megabits = 10'000, link_microseconds = 50;
   std::string memory_limit;
   ProfileOption profile;
   GivenOptions given;
@@ -113,6 +115,10 @@ void run_one(const TrainOptions& options) {
   if (options.forecast) {
     require_one_process("etc train", "--forecast");
     print("expected peak memory {}\n", memory_text(forecast_memory(config, std::max(1, options.processes))));
+    if (options.processes == 0) return;
+    const LinkRates link{static_cast<double>(options.link_megabits) * 1e6 / 8,
+                         static_cast<double>(options.link_microseconds) * 1e-6};
+    print("{}", step_time_text(measured_step(config), link, options.processes));
     return;
   }
   Profile profile(options.profile);
@@ -152,8 +158,16 @@ void add_train_command(Program& program) {
   command.option("--output", options->output, "the run's folder; the same command again goes on with the run");
   command.option("--resume", options->resume, "go on with this run, with its own configuration");
   command.flag("--forecast", options->forecast, "only say how much memory the run would take");
-  command.option("--processes", options->processes, "with --forecast: of each of so many processes (mpirun)")
+  command
+      .option("--processes", options->processes,
+              "with --forecast: of each of so many processes (mpirun), and how long their step takes")
       .at_least(1);
+  command.option("--link-megabits", options->link_megabits, "with --processes: Mbit/s from one process to another")
+      .show_default()
+      .at_least(1);
+  command.option("--link-microseconds", options->link_microseconds, "with --processes: of the shortest message")
+      .show_default()
+      .at_least(0);
   add_memory_option(command, options->memory_limit,
                     "choose --micro-batch-tokens and --grad-checkpointing-period that fit; the run keeps the choice");
   add_profile_option(command, options->profile);

@@ -1,5 +1,7 @@
 #include "tasks/prepare/file_pass.h"
 
+#include "tasks/prepare/converted_text.h"
+
 namespace etc::prepare {
 
 namespace {
@@ -26,6 +28,11 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
   };
   work.progress = callbacks.progress;
   work.source = callbacks.source;
+  std::optional<SharedWalk<Converted>> shared;
+  if (callbacks.processes != nullptr && callbacks.processes->size() > 1) {
+    shared.emplace(SharedWalk<Converted>{*callbacks.processes, text_of, converted_of});
+    work.shared = &*shared;
+  }
   return walk_records(preparation, path, work);
 }
 

@@ -21,6 +21,7 @@ struct PassCallbacks {
   std::function<void(PassRecord&&)> record;               // in source order, one at a time, but from any thread
   std::function<void(std::int64_t file_bytes)> progress;  // bytes of the file read so far; may throw to stop
   data::SourceFile* source = nullptr;                     // RecordWork's
+  Communicator* processes = nullptr;  // that share the work; records come to the first one. Null: one process
 };
 
 // The preparation's convert_record() over a file; see walk_records. A record that stands alone and cannot be read is a

@@ -18,6 +18,17 @@ data::Fault row(const std::string& field, const std::string& code, data::Severit
 
 }  // namespace
 
+FaultList::FaultList(std::vector<data::Fault> rows, std::vector<data::Fault> quiet_rows,
+                     std::vector<std::string> counted)
+    : rows_(std::move(rows)), quiet_rows_(std::move(quiet_rows)), counted_(std::move(counted)) {
+  for (const data::Fault& row : rows_) {
+    rejected_ = rejected_ || row.severity == data::Severity::reject;
+    dropped_ = dropped_ || row.severity == data::Severity::drop;
+    warned_ = warned_ || row.severity == data::Severity::warn;
+  }
+  warned_ = warned_ || !quiet_rows_.empty();
+}
+
 void FaultList::reject(const std::string& field, const std::string& code, const std::string& message) {
   rows_.push_back(row(field, code, data::Severity::reject, message));
   rejected_ = true;

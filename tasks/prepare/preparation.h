@@ -25,6 +25,10 @@ namespace etc::prepare {
 // Rows of the report that one record causes (task-wikihop 9). File, record, offset and id are filled in by the caller.
 class FaultList {
  public:
+  FaultList() = default;
+  // What the functions below have made of another one.
+  FaultList(std::vector<data::Fault> rows, std::vector<data::Fault> quiet_rows, std::vector<std::string> counted);
+
   void reject(const std::string& field, const std::string& code, const std::string& message);
   void drop(const std::string& field, const std::string& code, const std::string& message);
   void warn(const std::string& field, const std::string& code, const std::string& message);

@@ -1,5 +1,9 @@
 #include "tasks/prepare/record_walk.h"
 
+#include <cstring>
+
+#include "etc_core/base/error.h"
+
 namespace etc::prepare {
 
 SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path& path) {
@@ -20,6 +24,30 @@ SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path&
     fail_out_of_memory(path, slice.index, slice.begin);
   }
   return window;
+}
+
+namespace {
+constexpr std::int64_t kNone = -1;  // in the place of a length
+}
+
+void ResultTexts::add(std::string_view result) {
+  const std::int64_t length = std::ssize(result);
+  text_.append(reinterpret_cast<const char*>(&length), sizeof length).append(result);
+}
+
+void ResultTexts::add_none() {
+  text_.append(reinterpret_cast<const char*>(&kNone), sizeof kNone);
+}
+
+std::optional<std::string_view> ResultTexts::next() {
+  const std::string_view rest = std::string_view(text_).substr(at_);
+  std::int64_t length = 0;
+  if (rest.size() < sizeof length) fail("prepare", "another process worked on fewer records of a window than this one");
+  std::memcpy(&length, rest.data(), sizeof length);
+  at_ += sizeof length;
+  if (length == kNone) return std::nullopt;
+  at_ += static_cast<std::size_t>(length);
+  return rest.substr(sizeof length, static_cast<std::size_t>(length));
 }
 
 void fail_out_of_memory(const std::filesystem::path& path, std::int64_t index, const data::TextPosition& begin) {

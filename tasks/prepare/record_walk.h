@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,9 +16,19 @@
 #include "data/readers/record_reader.h"
 #include "etc_core/base/out_of_memory.h"
 #include "etc_core/base/parallel.h"
+#include "etc_core/comm/communicator.h"
 #include "tasks/prepare/preparation.h"
 
 namespace etc::prepare {
+
+// How several processes share a walk: all make it over the same file and work on some of the records each; the first one
+// gets the others' results and delivers. Calls from one thread at a time.
+template <typename Result>
+struct SharedWalk {
+  Communicator& processes;
+  std::function<std::string(const Result& result)> to_text;
+  std::function<Result(std::string_view text)> from_text;
+};
 
 // What a walk does with each record.
 template <typename Result>
@@ -31,6 +42,8 @@ struct RecordWork {
   // Gets size and SHA-256 of the file, which is then read to its end whatever stands there; null: not wanted. For what
   // can be read only once.
   data::SourceFile* source = nullptr;
+  // Null: this process does all.
+  const SharedWalk<Result>* shared = nullptr;
 };
 
 struct PassEnd {
@@ -51,6 +64,20 @@ SliceWindow read_window(data::RecordReader& reader, const std::filesystem::path&
 [[noreturn]] void fail_out_of_memory(const std::filesystem::path& path, std::int64_t index,
                                      const data::TextPosition& begin);
 
+// Results of one process for a window, one after the other; or none, where a record could not be worked on.
+class ResultTexts {
+ public:
+  explicit ResultTexts(std::string text = {}) : text_(std::move(text)) {}
+  void add(std::string_view result);
+  void add_none();
+  const std::string& text() const { return text_; }
+  std::optional<std::string_view> next();  // in the order of add()
+
+ private:
+  std::string text_;
+  std::size_t at_ = 0;
+};
+
 // walk_records in its parts.
 template <typename Result>
 class RecordWalk {
@@ -70,12 +97,12 @@ class RecordWalk {
       parallel_for(std::ssize(current.slices) + 1, [&](std::int64_t task) {
         if (task > 0) return process(current, static_cast<std::size_t>(task - 1));
         deliver(done);
-        if (!end_.fault && !current.end_fault) next = read();
+        if (!ended() && !current.end_fault) next = read();
       });
       work_.progress(stream_.position());
       done = std::move(current);
       current = std::move(next);
-      if (end_.fault) break;
+      if (ended()) break;
     }
     deliver(done);
     work_.progress(stream_.position());  // with all records delivered
@@ -94,7 +121,20 @@ class RecordWalk {
 
   Window read() { return Window(read_window(*reader_, path_)); }
 
+  bool ended() const { return end_.fault || ended_elsewhere_; }
+
+  // Who works on a record.
+  int owner_of(const data::RecordSlice& slice) const {
+    return work_.shared == nullptr ? 0 : static_cast<int>(slice.index % work_.shared->processes.size());
+  }
+  int rank() const { return work_.shared == nullptr ? 0 : work_.shared->processes.rank(); }
+
   void process(Window& window, std::size_t i) const {
+    if (owner_of(window.slices[i]) == rank()) return work_on(window, i);
+    if (rank() != 0) std::string().swap(window.slices[i].text);  // the first process may have to look at it
+  }
+
+  void work_on(Window& window, std::size_t i) const {
     try {
       window.results[i] = work_.work(window.slices[i]);
     } catch (const data::InputFault& fault) {
@@ -106,6 +146,7 @@ class RecordWalk {
   }
 
   void deliver(Window& window) {
+    if (work_.shared != nullptr && !gather(window)) return;
     for (std::size_t i = 0; i < window.slices.size(); ++i) {
       const data::RecordSlice& slice = window.slices[i];
       if (end_.fault) return;
@@ -116,6 +157,35 @@ class RecordWalk {
       work_.deliver(slice.index, slice.begin, std::move(*window.results[i]));
     }
     if (!end_.fault) end_.fault = window.end_fault;
+  }
+
+  // The first process gets all results of the window, and true: it delivers them. Whether the window before ended the
+  // walk comes first, so that nobody waits for its delivery.
+  bool gather(Window& window) {
+    if (ended_elsewhere_) return false;
+    const SharedWalk<Result>& shared = *work_.shared;
+    ended_elsewhere_ = !from_first(shared.processes, end_.fault ? "ended" : "").empty();
+    if (ended_elsewhere_) return false;
+    ResultTexts own;
+    for (std::size_t i = 0; rank() != 0 && i < window.slices.size(); ++i) {
+      if (owner_of(window.slices[i]) != rank()) continue;
+      window.results[i] ? own.add(shared.to_text(*window.results[i])) : own.add_none();
+      window.results[i].reset();
+    }
+    std::vector<ResultTexts> all;
+    for (std::string& text : collect(shared.processes, own.text())) all.emplace_back(std::move(text));
+    if (rank() != 0) return false;
+    for (std::size_t i = 0; i < window.slices.size(); ++i) {
+      const int owner = owner_of(window.slices[i]);
+      if (owner == 0) continue;
+      if (const auto text = all[static_cast<std::size_t>(owner)].next()) {
+        window.results[i] = shared.from_text(*text);
+        std::string().swap(window.slices[i].text);
+      } else {
+        work_on(window, i);  // a fault: the same one here
+      }
+    }
+    return true;
   }
 
   void finish_source() {
@@ -130,6 +200,7 @@ class RecordWalk {
   data::Sha256 hash_;
   std::unique_ptr<data::RecordReader> reader_;
   PassEnd end_;
+  bool ended_elsewhere_ = false;  // the first process met a fault
 };
 
 // The records of a file as the preparation reads them. Memory: two windows of records (a few MB, or one record where

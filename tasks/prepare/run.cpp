@@ -14,6 +14,7 @@
 #include "tasks/prepare/inputs.h"
 #include "tasks/prepare/parts.h"
 #include "tasks/prepare/run_inputs.h"
+#include "tasks/train/agreement.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::prepare {
@@ -21,6 +22,9 @@ namespace etc::prepare {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What the first process tells the others about each file.
+constexpr const char *kWalk = "walk", *kSkip = "skip";
 
 // Where the records of one input file go.
 struct Sink {
@@ -51,6 +55,7 @@ class Run {
     data::DatasetWriter writer(options_.output, preparation_.schema(), dataset_info(preparation_, options_));
     Report report(options_.report);
     for (std::size_t i = 0; i < last; ++i) take_part(i, writer, report);
+    call_helpers(true);
     counts_.add(prepare_file(last, {writer, report, nullptr}, stream ? &sources_[last] : nullptr));
     progress.finish();
     writer.finish(sources_, counts_.records, counts_.rejected, counts_.dropped);
@@ -87,10 +92,12 @@ class Run {
     if (counts) {
       log::info("prepare: {} is finished from an earlier run", sources_[i].name);
       read_ids(files.ids, i);
+      call_helpers(false);
     } else {
       data::DatasetWriter writer(files.examples, preparation_.schema(), dataset_info(preparation_, options_));
       Report report(files.report);
       AtomicFile ids(files.ids);
+      call_helpers(true);
       counts = prepare_file(i, {writer, report, &ids}, nullptr);
       writer.finish({sources_[i]}, counts->records, counts->rejected, counts->dropped);
       report.finish();
@@ -125,6 +132,11 @@ class Run {
     counts_.add(part_counts_[i]);
   }
 
+  // Whether the other processes are needed for a file.
+  void call_helpers(bool needed) const {
+    if (options_.processes != nullptr) from_first(*options_.processes, needed ? kWalk : kSkip);
+  }
+
   // source: gets size and hash of a stream, which are known at its end; null for a file.
   Counts prepare_file(std::size_t i, const Sink& sink, data::SourceFile* source) {
     Counts counts;
@@ -138,6 +150,7 @@ class Run {
       stop_if_asked();
     };
     callbacks.source = source;
+    callbacks.processes = options_.processes;
     const PassEnd end = pass_over_file(preparation_, options_.inputs[i], callbacks);
     if (end.fault) {
       stop_if_asked();  // Ctrl-C ends the program at the other end of a pipe as well
@@ -212,10 +225,59 @@ class Run {
   Progress* progress_ = nullptr;
 };
 
+// What the other processes do: the same walks, whose results go to the first one.
+void help(const Preparation& preparation, const RunOptions& options) {
+  const StopSignal stop_signal;
+  for (const fs::path& input : options.inputs) {
+    if (from_first(*options.processes, "") == kSkip) continue;
+    PassCallbacks callbacks;
+    callbacks.record = [](PassRecord&&) {};
+    callbacks.progress = [](std::int64_t) {
+      if (StopSignal::requested()) throw Interrupted(std::string("prepare: stopped by ") + StopSignal::name());
+    };
+    callbacks.processes = options.processes;
+    pass_over_file(preparation, input, callbacks);
+  }
+}
+
+// Inputs and settings must be the same in all processes.
+void require_equal_work(const Preparation& preparation, const RunOptions& options) {
+  if (preparation.whole_run() != nullptr) {
+    fail_usage("etc prepare", "expected one process, got {}: task {} makes its examples of all records together",
+               options.processes->size(), preparation.schema().task);
+  }
+  for (const fs::path& input : options.inputs) {
+    if (!is_stream(input)) continue;
+    fail_usage("etc prepare", "input {}: expected a file, which each of {} processes can read, got a stream",
+               input.string(), options.processes->size());
+  }
+  Json own = program_identity();
+  own["preparation"] = run_configuration(preparation, options);
+  for (const data::SourceFile& source : check_inputs(preparation, options)) own["inputs"][source.name] = source.sha256;
+  require_agreement(*options.processes, own);
+}
+
+Counts run_shared(const Preparation& preparation, const RunOptions& options) {
+  Communicator& processes = *options.processes;
+  try {
+    require_equal_work(preparation, options);
+    std::string counts;
+    if (processes.first()) {
+      counts = json_line(json_of(Run(preparation, options).execute()));
+    } else {
+      help(preparation, options);
+    }
+    return counts_of(parse_json(from_first(processes, counts), "counts of the first process"));
+  } catch (const Interrupted& stopped) {
+    fail("etc", "{}", stopped.what());  // of this process alone: the others must hear of it
+  }
+}
+
 }  // namespace
 
 Counts run(const Preparation& preparation, const RunOptions& options) {
   if (options.inputs.empty()) fail_usage("etc prepare", "expected at least one input file");
+  if (options.processes != nullptr && options.processes->size() > 1) return run_shared(preparation, options);
   if (const WholeRun* whole = preparation.whole_run()) return whole->run(options);
   return Run(preparation, options).execute();
 }

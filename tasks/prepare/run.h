@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/comm/communicator.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/prepare/report.h"
 
@@ -17,8 +18,9 @@ struct RunOptions {
   std::filesystem::path report;
   std::string split;
   bool labelled = true;
-  bool strict = false;          // the first rejected record ends the run with an Error, and nothing is written
-  bool list_truncated = false;  // rows for shortened records, too
+  bool strict = false;                // the first rejected record ends the run with an Error, and nothing is written
+  bool list_truncated = false;        // rows for shortened records, too
+  Communicator* processes = nullptr;  // that share the work, record by record; null: one. See run()
 };
 
 // A preparation's own way from the inputs to output and report (Preparation::whole_run). Keeps run()'s promises: both
@@ -35,6 +37,8 @@ class WholeRun {
 // Beside the report instead, where the output is a device or a FIFO. Throws UsageError on inputs that are missing or
 // double; Interrupted on SIGINT or SIGTERM; Error when reading or writing fails.
 // Memory: flat in the files' sizes, but for the ids of all records.
+// Several processes call it with equal options and get equal counts; each reads the inputs, and the first one writes.
+// Throws UsageError for a stream, and where the examples are made of all records together.
 Counts run(const Preparation& preparation, const RunOptions& options);
 
 }  // namespace etc::prepare

@@ -15,7 +15,8 @@ Json agreement_of(const RunConfig& config, const Json& identity) {
   Json all = identity;
   all.update(program_identity());
   const Json training = training_fields().to_json(config.training);
-  for (const char* key : {"save_every", "log_every", "shard_moments"}) all["training"][key] = training[key];
+  for (const char* key : {"save_every", "log_every", "shard_moments", "bucket_bytes"})
+    all["training"][key] = training[key];
   return all;
 }
 

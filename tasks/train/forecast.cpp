@@ -100,17 +100,15 @@ std::int64_t own_numbers(const ParameterSet& parameters, const Shards& shards, i
 }
 
 // What the process that owns most keeps of the moments.
-std::vector<Tensor> own_moments(const ParameterSet& parameters, int processes) {
-  const Shards shards(parameters, processes);
+std::vector<Tensor> own_moments(const ParameterSet& parameters, const Shards& shards, int processes) {
   std::int64_t most = 0;
   for (int rank = 0; rank < processes; ++rank) most = std::max(most, own_numbers(parameters, shards, rank));
   return {Tensor::empty({most}, Purpose::moments), Tensor::empty({most}, Purpose::moments)};
 }
 
 // The peak of the sum over processes in the one that holds most: its roots, and its share of all others.
-void count_sum(const ParameterSet& parameters, const Sharing& sharing) {
+void count_sum(const ParameterSet& parameters, const Shards& shards, const Sharing& sharing) {
   if (sharing.processes == 1) return;
-  const Shards shards(parameters, sharing.processes);
   std::int64_t roots = 0, most = 0;
   for (int rank = 0; rank < sharing.processes; ++rank) {
     const std::int64_t own = held_sets(sharing, rank).roots;
@@ -152,10 +150,11 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     TaskModel model(*config.model, config.task);
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
     train_on(model, training.front(), config);  // which parameters have gradients shows here
+    const Shards shards(model.parameters, sharing.processes, config.training.bucket_bytes);
     const std::vector<Tensor> moments = config.training.shard_moments && sharing.processes > 1
-                                            ? own_moments(model.parameters, sharing.processes)
+                                            ? own_moments(model.parameters, shards, sharing.processes)
                                             : moments_without_values(model.parameters);
-    count_sum(model.parameters, sharing);
+    count_sum(model.parameters, shards, sharing);
     {
       std::vector<Tensor> waiting;
       for (std::int64_t set = 0; set < waiting_sets(sharing); ++set) hold_set(model.parameters, waiting);

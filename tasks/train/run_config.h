@@ -47,6 +47,7 @@ struct TrainingConfig {
   std::uint64_t seed = 1;
   std::int64_t threads = 0;
   bool shard_moments = false;
+  std::int64_t bucket_bytes = 25'000'000;
   std::string device = "cpu";
   std::string deterministic = "run";
   std::string compute = "fp32";

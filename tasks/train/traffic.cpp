@@ -14,12 +14,15 @@ void Traffic::log(std::int64_t steps) const {
   };
   const Sent own{static_cast<double>(processes_.bytes_sent() - bytes_), processes_.seconds() - seconds_};
   Sent all;
+  double most = 0;  // that one of them sent
   for (const Sent& each : gather_values<Sent>(processes_, {&own, 1})) {
     all.bytes += each.bytes;
+    most = std::max(most, each.bytes);
     all.seconds = std::max(all.seconds, each.seconds);
   }
-  log::info("{} processes sent {:.3f} MB a step, and were at it for up to {:.4f} s a step", processes_.size(),
-            all.bytes / 1e6 / static_cast<double>(steps), all.seconds / static_cast<double>(steps));
+  const auto count = static_cast<double>(steps);
+  log::info("{} processes sent {:.3f} MB a step, none more than {:.3f} MB, and waited for it for up to {:.4f} s a step",
+            processes_.size(), all.bytes / 1e6 / count, most / 1e6 / count, all.seconds / count);
 }
 
 }  // namespace etc

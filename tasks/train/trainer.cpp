@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "data/loader/loader.h"  // batches
+#include "data/loader/order.h"
 #include "etc_core/base/device_lost.h"
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
@@ -21,8 +22,7 @@
 #include "etc_core/base/progress.h"
 #include "etc_core/comm/gather_values.h"  // several processes
 #include "etc_core/nn/backends.h"
-#include "etc_core/optim/accumulator.h"  // clipping, schedule, updates
-#include "etc_core/optim/optimizer.h"
+#include "etc_core/optim/optimizer.h"  // clipping, schedule, updates
 #include "etc_core/optim/process_sum.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/registry.h"
@@ -67,12 +67,10 @@ class Trainer {
   void log_start() const;
   void step(const data::LoadedBatch& batch);
   double compute(const data::LoadedBatch& batch, std::span<const double> counts);
-  double forward_backward(Examples examples, std::span<const double> counts, FiniteChecks checks);
-  GradientSet sum_of_all();
+  double forward_backward(Examples examples, std::span<const double> counts, Tape& tape);
   void update(std::span<const ParamRef> parameters, double rate, double gradient_scale);
   [[noreturn]] void replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what);
   std::string first_fault(const data::LoadedBatch& batch, std::span<const double> counts);
-
   bool finished() const;
   void log_step(double norm, double rate);
   void evaluate();
@@ -94,7 +92,7 @@ class Trainer {
   Shards shards_;  // who adds gradients, and who updates with divided moments
   Division division_{processes_, shards_};
   Optimizer optimizer_;
-  GradientAccumulator accumulator_;
+  ProcessSum sum_;
 
   RunProgress progress_;               // the same in every process
   std::unique_ptr<RunRecord> record_;  // null: not the first process
@@ -114,8 +112,10 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       plan_(make_plan(config_, data_.train->size())),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_, device_)),
-      shards_(model_.parameters, processes.size()),
-      optimizer_(optimizer_options(training_), divided_moments()) {
+      shards_(model_.parameters, processes.size(), training_.bucket_bytes),
+      optimizer_(optimizer_options(training_), divided_moments()),
+      sum_(division_, model_.parameters,
+           divided_moments() != nullptr ? ProcessSum::Result::own_share : ProcessSum::Result::whole) {
   require_agreement(processes_, agreement_of(config_, identity_));
   if (processes_.first()) record_ = std::make_unique<RunRecord>(output, checkpoint_config_, model_files_);
 }
@@ -190,8 +190,9 @@ void Trainer::step(const data::LoadedBatch& batch) {
   const std::vector<double> counts = loss_counts(processes_, *model_.task, batch);
   // 2. Gradients of every micro-batch, each in one of the processes, added as one tree.
   const double loss = compute(batch, counts);
+  GradientSet sum = sum_.finish();  // whatever the loss is: they are on their way
   if (!std::isfinite(loss)) replay(batch, counts, fmt::format("loss is {}", loss));
-  put_gradients(model_.parameters, sum_of_all());
+  put_gradients(model_.parameters, std::move(sum));
   // 3. Nothing that is not finite may reach weights or moments: they would never recover.
   const std::vector<ParamRef> parameters = param_refs(model_.parameters);
   const double norm = global_norm(parameters, divided_moments());
@@ -210,19 +211,27 @@ void Trainer::step(const data::LoadedBatch& batch) {
 }
 
 // Loss of the batch, added in the order of the micro-batches up to the first sum that is no number; their gradients go
-// to the accumulator.
+// to the sum, of several processes already while the backward pass is running.
 double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> counts) {
   struct Result {
     double loss = 0;
     std::int64_t tokens = 0;
   };
   std::vector<Result> own;
+  std::vector<LeafRange> of_rank;
+  for (int rank = 0; rank < processes_.size(); ++rank) {
+    const data::Share share = data::share_of(batch.all_micro_batches, rank, processes_.size());
+    of_rank.push_back({share.begin, share.end});
+  }
+  sum_.begin(of_rank);
   for (const auto& micro_batch : batch.micro_batches) {
     const std::int64_t before = speed_tokens_;
     const std::int64_t leaf = batch.first_micro_batch + std::ssize(own);
-    const double loss = forward_backward(micro_batch, counts, FiniteChecks::off);
+    Tape tape(Recording::on);
+    if (processes_.size() > 1) tape.announce_final([&](const Parameter& parameter) { sum_.take(leaf, parameter); });
+    const double loss = forward_backward(micro_batch, counts, tape);
+    sum_.take_rest(leaf);
     own.push_back({loss, speed_tokens_ - before});
-    accumulator_.add(leaf, take_gradients(model_.parameters));
     speed_tokens_ = before;
   }
   double loss = 0;
@@ -234,10 +243,9 @@ double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> 
 }
 
 // Loss of one micro-batch; adds nothing to older gradients, there are none.
-double Trainer::forward_backward(Examples examples, std::span<const double> counts, FiniteChecks checks) {
+double Trainer::forward_backward(Examples examples, std::span<const double> counts, Tape& tape) {
   EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
   speed_tokens_ += input.long_tokens() + input.global_tokens();
-  Tape tape(Recording::on, checks);
   ForwardOptions options;
   options.training = true;
   options.seed = training_.seed;
@@ -248,14 +256,6 @@ double Trainer::forward_backward(Examples examples, std::span<const double> coun
   if (tape.checked() && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
   tape.backward();
   return loss;
-}
-
-// The gradients of the whole batch. With divided moments each process needs, and has, those of its own numbers alone.
-GradientSet Trainer::sum_of_all() {
-  if (processes_.size() == 1) return accumulator_.finish();
-  GradientSet sum = sum_own_share(division_, model_.parameters, accumulator_.take_roots());
-  if (divided_moments() == nullptr) spread(division_, sum);
-  return sum;
 }
 
 void Trainer::update(std::span<const ParamRef> parameters, double rate, double gradient_scale) {
@@ -286,7 +286,8 @@ std::string Trainer::first_fault(const data::LoadedBatch& batch, std::span<const
     for (const auto& parameter : model_.parameters.all())
       check_finite("weights", parameter->name.c_str(), parameter->value);
     for (const auto& micro_batch : batch.micro_batches) {
-      forward_backward(micro_batch, counts, FiniteChecks::on);
+      Tape tape(Recording::on, FiniteChecks::on);
+      forward_backward(micro_batch, counts, tape);
       model_.parameters.drop_gradients();
     }
   } catch (const Error& error) {

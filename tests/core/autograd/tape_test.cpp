@@ -129,3 +129,35 @@ TEST_CASE("a checked tape names the first bad operator", "[autograd]") {
   y.grad().data()[1] = NAN;
   REQUIRE_THROWS_WITH(tape.backward(), Contains("linear layer/kernel: gradient of output [2, 3] has 1 nan or inf"));
 }
+
+TEST_CASE("a gradient is announced as final when the first function that uses its parameter has run", "[autograd]") {
+  register_cpu_backend();
+  ParameterSet parameters;
+  Parameter& shared = parameters.add("shared", {2, 2}, {Initializer::Kind::ones});
+  Parameter& late = parameters.add("late", {2, 2}, {Initializer::Kind::ones});
+  Parameter& within = parameters.add("within", {2, 2}, {Initializer::Kind::ones});
+  Parameter& never = parameters.add("never", {2, 2}, {Initializer::Kind::ones});
+  parameters.initialize(1);
+  const auto dense = [](Parameter& kernel) { return Dense{.parts = {{&kernel}}}; };
+  std::vector<std::string> announced;
+  std::vector<float> value_then;
+  Tape tape(Recording::on);
+  tape.announce_final([&](Parameter& parameter) {
+    announced.push_back(parameter.name);
+    value_then.push_back(parameter.grad.data()[0]);
+  });
+  const Var x(Tensor::from({1, 2, 3, 4}, {2, 2}, Purpose::activations), true);
+  const Stretch stretch = [&](Tape& on, const std::vector<Var>& inputs) {
+    return std::vector<Var>{linear(on, linear(on, inputs[0], dense(within)), dense(shared))};
+  };
+  Var y = linear(tape, x, dense(shared));
+  y = checkpoint(tape, {y}, stretch, stretch)[0];
+  y = linear(tape, linear(tape, y, dense(late)), dense(shared));
+  y.grad().data()[0] = 1;
+  tape.backward();
+  CHECK(announced == std::vector<std::string>{"late", "within", "shared"});
+  CHECK_FALSE(never.grad);
+  for (std::size_t i = 0; i < announced.size(); ++i) {
+    CHECK(value_then[i] == parameters.at(announced[i]).grad.data()[0]);
+  }
+}

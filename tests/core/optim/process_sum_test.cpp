@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <random>
 
 #include "etc_core/ops/register.h"
@@ -48,11 +49,27 @@ GradientSet gradients_of(std::int64_t leaf) {
   return set;
 }
 
-// Leaves first … end-1 of a batch, as one process adds them.
-GradientAccumulator added(std::int64_t first, std::int64_t end) {
+// So many leaves, as one process adds them.
+GradientSet added(std::int64_t leaves) {
   GradientAccumulator accumulator;
-  for (std::int64_t leaf = first; leaf < end; ++leaf) accumulator.add(leaf, gradients_of(leaf));
-  return accumulator;
+  for (std::int64_t leaf = 0; leaf < leaves; ++leaf) accumulator.add(leaf, gradients_of(leaf));
+  return accumulator.finish();
+}
+
+std::vector<LeafRange> shares_of(std::int64_t leaves, int size) {
+  std::vector<LeafRange> of_rank;
+  for (int rank = 0; rank < size; ++rank) of_rank.push_back({leaves * rank / size, leaves * (rank + 1) / size});
+  return of_rank;
+}
+
+// The own leaves' gradients, each taken when it is final: from the last parameter to the first, every second leaf all at
+// its end.
+void take_own(ProcessSum& sum, ParameterSet& parameters, const LeafRange& own) {
+  for (std::int64_t leaf = own.first; leaf < own.end; ++leaf) {
+    put_gradients(parameters, gradients_of(leaf));
+    for (std::size_t i = kSizes.size(); leaf % 2 == 0 && i-- > 0;) sum.take(leaf, *parameters.all()[i]);
+    sum.take_rest(leaf);
+  }
 }
 
 void require_equal(const Tensor& got, const Tensor& expected) {
@@ -68,58 +85,87 @@ std::mutex& assertions() {
   return mutex;
 }
 
-std::int64_t first_leaf(std::int64_t leaves, int rank, int size) {
-  return leaves * rank / size;
-}
-
 }  // namespace
 
-TEST_CASE("processes with any shares of the micro-batches get the bits of one process", "[optim][comm]") {
-  for (const std::int64_t leaves : {1, 2, 3, 5, 6, 8, 13}) {
-    const GradientSet expected = added(0, leaves).finish();
-    for (const int size : {1, 2, 3, 4, 8}) {
-      run_processes(size, [&](Communicator& processes) {
-        ParameterSet parameters;
-        add_parameters(parameters);
-        const Shards shards(parameters, size);
-        const Division division{processes, shards};
-        const int rank = processes.rank();
-        auto own = added(first_leaf(leaves, rank, size), first_leaf(leaves, rank + 1, size));
-        const GradientSet sum = sum_own_share(division, parameters, own.take_roots());
-        spread(division, sum);
-        const std::lock_guard lock(assertions());
-        CAPTURE(leaves, size, rank);
-        REQUIRE(sum.size() == expected.size());
-        for (std::size_t i = 0; i < sum.size(); ++i) require_equal(sum[i], expected[i]);
-      });
+TEST_CASE("processes with any shares of the micro-batches and any buckets get the bits of one process",
+          "[optim][comm]") {
+  for (const std::int64_t leaves : {1, 2, 3, 5, 6, 13}) {
+    const GradientSet expected = added(leaves);
+    for (const int size : {1, 2, 3, 8}) {
+      for (const std::int64_t bucket_bytes : {0, 4, 100'000}) {  // one, one for each parameter, some
+        run_processes(size, [&](Communicator& processes) {
+          ParameterSet parameters;
+          add_parameters(parameters);
+          const Shards shards(parameters, size, bucket_bytes);
+          const Division division{processes, shards};
+          const std::vector<LeafRange> of_rank = shares_of(leaves, size);
+          const auto own = static_cast<std::size_t>(processes.rank());
+          ProcessSum whole(division, parameters, ProcessSum::Result::whole);
+          ProcessSum part(division, parameters, ProcessSum::Result::own_share);
+          // Twice: nothing of a batch may be left to the next one.
+          for (int batch = 0; batch < 2; ++batch) {
+            whole.begin(of_rank);
+            take_own(whole, parameters, of_rank[own]);
+            const GradientSet sum = whole.finish();
+            part.begin(of_rank);
+            take_own(part, parameters, of_rank[own]);
+            const GradientSet own_sum = part.finish();
+            spread(division, own_sum);
+            const std::lock_guard lock(assertions());
+            CAPTURE(leaves, size, bucket_bytes, own, batch);
+            REQUIRE(sum.size() == expected.size());
+            for (std::size_t i = 0; i < sum.size(); ++i) {
+              require_equal(sum[i], expected[i]);
+              require_equal(own_sum[i], expected[i]);
+            }
+          }
+        });
+      }
     }
   }
+}
+
+TEST_CASE("a gradient that changes after it was taken as final is an error", "[optim][comm]") {
+  ParameterSet parameters;
+  add_parameters(parameters);
+  const Shards shards(parameters, 1);
+  const Division division{one_process(), shards};
+  ProcessSum sum(division, parameters, ProcessSum::Result::whole);
+  const std::vector<LeafRange> all = shares_of(1, 1);
+  sum.begin(all);
+  put_gradients(parameters, gradients_of(1));
+  sum.take(0, *parameters.all()[1]);
+  parameters.all()[1]->gradient();
+  REQUIRE_THROWS_WITH(sum.take_rest(0), Catch::Contains("b/kernel was taken as final and changed afterwards"));
 }
 
 TEST_CASE("a sum among 2^k processes takes the bytes of one reduction and one broadcast", "[optim][comm]") {
   std::int64_t numbers = 0;  // that have a gradient in every micro-batch
   for (const std::int64_t size : {ops::kBlockSize * 8, ops::kBlockSize * 8}) numbers += size;
   for (const int size : {2, 4, 8}) {
-    std::int64_t sent = 0;
+    std::int64_t sent = 0, most = 0;
     run_processes(size, [&](Communicator& processes) {
       ParameterSet parameters;
       for (const char* name : {"a", "b"}) parameters.add(name, {numbers / 2}, {});
       parameters.initialize(1);
-      const Shards shards(parameters, size);
+      const Shards shards(parameters, size, numbers * 2);  // a bucket for each
       const Division division{processes, shards};
-      GradientAccumulator accumulator;
+      ProcessSum sum(division, parameters, ProcessSum::Result::whole);
+      sum.begin(shares_of(2 * size, size));
       for (std::int64_t leaf = 2 * processes.rank(); leaf < 2 * processes.rank() + 2; ++leaf) {
-        accumulator.add(
-            leaf, {Tensor::zeros({numbers / 2}, Purpose::gradients), Tensor::zeros({numbers / 2}, Purpose::gradients)});
+        for (const auto& parameter : parameters.all()) parameter->gradient();
+        sum.take_rest(leaf);
       }
-      spread(division, sum_own_share(division, parameters, accumulator.take_roots()));
+      sum.finish();
       const std::lock_guard lock(assertions());
       sent += processes.bytes_sent();
+      most = std::max(most, processes.bytes_sent());
     });
     const std::int64_t least = 2 * (size - 1) * numbers * static_cast<std::int64_t>(sizeof(float));
     CAPTURE(size, sent, least);
     CHECK(sent >= least);
     CHECK(static_cast<double>(sent) <= 1.01 * static_cast<double>(least));
+    CHECK(static_cast<double>(most) * size <= 1.01 * static_cast<double>(sent));  // no process sends for others
   }
 }
 
@@ -138,11 +184,12 @@ TEST_CASE("an update divided among processes has the bits of one process, and so
       whole.step(param_refs(alone), 0.1, clip_scale(norms.back(), 1));
     }
     const auto moments = whole.moments();
-    for (const int size : {2, 3, 5}) {
-      run_processes(size, [&](Communicator& processes) {
+    for (const auto& [size, bucket_bytes] :
+         {std::pair(2, 0), std::pair(3, 0), std::pair(5, 0), std::pair(3, 100'000)}) {
+      run_processes(size, [&, size = size, bucket_bytes = bucket_bytes](Communicator& processes) {
         ParameterSet parameters;
         add_parameters(parameters);
-        const Shards shards(parameters, size);
+        const Shards shards(parameters, size, bucket_bytes);
         const Division division{processes, shards};
         Optimizer optimizer(options, &division);
         std::vector<double> found;
@@ -210,4 +257,23 @@ TEST_CASE("shards own every number once, in order, in parts as equal as blocks a
     CHECK(next == kSizes.back());
     CHECK(most <= all / ranks + ops::kBlockSize);
   }
+}
+
+TEST_CASE("of every bucket each process owns its part, and buckets hold whole parameters", "[optim]") {
+  const Shards shards(kSizes, 2, 4 * (ops::kBlockSize + 5));
+  REQUIRE(shards.buckets().size() == 4);  // 1 and a block; 5; one that is larger than a bucket; 300
+  std::int64_t owned = 0;
+  for (const Bucket& bucket : shards.buckets()) {
+    for (const int rank : {0, 1}) {
+      for (const NumberRange& stretch : shards.of(rank, bucket)) {
+        REQUIRE(stretch.parameter >= bucket.first);
+        REQUIRE(stretch.parameter < bucket.end);
+        owned += stretch.count;
+      }
+    }
+  }
+  CHECK(owned == std::accumulate(kSizes.begin(), kSizes.end(), std::int64_t{0}));
+  const Bucket& large = shards.buckets()[2];
+  CHECK_FALSE(shards.of(0, large).empty());
+  CHECK_FALSE(shards.of(1, large).empty());
 }

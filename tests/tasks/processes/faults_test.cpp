@@ -1,4 +1,6 @@
 // What ends one process ends all of them, soon, with a message that names it; and the run goes on.
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <fstream>
 #include <random>
@@ -18,7 +20,47 @@ std::string said_in(const TemporaryFolder& folder) {
   return etc::read_file(folder / "run.err");
 }
 
+// Runs three processes until the first checkpoint is there, then takes `limit` of resource `what` from one of them; all
+// must end soon. What they said.
+std::string said_without(const TemporaryFolder& folder, Words command, std::size_t rank, int what, rlim_t limit) {
+  command.insert(command.begin(), {"sh", "-c", "trap '' XFSZ; exec \"$0\" \"$@\""});
+  Child run(several(3, command), folder / "run");
+  const std::vector<pid_t> ranks = processes_of(run.pid(), 3);
+  REQUIRE(ranks.size() == 3);
+  REQUIRE(wait_for(20, [&] { return fs::exists(folder / "parts/last") || !run.running(); }));
+  const struct rlimit small { limit, limit };
+  REQUIRE(::prlimit(ranks[rank], static_cast<__rlimit_resource>(what), &small, nullptr) == 0);
+  REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
+  CHECK(run.wait() != 0);
+  for (const pid_t pid : ranks) CHECK(wait_for(kSoon, [&] { return ::kill(pid, 0) != 0; }));
+  return said_in(folder);
+}
+
 }  // namespace
+
+TEST_CASE("a process without memory or disk ends all with its name, and the same command goes on",
+          "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  {
+    const TemporaryFolder folder;
+    write_data(folder.path());
+    // Buffers large enough that every step asks the system for them.
+    Words command = training_command(folder.path(), "parts", "400", "5");
+    *(std::find(command.begin(), command.end(), "--hidden-size") + 1) = "64";
+    const std::string said = said_without(folder, command, 1, RLIMIT_AS, rlim_t{64} << 20);
+    CHECK_THAT(said, Contains("rank 0 of 3 on") && Contains("ends: rank 1 of 3 on") && Contains("memory"));
+  }
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  const Words command = training_command(folder.path(), "parts", "60", "1");
+  // Files of 8 KB: the checkpoint that is there stays, and at the end the last one could not be saved.
+  const std::string said = said_without(folder, command, 0, RLIMIT_FSIZE, 8192);
+  CHECK_THAT(said, Contains("ends: rank 0 of 3 on") && Contains("could not be saved"));
+  const Result rest = run_several(2, command, folder.path());
+  INFO(rest.err);
+  CHECK(rest.code == 0);
+  CHECK_THAT(rest.out, Contains("steps 60"));
+}
 
 TEST_CASE("a killed process ends all with a message that names it, and the same command goes on",
           "[tasks][processes]") {
