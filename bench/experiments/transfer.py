@@ -7,9 +7,9 @@ DATA/mlm, DATA/glue and DATA/squad hold the original files. A dense encoder (4 l
 vocabulary learn from WikiText-2's valid and test texts and speeches, once, in FOLDER/pretrained; the same command goes on
 where it was stopped. Results: FOLDER/transfer_stsb.csv, FOLDER/transfer_squad.csv; a picture where gnuplot is installed.
 
-  stsb    three passes over the 5,749 training pairs, Pearson and Spearman on the 1,500 of dev, for each of --rates
-  squad   version 2.0: trained on 12 articles, tested on 4 others, beside two baselines: "no answer" to every question, and
-          the first name of the text (a run of capitalised words) that is not in the question
+  stsb    --epochs passes over the 5,749 training pairs, Pearson and Spearman on the 1,500 of dev, for each of --rates
+  squad   version 2.0: one pass over the questions of 12 articles, tested on 4 others, beside two baselines: "no answer"
+          to every question, and the first name of the text (a run of capitalised words) that is not in the question
 """
 import argparse
 import gzip
@@ -88,8 +88,8 @@ def stsb(lab):
                                  split, "--input", source / f"stsb-en-{split}.csv") for split in ("train", "dev")}
     for start in STARTS:
         folder = lab.trained("stsb", start, "--task", "glue", "--data-set", "sts-b", "--data", files["train"], "--eval-data",
-                             files["dev"], "--batch-size", 32, "--epochs", 3, "--eval-every", 60, "--grid",
-                             f"learning_rate={lab.options.rates}")
+                             files["dev"], "--batch-size", 32, "--epochs", lab.options.epochs, "--eval-every", 60,
+                             "--grid", f"learning_rate={lab.options.rates}")
         settings = {}
         for run in runs_of(folder):
             log = (folder / run["folder"] / "metrics.jsonl").read_text(encoding="utf-8")
@@ -166,7 +166,7 @@ def squad(lab):
                                                    for question, context in questions}, files["dev"]))
     for start in STARTS:
         folder = lab.trained("squad", start, "--task", "squad", "--version-2", "true", "--data", train, "--eval-data", dev,
-                             "--batch-size", 16, "--epochs", 3, "--learning-rate", "5e-4")
+                             "--batch-size", 16, "--epochs", 1, "--learning-rate", "5e-4")
         for seed, run in enumerate(runs_of(folder)):
             model = folder / run["folder"] / "last"
             add(f"the model, {start}, seed {seed + 1}", lab.etc.metrics("eval", "--model", model, "--data", dev, "--threads",
@@ -181,6 +181,7 @@ def main():
     parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--pretrain-steps", type=int, default=600)
+    parser.add_argument("--epochs", type=int, default=1, help="of stsb")
     parser.add_argument("--rates", default="5e-4", help="learning rates of stsb, with commas between")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     add_option(parser)
