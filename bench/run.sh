@@ -28,12 +28,14 @@ wordpiece() {  # next to the Python package `tokenizers`; skipped without it
 }
 prepare() { bench/prepare.sh; }
 prepare_python() {  # generated records next to a preparation in Python; skipped without its packages
-  local task input
+  local task input long
   for task in "hotpotqa --records 2000 --subjects 10" "nq --records 600 --candidates 10" \
-    "openkp --records 600 --topics 10"; do
+    "openkp --records 600 --topics 10" "squad --records 40000" "glue --records 100000"; do
+    long="--long-tokens 1750"
+    case "$task" in squad* | glue*) long="" ;; esac  # their texts are short
     # shellcheck disable=SC2086  # a task and its options
-    "$build/etc" sample --task $task --seed 1 --long-tokens 1750 --output "$work/${task%% *}" 2>/dev/null
-    input=$(echo "$work/${task%% *}"/train.json*)
+    "$build/etc" sample --task $task --seed 1 $long --output "$work/${task%% *}" 2>/dev/null
+    input=$(echo "$work/${task%% *}"/train.*)
     "${PYTHON:-python3}" bench/prepare_python --task "${task%% *}" --input "$input" \
       --vocab "$work/${task%% *}/vocab.txt"
   done

@@ -4,8 +4,8 @@ processor time.
 
   python3 bench/prepare_python --task openkp --input train.jsonl --vocab vocab.txt [--turns 3] [--program build/cpu/etc]
 
-hotpotqa.py, nq.py, openkp.py and pretrain.py do what the published preparations do (bench/README.md says what that is), with the
-package `tokenizers` for WordPiece, numpy for the arrays and h5py for the file (pip install tokenizers numpy h5py). Its
+A file of each task does what the published preparation does (bench/README.md says what that is), with the package
+`tokenizers` for WordPiece, numpy for the arrays and h5py for the file (pip install tokenizers numpy h5py). Its
 features are then compared with those of `etc prepare`, every number of every example: exit code 1 where they differ.
 Of pre-training, whose examples are drawn, what pretrain.py says.
 
@@ -25,18 +25,20 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
 
 try:
+    import glue
     import hotpotqa
     import nq
     import openkp
     import pretrain
+    import squad
     import store
     from wordpiece_tokenizer import load_tokenizer
 except ImportError as missing:
     print(f"prepare_python: skipped, {missing} (pip install tokenizers numpy h5py)")
     sys.exit(0)
 
-TASKS = {"hotpotqa": hotpotqa.Preparation, "nq": nq.Preparation, "openkp": openkp.Preparation,
-         "pretrain": pretrain.Preparation}
+TASKS = {"glue": glue.Preparation, "hotpotqa": hotpotqa.Preparation, "nq": nq.Preparation, "openkp": openkp.Preparation,
+         "pretrain": pretrain.Preparation, "squad": squad.Preparation}
 
 
 def write_features(preparation, path, output):
@@ -55,8 +57,10 @@ def make_tokens(preparation, path):
         preparation.encode(record)
 
 
-def prepare_with_etc(given, output):
-    options = getattr(TASKS[given.task], "OPTIONS", ["--parity", "reference"])
+def prepare_with_etc(given, preparation, output):
+    options = getattr(preparation, "OPTIONS", ["--parity", "reference"])
+    if hasattr(preparation, "options"):  # that depend on the file
+        options = preparation.options(given.input)
     command = [given.program, "prepare", "--task", given.task, "--split", "train", "--input", given.input, "--vocab",
                given.vocab, *options, "--threads", "1", "--max-rejects", "1000000", "--output", output]
     subprocess.run(command, check=True, capture_output=True)
@@ -91,7 +95,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = os.path.join(folder, "etc.h5"), os.path.join(folder, "python.h5")
         measured = {
-            "etc prepare": lambda: seconds_of_child(lambda: prepare_with_etc(given, ours)),
+            "etc prepare": lambda: seconds_of_child(lambda: prepare_with_etc(given, preparation, ours)),
             "Python, features and file": lambda: seconds_of(lambda: write_features(preparation, given.input, theirs)),
             "Python, features, no file": lambda: seconds_of(lambda: make_features(preparation, given.input)),
             "Python, token ids alone": lambda: seconds_of(lambda: make_tokens(preparation, given.input)),

@@ -113,11 +113,10 @@ Json evaluate(const PredictionMap& predictions, const std::vector<GoldQuestion>&
   return result;
 }
 
-BestThreshold best_threshold(std::vector<ThresholdCase> cases) {
+BestThreshold best_threshold(std::vector<ThresholdCase> cases, std::int64_t unanswerable) {
   std::stable_sort(cases.begin(), cases.end(),
                    [](const ThresholdCase& a, const ThresholdCase& b) { return a.null_odds < b.null_odds; });
-  double current = 0;
-  for (const ThresholdCase& one : cases) current += one.has_answer ? 0 : 1;
+  auto current = static_cast<double>(unanswerable);
   BestThreshold best{current, 0};
   for (const ThresholdCase& one : cases) {
     current += one.has_answer ? one.raw_score : one.predicts_answer ? -1 : 0;
@@ -141,7 +140,9 @@ Json evaluate_with_odds(const PredictionMap& predictions, const std::vector<Gold
     if (found->second > answered_up_to) outcome.score = has_answer ? Score{0, 0} : Score{1, 1};
   }
   Json result = {{"metrics", version_2_metrics(outcomes.list)}, {"missing", outcomes.missing}};
-  const BestThreshold best_exact = best_threshold(std::move(exact)), best_f1 = best_threshold(std::move(f1));
+  const auto unanswerable = std::count_if(gold.begin(), gold.end(), [](const auto& q) { return !q.has_answer(); });
+  const BestThreshold best_exact = best_threshold(std::move(exact), unanswerable),
+                      best_f1 = best_threshold(std::move(f1), unanswerable);
   result["metrics"].update({{"best_exact", best_exact.score},
                             {"best_exact_thresh", best_exact.threshold},
                             {"best_f1", best_f1.score},

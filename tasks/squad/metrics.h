@@ -56,8 +56,11 @@ struct BestThreshold {
 };
 
 // The score of the best threshold: what is above it is answered by "". From "" for all, with threshold 0, questions are
-// given their prediction in the order of their odds, equal ones as they come; the first largest sum counts.
-BestThreshold best_threshold(std::vector<ThresholdCase> cases);
+// given their prediction in the order of their odds, equal ones as they come; the first largest sum counts. cases:
+// questions with a prediction, by whose number the sum is divided; unanswerable: gold questions without an answer, with
+// a prediction or not, as the official script counts them. Without predictions for some of them it exceeds what
+// the predictions deserve, even 100 %.
+BestThreshold best_threshold(std::vector<ThresholdCase> cases, std::int64_t unanswerable);
 
 // Version 2.0 with odds, as the official script with a file of them: metrics also has best_exact, best_exact_thresh,
 // best_f1 and best_f1_thresh; where the odds are above `answered_up_to`, the others count the prediction as "".

@@ -51,8 +51,10 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
   const PrepareConfig config = read_prepare_config(settings, labels);
   auto tokenizer = text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case});
   if (tokenizer->kind() != std::string_view("wordpiece")) {
-    fail_usage("etc prepare", "--vocab {}: task squad needs a WordPiece vocabulary, got a {} model", vocab.string(),
-               tokenizer->kind());
+    fail_usage("etc prepare",
+               "--vocab {}: task squad needs a WordPiece vocabulary (a vocab.txt), got a {} model, whose pieces are no "
+               "parts of the words that answers are made of",
+               vocab.string(), tokenizer->kind());
   }
   for (const char* special : {"[CLS]", "[SEP]"}) tokenizer->piece_id(special);  // an Error here rather than per record
   return std::make_unique<SquadPreparation>(config, std::move(tokenizer));

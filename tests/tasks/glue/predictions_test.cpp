@@ -12,8 +12,8 @@
 #include "tasks/glue/prediction_file.h"
 #include "tests/core/autograd/gradient_check.h"
 #include "tests/support/catch.h"
-#include "tests/support/folders.h"
 #include "tests/support/small_config.h"
+#include "tests/support/written_files.h"
 #include "tests/tasks/prediction_mutants.h"
 
 using namespace etc;
@@ -50,17 +50,6 @@ Written predicted(DataSet set, const std::vector<data::LoadedExample>& rows, con
 
 const std::string kRte = "index\tsentence1\tsentence2\tlabel\n0\ta\tb\tentailment\n1\ta\tb\tnot_entailment\n";
 const std::string kRtePredictions = "index\tprediction\n0\tentailment\n1\tentailment\n";
-
-class Files {
- public:
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    write_file_atomically(folder_ / name, text);
-    return folder_ / name;
-  }
-
- private:
-  test::TemporaryFolder folder_;
-};
 
 void run_mutants(std::uint64_t count) {
   const bool both = test::run_prediction_mutants(kRtePredictions, kRte, count, [](const auto& p, const auto& g) {
@@ -150,7 +139,7 @@ TEST_CASE("the head pools the first token, and has its gradients and drops out w
 }
 
 TEST_CASE("a submission file is scored by its name's data set", "[glue]") {
-  const Files files;
+  const test::WrittenFiles files;
   const Json scores = score_files(files.write("RTE.tsv", kRtePredictions), {files.write("dev.tsv", kRte)});
   CHECK(scores.at("metrics").at("accuracy") == 0.5);
   CHECK(scores.at("rows") == 2);
@@ -159,7 +148,7 @@ TEST_CASE("a submission file is scored by its name's data set", "[glue]") {
 }
 
 TEST_CASE("prediction files that do not fit their rows are refused", "[glue]") {
-  const Files files;
+  const test::WrittenFiles files;
   const auto gold = files.write("dev.tsv", kRte);
   const auto refuse = [&](const std::string& text, const std::string& message) {
     CHECK_THROWS_WITH(score_files(files.write("RTE.tsv", text), {gold}),
@@ -174,7 +163,7 @@ TEST_CASE("prediction files that do not fit their rows are refused", "[glue]") {
 }
 
 TEST_CASE("a whole submission is scored by gold files in the benchmark's folders", "[glue]") {
-  const Files files;
+  const test::WrittenFiles files;
   const auto zip = files.write("sub.zip", "");
   convert::write_stored_zip(zip, {{"RTE.tsv", kRtePredictions}, {"MNLI-mm.tsv", "index\tprediction\n0\tneutral\n"}});
   std::filesystem::create_directories(zip.parent_path() / "RTE");

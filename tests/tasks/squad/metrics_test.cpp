@@ -1,6 +1,7 @@
 // Official scores: golden numbers, published prediction files, corner cases.
 #include "tasks/squad/metrics.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "etc_core/base/error.h"
@@ -13,6 +14,38 @@
 
 using namespace etc;
 using namespace etc::squad;
+
+namespace {
+
+// What the best threshold gains, by its definition instead of a running sum: for every threshold, and for the one below
+// all odds, the scores of the answerable questions up to it and one for each unanswerable one, predicted or not, that
+// is not given a text. Percent of the questions with a prediction.
+double best_by_definition(const PredictionMap& predictions, const std::vector<GoldQuestion>& gold,
+                          const NullOdds& odds) {
+  std::vector<double> thresholds = {-std::numeric_limits<double>::infinity()};
+  for (const auto& [id, value] : odds) thresholds.push_back(value);
+  double best = 0;
+  std::size_t predicted = 0;
+  for (const double threshold : thresholds) {
+    double sum = 0;
+    predicted = 0;
+    for (const GoldQuestion& question : gold) {
+      const auto found = predictions.find(question.id);
+      const bool known = found != predictions.end();
+      predicted += known ? 1 : 0;
+      const std::string answer = known && odds.at(question.id) <= threshold ? found->second : "";
+      if (question.has_answer()) {
+        if (!answer.empty()) sum += best_score(answer, question, Version::v2_0).exact;
+      } else {
+        sum += answer.empty() ? 1 : 0;
+      }
+    }
+    best = std::max(best, sum);
+  }
+  return 100 * best / static_cast<double>(predicted);
+}
+
+}  // namespace
 
 TEST_CASE("scores of single answers equal the official scripts'", "[squad][golden]") {
   std::int64_t cases = 0;
@@ -45,7 +78,7 @@ TEST_CASE("the best threshold equals the official script's", "[squad][golden]") 
     const auto has_answer = file.read<std::int64_t>(group + "has_answer").values;
     std::vector<ThresholdCase> questions;
     for (std::size_t i = 0; i < odds.size(); ++i) questions.push_back({odds[i], raw[i], has_answer[i] != 0, true});
-    const BestThreshold best = best_threshold(questions);
+    const BestThreshold best = best_threshold(questions, std::count(has_answer.begin(), has_answer.end(), 0));
     CHECK(std::abs(best.score - file.read<double>(group + "best_score").values[0]) < 1e-9);
     CHECK(best.threshold == file.read<double>(group + "best_threshold").values[0]);
   }
@@ -107,4 +140,47 @@ TEST_CASE("odds above the given threshold take a prediction back", "[squad]") {
   CHECK(kept.at("best_exact_thresh") == -1.0);
   CHECK(evaluate_with_odds(predictions, gold, odds, 1).at("metrics").at("exact") == 100.0);
   CHECK_THROWS_WITH(evaluate_with_odds(predictions, gold, {}, 1), Catch::Contains("no null odds"));
+}
+
+TEST_CASE("unanswerable questions without a prediction count for the best threshold, as in the official script",
+          "[squad]") {
+  const std::vector<GoldQuestion> gold = {{"a", {"x"}}, {"b", {}}, {"c", {}}, {"d", {"y"}}};
+  const NullOdds odds = {{"a", -1}, {"b", 2}, {"c", 3}, {"d", 0}};
+  const auto metrics_of = [&](const PredictionMap& predictions) {
+    return evaluate_with_odds(predictions, gold, odds, 1).at("metrics");
+  };
+  // All four: 2 unanswerable, + 1 for a, + 1 for d, of 4.
+  CHECK(metrics_of({{"a", "x"}, {"b", "q"}, {"c", ""}, {"d", "y"}}).at("best_exact") == 100.0);
+  // b is missing: still 2 + 1 + 1, of 3.
+  const Json metrics = metrics_of({{"a", "x"}, {"c", ""}, {"d", "y"}});
+  CHECK(metrics.at("best_exact").get<double>() == Approx(400.0 / 3));
+  CHECK(metrics.at("best_exact_thresh") == 0.0);
+  CHECK(metrics.at("exact") == 100.0);
+  CHECK(metrics.at("total") == 3);
+  CHECK(metrics.at("NoAns_total") == 1);
+  // d is missing, which has an answer: 2 + 1, of 3.
+  CHECK(metrics_of({{"a", "x"}, {"b", "q"}, {"c", ""}}).at("best_exact") == 100.0);
+}
+
+TEST_CASE("best thresholds of published predictions are what their definition says, some being removed",
+          "[squad][golden]") {
+  const auto data = test::real_data_folder();
+  if (!data) return test::skip("no published predictions");
+  const PredictionMap all = read_predictions(*data / "golden" / "squad2_pred_bert_single.json");
+  std::vector<GoldQuestion> gold = read_gold({*data / "squad" / "squad_v2.0_dev_5_articles.json"}).questions;
+  gold.resize(400);
+  for (const std::uint64_t period : {0, 7, 3}) {  // every so many-th prediction is missing; 0: none
+    CAPTURE(period);
+    PredictionMap predictions;
+    NullOdds odds;
+    for (std::size_t i = 0; i < gold.size(); ++i) {
+      if (period > 0 && i % period == 0) continue;
+      // Odds that know something and are all different.
+      predictions[gold[i].id] = all.at(gold[i].id).empty() ? "The text" : all.at(gold[i].id);
+      odds[gold[i].id] = (all.at(gold[i].id).empty() ? 3.0 : -3.0) + static_cast<double>(i * 7919 % 10007) / 1000;
+    }
+    const Json metrics = evaluate_with_odds(predictions, gold, odds, 1).at("metrics");
+    CHECK(metrics.at("best_exact").get<double>() == Approx(best_by_definition(predictions, gold, odds)).epsilon(1e-12));
+    CHECK(metrics.at("best_exact").get<double>() > metrics.at("exact").get<double>());
+  }
 }

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/files.h"
 #include "tasks/squad/squad_task.h"
 #include "tests/support/catch.h"
+#include "tests/support/written_files.h"
 #include "tests/tasks/prediction_mutants.h"
 
 using namespace etc;
@@ -17,17 +17,6 @@ namespace {
 constexpr const char* kGold = R"({"version": "v2.0", "data": [{"title": "t", "paragraphs": [{"context": "x y z",
 "qas": [{"id": "1", "question": "q", "is_impossible": false, "answers": [{"text": "y z", "answer_start": 2}]},
  {"question": "q", "is_impossible": true, "answers": [], "id": "2"}]}]}]})";
-
-class Files {
- public:
-  std::filesystem::path write(const std::string& name, const std::string& text) const {
-    write_file_atomically(folder_ / name, text);
-    return folder_ / name;
-  }
-
- private:
-  test::TemporaryFolder folder_;
-};
 
 void run_mutants(std::uint64_t count) {
   const bool both =
@@ -44,7 +33,7 @@ void run_mutants(std::uint64_t count) {
 }  // namespace
 
 TEST_CASE("gold files say by is_impossible that they are of version 2.0", "[squad]") {
-  const Files files;
+  const test::WrittenFiles files;
   const Gold gold = read_gold({files.write("g.json", kGold)});
   REQUIRE(gold.questions.size() == 2);
   CHECK(gold.version == Version::v2_0);
@@ -57,7 +46,7 @@ TEST_CASE("gold files say by is_impossible that they are of version 2.0", "[squa
 }
 
 TEST_CASE("null odds may be infinite", "[squad]") {
-  const Files files;
+  const test::WrittenFiles files;
   const NullOdds odds = read_null_odds(files.write("o.json", R"({"1": -2.5, "2": null})"));
   CHECK(odds.at("1") == -2.5);
   CHECK(std::isinf(odds.at("2")));
@@ -65,7 +54,7 @@ TEST_CASE("null odds may be infinite", "[squad]") {
 }
 
 TEST_CASE("predictions for unknown questions are an error that lists up to five", "[squad]") {
-  const Files files;
+  const test::WrittenFiles files;
   const auto gold = files.write("g.json", kGold);
   const auto unknown =
       files.write("p.json", R"({"1": "", "u1": "", "u2": "", "u3": "", "u4": "", "u5": "", "u6": ""})");

@@ -4,6 +4,8 @@
 #include "etc_core/base/error.h"
 #include "tasks/squad/schema.h"
 #include "tests/support/catch.h"
+#include "tests/support/sentencepiece_model.h"
+#include "tests/support/written_files.h"
 #include "tests/tasks/squad/small_questions.h"
 
 using namespace etc;
@@ -88,6 +90,12 @@ TEST_CASE("answers that cannot be trained on are told apart", "[squad]") {
   PrepareConfig first = small_squad_config();
   first.first_answer = true;
   CHECK(faults(two, first).empty());
+  // Nobody looks for answers where nobody trains.
+  PrepareConfig evaluation = small_squad_config();
+  evaluation.is_training = false;
+  for (const Json& question : {small_question("a b c", "c", 0), small_question("a b", "b", 9), two}) {
+    CHECK(faults(question, evaluation).empty());
+  }
 }
 
 TEST_CASE("an answer one character too early is kept, since its words hold it", "[squad]") {
@@ -130,4 +138,14 @@ TEST_CASE("a window must have room for text behind the question", "[squad]") {
   CHECK_THROWS_WITH(read_prepare_config(settings, prepare::Labels::required),
                     "etc prepare: seq_len: expected more than question_len + 3 = 67, got 67 (a window holds CLS, the "
                     "question, two separators and some text)");
+}
+
+TEST_CASE("a SentencePiece vocabulary is refused, since answers are words", "[squad]") {
+  const test::WrittenFiles files;
+  const auto model = files.write("spiece.model", test::small_sentencepiece_model());
+  CHECK_THROWS_WITH(
+      make_preparation(prepare_settings().defaults(), model, prepare::Labels::required),
+      "etc prepare: --vocab " + model.string() +
+          ": task squad needs a WordPiece vocabulary (a vocab.txt), got a sentencepiece model, whose pieces "
+          "are no parts of the words that answers are made of");
 }

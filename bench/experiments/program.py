@@ -1,0 +1,41 @@
+"""Calls of `etc` for the experiments, and the files that these write."""
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def add_option(parser):
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cpu/etc", help="the program to try")
+
+
+class Program:
+    """`program("eval", "--model", …)` is what the program prints; an error ends the experiment."""
+
+    def __init__(self, path):
+        if not path.exists():
+            sys.exit(f"{path} is missing: ./run build")
+        self.path = path
+
+    def __call__(self, *words):
+        words = [str(word) for word in words]
+        done = subprocess.run([self.path, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            sys.exit(f"etc {' '.join(words)}\n{done.stderr}")
+        return done.stdout
+
+    def metrics(self, *words):
+        """{name: value} of a command that prints a metric a line."""
+        return {name: float(value) for name, value in (line.split() for line in self(*words).splitlines())}
+
+
+def write_csv(path, header, rows):
+    """By a temporary name, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".csv.tmp")
+    with open(temporary, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+    os.replace(temporary, path)

@@ -1,0 +1,24 @@
+// A temporary folder and files with given texts in it, for tests of readers.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "etc_core/base/files.h"
+#include "tests/support/folders.h"
+
+namespace etc::test {
+
+class WrittenFiles {
+ public:
+  // The new file's path; `name` may name a folder that is there.
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    write_file_atomically(folder_ / name, text);
+    return folder_ / name;
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace etc::test
