@@ -56,8 +56,13 @@ std::optional<std::int64_t> outlier(const FeatureValue& value, IntegerRange rang
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     if (outside(*number)) return *number;
   } else if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
-    const auto found = std::find_if(list->begin(), list->end(), outside);
-    if (found != list->end()) return *found;
+    // Lowest and highest by vectors; one by one only where there is something to find.
+    std::int64_t lowest = range.lowest, highest = range.highest;
+    for (const std::int64_t x : *list) {
+      lowest = std::min(lowest, x);
+      highest = std::max(highest, x);
+    }
+    if (lowest < range.lowest || highest > range.highest) return *std::find_if(list->begin(), list->end(), outside);
   }
   return std::nullopt;
 }
