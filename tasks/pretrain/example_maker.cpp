@@ -38,6 +38,25 @@ MaskVocabulary::MaskVocabulary(const data::Tokenizer& tokenizer)
   kinds[static_cast<std::size_t>(cls)] = kinds[static_cast<std::size_t>(sep)] = kSpecial;
 }
 
+// A [SEP] B [SEP] behind what is there. An actual next segment stands close behind A, but for what was cut off: one read
+// is enough for both.
+void ExampleMaker::add_pair(const Instance& instance, const TokenStore& store, Numbers& ids) const {
+  constexpr std::int64_t kClose = 64;  // pieces
+  const auto [a, b] = std::pair(instance.a, instance.b);
+  const std::int64_t between = b.begin - a.begin - a.length;
+  const auto separator = std::ssize(ids) + a.length;
+  if (between >= 0 && between <= kClose) {
+    store.read_pieces({a.begin, a.length + between + b.length}, ids);
+    ids.erase(ids.begin() + separator, ids.begin() + separator + between);
+    ids.insert(ids.begin() + separator, pieces_.sep);
+  } else {
+    store.read_pieces(a, ids);
+    ids.push_back(pieces_.sep);
+    store.read_pieces(b, ids);
+  }
+  ids.push_back(pieces_.sep);
+}
+
 template <typename Value>
 Value& ExamplePlace::feature(const char* name) {
   return example_.emplace(name, Value{}).first->second.template emplace<Value>();
@@ -63,15 +82,15 @@ void ExampleMaker::make(const Instance& instance, const TokenStore& store, TextI
   const bool pair = instance.sentences == 0, cpc = config_.objective == Objective::mlm_cpc;
   Numbers &ids = place.ids_, &kinds = place.kinds_, &sentence_lengths = place.sentence_lengths_;
   ids.assign({pieces_.cls});
-  store.read_pieces(instance.a, ids);
-  if (!cpc) ids.push_back(pieces_.sep);
-  place.first_segment_ = std::ssize(ids);
   if (pair) {
-    store.read_pieces(instance.b, ids);
-    ids.push_back(pieces_.sep);
+    add_pair(instance, store, ids);
+  } else {
+    store.read_pieces(instance.a, ids);
+    if (!cpc) ids.push_back(pieces_.sep);
   }
-  kinds.clear();
-  for (const std::int64_t id : ids) kinds.push_back(pieces_.kinds[static_cast<std::size_t>(id)]);
+  place.first_segment_ = pair ? instance.a.length + 2 : std::ssize(ids);
+  kinds.resize(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) kinds[i] = pieces_.kinds[static_cast<std::size_t>(ids[i])];
   sentence_lengths.clear();
   for (std::int64_t s = 0; cpc && s < instance.sentences; ++s) {
     const std::int64_t begin = index.first_piece(instance.first_sentence + s);

@@ -58,6 +58,8 @@ class ExampleMaker {
   void make(const Instance& instance, const TokenStore& store, TextIndex& index, ExamplePlace& place) const;
 
  private:
+  void add_pair(const Instance& instance, const TokenStore& store, std::vector<std::int64_t>& ids) const;
+
   PrepareConfig config_;
   MaskVocabulary pieces_;
   MaskRules rules_;
