@@ -104,8 +104,12 @@ class Task {
   // The name of the task's prediction file within a submission to its benchmark; empty: it has none.
   virtual std::string submission_name() const { return {}; }
 
+  // Whether examples are made of a whole text rather than of a record each: raw input cannot be predicted, and prepared
+  // examples say enough to be shown.
+  virtual bool takes_whole_texts() const { return false; }
+
   // For people: one example's question, what the model thinks of the choices, and the answer in the raw record's text.
-  // Input and logits are those of this example alone.
+  // Input and logits are those of this example alone. Without use for the record in a task of whole texts.
   virtual std::string show(const data::RecordSlice& raw_record, const data::Example& example,
                            const HeadOutput& logits) const = 0;
 };

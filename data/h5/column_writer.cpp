@@ -53,9 +53,12 @@ void ColumnWriter::append_converted(std::span<const Value> values) {
       const std::size_t take = std::min<std::size_t>(values.size(), static_cast<std::size_t>(kChunk - held));
       const std::size_t offset = pending_.size();
       pending_.resize(offset + take * sizeof(Stored));
+      // Through locals: the compiler cannot know that no byte written is a member, and then takes one at a time.
+      char* const to = pending_.data() + offset;
+      const Value* const from = values.data();
       for (std::size_t i = 0; i < take; ++i) {
-        const Stored stored = static_cast<Stored>(values[i]);
-        std::memcpy(pending_.data() + offset + i * sizeof(Stored), &stored, sizeof(Stored));
+        const Stored stored = static_cast<Stored>(from[i]);
+        std::memcpy(to + i * sizeof(Stored), &stored, sizeof(Stored));
       }
       size_ += static_cast<std::int64_t>(take);
       values = values.subspan(take);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <variant>
 
 #include "data/h5/attributes.h"
@@ -52,11 +53,19 @@ std::int64_t length_of(const FeatureValue& value) {
 
 // The first integer outside the range, if any.
 std::optional<std::int64_t> outlier(const FeatureValue& value, IntegerRange range) {
+  if (range.lowest == std::numeric_limits<std::int64_t>::min()) return std::nullopt;  // int64: all are inside
   const auto outside = [&](std::int64_t x) { return x < range.lowest || x > range.highest; };
   if (const auto* number = std::get_if<std::int64_t>(&value)) {
     if (outside(*number)) return *number;
   } else if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
-    const auto found = std::find_if(list->begin(), list->end(), outside);
+    // A difference below 0 sets the highest bit (lowest <= 0 <= highest: none is cut off), and bits are gathered by
+    // vectors; one by one only where there is something to find.
+    const auto lowest = static_cast<std::uint64_t>(range.lowest), highest = static_cast<std::uint64_t>(range.highest);
+    std::uint64_t signs = 0;
+    for (const std::int64_t x : *list) {
+      signs |= (static_cast<std::uint64_t>(x) - lowest) | (highest - static_cast<std::uint64_t>(x));
+    }
+    const auto found = signs >> 63 == 0 ? list->end() : std::find_if(list->begin(), list->end(), outside);
     if (found != list->end()) return *found;
   }
   return std::nullopt;

@@ -54,7 +54,7 @@ struct ConvertOptions {
   fs::path config, source_config;
   fs::path vocab, source_vocab;
   bool overwrite = false;
-  bool keep_heads = false;
+  bool without_heads = false;
   bool with_optimizer_slots = false;
   bool exact = false;
   bool position_mean = false;
@@ -164,7 +164,7 @@ void convert_tf(const ConvertOptions& options) {
   ParameterSet parameters;
   convert::TfEtcExtras extras;
   const convert::ConversionReport report =
-      convert::read_tf_etc(source, config, {options.keep_heads, options.with_optimizer_slots}, parameters, extras);
+      convert::read_tf_etc(source, config, {!options.without_heads, options.with_optimizer_slots}, parameters, extras);
   warn_without_vocabulary(vocabulary);
   const convert::ConvertedModel model{document(config, vocabulary), parameters, extras, vocabulary.files()};
   finish(options, model, report, watch);
@@ -200,7 +200,7 @@ void convert_bert(const ConvertOptions& options) {
   lift.exact = options.exact;
   lift.normal_relative_tables = options.relative_init == "normal";
   lift.position_mean = options.position_mean;
-  lift.keep_heads = options.keep_heads;
+  lift.keep_heads = !options.without_heads;
   lift.allow_partial_vocabulary = options.allow_partial_vocabulary;
   lift.seed = options.seed;
   if (options.exact && !options.vocab.empty()) {
@@ -262,7 +262,7 @@ void convert_as_dense(const ConvertOptions& options) {
   foreign.config.validate();
   const ModelVocabulary vocabulary = dense_vocabulary(options, foreign.config.vocab_size);
   ParameterSet parameters;
-  const convert::ConversionReport report = convert::read_foreign(source, foreign, options.keep_heads, parameters);
+  const convert::ConversionReport report = convert::read_foreign(source, foreign, !options.without_heads, parameters);
   warn_without_vocabulary(vocabulary);
   const convert::ConvertedModel model{document(foreign.config, vocabulary), parameters, convert::TfEtcExtras(),
                                       vocabulary.files()};
@@ -322,11 +322,11 @@ void run_convert(const Command& command, const ConvertOptions& options) {
     }
     refuse_others(command, "--from " + options.from + " --as dense",
                   {"--from", "--as", "--output", "--overwrite", "--threads", "--source-config", "--source-vocab",
-                   "--keep-heads"});
+                   "--without-heads"});
     convert_as_dense(options);
   } else if (options.from == "tf") {
     refuse_others(command, "--from tf",
-                  {"--from", "--output", "--overwrite", "--threads", "--config", "--vocab", "--keep-heads",
+                  {"--from", "--output", "--overwrite", "--threads", "--config", "--vocab", "--without-heads",
                    "--with-optimizer-slots"});
     convert_tf(options);
   } else if (options.from != "bert" && options.from != "roberta") {
@@ -335,7 +335,7 @@ void run_convert(const Command& command, const ConvertOptions& options) {
   } else {
     refuse_others(command, "--from " + options.from,
                   {"--from", "--as", "--output", "--overwrite", "--threads", "--config", "--source-config", "--vocab",
-                   "--source-vocab", "--keep-heads", "--exact", "--position-mean", "--relative-init", "--seed",
+                   "--source-vocab", "--without-heads", "--exact", "--position-mean", "--relative-init", "--seed",
                    "--allow-partial-vocabulary"});
     convert_bert(options);
   }
@@ -377,7 +377,7 @@ void add_convert_command(Program& program) {
       "tf, *.model beside the checkpoint");
   command.option("--source-vocab", options->source_vocab,
                  "BERT's own vocabulary (default: vocab.txt, for RoBERTa vocab.json, beside it)");
-  command.flag("--keep-heads", options->keep_heads, "take task heads along");
+  command.flag("--without-heads", options->without_heads, "leave task heads out: the encoder alone");
   command.flag("--with-optimizer-slots", options->with_optimizer_slots,
                "write adam_m, adam_v and global_step into optimizer_slots.safetensors");
   command.flag("--exact", options->exact,

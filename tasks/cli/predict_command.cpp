@@ -200,6 +200,23 @@ std::size_t predict_raw(const PredictOptions& options, const Running& running, c
   return predictor.refused();
 }
 
+// One example with its prediction on standard output.
+void show_example(TaskModel& model, const data::RecordSlice& record, data::LoadedExample example,
+                  const std::string& where) {
+  const std::vector<data::LoadedExample> alone = {std::move(example)};
+  EncoderInput input = model.task->feed(alone, where);
+  Tape tape(Recording::off);
+  const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
+  print("{}\n", model.task->show(record, alone[0].features, logits));
+}
+
+// The first of the prepared examples.
+void show_examples(const PredictOptions& options, TaskModel& model, const data::DatasetReader& reader) {
+  for (std::int64_t i = 0; i < std::min(options.show, reader.size()); ++i) {
+    show_example(model, {}, {i, i, reader.read(i)}, files_text(options.data));
+  }
+}
+
 // The first records of the file, each with its prediction, on standard output.
 void show_records(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation) {
   data::ByteStream stream(options.input);
@@ -210,11 +227,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
     prepare::Converted converted = preparation.convert_record(copy);
     if (converted.faults.rejected() || converted.faults.dropped()) continue;
     for (data::Example& example : converted.examples) {
-      const std::vector<data::LoadedExample> alone = {{record.index, 0, std::move(example)}};
-      EncoderInput input = model.task->feed(alone, options.input);
-      Tape tape(Recording::off);
-      const HeadOutput logits = model.forward(tape, alone, input, ForwardOptions{});
-      print("{}\n", model.task->show(record, alone[0].features, logits));
+      show_example(model, record, {record.index, 0, std::move(example)}, options.input);
     }
     ++shown;
   }
@@ -232,7 +245,6 @@ bool writes_files(const PredictOptions& options) {
 // Throws UsageError on options that do not go together.
 void check_options(const PredictOptions& options) {
   if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
-  if (options.input.empty() && options.show > 0) fail_usage(kWhere, "--show needs --input: prepared data hold no text");
   if (options.show > 0 && options.input == data::kStandardInput)
     fail_usage(kWhere, "--show needs a file, not standard input");
   if (!options.input.empty()) require_one_process(kWhere, "--input");
@@ -259,6 +271,15 @@ void check_submission(const PredictOptions& options, const Task& task) {
   }
 }
 
+// Throws UsageError where the task cannot show or predict what is given.
+void check_show(const PredictOptions& options, const Task& task) {
+  if (!task.takes_whole_texts() && options.input.empty() && options.show > 0)
+    fail_usage(kWhere, "--show needs --input: prepared data hold no text");
+  if (task.takes_whole_texts() && !options.input.empty()) {
+    fail_usage(kWhere, "--input: this task's examples are made of whole texts, expected --data (etc prepare makes it)");
+  }
+}
+
 void run_predict(const PredictOptions& options) {
   check_options(options);
   const bool raw = !options.input.empty();
@@ -268,6 +289,7 @@ void run_predict(const PredictOptions& options) {
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   check_submission(options, *model.task);
+  check_show(options, *model.task);
   if (!options.null_odds_output.empty() && !model.task->writes_null_odds())
     fail_usage(kWhere, "--null-odds-output: this task's answers have no null odds (squad with version_2 has)");
   const auto preparation = raw ? make_preparation(options, loaded) : nullptr;
@@ -307,7 +329,8 @@ void run_predict(const PredictOptions& options) {
       if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
     }
   }
-  if (options.show > 0) show_records(options, model, *preparation);
+  if (options.show > 0 && raw) show_records(options, model, *preparation);
+  if (options.show > 0 && !raw && processes().first()) show_examples(options, model, *reader);
   profile.finish();
   log_peak_memory(device);
   if (refused > 0) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <utility>
 
@@ -240,21 +241,23 @@ class CorpusRun {
     const RandomOrder order(counts_.examples, seed_for(config_.random_seed, DrawnFor::order));
     const auto texts = views();
     Progress progress("prepare: examples", counts_.examples, "examples");
-    std::vector<data::Example> done;  // made, not written yet
-    for (std::int64_t first = 0; first < counts_.examples || !done.empty(); first += window) {
+    // Written while the next window is made in the other one, in turn. Workers alone make and remake examples, so the
+    // thread that writes does nothing else.
+    std::vector<ExamplePlace> done(static_cast<std::size_t>(window)), made(static_cast<std::size_t>(window));
+    std::int64_t ready = 0;  // in done
+    for (std::int64_t first = 0; first < counts_.examples || ready > 0; first += window) {
       const std::int64_t count = std::clamp<std::int64_t>(counts_.examples - first, 0, window);
-      std::vector<data::Example> made(static_cast<std::size_t>(count));
-      // Task 0 writes the window before while the others make this one.
       parallel_for(1 + (count + kPerTask - 1) / kPerTask, [&](std::int64_t task, int thread) {
-        if (task == 0) return write(done, writer);
+        if (task == 0) return write({done.data(), static_cast<std::size_t>(ready)}, writer);
         for (std::int64_t i = (task - 1) * kPerTask; i < std::min(task * kPerTask, count); ++i) {
           Instance instance;
           file.read(order.at(first + i) * std::int64_t{sizeof instance}, &instance, sizeof instance);
-          made[static_cast<std::size_t>(i)] =
-              preparation_.maker().make(instance, *store_, *texts[static_cast<std::size_t>(thread)]);
+          preparation_.maker().make(instance, *store_, *texts[static_cast<std::size_t>(thread)],
+                                    made[static_cast<std::size_t>(i)]);
         }
       });
-      done = std::move(made);
+      done.swap(made);
+      ready = count;
       progress.update(std::min(first + count, counts_.examples));
       stop_if_asked();
     }
@@ -263,8 +266,8 @@ class CorpusRun {
     report.finish();
   }
 
-  static void write(const std::vector<data::Example>& examples, data::DatasetWriter& writer) {
-    for (const data::Example& example : examples) writer.append(example);
+  static void write(std::span<const ExamplePlace> places, data::DatasetWriter& writer) {
+    for (const ExamplePlace& place : places) writer.append(place.example());
   }
 
   static void take_report(const PartFiles& files, data::DatasetWriter& writer, prepare::Report& report) {

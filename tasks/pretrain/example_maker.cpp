@@ -38,22 +38,60 @@ MaskVocabulary::MaskVocabulary(const data::Tokenizer& tokenizer)
   kinds[static_cast<std::size_t>(cls)] = kinds[static_cast<std::size_t>(sep)] = kSpecial;
 }
 
+// A [SEP] B [SEP] behind what is there. An actual next segment stands close behind A, but for what was cut off: one read
+// is enough for both.
+void ExampleMaker::add_pair(const Instance& instance, const TokenStore& store, Numbers& ids) const {
+  constexpr std::int64_t kClose = 64;  // pieces
+  const auto [a, b] = std::pair(instance.a, instance.b);
+  const std::int64_t between = b.begin - a.begin - a.length;
+  const auto separator = std::ssize(ids) + a.length;
+  if (between >= 0 && between <= kClose) {
+    store.read_pieces({a.begin, a.length + between + b.length}, ids);
+    ids.erase(ids.begin() + separator, ids.begin() + separator + between);
+    ids.insert(ids.begin() + separator, pieces_.sep);
+  } else {
+    store.read_pieces(a, ids);
+    ids.push_back(pieces_.sep);
+    store.read_pieces(b, ids);
+  }
+  ids.push_back(pieces_.sep);
+}
+
+template <typename Value>
+Value& ExamplePlace::feature(const char* name) {
+  return example_.emplace(name, Value{}).first->second.template emplace<Value>();
+}
+
+ExamplePlace::ExamplePlace()
+    : id_(feature<std::string>("id")),
+      record_(feature<std::int64_t>("record_index")),
+      first_segment_(feature<std::int64_t>("first_segment_length")),
+      label_(feature<std::int64_t>("next_sentence_label")),
+      ids_(feature<Numbers>("long_token_ids")),
+      kinds_(feature<Numbers>("piece_kinds")),
+      masked_positions_(feature<Numbers>("masked_positions")),
+      masked_ids_(feature<Numbers>("masked_input_ids")),
+      sentence_lengths_(feature<Numbers>("sentence_lengths")),
+      cpc_sentences_(feature<Numbers>("cpc_sentences")) {}
+
 ExampleMaker::ExampleMaker(const PrepareConfig& config, const data::Tokenizer& tokenizer)
     : config_(config), pieces_(tokenizer), rules_(rules_of(config_, pieces_)) {}
 
-data::Example ExampleMaker::make(const Instance& instance, const TokenStore& store, TextIndex& index) const {
+void ExampleMaker::make(const Instance& instance, const TokenStore& store, TextIndex& index,
+                        ExamplePlace& place) const {
   const bool pair = instance.sentences == 0, cpc = config_.objective == Objective::mlm_cpc;
-  Numbers ids{pieces_.cls}, sentence_lengths;
-  store.read_pieces(instance.a, ids);
-  if (!cpc) ids.push_back(pieces_.sep);
-  const std::int64_t first_segment = std::ssize(ids);
+  Numbers &ids = place.ids_, &kinds = place.kinds_, &sentence_lengths = place.sentence_lengths_;
+  ids.assign({pieces_.cls});
   if (pair) {
-    store.read_pieces(instance.b, ids);
-    ids.push_back(pieces_.sep);
+    add_pair(instance, store, ids);
+  } else {
+    store.read_pieces(instance.a, ids);
+    if (!cpc) ids.push_back(pieces_.sep);
   }
-  Numbers kinds;
-  kinds.reserve(ids.size());
-  for (const std::int64_t id : ids) kinds.push_back(pieces_.kinds[static_cast<std::size_t>(id)]);
+  place.first_segment_ = pair ? instance.a.length + 2 : std::ssize(ids);
+  kinds.resize(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) kinds[i] = pieces_.kinds[static_cast<std::size_t>(ids[i])];
+  sentence_lengths.clear();
   for (std::int64_t s = 0; cpc && s < instance.sentences; ++s) {
     const std::int64_t begin = index.first_piece(instance.first_sentence + s);
     sentence_lengths.push_back(index.first_piece(instance.first_sentence + s + 1) - begin);
@@ -68,18 +106,12 @@ data::Example ExampleMaker::make(const Instance& instance, const TokenStore& sto
         draws_key(seed_for(config_.random_seed, DrawnFor::masks), text, static_cast<std::uint64_t>(instance.number)));
     masks = draw_masks({ids, kinds, sentence_lengths}, rules_, draws);
   }
-  data::Example example;
-  example["id"] = fmt::format("{}.{}.{}", instance.copy, instance.document, instance.number);
-  example["record_index"] = instance.document;
-  example["first_segment_length"] = first_segment;
-  example["next_sentence_label"] = instance.random_next;
-  example["long_token_ids"] = std::move(ids);
-  example["piece_kinds"] = std::move(kinds);
-  example["masked_positions"] = std::move(masks.positions);
-  example["masked_input_ids"] = std::move(masks.input_ids);
-  example["sentence_lengths"] = std::move(sentence_lengths);
-  example["cpc_sentences"] = std::move(masks.cpc_sentences);
-  return example;
+  place.id_ = fmt::format("{}.{}.{}", instance.copy, instance.document, instance.number);
+  place.record_ = instance.document;
+  place.label_ = instance.random_next;
+  place.masked_positions_ = std::move(masks.positions);
+  place.masked_ids_ = std::move(masks.input_ids);
+  place.cpc_sentences_ = std::move(masks.cpc_sentences);
 }
 
 }  // namespace etc::pretrain

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "data/dataset.h"
 #include "data/text/tokenizer.h"
+#include "etc_core/base/not_copied.h"
 #include "tasks/pretrain/instances.h"
 #include "tasks/pretrain/masking.h"
 #include "tasks/pretrain/prepare_config.h"
@@ -30,15 +32,34 @@ struct MaskVocabulary {
   std::vector<std::uint8_t> kinds;
 };
 
+// An example and its features, found once: what is made again in the same place takes no memory anew.
+class ExamplePlace : NotCopied {
+ public:
+  ExamplePlace();
+  const data::Example& example() const { return example_; }
+
+ private:
+  friend class ExampleMaker;
+  template <typename Value>
+  Value& feature(const char* name);
+
+  data::Example example_;  // its nodes stay where they are
+  std::string& id_;
+  std::int64_t &record_, &first_segment_, &label_;
+  std::vector<std::int64_t>&ids_, &kinds_, &masked_positions_, &masked_ids_, &sentence_lengths_, &cpc_sentences_;
+};
+
 class ExampleMaker {
  public:
   // config: with a value for every key (read_prepare_config).
   ExampleMaker(const PrepareConfig& config, const data::Tokenizer& tokenizer);
 
   // index: the calling thread's view of the store. Thread-safe otherwise.
-  data::Example make(const Instance& instance, const TokenStore& store, TextIndex& index) const;
+  void make(const Instance& instance, const TokenStore& store, TextIndex& index, ExamplePlace& place) const;
 
  private:
+  void add_pair(const Instance& instance, const TokenStore& store, std::vector<std::int64_t>& ids) const;
+
   PrepareConfig config_;
   MaskVocabulary pieces_;
   MaskRules rules_;

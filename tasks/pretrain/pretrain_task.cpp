@@ -79,6 +79,8 @@ class PretrainTask final : public Task {
     return std::make_unique<PretrainPredictions>(request, predictor());
   }
 
+  bool takes_whole_texts() const override { return true; }
+
   std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& outputs) const override {
     return shown_prediction({0, 0, example}, predictor(), outputs);
   }

@@ -19,7 +19,7 @@ namespace etc::convert {
 constexpr const char* kGlobalStep = "global_step";
 
 struct TfEtcOptions {
-  bool keep_heads = false;            // task heads whose names are known become parameters, too
+  bool keep_heads = true;             // task heads whose names are known become parameters, too
   bool with_optimizer_slots = false;  // <name>/adam_m and /adam_v are read, too, and global_step
 };
 

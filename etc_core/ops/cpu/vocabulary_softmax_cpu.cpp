@@ -51,8 +51,14 @@ HWY_INLINE double exponentials(float* z, std::int64_t count, float largest) {
   for (std::int64_t first = 0; first < count; first += kBlock) {
     const std::int64_t end = std::min(count, first + kBlock);
     auto lane_sums = hn::Zero(d);
-    for (std::int64_t i = first; i < end; i += lanes) {
-      const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, end - i)));
+    std::int64_t i = first;
+    for (; i + lanes <= end; i += lanes) {
+      const auto e = hn::Exp(d, hn::Sub(hn::LoadU(d, z + i), shift));
+      if constexpr (kStore) hn::StoreU(e, d, z + i);
+      lane_sums = hn::Add(lane_sums, e);
+    }
+    if (i < end) {
+      const auto some = hn::FirstN(d, static_cast<std::size_t>(end - i));
       const auto e = hn::IfThenElseZero(some, hn::Exp(d, hn::Sub(hn::MaskedLoad(some, d, z + i), shift)));
       if constexpr (kStore) hn::BlendedStore(e, some, d, z + i);
       lane_sums = hn::Add(lane_sums, e);
@@ -66,10 +72,20 @@ HWY_INLINE void multiply(float* z, std::int64_t count, float factor) {
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto factors = hn::Set(d, factor);
-  for (std::int64_t i = 0; i < count; i += lanes) {
-    const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, count - i)));
-    hn::BlendedStore(hn::Mul(hn::MaskedLoad(some, d, z + i), factors), some, d, z + i);
-  }
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, z + i), factors), d, z + i);
+  for (; i < count; ++i) z[i] *= factor;
+}
+
+// The first place of a number that is somewhere in the row; 0 for nan.
+HWY_INLINE std::int64_t place_of(float number, const float* z, std::int64_t count) {
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto wanted = hn::Set(d, number);
+  std::int64_t i = 0;
+  while (i + lanes <= count && hn::AllFalse(d, hn::Eq(hn::LoadU(d, z + i), wanted))) i += lanes;
+  const float* const found = std::find(z + i, z + count, number);
+  return found == z + count ? 0 : found - z;
 }
 
 void softmax_row(const VocabularySoftmax& a, std::int64_t row) {
@@ -78,10 +94,7 @@ void softmax_row(const VocabularySoftmax& a, std::int64_t row) {
   // 1. The largest logit, through which a nan reaches the loss, and the first place where it stands.
   const float largest = largest_of(z, a.vocabulary);
   const float label_logit = z[label];
-  if (a.best != nullptr) {
-    const float* found = std::find(z, z + a.vocabulary, largest);
-    a.best[row] = found == z + a.vocabulary ? 0 : static_cast<std::int32_t>(found - z);
-  }
+  if (a.best != nullptr) a.best[row] = static_cast<std::int32_t>(place_of(largest, z, a.vocabulary));
   // 2. The sum of the exponentials: lse = largest + log(sum). For the gradient they take the place of the logits.
   const double sum =
       a.gradient ? exponentials<true>(z, a.vocabulary, largest) : exponentials<false>(z, a.vocabulary, largest);

@@ -103,7 +103,8 @@ TEST_CASE("etc convert accounts for every tensor of a published checkpoint", "[c
   const std::string prefix = convert / "published/model.ckpt", config = convert / "published/etc_config.json";
   const std::size_t tensors = checkpoint.parameters.all().size();
 
-  const Result plain = succeeds(convert({"--from", "tf", prefix, "--config", config, "--output", convert / "model"}));
+  const Result plain =
+      succeeds(convert({"--from", "tf", prefix, "--config", config, "--without-heads", "--output", convert / "model"}));
   CHECK_THAT(plain.out,
              Contains("source: " + prefix + " (TensorFlow ETC checkpoint)") &&
                  Contains(fmt::format("copied: {} tensors, {} numbers", tensors, checkpoint.parameters.count())) &&
@@ -126,10 +127,10 @@ TEST_CASE("etc convert accounts for every tensor of a published checkpoint", "[c
   CHECK_THAT(info.out, Contains(fmt::format("in {} tensors", tensors)) && Contains("attention projections") &&
                            Contains("hidden_size") && !Contains("heads and others"));
 
-  // The folder stands for checkpoint and configuration; heads and slots come along on request. And back: the same
+  // The folder stands for checkpoint and configuration; heads come along, slots on request. And back: the same
   // bytes.
-  succeeds(convert({"--from", "tf", convert / "published", "--keep-heads", "--with-optimizer-slots", "--output",
-                    convert / "model", "--overwrite"}));
+  succeeds(convert(
+      {"--from", "tf", convert / "published", "--with-optimizer-slots", "--output", convert / "model", "--overwrite"}));
   CHECK(TensorFileReader(convert / "model/model.safetensors").entries().size() == tensors + 1);
   CHECK(TensorFileReader(convert / "model/optimizer_slots.safetensors").entries().size() == 3);
   const Result back = succeeds(convert({"--to", "tf-names", convert / "model", "--output", convert / "back"}));
@@ -141,8 +142,7 @@ TEST_CASE("etc convert accounts for every tensor of a published checkpoint", "[c
     CHECK(original.entry(name).masked_crc == returned.entry(name).masked_crc);
     CHECK(tensor.shape == returned.at(name).shape);
   }
-  succeeds(convert(
-      {"--from", "tf", convert / "back", "--keep-heads", "--with-optimizer-slots", "--output", convert / "again"}));
+  succeeds(convert({"--from", "tf", convert / "back", "--with-optimizer-slots", "--output", convert / "again"}));
   for (const char* file : {"model.safetensors", "optimizer_slots.safetensors", "config.json"}) {
     CHECK(read_file(convert / "again" / file) == read_file(convert / "model" / file));
   }
@@ -288,7 +288,7 @@ TEST_CASE("other tools read what etc convert writes", "[cli]") {
   if (!python) return test::skip("no Python with numpy and safetensors");
   const Convert convert;
   write_published(convert);
-  succeeds(convert({"--from", "tf", convert / "published", "--keep-heads", "--output", convert / "model"}));
+  succeeds(convert({"--from", "tf", convert / "published", "--output", convert / "model"}));
   const Result result = succeeds(convert({"--to", "safetensors", convert / "model", "--output", convert / "exported"}));
   CHECK_THAT(result.out, Contains("exported/model.safetensors: ") && Contains(" tensors; etc_config.json"));
   CHECK(read_json_file(convert / "exported/etc_config.json")["hidden_size"] == 8);
@@ -341,7 +341,7 @@ TEST_CASE("etc convert refuses command lines that cannot be meant", "[cli]") {
   convert.refuses({"--to", "onnx", published, "--output", model}, 2,
                   "--to: expected safetensors, tf-names or bert, got onnx");
   convert.refuses({"--from", "tf", published}, 2, "--output is required");
-  convert.refuses({"--from", "tf", published, "--output", model, "--kep-heads"}, 2, "did you mean --keep-heads?");
+  convert.refuses({"--from", "tf", published, "--output", model, "--without-head"}, 2, "did you mean --without-heads?");
   convert.refuses({"--from", "tf", published, "--output", model, "--exact"}, 2, "--exact is no option of --from tf");
   convert.refuses({"--from", "bert", bert, "--output", model, "--with-optimizer-slots"}, 2,
                   "--with-optimizer-slots is no option of --from bert");

@@ -48,7 +48,7 @@ TEST_CASE("golden checkpoints go through the program: converted, described, run,
         return result.out;
       };
       const std::string model = folder / "model", output = folder / "out.h5", back = folder / "back";
-      run({"convert", "--from", "tf", entry.path(), "--keep-heads", "--with-optimizer-slots", "--output", model});
+      run({"convert", "--from", "tf", entry.path(), "--with-optimizer-slots", "--output", model});
       CHECK_THAT(run({"info", model}), Contains("parameters") && Contains("model.safetensors"));
       run({"convert", "--to", "tf-names", model, "--output", back});
       CHECK(bundle_files(back) == bundle_files(entry.path()));

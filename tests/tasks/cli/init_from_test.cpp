@@ -35,8 +35,7 @@ struct Workplace {
     checkpoint.writer.write(path("model.ckpt"));
     write_file_atomically(path("etc_config.json"), json_text(config.to_json()));
     const Result result = test::run_program(
-        {"convert", "--from", "tf", path("model.ckpt"), "--keep-heads", "--overwrite", "--output", path("model")},
-        folder.path());
+        {"convert", "--from", "tf", path("model.ckpt"), "--overwrite", "--output", path("model")}, folder.path());
     INFO(result.err);
     REQUIRE(result.code == 0);
   }

@@ -1,4 +1,5 @@
 // Bad input, case by case (pretraining 7).
+#include "etc_core/base/log.h"
 #include "tests/support/gzip.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
 
@@ -63,14 +64,62 @@ TEST_CASE("a document of one sentence serves pairs and is left out with a count 
   CHECK(scene.counts.codes.at("drop chunk_short") == 2 * 10);
 }
 
-TEST_CASE("a single document is prepared, its random next comes from itself", "[pretrain]") {
+TEST_CASE("a single document is prepared with a warning, its random next comes from itself", "[pretrain]") {
   PretrainScene scene;
+  log::also_to_file(scene.folder / "log");
   scene.settings = {{"max_seq_length", 16}};
   const auto examples = scene.prepared("a b c\nd e f\ng h i\nj k l\nm n o\n");
   std::int64_t random = 0;
   for (const data::Example& example : examples) random += number_of(example, "next_sentence_label");
   CHECK(random > 0);
   CHECK(scene.counts.records == 1);
+  CHECK_THAT(scene.bytes("log"), Contains("the text is a single document, random next sentences come from that"));
+  scene.write("other log", "");
+  log::also_to_file(scene.folder / "other log");
+  scene.settings["objective"] = "mlm";  // has no next sentences
+  scene.prepared("a b c\nd e f\n");
+  CHECK_THAT(scene.bytes("other log"), !Contains("single document"));
+}
+
+TEST_CASE("settings at the ends of their ranges give examples that hold", "[pretrain]") {
+  const std::string text = "a b c d e f\ng h i\nj\nk l m n\n\no p q\nr s\n\nt u v w x y z a b c d e f g\n";
+  const auto examples_with = [&](Json settings) {
+    CAPTURE(settings.dump());
+    PretrainScene scene;
+    scene.settings = std::move(settings);
+    scene.settings.update({{"min_document_sentences", 1}, {"dupe_factor", 4}});
+    const std::int64_t most = scene.settings.value("max_seq_length", 512);
+    const auto examples = scene.prepared(text);
+    CHECK(!examples.empty());
+    for (const data::Example& example : examples) check_example(example, most, 8 + 2 * 26, {4, 5, 6});
+    return examples;
+  };
+  const auto lengths = [](const std::vector<data::Example>& examples) {
+    std::vector<std::int64_t> all;
+    for (const data::Example& example : examples) all.push_back(std::ssize(numbers_of(example, "long_token_ids")));
+    return all;
+  };
+  // Without short instances a chunk that the document does not end has the whole length; with short ones alone many
+  // have less.
+  const auto full = lengths(examples_with({{"max_seq_length", 8}, {"short_seq_prob", 0.0}}));
+  const auto brief = lengths(examples_with({{"max_seq_length", 8}, {"short_seq_prob", 1.0}}));
+  CHECK(std::count(full.begin(), full.end(), 8) * std::ssize(brief) >
+        std::count(brief.begin(), brief.end(), 8) * std::ssize(full));
+  for (const std::string objective : {"mlm_nsp", "mlm", "mlm_cpc"}) {
+    for (const std::int64_t length : lengths(examples_with({{"objective", objective}, {"max_seq_length", 5}}))) {
+      CHECK(length <= 5);
+    }
+  }
+  for (const data::Example& example : examples_with({{"max_seq_length", 12}, {"masked_lm_prob", 1.0}})) {
+    CHECK(numbers_of(example, "masked_positions").size() == numbers_of(example, "long_token_ids").size() - 3);
+  }
+  for (const data::Example& example : examples_with({{"max_predictions_per_seq", 1}, {"masked_lm_prob", 1.0}})) {
+    CHECK(numbers_of(example, "masked_positions").size() == 1);
+  }
+  // A sentence at least stays visible.
+  for (const data::Example& example : examples_with({{"objective", "mlm_cpc"}, {"cpc_sentence_prob", 1.0}})) {
+    CHECK(numbers_of(example, "cpc_sentences").size() == numbers_of(example, "sentence_lengths").size() - 1);
+  }
 }
 
 TEST_CASE("settings that cannot be meant are refused with their key", "[pretrain]") {
@@ -79,7 +128,9 @@ TEST_CASE("settings that cannot be meant are refused with their key", "[pretrain
   check_refused({{"masked_lm_prob", 0.0}}, "masked_lm_prob");
   check_refused({{"masked_lm_prob", 1.01}}, "masked_lm_prob");
   check_refused({{"short_seq_prob", -0.1}}, "short_seq_prob");
+  check_refused({{"short_seq_prob", 1.5}}, "short_seq_prob");
   check_refused({{"cpc_sentence_prob", 2.0}}, "cpc_sentence_prob");
+  check_refused({{"cpc_sentence_prob", 0.0}}, "cpc_sentence_prob");
   check_refused({{"dupe_factor", 0}}, "dupe_factor");
   check_refused({{"objective", "nsp"}}, "objective: expected mlm_nsp, mlm or mlm_cpc");
   check_refused({{"whole_word_mask", "yes"}}, "whole_word_mask: expected true, false or null");

@@ -144,7 +144,7 @@ std::string why_left_out(std::string_view stored, bool exact) {
   if (stored == "global_step") return "number of training steps";
   if (name.starts_with("bert/pooler/")) return "pooler: ETC has none";
   if (name.starts_with("cls/seq_relationship/")) return "next-sentence head: ETC has none";
-  if (name.starts_with("cls/")) return "masked-language-model head (--keep-heads takes it along)";
+  if (name.starts_with("cls/")) return "masked-language-model head (--without-heads)";
   if (name == "bert/embeddings/position_embeddings" && !exact) {
     return "absolute positions: ETC has relative ones (--exact keeps them)";
   }

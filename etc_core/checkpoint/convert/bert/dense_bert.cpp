@@ -28,7 +28,7 @@ ForeignEncoder bert_encoder(const BertConfig& bert, BertKind kind, const TensorS
   foreign.is_zero = [](std::string_view) { return false; };
   foreign.why_left_out = [](std::string_view stored) -> std::string {
     const bool head = bert_name(stored).name.starts_with("cls/");
-    return head ? "head (--keep-heads takes it along)" : why_left_out(stored, true);
+    return head ? "head (--without-heads)" : why_left_out(stored, true);
   };
   return foreign;
 }

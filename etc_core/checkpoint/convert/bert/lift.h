@@ -24,7 +24,7 @@ struct LiftOptions {
   bool exact = false;
   bool normal_relative_tables = false;    // fresh as in ordinary initialisation (deviation 0.5); else zeros
   bool position_mean = false;             // add the mean position to every segment row (not with exact)
-  bool keep_heads = false;                // the masked-language-model head becomes parameters, too
+  bool keep_heads = true;                 // the masked-language-model head becomes parameters, too
   bool allow_partial_vocabulary = false;  // fewer than 90 % of the target's pieces found in the source
   std::uint64_t seed = 1;                 // of what is initialised
 };

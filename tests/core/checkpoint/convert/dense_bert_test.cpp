@@ -87,7 +87,7 @@ Tensor states_of(const fs::path& model, const std::vector<std::int32_t>& ids, co
 
 }  // namespace
 
-TEST_CASE("BERT goes into a dense encoder and back bit by bit, with its pooler and, on request, its heads",
+TEST_CASE("BERT goes into a dense encoder and back bit by bit, with its pooler and, unless unwanted, its heads",
           "[convert]") {
   const BertConfig bert = test::small_bert();
   for (const bool heads : {false, true}) {

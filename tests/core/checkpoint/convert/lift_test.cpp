@@ -393,7 +393,6 @@ TEST_CASE("RoBERTa's rows and its output bias follow the spelling of their piece
   EtcConfig config = small_etc(bert);
   LiftOptions options;
   options.kind = BertKind::roberta;
-  options.keep_heads = true;
   ParameterSet parameters;
   const ConversionReport report = lift_bert(*source, bert, config, &match, options, parameters);
   const Tensor table = parameters.at("etc_document_bert/token_emb_lookup/embedding_table").value;

@@ -216,7 +216,7 @@ TEST_CASE("heads, optimiser slots and strangers are listed or taken, as asked", 
   {
     ParameterSet parameters;
     TfEtcExtras extras;
-    const ConversionReport report = read(folder / "m.ckpt", config, parameters, {}, &extras);
+    const ConversionReport report = read(folder / "m.ckpt", config, parameters, {.keep_heads = false}, &extras);
     REQUIRE(parameters.find("output_weights") == nullptr);
     REQUIRE(extras.slots.empty());
     REQUIRE(!extras.global_step);
