@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of measured results in README.md and bench (RESULTS.md, experiments/README.md), made from the raw numbers in
+"""Tables of measured results in README.md and bench (RESULTS.md, experiments), made from the raw numbers in
 bench/results.
 
     bench/tables.py            writes what stands between `<!-- table KIND FILE… -->` and `<!-- end -->` anew
@@ -17,7 +17,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md", ROOT / "bench" / "experiments" / "README.md"]
+DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md", ROOT / "bench" / "experiments" / "README.md",
+             ROOT / "bench" / "experiments" / "PRETRAINING.md"]
 NAMES = {"bert": "BERT, full attention", "flex": "compiled FlexAttention, window and globals", "longt5": "LongT5",
          "longformer": "Longformer", "modernbert": "ModernBERT", "bigbird": "BigBird"}
 
