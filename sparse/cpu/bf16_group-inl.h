@@ -113,8 +113,8 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
 }
 
 // What joins q·k before the loop of the logits; inference in bf16 has no keys of the tables (AttentionChecks::forward_compute).
-HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms, float* dots) {
-  if (HWY_LIKELY(!terms.joined[block.set])) return;
+HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms, bool scored, float* dots) {
+  if (HWY_LIKELY(!terms.joined[block.set]) || (!scored && terms.late[block.set])) return;
   if (terms.by_distance[block.set].used()) return join_by_distance(terms, block, block.keys, dots);
   apply_factors(terms.factors, labels_of(block), block.keys, dots);
 }
@@ -129,7 +129,7 @@ HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const 
   require_bf16(head, *block.panel, block.row + block.keys, own);
   if (scores.mode != ScoreMode::read) {
     head.bf16->dot_products(own.q_pairs, panel.k + block.row * panel.k_stride, panel.k_stride, block.keys, logits);
-    join_bf16_pairs(block, scratch.terms, logits);
+    join_bf16_pairs(block, scratch.terms, scores.mode != ScoreMode::none, logits);
   }
   // Begins at the reference: only larger logits matter.
   FloatVec largest[kGroupVectors];  // [kGroup]

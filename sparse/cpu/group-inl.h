@@ -44,7 +44,7 @@ HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, co
     block.panel->require(block.row + j + keys);
     // C holds the sum already; the copy is needed for the values all the same.
     if (scores.mode == ScoreMode::read) continue;
-    dots_of_block(head, block, j, keys, scratch, s + j * kGroup);
+    dots_of_block(head, block, {j, keys, scores.mode != ScoreMode::none}, scratch, s + j * kGroup);
   }
   logits_of_block(head, block, scores, scratch.terms, s, max);
 }
@@ -159,13 +159,13 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
   // Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
   const bool carried = scores.mode != ScoreGradientMode::none;
   block.panel->require(block.row + block.keys);
-  if (!carried) dots_of_block(head, block, 0, block.keys, scratch, scratch.p);
+  if (!carried) dots_of_block(head, block, {0, block.keys, false}, scratch, scratch.p);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
   const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;         // [keys]
   const ScoreElement* const running = carried ? scores.running + block.column * kGroup : nullptr;  // [keys, kGroup]
   const std::int64_t keys = block.keys;
-  with_term(
-      scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+  with_any_term(
+      scratch.terms, block, !carried, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         for (std::int64_t j = 0; j < keys; ++j) {
           for (int v = 0; v < kGroupVectors; ++v) {
             const std::int64_t at = j * kGroup + v * kLanes;
@@ -226,7 +226,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
 HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                              const GroupScratch& scratch) {
   const IntTag di;
-  dots_of_block(head, block, 0, block.keys, scratch, scratch.p);
+  dots_of_block(head, block, {0, block.keys, true}, scratch, scratch.p);
   ScoreElement* running = scores.running + block.column * kGroup;  // [keys, kGroup]
   with_term(
       scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {

@@ -189,11 +189,18 @@ HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch
   if (terms.key_vectors != nullptr && own.key_places == 0) add_key_dots(head, terms, labels, k, keys, s);
 }
 
-// m of `keys` columns of a key block, from its column `first` on: whole steps.   s [keys, kGroup]
+// Columns of a key block, whole steps, and whether their type carries running scores.
+struct BlockColumns {
+  std::int64_t first, keys;
+  bool scored;
+};
+
+// m of some columns of a key block, without what the loop of the logits adds (DistanceTerm).   s [keys, kGroup]
 // Column by column the same instructions whoever asks: rewinding subtracts the bits that were added.
-HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, std::int64_t first, std::int64_t keys,
+HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, const BlockColumns& columns,
                               const GroupScratch& scratch, float* s) {
-  if (HWY_LIKELY(!scratch.terms.joined[block.set])) {
+  const auto [first, keys, scored] = columns;
+  if (HWY_LIKELY(!scratch.terms.joined[block.set]) || (!scored && scratch.terms.late[block.set])) {
     return dot_products(scratch.q_lanes, block.panel->k(block.row + first), head.stride, keys, head.head_size, s);
   }
   joined_dots(head, scratch, block.from(first), keys, s);

@@ -10,9 +10,9 @@
 // small product takes dtable to dq and to the tables.
 //
 // Of listed labels a term is a policy of the tile loop, chosen per key block at compile time (with_term): a key block
-// without labels runs the loop in which the term does not occur. Those by distance are added to m beforehand, by a pass
-// over the key block (pair_terms-inl.h): a load for each column, and no copies of the loops. Highway's per-target
-// include guard.
+// without labels runs the loop in which the term does not occur. By distance they are a policy of types
+// without running scores (DistanceTerm); beside scores, or other parts of m, they are added to m beforehand, by a pass
+// over the key block (pair_terms-inl.h): fewer copies of the loops. Highway's per-target include guard.
 #if defined(SPARSE_CPU_SCORE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_SCORE_TERMS_INL_H_
 #undef SPARSE_CPU_SCORE_TERMS_INL_H_
@@ -197,6 +197,21 @@ struct LabelTerm {
   }
 };
 
+// Policy of a key block with labels by distance, of types without running scores: those have more copies of the loop.
+struct DistanceTerm {
+  const float* rows;        // skewed
+  LabelsByDistance labels;  // of the key block
+
+  HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t j, int v) const {
+    const FloatVec own = hn::LoadU(FloatTag(), rows + labels.place(j) * kGroup + v * kLanes);
+    return hn::Mul(hn::Add(dot, own), scale);
+  }
+};
+
+HWY_INLINE DistanceTerm distance_term(const TermScratch& terms, const KeyBlock& block) {
+  return {terms.by_distance[block.set].table, labels_by_distance(block)};
+}
+
 // Whether pairs of this key block have a summand to look up in the loop of the logits.
 HWY_INLINE bool has_table(const TermScratch& terms, const KeyBlock& block) {
   return terms.added > 0 && block.tiles->relative;
@@ -208,6 +223,13 @@ template <typename Body>
 HWY_INLINE void with_term(const TermScratch& terms, const KeyBlock& block, const Body& body) {
   if (!has_table(terms, block)) return body(NoTerm());
   body(LabelTerm{terms.table, listed_labels(block)});
+}
+
+// The same, and that of labels by distance where the key block's type carries no scores.
+template <typename Body>
+HWY_INLINE void with_any_term(const TermScratch& terms, const KeyBlock& block, bool unscored, const Body& body) {
+  if (unscored && terms.late[block.set]) return body(distance_term(terms, block));
+  with_term(terms, block, body);
 }
 
 // Backward, group begins.

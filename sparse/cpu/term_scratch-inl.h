@@ -89,6 +89,7 @@ struct TermScratch {
   bool listed = false;         // whether some key set lists its labels
   bool biased = false;         // whether there is rel_bias
   bool joined[kKeySets] = {};  // whether m of a key set's pairs is more than q·k
+  bool late[kKeySets] = {};    // whether that is a table by distance alone, which the loop of the logits may add, too
   DistanceScratch by_distance[kKeySets];
   // Of the task's head.
   float* vectors = nullptr;               // [labels, stride]  rel
@@ -126,6 +127,7 @@ struct TermScratch {
       terms.listed = terms.listed || type.relative;
       const bool pairs = given.key_vectors != nullptr || given.factors != nullptr || given.products != nullptr;
       terms.joined[set] = type.labelled() && given.rows() > 0 && (pairs || (type.distance.used() && given.adds()));
+      terms.late[set] = terms.joined[set] && !pairs;
     }
     terms.biased = given.biases != nullptr;
     terms.labels = padded_rows(given.rows());
