@@ -107,17 +107,18 @@ def write_table(path, header, rows):
         print("  ".join(str(cell).ljust(width[i]) for i, cell in enumerate(row)))
 
 
-def plot(folder, name, title, curves):
-    """curves: label -> list of (step, loss)"""
+def plot(folder, name, title, curves, axes=None):
+    """curves: label -> list of points, by default (step, loss); axes: their names, "x" and "y" """
     if not shutil.which("gnuplot"):
         return
     blocks, lines = [], []
     for label, points in curves.items():
         lines.append(f"$d{len(blocks)} using 1:2 with lines linewidth 2 title '{label}' noenhanced")
         blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(f"{x} {y}" for x, y in points) + "\nEOD\n")
+    axes = axes or {"x": "training steps", "y": "training loss (nats)"}
     script = "".join(blocks) + (f"set terminal svg size 900,600 background 'white'\nset output '{name}.svg'\nset grid\n"
-                                f"set key outside\nset title '{title}'\nset xlabel 'training steps'\n"
-                                "set ylabel 'training loss (nats)'\nset yrange [0:*]\nplot " + ", ".join(lines) + "\n")
+                                f"set key outside\nset title '{title}'\nset xlabel '{axes['x']}'\n"
+                                f"set ylabel '{axes['y']}'\nset yrange [0:*]\nplot " + ", ".join(lines) + "\n")
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
 
 

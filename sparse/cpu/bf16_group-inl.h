@@ -112,9 +112,10 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 
-// factor·(q·k), the one part beside the table that inference in bf16 has (AttentionChecks::forward_compute).
-HWY_INLINE void apply_bf16_factors(const KeyBlock& block, const TermScratch& terms, float* dots) {
-  if (HWY_LIKELY(!joins_pairs(terms, block))) return;
+// What joins q·k before the loop of the logits; inference in bf16 has no keys of the tables (AttentionChecks::forward_compute).
+HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms, bool scored, float* dots) {
+  if (HWY_LIKELY(!terms.joined[block.set]) || (!scored && terms.late[block.set])) return;
+  if (terms.by_distance[block.set].used()) return join_by_distance(terms, block, block.keys, dots);
   apply_factors(terms.factors, labels_of(block), block.keys, dots);
 }
 
@@ -128,7 +129,7 @@ HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const 
   require_bf16(head, *block.panel, block.row + block.keys, own);
   if (scores.mode != ScoreMode::read) {
     head.bf16->dot_products(own.q_pairs, panel.k + block.row * panel.k_stride, panel.k_stride, block.keys, logits);
-    apply_bf16_factors(block, scratch.terms, logits);
+    join_bf16_pairs(block, scratch.terms, scores.mode != ScoreMode::none, logits);
   }
   // Begins at the reference: only larger logits matter.
   FloatVec largest[kGroupVectors];  // [kGroup]
@@ -150,7 +151,7 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   const FloatTag d;
   const Bf16Scratch& own = scratch.bf16;
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read) make_bf16_table(head, own.q_pairs, scratch.terms);
+  if (!all_read) make_bf16_table(head, own.q_pairs, scratch.terms, span_of_group(scratch.terms, seen));
   RunningSoftmax softmax;
   for (int v = 0; v < kGroupVectors; ++v) {
     softmax.reference[v] = hn::Set(d, -std::numeric_limits<float>::infinity());

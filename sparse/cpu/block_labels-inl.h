@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/tile_walk.h"
@@ -55,6 +56,17 @@ struct LabelsByDistance {
   HWY_INLINE const std::int32_t* row(std::uint32_t code) const { return of_lanes + (code - kFirstMixed); }
   HWY_INLINE IntVec lanes(std::uint32_t code, int v) const { return hn::LoadU(IntTag(), row(code) + v * kLanes); }
   HWY_INLINE std::int64_t lane(std::uint32_t code, int i) const { return row(code)[i]; }
+
+  // Where the labels of column j lie in the list of_lanes, those of columns with one label, too.
+  HWY_INLINE std::int64_t place(std::int64_t j) const {
+    return last - std::min(std::max<std::int64_t>(first + j, 0), last);
+  }
+  // Columns [begin, end) of `keys` have places of their own, falling by one; those before have the last place, those
+  // behind the first.
+  HWY_INLINE std::pair<std::int64_t, std::int64_t> between(std::int64_t keys) const {
+    const std::int64_t begin = std::min(std::max<std::int64_t>(1 - first, 0), keys);
+    return {begin, std::min(std::max(last - first, begin), keys)};
+  }
 };
 
 // Either kind, found out for every column: for loops that do more for a column than look one number up.
@@ -86,19 +98,6 @@ HWY_INLINE AnyLabels labels_of(const KeyBlock& block) {
   const bool is_listed = !block.tiles->distance.used();
   return {is_listed, is_listed ? listed_labels(block) : ListedLabels{},
           is_listed ? LabelsByDistance{} : labels_by_distance(block)};
-}
-
-// Out of line: one copy for all places its caller is inlined at.
-template <typename Body>
-HWY_NOINLINE void with_labels_by_distance(const KeyBlock& block, const Body& body) {
-  body(labels_by_distance(block));
-}
-
-// Calls body(labels) with the kind the block's type has: one copy of `body` for each.
-template <typename Body>
-HWY_INLINE void with_labels(const KeyBlock& block, const Body& body) {
-  if (HWY_LIKELY(!block.tiles->distance.used())) return body(listed_labels(block));
-  with_labels_by_distance(block, body);
 }
 
 // sums[label_ij][i] += values[j][i]. Runs of columns with one label are summed in registers first.

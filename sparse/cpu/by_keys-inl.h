@@ -253,6 +253,7 @@ class ByKeys::BackwardSink {
     const KeySetGradients& to = args_.dkeys[keys.set];
     const std::int64_t size = scratch.head.head_size, count = keys.end - keys.begin;
     scratch.panels[0].require(count);  // all keys are written, seen or not
+    finish_keys(scratch.head, scratch.group.terms, scratch.panels[0], count);
     for (std::int64_t key = 0; key < count; ++key) {
       const std::int64_t row = keys.example_row + keys.begin + key;
       std::copy_n(scratch.panels[0].dk(key), size, head_row(to.dk, row, task_.head, size));

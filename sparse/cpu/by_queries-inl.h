@@ -217,6 +217,7 @@ class ByQueries::BackwardSink {
     if (!seen) std::fill_n(scratch.group.out, kGroup * scratch.head.stride, 0.0f);
     store_group(scratch.group.out, scratch.head, ones_, args_.dq, group, /*past_caches=*/false);
     scratch.panels[0].require(done_ - s_.keys[0].begin);  // all keys are written, seen or not
+    finish_keys(scratch.head, scratch.group.terms, scratch.panels[0], done_ - s_.keys[0].begin);
     flush_window(scratch);
     flushed_ = done_;
   }
@@ -225,6 +226,7 @@ class ByQueries::BackwardSink {
   void end(TaskScratch& scratch) {
     done_ = s_.keys[0].end;
     scratch.panels[0].require(done_ - s_.keys[0].begin);
+    for (KeyPanel& panel : scratch.panels) finish_keys(scratch.head, scratch.group.terms, panel, panel.keys());
     flush_window(scratch);
     // Every segment sees all of set 1: nobody owns its gradients.
     const std::int64_t floats = layout_.other_keys * layout_.stride;

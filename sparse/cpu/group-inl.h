@@ -44,7 +44,7 @@ HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, co
     block.panel->require(block.row + j + keys);
     // C holds the sum already; the copy is needed for the values all the same.
     if (scores.mode == ScoreMode::read) continue;
-    dots_of_block(head, block, j, keys, scratch, s + j * kGroup);
+    dots_of_block(head, block, {j, keys, scores.mode != ScoreMode::none}, scratch, s + j * kGroup);
   }
   logits_of_block(head, block, scores, scratch.terms, s, max);
 }
@@ -112,17 +112,18 @@ HWY_INLINE void drop_weights(const HeadContext& head, const KeyBlock& block, std
 // Softmax of one group over the key blocks it sees, not yet divided by its sum.
 //   scratch.out[i] = sum_j keep_ij 2^(logit_ij - max_i) (v_j + rel_v[label_ij])
 // load_queries comes first. scores: of both types, `running` advanced to this head. ahead: rows to ask for.
-HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
-                              RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& softmax) {
+// Out of line: one copy for both ways of dividing, which is half the time compiling takes.
+HWY_NOINLINE inline void forward_group(const HeadContext& head, const TypeScores* scores, const SeenBlocks& seen,
+                                       RowsAhead& ahead, const GroupScratch& scratch, GroupSoftmax& softmax) {
   if (head.bf16 != nullptr) return bf16_forward_group(head, scores, seen, ahead, scratch, softmax);
   const auto [first_query, blocks, count] = seen;
-  const LabelRange range = labels_of_group(scratch.terms, seen);
+  const GroupSpan span = span_of_group(scratch.terms, seen);
   const FloatVec none = hn::Set(FloatTag(), -std::numeric_limits<float>::infinity());
   for (int v = 0; v < kGroupVectors; ++v) softmax.max[v] = none;
   // All at once: in fp32 a group takes far longer than memory needs for the few rows asked for.
   ahead.ask(ahead.rows());
   const bool all_read = scores[0].mode == ScoreMode::read && scores[1].mode == ScoreMode::read;
-  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms, range);
+  if (!all_read) make_table(head, scratch.q_lanes, scratch.terms, span);
 
   // Pass 1: logits, their maximum, running scores.
   // Key blocks one after the other in scratch.p: pass 2 need not know where one ends.
@@ -137,7 +138,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
   // Pass 3: dropout (after the sum: it is not renormalised), then the weighted sum of values.
   // Weighted sums accumulate over key blocks.
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
-  clear_label_weights(scratch.terms, range);
+  clear_label_weights(scratch.terms, span);
   float* weights = scratch.p;  // [columns, kGroup]: 2^(logit - max)
   for (std::int64_t n = 0; n < count; weights += blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = blocks[n];
@@ -146,7 +147,7 @@ HWY_INLINE void forward_group(const HeadContext& head, const TypeScores* scores,
                  block.tiles->visible.data() + block.column, scratch.out);
     add_label_weights(scratch.terms, block, weights);
   }
-  add_relative_values(head, scratch.terms, range, scratch.out);
+  add_relative_values(head, scratch.terms, span, scratch.out);
 }
 
 // p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with
@@ -158,13 +159,13 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
   // Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
   const bool carried = scores.mode != ScoreGradientMode::none;
   block.panel->require(block.row + block.keys);
-  if (!carried) dots_of_block(head, block, 0, block.keys, scratch, scratch.p);
+  if (!carried) dots_of_block(head, block, {0, block.keys, false}, scratch, scratch.p);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
   const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;         // [keys]
   const ScoreElement* const running = carried ? scores.running + block.column * kGroup : nullptr;  // [keys, kGroup]
   const std::int64_t keys = block.keys;
-  with_term(
-      scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+  with_any_term(
+      scratch.terms, block, !carried, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         for (std::int64_t j = 0; j < keys; ++j) {
           for (int v = 0; v < kGroupVectors; ++v) {
             const std::int64_t at = j * kGroup + v * kLanes;
@@ -225,7 +226,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
 HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                              const GroupScratch& scratch) {
   const IntTag di;
-  dots_of_block(head, block, 0, block.keys, scratch, scratch.p);
+  dots_of_block(head, block, {0, block.keys, true}, scratch, scratch.p);
   ScoreElement* running = scores.running + block.column * kGroup;  // [keys, kGroup]
   with_term(
       scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
@@ -242,18 +243,19 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
 // Gradients of one group over the key blocks it sees, one after the other, so that a block's keys, values and their
 // gradients stay in the first-level cache from product to product.
 //   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  the panels' dk, dv and the terms' sums are added to
-// scratch.q_*, scratch.dout_* must be loaded.
-HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients* scores, const SeenBlocks& seen,
-                               const GroupScratch& scratch, const RowStatistics& rows) {
+// scratch.q_*, scratch.dout_* must be loaded. Out of line as forward_group.
+HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScoreGradients* scores,
+                                        const SeenBlocks& seen, const GroupScratch& scratch,
+                                        const RowStatistics& rows) {
   const auto [first_query, blocks, count] = seen;
-  const LabelRange range = labels_of_group(scratch.terms, seen);
+  const GroupSpan span = span_of_group(scratch.terms, seen);
   std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   // With scores carried and nothing to rewind no s is computed, so no table either.
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
-  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms, range);
-  clear_term_gradients(scratch.terms, range);
-  clear_label_weights(scratch.terms, range);
-  make_value_table(head, scratch.terms, range, scratch.dout_lanes);
+  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms, span);
+  clear_term_gradients(scratch.terms, span);
+  clear_label_weights(scratch.terms, span);
+  make_value_table(head, scratch.terms, span, scratch.dout_lanes);
   for (std::int64_t n = 0; n < count; ++n) {
     const KeyBlock& block = blocks[n];
     const TypeScoreGradients& type_scores = scores[block.set];
@@ -262,7 +264,7 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
     score_gradients_of_block(head, block, type_scores, first_query, scratch, rows.delta);
     add_term_gradients(scratch.terms, block, scratch.ds);
     // forward: score = scale q·k; so dq += ds k and dk += ds q
-    dots_gradients(head, block, scratch);
+    dots_gradients(head, block, scratch, /*carried=*/type_scores.mode != ScoreGradientMode::none);
     // forward: out = sum_j p v; so dv += p dout
     outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
     add_label_weights(scratch.terms, block, scratch.p);
@@ -270,8 +272,8 @@ HWY_INLINE void backward_group(const HeadContext& head, const TypeScoreGradients
     if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
       rewind_block(head, block, type_scores, scratch);
   }
-  finish_term_gradients(head, scratch.terms, range, scratch.q_rows, scratch.out);
-  finish_value_gradients(head, scratch.terms, range, scratch.dout_rows);
+  finish_term_gradients(head, scratch.terms, span, scratch.q_rows, scratch.out);
+  finish_value_gradients(head, scratch.terms, span, scratch.dout_rows);
 }
 
 // delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite (any number where nothing is seen).

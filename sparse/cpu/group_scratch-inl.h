@@ -34,7 +34,7 @@ struct GroupScratch {
   float* dout_rows = nullptr;   // [kGroup, stride]
   float* dout_lanes = nullptr;  // [D, kGroup]
 
-  static GroupScratch take(Arena& arena, const HeadContext& head, const RelativeTable& table, const TaskSizes& sizes,
+  static GroupScratch take(Arena& arena, const AttentionInputs& in, const HeadContext& head, const TaskSizes& sizes,
                            Pass pass) {
     const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup, columns = sizes.columns;
     // In bf16 a step's logits lie between one column before and a tile behind, which products and weights write.
@@ -42,7 +42,7 @@ struct GroupScratch {
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
     scratch.q_lanes = arena.take<float>(lanes);
-    scratch.terms = TermScratch::take(arena, head, table, columns, pass);
+    scratch.terms = TermScratch::take(arena, in, head, columns, pass);
     scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(columns);
     scratch.out = arena.take<float>(rows);

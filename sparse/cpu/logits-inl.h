@@ -109,6 +109,10 @@ HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, 
     logits_in_mode<ScoreMode::read>(head, block, scores, NoTerm(), s, max);
     return;
   }
+  if (scores.mode == ScoreMode::none && terms.late[block.set]) {
+    logits_in_mode<ScoreMode::none>(head, block, scores, distance_term(terms, block), s, max);
+    return;
+  }
   with_term(
       terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
         switch (scores.mode) {

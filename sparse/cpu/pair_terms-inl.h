@@ -3,8 +3,10 @@
 //   m_ij = q_i·k_j | factor[r] q_i·k_j | sum_c q_ic k_jc w[r]_c        then + k_j·rel_k[r]        r = label_ij
 //
 // They are passes over a key block's products, before the loop of the logits: a model without them pays one branch per
-// key block. A column that all queries see with one label, as far ones with clipped distances, takes rel_k and w from
-// one row; another column takes kGroup rows, one dot product each. Highway's per-target include guard.
+// key block. Labels by distance: one pass adds them and the terms of score_terms-inl.h, a load each for a column
+// (distance_rows-inl.h); k·rel_k is multiplied once a task for all places of a key. Listed labels, w, and rel_k with
+// many distances: a column that all queries see with one label takes rel_k and w from one row, another column takes
+// kGroup rows, one dot product each. Highway's per-target include guard.
 #if defined(SPARSE_CPU_PAIR_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_PAIR_TERMS_INL_H_
 #undef SPARSE_CPU_PAIR_TERMS_INL_H_
@@ -18,18 +20,13 @@
 #include <cstdint>
 
 #include "sparse/cpu/block_labels-inl.h"
+#include "sparse/cpu/distance_rows-inl.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Whether m of this key block is more than q·k.
-HWY_INLINE bool joins_pairs(const TermScratch& terms, const KeyBlock& block) {
-  return (terms.key_vectors != nullptr || terms.factors != nullptr || terms.products != nullptr) &&
-         block.tiles->labelled();
-}
 
 // sum_c x_c y_c.   x, y [stride]
 HWY_INLINE float row_dot(const float* x, const float* y, std::int64_t stride) {
@@ -130,28 +127,83 @@ HWY_INLINE void apply_factors(const float* factors, const AnyLabels& labels, std
   }
 }
 
-// Out of line: models without these parts keep their loops as they are.
-HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
-                                     const float* k, std::int64_t keys, float* s) {
+// Products of rows [multiplied, end) of a panel with rel_k in the order of the list of distances; each has as many
+// labels as places, and all groups of the task read them.
+HWY_NOINLINE inline void multiply_keys(const HeadContext& head, const DistanceScratch& own, KeyPanel& panel,
+                                       std::int64_t end) {
+  const std::int64_t places = own.key_places, from = panel.multiplied();
+  if (end <= from) return;
+  panel.set_multiplied(end);
+  for (std::int64_t at = from; at < end; at += kTileRows) {
+    // The last tile may begin before `from`: the same products once more.
+    const std::int64_t row = std::min(at, end - kTileRows);
+    for (std::int64_t n = 0; n < places; n += kTileVectors * kLanes) {
+      register_tile<kTileRows, kTileVectors, Sum::fresh>({panel.k(row), head.stride, 1}, {own.key_columns + n, places},
+                                                         {panel.products(row, places) + n, places}, head.head_size);
+    }
+  }
+  if (panel.has_dproducts()) std::fill_n(panel.dproducts(from, places), (end - from) * places, 0.0f);
+}
+
+// m of a key block whose labels follow from the distance, in place of the products of queries and keys:
+// m = factor[label] m + q·rel[label] + rel_bias[label] + k·rel_k[label], of what the model has.   m [keys, kGroup]
+HWY_NOINLINE inline void join_by_distance(const TermScratch& terms, const KeyBlock& block, std::int64_t keys,
+                                          float* m) {
+  const FloatTag d;
+  const DistanceScratch& own = terms.by_distance[block.set];
+  const LabelsByDistance labels = labels_by_distance(block);
+  const float *const factors = own.factors, *const table = own.table;
+  const float* const products = own.key_places > 0 ? block.panel->products(block.row, own.key_places) : nullptr;
+  for (std::int64_t j = 0; j < keys; ++j) {
+    const std::int64_t at = labels.place(j);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* const place = m + j * kGroup + v * kLanes;  // [kLanes]
+      FloatVec x = hn::LoadU(d, place);
+      if (factors != nullptr) x = hn::Mul(x, hn::LoadU(d, factors + at + v * kLanes));
+      if (table != nullptr) x = hn::Add(x, hn::LoadU(d, table + at * kGroup + v * kLanes));
+      if (products != nullptr) x = hn::Add(x, hn::LoadU(d, products + j * own.key_places + at + v * kLanes));
+      hn::StoreU(x, d, place);
+    }
+  }
+}
+
+// Out of line: models without these parts keep their loops as they are.   block: from the first of the keys on
+HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch& scratch, const KeyBlock& block,
+                                     std::int64_t keys, float* s) {
   const TermScratch& terms = scratch.terms;
+  const DistanceScratch& own = terms.by_distance[block.set];
+  const AnyLabels labels = labels_of(block);
+  const float* const k = block.panel->k(block.row);  // [keys, stride]
   if (terms.products != nullptr) {
     product_dots(head, scratch, labels, k, keys, s);
   } else {
     dot_products(scratch.q_lanes, k, head.stride, keys, head.head_size, s);
   }
-  if (terms.factors != nullptr) apply_factors(terms.factors, labels, keys, s);
-  if (terms.key_vectors != nullptr) add_key_dots(head, terms, labels, k, keys, s);
+  if (terms.dots != nullptr) std::copy_n(s, keys * kGroup, terms.dots);
+  if (own.key_places > 0) multiply_keys(head, own, *block.panel, block.row + keys);
+  if (own.used()) {
+    join_by_distance(terms, block, keys, s);
+  } else if (terms.factors != nullptr) {
+    apply_factors(terms.factors, labels, keys, s);
+  }
+  if (terms.key_vectors != nullptr && own.key_places == 0) add_key_dots(head, terms, labels, k, keys, s);
 }
 
-// m of `keys` columns of a key block, from its column `first` on: whole steps.   s [keys, kGroup]
+// Columns of a key block, whole steps, and whether their type carries running scores.
+struct BlockColumns {
+  std::int64_t first, keys;
+  bool scored;
+};
+
+// m of some columns of a key block, without what the loop of the logits adds (DistanceTerm).   s [keys, kGroup]
 // Column by column the same instructions whoever asks: rewinding subtracts the bits that were added.
-HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, std::int64_t first, std::int64_t keys,
+HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, const BlockColumns& columns,
                               const GroupScratch& scratch, float* s) {
-  const float* const k = block.panel->k(block.row + first);  // [keys, stride]
-  if (HWY_LIKELY(!joins_pairs(scratch.terms, block))) {
-    return dot_products(scratch.q_lanes, k, head.stride, keys, head.head_size, s);
+  const auto [first, keys, scored] = columns;
+  if (HWY_LIKELY(!scratch.terms.joined[block.set]) || (!scored && scratch.terms.late[block.set])) {
+    return dot_products(scratch.q_lanes, block.panel->k(block.row + first), head.stride, keys, head.head_size, s);
   }
-  joined_dots(head, scratch, labels_of(block.from(first)), k, keys, s);
+  joined_dots(head, scratch, block.from(first), keys, s);
 }
 
 // Backward, w: dq_i += g_ij w⊙k_j, dk_j += g_ij w⊙q_i, dw += g_ij q_i⊙k_j, a step of keys at a time as in product_dots.
@@ -213,36 +265,100 @@ HWY_INLINE void key_vector_gradients(const HeadContext& head, const TermScratch&
   }
 }
 
-// Backward of one key block: dq, dk and the tables' gradients from g = scale·dC [keys, kGroup], which becomes what
-// q·k has for its gradient.
-HWY_NOINLINE inline void joined_gradients(const HeadContext& head, const GroupScratch& scratch, const AnyLabels& labels,
-                                          const KeyBlock& block, float* g) {
-  const TermScratch& terms = scratch.terms;
-  const float* const k = block.panel->k(block.row);  // [keys, stride]
-  if (terms.key_vectors != nullptr) key_vector_gradients(head, terms, labels, block, g);
-  if (terms.products != nullptr) return product_gradients(head, scratch, labels, block, g);
-  if (terms.factors != nullptr) {
-    const FloatTag d;
-    dot_products(scratch.q_lanes, k, head.stride, block.keys, head.head_size, terms.dots);
-    for (std::int64_t at = 0; at < block.keys * kGroup; at += kLanes) {
-      hn::StoreU(hn::Mul(hn::LoadU(d, terms.dots + at), hn::LoadU(d, g + at)), d, terms.dots + at);
+// The same by distance, summed over the task's groups for each key and place.
+HWY_INLINE void add_key_places(const DistanceScratch& own, const LabelsByDistance& labels, const KeyBlock& block,
+                               const float* g) {
+  float* const rows = block.panel->dproducts(block.row, own.key_places);  // [keys, key_places]
+  for (std::int64_t j = 0; j < block.keys; ++j) add_run(g + j * kGroup, 1, rows + j * own.key_places + labels.place(j));
+}
+
+// Backward, rows of a panel that no group sees any more, or the task's end: dk += dproducts rel_k, drel_k += dproductsᵀ k
+// up to row `end`.
+HWY_NOINLINE inline void finish_key_places(const HeadContext& head, const DistanceScratch& own, KeyPanel& panel,
+                                           std::int64_t end) {
+  const std::int64_t stride = head.stride, places = own.key_places, from = panel.finished();
+  // Whole tiles: sums that were added are zero then, so that more may come to rows taken along.
+  const std::int64_t stop = std::min(std::max<std::int64_t>(end, kRunStep), panel.multiplied());
+  if (stop <= from) return;
+  panel.set_finished(std::min(end, stop));
+  for (std::int64_t at = from; at < stop; at += kRunStep) {
+    const std::int64_t row = std::min(at, stop - kRunStep);
+    float* const sums = panel.dproducts(row, places);  // [kRunStep, places]
+    for (std::int64_t c = 0; c < stride; c += kLanes) {
+      for (std::int64_t j = 0; j < kRunStep; j += kTileRows) {
+        register_tile<kTileRows, 1, Sum::added>({sums + j * places, places, 1}, {own.key_vectors + c, stride},
+                                                {panel.dk(row + j) + c, stride}, places);
+      }
+      for (std::int64_t n = 0; n < places; n += kTileRows) {
+        register_tile<kTileRows, 1, Sum::added>({sums + n, 1, places}, {panel.k(row) + c, stride},
+                                                {own.dkey_vectors + n * stride + c, stride}, kRunStep);
+      }
     }
-    add_by_label(labels, block.keys, terms.dots, terms.dfactor);
-    apply_factors(terms.factors, labels, block.keys, g);
+    std::fill_n(sums, kRunStep * places, 0.0f);
+  }
+}
+
+// The same where the panel's key set has such sums.
+HWY_INLINE void finish_keys(const HeadContext& head, const TermScratch& terms, KeyPanel& panel, std::int64_t end) {
+  const DistanceScratch& own = terms.by_distance[panel.set()];
+  if (own.key_places > 0) finish_key_places(head, own, panel, end);
+}
+
+// Backward, factor[label]: dfactor += g q·k, and g becomes what q·k has for its gradient.   g [keys, kGroup]
+HWY_INLINE void factor_gradients(const TermScratch& terms, const KeyBlock& block, float* g) {
+  const FloatTag d;
+  const DistanceScratch& own = terms.by_distance[block.set];
+  if (own.used()) {
+    const LabelsByDistance labels = labels_by_distance(block);
+    add_products_to_places(labels, block.keys, g, terms.dots, own.dfactors);
+    for (std::int64_t j = 0; j < block.keys; ++j) {
+      for (int v = 0; v < kGroupVectors; ++v) {
+        float* const place = g + j * kGroup + v * kLanes;  // [kLanes]
+        hn::StoreU(hn::Mul(hn::LoadU(d, place), hn::LoadU(d, own.factors + labels.place(j) + v * kLanes)), d, place);
+      }
+    }
+    return;
+  }
+  for (std::int64_t at = 0; at < block.keys * kGroup; at += kLanes) {
+    hn::StoreU(hn::Mul(hn::LoadU(d, terms.dots + at), hn::LoadU(d, g + at)), d, terms.dots + at);
+  }
+  add_by_label(listed_labels(block), block.keys, terms.dots, terms.dfactor);
+  apply_factors(terms.factors, labels_of(block), block.keys, g);
+}
+
+// Backward of one key block: dq, dk and the tables' gradients from g = scale·dC [keys, kGroup], which becomes what
+// q·k has for its gradient. carried: q·k was not computed for this block.
+HWY_NOINLINE inline void joined_gradients(const HeadContext& head, const GroupScratch& scratch, const KeyBlock& block,
+                                          float* g, bool carried) {
+  const TermScratch& terms = scratch.terms;
+  const DistanceScratch& own = terms.by_distance[block.set];
+  const float* k = block.panel->k(block.row);  // [keys, stride]
+  if (own.dtable != nullptr) add_to_places(labels_by_distance(block), block.keys, g, own.dtable);
+  if (own.key_places > 0) {
+    if (carried) multiply_keys(head, own, *block.panel, block.row + block.keys);
+    add_key_places(own, labels_by_distance(block), block, g);
+  } else if (terms.key_vectors != nullptr) {
+    key_vector_gradients(head, terms, labels_of(block), block, g);
+  }
+  if (terms.products != nullptr) return product_gradients(head, scratch, labels_of(block), block, g);
+  if (terms.factors != nullptr) {
+    if (carried) dot_products(scratch.q_lanes, k, head.stride, block.keys, head.head_size, terms.dots);
+    factor_gradients(terms, block, g);
   }
   weighted_sum(g, k, head.stride, block.keys, block.tiles->visible.data() + block.column, scratch.out);
   outer_products(g, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
 }
 
 // Backward of m: dq += and dk += of one key block; scratch.ds holds scale·dC and is used up where pairs are joined.
-HWY_INLINE void dots_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch) {
-  if (HWY_LIKELY(!joins_pairs(scratch.terms, block))) {
+HWY_INLINE void dots_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
+                               bool carried) {
+  if (HWY_LIKELY(!scratch.terms.joined[block.set])) {
     weighted_sum(scratch.ds, block.panel->k(block.row), head.stride, block.keys,
                  block.tiles->visible.data() + block.column, scratch.out);
     outer_products(scratch.ds, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
     return;
   }
-  joined_gradients(head, scratch, labels_of(block), block, scratch.ds);
+  joined_gradients(head, scratch, block, scratch.ds, carried);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

@@ -9,8 +9,10 @@
 // Backward is the mirror image: dtable[r][i] sums the gradients of the pairs with label r; at the group's end one
 // small product takes dtable to dq and to the tables.
 //
-// A term is a policy of the tile loop, chosen per key block at compile time (with_term): a key block without labels
-// runs the loop in which the term does not occur. Highway's per-target include guard.
+// Of listed labels a term is a policy of the tile loop, chosen per key block at compile time (with_term): a key block
+// without labels runs the loop in which the term does not occur. By distance they are a policy of types
+// without running scores (DistanceTerm); beside scores, or other parts of m, they are added to m beforehand, by a pass
+// over the key block (pair_terms-inl.h): fewer copies of the loops. Highway's per-target include guard.
 #if defined(SPARSE_CPU_SCORE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_SCORE_TERMS_INL_H_
 #undef SPARSE_CPU_SCORE_TERMS_INL_H_
@@ -40,36 +42,97 @@ struct LabelRange {
   std::int64_t count() const { return end - begin; }
 };
 
-// The labels a group may look up. Of unclipped distances it sees about half the rows, and only these are multiplied.
-inline LabelRange labels_of_group(const TermScratch& terms, const SeenBlocks& seen) {
-  const LabelRange all{0, terms.labels};
-  // Of few labels most are seen.
-  if (terms.labels <= 2 * kGroup) return all;
-  std::int64_t least = terms.labels, most = 0;
-  for (std::int64_t n = 0; n < seen.count; ++n) {
-    const KeyBlock& block = seen.blocks[n];
-    const DistanceLabels& labels = block.tiles->distance;
-    if (!labels.used()) return all;
-    // Places in `lanes` fall with the distance; the queries behind the group's first are kGroup - 1 more of them.
-    const std::int64_t first = labels.codes.size() - 1 - labels.place(block.distance + block.keys - 1);
-    const std::int64_t last = labels.codes.size() - 1 - labels.place(block.distance) + kGroup - 1;
-    const auto [low, high] = std::minmax_element(labels.lanes.data() + first, labels.lanes.data() + last + 1);
-    least = std::min<std::int64_t>(least, *low);
-    most = std::max<std::int64_t>(most, *high);
+// The labels a group may look up, and the places of its columns in the lists of distances.
+struct GroupSpan {
+  LabelRange labels;
+  PlaceRange places[kKeySets];
+};
+
+// The labels of a range of places.
+HWY_INLINE LabelRange labels_of_places(const DistanceScratch& own, const PlaceRange& range) {
+  const IntTag di;
+  const std::int32_t* const lanes = own.lanes();
+  auto least = hn::LoadU(di, lanes + range.begin), most = least;
+  for (std::int64_t n = range.begin; n < range.end + kSkew; n += kLanes) {
+    const auto labels = hn::LoadU(di, lanes + std::min(n, range.end + kSkew - kLanes));
+    least = hn::Min(least, labels);
+    most = hn::Max(most, labels);
   }
-  return {least / kRunStep * kRunStep, std::min(terms.labels, round_up(most + 1, kRunStep))};
+  return {hn::GetLane(hn::MinOfLanes(di, least)), hn::GetLane(hn::MaxOfLanes(di, most)) + 1};
 }
 
-// table = scale (table + rel_bias); `table` holds q·rel.
-HWY_INLINE void finish_table(const HeadContext& head, const TermScratch& terms, const LabelRange& range) {
+// Of unclipped distances a group sees about half the rows, and only these are multiplied.
+inline GroupSpan span_of_group(const TermScratch& terms, const SeenBlocks& seen) {
+  GroupSpan span{{0, terms.labels}, {}};
+  if (!terms.skewed()) return span;
+  for (std::int64_t n = 0; n < seen.count; ++n) {
+    const KeyBlock& block = seen.blocks[n];
+    if (!terms.by_distance[block.set].used()) continue;
+    const LabelsByDistance labels = labels_by_distance(block);
+    PlaceRange& places = span.places[block.set];
+    const std::int64_t begin = labels.place(block.keys - 1), end = labels.place(0) + 1;
+    places =
+        places.end == 0 ? PlaceRange{begin, end} : PlaceRange{std::min(places.begin, begin), std::max(places.end, end)};
+  }
+  // Of few labels most are seen.
+  if (terms.listed || terms.labels <= 2 * kGroup) return span;
+  std::int64_t least = terms.labels, most = 0;
+  for (int set = 0; set < kKeySets; ++set) {
+    if (span.places[set].end == 0) continue;
+    const LabelRange labels = labels_of_places(terms.by_distance[set], span.places[set]);
+    least = std::min(least, labels.begin);
+    most = std::max(most, labels.end);
+  }
+  span.labels = {std::min(least / kRunStep * kRunStep, most), std::min(terms.labels, round_up(most, kRunStep))};
+  return span;
+}
+
+// table = table + rel_bias, of labels by distance skewed: `table` holds q·rel.
+HWY_NOINLINE inline void finish_distance_tables(const TermScratch& terms, const GroupSpan& span) {
   const FloatTag d;
-  const FloatVec scale = hn::Set(d, head.scale);
-  for (std::int64_t r = range.begin; r < range.end; ++r) {
+  for (std::int64_t r = span.labels.begin; terms.biased && r < span.labels.end; ++r) {
     const FloatVec bias = hn::Set(d, terms.biases[r]);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      float* place = terms.table + r * kGroup + v * kLanes;  // [kLanes]
+      hn::StoreU(hn::Add(hn::LoadU(d, place), bias), d, place);
+    }
+  }
+  for (int set = 0; set < kKeySets; ++set) {
+    const DistanceScratch& own = terms.by_distance[set];
+    if (own.table != nullptr) skew_rows(terms.table, own.lanes(), span.places[set], own.table);
+  }
+}
+
+// Listed labels: table = scale (table + rel_bias); `table` holds q·rel. Those by distance are part of m, before the scale.
+HWY_INLINE void finish_table(const HeadContext& head, const TermScratch& terms, const GroupSpan& span) {
+  const FloatTag d;
+  const bool skewed = terms.skewed();
+  if (skewed) finish_distance_tables(terms, span);
+  if (!terms.listed) return;
+  const FloatVec scale = hn::Set(d, head.scale);
+  for (std::int64_t r = span.labels.begin; r < span.labels.end; ++r) {
+    const FloatVec bias = hn::Set(d, skewed ? 0.0f : terms.biases[r]);
     for (int v = 0; v < kGroupVectors; ++v) {
       float* place = terms.table + r * kGroup + v * kLanes;  // [kLanes]
       hn::StoreU(hn::Mul(hn::Add(hn::LoadU(d, place), bias), scale), d, place);
     }
+  }
+}
+
+// One head's tables in the order of a list of distances.
+inline void load_distance_tables(const TermScratch& terms, const DistanceScratch& own, std::int64_t head_size,
+                                 std::int64_t stride) {
+  const std::int32_t* const lanes = own.lanes();
+  for (std::int64_t n = 0; own.factors != nullptr && n < own.places + kSkew; ++n)
+    own.factors[n] = terms.factors[lanes[n]];
+  for (std::int64_t n = 0; n < own.key_places; ++n) {
+    float* const row = own.key_vectors + n * stride;  // [stride]
+    if (n < own.places + kSkew) {
+      std::copy_n(terms.key_vectors + lanes[n] * stride, stride, row);
+    } else {
+      std::fill_n(row, stride, 0.0f);
+    }
+    for (std::int64_t c = 0; c < head_size; ++c) own.key_columns[c * own.key_places + n] = row[c];
   }
 }
 
@@ -83,11 +146,14 @@ inline void load_terms(const AttentionInputs& in, std::int64_t head_index, const
   load_table_rows(in, given.products, head_index, head, terms.labels, terms.products);
   load_table_rows(in, given.value_vectors, head_index, head, terms.labels, terms.value_vectors);
   if (given.factors != nullptr) load_table_numbers(in, given.factors, head_index, terms.labels, terms.factors);
+  for (const DistanceScratch& own : terms.by_distance) {
+    if (own.used()) load_distance_tables(terms, own, head.head_size, head.stride);
+  }
   if (terms.added == 0) return;
   load_table_numbers(in, given.biases, head_index, terms.labels, terms.biases);
   if (given.vectors == nullptr) {
     std::fill_n(terms.table, terms.labels * kGroup, 0.0f);
-    return finish_table(head, terms, {0, terms.labels});
+    return finish_table(head, terms, {{0, terms.labels}, {terms.by_distance[0].all(), terms.by_distance[1].all()}});
   }
   for (std::int64_t r = 0; head.bf16 != nullptr && r < terms.labels; ++r) {
     head.bf16->round_row(terms.vectors + r * head.stride, head.stride, head.bf16_stride,
@@ -97,18 +163,21 @@ inline void load_terms(const AttentionInputs& in, std::int64_t head_index, const
 
 // Group begins: its table.   q_lanes [D, kGroup]
 HWY_INLINE void make_table(const HeadContext& head, const float* q_lanes, const TermScratch& terms,
-                           const LabelRange& range) {
+                           const GroupSpan& span) {
+  const LabelRange& range = span.labels;
   if (terms.vectors == nullptr) return;
   dot_products(q_lanes, terms.vectors + range.begin * head.stride, head.stride, range.count(), head.head_size,
                terms.table + range.begin * kGroup);
-  finish_table(head, terms, range);
+  finish_table(head, terms, span);
 }
 
 // The same with rounded operands.   q_pairs [bf16_stride/2, kGroup, 2]
-HWY_INLINE void make_bf16_table(const HeadContext& head, const std::uint16_t* q_pairs, const TermScratch& terms) {
+HWY_INLINE void make_bf16_table(const HeadContext& head, const std::uint16_t* q_pairs, const TermScratch& terms,
+                                GroupSpan span) {
   if (terms.vectors == nullptr) return;
   head.bf16->dot_products(q_pairs, terms.bf16_vectors, head.bf16_stride, terms.labels, terms.table);
-  finish_table(head, terms, {0, terms.labels});
+  span.labels = {0, terms.labels};
+  finish_table(head, terms, span);
 }
 
 // Policy of a key block without terms: s = scale m.
@@ -116,11 +185,10 @@ struct NoTerm {
   HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t, int) const { return hn::Mul(dot, scale); }
 };
 
-// Policy of a key block with labels.
-template <typename OfBlock>
+// Policy of a key block with listed labels.
 struct LabelTerm {
-  const float* table;  // [labels, kGroup]
-  OfBlock labels;      // of the key block
+  const float* table;   // [labels, kGroup]
+  ListedLabels labels;  // of the key block
 
   // s of key j and the queries of vector `v`. Most columns have one label for all queries (far keys, whole
   // sentences): one load. The others, near the diagonal and at sentence ends, gather.
@@ -129,9 +197,24 @@ struct LabelTerm {
   }
 };
 
-// Whether pairs of this key block have a summand to look up.
+// Policy of a key block with labels by distance, of types without running scores: those have more copies of the loop.
+struct DistanceTerm {
+  const float* rows;        // skewed
+  LabelsByDistance labels;  // of the key block
+
+  HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t j, int v) const {
+    const FloatVec own = hn::LoadU(FloatTag(), rows + labels.place(j) * kGroup + v * kLanes);
+    return hn::Mul(hn::Add(dot, own), scale);
+  }
+};
+
+HWY_INLINE DistanceTerm distance_term(const TermScratch& terms, const KeyBlock& block) {
+  return {terms.by_distance[block.set].table, labels_by_distance(block)};
+}
+
+// Whether pairs of this key block have a summand to look up in the loop of the logits.
 HWY_INLINE bool has_table(const TermScratch& terms, const KeyBlock& block) {
-  return terms.added > 0 && block.tiles->labelled();
+  return terms.added > 0 && block.tiles->relative;
 }
 
 // Calls body(term) with the policy of the key block's scores: one copy of the loop in `body` for each. The body should
@@ -139,31 +222,41 @@ HWY_INLINE bool has_table(const TermScratch& terms, const KeyBlock& block) {
 template <typename Body>
 HWY_INLINE void with_term(const TermScratch& terms, const KeyBlock& block, const Body& body) {
   if (!has_table(terms, block)) return body(NoTerm());
-  with_labels(
-      block, [&](const auto& labels) HWY_ATTR __attribute__((always_inline)) {
-        body(LabelTerm<std::decay_t<decltype(labels)>>{terms.table, labels});
-      });
+  body(LabelTerm{terms.table, listed_labels(block)});
+}
+
+// The same, and that of labels by distance where the key block's type carries no scores.
+template <typename Body>
+HWY_INLINE void with_any_term(const TermScratch& terms, const KeyBlock& block, bool unscored, const Body& body) {
+  if (unscored && terms.late[block.set]) return body(distance_term(terms, block));
+  with_term(terms, block, body);
 }
 
 // Backward, group begins.
-HWY_INLINE void clear_term_gradients(const TermScratch& terms, const LabelRange& range) {
-  if (terms.added > 0) std::fill_n(terms.dtable + range.begin * kGroup, range.count() * kGroup, 0.0f);
+HWY_INLINE void clear_term_gradients(const TermScratch& terms, const GroupSpan& span) {
+  if (terms.added == 0) return;
+  std::fill_n(terms.dtable + span.labels.begin * kGroup, span.labels.count() * kGroup, 0.0f);
+  for (int set = 0; set < kKeySets; ++set) {
+    if (terms.by_distance[set].used()) clear_skewed(span.places[set], terms.by_distance[set].dtable);
+  }
 }
 
 // Backward, per key block: dtable[label_ij][i] += ds_ij.   ds [keys, kGroup]
 HWY_INLINE void add_term_gradients(const TermScratch& terms, const KeyBlock& block, const float* ds) {
-  if (!has_table(terms, block)) return;
-  with_labels(
-      block, [&](const auto& labels) HWY_ATTR
-      __attribute__((always_inline)) { add_by_label(labels, block.keys, ds, terms.dtable); });
+  if (has_table(terms, block)) add_by_label(listed_labels(block), block.keys, ds, terms.dtable);
 }
 
 // Backward, group ends. forward: table = q·rel + rel_bias; so dq += dtable rel, drel += dtable q, dbias += dtable.
 //   q_rows, dq [kGroup, stride]
-HWY_INLINE void finish_term_gradients(const HeadContext& head, const TermScratch& terms, const LabelRange& range,
+HWY_INLINE void finish_term_gradients(const HeadContext& head, const TermScratch& terms, const GroupSpan& span,
                                       const float* q_rows, float* dq) {
   const FloatTag d;
+  const LabelRange& range = span.labels;
   if (terms.added == 0) return;
+  for (int set = 0; set < kKeySets; ++set) {
+    const DistanceScratch& own = terms.by_distance[set];
+    if (own.used()) add_skewed(own.dtable, own.lanes(), span.places[set], terms.dtable);
+  }
   if (terms.vectors != nullptr) {
     const float* const dtable = terms.dtable + range.begin * kGroup;  // [count, kGroup]
     const std::int64_t first = range.begin * head.stride;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "sparse/cpu/distance_rows-inl.h"
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/cpu/tile_walk.h"
@@ -20,10 +21,76 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// The parts of one key set whose labels follow from the distance, in the order of its list (distance_rows-inl.h); null
+// where the model has not the part. Sums have rows, or lanes, before place 0 that skewing writes.
+struct DistanceScratch {
+  const DistanceLabels* labels = nullptr;  // null: the set has none by distance
+  std::int64_t places = 0;                 // of columns: all but the last kSkew of the list
+  // Of the task's head.
+  float* factors = nullptr;      // [places + kSkew]
+  float* key_vectors = nullptr;  // [key_places, stride]  rel_k
+  float* key_columns = nullptr;  // [D, key_places]  the same, components in rows
+  std::int64_t key_places = 0;   // 0: too many for products of every key with every place
+  // Of a group.
+  float* table = nullptr;  // [places + kSkew, kGroup]  q·rel + rel_bias, skewed
+  // Backward, of a group; weights in forward, too.
+  float* dtable = nullptr;       // [kSkew + places + kSkew, kGroup], from place 0 on
+  float* weights = nullptr;      // the same
+  float* value_table = nullptr;  // [places + kSkew, kGroup]
+  // Backward, sums over the task's groups.
+  float* dfactors = nullptr;      // [kGroup + places + kSkew], from place 0 on
+  float* dkey_vectors = nullptr;  // [key_places, stride]
+
+  bool used() const { return labels != nullptr; }
+  PlaceRange all() const { return {0, places}; }
+  const std::int32_t* lanes() const { return labels->lanes.data(); }
+
+  static DistanceScratch take(Arena& arena, const AttentionInputs& in, int set, Pass pass) {
+    DistanceScratch own;
+    const RelativeTable& given = in.relative;
+    const DistanceLabels& labels = in.tiles->types[set].distance;
+    if (!labels.used() || given.rows() == 0) return own;
+    const std::int64_t list = labels.lanes.size(), stride = row_stride(in.head_size);
+    own.labels = &labels;
+    own.places = list - kSkew;
+    const auto rows = [&](bool has) { return has ? arena.take<float>(list * kGroup) : nullptr; };
+    const auto sums = [&](bool has) {
+      float* const first = has ? arena.take<float>((kSkew + list) * kGroup) : nullptr;
+      return first == nullptr ? nullptr : first + kSkew * kGroup;
+    };
+    const bool values = given.value_vectors != nullptr, backward = pass == Pass::backward;
+    if (given.factors != nullptr) own.factors = arena.take<float>(list);
+    if (given.key_vectors != nullptr) own.key_places = key_places_of(list);
+    own.key_vectors = arena.take<float>(own.key_places * stride);
+    own.key_columns = arena.take<float>(own.key_places * stride);
+    own.table = rows(given.adds());
+    own.weights = sums(values);
+    if (!backward) return own;
+    own.dtable = sums(given.adds());
+    own.value_table = rows(values);
+    if (given.factors != nullptr) own.dfactors = arena.take<float>(kGroup + list);
+    if (own.dfactors != nullptr) own.dfactors += kGroup;
+    own.dkey_vectors = arena.take<float>(own.key_places * stride);
+    return own;
+  }
+
+  // Places that keys are multiplied with once a task, whole tiles of them; 0: a key would meet many more labels than its
+  // pairs have.
+  static std::int64_t key_places_of(std::int64_t list) {
+    constexpr std::int64_t kMost = 256;
+    return list > kMost ? 0 : round_up(list, kTileVectors * kGroup);
+  }
+};
+
 // Labels are padded to whole steps, so that they can be multiplied like keys. A part that the model has not is null.
 struct TermScratch {
-  std::int64_t labels = 0;  // R rounded up to whole steps; 0: no table at all
-  std::int64_t added = 0;   // the same where scores have rel or rel_bias, else 0
+  std::int64_t labels = 0;     // R rounded up to whole steps; 0: no table at all
+  std::int64_t added = 0;      // the same where scores have rel or rel_bias, else 0
+  bool listed = false;         // whether some key set lists its labels
+  bool biased = false;         // whether there is rel_bias
+  bool joined[kKeySets] = {};  // whether m of a key set's pairs is more than q·k
+  bool late[kKeySets] = {};    // whether that is a table by distance alone, which the loop of the logits may add, too
+  DistanceScratch by_distance[kKeySets];
   // Of the task's head.
   float* vectors = nullptr;               // [labels, stride]  rel
   float* biases = nullptr;                // [added]  rel_bias, 0 without
@@ -39,7 +106,7 @@ struct TermScratch {
   // Backward, of a group.
   float* dtable = nullptr;       // [added, kGroup]
   float* value_table = nullptr;  // [labels, kGroup]  dout·rel_v
-  float* dots = nullptr;         // [columns, kGroup]  q·k, with factors
+  float* dots = nullptr;         // [columns, kGroup]  q·k of a key block, with factors
   // Backward, sums over the task's groups; those over lanes are added once, at the task's end.
   float* drel = nullptr;     // [labels, stride]
   float* dbias = nullptr;    // [added, kGroup]
@@ -48,9 +115,21 @@ struct TermScratch {
   float* dw = nullptr;       // [labels, stride]
   float* drel_v = nullptr;   // [labels, stride]
 
-  static TermScratch take(Arena& arena, const HeadContext& head, const RelativeTable& given, std::int64_t columns,
+  bool skewed() const { return by_distance[0].used() || by_distance[1].used(); }
+
+  static TermScratch take(Arena& arena, const AttentionInputs& in, const HeadContext& head, std::int64_t columns,
                           Pass pass) {
     TermScratch terms;
+    const RelativeTable& given = in.relative;
+    for (int set = 0; set < kKeySets; ++set) {
+      const TypeTiles& type = in.tiles->types[set];
+      terms.by_distance[set] = DistanceScratch::take(arena, in, set, pass);
+      terms.listed = terms.listed || type.relative;
+      const bool pairs = given.key_vectors != nullptr || given.factors != nullptr || given.products != nullptr;
+      terms.joined[set] = type.labelled() && given.rows() > 0 && (pairs || (type.distance.used() && given.adds()));
+      terms.late[set] = terms.joined[set] && !pairs;
+    }
+    terms.biased = given.biases != nullptr;
     terms.labels = padded_rows(given.rows());
     terms.added = given.adds() ? terms.labels : 0;
     const auto rows_of = [&](const float* part) {
@@ -147,10 +226,28 @@ inline void clear_term_sums(const TermScratch& terms, const TermSlot& layout) {
   }
   std::fill_n(terms.dbias, terms.added * kGroup, 0.0f);
   if (terms.dfactor != nullptr) std::fill_n(terms.dfactor, layout.labels * kGroup, 0.0f);
+  for (const DistanceScratch& own : terms.by_distance) {
+    if (own.dfactors != nullptr) std::fill_n(own.dfactors - kGroup, kGroup + own.places + kSkew, 0.0f);
+    if (own.used()) std::fill_n(own.dkey_vectors, own.key_places * layout.stride, 0.0f);
+  }
+}
+
+// Backward, task ends: sums in the order of a list of distances are added to those of the labels.
+inline void fold_distance_sums(const TermScratch& terms, const TermSlot& layout) {
+  for (const DistanceScratch& own : terms.by_distance) {
+    for (std::int64_t n = 0; own.used() && n < own.places + kSkew; ++n) {
+      const std::int64_t label = own.lanes()[n], stride = layout.stride;
+      if (own.dfactors != nullptr) terms.dfactor[label * kGroup] += own.dfactors[n];
+      for (std::int64_t c = 0; own.key_places > 0 && c < stride; ++c) {
+        terms.drel_k[label * stride + c] += own.dkey_vectors[n * stride + c];
+      }
+    }
+  }
 }
 
 // Backward, task ends.
 inline void leave_term_sums(const TermScratch& terms, const TermSlot& layout, float* slot) {
+  fold_distance_sums(terms, layout);
   const auto leave_rows = [&](const float* rows, std::int64_t at) {
     if (rows != nullptr) std::copy_n(rows, layout.labels * layout.stride, slot + at);
   };

@@ -103,6 +103,12 @@ class KeyPanel {
     return panel;
   }
 
+  // Room for the products of every key with `places` rows of a table, and in backward for what pairs add to them.
+  void take_products(Arena& arena, std::int64_t keys, std::int64_t places, Pass pass) {
+    products_ = arena.take<float>((keys + kRunStep) * places);
+    if (pass == Pass::backward) dproducts_ = arena.take<float>((keys + kRunStep) * places);
+  }
+
   // Stands for a range of keys of one head.
   void assign(const AttentionInputs& in, std::int64_t head, const KeyRange& range) {
     k_rows_ = in.keys[range.set].k;
@@ -116,7 +122,7 @@ class KeyPanel {
     keys_ = range.end - range.begin;
     dropout_base_ = range.dropout_base;
     shift_ = range.shift;
-    copied_ = asked_ = filled_ = 0;
+    copied_ = asked_ = filled_ = multiplied_ = finished_ = 0;
   }
 
   // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
@@ -159,6 +165,17 @@ class KeyPanel {
     ahead.add_read(value_row(first), v_rows_.stride, count, head_size_);
   }
 
+  // Rows [0, multiplied) have products; whoever makes them says so.
+  std::int64_t multiplied() const { return multiplied_; }
+  void set_multiplied(std::int64_t end) { multiplied_ = end; }
+  // Rows [0, finished): what pairs added to dproducts is in dk.
+  std::int64_t finished() const { return finished_; }
+  void set_finished(std::int64_t end) { finished_ = end; }
+  // Of a row, `places` of them.
+  float* products(std::int64_t row, std::int64_t places) const { return products_ + row * places; }
+  float* dproducts(std::int64_t row, std::int64_t places) const { return dproducts_ + row * places; }
+  bool has_dproducts() const { return dproducts_ != nullptr; }
+
   int set() const { return set_; }
   std::int64_t head() const { return head_; }
   std::int64_t keys() const { return keys_; }
@@ -177,16 +194,18 @@ class KeyPanel {
   static constexpr std::int64_t kAhead = 64;  // rows asked for beyond the required ones
 
   // Null in bf16, where copies lie in bf16_.
-  float* k_ = nullptr;   // [keys + kRunStep, stride]
-  float* v_ = nullptr;   // [keys + kRunStep, stride]
-  float* dk_ = nullptr;  // [keys + kRunStep, stride]; backward only
-  float* dv_ = nullptr;  // [keys + kRunStep, stride]; backward only
+  float* k_ = nullptr;          // [keys + kRunStep, stride]
+  float* v_ = nullptr;          // [keys + kRunStep, stride]
+  float* dk_ = nullptr;         // [keys + kRunStep, stride]; backward only
+  float* dv_ = nullptr;         // [keys + kRunStep, stride]; backward only
+  float* products_ = nullptr;   // [keys + kRunStep, places]
+  float* dproducts_ = nullptr;  // [keys + kRunStep, places]; backward only
   Bf16Panel bf16_;
   Rows k_rows_, v_rows_;
   int set_ = 0;
   std::int64_t head_ = 0, head_size_ = 0, stride_ = 0, first_row_ = 0;
   std::int64_t first_key_ = 0, keys_ = 0, dropout_base_ = 0, shift_ = 0;
-  std::int64_t copied_ = 0, asked_ = 0, filled_ = 0;
+  std::int64_t copied_ = 0, asked_ = 0, filled_ = 0, multiplied_ = 0, finished_ = 0;
 };
 
 // A stretch of one run, at most `max_keys` keys: what the inner loops work on.

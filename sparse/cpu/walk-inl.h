@@ -61,7 +61,10 @@ struct TaskScratch {
     for (int n = 0; n < sizes.panels; ++n) {
       panels[n] = KeyPanel::take(arena, sizes.panel_keys[n], head.stride, pass, in.compute);
     }
-    group = GroupScratch::take(arena, head, in.relative, sizes, pass);
+    group = GroupScratch::take(arena, in, head, sizes, pass);
+    std::int64_t places = 0;  // a panel may stand for either key set
+    for (const DistanceScratch& own : group.terms.by_distance) places = std::max(places, own.key_places);
+    for (int n = 0; n < sizes.panels; ++n) panels[n].take_products(arena, sizes.panel_keys[n], places, pass);
   }
 };
 

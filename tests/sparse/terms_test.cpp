@@ -188,8 +188,8 @@ TEST_CASE("the methods of Huang et al. contain each other", "[sparse]") {
 
 TEST_CASE("distances clipped beyond the sequence are not clipped", "[sparse]") {
   sparse::register_cpu_kernels();
-  const Sequence exact = with_tables(33, 32), far = with_tables(33, 40);
-  Sequence cut = exact;
+  const Sequence exact = with_tables(33, 32);
+  Sequence far = with_tables(33, 40), cut = exact;
   const auto rows = [](const Numbers& table, std::int64_t width) {
     return Numbers{table.begin() + 8 * width, table.end() - 8 * width};
   };
@@ -198,8 +198,12 @@ TEST_CASE("distances clipped beyond the sequence are not clipped", "[sparse]") {
   cut.rel_v = rows(far.rel_v, Sequence::kWidth);
   cut.product = rows(far.product, Sequence::kWidth);
   cut.rel_bias = rows(far.rel_bias, Sequence::kHeads);
-  CHECK(distance(cut.out(), far.out()) == 0.0);
+  // w: a column of one label is summed in another order than one of several.
+  CHECK(distance(cut.out(), far.out()) < kSame);
   CHECK(distance(with_tables(33, 31).out(), far.out()) > kOther);
+  cut.product.clear();
+  far.product.clear();
+  CHECK(distance(cut.out(), far.out()) == 0.0);
 }
 
 TEST_CASE("what is added to every key's score changes nothing", "[sparse]") {

@@ -96,8 +96,9 @@ void check_as_cpu(const DenseConfig& config, const EncoderInput& input) {
 }
 
 TEST_CASE("emulated dense encoders with every position method compute the CPU's states and gradients", "[nn][cuda]") {
-  for (const Method method : {Method::shaw, Method::shaw_values, Method::t5, Method::transformer_xl, Method::huang1,
-                              Method::huang2, Method::huang3, Method::huang4, Method::nezha_index}) {
+  for (const Method method :
+       {Method::shaw, Method::shaw_values, Method::t5, Method::transformer_xl, Method::huang1, Method::huang2,
+        Method::huang3, Method::huang4, Method::nezha_index, Method::nezha_signed}) {
     check_as_cpu(with_method(method), sequences({7, 4, 1}));
   }
 }
