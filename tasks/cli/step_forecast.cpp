@@ -90,7 +90,7 @@ std::string step_time_text(const StepWork& work, const LinkRates& link, int proc
       "expected step {:.4g} s in {} process{}: {} of {} micro-batches, forward {:.4g} s and backward {:.4g} s each, "
       "update "
       "{:.4g} s, waiting {:.4g} s of {:.4g} s sending\n"
-      "a process sends {:.4g} MB a step at {:.4g} GB/s and {:.4g} us a message\n",
+      "a process takes in {:.4g} MB a step at {:.4g} GB/s and {:.4g} us a message\n",
       time.seconds(), processes, processes == 1 ? "" : "es", time.micro_batches, work.micro_batches, work.forward,
       work.backward, work.shard_moments ? work.update / processes : work.update, time.waiting, time.sending,
       time.bytes / 1e6, link.bytes_per_second / 1e9, link.latency * 1e6);

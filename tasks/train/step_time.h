@@ -27,7 +27,7 @@ struct StepTime {
   double computing = 0;            // forward, backward, update
   double sending = 0;              // C: gradients out, their sums (or the new weights) back
   double waiting = 0;              // of it, what the backward pass does not hide
-  double bytes = 0;                // that the process sends and receives, each
+  double bytes = 0;                // that come to the process
 
   double seconds() const { return computing + waiting; }
 };
