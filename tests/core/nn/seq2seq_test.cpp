@@ -80,6 +80,8 @@ TEST_CASE("encoder-decoders of every kind have the gradients of central differen
   const Pairs pairs({{3, 2}, {1, 3}});
   for (Seq2SeqConfig config : seq2seq_variants()) {
     config.hidden_act = "tanh";  // differences see ReLU's corner
+    config.hidden_size = 4;
+    config.intermediate_size = 3;
     CAPTURE(name_of(config));
     SmallSeq2Seq model(config);
     std::vector<Parameter*> parameters;
