@@ -8,6 +8,7 @@
 
 #include "etc_core/base/error.h"
 #include "tasks/translation/decode/model_tokens.h"
+#include "tasks/translation/decode/translate.h"
 #include "tests/core/nn/small_seq2seq.h"
 #include "tests/golden/golden_group.h"
 #include "tests/support/numbers.h"
@@ -306,6 +307,46 @@ TEST_CASE("scores of a model's search are its log-probabilities of the whole tra
   }
   CHECK(worst < 5e-6);  // of logits in fp32
   std::printf("beam search: log-probabilities differ by %.1e from those of one pass\n", worst);
+}
+
+TEST_CASE("a sentence's translations are the same whichever sentences it is translated with", "[decode]") {
+  Seq2SeqConfig config = test::small_seq2seq();
+  test::SmallSeq2Seq first(config);
+  config.norm = Seq2SeqConfig::Norm::pre_ln;
+  test::SmallSeq2Seq second(config);
+  std::vector<TranslationSource> sources;
+  for (const std::int64_t length : {9, 1, 30, 0, 4, 9, 17, 2}) {
+    TranslationSource& source = sources.emplace_back();
+    for (std::int64_t i = 0; i + 1 < length; ++i) source.ids.push_back(test::Pairs::id(3 * i + std::ssize(sources)));
+    if (length > 0) source.ids.push_back(2);
+  }
+  sources[4].prefix = {7, 5};
+  TranslateOptions options;
+  options.search.max_len_b = 12;
+  const std::vector<TranslationModel> one{{first.encoder, first.decoder}},
+      both{{first.encoder, first.decoder}, {second.encoder, second.decoder}};
+  for (const auto& models : {one, both}) {
+    options.batch_tokens = 4096;
+    const auto together = translate(models, sources, options);
+    options.batch_tokens = 20;
+    const auto apart = translate(models, sources, options);
+    REQUIRE(together.size() == sources.size());
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      CAPTURE(i);
+      REQUIRE(together[i].size() == (sources[i].ids.empty() ? 0 : 4));
+      const auto alone = translate(models, std::span(sources).subspan(i, 1), options).at(0);
+      for (std::size_t n = 0; n < together[i].size(); ++n) {
+        for (const auto* other : {&apart[i], &alone}) {
+          CHECK((*other)[n].tokens == together[i][n].tokens);
+          CHECK((*other)[n].token_scores == together[i][n].token_scores);
+        }
+      }
+    }
+    for (const Hypothesis& hypothesis : together[4]) CHECK(hypothesis.tokens[1] == 5);
+  }
+  CHECK(translate(one, sources, options)[0][0].score != translate(both, sources, options)[0][0].score);
+  options.search.limit = 29;
+  CHECK_THROWS_WITH(translate(one, sources, options), "translate: sentence 2: expected at most 29 tokens, got 30");
 }
 
 TEST_CASE("an ensemble says the mean of its models' probabilities", "[decode]") {
