@@ -30,6 +30,7 @@ struct SequenceLabels {
   // [T, 2*radius+1] by distance, kMasked: not seen; null: everything within the radius is seen, no relative term.
   // With kFull the radius is that of the longest example less 1.
   const std::uint8_t* labels = nullptr;
+  const AttentionOperator* op = &kSelfAttention;  // or another model's, divided by queries
 
   static constexpr std::int64_t kFull = -1;  // every token sees every token of its example
 };
@@ -37,7 +38,7 @@ struct SequenceLabels {
 // The radius a batch's tiles have.
 std::int64_t self_radius(const SequenceLabels& labels);
 
-// The tiles of kSelfAttention. Throws Error as build_long_tiles does.
+// The tiles of the operator. Throws Error as build_long_tiles does.
 AttentionTiles build_self_tiles(const SequenceLabels& labels);
 
 }  // namespace etc::sparse

@@ -296,7 +296,7 @@ std::int64_t self_radius(const SequenceLabels& in) {
 
 AttentionTiles build_self_tiles(const SequenceLabels& in) {
   const profiler::Scope profiled("build_tiles", {});
-  const AttentionOperator& op = kSelfAttention;
+  const AttentionOperator& op = *in.op;
   check_relative_labels(op.name, in.examples, in.relative_labels);
   const std::vector<std::int64_t> offsets = checked_offsets(op.name, "offsets", in.offsets, in.examples);
   if (in.radius < SequenceLabels::kFull) fail(op.name, "radius: expected at least 0, got {}", in.radius);

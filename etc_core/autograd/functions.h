@@ -90,8 +90,12 @@ inline Var residual_layer_norm(Tape& tape, const Var& x, const Var& branch, Para
 // y = x + dropout(branch).   Saves nothing.
 Var residual(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout);
 
-// y = x + alpha·branch (ReZero).   x, branch, y [M, H], alpha [1].   Saves branch.
+// y = x + alpha·branch (ReZero), or with alpha [H] y_ij = x_ij + alpha_j·branch_ij (ADMIN).   x, branch, y [M, H].
+// Saves branch.
 Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alpha);
+
+// y = x + factor·branch with a number nobody learns.   x, branch, y [M, H].   Saves nothing.
+Var scaled_residual(Tape& tape, const Var& x, const Var& branch, float factor);
 
 // y = dropout(x); with rate 0 y is x itself. Saves nothing.
 Var dropout(Tape& tape, const Var& x, const Dropout& dropout);

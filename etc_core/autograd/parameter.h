@@ -11,8 +11,11 @@ namespace etc {
 
 // How a parameter starts (etc-core 3, task-wikihop 4).
 struct Initializer {
-  enum class Kind { zeros, ones, normal, truncated_normal, glorot_uniform } kind = Kind::zeros;
-  float stddev = 0;  // of a normal one; truncated_normal: samples beyond two standard deviations are redrawn
+  enum class Kind { zeros, ones, normal, truncated_normal, glorot_uniform, uniform } kind = Kind::zeros;
+  // Of a normal or uniform one; truncated_normal: samples beyond two standard deviations are redrawn. Uniform values lie
+  // within sqrt(3) of it: Xavier's are those of sqrt(2/(in + out)), a factor on them is one on the deviation.
+  float stddev = 0;
+  std::int64_t zero_row = -1;  // of a matrix: the row that begins as zeros, such as padding's; -1: none
 };
 
 struct Parameter {

@@ -1,6 +1,8 @@
 // Layer norms, residual sums and dropout on a tape.
 #include "etc_core/autograd/functions.h"
 #include "etc_core/autograd/recording.h"
+#include "etc_core/base/counting.h"
+#include "etc_core/base/device_memory.h"
 #include "etc_core/base/error.h"
 #include "etc_core/ops/layer_norm.h"
 #include "etc_core/ops/scaled_sum.h"
@@ -137,7 +139,12 @@ Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alph
   check_equal_shapes("scaled_residual", x, branch);
   const Tensor& scaled = branch.value();
   Tensor y = tape.empty(scaled.shape(), Purpose::activations, scaled.device());
-  ops::scaled_sum(scaled.device(), {scaled.size(), x.value().data(), scaled.data(), data_of(&alpha), y.data()});
+  if (alpha.size() != 1 && alpha.size() != scaled.cols()) {
+    fail("scaled_residual", "{}: expected one number or {}, one for each column, got {}", alpha.name, scaled.cols(),
+         alpha.size());
+  }
+  ops::scaled_sum(scaled.device(),
+                  {scaled.size(), x.value().data(), scaled.data(), data_of(&alpha), y.data(), alpha.size()});
   const std::string name = tape.checked() ? "scaled_residual " + alpha.name : "";
   tape.uses(&alpha);
   Var result = made(tape, name, std::move(y));
@@ -147,7 +154,8 @@ Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alph
                                 .dy = dy.data(),
                                 .branch = scaled.data(),
                                 .alpha = data_of(&alpha),
-                                .dalpha = alpha.gradient().data()};
+                                .dalpha = alpha.gradient().data(),
+                                .alphas = alpha.size()};
     Tensor dbranch;  // of its own: x takes dy over
     if (branch_slot->needed()) {
       dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device());
@@ -155,6 +163,27 @@ Var scaled_residual(Tape& tape, const Var& x, const Var& branch, Parameter& alph
     }
     ops::scaled_sum_backward(scaled.device(), back);
     if (dbranch) branch_slot->add(dbranch);
+    if (slot->needed()) slot->add(dy);
+  });
+  return result;
+}
+
+Var scaled_residual(Tape& tape, const Var& x, const Var& branch, float factor) {
+  check_equal_shapes("scaled_residual", x, branch);
+  const Device device = x.value().device();
+  Tensor y = tape.empty(x.value().shape(), Purpose::activations, device);
+  const Tensor alpha = Tensor::empty({1}, Purpose::scratch, device);
+  if (!counting()) copy_bytes(device, alpha.data(), Device::cpu, &factor, sizeof(factor));
+  ops::scaled_sum(device, {y.size(), x.value().data(), branch.value().data(), alpha.data(), y.data()});
+  Var result = made(tape, "scaled_residual", std::move(y));
+  if (!tape.recording()) return result;
+  record(tape, "scaled_residual", result, [alpha, slot = x.gradient(), branch_slot = branch.gradient()](Tensor dy) {
+    if (branch_slot->needed()) {
+      // Of its own: x takes dy over. The branch itself is not looked at without dalpha.
+      const Tensor dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device());
+      ops::scaled_sum_backward(dy.device(), {dy.size(), dy.data(), dy.data(), alpha.data(), dbranch.data()});
+      branch_slot->add(dbranch);
+    }
     if (slot->needed()) slot->add(dy);
   });
   return result;

@@ -22,7 +22,8 @@ void check(const Tensor& x, const VocabularyLayer& layer, std::int64_t labels) {
   if (x.rank() != 2 || x.cols() != shape.at(1)) {
     fail(kWhere, "x: expected [P, {}] like {}, got {}", shape[1], layer.table->name, x.shape_text());
   }
-  if (layer.bias->size() != shape[0]) fail(kWhere, "bias: expected [{}], got [{}]", shape[0], layer.bias->size());
+  if (layer.bias != nullptr && layer.bias->size() != shape[0])
+    fail(kWhere, "bias: expected [{}], got [{}]", shape[0], layer.bias->size());
   if (labels != x.rows()) fail(kWhere, "labels: expected {}, one for each row, got {}", x.rows(), labels);
 }
 
@@ -57,7 +58,7 @@ struct Slice {
     args.dx = dx + first * width();
     args.dx_stride = width();
     args.dweight = layer.table->gradient().data();
-    args.dbias = layer.bias->gradient().data();
+    if (layer.bias != nullptr) args.dbias = layer.bias->gradient().data();
     ops::linear_backward(x.device(), args);
   }
 };
@@ -73,14 +74,21 @@ void for_slices(const Tensor& x, const VocabularyLayer& layer, Each&& each) {
   }
 }
 
+struct Wanted {
+  const double* scale;  // of the gradients; null: none
+  double smoothing;
+};
+
 VocabularyResult loss(const Tensor& x, const VocabularyLayer& layer, std::span<const std::int32_t> labels,
-                      const double* scale) {
+                      const Wanted& wanted) {
+  const auto [scale, smoothing] = wanted;
   check(x, layer, std::ssize(labels));
   VocabularyResult result;
   const std::size_t count = labels.size();
   result.losses.resize(count);
   result.best.resize(count);
   result.best_log_p.resize(count);
+  if (smoothing != 0) result.smoothed.resize(count);
   if (scale != nullptr) result.dx = Tensor::empty(x.shape(), Purpose::activations, x.device());
   for_slices(x, layer, [&](const Slice& slice, float* z) {
     slice.logits(z);
@@ -92,7 +100,9 @@ VocabularyResult loss(const Tensor& x, const VocabularyLayer& layer, std::span<c
                                          .scale = scale != nullptr ? *scale : 1,
                                          .losses = result.losses.data() + slice.first,
                                          .best = result.best.data() + slice.first,
-                                         .best_log_p = result.best_log_p.data() + slice.first});
+                                         .best_log_p = result.best_log_p.data() + slice.first,
+                                         .smoothing = smoothing,
+                                         .smoothed = smoothing != 0 ? result.smoothed.data() + slice.first : nullptr});
     if (scale != nullptr) slice.gradients(z, result.dx.data());
   });
   return result;
@@ -106,13 +116,21 @@ std::int64_t vocabulary_slice(std::int64_t vocabulary) {
   return rows >= kSummed ? rows / kSummed * kSummed : rows / kTile * kTile;
 }
 
-VocabularyResult vocabulary_loss(const Tensor& x, const VocabularyLayer& layer, std::span<const std::int32_t> labels) {
-  return loss(x, layer, labels, nullptr);
+VocabularyResult vocabulary_loss(const Tensor& x, const VocabularyLayer& layer, std::span<const std::int32_t> labels,
+                                 double smoothing) {
+  return loss(x, layer, labels, {nullptr, smoothing});
 }
 
 VocabularyResult vocabulary_loss_with_gradients(const Tensor& x, const VocabularyLayer& layer,
-                                                std::span<const std::int32_t> labels, double scale) {
-  return loss(x, layer, labels, &scale);
+                                                std::span<const std::int32_t> labels, double scale, double smoothing) {
+  return loss(x, layer, labels, {&scale, smoothing});
+}
+
+Tensor vocabulary_logits(const Tensor& x, const VocabularyLayer& layer) {
+  check(x, layer, x.rows());
+  const Tensor z = Tensor::empty({x.rows(), layer.table->shape[0]}, Purpose::scratch, x.device());
+  if (x.rows() > 0) Slice{x, layer, 0, x.rows()}.logits(z.data());
+  return z;
 }
 
 std::vector<std::vector<VocabularyChoice>> vocabulary_choices(const Tensor& x, const VocabularyLayer& layer,

@@ -1,4 +1,4 @@
-// The output layer of a masked language model: a product with the token table, slice by slice, and its loss.
+// The output layer of a language model: a product with the token table, slice by slice, and its loss.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace etc {
 
-// logit_i = x_i·Eᵀ + b over the whole vocabulary.   x [P, E_w], E [V, E_w], b [V]
+// logit_i = x_i·Eᵀ + b over the whole vocabulary.   x [P, E_w], E [V, E_w], b [V] or none
 struct VocabularyLayer {
   Parameter* table = nullptr;  // E: the encoder's token table, which gets a second gradient here
-  Parameter* bias = nullptr;   // b
+  Parameter* bias = nullptr;   // b; null: none
 };
 
 // What a row of logits says of its label.
@@ -22,21 +22,28 @@ struct VocabularyResult {
   std::vector<double> losses;      // [P] −log softmax(logit_i)[label_i]
   std::vector<std::int32_t> best;  // [P] first index of the largest logit
   std::vector<double> best_log_p;  // [P] its logarithmic probability
+  std::vector<double> smoothed;    // [P] (1−ε)·losses_i + (ε/V)·Σ_v −log softmax(logit_i)[v]; without ε empty
   Tensor dx;                       // [P, E_w] with gradients, else undefined
 };
 
 // Loss, best entry and, where wanted, the gradients of Σ losses·scale: dx written, dE and db added to the parameters'.
 //   x        on the table's device
 //   labels   [P] 0 … V−1
+//   smoothing   ε of label smoothing, 0 … 1; not 0: gradients are those of Σ smoothed·scale (translation 6)
 // Logits are computed, used and given back for `vocabulary_slice(V)` rows at a time, so no backward of its own is
 // recorded: whoever calls puts dx into the gradient of the variable x is the value of.
 // Rules: those of linear(), linear_backward() (ops/linear.h) and vocabulary_softmax(): a row's numbers depend on its x,
 //   label and the parameters only; dE and db are sums over the slices in order, which have the bits of one call over all
 //   rows where a slice has 512 or more. Same bits for any thread count.
 // Cost: 2·P·V·E_w operations, with gradients 6·P·V·E_w; memory: a slice of the logits.
-VocabularyResult vocabulary_loss(const Tensor& x, const VocabularyLayer& layer, std::span<const std::int32_t> labels);
+VocabularyResult vocabulary_loss(const Tensor& x, const VocabularyLayer& layer, std::span<const std::int32_t> labels,
+                                 double smoothing = 0);
 VocabularyResult vocabulary_loss_with_gradients(const Tensor& x, const VocabularyLayer& layer,
-                                                std::span<const std::int32_t> labels, double scale);
+                                                std::span<const std::int32_t> labels, double scale,
+                                                double smoothing = 0);
+
+// All logits at once, [P, V] on the table's device. No gradients.
+Tensor vocabulary_logits(const Tensor& x, const VocabularyLayer& layer);
 
 // Rows of logits that are held at once: 1,024, twice the rows over which linear_backward() sums before it adds, or fewer
 // of a large vocabulary: 2^25 logits (128 MiB) at most, but 64 rows at least. The table is packed for every slice: fewer

@@ -131,6 +131,7 @@ void initialize_parameter(Parameter& parameter, std::uint64_t seed) {
     if (parameter.shape.size() != 2) fail("parameters", "{}: glorot_uniform needs a matrix", parameter.name);
     limit = std::sqrt(6.0 / static_cast<double>(parameter.shape[0] + parameter.shape[1]));
   }
+  if (initializer.kind == Kind::uniform) limit = std::sqrt(3.0) * static_cast<double>(initializer.stddev);
   parallel_for(ceil_div(size, kElementsPerTask), [&](std::int64_t task) {
     const std::int64_t end = std::min(size, (task + 1) * kElementsPerTask);
     for (std::int64_t first = task * kElementsPerTask; first < end; first += 4) {  // four elements per Philox block
@@ -153,12 +154,16 @@ void initialize_parameter(Parameter& parameter, std::uint64_t seed) {
             values[i] = truncated_normal(u, initializer.stddev);
             break;
           case Kind::glorot_uniform:
+          case Kind::uniform:
             values[i] = static_cast<float>(limit * (2 * u - 1));
             break;
         }
       }
     }
   });
+  if (initializer.zero_row < 0) return;
+  const std::int64_t width = size / parameter.shape.front();
+  std::fill_n(values + initializer.zero_row * width, width, 0.0f);
 }
 
 }  // namespace etc

@@ -13,8 +13,16 @@ constinit KernelSlot<void(const ScaledSumBackward&)> scaled_sum_backward_kernel{
 
 namespace {
 
-void check(const char* where, std::int64_t size, std::initializer_list<std::pair<const char*, const void*>> given) {
+struct Sizes {
+  std::int64_t size, alphas;
+};
+
+void check(const char* where, Sizes sizes, std::initializer_list<std::pair<const char*, const void*>> given) {
+  const auto [size, alphas] = sizes;
   if (size < 0) fail(where, "size: expected at least 0, got {}", size);
+  if (alphas < 1 || size % alphas != 0) {
+    fail(where, "alphas: expected 1, or the columns of a matrix of {} numbers, got {}", size, alphas);
+  }
   for (const auto& [name, array] : given) {
     if (array == nullptr && size > 0) fail(where, "{} is missing (null)", name);
   }
@@ -24,7 +32,8 @@ void check(const char* where, std::int64_t size, std::initializer_list<std::pair
 
 void scaled_sum(Device device, const ScaledSumForward& args) {
   constexpr const char* kWhere = "scaled_sum";
-  check(kWhere, args.size, {{"x", args.x}, {"branch", args.branch}, {"alpha", args.alpha}, {"y", args.y}});
+  check(kWhere, {args.size, args.alphas},
+        {{"x", args.x}, {"branch", args.branch}, {"alpha", args.alpha}, {"y", args.y}});
   if (args.size == 0) return;
   const profiler::Scope profiled(kWhere, {0, 12.0 * static_cast<double>(args.size)});
   scaled_sum_kernel(device, args);
@@ -32,7 +41,7 @@ void scaled_sum(Device device, const ScaledSumForward& args) {
 
 void scaled_sum_backward(Device device, const ScaledSumBackward& args) {
   constexpr const char* kWhere = "scaled_sum_backward";
-  check(kWhere, args.size, {{"dy", args.dy}, {"branch", args.branch}, {"alpha", args.alpha}});
+  check(kWhere, {args.size, args.alphas}, {{"dy", args.dy}, {"branch", args.branch}, {"alpha", args.alpha}});
   if (args.size == 0 || (args.dbranch == nullptr && args.dalpha == nullptr)) return;
   const int arrays = 1 + (args.dbranch != nullptr) + (args.dalpha != nullptr);
   const profiler::Scope profiled(kWhere, {0, 4.0 * arrays * static_cast<double>(args.size)});

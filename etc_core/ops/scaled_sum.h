@@ -1,4 +1,5 @@
-// Residual sums whose branch a trained number scales (ReZero, Bachlechner et al. 2020; dense-transformer 1.2).
+// Residual sums one of whose parts is scaled, by a number (ReZero, Bachlechner et al. 2020; dense-transformer 1.2) or by
+// a number for each column (ADMIN, Liu et al. 2020; translation 3).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 namespace etc::ops {
 
 // A sum with a scaled branch.
-//   y = x + alpha·branch
-//   x, branch, y  [size] without gaps;  alpha [1];  all on the device
+//   y_i = x_i + alpha_(i mod alphas)·branch_i
+//   x, branch, y  [size] without gaps;  alpha [alphas], 1 or the columns of a matrix [size/alphas, alphas];  all on the
+//   device
 // Rules: one rounding of the product and one of the sum; y may be x or branch; same bits for any thread count.
 // Cost: O(size).
 struct ScaledSumForward {
@@ -19,12 +21,13 @@ struct ScaledSumForward {
   const float* branch = nullptr;
   const float* alpha = nullptr;
   float* y = nullptr;
+  std::int64_t alphas = 1;
 };
 void scaled_sum(Device device, const ScaledSumForward& args);
 
 // Gradients; that of x is dy itself.
-//   dbranch = alpha·dy,   dalpha += Σ dy·branch
-//   dy, branch, dbranch  [size];  alpha, dalpha [1]
+//   dbranch = alpha·dy,   dalpha += Σ dy·branch, of each column where there are several
+//   dy, branch, dbranch  [size];  alpha, dalpha [alphas]
 // dbranch, dalpha: null if not wanted. dbranch may be dy or branch.
 // Rules: dalpha is a sum in double over fixed blocks of elements, combined in order: same bits for any thread count.
 struct ScaledSumBackward {
@@ -34,6 +37,7 @@ struct ScaledSumBackward {
   const float* alpha = nullptr;
   float* dbranch = nullptr;
   float* dalpha = nullptr;
+  std::int64_t alphas = 1;
 };
 void scaled_sum_backward(Device device, const ScaledSumBackward& args);
 

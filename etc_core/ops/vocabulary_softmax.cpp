@@ -19,6 +19,9 @@ void vocabulary_softmax(Device device, const VocabularySoftmax& args) {
          : args.labels == nullptr ? "labels are"
                                   : "losses are");
   }
+  if (!(args.smoothing >= 0 && args.smoothing <= 1)) {
+    fail(kWhere, "smoothing: expected 0 to 1, got {}", args.smoothing);
+  }
   for (std::int64_t i = 0; i < args.rows; ++i) {
     if (args.labels[i] < 0 || args.labels[i] >= args.vocabulary) {
       fail(kWhere, "row {}: label: expected 0 to {}, got {}", i, args.vocabulary - 1, args.labels[i]);

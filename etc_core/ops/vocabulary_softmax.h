@@ -11,10 +11,11 @@ namespace etc::ops {
 // Softmax cross-entropy of each row with its label, and the row's largest logit.
 //   lse_i = log sum_v exp(z_iv),   losses_i = lse_i − z_i,label_i
 //   best_i = the first v of the largest z_iv,   best_log_p_i = z_i,best_i − lse_i
-//   with gradient:  z_iv = scale·(exp(z_iv − lse_i) − [v = label_i])  in the place of the logits
+//   with gradient:  z_iv = scale·(exp(z_iv − lse_i) − (1−ε)·[v = label_i] − ε/V)  in the place of the logits
+//   smoothed_i = (1−ε)·losses_i + ε·(lse_i − mean_v z_iv)      label smoothing, uniform over all of V (translation 6)
 //   z            [M, V] without gaps, on the device; without gradient only read
 //   labels       [M] 0 … V−1, on the host
-//   losses =, best =, best_log_p =   [M] on the host; best and best_log_p may be null
+//   losses =, best =, best_log_p =, smoothed =   [M] on the host; all but losses may be null
 // Rules: a label outside the vocabulary is an Error naming row and label. The maximum is subtracted first; nan and inf
 //   among the logits make the row's loss nan. Same bits for any thread count and any neighbours.
 // Cost: O(M·V), one exponential per logit; no memory of its own. cross_entropy (cross_entropy.h) is the operator of
@@ -28,6 +29,8 @@ struct VocabularySoftmax {
   double* losses = nullptr;
   std::int32_t* best = nullptr;
   double* best_log_p = nullptr;
+  double smoothing = 0;  // ε, 0 … 1
+  double* smoothed = nullptr;
 };
 void vocabulary_softmax(Device device, const VocabularySoftmax& args);
 

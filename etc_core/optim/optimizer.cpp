@@ -11,6 +11,7 @@
 #include "etc_core/base/shape.h"
 #include "etc_core/base/sums.h"
 #include "etc_core/comm/gather_values.h"
+#include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/update.h"
 
 namespace etc {
@@ -121,7 +122,18 @@ double clip_scale(double norm, double max_norm) {
 OptimizerKind optimizer_kind(const std::string& name) {
   if (name == "adamw") return OptimizerKind::adamw;
   if (name == "lamb") return OptimizerKind::lamb;
-  fail_usage("optimizer", "expected adamw or lamb, got {}{}", name, suggestion(name, {"adamw", "lamb"}));
+  if (name == "radam") return OptimizerKind::radam;
+  fail_usage("optimizer", "expected adamw, lamb or radam, got {}{}", name,
+             suggestion(name, {"adamw", "lamb", "radam"}));
+}
+
+double radam_factor(double beta_1, double beta_2, std::int64_t update) {
+  constexpr double kRectified = 5;
+  const double t = static_cast<double>(update), power = std::pow(beta_2, t), most = 2 / (1 - beta_2) - 1;
+  const double rho = most - 2 * t * power / (1 - power);
+  if (!(rho >= kRectified)) return 0;
+  const double variance = (rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho);
+  return std::sqrt((1 - power) * variance) / (1 - std::pow(beta_1, t));
 }
 
 Optimizer::Optimizer(OptimizerOptions options, const Division* division)
@@ -141,6 +153,13 @@ bool Optimizer::adapts(std::string_view name) const {
   return options_.kind == OptimizerKind::lamb && !contains_any(name, own.empty() ? options_.exclude_from_decay : own);
 }
 
+Optimizer::Rates Optimizer::rates(double learning_rate) const {
+  if (options_.kind != OptimizerKind::radam) return {learning_rate, options_.weight_decay};
+  const double factor = radam_factor(options_.beta_1, options_.beta_2, updates_);
+  if (factor == 0) return {0, 0, options_.weight_decay * learning_rate};
+  return {learning_rate * factor, options_.weight_decay / factor};  // their product: λ·lr
+}
+
 std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double learning_rate, double gradient_scale) {
   double elements = 0;
   for (const ParamRef& parameter : parameters) elements += static_cast<double>(parameter.size);
@@ -149,6 +168,8 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   std::vector<std::size_t> owner_of;                                  // the parameter each of them belongs to
   std::vector<std::size_t> first_of{0};                               // where a parameter begins among all blocks
   std::set<std::string_view> names;
+  ++updates_;
+  const auto [rate, decay, alone] = rates(learning_rate);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const ParamRef& parameter = parameters[i];
     if (!names.insert(parameter.name).second) fail("optimizer", "{} is given twice", parameter.name);
@@ -158,8 +179,8 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
       const Moments& moments = moments_of(parameter, i);
       whole.m = moments.m.data();
       whole.v = moments.v.data();
-      whole.decay = decays(parameter.name) ? static_cast<float>(options_.weight_decay) : 0.0f;
-      whole.rate = static_cast<float>(learning_rate);
+      whole.decay = decays(parameter.name) ? static_cast<float>(decay) : 0.0f;
+      whole.rate = static_cast<float>(rate);
       whole.adapted = adapts(parameter.name);
       add_blocks(parameter, moments.part, whole, blocks);
       count = blocks_in(parameter.size);
@@ -175,6 +196,11 @@ std::vector<double> Optimizer::step(std::span<const ParamRef> parameters, double
   // Pass 1: moments, and where no norm is waited for the weights; else the blocks' norms.
   const std::vector<ops::UpdateNorms> norms =
       of_all_blocks(parameters, ops::update_moments(device, constants, blocks), division_);
+
+  for (std::size_t n = 0; n < blocks.size() && alone > 0; ++n) {
+    if (!decays(parameters[owner_of[n]].name)) continue;
+    ops::scale(device, static_cast<float>(1 - alone), blocks[n].w, blocks[n].count);
+  }
 
   // Pass 2: one ratio per adapted parameter.
   std::vector<double> ratios(parameters.size(), 1.0);

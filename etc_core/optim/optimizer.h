@@ -1,7 +1,8 @@
-// AdamW and LAMB as the reference trains with them (etc-core 10.3, 10.4; LAMB: You et al. 2020).
+// AdamW and LAMB as the reference trains with them (etc-core 10.3, 10.4; LAMB: You et al. 2020), and RAdam as ADMIN's
+// program does (translation 7; Liu et al. 2020).
 //
-// Both differ from the textbook: no bias correction, ε outside the root, decay multiplied by the learning rate, and
-// exclusion from decay by substrings of the parameter's name. One step of the training loop is
+// The first two differ from the textbook: no bias correction, ε outside the root, decay multiplied by the learning rate,
+// and exclusion from decay by substrings of the parameter's name. One step of the training loop is
 //   norm = global_norm(params); optimizer.step(params, learning_rate(schedule, step), clip_scale(norm, 1.0))
 // Everything is computed in fixed blocks without fused multiply-adds (update.h), so the new weights have the same bits
 // for any thread count and on any x86-64 machine.
@@ -42,8 +43,14 @@ double global_norm(std::span<const ParamRef> parameters, const Division* divisio
 // max_norm is 0 (no clipping). Throws Error when the norm is nan or infinite: the moments would never recover.
 double clip_scale(double norm, double max_norm);
 
-enum class OptimizerKind { adamw, lamb };
-OptimizerKind optimizer_kind(const std::string& name);  // "adamw" | "lamb"; else UsageError with a suggestion
+enum class OptimizerKind { adamw, lamb, radam };
+// "adamw" | "lamb" | "radam"; else UsageError with a suggestion
+OptimizerKind optimizer_kind(const std::string& name);
+
+// RAdam's factor on m/(sqrt(v)+ε) in update number t = 1, 2, …, without the learning rate:
+//   ρ_∞ = 2/(1-β₂) - 1,   ρ_t = ρ_∞ - 2t·β₂^t/(1-β₂^t)
+//   sqrt((1-β₂^t)(ρ_t-4)(ρ_t-2)ρ_∞ / ((ρ_∞-4)(ρ_∞-2)ρ_t)) / (1-β₁^t)   where ρ_t >= 5, else 0
+double radam_factor(double beta_1, double beta_2, std::int64_t update);
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::adamw;
@@ -52,7 +59,7 @@ struct OptimizerOptions {
   double epsilon = 1e-6;
   double weight_decay = 0.01;  // λ; 0: none, while LAMB's exclusions still act
   // Case-sensitive substrings of names.
-  std::vector<std::string> exclude_from_decay = {"LayerNorm", "layer_norm", "bias", "rezero_alpha"};
+  std::vector<std::string> exclude_from_decay = {"LayerNorm", "layer_norm", "bias", "rezero_alpha", "admin_omega"};
   std::vector<std::string> exclude_from_adaptation = {};  // LAMB; empty: as exclude_from_decay
 };
 
@@ -69,11 +76,16 @@ class Optimizer {
   // One update of every parameter with a gradient, g being its gradient times gradient_scale:
   //   m = β₁m + (1-β₁)g      v = β₂v + (1-β₂)g²      u = m/(sqrt(v)+ε) + λw (λ only where it decays)
   //   w = w - ρ·lr·u         ρ = ‖w‖/‖u‖ where LAMB adapts and both are > 0, else 1; not clamped
+  // RAdam, t being the number of this update: w = w - λ·lr·w - lr·radam_factor(t)·m/(sqrt(v)+ε).
   // m and v begin as zeros, beside w, when a parameter has its first gradient. Returns ρ for every parameter in order
   // (1 for AdamW and for those left untouched). Rules: throws Error when a name is given twice or a parameter's size is
   // not that of its moments. Cost: reads and writes w, m, v once and reads g once (28 bytes a number); LAMB reads w, m,
   // v once more.
   std::vector<double> step(std::span<const ParamRef> parameters, double learning_rate, double gradient_scale = 1);
+
+  // Updates done so far, which RAdam counts: for a run that goes on.
+  std::int64_t updates() const { return updates_; }
+  void set_updates(std::int64_t updates) { updates_ = updates; }
 
   // Moments under "<name>/adam_m" and "<name>/adam_v", for saving: handles, not copies. Parameters that never had a
   // gradient have none. Divided: a call of all processes; the first one gets all numbers, on the host, the others none.
@@ -93,8 +105,16 @@ class Optimizer {
   Moments made_moments(const ParamRef& parameter, std::size_t index) const;
   std::map<std::string, Tensor> collected_moments() const;
 
+  // What the update m/(sqrt(v)+ε) + decay·w is multiplied with, and its decay where a parameter has one; or, where there is
+  // no update, what share of such a parameter is taken off.
+  struct Rates {
+    double rate, decay, alone = 0;
+  };
+  Rates rates(double learning_rate) const;
+
   OptimizerOptions options_;
   const Division* division_;
+  std::int64_t updates_ = 0;
   std::map<std::string, Moments, std::less<>> moments_;
 };
 

@@ -26,7 +26,7 @@ std::int64_t causal_reach(const CausalSequence& in) {
 
 AttentionTiles build_causal_tiles(const CausalSequence& in) {
   const profiler::Scope profiled("build_tiles", {});
-  const AttentionOperator& op = kSelfAttention;
+  const AttentionOperator& op = *in.op;
   check_relative_labels(op.name, in.examples, in.relative_labels);
   const std::vector<std::int64_t> queries = checked_offsets(op.name, "offsets", in.offsets, in.examples);
   const std::vector<std::int64_t> keys = checked_offsets(op.name, "key_offsets", keys_of(in), in.examples);

@@ -22,6 +22,7 @@ struct CausalSequence {
   std::int64_t relative_labels = 0;  // R; 0: labels only mask
   // [queries, causal_reach+1] by distance, the last column a query's own key; kMasked: not seen; null: no relative term.
   const std::uint8_t* labels = nullptr;
+  const AttentionOperator* op = &kSelfAttention;  // or another model's, divided by queries
 
   static constexpr std::int64_t kAll = -1;  // everything before it
 };
@@ -29,7 +30,7 @@ struct CausalSequence {
 // The reach a batch's tiles have: of kAll that of the longest example.
 std::int64_t causal_reach(const CausalSequence& sequence);
 
-// The tiles of kSelfAttention: query i of an example with M keys of memory sees keys max(0, M + i - reach) … M + i.
+// The tiles of the operator: query i of an example with M keys of memory sees keys max(0, M + i - reach) … M + i.
 // Throws Error as build_self_tiles does, and when an example has fewer keys than queries.
 // Source: "Transformer-XL" (Dai et al. 2019), section 3.2.
 AttentionTiles build_causal_tiles(const CausalSequence& sequence);

@@ -123,6 +123,9 @@ Numbers scaled_sum(Arrays& arrays, const Shape& s) {
   ops::scaled_sum(arrays.device(), {size, x, branch, alpha, arrays.take(size)});
   float* dy = arrays.take(size);
   ops::scaled_sum_backward(arrays.device(), {size, dy, branch, alpha, dy, arrays.take(1)});
+  const float* const columns = arrays.take(s.cols);
+  ops::scaled_sum(arrays.device(), {size, x, branch, columns, arrays.take(size), s.cols});
+  ops::scaled_sum_backward(arrays.device(), {size, dy, branch, columns, dy, arrays.take(s.cols), s.cols});
   return {};
 }
 

@@ -65,7 +65,7 @@ void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
   batch.sample_ordinals = ordinals;
   if (!config.carries_scores()) return;
   sparse::ScoreOptions scores;
-  scores.layers = config.num_hidden_layers;
+  scores.layers = setting.layers > 0 ? setting.layers : config.num_hidden_layers;
   scores.heads = config.num_attention_heads;
   const std::vector<std::string>& carrying = config.residual_attention_types;
   for (const sparse::AttentionType& type : types) {

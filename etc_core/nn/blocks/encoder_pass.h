@@ -43,6 +43,7 @@ struct PassSetting {
   bool recording = false;
   ComputeType compute = ComputeType::fp32;  // of dense products
   const ForwardOptions& options;
+  std::int64_t layers = 0;  // of a stack other than the encoder's; 0: num_hidden_layers
 };
 
 // Fills in what the batch's attention has of configuration and call, once its operators are there: heads, dropout,

@@ -2,10 +2,24 @@
 
 namespace etc {
 
-Var FeedForwardBlock::forward(Tape& tape, const Var& x, const ForwardContext& context, const Dropout& dropout) const {
+namespace {
+
+// The branch with dropout after the activation.   x [M, H] → [M, H]
+Var dropped_branch(Tape& tape, const Var& x, const Dense& first, ops::Activation act, const Dense& second,
+                   const Dropout& of_inner) {
+  const Var inner = dropout(tape, activation(tape, linear(tape, x, first), act), of_inner);  // [M, F]
+  return linear(tape, inner, second);
+}
+
+}  // namespace
+
+Var FeedForwardBlock::forward(Tape& tape, const Var& x, const ForwardContext& context, const Dropout& dropout,
+                              const Dropout& of_inner) const {
   const Dense first = context.dense(inner), second = context.dense(outer);
-  const Var branch = feed_forward(tape, residual.input(tape, x), first, activation, second);  // [M, H]
-  return residual.output(tape, x, branch, dropout);
+  const Var read = residual.input(tape, x);
+  const Var branch = of_inner.rate > 0 ? dropped_branch(tape, read, first, activation, second, of_inner)
+                                       : feed_forward(tape, read, first, activation, second);  // [M, H]
+  return residual.output(tape, x, branch, dropout, context.skip_watch);
 }
 
 }  // namespace etc

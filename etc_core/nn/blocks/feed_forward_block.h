@@ -11,8 +11,10 @@ struct FeedForwardBlock {
   ops::Activation activation{};
   ResidualPlacement residual;
 
-  // y = residual.output(x, act(residual.input(x)·W1 + b1)·W2 + b2).   x, y [M, H]
-  Var forward(Tape& tape, const Var& x, const ForwardContext& context, const Dropout& dropout) const;
+  // y = residual.output(x, drop(act(residual.input(x)·W1 + b1))·W2 + b2).   x, y [M, H]
+  // of_inner: drop, of the activation's results; without a rate these are computed again in backward, not kept.
+  Var forward(Tape& tape, const Var& x, const ForwardContext& context, const Dropout& dropout,
+              const Dropout& of_inner = {}) const;
 
   bool same_weights(const FeedForwardBlock& other) const {
     return inner.parts[0].kernel == other.inner.parts[0].kernel;

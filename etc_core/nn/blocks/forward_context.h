@@ -12,12 +12,15 @@
 
 namespace etc {
 
+class SkipWatch;  // residual_placement.h
+
 struct ForwardContext {
   std::shared_ptr<AttentionBatch> attention;  // tiles, labels and running scores of the batch
   float hidden_dropout = 0;                   // 0 outside training
   std::uint64_t seed = 0;
   PackedCache* packed = nullptr;            // inference; null: kernels are read as they are
   ComputeType compute = ComputeType::fp32;  // of these
+  SkipWatch* skip_watch = nullptr;          // of the residual sums; null: nobody
 
   Dropout dropout(std::int64_t layer, DropoutSite site, const std::shared_ptr<const RaggedRows>& rows) const;
   Dense dense(const Dense& layer) const;  // as this pass multiplies it

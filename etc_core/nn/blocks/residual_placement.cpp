@@ -6,13 +6,24 @@ Var ResidualPlacement::input(Tape& tape, const Var& x) const {
   return norm_at == NormPlacement::before ? layer_norm(tape, x, norm) : x;
 }
 
-Var ResidualPlacement::output(Tape& tape, const Var& x, const Var& branch, const Dropout& dropped) const {
-  if (alpha == nullptr && norm_at == NormPlacement::after) {
-    return residual_layer_norm(tape, x, branch, norm, dropped);
+Var ResidualPlacement::sum(Tape& tape, const Var& x, const Var& branch, const Dropout& dropped,
+                           SkipWatch* watch) const {
+  if (alpha != nullptr) return scaled_residual(tape, x, dropout(tape, branch, dropped), *alpha);
+  if (omega != nullptr) {
+    const Var added = dropout(tape, branch, dropped);
+    if (watch != nullptr) watch->see(x.value(), added.value(), *omega);
+    return scaled_residual(tape, added, x, *omega);
   }
-  const Var sum = alpha != nullptr ? scaled_residual(tape, x, dropout(tape, branch, dropped), *alpha)
-                                   : residual(tape, x, branch, dropped);
-  return norm_at == NormPlacement::after ? layer_norm(tape, sum, norm) : sum;
+  if (skip != 1) return scaled_residual(tape, dropout(tape, branch, dropped), x, skip);
+  return residual(tape, x, branch, dropped);
+}
+
+Var ResidualPlacement::output(Tape& tape, const Var& x, const Var& branch, const Dropout& dropped,
+                              SkipWatch* watch) const {
+  const bool plain = alpha == nullptr && omega == nullptr && skip == 1;
+  if (plain && norm_at == NormPlacement::after) return residual_layer_norm(tape, x, branch, norm, dropped);
+  const Var y = sum(tape, x, branch, dropped, watch);
+  return norm_at == NormPlacement::after ? layer_norm(tape, y, norm) : y;
 }
 
 }  // namespace etc

@@ -15,7 +15,24 @@ namespace {
 // Of a task. Fixed, because dalpha adds one number per task.
 constexpr std::int64_t kTaskElements = 1 << 14;
 
+// Rows of a matrix that a task takes; fixed, as kTaskElements is.
+std::int64_t task_rows(std::int64_t cols) {
+  return std::max<std::int64_t>(1, kTaskElements / cols);
+}
+
+// forward: y_ij = x_ij + alpha_j·branch_ij
+void forward_columns(const ScaledSumForward& args) {
+  const std::int64_t cols = args.alphas, rows = args.size / cols, step = task_rows(cols);
+  parallel_for(ceil_div(rows, step), [&](std::int64_t task) {
+    const std::int64_t end = std::min(rows, (task + 1) * step) * cols;
+    for (std::int64_t row = task * step * cols; row < end; row += cols) {
+      for (std::int64_t j = 0; j < cols; ++j) args.y[row + j] = args.x[row + j] + args.alpha[j] * args.branch[row + j];
+    }
+  });
+}
+
 void forward(const ScaledSumForward& args) {
+  if (args.alphas > 1) return forward_columns(args);
   const float alpha = *args.alpha;
   parallel_for(ceil_div(args.size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t end = std::min(args.size, (task + 1) * kTaskElements);
@@ -36,7 +53,32 @@ double alpha_gradient(const ScaledSumBackward& args, std::int64_t first, std::in
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
+// The same for alpha [cols]: a task leaves one sum of each column, added in the order of the tasks.
+void backward_columns(const ScaledSumBackward& args) {
+  const std::int64_t cols = args.alphas, rows = args.size / cols, step = task_rows(cols), tasks = ceil_div(rows, step);
+  Scratch scratch;
+  auto* sums = scratch.take<double>(tasks * cols);  // [tasks, cols]
+  parallel_for(tasks, [&](std::int64_t task) {
+    double* const own = sums + task * cols;
+    std::fill_n(own, cols, 0.0);
+    const std::int64_t end = std::min(rows, (task + 1) * step) * cols;
+    for (std::int64_t row = task * step * cols; row < end; row += cols) {
+      for (std::int64_t j = 0; j < cols; ++j) own[j] += static_cast<double>(args.dy[row + j]) * args.branch[row + j];
+      // forward: y = x + alpha·branch; so dbranch = alpha·dy. After the sum: dbranch may be dy or branch.
+      for (std::int64_t j = 0; j < cols && args.dbranch != nullptr; ++j) {
+        args.dbranch[row + j] = args.alpha[j] * args.dy[row + j];
+      }
+    }
+  });
+  for (std::int64_t j = 0; j < cols && args.dalpha != nullptr; ++j) {
+    double total = args.dalpha[j];
+    for (std::int64_t task = 0; task < tasks; ++task) total += sums[task * cols + j];
+    args.dalpha[j] = static_cast<float>(total);
+  }
+}
+
 void backward(const ScaledSumBackward& args) {
+  if (args.alphas > 1) return backward_columns(args);
   const std::int64_t tasks = ceil_div(args.size, kTaskElements);
   const float alpha = *args.alpha;
   Scratch scratch;

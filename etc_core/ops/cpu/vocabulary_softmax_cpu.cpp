@@ -68,13 +68,16 @@ HWY_INLINE double exponentials(float* z, std::int64_t count, float largest) {
   return sum;
 }
 
-HWY_INLINE void multiply(float* z, std::int64_t count, float factor) {
+// z = factor·z − less
+HWY_INLINE void multiply(float* z, std::int64_t count, float factor, float less) {
   const Floats d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto factors = hn::Set(d, factor);
+  const auto factors = hn::Set(d, factor), lesses = hn::Set(d, less);
   std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, z + i), factors), d, z + i);
-  for (; i < count; ++i) z[i] *= factor;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::Sub(hn::Mul(hn::LoadU(d, z + i), factors), lesses), d, z + i);
+  }
+  for (; i < count; ++i) z[i] = z[i] * factor - less;
 }
 
 // The first place of a number that is somewhere in the row; 0 for nan.
@@ -88,6 +91,24 @@ HWY_INLINE std::int64_t place_of(float number, const float* z, std::int64_t coun
   return found == z + count ? 0 : found - z;
 }
 
+// The mean of a row; lanes sum up a block as in exponentials().
+HWY_INLINE double mean_of(const float* z, std::int64_t count) {
+  constexpr std::int64_t kBlock = 1024;
+  const Floats d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  double sum = 0;
+  for (std::int64_t first = 0; first < count; first += kBlock) {
+    const std::int64_t end = std::min(count, first + kBlock);
+    auto lane_sums = hn::Zero(d);
+    for (std::int64_t i = first; i < end; i += lanes) {
+      const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, end - i)));
+      lane_sums = hn::Add(lane_sums, hn::MaskedLoad(some, d, z + i));
+    }
+    sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, lane_sums)));
+  }
+  return sum / static_cast<double>(count);
+}
+
 void softmax_row(const VocabularySoftmax& a, std::int64_t row) {
   float* z = a.z + row * a.vocabulary;  // [V]
   const std::int32_t label = a.labels[row];
@@ -95,16 +116,22 @@ void softmax_row(const VocabularySoftmax& a, std::int64_t row) {
   const float largest = largest_of(z, a.vocabulary);
   const float label_logit = z[label];
   if (a.best != nullptr) a.best[row] = static_cast<std::int32_t>(place_of(largest, z, a.vocabulary));
+  const double mean = a.smoothed != nullptr && a.smoothing > 0 ? mean_of(z, a.vocabulary) : 0;
   // 2. The sum of the exponentials: lse = largest + log(sum). For the gradient they take the place of the logits.
   const double sum =
       a.gradient ? exponentials<true>(z, a.vocabulary, largest) : exponentials<false>(z, a.vocabulary, largest);
   const double log_sum = std::log(sum);
   a.losses[row] = log_sum + (static_cast<double>(largest) - static_cast<double>(label_logit));
   if (a.best_log_p != nullptr) a.best_log_p[row] = -log_sum;
+  if (a.smoothed != nullptr) {
+    const double of_all = a.smoothing > 0 ? log_sum + (static_cast<double>(largest) - mean) : 0;
+    a.smoothed[row] = (1 - a.smoothing) * a.losses[row] + a.smoothing * of_all;
+  }
   if (!a.gradient) return;
-  // 3. dz = scale·(p − [v = label]) with p = exp(z − largest)/sum.
-  const double at_label = a.scale * (static_cast<double>(z[label]) / sum - 1);
-  multiply(z, a.vocabulary, static_cast<float>(a.scale / sum));
+  // 3. dz = scale·(p − (1−ε)[v = label] − ε/V) with p = exp(z − largest)/sum.
+  const double of_each = a.smoothing / static_cast<double>(a.vocabulary);
+  const double at_label = a.scale * (static_cast<double>(z[label]) / sum - ((1 - a.smoothing) + of_each));
+  multiply(z, a.vocabulary, static_cast<float>(a.scale / sum), static_cast<float>(a.scale * of_each));
   z[label] = static_cast<float>(at_label);
 }
 

@@ -124,7 +124,7 @@ struct ScaledSumKernel : simt::BlockOf<kElementThreads> {
   static ETC_DEVICE void run(const Params& p) {
     const std::int64_t i = simt::block_x() * kThreads + simt::thread_index();
     if (i >= p.y.size) return;
-    const float scaled = simt::multiply(simt::load(p.alpha, 0), simt::load(p.branch, i));
+    const float scaled = simt::multiply(simt::load(p.alpha, i % p.alpha.size), simt::load(p.branch, i));
     simt::store(p.y, i, simt::add(simt::load(p.x, i), scaled));
   }
 };
@@ -141,12 +141,11 @@ struct ScaledSumBackwardKernel : simt::BlockOf<kElementThreads> {
     const auto shared = arena.take<double>(kThreads);  // [threads] one partial sum each
     const std::int64_t first = simt::block_x() * kSumElements;
     const std::int64_t end = first + kSumElements < p.dy.size ? first + kSumElements : p.dy.size;
-    const float alpha = simt::load(p.alpha, 0);
     double sum = 0;
     for (std::int64_t i = first + simt::thread_index(); i < end; i += kThreads) {
       const float dy = simt::load(p.dy, i);
       sum += static_cast<double>(dy) * simt::load(p.branch, i);
-      if (p.dbranch.size > 0) simt::store(p.dbranch, i, simt::multiply(alpha, dy));
+      if (p.dbranch.size > 0) simt::store(p.dbranch, i, simt::multiply(simt::load(p.alpha, i % p.alpha.size), dy));
     }
     if (p.partial.size == 0) return;
     sum = block_sum<kThreads>(sum, shared);
@@ -164,6 +163,26 @@ struct ScaledSumAlphaKernel : simt::BlockOf<32> {
     double sum = simt::load(p.dalpha, 0);
     for (std::int64_t block = 0; block < p.partial.size; ++block) sum += simt::load(p.partial, block);
     simt::store(p.dalpha, 0, static_cast<float>(sum));
+  }
+};
+
+// dalpha_j += Σ dy·branch over the rows of column j, which is a block's: columns are few and rows many.
+struct ScaledSumColumnKernel : simt::BlockOf<kElementThreads> {
+  using Params = ScaledSumBackwardParams;
+  static constexpr std::int64_t kShared = kThreads * static_cast<std::int64_t>(sizeof(double));
+  static const char* name() { return "scaled sum column"; }
+
+  static ETC_DEVICE void run(const Params& p) {
+    simt::SharedArena arena;
+    const auto shared = arena.take<double>(kThreads);  // [threads] one partial sum each
+    const std::int64_t cols = p.alpha.size, column = simt::block_x();
+    double sum = 0;
+    for (std::int64_t i = column + cols * simt::thread_index(); i < p.dy.size; i += cols * kThreads) {
+      sum += static_cast<double>(simt::load(p.dy, i)) * simt::load(p.branch, i);
+    }
+    sum = block_sum<kThreads>(sum, shared);
+    if (simt::thread_index() != 0) return;
+    simt::store(p.dalpha, column, static_cast<float>(static_cast<double>(simt::load(p.dalpha, column)) + sum));
   }
 };
 

@@ -73,16 +73,16 @@ struct SumOfSquaresParams {
 
 // y = x + alpha·branch.
 struct ScaledSumParams {
-  Span<const float> x, branch, alpha;  // [size], [size], [1]
+  Span<const float> x, branch, alpha;  // [size], [size], [alphas]
   Span<float> y;                       // [size]
 };
 
 // dbranch = alpha·dy, and the sums over fixed blocks of elements of dy·branch, added in order.
 struct ScaledSumBackwardParams {
-  Span<const float> dy, branch, alpha;  // [size], [size], [1]
+  Span<const float> dy, branch, alpha;  // [size], [size], [alphas]
   Span<float> dbranch;                  // [size] or empty
-  Span<double> partial;                 // [blocks]; empty without dalpha
-  Span<float> dalpha;                   // [1] += or empty
+  Span<double> partial;                 // [blocks]; empty without dalpha or with several alphas
+  Span<float> dalpha;                   // [alphas] += or empty
 };
 
 struct DropoutAddParams {
@@ -156,7 +156,9 @@ struct VocabularySoftmaxParams {
   double scale = 1;
   Span<float> z;                    // [M, V]
   Span<double> losses, best_log_p;  // [M]
-  Span<std::int32_t> best;          // [M]
+  double smoothing = 0;
+  Span<double> smoothed;    // [M] or empty
+  Span<std::int32_t> best;  // [M]
 };
 
 // squares: the blocks' sums of g²; moments and weights: as update.h says.

@@ -62,20 +62,21 @@ double sum_of_squares(const float* x, std::int64_t size) {
 }
 
 void scaled_sum(const ScaledSumForward& args) {
-  launch(ScaledSumParams{span(args.x, args.size), span(args.branch, args.size), span(args.alpha, 1),
+  launch(ScaledSumParams{span(args.x, args.size), span(args.branch, args.size), span(args.alpha, args.alphas),
                          span(args.y, args.size)},
          simt::stream());
 }
 
 void scaled_sum_backward(const ScaledSumBackward& args) {
-  const std::int64_t blocks = args.dalpha != nullptr ? sum_blocks(args.size) : 0;
+  // One number's sum is of blocks of elements, a column's is one block's.
+  const std::int64_t blocks = args.dalpha != nullptr && args.alphas == 1 ? sum_blocks(args.size) : 0;
   Bytes memory = simt::device_bytes(blocks * static_cast<std::int64_t>(sizeof(double)), Purpose::scratch);  // [blocks]
   launch(ScaledSumBackwardParams{.dy = span(args.dy, args.size),
                                  .branch = span(args.branch, args.size),
-                                 .alpha = span(args.alpha, 1),
+                                 .alpha = span(args.alpha, args.alphas),
                                  .dbranch = span(args.dbranch, args.size),
                                  .partial = {static_cast<double*>(memory.data()), blocks},
-                                 .dalpha = span(args.dalpha, 1)},
+                                 .dalpha = span(args.dalpha, args.alphas)},
          simt::stream());
 }
 
@@ -220,11 +221,13 @@ void vocabulary_softmax(const VocabularySoftmax& args) {
   params.labels = labels.span();
   params.gradient = args.gradient;
   params.scale = args.scale;
+  params.smoothing = args.smoothing;
   params.z = span(args.z, args.rows * args.vocabulary);
   const auto lay_out = [&](void* block) {
     simt::Carver carver(block);
     params.losses = carver.take<double>(args.rows);
     params.best_log_p = carver.take<double>(args.rows);
+    if (args.smoothed != nullptr) params.smoothed = carver.take<double>(args.rows);
     params.best = carver.take<std::int32_t>(args.rows);
     return carver.used();
   };
@@ -236,6 +239,7 @@ void vocabulary_softmax(const VocabularySoftmax& args) {
   };
   to_host(args.losses, params.losses);
   to_host(args.best_log_p, params.best_log_p);
+  to_host(args.smoothed, params.smoothed);
   to_host(args.best, params.best);
 }
 

@@ -34,8 +34,12 @@ void launch(const ScaledSumParams& params, void* stream) {
 
 void launch(const ScaledSumBackwardParams& params, void* stream) {
   using Kernel = ScaledSumBackwardKernel;
+  if (params.dalpha.size > 1) {  // first: dbranch may lie where dy does
+    using Column = ScaledSumColumnKernel;
+    simt::launch<Column>({params.dalpha.size, 1, 1, Column::kShared}, params, stream);
+  }
   simt::launch<Kernel>({sum_blocks(params.dy.size), 1, 1, Kernel::kShared}, params, stream);
-  if (params.dalpha.size > 0) simt::launch<ScaledSumAlphaKernel>({1, 1, 1, 0}, params, stream);
+  if (params.dalpha.size == 1) simt::launch<ScaledSumAlphaKernel>({1, 1, 1, 0}, params, stream);
 }
 
 // A block per row, as for layer norm: a row has its own random stream, mean and variance.

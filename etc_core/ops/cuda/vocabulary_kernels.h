@@ -37,19 +37,32 @@ struct VocabularySoftmaxKernel : simt::BlockOf<256> {
       sum += simt::exp(static_cast<double>(simt::load(p.z, begin + v)) - of_row);
     }
     sum = block_sum<kThreads>(sum, shared);
-    const double log_sum = simt::log(sum);
+    const double log_sum = simt::log(sum), each = p.smoothing / static_cast<double>(p.vocabulary);
+    if (p.smoothed.size > 0) {
+      double logits = 0;
+      for (std::int64_t v = simt::thread_index(); v < p.vocabulary; v += kThreads) {
+        logits += static_cast<double>(simt::load(p.z, begin + v));
+      }
+      logits = block_sum<kThreads>(logits, shared);
+      const double loss = log_sum + (of_row - at_label), lse = log_sum + of_row;
+      const double of_all = lse - logits / static_cast<double>(p.vocabulary);
+      if (simt::thread_index() == 0) {
+        simt::store(p.smoothed, row, p.smoothing > 0 ? (1 - p.smoothing) * loss + p.smoothing * of_all : loss);
+      }
+    }
     if (simt::thread_index() == 0) {
       simt::store(p.losses, row, log_sum + (of_row - at_label));
       simt::store(p.best_log_p, row, -log_sum);
       simt::store(p.best, row, first < static_cast<double>(p.vocabulary) ? static_cast<std::int32_t>(first) : 0);
     }
 
-    // Pass 3: dz = scale·(p − [v = label]) in the place of the logits, which the barriers above have let all read.
+    // Pass 3: dz = scale·(p − (1−ε)[v = label] − ε/V) in the place of the logits, which the barriers above have let all read.
     if (!p.gradient) return;
     for (std::int64_t v = simt::thread_index(); v < p.vocabulary; v += kThreads) {
       const double z = static_cast<double>(simt::load(p.z, begin + v));
       const double probability = simt::exp(z - of_row) / sum;
-      simt::store(p.z, begin + v, static_cast<float>(p.scale * (probability - (v == label ? 1.0 : 0.0))));
+      const double wanted = v == label ? (1.0 - p.smoothing) + each : each;
+      simt::store(p.z, begin + v, static_cast<float>(p.scale * (probability - wanted)));
     }
   }
 };

@@ -191,6 +191,29 @@ TEST_CASE("scaled residual sums have their gradients, that of the scale also at 
                     "scaled_residual: x and branch must have equal shapes: x [5, 4], branch [5, 3]");
 }
 
+TEST_CASE("residual sums scaled column by column, or by a fixed number, have their gradients", "[autograd]") {
+  Fixture f;
+  ParameterSet more;
+  Parameter& omega = more.add("admin_omega", {4}, {});
+  omega.value = noise({4}, 6);
+  const std::vector<Tensor> inputs = {noise({5, 4}, 4), noise({5, 4}, 5)};
+  check_gradients(
+      [&](Tape& on, const std::vector<Var>& in) { return std::vector<Var>{scaled_residual(on, in[0], in[1], omega)}; },
+      inputs, {&omega});
+  check_gradients(
+      [&](Tape& on, const std::vector<Var>& in) { return std::vector<Var>{scaled_residual(on, in[0], in[1], -1.3f)}; },
+      inputs, {});
+  // One variable on both sides: its gradient is of both.
+  check_gradients(
+      [&](Tape& on, const std::vector<Var>& in) { return std::vector<Var>{scaled_residual(on, in[0], in[0], 2.5f)}; },
+      {inputs[0]}, {});
+  Parameter& wide = more.add("wide", {3}, {});
+  wide.value = noise({3}, 7);
+  Tape tape(Recording::off);
+  CHECK_THROWS_WITH(scaled_residual(tape, Var(inputs[0]), Var(inputs[1]), wide),
+                    "scaled_residual: wide: expected one number or 4, one for each column, got 3");
+}
+
 TEST_CASE("a fused residual layer norm equals the sum and the norm, values and gradients", "[autograd]") {
   Fixture f;
   const Dropout dropped = f.dropout(DropoutSite::global_feed_forward);

@@ -102,6 +102,54 @@ TEST_CASE("scaled sums have the same bits for any thread count", "[core][ops]") 
   }));
 }
 
+TEST_CASE("sums with a number for each column equal the formula, and their gradients are those sums", "[core][ops]") {
+  ops::register_cpu_ops();
+  for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>(1, 3), {7, 2}, {300, 130}}) {
+    CAPTURE(rows, cols);
+    const std::int64_t size = rows * cols;
+    const auto x = mixed_floats(size, 1), branch = random_floats(size, 2), dy = random_floats(size, 3);
+    const auto alpha = random_floats(cols, 4);
+    const auto run = [&] {
+      Guarded y(size, 99.0f), dbranch(dy), dalpha(std::vector<float>(static_cast<std::size_t>(cols), 0.25f));
+      ops::scaled_sum(Device::cpu, {size, x.data(), branch.data(), alpha.data(), y.data(), cols});
+      // In the place of dy.
+      ops::scaled_sum_backward(
+          Device::cpu, {size, dbranch.data(), branch.data(), alpha.data(), dbranch.data(), dalpha.data(), cols});
+      for (const Guarded* one : {&y, &dbranch, &dalpha}) REQUIRE(one->guards_intact());
+      std::vector<float> all = y.values();
+      for (const Guarded* one : {&dbranch, &dalpha}) {
+        const auto more = one->values();
+        all.insert(all.end(), more.begin(), more.end());
+      }
+      return all;
+    };
+    const std::vector<float> got = run();
+    Reals expected, tolerances, sums(static_cast<std::size_t>(cols), 0.25), magnitude(sums);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const auto at = static_cast<std::size_t>(i), column = static_cast<std::size_t>(i % cols);
+      const double term = static_cast<double>(alpha[column]) * branch[at];
+      expected.push_back(x[at] + term);
+      tolerances.push_back(2 * kRounding * (std::abs(x[at]) + std::abs(term)));
+      sums[column] += static_cast<double>(dy[at]) * branch[at];
+    }
+    for (std::int64_t i = 0; i < size; ++i) {
+      expected.push_back(static_cast<double>(alpha[static_cast<std::size_t>(i % cols)]) *
+                         dy[static_cast<std::size_t>(i)]);
+      tolerances.push_back(2 * kRounding * std::abs(expected.back()));
+    }
+    for (const double sum : sums) {
+      expected.push_back(sum);
+      tolerances.push_back(2 * kRounding * std::abs(sum) + 1e-12 * static_cast<double>(rows));
+    }
+    REQUIRE(near_each("columns", got, expected, tolerances));
+    REQUIRE(same_bits_for_any_thread_count(run));
+  }
+  const float numbers[4] = {};
+  float results[4] = {};
+  REQUIRE_THROWS_WITH(ops::scaled_sum(Device::cpu, {4, numbers, numbers, numbers, results, 3}),
+                      "scaled_sum: alphas: expected 1, or the columns of a matrix of 4 numbers, got 3");
+}
+
 TEST_CASE("scaled sums say what is wrong with their arguments", "[core][ops]") {
   ops::register_cpu_ops();
   const float numbers[2] = {};

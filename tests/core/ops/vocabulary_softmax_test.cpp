@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etc_core/ops/register.h"
+#include "tests/golden/golden_group.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -129,4 +130,101 @@ TEST_CASE("labels outside the vocabulary and missing arrays are refused", "[core
   missing.vocabulary = 0;
   CHECK_THROWS_WITH(ops::vocabulary_softmax(Device::cpu, missing),
                     "vocabulary_softmax: sizes: expected M >= 0 and V >= 1, got M=1, V=0");
+}
+
+TEST_CASE("label smoothing has the losses and gradients of the formulas", "[ops][golden]") {
+  ops::register_cpu_ops();
+  for_each_file_with("label_smoothing/uniform_all", [](const GoldenFile& file) {
+    const auto all = file.read<float>("label_smoothing/logits");
+    const auto targets = file.read<std::int32_t>("label_smoothing/targets").values;
+    const std::int32_t pad = file.read<std::int32_t>("label_smoothing/pad").values.at(0);
+    const std::int64_t vocabulary = all.shape.at(1);
+    std::vector<float> logits;  // a ragged batch has no padding
+    std::vector<std::int32_t> labels;
+    std::vector<std::int64_t> kept;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i] == pad) continue;
+      const auto row = all.values.begin() + static_cast<std::ptrdiff_t>(i) * vocabulary;
+      logits.insert(logits.end(), row, row + vocabulary);
+      labels.push_back(targets[i]);
+      kept.push_back(static_cast<std::int64_t>(i));
+    }
+    CHECK(std::ssize(labels) == file.read<std::int64_t>("label_smoothing/ntokens").values.at(0));
+    int cases = 0;
+    for (const std::string& name : file.groups("label_smoothing/uniform_all")) {
+      CAPTURE(name);
+      const std::string group = "label_smoothing/uniform_all/" + name;
+      std::vector<double> losses(labels.size()), smoothed(labels.size());
+      std::vector<float> z = logits;
+      ops::vocabulary_softmax(Device::cpu, {.rows = std::ssize(labels),
+                                            .vocabulary = vocabulary,
+                                            .z = z.data(),
+                                            .labels = labels.data(),
+                                            .gradient = true,
+                                            .losses = losses.data(),
+                                            .smoothing = std::stod(name.substr(3)),
+                                            .smoothed = smoothed.data()});
+      double nll = 0, loss = 0;
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        nll += losses[i];
+        loss += smoothed[i];
+      }
+      CHECK(nll == Approx(file.read<double>("label_smoothing/nll_sum").values.at(0)).epsilon(2e-6));
+      const double expected = file.read<double>(group + "/loss_sum").values.at(0);
+      CHECK(loss == Approx(expected).epsilon(2e-6));
+      CHECK(loss != Approx(expected * 1.001).epsilon(2e-6));
+      const auto gradient = file.read<double>(group + "/grad_logits").values;
+      std::vector<double> of_kept;
+      for (const std::int64_t row : kept) {
+        of_kept.insert(of_kept.end(), gradient.begin() + row * vocabulary, gradient.begin() + (row + 1) * vocabulary);
+      }
+      CHECK(near_all("dz", z, of_kept, 1e-6, 2e-5));
+      of_kept[7] += 1e-3;
+      CHECK_FALSE(near_all("dz", z, of_kept, 1e-6, 2e-5));
+      for (std::size_t i = 0; i < labels.size(); ++i) {  // the gradient of a row sums to 0
+        double sum = 0;
+        for (std::int64_t v = 0; v < vocabulary; ++v)
+          sum += z[i * static_cast<std::size_t>(vocabulary) + static_cast<std::size_t>(v)];
+        CHECK(std::abs(sum) < 1e-6);
+      }
+      ++cases;
+    }
+    CHECK(cases >= 3);
+  });
+}
+
+TEST_CASE("label smoothing gives the specification's example, whatever the vocabulary's size, and refuses others",
+          "[core][ops]") {
+  ops::register_cpu_ops();
+  std::vector<float> z{2, 1, 0, -1, 0.5f};
+  const std::int32_t label = 0;
+  double loss = 0, smoothed = 0;
+  ops::VocabularySoftmax args{.rows = 1,
+                              .vocabulary = 5,
+                              .z = z.data(),
+                              .labels = &label,
+                              .gradient = true,
+                              .losses = &loss,
+                              .smoothing = 0.1,
+                              .smoothed = &smoothed};
+  ops::vocabulary_softmax(Device::cpu, args);
+  CHECK(loss == Approx(0.574438).margin(1e-6));
+  CHECK(smoothed == Approx(0.724438).margin(1e-6));
+  CHECK(near_all("dz", z, {-0.356979, 0.187124, 0.056197, 0.008031, 0.105627}, 1e-6, 0));
+  const std::int64_t count = 5000;
+  std::vector<float> large = random_floats(count, 3, 4.0f);
+  double sum = 0, lse = 0, mean = 0;
+  for (const float number : large) {
+    sum += std::exp(static_cast<double>(number));
+    mean += number / static_cast<double>(count);
+  }
+  lse = std::log(sum);
+  const double expected = 0.9 * (lse - large[0]) + 0.1 * (lse - mean);
+  args.vocabulary = count;
+  args.z = large.data();
+  ops::vocabulary_softmax(Device::cpu, args);
+  CHECK(smoothed == Approx(expected).epsilon(1e-6));
+  args.smoothing = 1.5;
+  CHECK_THROWS_WITH(ops::vocabulary_softmax(Device::cpu, args),
+                    "vocabulary_softmax: smoothing: expected 0 to 1, got 1.5");
 }

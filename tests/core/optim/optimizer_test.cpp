@@ -9,6 +9,7 @@
 #include "etc_core/base/sums.h"
 #include "etc_core/ops/register.h"
 #include "etc_core/optim/schedule.h"
+#include "tests/golden/golden_group.h"
 #include "tests/reference/update.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -255,7 +256,8 @@ TEST_CASE("moments are charged to their purpose in the memory ledger", "[optim]"
 }
 
 TEST_CASE("impossible arguments of an optimiser are errors", "[optim]") {
-  REQUIRE_THROWS_WITH(optimizer_kind("adamv"), "optimizer: expected adamw or lamb, got adamv (did you mean adamw?)");
+  REQUIRE_THROWS_WITH(optimizer_kind("adamv"),
+                      "optimizer: expected adamw, lamb or radam, got adamv (did you mean adamw?)");
   REQUIRE_THROWS_AS(optimizer_kind("sgd"), UsageError);
   REQUIRE(optimizer_kind("adamw") == OptimizerKind::adamw);
   REQUIRE(optimizer_kind("lamb") == OptimizerKind::lamb);
@@ -392,4 +394,68 @@ TEST_CASE("optimiser steps equal the reference's", "[optim][golden]") {
         require_state(file, parameters[p], step, optimizer, ratios[p]);
     }
   }
+}
+
+namespace {
+
+// The worst difference of the weights of RAdam from the file's, in units of 2e-5 + 2e-5·|w|, as its README tolerates.
+double radam_difference(const GoldenFile& file, double falsified) {
+  const auto setting = [&](const char* name) { return file.real_attribute("radam", name); };
+  OptimizerOptions options{.kind = OptimizerKind::radam,
+                           .beta_1 = setting("beta1"),
+                           .beta_2 = setting("beta2"),
+                           .epsilon = setting("eps"),
+                           .weight_decay = setting("weight_decay")};
+  Optimizer optimizer(options);
+  const Floats all = file.read<float>("radam/grads").values;
+  const auto expected = file.read<double>("radam/w").values;
+  Owned parameter{"layer/kernel", file.read<float>("radam/w0").values, {}};
+  const std::size_t size = parameter.w.size();
+  double worst = 0;
+  for (std::size_t first = 0; first < all.size(); first += size) {
+    const Floats before = parameter.w;
+    parameter.g.assign(all.begin() + static_cast<std::ptrdiff_t>(first),
+                       all.begin() + static_cast<std::ptrdiff_t>(first + size));
+    optimizer.step(std::vector{parameter.ref()}, setting("lr"));
+    for (std::size_t i = 0; i < size; ++i) {
+      const double e = expected[first + i] * falsified;
+      worst = std::max(worst, std::abs(static_cast<double>(parameter.w[i]) - e) / (2e-5 + 2e-5 * std::abs(e)));
+    }
+    if (first / size >= 5) continue;
+    for (std::size_t i = 0; i < size; ++i) {  // while ρ is below 5 there is decay alone
+      REQUIRE(parameter.w[i] == Approx(before[i] * (1 - setting("weight_decay") * setting("lr"))).epsilon(1e-6));
+    }
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("RAdam has the weights of the formulas, and does nothing but decay in its first five updates",
+          "[optim][golden]") {
+  test::for_each_file_with("radam/w0", [](const GoldenFile& file) {
+    CHECK(radam_difference(file, 1) <= 1);
+    CHECK(radam_difference(file, 1.001) > 1);
+  });
+}
+
+TEST_CASE("RAdam's factor is the worked example's, and updates go on where a run stopped", "[optim]") {
+  CHECK(radam_factor(0.9, 0.98, 5) == 0);
+  CHECK(radam_factor(0.9, 0.98, 6) * (1 - std::pow(0.9, 6)) / std::sqrt(1 - std::pow(0.98, 6)) ==
+        Approx(0.115523).epsilon(1e-5));
+  const OptimizerOptions options{.kind = optimizer_kind("radam"), .beta_2 = 0.98};
+  Optimizer idle({.kind = OptimizerKind::radam, .beta_2 = 0.98, .weight_decay = 0});
+  Owned untouched = example();
+  for (int i = 0; i < 5; ++i) idle.step(std::vector{untouched.ref()}, 0.1);
+  CHECK(untouched.w == example().w);
+  idle.step(std::vector{untouched.ref()}, 0.1);
+  CHECK(untouched.w != example().w);
+  Optimizer whole(options), first(options), second(options);
+  Owned one = example(), two = example();
+  for (int i = 0; i < 9; ++i) whole.step(std::vector{one.ref()}, 0.1);
+  for (int i = 0; i < 4; ++i) first.step(std::vector{two.ref()}, 0.1);
+  second.set_moments(first.moments(), std::vector{two.ref()});
+  second.set_updates(first.updates());
+  for (int i = 0; i < 5; ++i) second.step(std::vector{two.ref()}, 0.1);
+  CHECK(one.w == two.w);
 }

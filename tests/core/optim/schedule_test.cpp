@@ -1,6 +1,7 @@
 #include "etc_core/optim/schedule.h"
 
 #include <cmath>
+#include <map>
 
 #include "etc_core/base/error.h"
 #include "tests/golden/golden_group.h"
@@ -94,4 +95,95 @@ TEST_CASE("rates of BERT's schedule are those of the formulas", "[optim][golden]
       CHECK(learning_rate(schedule, steps[i]) == Approx(rates[i]).epsilon(1e-10).margin(1e-14));
     }
   });
+}
+
+namespace {
+
+// A schedule of translation by the attributes of its data set in the group `schedules`.
+LearningRateSchedule schedule_of(const GoldenFile& file, const std::string& name) {
+  const std::string data_set = "schedules/" + name;
+  const auto real = [&](const char* attribute, double other) {
+    return file.has_attribute(data_set, attribute) ? file.real_attribute(data_set, attribute) : other;
+  };
+  const auto integer = [&](const char* attribute, std::int64_t other) {
+    return file.has_attribute(data_set, attribute) ? file.int_attribute(data_set, attribute) : other;
+  };
+  static const std::map<std::string, ScheduleKind> kKinds = {
+      {"bert_linear", ScheduleKind::bert},          {"noam", ScheduleKind::noam},
+      {"inverse_sqrt", ScheduleKind::inverse_sqrt}, {"linear_translation", ScheduleKind::linear},
+      {"polynomial", ScheduleKind::polynomial},     {"polynomial_power2", ScheduleKind::polynomial}};
+  LearningRateSchedule schedule{.initial_rate = real("peak", 1),
+                                .total_steps = integer("total", 1),
+                                .warmup_steps = integer("warmup", 0),
+                                .power = real("power", 1),
+                                .kind = kKinds.at(name)};
+  schedule.start_rate = real("warmup_init", 0);
+  schedule.end_rate = real("min_lr", real("end", 0));
+  schedule.width = integer("d_model", 1);
+  return schedule;
+}
+
+// The largest difference from the file, relative; its noam counts from 1, its linear one goes on below its minimum.
+double worst_of(const GoldenFile& file, const std::string& name, double falsified = 1) {
+  const LearningRateSchedule schedule = schedule_of(file, name);
+  const auto steps = file.read<std::int64_t>("schedules/steps").values;
+  const auto rates = file.read<double>("schedules/" + name).values;
+  double worst = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const std::int64_t step = name == "noam" ? steps[i] - 1 : steps[i];
+    if (step < 0) continue;
+    double expected = rates[i] * falsified;
+    if (name == "linear_translation") expected = std::max(expected, schedule.end_rate);
+    worst = std::max(worst, std::abs(learning_rate(schedule, step) - expected) / std::max(expected, 1e-12));
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("schedules of translation have the rates of the formulas", "[optim][golden]") {
+  test::for_each_file_with("schedules/steps", [](const GoldenFile& file) {
+    int compared = 0;
+    for (const std::string& name : file.data_sets("schedules")) {
+      if (name == "steps") continue;
+      CAPTURE(name);
+      CHECK(worst_of(file, name) < 1e-10);
+      CHECK(worst_of(file, name, 1.001) > 1e-4);
+      ++compared;
+    }
+    CHECK(compared >= 6);
+  });
+}
+
+TEST_CASE("schedules of translation have the rates of the specification's table", "[optim]") {
+  LearningRateSchedule schedule{.initial_rate = 1e-3, .total_steps = 100000, .warmup_steps = 8000};
+  schedule.start_rate = 1e-7;
+  schedule.kind = ScheduleKind::inverse_sqrt;
+  for (const auto& [step, rate] : {std::pair(0, 1e-7),
+                                   {1, 2.249875e-7},
+                                   {7999, 9.998750e-4},
+                                   {8000, 1e-3},
+                                   {32000, 5e-4},
+                                   {100000, 2.828427e-4}}) {
+    CHECK(learning_rate(schedule, step) == Approx(rate).epsilon(1e-6));
+  }
+  schedule.kind = ScheduleKind::linear;
+  schedule.end_rate = 1e-9;
+  CHECK(learning_rate(schedule, 32000) == Approx(7.391307e-4).epsilon(1e-6));
+  CHECK(learning_rate(schedule, 100000) == Approx(1e-9));
+  CHECK(learning_rate(schedule, 200000) == Approx(1e-9));
+  const LearningRateSchedule noam{.initial_rate = 1, .warmup_steps = 4000, .kind = ScheduleKind::noam, .width = 512};
+  for (const auto& [step, rate] : {std::pair(1, 1.746928e-7),
+                                   {100, 1.746928e-5},
+                                   {2000, 3.493856e-4},
+                                   {4000, 6.987712e-4},
+                                   {8000, 4.941059e-4},
+                                   {100000, 1.397542e-4}}) {
+    CHECK(learning_rate(noam, step - 1) == Approx(rate).epsilon(1e-6));
+  }
+  schedule.warmup_steps = 0;
+  for (const ScheduleKind kind : {ScheduleKind::inverse_sqrt, ScheduleKind::linear, ScheduleKind::polynomial}) {
+    schedule.kind = kind;
+    CHECK(learning_rate(schedule, 0) == 1e-3);  // without a warm-up they begin at their peak
+  }
 }

@@ -164,6 +164,26 @@ TEST_CASE("emulated scaled sums have the CPU's bits but for the order of alpha's
   }
 }
 
+TEST_CASE("emulated sums with a number for each column have the CPU's bits but for the order of their sums",
+          "[ops][cuda]") {
+  for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>(1, 3), {300, 70}}) {
+    const std::int64_t size = rows * cols, columns = cols;
+    const auto x = random_floats(size, 1), branch = random_floats(size, 2), dy = random_floats(size, 3),
+               alpha = random_floats(cols, 4);
+    const auto [cpu, cuda] = on_both([&](Device device) {
+      Guarded y(size), dbranch(dy), dalpha(random_floats(columns, 5));
+      ops::scaled_sum(device, {size, x.data(), branch.data(), alpha.data(), y.data(), columns});
+      ops::scaled_sum_backward(
+          device, {size, dbranch.data(), branch.data(), alpha.data(), dbranch.data(), dalpha.data(), columns});
+      for (const Guarded* one : {&y, &dbranch, &dalpha}) CHECK(one->guards_intact());
+      return std::vector{y.values(), dbranch.values(), dalpha.values()};
+    });
+    CHECK(same_bits(cpu[0], cuda[0]));
+    CHECK(same_bits(cpu[1], cuda[1]));
+    CHECK(near_all("dalpha", cuda[2], doubles(cpu[2]), 1e-6, 0x1p-22));
+  }
+}
+
 TEST_CASE("emulated layer normalisation equals the CPU's, forward and backward", "[ops][cuda]") {
   constexpr std::int64_t kRows = 70;  // two blocks of rows in the tables' sums
   for (const std::int64_t cols : {1, 7, 24, 128, 300}) {
@@ -280,7 +300,7 @@ TEST_CASE("the emulated softmax of a vocabulary equals the CPU's, and its best e
     if (vocabulary > 300) logits[static_cast<std::size_t>(2 * vocabulary + 299)] = logits[2 * 700 + 30] = 50.0f;
     const auto labels = random_ids(6, static_cast<std::int32_t>(vocabulary), 9);
     struct Result {
-      std::vector<double> losses = std::vector<double>(6), best_log_p = std::vector<double>(6);
+      std::vector<double> losses = std::vector<double>(6), best_log_p = losses, smoothed = losses;
       std::vector<std::int32_t> best = std::vector<std::int32_t>(6);
       std::vector<float> dz;
     };
@@ -295,7 +315,9 @@ TEST_CASE("the emulated softmax of a vocabulary equals the CPU's, and its best e
                                        .scale = 0.5,
                                        .losses = result.losses.data(),
                                        .best = result.best.data(),
-                                       .best_log_p = result.best_log_p.data()});
+                                       .best_log_p = result.best_log_p.data(),
+                                       .smoothing = vocabulary > 1 ? 0.1 : 0.0,
+                                       .smoothed = result.smoothed.data()});
       CHECK(z.guards_intact());
       result.dz = z.values();
       return result;
@@ -303,6 +325,7 @@ TEST_CASE("the emulated softmax of a vocabulary equals the CPU's, and its best e
     CHECK(cuda.best == cpu.best);
     for (std::size_t i = 0; i < 6; ++i) {
       CHECK(cuda.losses[i] == Approx(cpu.losses[i]).epsilon(1e-6).margin(1e-6));
+      CHECK(cuda.smoothed[i] == Approx(cpu.smoothed[i]).epsilon(1e-6).margin(1e-6));
       CHECK(cuda.best_log_p[i] == Approx(cpu.best_log_p[i]).epsilon(1e-6).margin(1e-6));
     }
     CHECK(near_all("dz", cuda.dz, doubles(cpu.dz), 1e-7, 2e-6));

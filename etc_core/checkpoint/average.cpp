@@ -1,0 +1,106 @@
+#include "etc_core/checkpoint/average.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "etc_core/base/atomic_folder.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/shape.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/tensor_file.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kWeights = "model.safetensors";
+using Readers = std::vector<std::unique_ptr<TensorFileReader>>;
+
+void check_configurations(const std::vector<fs::path>& models) {
+  const Json first = read_model_config(models.front()).at("model");
+  for (const fs::path& model : models) {
+    const Json own = read_model_config(model).at("model");
+    for (const auto& [key, value] : first.items()) {
+      if (own.contains(key) && own[key] == value) continue;
+      fail(model.string(), "model.{}: expected {} as in {}, got {} (only checkpoints of one model have a mean)", key,
+           json_line(value), models.front().string(), own.contains(key) ? json_line(own[key]) : "nothing");
+    }
+  }
+}
+
+void check_tensors(const Readers& files) {
+  const auto& first = files.front()->entries();
+  for (const auto& file : files) {
+    for (const auto& [name, entry] : first) {
+      if (!file->has(name)) {
+        fail(file->path().string(), "{} {} is missing, which {} has", name, shape_text(entry.shape),
+             files.front()->path().string());
+      }
+      if (const auto& shape = file->entry(name).shape; shape != entry.shape) {
+        fail(file->path().string(), "{}: expected {} as in {}, got {}", name, shape_text(entry.shape),
+             files.front()->path().string(), shape_text(shape));
+      }
+    }
+    for (const auto& [name, entry] : file->entries()) {
+      if (first.find(name) != first.end()) continue;
+      fail(file->path().string(), "{} {}: expected no such tensor, as in {}", name, shape_text(entry.shape),
+           files.front()->path().string());
+    }
+  }
+}
+
+Tensor mean_of(const Readers& files, const std::string& name) {
+  std::vector<double> sums;
+  Tensor mean;
+  for (const auto& file : files) {
+    mean = file->read_tensor(name, Purpose::weights);
+    sums.resize(static_cast<std::size_t>(mean.size()));
+    for (std::int64_t i = 0; i < mean.size(); ++i) {
+      const auto number = static_cast<double>(mean.data()[i]);
+      if (!std::isfinite(number)) {
+        fail(file->path().string(), "{}: expected finite weights, got {} at {}", name, number, i);
+      }
+      sums[static_cast<std::size_t>(i)] += number;
+    }
+  }
+  for (std::int64_t i = 0; i < mean.size(); ++i) {
+    mean.data()[i] = static_cast<float>(sums[static_cast<std::size_t>(i)] / static_cast<double>(files.size()));
+  }
+  return mean;
+}
+
+}  // namespace
+
+std::string average_models(const std::vector<fs::path>& models, const fs::path& output,
+                           const std::function<void(std::int64_t)>& written) {
+  if (models.empty()) fail_usage("average", "expected at least one model");
+  Readers files;
+  for (const fs::path& model : models) {
+    std::error_code none;
+    if (fs::equivalent(model, output, none)) {
+      fail_usage("average", "the output {} is one of the models", output.string());
+    }
+    files.push_back(std::make_unique<TensorFileReader>(model / kWeights));
+  }
+  check_configurations(models);
+  check_tensors(files);
+  TensorFileWriter writer;
+  std::vector<Tensor> means;  // until they are written
+  for (const auto& [name, entry] : files.front()->entries()) writer.add(name, means.emplace_back(mean_of(files, name)));
+  AtomicFolder update(output, OldFiles::drop);
+  const fs::path& last = models.back();
+  write_file_atomically(update.path() / "config.json", read_file(last / "config.json"));
+  for (const std::string& name : own_files(last)) {
+    if (!name.empty()) write_file_atomically(update.path() / name, read_file(last / name));
+  }
+  writer.write(update.path() / kWeights, written);
+  update.commit();
+  return fmt::format("{}: the mean of {} models, {} tensors", (output / kWeights).string(), models.size(),
+                     means.size());
+}
+
+}  // namespace etc

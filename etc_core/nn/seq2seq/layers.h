@@ -1,0 +1,48 @@
+// The parameters of an encoder-decoder, by name (translation 1 and 3).
+//
+//   seq2seq/embeddings/{tokens | source, target}                        [V, H]
+//   seq2seq/{encoder, decoder}/layer_<i>/{self_attention, cross_attention}/{query, key, value, output}/{kernel, bias}
+//   …/feed_forward/{inner, outer}/{kernel, bias}    …/<sub-layer>/LayerNorm/{gamma, beta}, …/<sub-layer>/admin_omega [H]
+//   …/layer_<i>/rezero_alpha [1], of all its sub-layers      seq2seq/{encoder, decoder}/final/LayerNorm/{gamma, beta}
+#pragma once
+
+#include <vector>
+
+#include "etc_core/nn/blocks/attention_block.h"
+#include "etc_core/nn/blocks/feed_forward_block.h"
+#include "etc_core/nn/seq2seq/config.h"
+
+namespace etc {
+
+enum class Stack { encoder, decoder };
+
+// An attention with its residual sum.
+struct Seq2SeqAttention {
+  AttentionBlock queries;  // query, key and value of the layer's own tokens; across: query alone
+  AttentionBlock keys;     // across: key and value of the encoder's states, without output; else empty
+  ResidualPlacement residual;
+
+  bool across() const { return !keys.projections.empty(); }
+  std::vector<Dense> dense_layers() const;  // as inference runs them
+};
+
+struct Seq2SeqLayer {
+  std::vector<Seq2SeqAttention> attentions;  // over the layer's own tokens, then in a decoder over the encoder's states
+  FeedForwardBlock feed_forward;
+};
+
+struct Seq2SeqStack {
+  Parameter* table = nullptr;  // [V, H] of the tokens it reads
+  std::vector<Seq2SeqLayer> layers;
+  LayerNormParameters final_norm;  // after the last layer; null: none
+};
+
+// Declares the parameters of a stack in a fixed order; the decoder's after the encoder's, whose table it may share. The
+// configuration is valid.
+Seq2SeqStack add_seq2seq_stack(ParameterSet& parameters, const Seq2SeqConfig& config, Stack stack);
+
+// The numbers on the skips, in order of execution: encoder first, of each layer self_attention, cross_attention,
+// feed_forward. Empty unless the model has them.
+std::vector<Parameter*> admin_omegas(ParameterSet& parameters);
+
+}  // namespace etc

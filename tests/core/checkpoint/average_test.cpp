@@ -1,0 +1,95 @@
+#include "etc_core/checkpoint/average.h"
+
+#include <cmath>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "tests/golden/golden_group.h"
+
+using namespace etc;
+using Catch::Contains;
+
+namespace {
+
+// A model directory of one parameter [2, 3].
+void write_numbers(const std::filesystem::path& folder, const std::vector<float>& numbers,
+                   const std::string& name = "weights", std::int64_t layers = 6) {
+  ParameterSet parameters;
+  parameters.add(name, {2, static_cast<std::int64_t>(numbers.size()) / 2}, {}).value =
+      Tensor::from(numbers, {2, static_cast<std::int64_t>(numbers.size()) / 2}, Purpose::weights);
+  save_model(folder, {{"model", {{"num_hidden_layers", layers}}}, {"task", {{"name", "translation"}}}}, parameters);
+}
+
+std::vector<float> mean_of(const std::vector<std::vector<float>>& models, const test::TemporaryFolder& folder) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& numbers : models) {
+    paths.push_back(folder / ("model_" + std::to_string(paths.size())));
+    write_numbers(paths.back(), numbers);
+  }
+  average_models(paths, folder / "mean");
+  const Tensor mean = TensorFileReader(folder / "mean/model.safetensors").read_tensor("weights", Purpose::weights);
+  return {mean.data(), mean.data() + mean.size()};
+}
+
+}  // namespace
+
+TEST_CASE("the mean of checkpoints is that of the formulas", "[checkpoint][golden]") {
+  test::for_each_file_with("checkpoint_average/inputs", [](const test::GoldenFile& file) {
+    const auto inputs = file.read<float>("checkpoint_average/inputs");
+    const auto expected = file.read<double>("checkpoint_average/last3").values;
+    const std::size_t size = expected.size();
+    const auto worst_of_last = [&](std::size_t count, double falsified) {
+      std::vector<std::vector<float>> models;
+      for (std::size_t first = inputs.values.size() - count * size; first < inputs.values.size(); first += size) {
+        models.emplace_back(inputs.values.begin() + static_cast<std::ptrdiff_t>(first),
+                            inputs.values.begin() + static_cast<std::ptrdiff_t>(first + size));
+      }
+      const test::TemporaryFolder folder;
+      const std::vector<float> mean = mean_of(models, folder);
+      double worst = 0;
+      for (std::size_t i = 0; i < size; ++i) {
+        const double e = expected[i] * falsified;
+        worst = std::max(worst, std::abs(static_cast<double>(mean[i]) - e) / (2e-7 + 2e-7 * std::abs(e)));
+      }
+      return worst;
+    };
+    CHECK(worst_of_last(3, 1) <= 1);
+    CHECK(worst_of_last(3, 1.001) > 1);
+    CHECK(worst_of_last(2, 1) > 1);
+  });
+}
+
+TEST_CASE("the mean of one checkpoint, or of equal ones, is that checkpoint", "[checkpoint]") {
+  const std::vector<float> numbers{0.1f, -3.3f, 1e-20f, 7e8f, 0, 1 / 3.0f};
+  for (const std::size_t count : {1, 3, 7}) {
+    const test::TemporaryFolder folder;
+    CHECK(mean_of(std::vector(count, numbers), folder) == numbers);
+    CHECK(read_file(folder / "mean/config.json") == read_file(folder / "model_0/config.json"));
+  }
+}
+
+TEST_CASE("checkpoints without a mean are refused by their first difference", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const std::vector<float> six(6, 1);
+  write_numbers(folder / "a", six);
+  write_numbers(folder / "name", six, "other");
+  write_numbers(folder / "shape", std::vector<float>(8, 1));
+  write_numbers(folder / "layers", six, "weights", 5);
+  write_numbers(folder / "nan", {1, 2, NAN, 4, 5, 6});
+  const auto refused = [&](const char* other) {
+    try {
+      average_models({folder / "a", folder / other}, folder / "mean");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK_THAT(refused("name"), Contains("weights [2, 3] is missing, which"));
+  CHECK_THAT(refused("shape"), Contains("weights: expected [2, 3] as in") && Contains("got [2, 4]"));
+  CHECK_THAT(refused("layers"), Contains("model.num_hidden_layers: expected 6 as in") && Contains("got 5"));
+  CHECK_THAT(refused("nan"), Contains("weights: expected finite weights, got nan at 2"));
+  CHECK_THROWS_WITH(average_models({folder / "a"}, folder / "a"), Contains("is one of the models"));
+  CHECK_THROWS_WITH(average_models({}, folder / "mean"), "average: expected at least one model");
+  CHECK_FALSE(std::filesystem::exists(folder / "mean"));
+}
