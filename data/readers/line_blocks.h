@@ -12,7 +12,7 @@
 
 #include "data/readers/byte_stream.h"
 #include "data/readers/record_reader.h"
-#include "data/readers/text_blocks.h"
+#include "data/readers/text_lines.h"
 #include "etc_core/base/not_copied.h"
 
 namespace etc::data {
@@ -27,7 +27,6 @@ class LineBlockReader : public RecordReader, NotCopied {
  public:
   static constexpr std::size_t kBlockBytes = std::size_t{1} << 16;        // from here on a block ends where it may
   static constexpr std::size_t kLargestParagraph = std::size_t{1} << 22;  // then behind any line
-  static constexpr std::size_t kLongestLine = std::size_t{1} << 26;       // beyond it is not a text of lines
 
   explicit LineBlockReader(ByteStream& stream, BlockEnd end = BlockEnd::any_line) : text_(stream), end_(end) {}
 
@@ -39,9 +38,7 @@ class LineBlockReader : public RecordReader, NotCopied {
   std::vector<FileNote> notes() const override;  // a byte-order mark
 
  private:
-  bool take_line(std::string& text);
-
-  TextBlocks text_;
+  TextLines text_;
   BlockEnd end_;
   std::int64_t next_index_ = 0;
   bool started_ = false, byte_order_mark_ = false;

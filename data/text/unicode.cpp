@@ -185,4 +185,12 @@ bool is_punctuation(char32_t c) {
   return (U_GET_GC_MASK(icu_character(c)) & U_GC_P_MASK) != 0;
 }
 
+bool is_number(char32_t c) {
+  return (U_GET_GC_MASK(icu_character(c)) & U_GC_N_MASK) != 0;
+}
+
+bool is_symbol(char32_t c) {
+  return (U_GET_GC_MASK(icu_character(c)) & U_GC_S_MASK) != 0;
+}
+
 }  // namespace etc::data

@@ -42,5 +42,7 @@ bool is_lower(char32_t c);        // Python's str.islower for one character
 bool is_control(char32_t c);      // category Cc or Cf
 bool is_separator(char32_t c);    // category Zs
 bool is_punctuation(char32_t c);  // any category that starts with P
+bool is_number(char32_t c);       // any category that starts with N
+bool is_symbol(char32_t c);       // any category that starts with S
 
 }  // namespace etc::data

@@ -99,7 +99,7 @@ TEST_CASE("a paragraph of any length and a line beyond all bounds end a block", 
   const Outcome outcome = blocks_of(paragraph, BlockEnd::empty_line);
   CHECK(outcome.blocks.size() == 2);
   CHECK(outcome.text() == paragraph);
-  const Outcome endless = blocks_of("short\n" + std::string(LineBlockReader::kLongestLine + 1, 'z') + "\nmore\n");
+  const Outcome endless = blocks_of("short\n" + std::string(TextLines::kLongestLine + 1, 'z') + "\nmore\n");
   CHECK(endless.text() == "short\n");
   REQUIRE(endless.fault);
   CHECK(endless.fault->code() == "line_too_long");

@@ -75,6 +75,13 @@ void mutate_wordpiece(int count) {
   mutate_vocabulary("vocab.txt", small_vocabulary(), count);
 }
 
+void mutate_subword(int count) {
+  std::string codes = "#version: 0.2\nt h\nth e</w>\ne n\nen d</w>\n\u00e9 -\na f\n";
+  std::string pieces = "the 9\nend 4\nth@@ 2\nen@@ 2\na@@ 2\n\u4e2d@@ 1\n. 3\n, 3\nmadeupword0000 0\n";
+  mutate_vocabulary("codes.bpe", codes + "#dictionary words=13a case=mixed\n" + pieces, count / 2);
+  mutate_vocabulary("pieces.words", "#dictionary words=blanks case=lower\n" + pieces, count - count / 2);
+}
+
 void mutate_sentencepiece(int count) {
   const std::string plain = test::small_sentencepiece_model();
   mutate_vocabulary("plain.model", plain, count / 2);
@@ -171,6 +178,10 @@ TEST_CASE("a damaged SentencePiece model is an error or works", "[data][text]") 
   mutate_sentencepiece(kFew);
 }
 
+TEST_CASE("a damaged vocabulary of byte-pair codes or of words is an error or works", "[data][text]") {
+  mutate_subword(kFew);
+}
+
 TEST_CASE("damaged Punkt tables are an error or work", "[data][text]") {
   mutate_punkt(kFew);
 }
@@ -182,6 +193,7 @@ TEST_CASE("damaged texts can be tokenized and split", "[data][text]") {
 TEST_CASE("5,000 mutants of each text file, and of texts", "[data][text][slow]") {
   mutate_wordpiece(kMany);
   mutate_sentencepiece(kMany);
+  mutate_subword(kMany);
   mutate_punkt(kMany);
   encode_damaged_texts(kMany);
 }

@@ -1,0 +1,53 @@
+// Byte-pair encoding of words with the rules of subword-nmt, codes of version 0.2 (translation 4).
+//
+// A word is its characters, the last of which carries the end-of-word mark "</w>". Merges come in the order of their
+// learning: the lower its rank, the earlier a pair is merged.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "data/text/word_counts.h"
+
+namespace etc::data {
+
+inline constexpr std::string_view kWordEnd = "</w>";
+
+using Merge = std::pair<std::string, std::string>;
+
+// The first `merges` merges of these words: always the most frequent pair of neighbours, of equally frequent ones that
+// with the lexicographically largest spelling (first pieces compared before second ones, by code points); fewer where
+// no pair occurs twice. Cost: what the merges change, and a logarithm. Equal counts give equal merges. Words longer than
+// kLongestWord characters are left out.
+std::vector<Merge> learn_bpe(const WordCounts& words, std::int64_t merges);
+
+// Cuts words. Immutable; may be used from several threads.
+class Bpe {
+ public:
+  // Of equal merges the first one counts.
+  explicit Bpe(const std::vector<Merge>& merges);
+
+  // Appends where each piece of a word ends, the last one at word.size(). Again and again all places of the pair with the
+  // lowest rank are merged, from left to right. An empty word has no piece. Time: n·log n of its characters.
+  void cut(std::string_view word, std::vector<std::size_t>& ends) const;
+
+ private:
+  struct Rule {
+    std::int32_t rank, merged;
+  };
+  using Rules = std::unordered_map<std::uint64_t, Rule>;
+  class Word;
+
+  std::int32_t symbol_of(const std::string& spelling) const;  // kNoSymbol: no merge has it
+  const Rule* rule_of(std::int32_t first, std::int32_t second) const;
+
+  std::unordered_map<std::string, std::int32_t, StringViewHash, std::equal_to<>> symbols_;
+  Rules rules_;
+};
+
+}  // namespace etc::data
