@@ -9,6 +9,7 @@
 
 #include "data/text/punkt_tables.h"
 #include "data/text/punkt_trainer.h"
+#include "data/text/wordpiece_vocab.h"
 
 namespace etc::data {
 
@@ -19,8 +20,7 @@ using VisitWord = std::function<void(std::string_view)>;
 using SplitWords = std::function<void(std::string_view text, const VisitWord& visit)>;
 
 // All threads count. Memory: the different words, at most about most_words: where there are more, the rarest so far are
-// forgotten, at places that depend on the text alone. Words longer than 200 characters are left out.
-inline constexpr std::size_t kLongestWord = 200;
+// forgotten, at places that depend on the text alone. Words longer than kLongestWord are left out.
 inline constexpr std::size_t kMostWords = std::size_t{1} << 22;
 WordCounts count_words(const TextSource& texts, const SplitWords& split, std::size_t most_words = kMostWords);
 
