@@ -21,6 +21,9 @@
 #include "tasks/squad/prepare.h"
 #include "tasks/squad/sample.h"
 #include "tasks/squad/squad_task.h"
+#include "tasks/translation/prepare.h"
+#include "tasks/translation/sample.h"
+#include "tasks/translation/translation_task.h"
 #include "tasks/wikihop/prepare.h"
 #include "tasks/wikihop/sample.h"
 #include "tasks/wikihop/wikihop_task.h"
@@ -57,6 +60,7 @@ const std::vector<TaskEntry>& task_entries() {
       {"pretrain", pretrain::task_kind(), pretrain::preparation_kind(), pretrain::sample_kind()},
       {"squad", squad::task_kind(), squad::preparation_kind(), squad::sample_kind()},
       {"glue", glue::task_kind(), glue::preparation_kind(), glue::sample_kind()},
+      {"translation", translation::task_kind(), translation::preparation_kind(), translation::sample_kind()},
   };
   return kEntries;
 }

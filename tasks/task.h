@@ -123,6 +123,12 @@ std::unique_ptr<Task> made(const Json& section, const EncoderConfig& model) {
   return std::make_unique<SomeTask>(section, model);
 }
 
+// What a prediction file is scored with besides gold files, by tasks that ask for more.
+struct ScoreOptions {
+  Json keys = Json::object();           // given keys of section `task`, all of them the task's and marked kDecoding
+  std::filesystem::path baseline = {};  // another prediction file, to compare with; empty: none
+};
+
 // The task as its row of tasks/registry.h holds it.
 struct TaskKind {
   Fields keys;  // of section `task`, besides its name
@@ -135,6 +141,9 @@ struct TaskKind {
   // The same with a file of null odds beside the predictions. Null: the task's scores know none.
   Json (*score_with_odds)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
                           const std::filesystem::path& null_odds) = nullptr;
+  // The same as score by keys of section `task` and beside a baseline. Null: the task's scores know neither.
+  Json (*score_with)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
+                     const ScoreOptions& options) = nullptr;
 };
 
 }  // namespace etc
