@@ -40,6 +40,17 @@ bool first_line(TextBlocks& text, std::string_view& line) {
   return false;
 }
 
+// Whether the object that begins on the first line goes on behind it: with a member's name or its own end. Where
+// another record follows, the first is damaged.
+bool goes_on(TextBlocks& text) {
+  const void* end = std::memchr(text.begin(), '\n', text.size());
+  if (end == nullptr) return false;
+  std::size_t at = static_cast<std::size_t>(static_cast<const char*>(end) - text.begin());
+  while ((at < text.size() || text.available(at + 1) > at) && at < kLongestFirstLine && is_blank(text.begin()[at]))
+    ++at;
+  return at < text.size() && (text.begin()[at] == '"' || text.begin()[at] == '}');
+}
+
 bool is_whole(std::string_view value) {
   ValueScanner scanner(value.front());
   return scanner.scan(value.data(), value.size()) == value.size() && scanner.whole();
@@ -81,8 +92,8 @@ struct RecordSlicer::Impl {
     text.skip(1);
   }
 
-  // A file that should hold a record a line may be an array, or objects over several lines. Of these the first line is
-  // a bracket alone: one that holds more is a record, and if it is no whole one the fault is that record's.
+  // A file that should hold a record a line may be an array, or objects over several lines. A first line that holds no
+  // whole object is a damaged record, and the fault is that record's, unless the next line goes on with it.
   void start_lines() {
     const std::int64_t line_before = text.position().line;
     skip_blanks(text);
@@ -92,7 +103,7 @@ struct RecordSlicer::Impl {
     if (*text.begin() == '[') {
       layout = Form::array;
       text.skip(1);
-    } else if (*text.begin() == '{' && first_line(text, line) && line == "{") {
+    } else if (*text.begin() == '{' && first_line(text, line) && !is_whole(line) && goes_on(text)) {
       layout = Form::values;
     }
   }

@@ -91,6 +91,8 @@ TEST_CASE("the first bytes show how records are set apart, whatever is expected"
     CHECK(slice_all("{\n}, {}", layout).fault->code() == "json_syntax");
     CHECK(!slice_all("{\n\"a\": 1", layout).slices.at(0).cut_short.empty());
   }
+  CHECK(slice_all("{\"a\": 1,\n  \"b\": [\n{}]}\n{}", RecordLayout::lines).texts() ==
+        Texts{"{\"a\": 1,\n  \"b\": [\n{}]}", "{}"});
   // A line that holds no whole record is that record's fault alone where lines are expected.
   const Outcome broken = slice_all("{\"a\": \n{\"b\": 2}\n", RecordLayout::lines);
   CHECK(broken.texts() == Texts{"{\"a\":", "{\"b\": 2}"});
