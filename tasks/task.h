@@ -55,6 +55,17 @@ class Predictions {
   virtual void finish() = 0;
 };
 
+// The answer to one raw record, for whoever asks for records one by one (tasks/inference/).
+class RecordAnswer {
+ public:
+  virtual ~RecordAnswer() = default;
+  // The record's examples in order, in one call or in several; logits where the model computed them.
+  virtual void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) = 0;
+  // After the last of them: an object with "id" and the members that tasks/ANSWERS.md lists by task. Places in texts are
+  // numbers of Unicode characters, ends exclusive. Throws Error naming the record when a logit is nan or infinite.
+  virtual Json finish() = 0;
+};
+
 // What one pass over examples is to leave behind.
 struct PredictionRequest {
   std::filesystem::path output;         // the prediction file; empty: metrics only; "-": standard output
@@ -97,6 +108,9 @@ class Task {
                       std::span<const double> counts) const = 0;
 
   virtual std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const = 0;
+
+  // Null: the task's predictions come in files only.
+  virtual std::unique_ptr<RecordAnswer> start_answer() const { return nullptr; }
 
   // Whether answers may be "none" by a threshold, so that there are null odds to write (PredictionRequest).
   virtual bool writes_null_odds() const { return false; }

@@ -9,6 +9,7 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
+#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -29,6 +30,7 @@ struct EvalOptions : InferenceOptions {
   std::string baseline;
   std::vector<std::string> gold;
   std::string task;
+  bool json = false;
   GivenOptions given;  // decoding keys of section task
 };
 
@@ -52,6 +54,7 @@ Metrics evaluate_model(const EvalOptions& options) {
   const std::int64_t limit = take_memory_limit(options.memory_limit, device);
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
+  require_task("etc eval", options.task, model.task_section);
   const ComputeType compute = chosen_compute(options.compute, device);
   const auto reader =
       open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
@@ -120,6 +123,7 @@ void score_file(const EvalOptions& options) {
   Json scores = scores_of(options, kind);
   scores["task"] = options.task;
   if (!options.output.empty()) write_file_atomically(options.output, json_text(scores));
+  if (options.json) return print("{}\n", json_line(scores));
   for (const auto& [name, value] : scores.at("metrics").items()) {
     print("{} {}\n", name, number_text(value));
   }
@@ -147,8 +151,14 @@ void evaluate(const EvalOptions& options) {
   }
   if (!options.null_odds.empty()) fail_usage("etc eval", "--null-odds goes with --predictions");
   if (!options.baseline.empty()) fail_usage("etc eval", "--baseline goes with --predictions");
-  if (!options.task.empty()) fail_usage("etc eval", "--task goes with --predictions: a model knows its task");
-  for (const auto& [name, value] : evaluate_model(options)) print("{} {:.6g}\n", name, value);
+  const Metrics metrics = evaluate_model(options);
+  if (!options.json) {
+    for (const auto& [name, value] : metrics) print("{} {:.6g}\n", name, value);
+    return;
+  }
+  Json numbers = Json::object();
+  for (const auto& [name, value] : metrics) numbers[name] = value;
+  if (processes().first()) print("{}\n", json_line(Json{{"metrics", numbers}}));
 }
 
 }  // namespace
@@ -156,20 +166,25 @@ void evaluate(const EvalOptions& options) {
 void add_eval_command(Program& program) {
   const Command command = program.add("eval", "measure a model on prepared data, or a prediction file");
   auto options = std::make_shared<EvalOptions>();
-  command.option("--model", options->model, "checkpoint folder of a trained model");
+  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken");
   command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
   command.option("--output", options->output,
                  "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
   command.option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
+  command.flag("--json", options->json,
+               "print the scores as one JSON object, in full: {\"metrics\": {name: number}}, and of a prediction file "
+               "everything that --output writes");
   command.option("--predictions", options->predictions, "score this prediction file instead of a model");
   command.option("--null-odds", options->null_odds, "null odds beside the prediction file, for best thresholds");
   command.option("--baseline", options->baseline,
                  "task translation: another prediction file, compared by paired bootstrap");
   command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
-  command.option("--task", options->task,
-                 fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
+  command.option(
+      "--task", options->task,
+      fmt::format("task of the prediction file, or the model's, to be checked: {}", fmt::join(task_names(), ", ")));
   add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+  command.task_first(task_names());
   command.footer(
       "Examples:\n"
       "  etc eval --model run/best --data dev.h5\n"
@@ -179,6 +194,7 @@ void add_eval_command(Program& program) {
       "  etc eval --task translation --predictions out.de --gold reference.de --baseline other.de");
   command.action([options] {
     if (options->threads > 0) set_thread_count(options->threads);
+    if (!options->model.empty()) options->model = model_folder(options->model);
     evaluate(*options);
   });
 }

@@ -7,6 +7,7 @@
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/prepare/learn_splitter.h"
@@ -34,6 +35,8 @@ constexpr const char* kExamples = R"(Examples:
 Exit code: 0; 1 when more records are rejected than --max-rejects or the run fails; 2 when an input file cannot be read
 to its end or the command line cannot be meant. Every fault has a line in the report.)";
 
+constexpr const char* kMaxLongTokens = "--max-long-tokens";
+
 struct PrepareOptions {
   std::string task;
   std::string vocab;
@@ -45,6 +48,7 @@ struct PrepareOptions {
   std::vector<std::filesystem::path> sources;  // in the place of run.inputs
   prepare::RunOptions run;
   std::map<std::string, std::string> settings;  // key → the option's text
+  std::string max_long_tokens;                  // the same of the task's own key for it
 };
 
 // A setting's option gives text; what is not meant as a word is JSON.
@@ -61,6 +65,14 @@ Json parse_setting(const Field& setting, const std::string& text) {
              usual.is_number_integer() ? "an integer" : "a value", json_line(usual), text);
 }
 
+// The key that says how many long tokens an example may have: one idea, spelled as each published preparation does.
+const Field& length_setting(const prepare::PreparationKind& kind, const std::string& task) {
+  for (const char* name : {"long_seq_len", "seq_len", "long_max_length", "max_seq_length"}) {
+    if (const Field* setting = kind.settings.find(name)) return *setting;
+  }
+  fail_usage("etc prepare", "{} is no option of task {}", kMaxLongTokens, task);
+}
+
 // Defaults, then the configuration file, then the options.
 Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions& options) {
   Json settings = kind.settings.defaults();
@@ -74,6 +86,13 @@ Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions
       fail_usage("etc prepare", "{} is no option of task {}", Field{.name = key}.option_name(), options.task);
     }
     given[key] = parse_setting(*setting, text);
+  }
+  if (!options.max_long_tokens.empty()) {
+    const Field& setting = length_setting(kind, options.task);
+    if (given.contains(setting.name))
+      fail_usage("etc prepare", "{} and {} are the same setting: expected one of them", kMaxLongTokens,
+                 setting.option_name());
+    given[setting.name] = parse_setting(setting, options.max_long_tokens);
   }
   return with_overrides(kind, std::move(settings), given, "etc prepare");
 }
@@ -232,22 +251,33 @@ void add_prepare_command(Program& program) {
           "instead of preparing, learn a vocabulary from the input's texts [of task pretrain]: of so many WordPiece "
           "pieces, or merges or words of task translation")
       .at_least(1);
+  command
+      .take_text(
+          kMaxLongTokens, [options](const std::string& text) { options->max_long_tokens = text; },
+          "most long tokens of an example, in every task's preparation: another name of --long-seq-len (wikihop, "
+          "hotpotqa), --seq-len (nq, squad, glue), --long-max-length (openkp) and --max-seq-length (pretrain)")
+      .group("Settings");
   command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const Field*> settings;
+  std::map<std::string, std::vector<OptionOfTask>> tasks;
   for (const TaskEntry& entry : task_entries()) {
-    for (const Field& setting : entry.preparation.settings) settings.try_emplace(setting.name, &setting);
+    for (const Field& setting : entry.preparation.settings) {
+      settings.try_emplace(setting.name, &setting);
+      tasks[setting.name].push_back(key_of_task(entry.name, setting));
+    }
   }
   for (const auto& [key, setting] : settings) {
     const std::string& name = key;
-    const Json value = setting->default_value();
     command
         .take_text(
             setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
             setting->help)
-        .show_default(value.is_string() ? value.get<std::string>() : json_line(value))
-        .group("Settings");
+        .show_default(preset_text(*setting))
+        .group("Settings")
+        .of_tasks(tasks[name]);
   }
+  command.task_first(task_names());
   command.action([options] { run_prepare(*options); });
 }
 

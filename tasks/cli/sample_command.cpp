@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/cli/processes.h"
 #include "tasks/registry.h"
 
@@ -87,6 +88,15 @@ std::string help_of(const std::string& key) {
   return fmt::format("{} [{}]", text, fmt::join(defaults, ", "));
 }
 
+// What the generators that have the key say of it.
+std::vector<OptionOfTask> tasks_of(const std::string& key) {
+  std::vector<OptionOfTask> tasks;
+  for (const TaskEntry* entry : sample_entries()) {
+    if (const Field* own = entry->sample.keys.find(key)) tasks.push_back(key_of_task(entry->name, *own));
+  }
+  return tasks;
+}
+
 }  // namespace
 
 void add_sample_command(Program& program) {
@@ -99,11 +109,14 @@ void add_sample_command(Program& program) {
   for (const TaskEntry* entry : sample_entries()) {
     for (const Field& key : entry->sample.keys) {
       if (!known.insert(key.name).second) continue;
-      command.take_integer(
-          key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
-          help_of(key.name));
+      command
+          .take_integer(
+              key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
+              help_of(key.name))
+          .of_tasks(tasks_of(key.name));
     }
   }
+  command.task_first(sample_tasks());
   command.footer(kExamples);
   command.action([options] {
     require_one_process("etc sample", "it");
