@@ -13,6 +13,7 @@ void add_predict_command(Program& program);
 void add_eval_command(Program& program);
 void add_benchmark_command(Program& program);
 void add_encode_command(Program& program);
+void add_analyze_command(Program& program);
 void add_info_command(Program& program);
 void add_convert_command(Program& program);
 

@@ -108,7 +108,7 @@ std::string_view folder_of_task(std::string_view path) {
   if (end == std::string_view::npos) return {};
   const std::string_view folder = path.substr(0, end);
   for (std::string_view shared :
-       {"tasks/cli", "tasks/feed", "tasks/prepare", "tasks/span", "tasks/text", "tasks/train"}) {
+       {"tasks/analyze", "tasks/cli", "tasks/feed", "tasks/prepare", "tasks/span", "tasks/text", "tasks/train"}) {
     if (folder == shared) return {};
   }
   return folder;
