@@ -15,6 +15,7 @@ void add_ask_command(Program& program);
 void add_keyphrases_command(Program& program);
 void add_benchmark_command(Program& program);
 void add_encode_command(Program& program);
+void add_analyze_command(Program& program);
 void add_info_command(Program& program);
 void add_convert_command(Program& program);
 // Of the commands that are added to the program by the time it runs; the program must outlive it.

@@ -41,6 +41,7 @@ int run(int argc, char** argv) {
   etc::cli::add_keyphrases_command(program);
   etc::cli::add_benchmark_command(program);
   etc::cli::add_encode_command(program);
+  etc::cli::add_analyze_command(program);
   etc::cli::add_info_command(program);
   etc::cli::add_convert_command(program);
   etc::cli::add_completion_command(program);

@@ -107,8 +107,8 @@ std::string_view folder_of_task(std::string_view path) {
   const std::size_t end = path.find('/', kTasks.size());
   if (end == std::string_view::npos) return {};
   const std::string_view folder = path.substr(0, end);
-  for (std::string_view shared :
-       {"tasks/cli", "tasks/feed", "tasks/inference", "tasks/prepare", "tasks/span", "tasks/text", "tasks/train"}) {
+  for (std::string_view shared : {"tasks/analyze", "tasks/cli", "tasks/feed", "tasks/inference", "tasks/prepare",
+                                  "tasks/span", "tasks/text", "tasks/train"}) {
     if (folder == shared) return {};
   }
   return folder;
