@@ -24,12 +24,12 @@ std::int64_t make_scores(const AttentionInputs& in, const Task& task, const Quer
   const HeadContext& head = scratch.head;
   const GroupScratch& own = scratch.group;
   load_queries(in.q, head, group, own);
-  make_table(head, own.q_lanes, own.terms, labels_of_group(own.terms, {group.first, own.blocks, count}));
+  make_table(head, own.q_lanes, own.terms, span_of_group(own.terms, {group.first, own.blocks, count}));
   float* s = own.p;  // [keys, kGroup] of the block
   for (std::int64_t n = 0; n < count; s += own.blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = own.blocks[n];
     block.panel->require(block.row + block.keys);
-    dots_of_block(head, block, 0, block.keys, own, s);
+    dots_of_block(head, block, {0, block.keys, /*scored=*/true}, own, s);  // all of m, none left to the loop
     with_term(
         own.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
           for (std::int64_t j = 0; j < block.keys; ++j) {

@@ -177,9 +177,11 @@ inline void take_labels(const StatisticsCall& call, const QueryGroup& group, con
     for (std::int64_t n = 0; n < of.count; p += of.blocks[n].keys * kGroup, ++n) {
       const KeyBlock& block = of.blocks[n];
       if (block.set != t || !block.tiles->labelled()) continue;
-      with_labels(
-          block, [&](const auto& own) HWY_ATTR
-          __attribute__((always_inline)) { add_by_label(own, block.keys, p, sums); });
+      if (block.tiles->distance.used()) {
+        add_by_label(labels_by_distance(block), block.keys, p, sums);
+      } else {
+        add_by_label(listed_labels(block), block.keys, p, sums);
+      }
     }
     for (int g = 0; g < call.args.groups; ++g) {
       const std::uint16_t members = members_of(call.args, group, g);
