@@ -12,7 +12,7 @@ KernelSlot<std::int64_t(const AttentionStatistics&)> attention_statistics_scratc
 
 namespace {
 
-AttentionChecks check_inputs(const AttentionInputs& in) {
+AttentionChecks checked_queries_and_keys(const AttentionInputs& in) {
   if (in.tiles == nullptr) fail("attention_statistics", "tiles: expected those of the batch, got null");
   const AttentionChecks checks{*in.tiles, in.heads, in.head_size};
   checks.sizes();
@@ -60,9 +60,9 @@ void check_outputs(const AttentionStatistics& args, const AttentionChecks& check
 }  // namespace
 
 void attention_statistics(Device device, const AttentionStatistics& args) {
-  const AttentionChecks checks = check_inputs(args.inputs);
+  const AttentionChecks checks = checked_queries_and_keys(args.inputs);
   if (args.before != nullptr) {
-    check_inputs(*args.before);
+    checked_queries_and_keys(*args.before);
     if (args.before->tiles != args.inputs.tiles) {
       fail(args.inputs.tiles->op->name, "statistics: before: expected a layer of the same tiles");
     }
@@ -75,7 +75,7 @@ void attention_statistics(Device device, const AttentionStatistics& args) {
 }
 
 std::int64_t attention_statistics_scratch_bytes(Device device, const AttentionStatistics& args) {
-  check_inputs(args.inputs);
+  checked_queries_and_keys(args.inputs);
   return attention_statistics_scratch_slot(device, args);
 }
 
