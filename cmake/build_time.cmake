@@ -40,6 +40,8 @@ function(etc_unity)
     get_target_property(sources ${target} SOURCES)
     get_target_property(root ${target} SOURCE_DIR)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    # Included, a source counts as a header, and what it keeps to itself as shared.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
     foreach(source IN LISTS sources)
       get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${root}")
       file(STRINGS "${path}" several_targets REGEX "hwy/foreach_target.h" LIMIT_COUNT 1)

@@ -5,7 +5,8 @@ target_include_directories(etc_compiler INTERFACE ${PROJECT_SOURCE_DIR})
 # -Wno-restrict: GCC 12 reports false overlaps in std::string (GCC bug 105651).
 # No contraction by the compiler's own choice: which products fuse must not depend on how a loop was inlined.
 # Not for compilers of devices, which have options of their own (etc_core/base/*/toolchain.cmake).
-set(etc_options -Wall -Wextra -Wshadow -Wno-unused-parameter -Wno-restrict -ffp-contract=off)
+# No -Wshadow where sources are compiled together (build_time.cmake): one's globals are in sight of the other.
+set(etc_options -Wall -Wextra "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>" -Wno-unused-parameter -Wno-restrict -ffp-contract=off)
 if(ETC_WERROR)
   list(APPEND etc_options -Werror)
 endif()

@@ -12,10 +12,6 @@ namespace etc {
 
 namespace {
 
-constexpr std::int64_t bytes_of(std::int64_t numbers) {
-  return numbers * static_cast<std::int64_t>(sizeof(float));
-}
-
 // What is left of neighbouring leaves when all complete nodes are added.
 std::vector<TreeNode> roots_over(const LeafRange& leaves) {
   const auto nothing = [](char, char) { return '\0'; };

@@ -15,10 +15,6 @@ std::vector<std::int64_t> sizes_of(const ParameterSet& parameters) {
   return sizes;
 }
 
-constexpr std::int64_t bytes_of(std::int64_t numbers) {
-  return numbers * static_cast<std::int64_t>(sizeof(float));
-}
-
 std::vector<Bucket> cut_into_buckets(std::span<const std::int64_t> sizes, std::int64_t bucket_bytes) {
   std::vector<Bucket> buckets;
   std::int64_t bytes = 0;

@@ -17,6 +17,11 @@
 
 namespace etc {
 
+// Of so many gradients or moments.
+constexpr std::int64_t bytes_of(std::int64_t numbers) {
+  return numbers * static_cast<std::int64_t>(sizeof(float));
+}
+
 // Neighbouring numbers of one parameter.
 struct NumberRange {
   std::size_t parameter = 0;

@@ -27,21 +27,21 @@ const Seq2SeqConfig& valid(const Seq2SeqConfig& config) {
 }
 
 void check_target(const DecoderInput& input, const Var& encoder_states) {
-  constexpr const char* kWhere = "decoder";
   if (input.target_offsets.size() != input.source_offsets.size()) {
-    fail(kWhere, "target_offsets: expected [{}] like source_offsets, got [{}]", input.source_offsets.size(),
+    fail(kDecoderInput, "target_offsets: expected [{}] like source_offsets, got [{}]", input.source_offsets.size(),
          input.target_offsets.size());
   }
   if (input.target_offsets.back() != std::ssize(input.target_ids)) {
-    fail(kWhere, "target_ids: expected {} by target_offsets, got {}", input.target_offsets.back(),
+    fail(kDecoderInput, "target_ids: expected {} by target_offsets, got {}", input.target_offsets.back(),
          input.target_ids.size());
   }
   if (encoder_states.value().rows() != input.source_offsets.back()) {
-    fail(kWhere, "encoder_states: expected {} rows by source_offsets, got {}", input.source_offsets.back(),
+    fail(kDecoderInput, "encoder_states: expected {} rows by source_offsets, got {}", input.source_offsets.back(),
          encoder_states.value().shape_text());
   }
   if (!input.sample_ordinals.empty() && input.sample_ordinals.size() + 1 != input.target_offsets.size()) {
-    fail(kWhere, "sample_ordinals: expected {}, got {}", input.target_offsets.size() - 1, input.sample_ordinals.size());
+    fail(kDecoderInput, "sample_ordinals: expected {}, got {}", input.target_offsets.size() - 1,
+         input.sample_ordinals.size());
   }
 }
 

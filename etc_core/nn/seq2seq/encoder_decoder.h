@@ -13,6 +13,9 @@
 
 namespace etc {
 
+// Where messages about a decoder's input say they come from.
+constexpr const char* kDecoderInput = "decoder";
+
 class Seq2SeqEncoder final : public Encoder {
  public:
   Seq2SeqEncoder(const Seq2SeqConfig& config, ParameterSet& parameters);

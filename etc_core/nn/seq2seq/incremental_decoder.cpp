@@ -13,8 +13,6 @@ namespace etc {
 
 namespace {
 
-constexpr const char* kWhere = "decoder";
-
 // 0, 1, …, count
 std::vector<std::int64_t> one_each(std::size_t count) {
   std::vector<std::int64_t> offsets(count + 1);
@@ -34,7 +32,7 @@ IncrementalDecoder::IncrementalDecoder(Seq2SeqDecoder& decoder, const Tensor& en
                                        std::vector<std::int64_t> source_offsets)
     : decoder_(decoder), source_offsets_(std::move(source_offsets)) {
   if (encoder_states.rows() != source_offsets_.back()) {
-    fail(kWhere, "encoder_states: expected {} rows by source_offsets, got {}", source_offsets_.back(),
+    fail(kDecoderInput, "encoder_states: expected {} rows by source_offsets, got {}", source_offsets_.back(),
          encoder_states.shape_text());
   }
   Tape tape(Recording::off);
@@ -51,14 +49,15 @@ void IncrementalDecoder::check(std::span<const HypothesisStep> hypotheses) const
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const auto& [sentence, parent, token] = hypotheses[i];
     if (sentence < last || sentence + 1 >= std::ssize(source_offsets_)) {
-      fail(kWhere, "hypothesis {}: sentence: expected {} … {}, got {}", i, last, source_offsets_.size() - 2, sentence);
+      fail(kDecoderInput, "hypothesis {}: sentence: expected {} … {}, got {}", i, last, source_offsets_.size() - 2,
+           sentence);
     }
     last = sentence;
     if (parent < -1 || parent >= std::ssize(sentences_)) {
-      fail(kWhere, "hypothesis {}: parent: expected -1 … {}, got {}", i, std::ssize(sentences_) - 1, parent);
+      fail(kDecoderInput, "hypothesis {}: parent: expected -1 … {}, got {}", i, std::ssize(sentences_) - 1, parent);
     }
     if (parent >= 0 && sentences_[static_cast<std::size_t>(parent)] != sentence) {
-      fail(kWhere, "hypothesis {}: parent {}: expected one of sentence {}, got one of {}", i, parent, sentence,
+      fail(kDecoderInput, "hypothesis {}: parent {}: expected one of sentence {}, got one of {}", i, parent, sentence,
            sentences_[static_cast<std::size_t>(parent)]);
     }
   }
