@@ -6,12 +6,15 @@
 #include "tasks/glue/glue_task.h"
 #include "tasks/glue/prepare.h"
 #include "tasks/glue/sample.h"
+#include "tasks/hotpotqa/document.h"
 #include "tasks/hotpotqa/hotpotqa_task.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tasks/hotpotqa/sample.h"
+#include "tasks/nq/document.h"
 #include "tasks/nq/nq_task.h"
 #include "tasks/nq/prepare.h"
 #include "tasks/nq/sample.h"
+#include "tasks/openkp/document.h"
 #include "tasks/openkp/openkp_task.h"
 #include "tasks/openkp/prepare.h"
 #include "tasks/openkp/sample.h"
@@ -21,6 +24,9 @@
 #include "tasks/squad/prepare.h"
 #include "tasks/squad/sample.h"
 #include "tasks/squad/squad_task.h"
+#include "tasks/translation/prepare.h"
+#include "tasks/translation/sample.h"
+#include "tasks/translation/translation_task.h"
 #include "tasks/wikihop/prepare.h"
 #include "tasks/wikihop/sample.h"
 #include "tasks/wikihop/wikihop_task.h"
@@ -51,12 +57,14 @@ const TaskEntry* find_entry(const std::string& name) {
 const std::vector<TaskEntry>& task_entries() {
   static const std::vector<TaskEntry> kEntries = {
       {"wikihop", wikihop::task_kind(), wikihop::preparation_kind(), wikihop::sample_kind()},
-      {"hotpotqa", hotpotqa::task_kind(), hotpotqa::preparation_kind(), hotpotqa::sample_kind()},
-      {"nq", nq::task_kind(), nq::preparation_kind(), nq::sample_kind()},
-      {"openkp", openkp::task_kind(), openkp::preparation_kind(), openkp::sample_kind()},
+      {"hotpotqa", hotpotqa::task_kind(), hotpotqa::preparation_kind(), hotpotqa::sample_kind(),
+       hotpotqa::document_kind()},
+      {"nq", nq::task_kind(), nq::preparation_kind(), nq::sample_kind(), nq::document_kind()},
+      {"openkp", openkp::task_kind(), openkp::preparation_kind(), openkp::sample_kind(), openkp::document_kind()},
       {"pretrain", pretrain::task_kind(), pretrain::preparation_kind(), pretrain::sample_kind()},
       {"squad", squad::task_kind(), squad::preparation_kind(), squad::sample_kind()},
       {"glue", glue::task_kind(), glue::preparation_kind(), glue::sample_kind()},
+      {"translation", translation::task_kind(), translation::preparation_kind(), translation::sample_kind()},
   };
   return kEntries;
 }

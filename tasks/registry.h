@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tasks/document.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/sample.h"
 #include "tasks/task.h"
@@ -17,6 +18,7 @@ struct TaskEntry {
   TaskKind task;
   prepare::PreparationKind preparation;
   SampleKind sample;
+  DocumentKind documents = {};  // without `make`: it reads no documents
 };
 
 const std::vector<TaskEntry>& task_entries();

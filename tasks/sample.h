@@ -2,6 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "etc_core/base/fields.h"
 
@@ -9,8 +12,8 @@ namespace etc {
 
 // The generator as the task's row of tasks/registry.h holds it.
 struct SampleKind {
-  const char* extension;  // of its train and dev files; vocab.txt lies beside them
-  Fields keys;            // choices it leaves to its user, all integers; also options (long_tokens: --long-tokens)
+  std::vector<std::string> files;  // what it writes: "train.json", "dev.json", "vocab.txt"
+  Fields keys;  // choices it leaves to its user, all integers; also options (long_tokens: --long-tokens)
   // values: keys that have another value than their default. Throws UsageError when values cannot be meant. Null: the
   // task has no generator.
   void (*write)(const Json& values, const std::filesystem::path& folder);
@@ -39,10 +42,16 @@ inline constexpr const char* kFittingLongTokens =
 // The kind of a generator whose options are the struct of the list `fields()`; messages name a key as the option it was
 // given by.
 template <const auto& (*fields)(), auto write>
-SampleKind sample_kind_of(const char* extension) {
-  return {extension, fields(), [](const Json& values, const std::filesystem::path& folder) {
+SampleKind sample_kind_of(std::vector<std::string> files) {
+  return {std::move(files), fields(), [](const Json& values, const std::filesystem::path& folder) {
             write(fields().read(values, "etc sample", "--"), folder);
           }};
+}
+
+// The same of a generator that writes a train and a dev file of this extension and vocab.txt.
+template <const auto& (*fields)(), auto write>
+SampleKind sample_kind_of(const char* extension) {
+  return sample_kind_of<fields, write>({std::string("train") + extension, std::string("dev") + extension, "vocab.txt"});
 }
 
 }  // namespace etc

@@ -55,6 +55,17 @@ class Predictions {
   virtual void finish() = 0;
 };
 
+// The answer to one raw record, for whoever asks for records one by one (tasks/inference/).
+class RecordAnswer {
+ public:
+  virtual ~RecordAnswer() = default;
+  // The record's examples in order, in one call or in several; logits where the model computed them.
+  virtual void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) = 0;
+  // After the last of them: an object with "id" and the members that tasks/ANSWERS.md lists by task. Places in texts are
+  // numbers of Unicode characters, ends exclusive. Throws Error naming the record when a logit is nan or infinite.
+  virtual Json finish() = 0;
+};
+
 // What one pass over examples is to leave behind.
 struct PredictionRequest {
   std::filesystem::path output;         // the prediction file; empty: metrics only; "-": standard output
@@ -98,6 +109,9 @@ class Task {
 
   virtual std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const = 0;
 
+  // Null: the task's predictions come in files only.
+  virtual std::unique_ptr<RecordAnswer> start_answer() const { return nullptr; }
+
   // Whether answers may be "none" by a threshold, so that there are null odds to write (PredictionRequest).
   virtual bool writes_null_odds() const { return false; }
 
@@ -123,6 +137,12 @@ std::unique_ptr<Task> made(const Json& section, const EncoderConfig& model) {
   return std::make_unique<SomeTask>(section, model);
 }
 
+// What a prediction file is scored with besides gold files, by tasks that ask for more.
+struct ScoreOptions {
+  Json keys = Json::object();           // given keys of section `task`, all of them the task's and marked kDecoding
+  std::filesystem::path baseline = {};  // another prediction file, to compare with; empty: none
+};
+
 // The task as its row of tasks/registry.h holds it.
 struct TaskKind {
   Fields keys;  // of section `task`, besides its name
@@ -135,6 +155,9 @@ struct TaskKind {
   // The same with a file of null odds beside the predictions. Null: the task's scores know none.
   Json (*score_with_odds)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
                           const std::filesystem::path& null_odds) = nullptr;
+  // The same as score by keys of section `task` and beside a baseline. Null: the task's scores know neither.
+  Json (*score_with)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
+                     const ScoreOptions& options) = nullptr;
 };
 
 }  // namespace etc

@@ -1,11 +1,11 @@
 #include "data/readers/byte_stream.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -26,7 +26,7 @@ std::string raw_file_text(const std::filesystem::path& path) {
 
 struct ByteStream::Impl {
   std::string name;
-  std::FILE* file = nullptr;
+  int file = -1;  // descriptor
   std::vector<unsigned char> block = std::vector<unsigned char>(kBlockBytes);
   std::size_t begin = 0, end = 0;  // what of the block is not used yet
   std::int64_t taken = 0;          // bytes read from the file
@@ -40,19 +40,38 @@ struct ByteStream::Impl {
 
   ~Impl() {
     if (inflater_ready) inflateEnd(&inflater);
-    if (file != nullptr) std::fclose(file);
+    if (file >= 0) ::close(file);
   }
 
-  // Makes at least one unused byte available; false at the end of the file.
+  // False at the end of the file.
+  bool add_to_block() {
+    ssize_t got = 0;
+    do {
+      got = ::read(file, block.data() + end, block.size() - end);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) fail(name, "cannot read: {}", std::strerror(errno));
+    end += static_cast<std::size_t>(got);
+    taken += got;
+    return got > 0;
+  }
+
+  // Makes at least one unused byte available; false at the end of the file. Takes what a pipe has without waiting for
+  // more, so that its reader can answer.
   bool refill() {
     if (begin < end) return true;
-    errno = 0;
-    begin = 0;
-    end = std::fread(block.data(), 1, block.size(), file);
-    if (end == 0 && std::ferror(file) != 0) fail(name, "cannot read: {}", std::strerror(errno));
-    taken += static_cast<std::int64_t>(end);
+    begin = end = 0;
+    add_to_block();
     if (hash != nullptr) hash->update({reinterpret_cast<const char*>(block.data()), end});
     return end > 0;
+  }
+
+  // Reads the first two bytes, one after the other if a pipe has but one; false: there are fewer.
+  bool begins_with_two() {
+    if (!refill()) return false;
+    while (end < 2) {
+      if (!add_to_block()) return false;
+    }
+    return true;
   }
 
   std::size_t read_plain(char* to, std::size_t size) {
@@ -112,9 +131,9 @@ ByteStream::ByteStream(const std::filesystem::path& path) : impl_(std::make_uniq
   std::error_code ignored;  // opening says what is wrong
   if (std::filesystem::is_directory(path, ignored)) fail(s.name, "expected a file, got a folder");
   // A descriptor of its own: closing the stream leaves standard input open.
-  s.file = standard_input ? ::fdopen(::dup(STDIN_FILENO), "rb") : std::fopen(path.c_str(), "rb");
-  if (s.file == nullptr) fail(s.name, "cannot open: {}", std::strerror(errno));
-  s.gzip = s.refill() && s.end >= 2 && s.block[0] == 0x1F && s.block[1] == 0x8B;
+  s.file = standard_input ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (s.file < 0) fail(s.name, "cannot open: {}", std::strerror(errno));
+  s.gzip = s.begins_with_two() && s.block[0] == 0x1F && s.block[1] == 0x8B;
   if (s.gzip) {
     if (inflateInit2(&s.inflater, kGzipOnly) != Z_OK) fail(s.name, "cannot start unpacking");
     s.inflater_ready = true;

@@ -11,20 +11,61 @@ namespace etc::data {
 
 namespace {
 
+constexpr std::size_t kLongestFirstLine = 512 * 1024;  // looked at, to see how records are set apart
+
 std::size_t scan_line(const char* text, std::size_t size, bool& done) {
   const void* end = std::memchr(text, '\n', size);
   done = end != nullptr;
   return done ? static_cast<std::size_t>(static_cast<const char*>(end) - text) : size;
 }
 
+// How the records of the file at hand are set apart: the layout that is asked for, but for what the first bytes show.
+enum class Form {
+  array,
+  lines,   // one a line
+  values,  // objects one after the other, each over as many lines as it likes
+};
+
+// What stands at the end of the window's first line, blanks aside; false: no line ends there.
+bool first_line(TextBlocks& text, std::string_view& line) {
+  for (std::size_t seen = 0; seen < text.size() || text.available(text.size() + 1) > seen;) {
+    if (const void* end = std::memchr(text.begin() + seen, '\n', text.size() - seen)) {
+      line = {text.begin(), static_cast<std::size_t>(static_cast<const char*>(end) - text.begin())};
+      while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+      return true;
+    }
+    seen = text.size();
+    if (seen > kLongestFirstLine) break;
+  }
+  return false;
+}
+
+// Whether the object that begins on the first line goes on behind it: with a member's name or its own end. Where
+// another record follows, the first is damaged.
+bool goes_on(TextBlocks& text) {
+  const void* end = std::memchr(text.begin(), '\n', text.size());
+  if (end == nullptr) return false;
+  std::size_t at = static_cast<std::size_t>(static_cast<const char*>(end) - text.begin());
+  while ((at < text.size() || text.available(at + 1) > at) && at < kLongestFirstLine && is_blank(text.begin()[at]))
+    ++at;
+  return at < text.size() && (text.begin()[at] == '"' || text.begin()[at] == '}');
+}
+
+bool is_whole(std::string_view value) {
+  ValueScanner scanner(value.front());
+  return scanner.scan(value.data(), value.size()) == value.size() && scanner.whole();
+}
+
 }  // namespace
 
 struct RecordSlicer::Impl {
   Impl(ByteStream& stream_in, RecordLayout layout_in, std::size_t max_record_bytes_in)
-      : text(stream_in), layout(layout_in), max_record_bytes(max_record_bytes_in) {}
+      : text(stream_in),
+        layout(layout_in == RecordLayout::lines ? Form::lines : Form::array),
+        max_record_bytes(max_record_bytes_in) {}
 
   TextBlocks text;
-  RecordLayout layout;
+  Form layout;
   std::size_t max_record_bytes;
   std::int64_t next_index = 0, empty_lines = 0;
   bool started = false, finished = false, byte_order_mark = false;
@@ -32,23 +73,45 @@ struct RecordSlicer::Impl {
   void start() {
     started = true;
     byte_order_mark = text.skip_byte_order_mark();
-    if (layout == RecordLayout::lines) return;
+    if (layout == Form::lines) return start_lines();
     skip_blanks(text);
     if (text.available(1) == 0) fail_expected(text, "a JSON array, the input is empty");
     const char c = *text.begin();
+    if (c == '{') {
+      std::string_view line;
+      layout = first_line(text, line) && is_whole(line) ? Form::lines : Form::values;
+      return;
+    }
     if (c != '[') {
-      if (c != '\0' && std::strchr("{\"-0123456789tfn", c) != nullptr) {
+      if (c != '\0' && std::strchr("\"-0123456789tfn", c) != nullptr) {
         throw InputFault("top_level_not_array", text.position(),
-                         "expected one JSON array of records, got another JSON value");
+                         "expected records, an array of them or one after the other, got another JSON value");
       }
       fail_expected(text, "a JSON array");
     }
     text.skip(1);
   }
 
+  // A file that should hold a record a line may be an array, or objects over several lines. A first line that holds no
+  // whole object is a damaged record, and the fault is that record's, unless the next line goes on with it.
+  void start_lines() {
+    const std::int64_t line_before = text.position().line;
+    skip_blanks(text);
+    empty_lines += text.position().line - line_before;
+    if (text.available(1) == 0) return;
+    std::string_view line;
+    if (*text.begin() == '[') {
+      layout = Form::array;
+      text.skip(1);
+    } else if (*text.begin() == '{' && first_line(text, line) && !is_whole(line) && goes_on(text)) {
+      layout = Form::values;
+    }
+  }
+
   // Moves to the first byte of the next record; false when there is none.
   bool seek_record() {
-    if (layout == RecordLayout::lines) return seek_line();
+    if (layout == Form::lines) return seek_line();
+    if (layout == Form::values) return seek_value();
     skip_blanks(text);
     if (next_index == 0) {
       if (text.available(1) > 0 && *text.begin() == ']') return close_array();
@@ -60,6 +123,16 @@ struct RecordSlicer::Impl {
     }
     if (text.available(1) == 0 || *text.begin() == ',' || *text.begin() == ']' || *text.begin() == '}')
       fail_expected(text, "a record");
+    return true;
+  }
+
+  bool seek_value() {
+    skip_blanks(text);
+    if (text.available(1) == 0) {
+      if (!text.fault().empty()) fail_truncated(text.position());
+      return false;
+    }
+    if (*text.begin() != '{') fail_expected(text, "a record");
     return true;
   }
 
@@ -91,9 +164,8 @@ struct RecordSlicer::Impl {
     slice.text.clear();
     slice.cut_short.clear();
     slice.open_line = false;
-    slice.stands_alone = layout == RecordLayout::lines;
-    const bool whole =
-        layout == RecordLayout::lines ? take_line(slice) : take_value(text, max_record_bytes, slice.text);
+    slice.stands_alone = layout == Form::lines;
+    const bool whole = layout == Form::lines ? take_line(slice) : take_value(text, max_record_bytes, slice.text);
     if (whole) return;
     finished = true;
     if (slice.text.size() >= max_record_bytes) {

@@ -1,6 +1,7 @@
 // The reader of JSON: cuts a raw dataset into the texts of its records without parsing them.
 //
-// A dataset is either one JSON array of records (WikiHop: 330 MB on one line) or JSON lines. The scanner follows only
+// A dataset is one JSON array of records (WikiHop: 330 MB on one line), JSON lines, or a single object; which of them, the
+// first bytes show, whatever layout is expected. The scanner follows only
 // brackets and strings, so memory is one record plus one block, whatever the file's size; whether a slice is valid JSON
 // is json_record.h's question.
 #pragma once
@@ -15,14 +16,15 @@
 
 namespace etc::data {
 
-// One array, one record a line, or one object as question_reader.h says (open_records.h opens each).
+// What is expected: one array, one record a line, or one object as question_reader.h says (open_records.h opens each).
 enum class RecordLayout { array, lines, questions };
 
 class RecordSlicer : public RecordReader, NotCopied {
  public:
   static constexpr std::size_t kMaxRecordBytes = std::size_t{1} << 30;
 
-  // layout: array or lines. A record longer than max_record_bytes is cut short: then a quote or bracket is missing, or memory would run out.
+  // layout: array or lines. Either is read from a file in the other form, too, and so are objects one after the other that
+  // take several lines each (jq's output); a file without a record is an array's fault alone. A record longer than max_record_bytes is cut short: then a quote or bracket is missing, or memory would run out.
   RecordSlicer(ByteStream& stream, RecordLayout layout, std::size_t max_record_bytes = kMaxRecordBytes);
   ~RecordSlicer() override;
 

@@ -91,6 +91,18 @@ struct TableGradients {
   }
 };
 
+void tell_watch(const AttentionBatch& batch, std::int64_t layer, const Roles& roles,
+                const sparse::AttentionForward& args) {
+  WatchedAttention watched{layer, args.inputs, args.scores, {}};
+  for (const Role& role : roles.all) watched.kept.push_back(role.tensor);
+  const RelativeParameters& of = roles.relative;
+  for (const RelativePart* part :
+       {&of.vectors, &of.biases, &of.key_vectors, &of.factors, &of.products, &of.value_vectors}) {
+    if (part->given()) watched.kept.push_back(part->value());
+  }
+  batch.watch(watched);
+}
+
 // What forward keeps for backward.
 struct Kept {
   const OperatorBatch* own;
@@ -186,6 +198,7 @@ Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared
     args.scratch = scratch.data();
     sparse::attention_forward(device, args);
   }
+  if (batch->watch && pass == Pass::forward) tell_watch(*batch, layer, roles, args);
   const std::string name = tape.checked() ? std::string(op.name) + " of layer " + std::to_string(layer) : "";
   if (tape.checked()) check_finite(name, "output", out);
   Var result(out, tape.recording());

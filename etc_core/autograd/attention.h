@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -23,6 +24,14 @@ struct OperatorBatch {
   bool relative = false;  // whether the labels select rows of the operator's relative tables
 };
 
+// What the attention of one layer read, for analysis (sparse/attention_statistics.h).
+struct WatchedAttention {
+  std::int64_t layer = 0;
+  sparse::AttentionInputs inputs;
+  std::array<sparse::TypeScores, sparse::kKeySets> scores;  // as the forward left them
+  std::vector<Tensor> kept;  // hold the numbers of inputs for as long as somebody has them
+};
+
 // What the attention of one batch shares over all layers and between forward and backward. Closures hold it; it does
 // not move (the scores point at the tiles).
 struct AttentionBatch {
@@ -33,8 +42,9 @@ struct AttentionBatch {
   ComputeType compute = ComputeType::fp32;  // of the products; on the CPU bf16 only on tapes that do not record
   float scale = 0;                          // of the scores; 0: 1/sqrt(D)
   std::uint64_t seed = 0;
-  std::vector<std::int64_t> sample_ordinals;  // [B]
-  std::optional<sparse::ScoreState> scores;   // of this forward; none: plain attention
+  std::vector<std::int64_t> sample_ordinals;           // [B]
+  std::optional<sparse::ScoreState> scores;            // of this forward; none: plain attention
+  std::function<void(const WatchedAttention&)> watch;  // called after each operator; null costs nothing
 
   // The part of an operator the batch was made for.
   const OperatorBatch& of(const sparse::AttentionOperator& op) const;

@@ -41,6 +41,8 @@ class ExternalScores {
 using LayerWatch = std::function<void(std::int64_t layer, const Tensor& long_states, const Tensor& global_states,
                                       const ExternalScores& scores)>;
 
+struct WatchedAttention;  // autograd/attention.h
+
 // What happens in one call.
 struct ForwardOptions {
   bool training = false;   // dropout acts (needs a tape that records; without it a recording tape has no dropout)
@@ -50,6 +52,9 @@ struct ForwardOptions {
   // tape has that of release_kernels().
   ComputeType compute = ComputeType::fp32;
   LayerWatch watch;  // for `encode --all-layers` and tests; null costs nothing. Not called after the call.
+  // Called after each attention operator of each layer, with what it read; null costs nothing. Not called after the
+  // call, nor by attention without pairs (performer).
+  std::function<void(const WatchedAttention&)> attention_watch = nullptr;
 };
 
 // It computes where its parameters are (ParameterSet::to); results lie there, too.

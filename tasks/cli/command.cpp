@@ -1,6 +1,7 @@
 #include "tasks/cli/command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <sstream>
@@ -11,6 +12,12 @@
 #include "tasks/output.h"
 
 namespace etc::cli {
+
+struct CommandNotes {
+  std::vector<std::string> tasks;
+  std::map<const CLI::Option*, std::vector<OptionOfTask>> of_tasks;
+  std::map<const CLI::Option*, std::vector<std::string>> words;
+};
 
 namespace {
 
@@ -71,7 +78,8 @@ std::string what_is_wrong(const CLI::App& command, const CLI::ParseError& error)
 }
 
 // What is wrong with the words of a command line: "etc train: --data: …".
-std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
+// tasks: those that could be the command's first word.
+std::string complaint(const CLI::App& program, const std::vector<std::string>& tasks, const CLI::ParseError& error) {
   const CLI::App& command = innermost(program);
   const std::string where = command_text(program);
   // A mistyped name is the likely cause of whatever else is missing, so it goes first.
@@ -85,56 +93,105 @@ std::string complaint(const CLI::App& program, const CLI::ParseError& error) {
     for (const CLI::Option* option : command.get_options()) names.push_back("--" + option->get_single_name());
     return where + ": unknown option " + extras.front() + suggestion(extras.front(), names);
   }
-  if (&command != &program) return where + ": unexpected argument " + extras.front();
+  if (&command != &program) {
+    return where + ": unexpected argument " + extras.front() + suggestion(extras.front(), tasks);
+  }
   return where + ": unknown command " + extras.front() + suggestion(extras.front(), command_names(program));
+}
+
+// The examples of a help text but those of other tasks: an example begins with "  etc ", and its next lines stand further
+// to the right.
+std::string examples_of(const std::string& footer, const std::string& task, const std::vector<std::string>& tasks) {
+  std::istringstream lines(footer);
+  std::string kept;
+  bool keep = true;
+  for (std::string line; std::getline(lines, line);) {
+    const bool goes_on = line.starts_with("   ");
+    if (!goes_on) {
+      keep = !line.starts_with("  ") || std::none_of(tasks.begin(), tasks.end(), [&](const std::string& other) {
+        return other != task && line.find(other) != std::string::npos;
+      });
+    }
+    if (keep) kept += line + "\n";
+  }
+  if (kept.ends_with('\n')) kept.pop_back();
+  return kept;
+}
+
+// Leaves in --help what one task has.
+void show_task(CLI::App& command, const CommandNotes& notes, const std::string& task) {
+  for (const auto& [declared, tasks] : notes.of_tasks) {
+    CLI::Option* option = command.get_option(declared->get_name());
+    const auto own = std::find_if(tasks.begin(), tasks.end(), [&](const OptionOfTask& of) { return of.task == task; });
+    if (own == tasks.end()) {
+      option->group("");
+      continue;
+    }
+    option->description(own->help)->type_name(own->type)->default_str(own->preset);
+  }
+  if (CLI::Option* option = command.get_option_no_throw("--task")) option->group("");
+  command.footer(examples_of(command.get_footer(), task, notes.tasks));
+  command.description(command.get_description() + " (task " + task + ")");
 }
 
 }  // namespace
 
 Option Option::required() const {
-  return Option(option_->required());
+  return Option(option_->required(), notes_);
 }
 
 Option Option::at_least(std::int64_t least) const {
   return Option(option_->check(
-      [least](const std::string& word) {
-        std::int64_t number = 0;
-        const char* const end = word.data() + word.size();
-        const auto [stop, error] = std::from_chars(word.data(), end, number);
-        if (error == std::errc() && stop == end && number >= least) return std::string();
-        return fmt::format("expected a whole number of at least {}, got {}", least, word);
-      },
-      ""));
+                    [least](const std::string& word) {
+                      std::int64_t number = 0;
+                      const char* const end = word.data() + word.size();
+                      const auto [stop, error] = std::from_chars(word.data(), end, number);
+                      if (error == std::errc() && stop == end && number >= least) return std::string();
+                      return fmt::format("expected a whole number of at least {}, got {}", least, word);
+                    },
+                    ""),
+                notes_);
 }
 
 Option Option::one_of(const std::vector<std::string>& words) const {
+  notes_->words[option_] = words;
   return Option(option_->check(
-      [words](const std::string& word) {
-        if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
-        return fmt::format("expected {}, got {}{}", alternatives(words), word, suggestion(word, words));
-      },
-      ""));
+                    [words](const std::string& word) {
+                      if (std::find(words.begin(), words.end(), word) != words.end()) return std::string();
+                      return fmt::format("expected {}, got {}{}", alternatives(words), word, suggestion(word, words));
+                    },
+                    ""),
+                notes_);
 }
 
 Option Option::comma_separated() const {
-  return Option(option_->delimiter(','));
+  return Option(option_->delimiter(','), notes_);
 }
 
 Option Option::show_default() const {
-  return Option(option_->capture_default_str());
+  return Option(option_->capture_default_str(), notes_);
 }
 
 Option Option::show_default(const std::string& text) const {
-  return Option(option_->default_str(text));
+  return Option(option_->default_str(text), notes_);
 }
 
 Option Option::group(const std::string& heading) const {
-  return Option(option_->group(heading));
+  return Option(option_->group(heading), notes_);
+}
+
+Option Option::of_tasks(const std::vector<OptionOfTask>& tasks) const {
+  notes_->of_tasks[option_] = tasks;
+  return *this;
+}
+
+void Command::task_first(const std::vector<std::string>& tasks) const {
+  notes_->tasks = tasks;
 }
 
 template <typename Value>
 Option Command::option(const std::string& name, Value& value, const std::string& help) const {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help), notes_);
 }
 
 #define ETC_OPTION_OF(...) template Option Command::option(const std::string&, __VA_ARGS__&, const std::string&) const;
@@ -149,18 +206,19 @@ ETC_OPTION_OF(std::vector<std::int64_t>)
 #undef ETC_OPTION_OF
 
 Option Command::flag(const std::string& name, bool& value, const std::string& help) const {
-  return Option(app_->add_flag(name, value, help));
+  return Option(app_->add_flag(name, value, help), notes_);
 }
 
 Option Command::take_text(const std::string& name, std::function<void(const std::string&)> take,
                           const std::string& help) const {
-  return Option(app_->add_option_function<std::string>(name, std::move(take), help));
+  return Option(app_->add_option_function<std::string>(name, std::move(take), help), notes_);
 }
 
 Option Command::take_integer(const std::string& name, std::function<void(std::int64_t)> take,
                              const std::string& help) const {
   return Option(app_->add_option_function<std::int64_t>(
-      name, [take = std::move(take)](const std::int64_t& value) { take(value); }, help));
+                    name, [take = std::move(take)](const std::int64_t& value) { take(value); }, help),
+                notes_);
 }
 
 Option Command::take_words(const std::string& name, WordCount count, const std::string& type,
@@ -181,7 +239,7 @@ Option Command::take_words(const std::string& name, WordCount count, const std::
   } else {
     option->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   }
-  return Option(option);
+  return Option(option, notes_);
 }
 
 void Command::footer(const std::string& text) const {
@@ -209,12 +267,48 @@ Program::Program(const std::string& name, const std::string& description, const 
 Program::~Program() = default;
 
 Command Program::add(const std::string& name, const std::string& description) {
-  return Command(app_->add_subcommand(name, description));
+  auto notes = std::make_shared<CommandNotes>();
+  notes_[name] = notes;
+  return Command(app_->add_subcommand(name, description), notes);
+}
+
+std::vector<CommandText> Program::commands() const {
+  std::vector<CommandText> commands;
+  for (const CLI::App* app : std::as_const(*app_).get_subcommands([](const CLI::App*) { return true; })) {
+    const CommandNotes& notes = *notes_.at(app->get_name());
+    CommandText& command =
+        commands.emplace_back(CommandText{app->get_name(), app->get_description(), app->get_footer(), notes.tasks, {}});
+    for (const CLI::Option* option : app->get_options()) {
+      const bool flag = option->get_expected_min() == 0 && option->get_expected_max() == 0;
+      const auto words = notes.words.find(option);
+      command.options.push_back({option->get_positional() ? option->get_name() : "--" + option->get_single_name(),
+                                 flag ? "" : option->get_type_name(), option->get_description(),
+                                 option->get_default_str(), option->get_group(),
+                                 words == notes.words.end() ? std::vector<std::string>() : words->second,
+                                 option->get_required(), option->get_expected_max() > 1});
+    }
+  }
+  return commands;
+}
+
+// The command line from its end to its beginning, as CLI11 takes it. A task as the command's first word is its option.
+std::vector<std::string> Program::words_of(int argc, const char* const* argv) const {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const auto notes = words.size() < 2 ? notes_.end() : notes_.find(words[0]);
+  if (notes != notes_.end()) {
+    const std::vector<std::string>& tasks = notes->second->tasks;
+    if (std::find(tasks.begin(), tasks.end(), words[1]) != tasks.end()) {
+      show_task(*app_->get_subcommand(words[0]), *notes->second, words[1]);
+      words.insert(words.begin() + 1, "--task");
+    }
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
 }
 
 int Program::run(int argc, const char* const* argv) {
   try {
-    app_->parse(argc, argv);
+    app_->parse(words_of(argc, argv));
   } catch (const CLI::Success& help_or_version) {
     std::ostringstream text;
     const int code = app_->exit(help_or_version, text, text);
@@ -223,7 +317,9 @@ int Program::run(int argc, const char* const* argv) {
   } catch (const ExitCode& code) {
     return code.value;
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "%s\n", complaint(*app_, error).c_str());
+    const auto notes = notes_.find(innermost(*app_).get_name());
+    const std::vector<std::string> tasks = notes == notes_.end() ? std::vector<std::string>() : notes->second->tasks;
+    std::fprintf(stderr, "%s\n", complaint(*app_, tasks, error).c_str());
     return 2;
   } catch (const UsageError& error) {
     // An option's value that was looked at while the command line was read names the option alone.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,10 +25,18 @@ struct ExitCode {
   int value = 0;
 };
 
+// What an option is for one task, in the place of what it is for all.
+struct OptionOfTask {
+  std::string task, help, type, preset;  // type: "INT"; preset: the value it has when it is not given, "": none
+};
+
+// What a command knows beside CLI11 of itself and its options.
+struct CommandNotes;
+
 // One declared option, and what else there is to say of it.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(CLI::Option* option, std::shared_ptr<CommandNotes> notes) : option_(option), notes_(std::move(notes)) {}
 
   Option required() const;
   // "expected a whole number of at least 1, got 0"
@@ -41,9 +50,12 @@ class Option {
   Option show_default(const std::string& text) const;
   // The heading of --help that it stands under.
   Option group(const std::string& heading) const;
+  // Only these tasks have it: `etc <command> TASK --help` shows it for them alone. Without a task it is as declared.
+  Option of_tasks(const std::vector<OptionOfTask>& tasks) const;
 
  private:
   CLI::Option* option_;
+  std::shared_ptr<CommandNotes> notes_;
 };
 
 enum class WordCount { one, at_most_one, any };
@@ -51,7 +63,10 @@ enum class WordCount { one, at_most_one, any };
 // A sub-command; copies are of the same one. What options are read into must live until the program has run.
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  Command(CLI::App* app, std::shared_ptr<CommandNotes> notes) : app_(app), notes_(std::move(notes)) {}
+
+  // The command's first word may be one of these tasks, as short for its option --task.
+  void task_first(const std::vector<std::string>& tasks) const;
 
   // name: "--output", or without dashes ("path") what is told by its place. Value: std::string, std::filesystem::path,
   // int, std::int64_t, std::uint64_t, or a std::vector of strings, paths or std::int64_t, which takes several words.
@@ -79,6 +94,21 @@ class Command {
 
  private:
   CLI::App* app_;
+  std::shared_ptr<CommandNotes> notes_;
+};
+
+// A command and its options as they were declared, for whoever writes about them (command_text.h).
+struct OptionText {
+  std::string name;  // "--output", or without dashes what is told by its place
+  std::string type;  // "INT"; empty: a flag
+  std::string help, preset, group;
+  std::vector<std::string> words;  // what its value is one of; empty: anything
+  bool required = false, several = false;
+};
+struct CommandText {
+  std::string name, description, footer;
+  std::vector<std::string> tasks;  // of task_first
+  std::vector<OptionText> options;
 };
 
 class Program {
@@ -88,6 +118,7 @@ class Program {
   ~Program();
 
   Command add(const std::string& name, const std::string& description);
+  std::vector<CommandText> commands() const;  // all that were added, in that order
 
   // Reads the command line, runs its command and returns the exit code. What is wrong with the words goes to standard
   // error ("etc train: --data: expected …, got …", "unknown option --dta (did you mean --data?)"), with 2. Passes on
@@ -95,7 +126,10 @@ class Program {
   int run(int argc, const char* const* argv);
 
  private:
+  std::vector<std::string> words_of(int argc, const char* const* argv) const;
+
   std::unique_ptr<CLI::App> app_;
+  std::map<std::string, std::shared_ptr<CommandNotes>> notes_;  // by command
 };
 
 }  // namespace etc::cli

@@ -11,9 +11,15 @@ void add_prepare_command(Program& program);
 void add_train_command(Program& program);
 void add_predict_command(Program& program);
 void add_eval_command(Program& program);
+void add_ask_command(Program& program);
+void add_keyphrases_command(Program& program);
 void add_benchmark_command(Program& program);
 void add_encode_command(Program& program);
+void add_analyze_command(Program& program);
 void add_info_command(Program& program);
 void add_convert_command(Program& program);
+// Of the commands that are added to the program by the time it runs; the program must outlive it.
+void add_completion_command(Program& program);
+void add_manual_command(Program& program, const std::string& description);  // description: the program's
 
 }  // namespace etc::cli

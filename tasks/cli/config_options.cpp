@@ -1,17 +1,15 @@
 #include "tasks/cli/config_options.h"
 
 #include "etc_core/base/error.h"
+#include "tasks/registry.h"
 
 namespace etc::cli {
 
 namespace {
 
 std::string default_text(const Field& key) {
-  const Json value = key.default_value();
-  if (key.kind == FieldKind::texts || value == "") return "";
-  return fmt::format(" [{}]", value.is_null()     ? "none"
-                              : value.is_string() ? value.get<std::string>()
-                                                  : json_line(value));
+  const std::string preset = preset_text(key);
+  return preset.empty() ? "" : fmt::format(" [{}]", preset);
 }
 
 // What the key means and what it is when it is not given; where kinds of encoders differ, each one's.
@@ -28,8 +26,24 @@ std::string help_text(const ConfigKey& key) {
   return text;
 }
 
-const char* type_text(FieldKind kind) {
-  switch (kind) {
+WordCount count_of(FieldKind kind) {
+  if (kind == FieldKind::texts) return WordCount::any;  // --data a.h5 b.h5
+  return kind == FieldKind::boolean ? WordCount::at_most_one : WordCount::one;
+}
+
+// Of a key of section task: as each task that has it declares it.
+std::vector<OptionOfTask> tasks_of(const ConfigKey& key) {
+  std::vector<OptionOfTask> tasks;
+  for (const TaskEntry& entry : task_entries()) {
+    if (const Field* own = entry.task.keys.find(key.field.name)) tasks.push_back(key_of_task(entry.name, *own));
+  }
+  return tasks;
+}
+
+}  // namespace
+
+std::string type_text(const Field& field) {
+  switch (field.kind) {
     case FieldKind::integer:
     case FieldKind::natural:
     case FieldKind::optional_integer:
@@ -38,17 +52,24 @@ const char* type_text(FieldKind kind) {
       return "NUMBER";
     case FieldKind::boolean:
       return "true|false";
+    case FieldKind::json:
+      return "JSON";
     default:
-      return "TEXT";
+      return field.rule.words.empty() || field.kind == FieldKind::texts
+                 ? "TEXT"
+                 : fmt::format("{}", fmt::join(field.rule.words, "|"));
   }
 }
 
-WordCount count_of(FieldKind kind) {
-  if (kind == FieldKind::texts) return WordCount::any;  // --data a.h5 b.h5
-  return kind == FieldKind::boolean ? WordCount::at_most_one : WordCount::one;
+std::string preset_text(const Field& field) {
+  const Json value = field.default_value();
+  if (field.kind == FieldKind::texts) return "";
+  return value.is_null() ? "none" : value.is_string() ? value.get<std::string>() : json_line(value);
 }
 
-}  // namespace
+OptionOfTask key_of_task(const std::string& task, const Field& field) {
+  return {task, field.help, type_text(field), preset_text(field)};
+}
 
 GivenOptions add_config_options(const Command& command, const std::function<bool(const ConfigKey&)>& wanted) {
   auto given = std::make_shared<Json>(Json::object());
@@ -58,8 +79,10 @@ GivenOptions add_config_options(const Command& command, const std::function<bool
     const auto take = [given, &key](const std::vector<std::string>& words) {
       (*given)[key.section][key.field.name] = option_value(key.field, words);
     };
-    command.take_words(field.option_name(), count_of(field.kind), type_text(field.kind), take, help_text(key))
-        .group("Section " + key.section);
+    const Option option =
+        command.take_words(field.option_name(), count_of(field.kind), type_text(field), take, help_text(key))
+            .group("Section " + key.section);
+    if (key.section == "task" && field.name != "name") option.of_tasks(tasks_of(key));
   }
   return given;
 }

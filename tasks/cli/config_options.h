@@ -14,6 +14,14 @@ namespace etc::cli {
 // What was given on the command line, as {section: {key: value}}; filled while the command line is parsed.
 using GivenOptions = std::shared_ptr<Json>;
 
+// How --help shows a key's values: "INT", "NUMBER", "true|false", "span|bio", "TEXT".
+std::string type_text(const Field& field);
+// The value a key has when it is not given: "4096"; "none" where that is null.
+std::string preset_text(const Field& field);
+
+// What `etc <command> TASK --help` says of a task's key.
+OptionOfTask key_of_task(const std::string& task, const Field& field);
+
 // Declares --key-with-dashes for every key that `wanted` accepts, grouped by section in --help.
 GivenOptions add_config_options(const Command& command, const std::function<bool(const ConfigKey&)>& wanted);
 

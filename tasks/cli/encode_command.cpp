@@ -15,8 +15,10 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/encode_dataset.h"
 #include "tasks/cli/encode_inputs.h"
+#include "tasks/cli/encode_text.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
+#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -29,6 +31,13 @@ constexpr const char* kExamples = R"(Examples:
   etc encode --inputs inputs.h5 --model run/best --output states.h5
   etc encode --inputs inputs.h5 --model run/best --output states.h5 --all-layers
   etc encode --data dev.h5 --model run/best --output states.h5
+  etc encode --text texts.jsonl --model run/best --states mean --output vectors.npy
+  echo '{"text": "The harbour is old."}' | etc encode --text - --model run/best --output -
+
+--text takes JSON lines, each a string or an object with "text" and, if wanted, "id", and encodes one text after the
+other: --states mean is a vector a text, the mean of its long states; long a row a token; global a row a sentence. The
+output is JSON lines (-, .jsonl: written as they come), NumPy's (.npy; OUTPUT.offsets.npy says which rows are whose) or
+HDF5 (.h5). It says how many tokens of each text were read and how many were cut.
 
 --data takes prepared data and writes their layout: /examples/<name>/values and offsets, with the names id,
 long_token_ids, global_token_ids, long and global; values of long from offsets[i] to offsets[i+1] are the states
@@ -43,6 +52,9 @@ encoder nothing of global tokens, and self_att_mask [B, L, L].)";
 struct EncodeOptions : InferenceOptions {
   std::string inputs;
   std::vector<std::string> data;
+  EncodeTextOptions text;
+  std::int64_t max_long_tokens = 0;
+  std::string vocab;
   std::string model, output;
   bool all_layers = false;
 };
@@ -151,46 +163,74 @@ void check_paths(const EncodeOptions& options) {
   CommandPaths paths("etc encode");
   paths.reads("--inputs", options.inputs);
   paths.reads("--data", options.data);
+  for (const std::string& text : options.text.inputs) paths.reads_or_standard_input("--text", text);
+  paths.reads("--vocab", options.vocab);
   paths.reads_folder("--model", options.model);
-  paths.writes("--output", options.output);
+  paths.writes_or_standard_output("--output", options.output);
   paths.writes("--trace", options.profile.trace);
   paths.check();
 }
 
 void run_encode(const EncodeOptions& options) {
-  if (options.inputs.empty() == options.data.empty()) fail_usage("etc encode", "expected either --inputs or --data");
-  if (options.data.empty()) require_one_process("etc encode", "--inputs");
+  const bool of_text = !options.text.inputs.empty();
+  if (!options.inputs.empty() + !options.data.empty() + of_text != 1)
+    fail_usage("etc encode", "expected either --inputs or --data, or --text");
+  if (options.data.empty()) require_one_process("etc encode", of_text ? "--text" : "--inputs");
+  if (of_text && options.all_layers) fail_usage("etc encode", "--all-layers goes with --inputs or --data");
+  if (!of_text && options.output == "-") fail_usage("etc encode", "--output: expected a file, - goes with --text");
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
   Profile profile(options.profile);
   const EncodeOn on{device, chosen_compute(options.compute, device), take_memory_limit(options.memory_limit, device),
                     options.all_layers, options.allow_incomplete};
-  if (options.data.empty()) {
+  if (of_text) {
+    EncodeTextOptions text = options.text;
+    text.output = options.output;
+    encode_texts(TextEncoder("etc encode", {options.model, options.vocab, on.device, on.compute, on.memory_limit,
+                                            options.max_long_tokens}),
+                 text);
+  } else if (options.data.empty()) {
     encode_inputs(options, on);
   } else {
     encode_dataset(options.data, options.model, on, options.output);
   }
   profile.finish();
   log_peak_memory(device);
-  print("output: {}\n", options.output);
+  if (options.output != "-") print("output: {}\n", options.output);
 }
 
 }  // namespace
 
 void add_encode_command(Program& program) {
   auto options = std::make_shared<EncodeOptions>();
-  const Command command = program.add("encode", "write a model's hidden states for prepared data or given inputs");
+  const Command command =
+      program.add("encode", "write a model's hidden states for texts, prepared data or given inputs");
   command.footer(kExamples);
   command.option("--inputs", options->inputs, "HDF5 file with padded input arrays");
   command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command.option("--model", options->model, "model directory: config.json and model.safetensors").required();
-  command.option("--output", options->output, "HDF5 file to write").required();
+  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
+  command.option("--text", options->text.inputs, "texts, JSON lines, plain or gzip; -: standard input");
+  command.option("--states", options->text.states, "with --text: which states")
+      .one_of({"long", "global", "mean"})
+      .show_default();
+  command
+      .option("--max-long-tokens", options->max_long_tokens,
+              "with --text: most tokens of a text [4096, or the model's positions]")
+      .at_least(1);
+  command.option("--vocab", options->vocab, "with --text: the vocabulary, where the model's folder does not hold it");
+  command
+      .option("--output", options->output,
+              "HDF5 file to write; with --text also .jsonl, .npy, or - for standard output")
+      .required();
   command.flag("--all-layers", options->all_layers,
                "also the states after the embedding stage and every layer, and with residual attention the scores "
                "carried after each layer");
   add_inference_options(command, *options);
-  command.action([options] { run_encode(*options); });
+  command.action([options] {
+    options->model = model_folder(options->model);
+    run_encode(*options);
+  });
 }
 
 }  // namespace etc::cli

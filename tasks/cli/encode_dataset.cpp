@@ -6,14 +6,11 @@
 #include "data/loader/loader.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/progress.h"
-#include "etc_core/checkpoint/model_files.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/shared_rows.h"
-#include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
+#include "tasks/train/fed_encoder.h"
 #include "tasks/train/inference_fit.h"
-#include "tasks/train/model.h"
-#include "tasks/train/run_config.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -78,24 +75,6 @@ class Encoded {
 
 std::string layer_prefix(std::int64_t layer) {
   return layer < 0 ? "embedding_" : fmt::format("layer_{}_", layer);
-}
-
-bool has_task(const Json& document) {
-  return !named_task(document).empty();
-}
-
-// What feeds these data: the model's own task, or the data's task at its defaults when the model is an encoder alone.
-std::unique_ptr<Task> feeding_task(const Json& document, const EncoderConfig& model, const std::string& task_of_data,
-                                   const std::string& where) {
-  Json complete = default_config(task_of_data);
-  if (has_task(document)) {
-    const std::string name = named_task(document);
-    if (name != task_of_data) {
-      fail(where, "task: the model was trained for {}, the data were prepared for {}", name, task_of_data);
-    }
-    overlay_config(complete, Json{{"task", document.at("task")}}, "the model's config.json");
-  }
-  return make_task(complete["task"], model);
 }
 
 data::DatasetInfo output_info(const data::DatasetInfo& source, const EncoderConfig& model) {
@@ -187,31 +166,19 @@ namespace {
 class DatasetEncoder {
  public:
   DatasetEncoder(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on)
-      : where_(files_text(files)),
-        document_(read_model_config(folder)),
-        model_(read_encoder_config(folder)),
-        on_(on),
-        task_(feeding_task(document_, *model_, data::read_dataset_info(files.front()).task, where_)),
-        encoder_(model_->make_encoder(parameters_)) {
-    const std::string vocab_sha256 = DataIdentity::of(document_).vocab_sha256;
-    if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
-    if (has_task(document_)) task_->add_parameters(parameters_);
-    reader_ = open_dataset(files, task_->schema(), {vocab_sha256, on.allow_incomplete});
-    micro_batch_tokens_ = micro_batch_tokens(document_, *model_, on, *reader_);
-    load_parameters(folder / "model.safetensors", parameters_, has_task(document_) ? Match::exact : Match::encoder);
-    parameters_.to(on.device);
-    encoder_->release_kernels(on.compute);
+      : on_(on), fed_(files, folder, on.allow_incomplete) {
+    micro_batch_tokens_ = micro_batch_tokens(fed_.document(), fed_.model(), on, *fed_.reader());
+    fed_.load(on.device, on.compute);
   }
 
-  const EncoderConfig& model() const { return *model_; }
-  const ParameterSet& parameters() const { return parameters_; }
-  const std::shared_ptr<const data::DatasetReader>& reader() const { return reader_; }
-  DatasetPass pass() const { return {reader_, where_, "encode", micro_batch_tokens_}; }
+  const EncoderConfig& model() const { return fed_.model(); }
+  const ParameterSet& parameters() const { return fed_.parameters(); }
+  const std::shared_ptr<const data::DatasetReader>& reader() const { return fed_.reader(); }
+  DatasetPass pass() const { return {fed_.reader(), fed_.where(), "encode", micro_batch_tokens_}; }
 
   std::vector<data::Example> rows_of(Examples examples) const {
     Tape tape(Recording::off);
-    EncoderInput input = task_->feed(examples, where_);
-    if (has_task(document_)) task_->add_to_embeddings(tape, examples, input);
+    const EncoderInput input = fed_.feed(tape, examples);
     Encoded encoded(examples, input);
     ForwardOptions options;
     if (on_.all_layers) {
@@ -221,21 +188,15 @@ class DatasetEncoder {
         encoded.put_scores(layer_prefix(layer) + "scores_", scores);
       };
     }
-    const EncoderStates states = encoder_->forward(tape, input, options);
+    const EncoderStates states = fed_.encoder().forward(tape, input, options);
     const auto on_host = [](const Var& of) { return of.defined() ? of.value().to(Device::cpu) : Tensor(); };
     encoded.put_states("", on_host(states.long_states), on_host(states.global_states));
     return encoded.rows();
   }
 
  private:
-  std::string where_;
-  Json document_;
-  ModelConfig model_;
   EncodeOn on_;
-  std::unique_ptr<Task> task_;
-  ParameterSet parameters_;
-  std::unique_ptr<Encoder> encoder_;
-  std::shared_ptr<const data::DatasetReader> reader_;
+  FedEncoder fed_;
   std::int64_t micro_batch_tokens_ = 0;
 };
 

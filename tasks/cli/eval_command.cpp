@@ -9,6 +9,7 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
+#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
@@ -26,8 +27,10 @@ struct EvalOptions : InferenceOptions {
   std::string vocab;
   std::string predictions;
   std::string null_odds;
+  std::string baseline;
   std::vector<std::string> gold;
   std::string task;
+  bool json = false;
   GivenOptions given;  // decoding keys of section task
 };
 
@@ -38,6 +41,7 @@ void check_paths(const EvalOptions& options) {
   paths.reads("--vocab", options.vocab);
   paths.reads("--predictions", options.predictions);
   paths.reads("--null-odds", options.null_odds);
+  paths.reads("--baseline", options.baseline);
   paths.reads("--gold", options.gold);
   paths.writes_standard_output("the metrics");
   paths.writes_or_standard_output("--output", options.output);
@@ -50,6 +54,7 @@ Metrics evaluate_model(const EvalOptions& options) {
   const std::int64_t limit = take_memory_limit(options.memory_limit, device);
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
+  require_task("etc eval", options.task, model.task_section);
   const ComputeType compute = chosen_compute(options.compute, device);
   const auto reader =
       open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
@@ -84,23 +89,47 @@ std::string number_text(const Json& value) {
   return value.is_number_integer() ? json_line(value) : fmt::format("{:.6g}", value.get<double>());
 }
 
-// The official scores of a prediction file: the metrics, then what was counted; tables only in the output file.
+// What a prediction file of translations, say, is scored with besides gold files.
+ScoreOptions score_options(const EvalOptions& options, const TaskKind& kind) {
+  ScoreOptions given{options.given->value("task", Json::object()), options.baseline};
+  for (const auto& [name, value] : given.keys.items()) {
+    const Field* key = kind.keys.find(name);
+    if (key != nullptr && key->mark == kDecoding && kind.score_with != nullptr) continue;
+    fail_usage("etc eval", "{} is no option of a prediction file of task {}", Field{.name = name}.option_name(),
+               options.task);
+  }
+  if (!given.baseline.empty() && kind.score_with == nullptr) {
+    fail_usage("etc eval", "--baseline: task {} compares no prediction files (translation does)", options.task);
+  }
+  return given;
+}
+
+Json scores_of(const EvalOptions& options, const TaskKind& kind) {
+  const std::vector<std::filesystem::path> gold(options.gold.begin(), options.gold.end());
+  if (!options.null_odds.empty() && kind.score_with_odds == nullptr)
+    fail_usage("etc eval", "--null-odds: task {} has no null odds (squad has)", options.task);
+  const ScoreOptions given = score_options(options, kind);
+  if (kind.score_with != nullptr) return kind.score_with(options.predictions, gold, given);
+  return options.null_odds.empty() ? kind.score(options.predictions, gold)
+                                   : kind.score_with_odds(options.predictions, gold, options.null_odds);
+}
+
+// The official scores of a prediction file: the metrics, then what was counted and, in words, how; tables only in the
+// output file.
 void score_file(const EvalOptions& options) {
   if (options.task.empty()) fail_usage("etc eval", "--predictions needs --task, the task of the prediction file");
   const TaskKind& kind = task_kind(options.task);
   if (kind.score == nullptr) fail_usage("etc eval", "task {} has no prediction files to score", options.task);
-  const std::vector<std::filesystem::path> gold(options.gold.begin(), options.gold.end());
-  if (!options.null_odds.empty() && kind.score_with_odds == nullptr)
-    fail_usage("etc eval", "--null-odds: task {} has no null odds (squad has)", options.task);
-  Json scores = options.null_odds.empty() ? kind.score(options.predictions, gold)
-                                          : kind.score_with_odds(options.predictions, gold, options.null_odds);
+  Json scores = scores_of(options, kind);
   scores["task"] = options.task;
   if (!options.output.empty()) write_file_atomically(options.output, json_text(scores));
+  if (options.json) return print("{}\n", json_line(scores));
   for (const auto& [name, value] : scores.at("metrics").items()) {
     print("{} {}\n", name, number_text(value));
   }
   for (const auto& [name, value] : scores.items()) {
     if (value.is_number()) print("{} {}\n", name, number_text(value));
+    if (value.is_string() && name != "task") print("{} {}\n", name, value.get<std::string>());
   }
 }
 
@@ -121,8 +150,15 @@ void evaluate(const EvalOptions& options) {
     return score_file(options);
   }
   if (!options.null_odds.empty()) fail_usage("etc eval", "--null-odds goes with --predictions");
-  if (!options.task.empty()) fail_usage("etc eval", "--task goes with --predictions: a model knows its task");
-  for (const auto& [name, value] : evaluate_model(options)) print("{} {:.6g}\n", name, value);
+  if (!options.baseline.empty()) fail_usage("etc eval", "--baseline goes with --predictions");
+  const Metrics metrics = evaluate_model(options);
+  if (!options.json) {
+    for (const auto& [name, value] : metrics) print("{} {:.6g}\n", name, value);
+    return;
+  }
+  Json numbers = Json::object();
+  for (const auto& [name, value] : metrics) numbers[name] = value;
+  if (processes().first()) print("{}\n", json_line(Json{{"metrics", numbers}}));
 }
 
 }  // namespace
@@ -130,26 +166,35 @@ void evaluate(const EvalOptions& options) {
 void add_eval_command(Program& program) {
   const Command command = program.add("eval", "measure a model on prepared data, or a prediction file");
   auto options = std::make_shared<EvalOptions>();
-  command.option("--model", options->model, "checkpoint folder of a trained model");
+  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken");
   command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
   command.option("--output", options->output,
                  "file to write as well: a model's predictions; all scores of a prediction file, as JSON");
   command.option("--vocab", options->vocab, "the vocabulary of the data, where the model folder does not hold it");
+  command.flag("--json", options->json,
+               "print the scores as one JSON object, in full: {\"metrics\": {name: number}}, and of a prediction file "
+               "everything that --output writes");
   command.option("--predictions", options->predictions, "score this prediction file instead of a model");
   command.option("--null-odds", options->null_odds, "null odds beside the prediction file, for best thresholds");
+  command.option("--baseline", options->baseline,
+                 "task translation: another prediction file, compared by paired bootstrap");
   command.option("--gold", options->gold, "raw data with the answers the prediction file is compared with");
-  command.option("--task", options->task,
-                 fmt::format("task of the prediction file: {}", fmt::join(task_names(), ", ")));
+  command.option(
+      "--task", options->task,
+      fmt::format("task of the prediction file, or the model's, to be checked: {}", fmt::join(task_names(), ", ")));
   add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+  command.task_first(task_names());
   command.footer(
       "Examples:\n"
       "  etc eval --model run/best --data dev.h5\n"
       "  etc eval --task hotpotqa --predictions predictions.json --gold dev.json\n"
       "  etc eval --task nq --predictions predictions.json --gold dev-00.jsonl.gz dev-01.jsonl.gz --output "
-      "scores.json");
+      "scores.json\n"
+      "  etc eval --task translation --predictions out.de --gold reference.de --baseline other.de");
   command.action([options] {
     if (options->threads > 0) set_thread_count(options->threads);
+    if (!options->model.empty()) options->model = model_folder(options->model);
     evaluate(*options);
   });
 }

@@ -1,5 +1,7 @@
 #include "tasks/cli/inference_options.h"
 
+#include "etc_core/base/error.h"
+#include "tasks/registry.h"
 #include "tasks/train/run_config.h"
 
 namespace etc::cli {
@@ -13,6 +15,12 @@ void add_inference_options(const Command& command, InferenceOptions& options) {
   add_memory_option(command, options.memory_limit,
                     "choose how many tokens are in memory at a time, with the same results");
   command.option("--threads", options.threads, "threads to compute with [all processors]").at_least(1);
+}
+
+void require_task(const char* where, const std::string& task, const Json& task_section) {
+  if (task.empty() || task == task_name(task_section)) return;
+  task_kind(task);  // may be no task at all
+  fail_usage(where, "--task {}: the model is one of {}", task, task_name(task_section));
 }
 
 }  // namespace etc::cli

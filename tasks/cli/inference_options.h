@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "etc_core/base/json.h"
 #include "tasks/cli/compute_option.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
@@ -21,5 +22,8 @@ struct InferenceOptions {
 
 // options outlives the command's run.
 void add_inference_options(const Command& command, InferenceOptions& options);
+
+// Throws UsageError unless the model's section task is of this task; empty: any.
+void require_task(const char* where, const std::string& task, const Json& task_section);
 
 }  // namespace etc::cli

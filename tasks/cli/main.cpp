@@ -30,17 +30,22 @@ void reserve_standard_descriptors() {
 }
 
 int run(int argc, char** argv) {
-  etc::cli::Program program("etc", "etc: prepares, trains, evaluates and predicts with ETC encoders on long documents",
-                            std::string("etc ") + etc::program_version());
+  const char* description = "etc: prepares, trains, evaluates and predicts with ETC encoders on long documents";
+  etc::cli::Program program("etc", description, std::string("etc ") + etc::program_version());
   etc::cli::add_sample_command(program);
   etc::cli::add_prepare_command(program);
   etc::cli::add_train_command(program);
   etc::cli::add_eval_command(program);
   etc::cli::add_predict_command(program);
+  etc::cli::add_ask_command(program);
+  etc::cli::add_keyphrases_command(program);
   etc::cli::add_benchmark_command(program);
   etc::cli::add_encode_command(program);
+  etc::cli::add_analyze_command(program);
   etc::cli::add_info_command(program);
   etc::cli::add_convert_command(program);
+  etc::cli::add_completion_command(program);
+  etc::cli::add_manual_command(program, description);
   return program.run(argc, argv);
 }
 

@@ -14,9 +14,12 @@
 #include "tasks/cli/config_options.h"
 #include "tasks/cli/inference_options.h"
 #include "tasks/cli/processes.h"
+#include "tasks/inference/model_folder.h"
+#include "tasks/inference/raw_predictor.h"
+#include "tasks/inference/raw_preparation.h"
 #include "tasks/output.h"
-#include "tasks/prepare/file_pass.h"
 #include "tasks/registry.h"
+#include "tasks/text/json_field.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -28,11 +31,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kWhere = "etc predict";
+constexpr const char* kStopped = "etc predict: stopped before the end; no prediction file was written";
 
 struct PredictOptions : InferenceOptions {
   std::string model;
+  std::string task;
   std::vector<std::string> data;
-  std::string input;
+  std::vector<std::string> input;
+  std::string answers;
   std::string vocab;
   std::string splitter;
   std::string output;
@@ -48,10 +54,11 @@ void check_paths(const PredictOptions& options) {
   CommandPaths paths(kWhere);
   paths.reads_folder("--model", options.model);
   paths.reads("--data", options.data);
-  paths.reads_or_standard_input("--input", options.input);
+  for (const std::string& input : options.input) paths.reads_or_standard_input("--input", input);
   paths.reads("--vocab", options.vocab);
   paths.reads_splitter("--splitter", options.splitter);
   if (options.show > 0) paths.writes_standard_output("--show");
+  paths.writes_or_standard_output("--answers", options.answers);
   paths.writes_or_standard_output("--output", options.output);
   paths.writes_or_standard_output("--n-best-output", options.n_best_output);
   paths.writes_or_standard_output("--null-odds-output", options.null_odds_output);
@@ -60,143 +67,21 @@ void check_paths(const PredictOptions& options) {
   paths.check();
 }
 
-[[noreturn]] void stopped() {
-  throw Interrupted(std::string(kWhere) + ": stopped before the end; no prediction file was written");
-}
-
-// Raw records prepared exactly as the model's training data were.
-std::unique_ptr<prepare::Preparation> make_preparation(const PredictOptions& options, const LoadedModel& loaded) {
-  if (loaded.vocab.empty()) {
-    fail_usage(kWhere, "--input needs --vocab: the model was trained without, so its folder holds no vocabulary");
+// Records without a prediction. predictions: null where answers are wanted.
+std::int64_t predict_raw(const PredictOptions& options, const Running& running, const prepare::Preparation& preparation,
+                         Predictions* predictions) {
+  PredictionSink sink{predictions, nullptr};
+  std::optional<Output> answers;
+  if (!options.answers.empty()) {
+    answers.emplace(options.answers);
+    sink.answer = [&](const Json& answer) { answers->write(text::one_line(answer) + "\n"); };
   }
-  const auto& kind = preparation_kind(task_name(loaded.model->task_section));
-  Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, options.model);
-  if (!options.splitter.empty()) settings["splitter"] = options.splitter;
-  if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
-  auto preparation = kind.make(settings, loaded.vocab, prepare::Labels::optional);
-  if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {
-    fail(loaded.vocab.string(), "another vocabulary than the model's: expected SHA-256 {}, got {}",
-         loaded.data.vocab_sha256, preparation->vocab_sha256());
-  }
-  const Json prepared = preparation->preprocess_config();
-  for (const auto& [key, value] : prepared.items()) {
-    if (key == "is_training") continue;
-    const Json expected = loaded.data.preprocess_config.value(key, Json());
-    if (value != expected) {
-      fail(kWhere, "{}: the model's data were prepared with {}, got {}", key, json_line(expected), json_line(value));
-    }
-  }
-  return preparation;
-}
-
-// Where and how a model predicts.
-struct Running {
-  TaskModel& model;
-  ComputeType compute;
-  const InferenceFit* fit;          // null: as much memory as it takes
-  std::int64_t micro_batch_tokens;  // at most
-};
-
-// Predicts records as they are read: examples wait until a micro-batch is full or a window of the file is done.
-class RawPredictor {
- public:
-  RawPredictor(const Running& running, Predictions& predictions, std::string where)
-      : running_(running), model_(running.model), predictions_(predictions), where_(std::move(where)) {}
-
-  void take(prepare::PassRecord&& record) {
-    const prepare::FaultList& faults = record.converted.faults;
-    for (const data::Fault& fault : faults.rows()) {
-      if (fault.severity == data::Severity::warn) continue;
-      log::warn("{}: record {} {}: {} {}: {}", where_, record.index, record.converted.id, fault.field, fault.code,
-                fault.message);
-    }
-    if (faults.rejected() || faults.dropped()) {
-      ++refused_;
-      data::Fault fault;
-      fault.id = record.converted.id;
-      refused_records_.push_back(fault);
-      return;
-    }
-    if (record.converted.gold) predictions_.add_gold(*record.converted.gold);
-    for (data::Example& example : record.converted.examples) {
-      waiting_.push_back({record.index, static_cast<std::int64_t>(done_ + waiting_.size()), std::move(example)});
-    }
-  }
-
-  // Called outside of parallel loops, so that the model has all threads.
-  void flush() {
-    std::size_t first = 0;
-    while (first < waiting_.size()) {
-      if (StopSignal::requested()) stopped();
-      const std::size_t end = end_of_micro_batch(first);
-      predict_examples(model_, Examples(waiting_).subspan(first, end - first), where_, predictions_);
-      done_ += end - first;
-      first = end;
-    }
-    waiting_.clear();
-    for (const data::Fault& fault : refused_records_) predictions_.add_rejected(fault);
-    refused_records_.clear();
-  }
-
-  std::size_t done() const { return done_; }
-  std::size_t refused() const { return refused_; }
-
- private:
-  // As many of the waiting examples as fit, from `first` on.
-  std::size_t end_of_micro_batch(std::size_t first) {
-    const data::Schema& schema = model_.task->schema();
-    while (true) {
-      std::size_t end = first;
-      for (std::int64_t tokens = 0; end < waiting_.size(); ++end) {
-        tokens += tokens_of(waiting_[end].features, schema);
-        if (end > first && tokens > running_.micro_batch_tokens) break;
-      }
-      if (running_.fit == nullptr) return end;
-      const Examples examples = Examples(waiting_).subspan(first, end - first);
-      const CountedCall call = counted_prediction(model_, running_.compute, examples, where_);
-      if (running_.fit->fits(call)) return end;
-      if (examples.size() == 1) refuse(examples, call);
-      running_.micro_batch_tokens = std::max<std::int64_t>(1, running_.micro_batch_tokens / 2);
-    }
-  }
-
-  [[noreturn]] void refuse(Examples example, const CountedCall& call) const {
-    const EncoderInput input = model_.task->feed(example, where_);
-    running_.fit->refuse(fmt::format("{}: record {}", where_, example.front().index), input.long_tokens(),
-                         input.global_tokens(), call);
-  }
-
-  Running running_;
-  TaskModel& model_;
-  Predictions& predictions_;
-  std::string where_;
-  std::vector<data::LoadedExample> waiting_;
-  std::vector<data::Fault> refused_records_;
-  std::size_t done_ = 0, refused_ = 0;
-};
-
-// What reading and preparing raw records takes: two windows of the file as text, values and examples (data/README.md).
-std::int64_t bytes_of_reading(const std::string& input) {
-  constexpr std::int64_t kMost = 32'000'000, kLeast = 4'000'000, kTimes = 6;
-  std::error_code unknown;  // of standard input
-  const std::uintmax_t size = fs::file_size(input, unknown);
-  return unknown || size > kMost / kTimes ? kMost : std::max(kLeast, kTimes * static_cast<std::int64_t>(size));
-}
-
-// Records without a prediction.
-std::size_t predict_raw(const PredictOptions& options, const Running& running, const prepare::Preparation& preparation,
-                        Predictions& predictions) {
-  const std::string where = data::raw_file_text(options.input);
-  RawPredictor predictor(running, predictions, where);
+  RawPredictor predictor(running, preparation, sink);
   Progress progress("predict", 0, "examples");
-  prepare::PassCallbacks callbacks;
-  callbacks.record = [&](prepare::PassRecord&& record) { predictor.take(std::move(record)); };
-  callbacks.progress = [&](std::int64_t) {
-    predictor.flush();
-    progress.update(static_cast<std::int64_t>(predictor.done()));
-  };
-  const prepare::PassEnd end = pass_over_file(preparation, options.input, callbacks);
-  if (end.fault) fail(where, "{}: {}", end.fault->code(), end.fault->what());
+  for (const std::string& input : options.input) {
+    predictor.predict(input, kStopped, [&](std::int64_t examples) { progress.update(examples); });
+  }
+  if (answers) answers->finish();
   return predictor.refused();
 }
 
@@ -219,7 +104,8 @@ void show_examples(const PredictOptions& options, TaskModel& model, const data::
 
 // The first records of the file, each with its prediction, on standard output.
 void show_records(const PredictOptions& options, TaskModel& model, const prepare::Preparation& preparation) {
-  data::ByteStream stream(options.input);
+  const std::string& input_file = options.input.front();
+  data::ByteStream stream(input_file);
   const auto reader = preparation.open_records(stream);
   data::RecordSlice record;
   for (std::int64_t shown = 0; shown < options.show && reader->next(record);) {
@@ -227,7 +113,7 @@ void show_records(const PredictOptions& options, TaskModel& model, const prepare
     prepare::Converted converted = preparation.convert_record(copy);
     if (converted.faults.rejected() || converted.faults.dropped()) continue;
     for (data::Example& example : converted.examples) {
-      show_example(model, record, {record.index, 0, std::move(example)}, options.input);
+      show_example(model, record, {record.index, 0, std::move(example)}, input_file);
     }
     ++shown;
   }
@@ -245,11 +131,17 @@ bool writes_files(const PredictOptions& options) {
 // Throws UsageError on options that do not go together.
 void check_options(const PredictOptions& options) {
   if (options.data.empty() == options.input.empty()) fail_usage(kWhere, "expected either --data or --input");
-  if (options.show > 0 && options.input == data::kStandardInput)
+  const auto standard = std::count(options.input.begin(), options.input.end(), data::kStandardInput);
+  if (standard > 1) fail_usage(kWhere, "--input: expected - (standard input) once at most, got it {} times", standard);
+  if (options.show > 0 && !options.input.empty() && options.input.front() == data::kStandardInput)
     fail_usage(kWhere, "--show needs a file, not standard input");
+  if (!options.answers.empty() && options.input.empty()) fail_usage(kWhere, "--answers needs --input");
+  if (!options.answers.empty() && writes_files(options)) {
+    fail_usage(kWhere, "--answers goes without --output, --n-best-output and --null-odds-output: run it on its own");
+  }
   if (!options.input.empty()) require_one_process(kWhere, "--input");
-  if (options.show == 0 && !writes_files(options)) {
-    fail_usage(kWhere, "expected --output FILE (- for standard output)");
+  if (options.show == 0 && !writes_files(options) && options.answers.empty()) {
+    fail_usage(kWhere, "expected --output FILE, or --answers FILE with --input (- for standard output)");
   }
   check_paths(options);
 }
@@ -288,11 +180,13 @@ void run_predict(const PredictOptions& options) {
   const std::int64_t limit = take_memory_limit(options.memory_limit, device);
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
+  require_task(kWhere, options.task, model.task_section);
   check_submission(options, *model.task);
   check_show(options, *model.task);
   if (!options.null_odds_output.empty() && !model.task->writes_null_odds())
     fail_usage(kWhere, "--null-odds-output: this task's answers have no null odds (squad with version_2 has)");
-  const auto preparation = raw ? make_preparation(options, loaded) : nullptr;
+  if (!options.answers.empty()) require_answers(*model.task, task_name(model.task_section), kWhere);
+  const auto preparation = raw ? make_raw_preparation(kWhere, loaded, options.model, options.splitter) : nullptr;
   std::shared_ptr<const data::DatasetReader> reader;
   if (!raw)
     reader = open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
@@ -313,16 +207,17 @@ void run_predict(const PredictOptions& options) {
   model.encoder->release_kernels(running.compute);
   const StopSignal listening;
   Profile profile(options.profile);
-  std::size_t refused = 0;
+  std::int64_t refused = 0;
+  if (!options.answers.empty()) refused = predict_raw(options, running, *preparation, nullptr);
   if (writes_files(options)) {
     const PredictionRequest request{options.output, options.n_best_output, options.n_best, options.null_odds_output};
     const auto predictions = processes().first() ? model.task->start_predictions(request) : nullptr;
     if (raw) {
-      refused = predict_raw(options, running, *preparation, *predictions);
+      refused = predict_raw(options, running, *preparation, predictions.get());
     } else {
       const DatasetPass pass{reader, files_text(options.data), "predict", running.micro_batch_tokens};
       const DatasetPass agreed = agreed_pass(pass, model.parameters, model.task_section);
-      if (!predict_dataset(model, agreed, predictions.get())) stopped();
+      if (!predict_dataset(model, agreed, predictions.get())) throw Interrupted(kStopped);
     }
     if (predictions) {
       finish(*predictions);
@@ -344,11 +239,19 @@ void run_predict(const PredictOptions& options) {
 void add_predict_command(Program& program) {
   const Command command = program.add("predict", "predict answers for prepared or raw data");
   auto options = std::make_shared<PredictOptions>();
-  command.option("--model", options->model, "checkpoint folder of a trained model").required();
+  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
+  command.option("--task", options->task, "the model's task, if you want it checked");
   command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command.option("--input", options->input, "raw data instead: a JSON file, or - for standard input");
+  command.option(
+      "--input", options->input,
+      "raw data instead: JSON files (an array, lines, or one record), plain or gzip, in this order; -: standard "
+      "input, a record at a time");
+  command.option("--answers", options->answers,
+                 "instead of --output: an answer to each record of --input as soon as there is one, JSON lines "
+                 "(tasks/ANSWERS.md); -: standard output");
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
-  command.option("--splitter", options->splitter, "for raw data: punkt:DIR when the model's data used Punkt");
+  command.option("--splitter", options->splitter,
+                 "for raw data: punkt:DIR when the model's data used Punkt and its folder holds no tables");
   command.option("--output", options->output, "prediction file to write; -: standard output");
   command.option("--n-best-output", options->n_best_output, "also write several answers of each example, JSON lines");
   command.option("--n-best", options->n_best, "so many [10]").at_least(1);
@@ -359,14 +262,18 @@ void add_predict_command(Program& program) {
   command.option("--show", options->show, "print the predictions of the first records in their documents").at_least(0);
   add_inference_options(command, *options);
   options->given = add_config_options(command, [](const ConfigKey& key) { return key.decoding; });
+  command.task_first(task_names());
   command.footer(
       "Examples:\n"
       "  etc predict --model run/best --data dev.h5 --output predictions.json\n"
       "  etc predict --model run/best --data dev.h5 --n-best 5 --n-best-output answers.jsonl\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --output predictions.json\n"
-      "  gunzip -c dev.json.gz | etc predict --model run/best --input - --vocab vocab.txt --output -\n"
+      "  gunzip -c dev.json.gz | etc predict --model run/best --input - --answers -\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --show 3");
-  command.action([options] { run_predict(*options); });
+  command.action([options] {
+    options->model = model_folder(options->model);
+    run_predict(*options);
+  });
 }
 
 }  // namespace etc::cli

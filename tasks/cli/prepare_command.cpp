@@ -7,6 +7,7 @@
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/cli/processes.h"
 #include "tasks/output.h"
 #include "tasks/prepare/learn_splitter.h"
@@ -28,9 +29,13 @@ constexpr const char* kExamples = R"(Examples:
   etc prepare --learn-vocab 30522 --input books.txt news.txt.gz --output vocab.txt
   etc prepare --task pretrain --objective mlm_nsp --split train --input books.txt news.txt.gz --vocab vocab.txt \
               --output train.h5
+  etc prepare --task translation --learn-vocab 8000 --source train.en --target train.de --output vocab.bpe
+  etc prepare --task translation --split train --source train.en --target train.de --vocab vocab.bpe --output train.h5
 
 Exit code: 0; 1 when more records are rejected than --max-rejects or the run fails; 2 when an input file cannot be read
 to its end or the command line cannot be meant. Every fault has a line in the report.)";
+
+constexpr const char* kMaxLongTokens = "--max-long-tokens";
 
 struct PrepareOptions {
   std::string task;
@@ -40,8 +45,10 @@ struct PrepareOptions {
   std::int64_t max_rejects = 0;
   std::int64_t learn_vocab = 0;  // pieces; 0: prepare
   bool learn_splitter = false;
+  std::vector<std::filesystem::path> sources;  // in the place of run.inputs
   prepare::RunOptions run;
   std::map<std::string, std::string> settings;  // key → the option's text
+  std::string max_long_tokens;                  // the same of the task's own key for it
 };
 
 // A setting's option gives text; what is not meant as a word is JSON.
@@ -58,6 +65,14 @@ Json parse_setting(const Field& setting, const std::string& text) {
              usual.is_number_integer() ? "an integer" : "a value", json_line(usual), text);
 }
 
+// The key that says how many long tokens an example may have: one idea, spelled as each published preparation does.
+const Field& length_setting(const prepare::PreparationKind& kind, const std::string& task) {
+  for (const char* name : {"long_seq_len", "seq_len", "long_max_length", "max_seq_length"}) {
+    if (const Field* setting = kind.settings.find(name)) return *setting;
+  }
+  fail_usage("etc prepare", "{} is no option of task {}", kMaxLongTokens, task);
+}
+
 // Defaults, then the configuration file, then the options.
 Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions& options) {
   Json settings = kind.settings.defaults();
@@ -72,6 +87,13 @@ Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions
     }
     given[key] = parse_setting(*setting, text);
   }
+  if (!options.max_long_tokens.empty()) {
+    const Field& setting = length_setting(kind, options.task);
+    if (given.contains(setting.name))
+      fail_usage("etc prepare", "{} and {} are the same setting: expected one of them", kMaxLongTokens,
+                 setting.option_name());
+    given[setting.name] = parse_setting(setting, options.max_long_tokens);
+  }
   return with_overrides(kind, std::move(settings), given, "etc prepare");
 }
 
@@ -83,9 +105,31 @@ bool is_special(const std::filesystem::path& output) {
   return find_output_target(output).kind == OutputTarget::Kind::in_place;
 }
 
+void add_inputs(const PrepareOptions& options, CommandPaths& paths) {
+  const bool pairs = !options.sources.empty();
+  for (const auto& input : options.run.inputs) paths.reads_or_standard_input(pairs ? "--source" : "--input", input);
+  for (const auto& target : options.run.targets) paths.reads_or_standard_input("--target", target);
+}
+
+// --source and --target of tasks that read parallel texts, --input of the others.
+void take_inputs(PrepareOptions& options, const std::string& task, const prepare::PreparationKind& kind) {
+  if (kind.inputs == prepare::InputKind::files) {
+    if (options.sources.empty() && options.run.targets.empty()) return;
+    fail_usage("etc prepare", "--source and --target are no options of task {}: expected --input", task);
+  }
+  if (!options.run.inputs.empty()) {
+    fail_usage("etc prepare", "--input is no option of task {}: expected --source and --target", task);
+  }
+  if (options.sources.empty()) fail_usage("etc prepare", "--source is required");
+  options.run.inputs = options.sources;
+  const std::size_t sources = options.sources.size(), targets = options.run.targets.size();
+  if (targets == 0 || targets == sources) return;
+  fail_usage("etc prepare", "expected a --target file for each --source file, got {} and {}", sources, targets);
+}
+
 void check_paths(const PrepareOptions& options, const Json& settings) {
   CommandPaths paths("etc prepare");
-  for (const auto& input : options.run.inputs) paths.reads_or_standard_input("--input", input);
+  add_inputs(options, paths);
   paths.reads("--vocab", options.vocab);
   paths.reads("--config", options.config);
   if (settings.contains("splitter") && settings["splitter"].is_string()) {
@@ -104,17 +148,24 @@ void check_paths(const PrepareOptions& options, const Json& settings) {
 }
 
 // `--learn-vocab`: the inputs' texts make the output; any task that has such texts knows how to read them.
-void learn_vocabulary(const PrepareOptions& options) {
+void learn_vocabulary(PrepareOptions& options) {
   if (!options.vocab.empty()) fail_usage("etc prepare", "--learn-vocab writes a vocabulary: expected no --vocab");
   const std::string task = options.task.empty() ? "pretrain" : options.task;
   const prepare::PreparationKind& kind = preparation_kind(task);
+  take_inputs(options, task, kind);
   CommandPaths paths("etc prepare");
-  for (const auto& input : options.run.inputs) paths.reads_or_standard_input("--input", input);
+  add_inputs(options, paths);
   paths.reads("--config", options.config);
   paths.writes("--output", options.run.output);
   paths.check();
-  learn_vocabulary(task, kind, resolve_settings(kind, options), options.learn_vocab, options.run.inputs,
-                   options.run.output);
+  const Json settings = resolve_settings(kind, options);
+  if (kind.learn != nullptr) {
+    std::vector<std::filesystem::path> texts = options.run.inputs;
+    texts.insert(texts.end(), options.run.targets.begin(), options.run.targets.end());
+    kind.learn(texts, settings, options.learn_vocab, options.run.output);
+  } else {
+    learn_vocabulary(task, kind, settings, options.learn_vocab, options.run.inputs, options.run.output);
+  }
   print("output: {}\n", options.run.output.string());
 }
 
@@ -123,7 +174,7 @@ void check_given(const PrepareOptions& options) {
   const bool learn = options.learn_vocab > 0;
   const std::pair<const char*, bool> given[] = {{"--task", learn || !options.task.empty()},
                                                 {"--split", learn || !options.run.split.empty()},
-                                                {"--input", !options.run.inputs.empty()},
+                                                {"--input", !options.run.inputs.empty() || !options.sources.empty()},
                                                 {"--vocab", learn || !options.vocab.empty()},
                                                 {"--output", !options.run.output.empty()}};
   for (const auto& [name, there] : given) {
@@ -137,6 +188,7 @@ void run_prepare(PrepareOptions& options) {
   if (options.learn_vocab > 0) require_one_process("etc prepare", "--learn-vocab");
   if (options.learn_vocab > 0) return learn_vocabulary(options);
   const prepare::PreparationKind& kind = preparation_kind(options.task);
+  take_inputs(options, options.task, kind);
   options.run.labelled = options.run.split != "test";
   if (options.run.report.empty() && is_special(options.run.output)) {
     fail_usage("etc prepare",
@@ -175,7 +227,12 @@ void add_prepare_command(Program& program) {
   command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
   command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)");
   command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
-  command.option("--vocab", options->vocab, "WordPiece vocabulary, or SentencePiece model (*.model)");
+  command.option("--source", options->sources,
+                 "task translation, in the place of --input: source texts, a sentence a line");
+  command.option("--target", options->run.targets, "and their translations, line by line");
+  command.option(
+      "--vocab", options->vocab,
+      "WordPiece vocabulary, SentencePiece model (*.model), or one learned for translation (*.bpe, *.words)");
   command.option("--output", options->run.output, "HDF5 file to write; the vocabulary with --learn-vocab");
   command.option("--report", options->run.report,
                  "file for faults, one JSON object per line (default: "
@@ -189,26 +246,38 @@ void add_prepare_command(Program& program) {
   command.flag("--learn-splitter", options->learn_splitter,
                "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");
   command
-      .option("--learn-vocab", options->learn_vocab,
-              "instead of preparing, learn a WordPiece vocabulary of so many pieces from the input's texts "
-              "[of task pretrain]")
+      .option(
+          "--learn-vocab", options->learn_vocab,
+          "instead of preparing, learn a vocabulary from the input's texts [of task pretrain]: of so many WordPiece "
+          "pieces, or merges or words of task translation")
       .at_least(1);
+  command
+      .take_text(
+          kMaxLongTokens, [options](const std::string& text) { options->max_long_tokens = text; },
+          "most long tokens of an example, in every task's preparation: another name of --long-seq-len (wikihop, "
+          "hotpotqa), --seq-len (nq, squad, glue), --long-max-length (openkp) and --max-seq-length (pretrain)")
+      .group("Settings");
   command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const Field*> settings;
+  std::map<std::string, std::vector<OptionOfTask>> tasks;
   for (const TaskEntry& entry : task_entries()) {
-    for (const Field& setting : entry.preparation.settings) settings.try_emplace(setting.name, &setting);
+    for (const Field& setting : entry.preparation.settings) {
+      settings.try_emplace(setting.name, &setting);
+      tasks[setting.name].push_back(key_of_task(entry.name, setting));
+    }
   }
   for (const auto& [key, setting] : settings) {
     const std::string& name = key;
-    const Json value = setting->default_value();
     command
         .take_text(
             setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
             setting->help)
-        .show_default(value.is_string() ? value.get<std::string>() : json_line(value))
-        .group("Settings");
+        .show_default(preset_text(*setting))
+        .group("Settings")
+        .of_tasks(tasks[name]);
   }
+  command.task_first(task_names());
   command.action([options] { run_prepare(*options); });
 }
 

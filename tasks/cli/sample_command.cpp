@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/cli/processes.h"
 #include "tasks/registry.h"
 
@@ -18,7 +19,8 @@ constexpr const char* kExamples = R"(Examples:
   etc sample --task wikihop --records 2000 --seed 1 --output sample
   etc sample --task wikihop --records 2000 --seed 1 --hops 2 --candidates 6 --long-tokens 256 --output sample
   etc sample --task nq --records 2000 --mixed 5 --output sample
-  etc sample --task openkp --records 8000 --seed 1 --output sample)";
+  etc sample --task openkp --records 8000 --seed 1 --output sample
+  etc sample --task translation --records 8000 --seed 1 --output sample)";
 
 // The rows of tasks with a generator.
 std::vector<const TaskEntry*> sample_entries() {
@@ -45,13 +47,11 @@ struct SampleCommand {
 void check_paths(const SampleCommand& options, const SampleKind& kind) {
   const std::filesystem::path folder = options.output;
   CommandPaths paths("etc sample");
-  for (const std::string& name :
-       {std::string("vocab.txt"), std::string("train") + kind.extension, std::string("dev") + kind.extension}) {
+  for (const std::string& name : kind.files) {
     paths.writes("--output", folder / name);
     if (!options.overwrite && std::filesystem::exists(folder / name)) {
-      fail_usage("etc sample",
-                 "{}: exists already: expected a new folder (--overwrite replaces train, dev and vocab.txt)",
-                 (folder / name).string());
+      fail_usage("etc sample", "{}: exists already: expected a new folder (--overwrite replaces {})",
+                 (folder / name).string(), fmt::join(kind.files, ", "));
     }
   }
   paths.check();
@@ -72,7 +72,7 @@ void run(const SampleCommand& options) {
   }
   check_paths(options, kind);
   kind.write(options.given, options.output);
-  log::info("train and dev records and vocab.txt written to {}", options.output);
+  log::info("{} written to {}", fmt::join(kind.files, ", "), options.output);
 }
 
 // The help of one option, which several tasks may have, each with its own default.
@@ -88,23 +88,35 @@ std::string help_of(const std::string& key) {
   return fmt::format("{} [{}]", text, fmt::join(defaults, ", "));
 }
 
+// What the generators that have the key say of it.
+std::vector<OptionOfTask> tasks_of(const std::string& key) {
+  std::vector<OptionOfTask> tasks;
+  for (const TaskEntry* entry : sample_entries()) {
+    if (const Field* own = entry->sample.keys.find(key)) tasks.push_back(key_of_task(entry->name, *own));
+  }
+  return tasks;
+}
+
 }  // namespace
 
 void add_sample_command(Program& program) {
   auto options = std::make_shared<SampleCommand>();
   const Command command = program.add("sample", "Generate records to try things out with; nothing is downloaded");
   command.option("--task", options->task, fmt::format("{}", fmt::join(sample_tasks(), ", "))).required();
-  command.option("--output", options->output, "Folder for the train and dev files and vocab.txt").required();
+  command.option("--output", options->output, "Folder for the train and dev files and their vocabulary").required();
   command.flag("--overwrite", options->overwrite, "replace the files of these names that are there already");
   std::set<std::string> known;
   for (const TaskEntry* entry : sample_entries()) {
     for (const Field& key : entry->sample.keys) {
       if (!known.insert(key.name).second) continue;
-      command.take_integer(
-          key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
-          help_of(key.name));
+      command
+          .take_integer(
+              key.option_name(), [options, name = key.name](std::int64_t value) { options->given[name] = value; },
+              help_of(key.name))
+          .of_tasks(tasks_of(key.name));
     }
   }
+  command.task_first(sample_tasks());
   command.footer(kExamples);
   command.action([options] {
     require_one_process("etc sample", "it");

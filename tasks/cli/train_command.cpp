@@ -14,6 +14,7 @@
 #include "tasks/cli/profile_option.h"
 #include "tasks/cli/step_forecast.h"
 #include "tasks/output.h"
+#include "tasks/registry.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/run_directory.h"
 #include "tasks/train/trainer.h"
@@ -173,6 +174,7 @@ void add_train_command(Program& program) {
   add_profile_option(command, options->profile);
   options->grid = add_grid_option(command);
   options->given = add_config_options(command, [](const ConfigKey&) { return true; });
+  command.task_first(task_names());
   command.footer(
       "Examples:\n"
       "  etc train --config tasks/configs/wikihop_tiny.json --data train.h5 --eval-data dev.h5 --output run\n"

@@ -7,6 +7,7 @@
 #include "etc_core/base/log.h"
 #include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
+#include "tasks/hotpotqa/answer.h"
 #include "tasks/hotpotqa/feed.h"
 #include "tasks/hotpotqa/head.h"
 #include "tasks/hotpotqa/prediction_file.h"
@@ -105,6 +106,10 @@ class HotpotqaTask final : public Task {
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
     return std::make_unique<HotpotqaPredictions>(request, options_, vocabulary_);
+  }
+
+  std::unique_ptr<RecordAnswer> start_answer() const override {
+    return std::make_unique<HotpotqaAnswer>(options_, vocabulary_);
   }
 
   std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& logits) const override {

@@ -7,6 +7,7 @@
 #include "data/readers/json_record.h"
 #include "etc_core/base/error.h"
 #include "tasks/feed/batch.h"
+#include "tasks/nq/answer.h"
 #include "tasks/nq/feed.h"
 #include "tasks/nq/head.h"
 #include "tasks/nq/prediction_file.h"
@@ -114,6 +115,8 @@ class NqTask final : public Task {
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
     return std::make_unique<DocumentPredictions>(request, options_);
   }
+
+  std::unique_ptr<RecordAnswer> start_answer() const override { return std::make_unique<NqAnswer>(options_); }
 
   std::string show(const data::RecordSlice& raw_record, const data::Example& example,
                    const HeadOutput& logits) const override {

@@ -30,7 +30,7 @@ struct GlobalTypes {
   std::int64_t question = 2;
 };
 
-enum class InputForm { original, simplified };
+enum class InputForm { original, simplified, either };  // either: each record shows its own
 
 struct PrepareConfig : text::CommonSettings {
   std::int64_t seq_len = 4096;        // L, long tokens of a window

@@ -61,7 +61,10 @@ class RecordReader {
   }
 
  private:
-  bool simplified() const { return config_.input_form == InputForm::simplified; }
+  bool simplified() const {
+    if (config_.input_form != InputForm::either) return config_.input_form == InputForm::simplified;
+    return raw_.value.contains("document_text") && !raw_.value.contains("document_tokens");
+  }
 
   // A member of an object within the record, with missing_field where it is absent.
   const Json* member(const Json& object, const std::string& field, const char* key) {

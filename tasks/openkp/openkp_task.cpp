@@ -5,6 +5,7 @@
 #include "etc_core/base/error.h"
 #include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
+#include "tasks/openkp/answer.h"
 #include "tasks/openkp/feed.h"
 #include "tasks/openkp/head.h"
 #include "tasks/openkp/prediction_file.h"
@@ -124,6 +125,10 @@ class OpenkpTask final : public Task {
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
     return std::make_unique<OpenkpPredictions>(request, options_, options_);
+  }
+
+  std::unique_ptr<RecordAnswer> start_answer() const override {
+    return std::make_unique<OpenkpAnswer>(options_, options_);
   }
 
   std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& logits) const override {

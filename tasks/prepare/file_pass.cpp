@@ -36,4 +36,27 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
   return walk_records(preparation, path, work);
 }
 
+PassEnd pass_over_stream(const Preparation& preparation, const std::filesystem::path& path,
+                         const PassCallbacks& callbacks) {
+  data::ByteStream stream(path);
+  const auto reader = preparation.open_records(stream);
+  PassEnd end;
+  data::RecordSlice slice;
+  try {
+    while (reader->next(slice)) {
+      end.fault_record = slice.index;
+      PassRecord record{slice.index, slice.begin, convert(preparation, slice)};
+      ++end.fault_record;
+      callbacks.record(std::move(record));
+      callbacks.progress(stream.position());
+    }
+  } catch (const data::InputFault& fault) {
+    end.fault = fault;
+  } catch (const std::bad_alloc&) {
+    fail_out_of_memory(path, slice.index, slice.begin);
+  }
+  end.notes = reader->notes();
+  return end;
+}
+
 }  // namespace etc::prepare

@@ -6,6 +6,7 @@
 // those whose records are JSON, another form derives from Preparation itself. tasks/README.md shows how to add a task.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -105,6 +106,12 @@ class Preparation {
 // Whether a record without usable labels is rejected, as training and evaluation want it, or taken all the same.
 enum class Labels : bool { optional, required };
 
+// What the raw files of a task are.
+enum class InputKind {
+  files,           // --input: each by itself
+  parallel_texts,  // --source and --target: texts whose lines belong together
+};
+
 // The preparation of a task as its row of tasks/registry.h holds it.
 struct PreparationKind {
   Fields settings;  // keys of the configuration; each is also an option (long_seq_len: --long-seq-len)
@@ -115,6 +122,11 @@ struct PreparationKind {
   // the task cuts no sentences.
   void (*texts)(const std::filesystem::path& input, const Json& settings,
                 const std::function<void(std::string_view)>& visit) = nullptr;
+  InputKind inputs = InputKind::files;
+  // `--learn-vocab`: learns a vocabulary of the task's own form, of this size, from all inputs and writes it. Null: the
+  // form is WordPiece, learned from the texts.
+  void (*learn)(const std::vector<std::filesystem::path>& inputs, const Json& settings, std::int64_t size,
+                const std::filesystem::path& output) = nullptr;
 };
 
 // The settings overridden by `overrides`. Throws UsageError (`where` names the source): unknown key, with a suggestion;

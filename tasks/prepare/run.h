@@ -14,6 +14,7 @@ namespace etc::prepare {
 
 struct RunOptions {
   std::vector<std::filesystem::path> inputs;
+  std::vector<std::filesystem::path> targets;  // of InputKind::parallel_texts: a translation of each input, or none
   std::filesystem::path output;
   std::filesystem::path report;
   std::string split;

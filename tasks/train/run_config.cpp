@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "data/text/tokenizer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/optim/schedule.h"
@@ -57,6 +58,8 @@ const FieldList<DataConfig>& data_fields() {
       FieldEntry<C>{"eval", &C::eval, "prepared data to evaluate on while training"}.as_option("--eval-data"),
       {"vocab", &C::vocab,
        "the vocabulary of the data; kept with the model. Needed by hotpotqa, which writes answers with it"},
+      {"splitter", &C::splitter,
+       "punkt:FOLDER: the tables the data were cut with; kept with the model, which reads raw records with them"},
       {"allow_incomplete", &C::allow_incomplete, kAllowIncompleteHelp},
   };
   return kFields;
@@ -186,6 +189,9 @@ RunConfig with_absolute_paths(RunConfig config) {
     for (std::string& file : *files) file = absolute_path(file);
   }
   config.data.vocab = absolute_path(config.data.vocab);
+  constexpr std::string_view kPunkt = "punkt:";
+  if (config.data.splitter.starts_with(kPunkt))
+    config.data.splitter = std::string(kPunkt) + absolute_path(config.data.splitter.substr(kPunkt.size()));
   config.training.init_from = absolute_path(config.training.init_from);
   return config;
 }
@@ -215,6 +221,17 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
   return config;
 }
 
+namespace {
+
+// A model that was not told how many tokens it knows knows those of the run's vocabulary.
+void take_vocabulary_size(Json& config) {
+  Json& size = config["model"]["vocab_size"];
+  const auto vocab = config["data"]["vocab"].get<std::string>();
+  if (size == 0 && !vocab.empty()) size = data::load_tokenizer(vocab)->vocab_size();
+}
+
+}  // namespace
+
 RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const Json& options,
                          const CheckpointModel& checkpoint) {
   const Json from_file = file ? read_json_file(*file) : Json::object();
@@ -242,6 +259,7 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   overlay_config(config, started, "config: the checkpoint to start from");
   overlay_config(config, from_file, where);
   overlay_config(config, options, "config: options");
+  take_vocabulary_size(config);
   return run_config_from_json(config, where);
 }
 

@@ -27,7 +27,8 @@ struct DataConfig {
   std::vector<std::string> train;  // HDF5 files, shards of one data set
   std::vector<std::string> eval;   // none: no evaluation; `best` is then the last checkpoint
   std::string vocab;               // the data's vocabulary, kept with the model; may be empty
-  bool allow_incomplete = false;   // take data whose raw input could not be read to its end
+  std::string splitter;  // "punkt:FOLDER": the tables the data were cut with, kept with the model; may be empty
+  bool allow_incomplete = false;  // take data whose raw input could not be read to its end
 };
 
 struct TrainingConfig {

@@ -8,8 +8,14 @@ namespace etc {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr const char* kCardFile = "README.md";
+
+}  // namespace
+
 RunRecord::RunRecord(const fs::path& folder, const Json& config, const MoreFiles& files)
-    : run_(folder), config_(config), files_(files), best_(run_ / "best", config, files) {}
+    : run_(folder), config_(config), files_(files), best_files_(files), best_(run_ / "best", config, best_files_) {}
 
 void RunRecord::take_up(const RunProgress& progress, const ParameterSet& parameters) {
   saved_step_ = progress.step;
@@ -31,8 +37,9 @@ void RunRecord::add(std::int64_t step, const std::string& kind,
   metrics_->add(step, kind, values);
 }
 
-void RunRecord::take_best(const ParameterSet& parameters, std::int64_t step) {
+void RunRecord::take_best(const ParameterSet& parameters, std::int64_t step, const std::string& card) {
   run_.require_present();
+  best_files_[kCardFile] = card;
   best_.replace(parameters, step);
 }
 
@@ -77,8 +84,9 @@ void RunRecord::require_stopped_sound(const RunProgress& progress, const std::st
   if (!saved_) fail("train", "{}: stopped at step {}, which could not be saved", signal, progress.step);
 }
 
-void RunRecord::save_as_best(const ParameterSet& parameters) {
-  save_model(best(), config_, parameters, files_);
+void RunRecord::save_as_best(const ParameterSet& parameters, const std::string& card) {
+  best_files_[kCardFile] = card;
+  save_model(best(), config_, parameters, best_files_);
 }
 
 }  // namespace etc

@@ -43,7 +43,7 @@ class RunRecord {
   void add(std::int64_t step, const std::string& kind, const std::vector<std::pair<std::string, double>>& values);
 
   // An evaluation was the best so far.
-  void take_best(const ParameterSet& parameters, std::int64_t step);
+  void take_best(const ParameterSet& parameters, std::int64_t step, const std::string& card);
 
   // Whether save() would write: something happened since the last time.
   bool wants_save(const RunProgress& progress);
@@ -60,12 +60,13 @@ class RunRecord {
   std::int64_t saved_step() const { return saved_step_; }
 
   // Checkpoint `best` of a run without evaluations: the last weights.
-  void save_as_best(const ParameterSet& parameters);
+  void save_as_best(const ParameterSet& parameters, const std::string& card);
 
  private:
   RunDirectory run_;
   const Json& config_;
   const MoreFiles& files_;
+  MoreFiles best_files_;  // those of checkpoint `best`: also its card
   BestCheckpoint best_;
   std::unique_ptr<MetricsLog> metrics_;
   std::int64_t saved_step_ = -1;

@@ -29,9 +29,11 @@
 #include "tasks/train/agreement.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/forecast.h"
+#include "tasks/train/kept_files.h"
 #include "tasks/train/loss_counts.h"
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/model.h"
+#include "tasks/train/model_card.h"
 #include "tasks/train/plan.h"
 #include "tasks/train/run_record.h"  // what a run leaves on disk
 #include "tasks/train/shared_state.h"
@@ -55,6 +57,7 @@ class Trainer {
   TrainReport run_steps();
   RunData open_data(const fs::path& output) const;
   DataIdentity take_vocabulary();
+  std::string card(const Metrics& metrics) const { return model_card(config_, model_, data_, progress_.step, metrics); }
   std::string fitting_text() const;
   void start_or_resume();
   void log_start() const;
@@ -169,7 +172,7 @@ TrainReport Trainer::run_steps() {
   log::info("peak memory {}", memory_text(measured_memory(device_.device)));
   if (record_) {
     record_->require_saved(progress_);
-    if (!data_.eval) record_->save_as_best(model_.parameters);
+    if (!data_.eval) record_->save_as_best(model_.parameters, card({}));
     log::info("finished at step {}; checkpoints: {} and {}", progress_.step, record_->best().string(),
               record_->last().string());
   }
@@ -292,8 +295,6 @@ std::string Trainer::first_fault(const data::LoadedBatch& batch, std::span<const
 
 // ---- Around the steps. ----
 
-// The vocabulary, if there is one, goes to the task and into every checkpoint: the model can then be used without
-// asking where it is.
 // The run's data; for a new run those that fit the checkpoint it starts from.
 RunData Trainer::open_data(const fs::path& output) const {
   RunData data = open_run_data(config_.data, *model_.task);
@@ -303,19 +304,11 @@ RunData Trainer::open_data(const fs::path& output) const {
   return data;
 }
 
+// The vocabulary, if there is one, goes to the task and into every checkpoint: the model can then be used without
+// asking where it is.
 DataIdentity Trainer::take_vocabulary() {
   DataIdentity identity = DataIdentity::of(data_.train->info());
-  if (config_.data.vocab.empty()) {
-    if (model_.task->needs_vocabulary()) {
-      fail_usage("train", "task {} writes its answers with the vocabulary of the data: expected --vocab FILE",
-                 task_name(config_.task));
-    }
-    return identity;
-  }
-  const Vocabulary vocabulary(config_.data.vocab, identity.vocab_sha256);
-  model_.task->use_vocabulary(vocabulary.tokenizer);
-  identity.vocab_file = kept_name(*vocabulary.tokenizer);
-  model_files_[identity.vocab_file] = read_file(vocabulary.path);
+  model_files_ = files_to_keep(config_, *model_.task, identity);
   return identity;
 }
 
@@ -405,7 +398,7 @@ void Trainer::evaluate() {
   progress_.best = result;
   progress_.best_step = progress_.step;
   progress_.stale_evaluations = 0;
-  if (record_) record_->take_best(model_.parameters, progress_.step);
+  if (record_) record_->take_best(model_.parameters, progress_.step, card(result));
 }
 
 void Trainer::save() {

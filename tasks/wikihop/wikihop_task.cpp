@@ -7,6 +7,7 @@
 #include "tasks/host_logits.h"
 #include "tasks/n_best_file.h"
 #include "tasks/text/top_scores.h"
+#include "tasks/wikihop/answer.h"
 #include "tasks/wikihop/decode.h"
 #include "tasks/wikihop/feed.h"
 #include "tasks/wikihop/head.h"
@@ -152,6 +153,8 @@ class WikihopTask final : public Task {
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
     return std::make_unique<WikihopPredictions>(request, options_.label_smoothing);
   }
+
+  std::unique_ptr<RecordAnswer> start_answer() const override { return std::make_unique<WikihopAnswer>(); }
 
   std::string show(const data::RecordSlice& raw_record, const data::Example& example,
                    const HeadOutput& logits) const override {

@@ -63,6 +63,7 @@ void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
   batch.seed = setting.options.seed;
   batch.compute = attention_compute(setting);
   batch.sample_ordinals = ordinals;
+  batch.watch = setting.options.attention_watch;
   if (!config.carries_scores()) return;
   sparse::ScoreOptions scores;
   scores.layers = setting.layers > 0 ? setting.layers : config.num_hidden_layers;
@@ -74,7 +75,7 @@ void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
   scores.running_mean = config.use_running_mean;
   scores.training = setting.recording;
   scores.device = setting.device;
-  scores.keep_last = static_cast<bool>(setting.options.watch);
+  scores.keep_last = setting.options.watch || setting.options.attention_watch;
   batch.scores.emplace(scores, batch.scored_operators());
 }
 

@@ -71,6 +71,34 @@ TEST_CASE("lines are records, blank ones are none", "[readers]") {
   REQUIRE(slice_all("\n1\n\n \n2\n\n", RecordLayout::lines).empty_lines == 4);
 }
 
+TEST_CASE("the first bytes show how records are set apart, whatever is expected", "[readers]") {
+  const Texts two = {"{\"a\": 1}", "{\"b\": \"}\"}"};
+  for (const RecordLayout layout : {RecordLayout::array, RecordLayout::lines}) {
+    CAPTURE(static_cast<int>(layout));
+    for (const char* text :
+         {"[{\"a\": 1}, {\"b\": \"}\"}]", "{\"a\": 1}\n{\"b\": \"}\"}\n", " {\"a\": 1} \r\n\n{\"b\": \"}\"}"}) {
+      const Outcome outcome = slice_all(text, layout);
+      CAPTURE(text);
+      REQUIRE(!outcome.fault);
+      CHECK(outcome.texts() == two);
+      CHECK(outcome.slices[1].stands_alone == (*text != '['));
+    }
+    const Outcome objects = slice_all("{\n \"a\": {\"c\": 1}\n}\n{\n\"b\": 2}{\"d\": 3}\n", layout);
+    REQUIRE(!objects.fault);
+    CHECK(objects.texts() == Texts{"{\n \"a\": {\"c\": 1}\n}", "{\n\"b\": 2}", "{\"d\": 3}"});
+    CHECK(!objects.slices[0].stands_alone);
+    CHECK(slice_all("{\"a\": 1}", layout).texts() == Texts{"{\"a\": 1}"});
+    CHECK(slice_all("{\n}, {}", layout).fault->code() == "json_syntax");
+    CHECK(!slice_all("{\n\"a\": 1", layout).slices.at(0).cut_short.empty());
+  }
+  CHECK(slice_all("{\"a\": 1,\n  \"b\": [\n{}]}\n{}", RecordLayout::lines).texts() ==
+        Texts{"{\"a\": 1,\n  \"b\": [\n{}]}", "{}"});
+  // A line that holds no whole record is that record's fault alone where lines are expected.
+  const Outcome broken = slice_all("{\"a\": \n{\"b\": 2}\n", RecordLayout::lines);
+  CHECK(broken.texts() == Texts{"{\"a\":", "{\"b\": 2}"});
+  CHECK(slice_all("\n\n{\"a\": 1}\n\n{}\n", RecordLayout::lines).empty_lines == 3);
+}
+
 TEST_CASE("of lines in cut gzip data the whole ones are delivered", "[readers]") {
   std::string text;
   for (int i = 0; i < 2000; ++i) text += "{\"a\": " + std::to_string(i * 7919 % 10007) + "}\n";
@@ -110,8 +138,9 @@ TEST_CASE("what cannot stand around records is a fault with its place, after the
   for (const Case& c : {
            Case{"", 0, "json_syntax", 0, "the input is empty"},
            Case{" \n ", 0, "json_syntax", 3, "line 2, column 2: the file ends"},
-           Case{"{\"data\": []}", 0, "top_level_not_array", 0, "expected one JSON array"},
-           Case{"17", 0, "top_level_not_array", 0, "expected one JSON array"},
+           Case{"\"data\"", 0, "top_level_not_array", 0, "expected records, an array of them"},
+           Case{"17", 0, "top_level_not_array", 0, "expected records, an array of them"},
+           Case{"{\n}17", 1, "json_syntax", 3, "expected a record, got '1'"},
            Case{"id,query", 0, "json_syntax", 0, "expected a JSON array, got 'i'"},
            Case{"[{}{}]", 1, "json_syntax", 3, "expected ',' or ']' after a record, got '{'"},
            Case{"[{},]", 1, "json_syntax", 4, "expected a record, got ']'"},

@@ -402,7 +402,7 @@ TEST_CASE("settings that cannot be meant are refused by name", "[tasks][nq]") {
   CHECK_THAT(message({{"stride", 0}}), Catch::Contains("stride"));
   CHECK_THAT(message({{"include_unknown_rate", -0.5}}), Catch::Contains("include_unknown_rate"));
   CHECK_THAT(message({{"global_token_types", {1, 2}}}), Catch::Contains("three integers"));
-  CHECK_THAT(message({{"input_form", "simple"}}), Catch::Contains("original or simplified"));
+  CHECK_THAT(message({{"input_form", "simple"}}), Catch::Contains("original, simplified or either"));
   CHECK_THAT(message({{"special_ids", {{"html_open", 99999}}}}), Catch::Contains("html_open"));
   CHECK(message({{"fixed_blocks", true}, {"global_seq_len", 1}}).empty());
 

@@ -43,5 +43,5 @@ TEST_CASE("a file that cannot be read on is an error with the place", "[tasks][t
   CHECK(message_of("{\"id\": \"a\"}\n{\"id\": \"b\n", RecordLayout::lines).find("line 2") != std::string::npos);
   CHECK(message_of("[{\"id\": \"a\"}", RecordLayout::array).starts_with("r.json: byte 12"));
   CHECK(message_of("{\"id\": \"\xff\"}\n", RecordLayout::lines).find("UTF-8") != std::string::npos);
-  CHECK(message_of("{}", RecordLayout::array).find("expected one JSON array") != std::string::npos);
+  CHECK(message_of("7", RecordLayout::array).find("expected records, an array of them") != std::string::npos);
 }

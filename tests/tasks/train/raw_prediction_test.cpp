@@ -133,7 +133,7 @@ TEST_CASE("raw records that cannot be predicted are named, and the others are pr
   const Result none = scene.run({"predict", "--model", scene.model, "--input", scene.raw, "--output", scene.output});
   INFO(none.err);
   CHECK(none.code == 2);
-  CHECK(has(none.err, "--input needs --vocab"));
+  CHECK(has(none.err, "raw records need --vocab"));
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+#include "tasks/analyze/distribution.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/random.h"
+
+namespace etc::analyze {
+
+void Distribution::add(double value) {
+  if (std::isnan(value)) {
+    ++skipped_;
+    return;
+  }
+  least_ = count_ == 0 ? value : std::min(least_, value);
+  largest_ = count_ == 0 ? value : std::max(largest_, value);
+  ++count_;
+  // Welford's update: sums of squares would cancel.
+  const double off = value - mean_;
+  mean_ += off / static_cast<double>(count_);
+  squares_ += off * (value - mean_);
+  if (upper_ > 0) {
+    if (bins_.empty()) bins_.resize(kBins);
+    const double bin = std::clamp(value / upper_ * kBins, 0.0, kBins - 1.0);
+    ++bins_[static_cast<std::size_t>(bin)];
+  }
+  if (!exact_) return;
+  if (std::ssize(kept_) < kKept) {
+    kept_.push_back(static_cast<float>(value));
+    return;
+  }
+  // Of n values each stays with probability kKept/n.
+  const auto number = static_cast<std::uint64_t>(count_);
+  const Philox4 bits = philox({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32), 0, 0}, 0);
+  const std::uint64_t place = ((std::uint64_t{bits[1]} << 32) | bits[0]) % number;
+  if (place < static_cast<std::uint64_t>(kKept)) kept_[place] = static_cast<float>(value);
+}
+
+double Distribution::variance() const {
+  return count_ > 0 ? squares_ / static_cast<double>(count_) : kNone;
+}
+
+double Distribution::quantile_of_bins(double position) const {
+  double before = 0;
+  for (std::size_t bin = 0; bin < bins_.size(); ++bin) {
+    const double own = bins_[bin];
+    // Values of a bin stand at the middles of as many equal parts of it.
+    if (position <= before + own - 0.5 || (bin + 1 == bins_.size())) {
+      const double within = own > 0 ? std::clamp((position - before + 0.5) / own, 0.0, 1.0) : 0.0;
+      return (static_cast<double>(bin) + within) * upper_ / kBins;
+    }
+    before += own;
+  }
+  return kNone;
+}
+
+double Distribution::quantile(double q) const {
+  if (count_ == 0) return kNone;
+  if (exact_) {
+    std::vector<float> values = kept_;
+    std::sort(values.begin(), values.end());
+    const double at = q * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    const double low = static_cast<double>(values[below]), high = static_cast<double>(values[above]);
+    return low + (at - static_cast<double>(below)) * (high - low);
+  }
+  if (upper_ <= 0) return kNone;
+  return std::clamp(quantile_of_bins(q * static_cast<double>(count_ - 1)), least_, largest_);
+}
+
+}  // namespace etc::analyze

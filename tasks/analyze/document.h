@@ -1,0 +1,48 @@
+// One document with its attention drawn on it: a self-contained HTML page.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tasks/analyze/model_analysis.h"
+
+namespace etc::analyze {
+
+struct DocumentRequest {
+  std::vector<std::string> data;  // prepared files, shards of one data set
+  std::int64_t example = 0;       // its number in them
+  std::filesystem::path vocab;    // empty: the one kept in the model folder
+  std::int64_t top = 16;          // keys of each query at most
+  bool allow_incomplete = false;
+};
+
+inline constexpr std::int64_t kPageBytes = 5'000'000;
+
+// What the page shows: tokens, and of every layer, operator, head and query the keys it attends to most.
+struct DocumentAttention {
+  std::string title, task, residual;
+  std::vector<std::string> long_tokens, global_tokens;  // as the vocabulary spells them
+  std::int64_t heads = 0, top = 0;
+  bool carries = false;  // scores before and after the carry differ
+
+  struct Layer {
+    std::string op;  // "long", "global" or "self"
+    std::int64_t layer = 0, queries = 0;
+    bool keys_are_global[2] = {false, false};  // of each key set
+    std::vector<sparse::TopKey> keys;          // [N, queries, top]
+  };
+  std::vector<Layer> layers;
+};
+
+// Runs the model on one example. As many keys of each query are kept as fit into a page, `top` at most. Throws Error as
+// analyse_model does; where the vocabulary is missing or another one's; where there is no such example; where not even
+// one key of each query fits.
+DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request);
+
+// The page: text, choice of layer, head and token, whom it attends to by type. Works without a network; no resource
+// outside of it.
+std::string document_page(const DocumentAttention& document);
+
+}  // namespace etc::analyze

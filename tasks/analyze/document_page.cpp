@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/json.h"
+#include "tasks/analyze/document.h"
+
+namespace etc::analyze {
+
+namespace {
+
+// Entries of 6 bytes: the key, low byte first, bit 23 its key set, all bits set: none (3); probability, of 255 (1); score of
+// this layer alone and logit, 128 and more or less by parts of 127 of the largest of the layer (1 each).
+constexpr int kEntry = 6;
+
+std::string base64(const std::vector<std::uint8_t>& bytes) {
+  static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const auto byte = [&](std::size_t at) { return at < bytes.size() ? std::uint32_t{bytes[at]} : 0u; };
+    const std::uint32_t three = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
+    text += kLetters[three >> 18];
+    text += kLetters[three >> 12 & 63];
+    text += i + 1 < bytes.size() ? kLetters[three >> 6 & 63] : '=';
+    text += i + 2 < bytes.size() ? kLetters[three & 63] : '=';
+  }
+  return text;
+}
+
+// The largest score or logit of a layer: what its bytes are parts of.
+float largest_of(const DocumentAttention::Layer& layer) {
+  float largest = 1e-6f;
+  for (const sparse::TopKey& key : layer.keys) {
+    if (key.key >= 0) largest = std::max({largest, std::abs(key.own), std::abs(key.logit)});
+  }
+  return largest;
+}
+
+std::string packed(const DocumentAttention::Layer& layer, float largest) {
+  std::vector<std::uint8_t> bytes;
+  bytes.reserve(layer.keys.size() * kEntry);
+  const auto part = [&](float value) { return static_cast<std::uint8_t>(128 + std::lround(127 * value / largest)); };
+  for (const sparse::TopKey& key : layer.keys) {
+    const std::uint32_t number = key.key < 0 ? 0xffffff : static_cast<std::uint32_t>(key.key);
+    const bool none = key.key < 0;
+    for (const int shift : {0, 8}) bytes.push_back(static_cast<std::uint8_t>(number >> shift));
+    bytes.push_back(static_cast<std::uint8_t>(none ? 255 : (number >> 16 & 127) | (key.set == 1 ? 128 : 0)));
+    bytes.push_back(none ? 0 : static_cast<std::uint8_t>(std::lround(255 * key.probability)));
+    bytes.push_back(none ? 0 : part(key.own));
+    bytes.push_back(none ? 0 : part(key.logit));
+  }
+  return base64(bytes);
+}
+
+// Text within a script element: no "</script>" or comment may begin in it.
+std::string in_script(const Json& json) {
+  std::string text;
+  for (const char c : json.dump(-1, ' ', false, Json::error_handler_t::replace)) {
+    text += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  }
+  return text;
+}
+
+constexpr const char* kHead = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Attention</title>
+<style>
+body{font:14px sans-serif;margin:0;color:#222}
+header{position:sticky;top:0;background:#fff;border-bottom:1px solid #ccc;padding:8px 12px;z-index:1}
+header h1{font-size:16px;margin:0 0 6px}
+label{margin-right:14px}
+main{display:flex;gap:16px;padding:10px 12px}
+#text{flex:2;line-height:1.7}
+#side{flex:1;min-width:330px;position:sticky;top:80px;align-self:flex-start;max-height:85vh;overflow:auto}
+.t{padding:1px 2px;border-radius:3px;cursor:pointer}
+.t:hover{outline:1px solid #888}
+.q{outline:2px solid #111;font-weight:bold}
+#globals{border:1px solid #ddd;padding:4px;margin-bottom:10px;max-height:130px;overflow:auto}
+table{border-collapse:collapse;font-size:13px}
+td,th{padding:2px 8px;text-align:right;border-bottom:1px solid #eee}
+td:first-child,th:first-child{text-align:left}
+h2{font-size:13px;margin:10px 0 2px}
+</style></head><body>
+<header><h1 id="title"></h1>
+<label>layer <select id="layer"></select></label>
+<label>head <select id="head"></select></label>
+<label>token <input id="token" type="number" min="0" style="width:6em"></label>
+<label>global token <select id="global"></select></label>
+<span id="about"></span></header>
+<main><div id="text"><h2 id="gh">global tokens</h2><div id="globals"></div><h2>text</h2><div id="longs"></div></div>
+<div id="side"><h2 id="who"></h2><div id="tables"></div></div></main>
+<script>
+const D=)";
+
+constexpr const char* kScript = R"(;
+const el=id=>document.getElementById(id);
+const bytes=D.layers.map(()=>null);
+function entries(n){
+  if(!bytes[n]){const s=atob(D.layers[n].keys),b=new Uint8Array(s.length);
+    for(let i=0;i<s.length;++i)b[i]=s.charCodeAt(i);bytes[n]=b;}
+  return bytes[n];
+}
+let state={layer:0,head:0,global:false,token:0};
+function operator(){
+  return D.layers.findIndex(l=>l.layer===state.layer&&(l.op==='global')===state.global);
+}
+function keysOf(){
+  const n=operator();if(n<0)return [];
+  const l=D.layers[n],b=entries(n),list=[];
+  for(let k=0;k<D.top;++k){
+    const at=((state.head*l.queries+state.token)*D.top+k)*6;
+    const set=b[at+2]>>7,key=b[at]|b[at+1]<<8|(b[at+2]&127)<<16;
+    if(b[at+2]===255&&b[at]===255&&b[at+1]===255)continue;
+    list.push({global:l.globalKeys[set],type:l.types[set],key,p:b[at+3]/255,
+      own:(b[at+4]-128)/127*l.largest,logit:(b[at+5]-128)/127*l.largest});
+  }
+  return list;
+}
+const colours={l2l:'31,95,168',self:'31,95,168',l2g:'194,59,34',g2g:'138,90,181',g2l:'46,139,87'};
+function spans(box,tokens,global){
+  tokens.forEach((t,i)=>{
+    const s=document.createElement('span');s.className='t';s.textContent=t;s.title=(global?'global ':'token ')+i;
+    s.onclick=()=>choose(global,i);box.appendChild(s);box.appendChild(document.createTextNode(' '));
+  });
+}
+function choose(global,token){state.global=global;state.token=token;draw();}
+function draw(){
+  const boxes={false:el('longs').getElementsByClassName('t'),true:el('globals').getElementsByClassName('t')};
+  for(const box of [boxes[false],boxes[true]])for(const s of box){s.style.background='';s.classList.remove('q');}
+  const own=boxes[state.global][state.token];if(own)own.classList.add('q');
+  el('layer').value=state.layer;el('head').value=state.head;
+  el('token').value=state.global?'':state.token;el('global').value=state.global?state.token:'';
+  const list=keysOf(),largest=Math.max(1e-9,...list.map(k=>k.p));
+  const names={};
+  for(const k of list){
+    const s=boxes[k.global][k.key];
+    if(s)s.style.background='rgba('+(colours[k.type]||'120,120,120')+','+(0.12+0.75*k.p/largest).toFixed(3)+')';
+    (names[k.type]=names[k.type]||[]).push(k);
+  }
+  el('who').textContent='layer '+state.layer+', head '+state.head+': '+(state.global?'global ':'token ')+state.token+
+    ' "'+(state.global?D.globals:D.longs)[state.token]+'" attends to';
+  const out=el('tables');out.textContent='';
+  for(const type in names){
+    const h=document.createElement('h2');
+    h.textContent=type+': '+(100*names[type].reduce((a,k)=>a+k.p,0)).toFixed(1)+' % on the keys shown';
+    h.style.color='rgb('+(colours[type]||'120,120,120')+')';out.appendChild(h);
+    const t=document.createElement('table');
+    const row=(cells,tag)=>{const r=document.createElement('tr');
+      for(const c of cells){const d=document.createElement(tag);d.textContent=c;r.appendChild(d);}t.appendChild(r);return r;};
+    row(D.carries?['key','number','p','own score','with carry']:['key','number','p','score'],'th');
+    for(const k of names[type]){
+      const r=row([(k.global?D.globals:D.longs)[k.key],k.key,k.p.toFixed(3),k.own.toFixed(2)]
+        .concat(D.carries?[k.logit.toFixed(2)]:[]),'td');
+      r.style.cursor='pointer';r.onclick=()=>choose(k.global,k.key);
+    }
+    out.appendChild(t);
+  }
+}
+el('title').textContent=D.title;
+el('about').textContent='task '+D.task+', residual scores '+D.residual+', the '+D.top+' largest keys of each query';
+const layers=[...new Set(D.layers.map(l=>l.layer))];
+for(const l of layers)el('layer').add(new Option(l,l));
+for(let h=0;h<D.heads;++h)el('head').add(new Option(h,h));
+el('global').add(new Option('-',''));
+D.globals.forEach((t,i)=>el('global').add(new Option(i+' '+t,i)));
+if(!D.globals.length){el('gh').style.display='none';el('globals').style.display='none';}
+el('token').max=D.longs.length-1;
+el('layer').onchange=e=>{state.layer=+e.target.value;draw();};
+el('head').onchange=e=>{state.head=+e.target.value;draw();};
+el('token').onchange=e=>{const n=+e.target.value;if(n>=0&&n<D.longs.length)choose(false,n);};
+el('global').onchange=e=>{if(e.target.value!=='')choose(true,+e.target.value);};
+spans(el('globals'),D.globals,true);spans(el('longs'),D.longs,false);
+const asked=new URLSearchParams(location.hash.slice(1));
+state={layer:+(asked.get('layer')||layers[layers.length-1]),head:+(asked.get('head')||0),
+  global:asked.has('global'),token:+(asked.get('global')||asked.get('token')||0)};
+draw();
+</script></body></html>
+)";
+
+}  // namespace
+
+std::string document_page(const DocumentAttention& document) {
+  Json layers = Json::array();
+  for (const DocumentAttention::Layer& layer : document.layers) {
+    const float largest = largest_of(layer);
+    const Json types = layer.op == "self"   ? Json{"self", "self"}
+                       : layer.op == "long" ? Json{"l2l", "l2g"}
+                                            : Json{"g2g", "g2l"};
+    layers.push_back({{"op", layer.op},
+                      {"layer", layer.layer},
+                      {"queries", layer.queries},
+                      {"types", types},
+                      {"globalKeys", {layer.keys_are_global[0], layer.keys_are_global[1]}},
+                      {"largest", largest},
+                      {"keys", packed(layer, largest)}});
+  }
+  const Json data = {{"title", document.title},
+                     {"task", document.task},
+                     {"residual", document.residual},
+                     {"longs", document.long_tokens},
+                     {"globals", document.global_tokens},
+                     {"heads", document.heads},
+                     {"top", document.top},
+                     {"carries", document.carries},
+                     {"layers", layers}};
+  return kHead + in_script(data) + kScript;
+}
+
+}  // namespace etc::analyze

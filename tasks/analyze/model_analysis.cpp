@@ -1,0 +1,192 @@
+#include "tasks/analyze/model_analysis.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/progress.h"
+#include "etc_core/base/random.h"
+#include "sparse/etc_attention.h"
+#include "sparse/labels/relative_ids.h"
+#include "tasks/train/evaluate.h"
+#include "tasks/train/fed_encoder.h"
+#include "tasks/train/model.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc::analyze {
+
+namespace {
+
+constexpr const char* kWhere = "etc analyze";
+constexpr std::int64_t kFullReach = 128;  // of attention without a window
+
+// Results of a model while its batches come.
+class Collector {
+ public:
+  Collector(const FedEncoder& fed, const AnalysisRequest& request)
+      : fed_(fed), request_(request), tokens_(TaskTokens::of(fed.reader()->info())) {
+    const EncoderConfig& model = fed.model();
+    const Json config = model.to_json();
+    radius_ = config.value("local_radius", std::int64_t{0});
+    reach_ = request.reach > 0 ? request.reach : (radius_ > 0 ? radius_ : kFullReach);
+    const std::int64_t labels = config.value("relative_pos_max_distance", std::int64_t{0});
+    if (model.has_global_tokens() && labels > 0) member_label_ = sparse::member_id(labels);
+  }
+
+  void set_lengths(std::int64_t most_long, std::int64_t most_global) {
+    const std::int64_t window = radius_ > 0 ? std::min(most_long, 2 * radius_ + 1) : most_long;
+    most_keys_[0] = static_cast<double>(window + most_global);
+    most_keys_[1] = static_cast<double>(most_long + most_global);
+  }
+
+  void add(Examples examples) {
+    Tape tape(Recording::off);
+    const EncoderInput input = fed_.feed(tape, examples);
+    AnalysisSettings settings;
+    const std::vector<std::uint8_t> of_long = groups_of_long(tokens_, request_.groups, input);
+    const std::vector<std::uint8_t> of_global = groups_of_global(tokens_, request_.groups, input);
+    const auto is_global = [](const sparse::AttentionOperator* op) { return op == &sparse::kGlobalAttention; };
+    std::vector<std::int64_t> numbers;
+    for (const data::LoadedExample& example : examples) numbers.push_back(example.index);
+    settings.groups_of = [&](const sparse::AttentionOperator* op) {
+      return QueryGroups{static_cast<int>(request_.groups.size()), is_global(op) ? of_global : of_long};
+    };
+    settings.member_label = member_label_;
+    settings.reach = reach_;
+    settings.all_heads = request_.all_heads;
+    AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
+      const bool global = is_global(of.op);
+      const BatchQueries from{global ? input.global_offsets : input.long_offsets, global ? of_global : of_long,
+                              numbers};
+      OperatorResults& results = results_of(of, global);
+      if (of.layer == 0) results.add_queries(from);
+      results.add(of, from);
+    });
+    ForwardOptions options;
+    options.attention_watch = std::ref(analysis);
+    fed_.encoder().forward(tape, input, options);
+    if (operators_.empty()) fail(kWhere, "this model's attention is linear: it has no probabilities to look at");
+  }
+
+  std::vector<OperatorResults> take() { return std::move(operators_); }
+  const std::string& task() const { return tokens_.task; }
+
+ private:
+  OperatorResults& results_of(const LayerStatistics& of, bool global) {
+    std::string name = of.op->name;
+    name = name.substr(0, name.find('_'));
+    for (OperatorResults& known : operators_) {
+      if (known.name == name) return known;
+    }
+    return operators_.emplace_back(of, fed_.model().num_hidden_layers, reach_, most_keys_[global ? 1 : 0],
+                                   request_.exact);
+  }
+
+  const FedEncoder& fed_;
+  const AnalysisRequest& request_;
+  TaskTokens tokens_;
+  std::int64_t radius_ = 0, reach_ = 0, member_label_ = -1;
+  double most_keys_[2] = {2, 2};  // that long and global queries see
+  std::vector<OperatorResults> operators_;
+};
+
+// Tables of relative positions by name: [R, N, D] vectors, [R, N] biases.
+std::vector<TableNorms> tables_of(const FedEncoder& fed) {
+  std::vector<TableNorms> tables;
+  const EncoderConfig& model = fed.model();
+  const double unit = std::sqrt(static_cast<double>(model.head_size()));
+  for (const auto& parameter : fed.parameters().all()) {
+    if (parameter->name.find("relative") == std::string::npos || !parameter->value) continue;
+    const auto& shape = parameter->shape;
+    const bool bias = shape.size() == 2 && shape[1] == model.num_attention_heads;
+    if (!bias && shape.size() != 3) continue;
+    TableNorms table{parameter->name, shape[0], shape[1], {}};
+    const std::int64_t size = bias ? 1 : shape[2];
+    for (std::int64_t row = 0; row < shape[0] * shape[1]; ++row) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < size; ++c) {
+        const double x = static_cast<double>(parameter->value.data()[row * size + c]);
+        sum += bias ? x / unit : x * x;
+      }
+      table.values.push_back(bias ? sum : std::sqrt(sum));
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> drawn_examples(std::int64_t size, std::int64_t count, std::uint64_t seed) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(size));
+  std::vector<std::uint64_t> keys;
+  for (std::int64_t i = 0; i < size; ++i) {
+    all[static_cast<std::size_t>(i)] = i;
+    keys.push_back(mix_key(seed, static_cast<std::uint64_t>(i)));
+  }
+  if (count >= size) return all;
+  // The examples with the smallest keys: numbers that depend on seed and index alone.
+  std::sort(all.begin(), all.end(), [&](std::int64_t a, std::int64_t b) {
+    const auto key = [&](std::int64_t i) { return std::pair(keys[static_cast<std::size_t>(i)], i); };
+    return key(a) < key(b);
+  });
+  all.resize(static_cast<std::size_t>(count));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request) {
+  FedEncoder fed(request.data, folder, request.allow_incomplete);
+  fed.load(Device::cpu, ComputeType::fp32);
+  const data::DatasetReader& reader = *fed.reader();
+  const std::vector<std::int64_t> chosen = drawn_examples(reader.size(), request.examples, request.seed);
+  if (std::ssize(chosen) < request.examples) {
+    log::info("{}: {} examples asked for, the data have {}: all are used", kWhere, request.examples, reader.size());
+  }
+  const auto lengths = reader.lengths(reader.schema().long_align);
+  std::int64_t most_long = 1, most_global = 0;
+  std::vector<data::LoadedExample> batch;
+  std::int64_t batch_tokens = 0, done = 0;
+  for (const std::int64_t index : chosen) most_long = std::max(most_long, lengths[static_cast<std::size_t>(index)]);
+  if (fed.model().has_global_tokens()) most_global = most_long;  // never more than the tokens they stand for
+  Collector collector(fed, request);
+  collector.set_lengths(most_long, most_global);
+  ModelAnalysis result;
+  Progress progress("analyze " + folder.string(), std::ssize(chosen), "examples");
+  const StopSignal listening;
+  const auto run = [&] {
+    if (batch.empty()) return;
+    if (StopSignal::requested()) throw Interrupted("etc analyze: stopped before the end; no file was written");
+    collector.add(batch);
+    progress.update(done += std::ssize(batch));
+    batch.clear();
+    batch_tokens = 0;
+  };
+  for (const std::int64_t index : chosen) {
+    data::LoadedExample example{index, index, reader.read(index)};
+    const std::int64_t tokens = tokens_of(example.features, reader.schema());
+    if (batch_tokens + tokens > request.micro_batch_tokens) run();
+    batch_tokens += tokens;
+    result.tokens += tokens;
+    batch.push_back(std::move(example));
+  }
+  run();
+  progress.finish();
+  result.folder = folder;
+  result.task = collector.task();
+  result.residual = residual_text(fed.model());
+  result.layers = fed.model().num_hidden_layers;
+  result.heads = fed.model().num_attention_heads;
+  result.examples = std::ssize(chosen);
+  result.examples_asked = request.examples;
+  for (const QueryGroup group : request.groups) {
+    result.groups.push_back(query_group_names()[static_cast<std::size_t>(group)]);
+  }
+  result.operators = collector.take();
+  result.tables = tables_of(fed);
+  return result;
+}
+
+}  // namespace etc::analyze

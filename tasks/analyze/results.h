@@ -1,0 +1,94 @@
+// What is known of a model's attention after its examples: per operator, layer, head and query group.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "etc_core/nn/attention_analysis.h"
+#include "tasks/analyze/distribution.h"
+
+namespace etc::analyze {
+
+// The quantities of analysis 2, 3, 5 and 7, one value per token, layer and head. A name with %0 or %1 is that of the key
+// set's attention type ("mass_l2g").
+enum class Quantity : int {
+  entropy,
+  entropy_normalised,
+  entropy_0,
+  entropy_1,
+  mass_0,
+  mass_1,
+  member_1,
+  one_hot,
+  distance_0,
+  logit_stddev,
+  carry_mean,
+  carry_largest,
+  jsd,
+  jsd_0,
+  jsd_1,
+  own_jsd,
+  jsd_distance,
+};
+inline constexpr int kQuantityCount = 17;
+
+struct QuantityInfo {
+  const char* name;
+  const char* unit;
+  const char* what;
+  enum class Range { log_keys, one, open } range;
+};
+const QuantityInfo& info_of(Quantity quantity);
+
+// The queries of one operator in a batch.
+struct BatchQueries {
+  const std::vector<std::int64_t>& offsets;  // [B+1]
+  const std::vector<std::uint8_t>& bits;     // [queries] of their groups
+  const std::vector<std::int64_t>& numbers;  // [B] of the examples in their data, for messages
+};
+
+struct OperatorResults {
+  std::string name;                  // "self", "long" or "global"
+  std::array<std::string, 2> types;  // of its key sets; "": no keys
+  std::int64_t layers = 0, heads = 0, labels = 0, reach = 0;
+  int groups = 0;
+  bool carries = false;
+  std::int64_t queries = 0, unseen = 0;  // tokens, and those of them without a visible key
+
+  std::vector<Distribution> cells;                // [quantities, layers, heads, groups]
+  std::vector<Distribution> heads_compared;       // [layers, heads, heads of the layer before]; empty: not asked for
+  std::array<std::vector<double>, 2> label_mass;  // sums [layers, heads, groups, labels]; empty: none
+  std::vector<double> distance_mass;              // sums [layers, heads, groups, 2*reach+1]
+  std::vector<std::int64_t> distance_queries;     // queries that have the distance: [groups, 2*reach+1]
+  std::vector<std::int64_t> group_queries;        // [groups]
+
+  OperatorResults(const LayerStatistics& first, std::int64_t layers, std::int64_t reach, double most_keys, bool exact);
+
+  std::size_t cell_index(Quantity quantity, std::int64_t layer, std::int64_t head, int group) const;
+  const Distribution& cell(Quantity quantity, std::int64_t layer, std::int64_t head, int group = 0) const {
+    return cells[cell_index(quantity, layer, head, group)];
+  }
+  const Distribution& compared(std::int64_t layer, std::int64_t head, std::int64_t before) const {
+    return heads_compared[static_cast<std::size_t>((layer * heads + head) * heads + before)];
+  }
+  // The head of the layer before that a head's attention is nearest to, by the mean divergence.
+  std::int64_t best_match(std::int64_t layer, std::int64_t head) const;
+  // "mass_l2g"; "": a quantity of a key set without keys.
+  std::string name_of(Quantity quantity) const;
+  bool has(Quantity quantity) const;  // any value at all
+
+  // Adds one layer of a batch. Throws Error naming layer, head and example where probabilities are not numbers.
+  void add(const LayerStatistics& of, const BatchQueries& from);
+  // Once per batch: which queries there are.
+  void add_queries(const BatchQueries& from);
+
+ private:
+  void add_query(const LayerStatistics& of, std::int64_t head, std::int64_t i, std::uint8_t bits);
+};
+
+// A head's order within its layer: by median entropy.
+std::vector<std::int64_t> by_median_entropy(const OperatorResults& results, std::int64_t layer);
+
+}  // namespace etc::analyze

@@ -1,0 +1,155 @@
+#include "tasks/analyze/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace etc::analyze {
+
+namespace {
+
+std::string escaped(const std::string& words) {
+  std::string text;
+  for (const char c : words) {
+    text += c == '&' ? "&amp;" : (c == '<' ? "&lt;" : (c == '>' ? "&gt;" : (c == '"' ? "&quot;" : std::string(1, c))));
+  }
+  return text;
+}
+
+std::string listed(const Points& points) {
+  std::string text;
+  for (const auto& [x, y] : points) text += fmt::format("{:.1f},{:.1f} ", x, y);
+  return text;
+}
+
+const char* name_of(Anchor anchor) {
+  return anchor == Anchor::start ? "start" : (anchor == Anchor::middle ? "middle" : "end");
+}
+
+std::string tick_text(double value) {
+  return fmt::format("{:.6g}", std::abs(value) < 1e-12 ? 0.0 : value);
+}
+
+}  // namespace
+
+Svg::Svg(double width, double height)
+    : text_(fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+                        "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\">\n",
+                        width, height)) {
+  rectangle(0, 0, width, height, "#ffffff");
+}
+
+void Svg::rectangle(double x, double y, double width, double height, const std::string& fill) {
+  text_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x, y,
+                       width, height, fill);
+}
+
+void Svg::line(std::pair<double, double> from, std::pair<double, double> to, const std::string& colour, double width) {
+  text_ += fmt::format(
+      "<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"{:.1f}\"/>\n",
+      from.first, from.second, to.first, to.second, colour, width);
+}
+
+void Svg::polygon(const Points& points, const std::string& fill) {
+  text_ += fmt::format("<polygon points=\"{}\" fill=\"{}\" stroke=\"#333333\" stroke-width=\"0.5\"/>\n", listed(points),
+                       fill);
+}
+
+void Svg::polyline(const Points& points, const std::string& colour) {
+  text_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", listed(points),
+                       colour);
+}
+
+void Svg::text(double x, double y, const std::string& words, Anchor anchor, double size) {
+  text_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.0f}\" text-anchor=\"{}\">{}</text>\n", x, y,
+                       size, name_of(anchor), escaped(words));
+}
+
+void Svg::vertical_text(double x, double y, const std::string& words) {
+  text_ += fmt::format(
+      "<text x=\"{0:.1f}\" y=\"{1:.1f}\" font-size=\"11\" text-anchor=\"middle\" transform=\"rotate(-90 {0:.1f} "
+      "{1:.1f})\">{2}</text>\n",
+      x, y, escaped(words));
+}
+
+std::vector<double> Axis::ticks(int count) const {
+  const double range = largest - least;
+  const double rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double of : {5.0, 2.0, 1.0}) {
+    if (of * power >= rough) step = of * power;
+  }
+  std::vector<double> all;
+  for (double at = std::ceil(least / step - 1e-9) * step; at <= largest + 1e-9 * range; at += step) all.push_back(at);
+  return all;
+}
+
+std::string series_colour(std::size_t n, std::size_t count) {
+  static constexpr std::array<const char*, 6> kFew{"#1f5fa8", "#c23b22", "#2e8b57", "#8a5ab5", "#d98e04", "#555555"};
+  if (count <= kFew.size()) return kFew[n];
+  const double t = static_cast<double>(n) / static_cast<double>(count - 1);
+  return fmt::format("#{:02x}{:02x}{:02x}", static_cast<int>(40 + 200 * t), static_cast<int>(40 + 140 * t),
+                     static_cast<int>(120 - 90 * t));
+}
+
+std::string drawn(const LinePlot& plot) {
+  constexpr double kWidth = 640, kHeight = 400, kLeft = 70, kRight = 150, kTop = 40, kBottom = 50;
+  double least_x = HUGE_VAL, most_x = -HUGE_VAL, least_y = plot.from_zero ? 0 : HUGE_VAL, most_y = -HUGE_VAL;
+  for (const Series& series : plot.series) {
+    for (const auto& [x, y] : series.points) {
+      if (std::isnan(y)) continue;
+      least_x = std::min(least_x, x);
+      most_x = std::max(most_x, x);
+      least_y = std::min(least_y, y);
+      most_y = std::max(most_y, y);
+    }
+  }
+  Svg svg(kWidth, kHeight);
+  svg.text(kLeft, 22, plot.title, Anchor::start, 14);
+  if (!(most_y >= least_y)) {
+    svg.text(kWidth / 2, kHeight / 2, "no values", Anchor::middle);
+    return svg.finish();
+  }
+  if (most_x == least_x) most_x = least_x + 1;
+  if (most_y == least_y) most_y = least_y + 1;
+  const Axis x{least_x, most_x, kLeft, kWidth - kRight};
+  const Axis y{least_y, most_y + 0.05 * (most_y - least_y), kHeight - kBottom, kTop};
+  for (const double tick : y.ticks(6)) {
+    svg.line({x.from, y.at(tick)}, {x.to, y.at(tick)}, "#dddddd");
+    svg.text(x.from - 6, y.at(tick) + 4, tick_text(tick), Anchor::end);
+  }
+  for (const double tick : x.ticks(8)) {
+    svg.line({x.at(tick), y.from}, {x.at(tick), y.from + 4}, "#333333");
+    svg.text(x.at(tick), y.from + 17, tick_text(tick), Anchor::middle);
+  }
+  svg.line({x.from, y.from}, {x.to, y.from}, "#333333");
+  svg.line({x.from, y.from}, {x.from, y.to}, "#333333");
+  svg.text((x.from + x.to) / 2, kHeight - 12, plot.x_label, Anchor::middle);
+  svg.vertical_text(18, (y.from + y.to) / 2, plot.y_label);
+  for (std::size_t n = 0; n < plot.series.size(); ++n) {
+    const Series& series = plot.series[n];
+    const std::string colour = series_colour(n, plot.series.size());
+    Points stretch;
+    const auto draw = [&] {
+      if (stretch.size() == 1) svg.rectangle(stretch[0].first - 2, stretch[0].second - 2, 4, 4, colour);
+      if (stretch.size() > 1) svg.polyline(stretch, colour);
+      stretch.clear();
+    };
+    for (const auto& [px, py] : series.points) {
+      if (std::isnan(py)) {
+        draw();
+      } else {
+        stretch.emplace_back(x.at(px), y.at(py));
+      }
+    }
+    draw();
+    const double row = kTop + 10 + 16 * static_cast<double>(n);
+    svg.line({x.to + 12, row}, {x.to + 30, row}, colour, 2);
+    svg.text(x.to + 36, row + 4, series.name);
+  }
+  return svg.finish();
+}
+
+}  // namespace etc::analyze

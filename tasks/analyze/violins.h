@@ -1,0 +1,31 @@
+// Violins of a quantity: a row for each layer, a column for each head (analysis 2, 3, 8).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tasks/analyze/distribution.h"
+#include "tasks/analyze/svg.h"
+
+namespace etc::analyze {
+
+// The density of a distribution's bins under a Gaussian of bandwidth 1.06 sigma n^(-1/5), at even places from its least
+// to its largest value: (value, density). One point where all values are equal; none without values.
+Points density_of(const Distribution& cell);
+
+// One grid of violins. Colours go by the median: above `high` red, between the two yellow, below `low` blue.
+struct ViolinGrid {
+  std::string title, unit;
+  double factor = 1;  // of values, to their unit
+  double upper = 1;   // of the axis, in the unit
+  double low = 0, high = 1;
+  std::int64_t first_row = 0, rows = 0, columns = 0;  // rows are layers
+  std::function<const Distribution&(std::int64_t row, std::int64_t column)> cell;
+  std::function<std::string(std::int64_t row, std::int64_t column)> label;  // below a violin
+};
+
+// Grids side by side in one picture.
+std::string drawn(const std::string& title, const std::vector<ViolinGrid>& grids);
+
+}  // namespace etc::analyze

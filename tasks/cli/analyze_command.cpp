@@ -1,0 +1,215 @@
+// etc analyze: what a model attends to, as numbers and pictures.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/atomic_folder.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/base/parallel.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
+#include "tasks/analyze/document.h"
+#include "tasks/analyze/files.h"
+#include "tasks/analyze/plots.h"
+#include "tasks/cli/command_paths.h"
+#include "tasks/cli/commands.h"
+#include "tasks/cli/device_option.h"
+#include "tasks/cli/processes.h"
+#include "tasks/output.h"
+#include "tasks/train/run_config.h"
+
+namespace etc::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kWhere = "etc analyze";
+constexpr const char* kSummary = "summary.json";
+
+constexpr const char* kExamples = R"(Examples:
+  etc analyze --model run/best --data dev.h5 --examples 512 --output analysis
+  etc analyze --model run/best --data dev.h5 --groups all cls question --all-heads --output analysis
+  etc analyze --model run/best --data dev.h5 --document 3 --output page.html
+  etc analyze --model post_ln/best --compare realformer/best --data dev.h5 --output comparison
+
+Entropies are in nats, divergences in bits. The folder gets summary.json, analysis.h5 (arrays [layers, heads, groups, ...]),
+CSV tables and pictures (SVG); with --compare each model has a folder of its own in it, by its number.)";
+
+struct AnalyzeOptions {
+  std::string model, output, base = "nats";
+  std::vector<std::string> compare, data, groups;
+  analyze::AnalysisRequest request;
+  std::int64_t document = -1;  // a page of this example instead
+  std::string vocab;
+  std::int64_t top = 16;
+  bool overwrite = false;
+  int threads = 0;
+};
+
+// Throws Error unless models can stand side by side.
+void check_comparison(const std::vector<fs::path>& folders) {
+  const ModelConfig first = read_encoder_config(folders.front());
+  for (const fs::path& folder : folders) {
+    const ModelConfig other = read_encoder_config(folder);
+    if (other->num_attention_heads == first->num_attention_heads) continue;
+    fail(kWhere, "--compare {}: expected {} heads as {} has, got {}", folder.string(), first->num_attention_heads,
+         folders.front().string(), other->num_attention_heads);
+  }
+}
+
+// A folder that somebody's files lie in is left alone; an earlier analysis is replaced when that is asked for.
+void check_output(const AnalyzeOptions& options) {
+  const fs::path output = options.output;
+  std::error_code none;
+  if (!fs::is_directory(output, none) || fs::is_empty(output, none)) return;
+  if (!fs::exists(output / kSummary, none)) {
+    fail_usage(kWhere, "--output {}: expected a new or empty folder, got one with files that are no analysis's",
+               options.output);
+  }
+  if (!options.overwrite) {
+    fail_usage(kWhere, "--output {}: holds an analysis already (--overwrite replaces it)", options.output);
+  }
+}
+
+void check_paths(const AnalyzeOptions& options, const std::vector<fs::path>& folders) {
+  CommandPaths paths(kWhere);
+  paths.reads("--data", options.data);
+  for (const fs::path& folder : folders) paths.reads_folder("--model", folder);
+  paths.replaces_folder("--output", options.output);
+  paths.check();
+}
+
+void write_model(const analyze::ModelAnalysis& model, const fs::path& folder, analyze::LogBase base) {
+  fs::create_directories(folder);
+  analyze::write_h5(model, folder / "analysis.h5");
+  analyze::write_csv(model, folder);
+  analyze::write_plots(model, folder, base);
+}
+
+void write_all(const std::vector<analyze::ModelAnalysis>& models, const AnalyzeOptions& options) {
+  const auto base = options.base == "bits" ? analyze::LogBase::bits : analyze::LogBase::nats;
+  AtomicFolder output(options.output, OldFiles::drop);
+  if (models.size() == 1) {
+    write_model(models.front(), output.path(), base);
+  } else {
+    std::vector<std::string> names;
+    for (std::size_t n = 0; n < models.size(); ++n) {
+      const fs::path folder = models[n].folder.lexically_normal();
+      const std::string last = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
+      const std::string number = std::to_string(n + 1);
+      names.push_back(number + " " + (folder.has_parent_path() ? folder.parent_path().filename().string() + "/" : "") +
+                      last);
+      write_model(models[n], output.path() / ("model_" + number), base);
+    }
+    analyze::write_comparison(models, names, output.path());
+  }
+  write_file_atomically(output.path() / kSummary, analyze::summary_of(models).dump(2) + "\n");
+  output.commit();
+}
+
+void print_table(const analyze::ModelAnalysis& model) {
+  print("{}: {} examples, {} tokens, residual scores {}\n", model.folder.string(), model.examples, model.tokens,
+        model.residual);
+  if (model.layers == 1) print("one layer: there is nothing to compare, so no divergences\n");
+  for (const analyze::OperatorResults& of : model.operators) {
+    print("{:>10} {:>6} {:>16} {:>12} {:>12} {:>10}\n", of.name, "layer", "median entropy", "its variance",
+          "median jsd", "one-hot");
+    for (std::int64_t layer = 0; layer < of.layers; ++layer) {
+      const double jsd = analyze::over_heads(of, analyze::Quantity::jsd, layer, analyze::median_of);
+      print("{:>10} {:>6} {:>16.3f} {:>12.3f} {:>12} {:>10.3f}\n", "", layer,
+            analyze::over_heads(of, analyze::Quantity::entropy, layer, analyze::median_of),
+            analyze::over_heads(of, analyze::Quantity::entropy, layer, analyze::variance_of),
+            layer > 0 ? fmt::format("{:.3f}", jsd) : "-",
+            analyze::over_heads(of, analyze::Quantity::one_hot, layer, analyze::mean_of));
+    }
+    if (of.unseen > 0) print("{} queries without a visible key were skipped\n", of.unseen);
+  }
+}
+
+// One example as a page.
+void run_document(const AnalyzeOptions& options) {
+  if (!options.compare.empty()) fail_usage(kWhere, "--document shows one model: expected no --compare");
+  CommandPaths paths(kWhere);
+  paths.reads("--data", options.data);
+  paths.reads("--vocab", options.vocab);
+  paths.reads_folder("--model", options.model);
+  paths.writes("--output", options.output);
+  paths.check();
+  std::error_code none;
+  if (fs::exists(options.output, none) && !options.overwrite) {
+    fail_usage(kWhere, "--output {}: exists already (--overwrite replaces it)", options.output);
+  }
+  const analyze::DocumentAttention document = analyze::attend_document(
+      options.model, {options.data, options.document, options.vocab, options.top, options.request.allow_incomplete});
+  const std::string page = analyze::document_page(document);
+  write_file_atomically(options.output, page);
+  print("{} tokens, {} global tokens, {} keys of each query, {} bytes\noutput: {}\n", document.long_tokens.size(),
+        document.global_tokens.size(), document.top, page.size(), options.output);
+}
+
+void run_analyze(AnalyzeOptions& options) {
+  require_one_process(kWhere, "this command");
+  if (options.threads > 0) set_thread_count(options.threads);
+  open_device(kDefaultDevice);
+  if (options.document >= 0) return run_document(options);
+  if (!options.vocab.empty()) fail_usage(kWhere, "--vocab needs --document: nothing else shows text");
+  std::vector<fs::path> folders{options.model};
+  for (const std::string& more : options.compare) folders.emplace_back(more);
+  options.request.groups = analyze::chosen_groups(options.groups);
+  options.request.data = options.data;
+  check_paths(options, folders);
+  check_output(options);
+  if (folders.size() > 1) check_comparison(folders);
+  std::vector<analyze::ModelAnalysis> models;
+  for (const fs::path& folder : folders) models.push_back(analyze::analyse_model(folder, options.request));
+  write_all(models, options);
+  for (const analyze::ModelAnalysis& model : models) print_table(model);
+  print("output: {}\n", options.output);
+}
+
+}  // namespace
+
+void add_analyze_command(Program& program) {
+  auto options = std::make_shared<AnalyzeOptions>();
+  const Command command =
+      program.add("analyze", "entropy, divergence and masses of a model's attention, with pictures");
+  command.option("--model", options->model, "model directory: config.json and model.safetensors").required();
+  command.option("--compare", options->compare, "more models, side by side with the first");
+  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set").required();
+  command.option("--output", options->output, "folder to write; with --document a file").required();
+  command.option("--examples", options->request.examples, "so many at most, drawn by the seed")
+      .at_least(1)
+      .show_default();
+  command.option("--seed", options->request.seed, "of the drawing").show_default();
+  command
+      .option("--groups", options->groups,
+              "query groups: all, cls, question, candidate, sentence_globals, paragraph_globals [all of them]")
+      .comma_separated();
+  command.option("--base", options->base, "of the entropies in pictures, which colours follow")
+      .one_of({"nats", "bits"})
+      .show_default();
+  command.option("--reach", options->request.reach, "distances that are told apart [the window's radius, else 128]")
+      .at_least(1);
+  command.flag("--exact", options->request.exact, "quantiles from up to 100,000 kept values, not from 512 bins");
+  command.flag("--all-heads", options->request.all_heads,
+               "also each head's divergence from all heads of the layer before (takes so many times as long)");
+  command.flag("--overwrite", options->overwrite, "replace an earlier analysis, or page");
+  command
+      .option("--document", options->document,
+              "instead: a page (HTML) of this example of the data, whom each token attends to")
+      .at_least(0);
+  command.option("--vocab", options->vocab, "for --document: the data's vocabulary, where the model keeps none");
+  command.option("--top", options->top, "for --document: keys of each query at most, as far as they fit into 5 MB")
+      .at_least(1)
+      .show_default();
+  command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
+  command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
+  command.footer(kExamples);
+  command.action([options] { run_analyze(*options); });
+}
+
+}  // namespace etc::cli

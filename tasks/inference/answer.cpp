@@ -1,0 +1,51 @@
+#include "tasks/inference/answer.h"
+
+#include <algorithm>
+
+#include "etc_core/base/error.h"
+#include "tasks/train/evaluate.h"
+
+namespace etc {
+
+std::size_t end_of_micro_batch(Running& running, Examples examples, std::size_t first, const std::string& where) {
+  const data::Schema& schema = running.model.task->schema();
+  while (true) {
+    std::size_t end = first;
+    for (std::int64_t tokens = 0; end < examples.size(); ++end) {
+      tokens += tokens_of(examples[end].features, schema);
+      if (end > first && tokens > running.micro_batch_tokens) break;
+    }
+    if (running.fit == nullptr) return end;
+    const Examples chosen = examples.subspan(first, end - first);
+    const CountedCall call = counted_prediction(running.model, running.compute, chosen, where);
+    if (running.fit->fits(call)) return end;
+    if (chosen.size() == 1) {
+      const EncoderInput input = running.model.task->feed(chosen, where);
+      running.fit->refuse(fmt::format("{}: record {}", where, chosen.front().index), input.long_tokens(),
+                          input.global_tokens(), call);
+    }
+    running.micro_batch_tokens = std::max<std::int64_t>(1, running.micro_batch_tokens / 2);
+  }
+}
+
+Json answer_of(Running& running, Examples examples, const std::string& where) {
+  const auto answer = running.model.task->start_answer();
+  for (std::size_t first = 0; first < examples.size();) {
+    const std::size_t end = end_of_micro_batch(running, examples, first, where);
+    const Examples some = examples.subspan(first, end - first);
+    EncoderInput input = running.model.task->feed(some, where);
+    Tape tape(Recording::off);
+    const HeadOutput logits = running.model.forward_in_place(tape, some, input, ForwardOptions{});
+    answer->add(some, input, logits);
+    first = end;
+  }
+  return answer->finish();
+}
+
+void require_answers(const Task& task, const std::string& task_name, const std::string& where) {
+  if (task.start_answer() != nullptr) return;
+  fail_usage(where, "task {} has no answers to single records (its predictions come in files: etc predict --output)",
+             task_name);
+}
+
+}  // namespace etc

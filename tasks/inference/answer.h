@@ -1,0 +1,34 @@
+// The examples of one raw record through a model, to one answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "etc_core/base/compute_type.h"
+#include "etc_core/base/json.h"
+#include "tasks/task.h"
+#include "tasks/train/inference_fit.h"
+#include "tasks/train/model.h"
+
+namespace etc {
+
+// Where and how a model predicts.
+struct Running {
+  TaskModel& model;
+  ComputeType compute;
+  const InferenceFit* fit;          // null: as much memory as it takes
+  std::int64_t micro_batch_tokens;  // at most
+};
+
+// The end of the micro-batch that begins at example `first`: as many of the examples as fit, at least one. Where memory is
+// limited, micro_batch_tokens shrinks to what fits. Throws Error (InferenceFit::refuse) where an example alone does not.
+//   where  what the examples come from, for messages: "dev.json"
+std::size_t end_of_micro_batch(Running& running, Examples examples, std::size_t first, const std::string& where);
+
+// The answer of Task::start_answer, which must give one, to all examples of one record.
+Json answer_of(Running& running, Examples examples, const std::string& where);
+
+// Throws UsageError unless the task has answers to single records.
+void require_answers(const Task& task, const std::string& task_name, const std::string& where);
+
+}  // namespace etc

@@ -1,0 +1,43 @@
+#include "tasks/inference/raw_preparation.h"
+
+#include "etc_core/base/error.h"
+#include "tasks/registry.h"
+#include "tasks/train/kept_files.h"
+
+namespace etc {
+
+namespace {
+
+constexpr const char* kForm = "input_form";
+
+}  // namespace
+
+std::unique_ptr<prepare::Preparation> make_raw_preparation(const std::string& where, const LoadedModel& loaded,
+                                                           const std::filesystem::path& folder,
+                                                           const std::string& splitter) {
+  if (loaded.vocab.empty()) {
+    fail_usage(where, "raw records need --vocab: the model was trained without, so its folder holds no vocabulary");
+  }
+  const auto& kind = preparation_kind(task_name(loaded.model->task_section));
+  Json settings = with_overrides(kind, kind.settings.defaults(), loaded.data.preprocess_config, folder.string());
+  const std::string cut_by = splitter.empty() ? splitter_in(folder) : splitter;
+  if (settings.contains("splitter") && !cut_by.empty()) settings["splitter"] = cut_by;
+  if (settings.contains("is_training")) settings["is_training"] = false;  // every record is to be predicted
+  if (settings.contains(kForm)) settings[kForm] = "either";
+  auto preparation = kind.make(settings, loaded.vocab, prepare::Labels::optional);
+  if (preparation->vocab_sha256() != loaded.data.vocab_sha256) {
+    fail(loaded.vocab.string(), "another vocabulary than the model's: expected SHA-256 {}, got {}",
+         loaded.data.vocab_sha256, preparation->vocab_sha256());
+  }
+  const Json prepared = preparation->preprocess_config();
+  for (const auto& [key, value] : prepared.items()) {
+    if (key == "is_training" || key == kForm) continue;
+    const Json expected = loaded.data.preprocess_config.value(key, Json());
+    if (value != expected) {
+      fail(where, "{}: the model's data were prepared with {}, got {}", key, json_line(expected), json_line(value));
+    }
+  }
+  return preparation;
+}
+
+}  // namespace etc

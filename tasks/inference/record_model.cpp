@@ -1,0 +1,52 @@
+#include "tasks/inference/record_model.h"
+
+#include "etc_core/base/error.h"
+#include "etc_core/nn/backends.h"
+#include "tasks/inference/model_folder.h"
+#include "tasks/inference/raw_preparation.h"
+#include "tasks/registry.h"
+#include "tasks/train/evaluate.h"
+
+namespace etc {
+
+RecordModel::RecordModel(std::string where, const RecordModelOptions& options) : where_(std::move(where)) {
+  const std::filesystem::path folder = model_folder(options.model);
+  device_ = open_device(options.device).device;
+  loaded_ = open_model(folder, {options.vocab, options.task});
+  TaskModel& model = *loaded_.model;
+  task_ = task_name(model.task_section);
+  preparation_ = make_raw_preparation(where_, loaded_, folder, options.splitter);
+  const bool lower_case = loaded_.data.preprocess_config.value("do_lower_case", true);
+  tokenizer_ = data::load_tokenizer(loaded_.vocab, {.do_lower_case = lower_case});
+  const ComputeType compute = chosen_compute(options.compute, device_);
+  if (options.memory_limit > 0) fit_.emplace(where_, options.memory_limit, device_, *model.config, compute);
+  running_.emplace(Running{model, compute, fit_ ? &*fit_ : nullptr, kEvaluationTokens});
+  load_weights(folder, model);
+  model.parameters.to(device_);
+  model.encoder->release_kernels(compute);
+}
+
+std::vector<data::LoadedExample> RecordModel::prepare(const Json& record, const std::string& what) const {
+  data::RecordSlice slice;
+  slice.text = json_line(record);
+  slice.text.reserve(slice.text.size() + data::kTextPadding);
+  slice.stands_alone = true;
+  prepare::Converted converted = preparation_->convert_record(slice);
+  std::string faults;
+  for (const data::Fault& fault : converted.faults.rows()) {
+    if (fault.severity != data::Severity::warn)
+      faults += fmt::format("{}{} {}: {}", faults.empty() ? "" : "; ", fault.field, fault.code, fault.message);
+  }
+  if (converted.faults.rejected() || converted.faults.dropped()) fail(where_, "{}: {}", what, faults);
+  if (converted.examples.empty()) fail(where_, "{}: there is no text to read", what);
+  std::vector<data::LoadedExample> examples;
+  for (data::Example& example : converted.examples) examples.push_back({0, std::ssize(examples), std::move(example)});
+  return examples;
+}
+
+Json RecordModel::answer(Examples examples, const std::string& what) {
+  require_answers(*running_->model.task, task_, where_);
+  return answer_of(*running_, examples, what);
+}
+
+}  // namespace etc

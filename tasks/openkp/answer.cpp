@@ -1,0 +1,39 @@
+#include "tasks/openkp/answer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tasks/feed/features.h"
+#include "tasks/host_logits.h"
+#include "tasks/openkp/feed.h"
+#include "tasks/openkp/head.h"
+#include "tasks/text/top_scores.h"
+
+namespace etc::openkp {
+
+void OpenkpAnswer::add(Examples examples, const EncoderInput&, const HeadOutput& computed) {
+  const HeadOutput logits = on_host(computed);
+  std::int64_t first = 0;  // of the page's words in the batch
+  for (const data::LoadedExample& loaded : examples) {
+    const data::Example& page = loaded.features;
+    const std::string& url = feed::text(page, "id");
+    const std::vector<float> scores = scores_of_page(logits, first, num_words(page));
+    first += num_words(page);
+    text::require_finite(scores, url);
+    const PhraseClasses classes = classes_of(page, scores, scoring_);
+    const float largest = *std::max_element(classes.scores.begin(), classes.scores.end());
+    double sum = 0;
+    for (const float z : classes.scores) sum += std::exp(static_cast<double>(z - largest));
+    Json phrases = Json::array();
+    for (const ScoredPhrase& phrase : decode(classes, feed::text(page, "text"), options_)) {
+      phrases.push_back({{"text", phrase.text},
+                         {"score", std::exp(static_cast<double>(phrase.score - largest)) / sum},
+                         {"first_word", phrase.first_word},
+                         {"words", phrase.words}});
+    }
+    const Json best = phrases.empty() ? Json() : phrases.front().at("text");
+    answer_ = {{"id", url}, {"answer", best}, {"keyphrases", std::move(phrases)}};
+  }
+}
+
+}  // namespace etc::openkp

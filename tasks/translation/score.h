@@ -1,0 +1,37 @@
+// BLEU of a file of translations against files of references (translation 10).
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "etc_core/base/fields.h"
+#include "etc_core/base/json.h"
+#include "tasks/task.h"
+#include "tasks/translation/bleu.h"
+
+namespace etc::translation {
+
+// The keys of section `task` that say how BLEU is counted.
+struct BleuKeys {
+  BleuWords words = BleuWords::rules_13a;
+  Smoothing smoothing = Smoothing::exponential;
+  double smooth_value = 0;
+  bool lower_case = false;
+  bool paper_forms = false;
+
+  BleuOptions options() const;
+};
+
+const FieldList<BleuKeys>& bleu_fields();
+
+// Scores translations, one sentence a line, plain or gzip, by references; each gold file is one set of references.
+//   "metrics": {"bleu": percent}, with paper_forms also "tokenised" and "compound_split": of the words as cut, without
+//   smoothing, a reference's <unk> matching nothing; the second with compounds split (section 10.1)
+//   "brevity_penalty", "system_length", "reference_length", "segments", "precisions", "signature"
+// beside a baseline's translations also "baseline_bleu", "difference" and its bounds, "wins" and "p_value" of a paired
+// bootstrap of 1,000 resamples (bootstrap.h).
+// Throws Error naming the files: a line that is not UTF-8, other numbers of lines; UsageError on an unknown key.
+Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
+                 const ScoreOptions& options);
+
+}  // namespace etc::translation

@@ -1,0 +1,11 @@
+// Translation as a task.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace etc::translation {
+
+// Keys and scores, for the row of the task in tasks/registry.cpp. It cannot be trained yet: there is no decoder.
+const TaskKind& task_kind();
+
+}  // namespace etc::translation

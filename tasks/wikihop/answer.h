@@ -1,0 +1,18 @@
+// The answer to one WikiHop record: the candidates by their probabilities.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace etc::wikihop {
+
+// {"id", "answer", "score": its probability among the candidates, "candidates": [{"text", "score"}, …] best first}
+class WikihopAnswer final : public RecordAnswer {
+ public:
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  Json finish() override { return std::move(answer_); }
+
+ private:
+  Json answer_ = Json::object();
+};
+
+}  // namespace etc::wikihop

@@ -1,0 +1,247 @@
+// etc analyze: the files it writes, what it says, what it refuses.
+#include <fstream>
+
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/nn/attention_analysis.h"
+#include "etc_core/nn/backends.h"
+#include "tasks/analyze/model_analysis.h"
+#include "tasks/train/evaluate.h"
+#include "tests/support/golden_h5.h"
+#include "tests/tasks/train/place.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using etc::test::has;
+using etc::test::joined;
+using etc::test::Place;
+using etc::test::Result;
+using etc::test::Words;
+
+// A place with a model of two layers that carries residual scores.
+struct Scene : Place {
+  fs::path model = folder / "run/best", data = folder / "train.h5", output = folder / "analysis";
+
+  explicit Scene(const Words& more = {"--num-hidden-layers", "2"}) {
+    train(
+        joined({"--use-residual-attention", "--relative-pos-max-distance", "4", "--relative-vocab-size", "12"}, more));
+  }
+  Result analyze(const Words& more = {}) const {
+    return run(joined({"analyze", "--model", model, "--data", data, "--output", output}, more));
+  }
+};
+
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), folder));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+TEST_CASE("analyze writes numbers, tables and pictures, equal for any thread count", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const Result result = scene.analyze({"--examples", "12", "--all-heads", "--threads", "1"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(has(result.out, "12 examples"));
+  CHECK(has(result.out, "output: " + scene.output.string()));
+  const auto files = files_below(scene.output);
+  CHECK(files == std::vector<std::string>{"analysis.h5",
+                                          "best_match.csv",
+                                          "carry_global.svg",
+                                          "carry_long.svg",
+                                          "distance_mass.csv",
+                                          "distance_mass_g2g.svg",
+                                          "distance_mass_l2l.svg",
+                                          "entropy_global.svg",
+                                          "entropy_long.svg",
+                                          "label_mass.csv",
+                                          "label_mass_g2g.svg",
+                                          "label_mass_g2l.svg",
+                                          "label_mass_l2g.svg",
+                                          "label_mass_l2l.svg",
+                                          "mass_global.svg",
+                                          "mass_long.svg",
+                                          "statistics.csv",
+                                          "summary.json",
+                                          "violins_entropy_global.svg",
+                                          "violins_entropy_long.svg",
+                                          "violins_jsd_global.svg",
+                                          "violins_jsd_long.svg"});
+  for (const std::string& name : files) {
+    const std::string text = etc::read_file(scene.output / name);
+    CAPTURE(name);
+    CHECK(!text.empty());
+    if (name.ends_with(".svg")) CHECK(text.ends_with("</svg>\n"));
+  }
+  const fs::path again = scene.folder / "again";
+  REQUIRE(scene
+              .run({"analyze", "--model", scene.model, "--data", scene.data, "--output", again, "--examples", "12",
+                    "--all-heads", "--threads", "3"})
+              .code == 0);
+  for (const std::string& name : files) {
+    CAPTURE(name);
+    CHECK(etc::read_file(scene.output / name) == etc::read_file(again / name));
+  }
+}
+
+TEST_CASE("means of analysis.h5 are those of every example's tokens", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  REQUIRE(scene.analyze({"--examples", "7", "--seed", "5", "--groups", "all", "question"}).code == 0);
+  etc::register_cpu_backend();
+  const etc::LoadedModel loaded = etc::load_model(scene.model);
+  loaded.model->encoder->release_kernels();
+  const auto reader = etc::open_dataset({scene.data.string()}, loaded.model->task->schema(), {});
+  double entropy[2] = {0, 0}, count[2] = {0, 0}, jsd = 0;  // of layer 1, head 1: all tokens, those of the question
+  for (const std::int64_t index : etc::analyze::drawn_examples(reader->size(), 7, 5)) {
+    const std::vector<etc::data::LoadedExample> alone = {{index, index, reader->read(index)}};
+    const etc::EncoderInput input = loaded.model->task->feed(alone, "");
+    etc::AttentionAnalysis analysis({}, [&](const etc::LayerStatistics& of) {
+      if (of.layer != 1 || std::string(of.op->name) != "long_attention") return;
+      for (std::int64_t i = 0; i < of.queries; ++i) {
+        const double own = of.at(1, i, etc::sparse::QueryStatistic::entropy);
+        const bool question = input.segment_ids[static_cast<std::size_t>(i)] == 3;
+        for (const int group : {0, 1}) {
+          if (group == 1 && !question) continue;
+          entropy[group] += own;
+          ++count[group];
+        }
+        jsd += of.at(1, i, etc::sparse::QueryStatistic::jsd);
+      }
+    });
+    etc::ForwardOptions options;
+    options.attention_watch = std::ref(analysis);
+    etc::Tape tape(etc::Recording::off);
+    loaded.model->encoder->forward(tape, input, options);
+  }
+  REQUIRE(count[1] > 0);
+  const etc::test::GoldenFile file(scene.output / "analysis.h5");
+  const auto at = [&](const std::string& name, std::size_t group) {
+    const auto array = file.read<double>(name);  // [layers, heads, groups]
+    REQUIRE(array.shape == std::vector<std::int64_t>{2, 2, 2});
+    return array.values[(1 * 2 + 1) * 2 + group];
+  };
+  for (const std::size_t group : {0, 1}) {
+    CHECK(at("entropy/long/count", group) == count[group]);
+    CHECK(at("entropy/long/mean", group) == Approx(entropy[group] / count[group]).epsilon(1e-6));
+  }
+  CHECK(at("jsd/long/mean", 0) == Approx(jsd / count[0]).epsilon(1e-6));
+  CHECK(at("etc/mass/l2l/mean", 0) + at("etc/mass/l2g/mean", 0) == Approx(1).epsilon(1e-6));
+}
+
+TEST_CASE("several models stand side by side, those with other heads are refused", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const fs::path first = scene.folder / "first";
+  fs::copy(scene.folder / "run", first, fs::copy_options::recursive);
+  const Result result = scene.analyze({"--compare", (first / "best").string()});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  for (const char* name : {"model_1/analysis.h5", "model_2/analysis.h5", "compare_entropy_long.svg",
+                           "compare_jsd_global.svg", "compare_own_jsd_long.svg"}) {
+    CHECK(fs::exists(scene.output / name));
+  }
+  CHECK(etc::read_json_file(scene.output / "summary.json").at("models").size() == 2);
+  const Scene other({"--num-hidden-layers", "2", "--num-attention-heads", "4"});
+  const Result refused = scene.analyze({"--overwrite", "--compare", other.model});
+  CHECK(refused.code == 1);
+  CHECK(has(refused.err, "expected 2 heads as"));
+  CHECK(has(refused.err, "got 4"));
+}
+
+TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene({"--num-hidden-layers", "1"});
+  const Result group = scene.analyze({"--groups", "titles"});
+  CHECK(group.code == 2);
+  CHECK(has(group.err,
+            "--groups: expected query groups of all, cls, question, candidate, sentence_globals, "
+            "paragraph_globals, got titles"));
+  CHECK(!fs::exists(scene.output));
+  const Result one_layer = scene.analyze({"--examples", "50"});
+  INFO(one_layer.err);
+  REQUIRE(one_layer.code == 0);
+  CHECK(has(one_layer.err, "50 examples asked for, the data have 20: all are used"));
+  CHECK(has(one_layer.out, "one layer: there is nothing to compare, so no divergences"));
+  const etc::Json summary = etc::read_json_file(scene.output / "summary.json").at("models").at(0);
+  CHECK(summary.at("examples") == 20);
+  CHECK(has(summary.at("notes").at(0), "no divergences"));
+  CHECK(!etc::test::GoldenFile(scene.output / "analysis.h5").has("jsd"));
+  // An analysis is replaced when that is asked for; other people's files never are.
+  CHECK(has(scene.analyze().err, "holds an analysis already (--overwrite replaces it)"));
+  CHECK(scene.analyze({"--overwrite", "--examples", "2"}).code == 0);
+  fs::remove(scene.output / "summary.json");
+  const Result foreign = scene.analyze({"--overwrite"});
+  CHECK(foreign.code == 2);
+  CHECK(has(foreign.err, "expected a new or empty folder"));
+  CHECK(fs::exists(scene.output / "statistics.csv"));
+  CHECK(has(
+      scene
+          .run({"analyze", "--model", scene.model, "--data", scene.folder / "other.h5", "--output", scene.folder / "o"})
+          .err,
+      "vocab"));
+}
+
+// Generated records with their vocabulary, prepared, and a model that keeps it.
+struct TextScene {
+  etc::test::TemporaryFolder folder;
+  fs::path model = folder / "run/best", data = folder / "train.h5", page = folder / "page.html";
+
+  explicit TextScene(const Words& more) {
+    const std::string vocab = folder / "sample/vocab.txt";
+    must({"sample", "--task", "wikihop", "--records", "20", "--output", folder / "sample"});
+    must({"prepare", "--task", "wikihop", "--split", "train", "--input", folder / "sample/train.json", "--output", data,
+          "--vocab", vocab, "--splitter", "icu"});
+    Words words = {"train", "--task",   "wikihop",      "--data",
+                   data,    "--output", folder / "run", "--use-residual-attention"};
+    must(joined(joined(words, etc::test::tiny_training("2")), more));
+  }
+  Result run(const Words& words) const { return etc::test::run_program(words, folder.path()); }
+  void must(const Words& words) const {
+    const Result result = run(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+  }
+  Words document(const Words& more) const {
+    return joined({"analyze", "--model", model, "--data", data, "--output", page, "--document", "3"}, more);
+  }
+};
+
+TEST_CASE("a document's page holds its tokens and whom they attend to, and needs nothing else", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const TextScene scene({});
+  const Result without = scene.run(scene.document({}));
+  CHECK(without.code == 2);
+  CHECK(has(without.err, "keeps no vocabulary: give that of the data with --vocab"));
+  const std::string vocab = scene.folder / "sample/vocab.txt";
+  scene.must(scene.document({"--vocab", vocab, "--top", "4"}));
+  const std::string html = etc::read_file(scene.page);
+  CHECK(html.size() <= 5'000'000);
+  for (const char* outside : {"http:", "https:", "src=", "@import", "url("}) {
+    CAPTURE(outside);
+    CHECK(!has(html, outside));
+  }
+  // The data of the page are JSON by themselves.
+  const std::size_t begin = html.find("const D=") + 8, end = html.find(";\nconst el");
+  REQUIRE(end != std::string::npos);
+  const etc::Json page = etc::Json::parse(html.substr(begin, end - begin));
+  CHECK(page.at("layers").size() == 2);
+  CHECK(page.at("carries") == true);
+  CHECK(page.at("top") == 4);
+  const auto queries = page.at("layers").at(0).at("queries").get<std::size_t>();
+  CHECK(page.at("longs").size() == queries);
+  // Six bytes for each of four keys of two heads, in base 64.
+  CHECK(page.at("layers").at(0).at("keys").get<std::string>().size() == (queries * 2 * 4 * 6 + 2) / 3 * 4);
+  CHECK(has(scene.run(scene.document({"--vocab", vocab})).err, "exists already (--overwrite replaces it)"));
+  const Result beyond = scene.run({"analyze", "--model", scene.model, "--data", scene.data, "--output",
+                                   scene.folder / "b.html", "--document", "100", "--vocab", vocab});
+  CHECK(beyond.code == 2);
+  CHECK(has(beyond.err, "--document 100: expected the number of an example below 20"));
+}
+
+}  // namespace

@@ -1,0 +1,161 @@
+// Quantities over many tokens: distributions, results of batches, query groups, pictures.
+#include "tasks/analyze/distribution.h"
+
+#include <cmath>
+
+#include "etc_core/base/error.h"
+#include "sparse/self_attention.h"
+#include "tasks/analyze/model_analysis.h"
+#include "tasks/analyze/violins.h"
+#include "tests/reference/analysis.h"
+#include "tests/support/catch.h"
+
+namespace etc::analyze {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// Numbers between 0 and 4, most of them small.
+reference::Row values_of(int count) {
+  reference::Row values;
+  for (int i = 0; i < count; ++i) values.push_back(4 * std::pow(std::fmod(i * 0.6180339887, 1.0), 3));
+  return values;
+}
+
+TEST_CASE("quantiles of bins are off by a bin at most, those of kept values not at all", "[analyze]") {
+  const reference::Row values = values_of(2000);
+  Distribution bins(4, false), exact(4, true);
+  double sum = 0, squares = 0;
+  for (const double value : values) {
+    bins.add(value);
+    exact.add(value);
+    sum += value;
+  }
+  const double mean = sum / 2000;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  CHECK(bins.mean() == Approx(mean).epsilon(1e-12));
+  CHECK(bins.variance() == Approx(squares / 2000).epsilon(1e-12));
+  for (const double q : {0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0}) {
+    CAPTURE(q);
+    CHECK(std::abs(bins.quantile(q) - reference::quantile(values, q)) <= 4.0 / kBins);
+    CHECK(std::abs(exact.quantile(q) - reference::quantile(values, q)) <= 1e-6);
+  }
+}
+
+TEST_CASE("the median of an even count is the mean of the middle values; equal values have no width", "[analyze]") {
+  Distribution even(1, true), equal(1, false);
+  for (const double value : {0.1, 0.2, 0.6, 0.9}) even.add(value);
+  for (int i = 0; i < 10; ++i) equal.add(0.3);
+  CHECK(even.quantile(0.5) == Approx(0.4));
+  CHECK(equal.quantile(0.05) == 0.3);
+  CHECK(equal.quantile(0.95) == 0.3);
+  CHECK(equal.variance() == 0);
+  CHECK(density_of(equal).size() == 1);
+}
+
+TEST_CASE("what is not a number is counted apart, and many values leave a sample", "[analyze]") {
+  Distribution cell(1, true);
+  CHECK(std::isnan(cell.quantile(0.5)));
+  CHECK(density_of(cell).empty());
+  cell.add(std::nan(""));
+  CHECK(cell.count() == 0);
+  CHECK(cell.skipped() == 1);
+  // Ascending: a sample of the first ones alone would have a median of 0.25.
+  constexpr int kValues = 200000;
+  static_assert(kValues > Distribution::kKept);
+  for (int i = 0; i < kValues; ++i) cell.add(i / static_cast<double>(kValues));
+  CHECK(cell.quantile(0.5) == Approx(0.5).margin(0.01));
+}
+
+TEST_CASE("a density has its peaks where the values are, within their range", "[analyze]") {
+  Distribution cell(1, false);
+  for (int i = 0; i < 1000; ++i) cell.add(i % 4 == 0 ? 0.8 + 0.0001 * i / 4 : 0.2 + 0.0001 * i / 4);
+  const Points density = density_of(cell);
+  CHECK(density.front().first == Approx(cell.least()));
+  CHECK(density.back().first == Approx(cell.largest()));
+  const auto at = [&](double value) {
+    double nearest = 0, away = 1;
+    for (const auto& [x, y] : density) {
+      if (std::abs(x - value) < away) {
+        away = std::abs(x - value);
+        nearest = y;
+      }
+    }
+    return nearest;
+  };
+  CHECK(at(0.21) > at(0.81));
+  CHECK(at(0.81) > at(0.5));
+}
+
+// One layer of one head with these entropies; nan: probabilities that are not numbers.
+LayerStatistics layer_of(const std::vector<double>& entropies, const std::vector<double>& visible) {
+  LayerStatistics of;
+  of.op = &sparse::kSelfAttention;
+  of.heads = 1;
+  of.queries = std::ssize(entropies);
+  of.of_queries.assign(entropies.size() * sparse::kQueryStatistics, std::nan(""));
+  of.distance_mass.resize(3);
+  for (std::size_t i = 0; i < entropies.size(); ++i) {
+    of.of_queries[i * sparse::kQueryStatistics] = visible[i];
+    of.of_queries[i * sparse::kQueryStatistics + 1] = entropies[i];
+  }
+  return of;
+}
+
+TEST_CASE("queries without visible keys are skipped and counted, nan is an error with layer, head, example",
+          "[analyze]") {
+  const std::vector<std::int64_t> offsets{0, 2, 4}, numbers{17, 23};
+  const std::vector<std::uint8_t> bits{1, 1, 1, 1};
+  const BatchQueries from{offsets, bits, numbers};
+  const LayerStatistics good = layer_of({0.5, std::nan(""), 0.25, 1}, {4, 0, 4, 4});
+  OperatorResults results(good, 1, 1, 4, false);
+  results.add_queries(from);
+  results.add(good, from);
+  CHECK(results.queries == 4);
+  CHECK(results.unseen == 1);
+  CHECK(results.cell(Quantity::entropy, 0, 0).count() == 3);
+  CHECK(results.cell(Quantity::entropy_normalised, 0, 0).mean() == Approx(1.75 / 3 / std::log(4.0)));
+  // Distances -1, 0, 1 of two sequences of two tokens.
+  CHECK(results.distance_queries == std::vector<std::int64_t>{2, 4, 2});
+  CHECK_THROWS_WITH(results.add(layer_of({0.5, 1, std::nan(""), 1}, {4, 4, 4, 4}), from),
+                    Contains("self attention of layer 0, head 0, example 23: expected probabilities, got nan"));
+}
+
+TEST_CASE("query groups go by types and ids of the task's data, unknown ones are refused with the list", "[analyze]") {
+  const auto groups = chosen_groups({"cls", "question", "candidate", "sentence_globals", "paragraph_globals"});
+  EncoderInput input;
+  input.long_offsets = {0, 3, 5};
+  input.global_offsets = {0, 2, 4};
+  input.token_ids = {101, 7, 8, 101, 9};
+  input.segment_ids = {3, 3, 4, 3, 1};
+  input.global_token_ids = {101, 5, 101, 6};
+  input.global_segment_ids = {6, 0, 5, 7};
+  const TaskTokens wikihop{"wikihop"};
+  CHECK(groups_of_long(wikihop, groups, input) == std::vector<std::uint8_t>{2, 2, 4, 2, 0});
+  CHECK(groups_of_global(wikihop, groups, input) == std::vector<std::uint8_t>{4, 8, 2, 16});
+  // By ids, and a first token that is CLS.
+  const TaskTokens hotpotqa{"hotpotqa", 4, 5, 6};
+  input.global_segment_ids.assign(4, 0);
+  CHECK(groups_of_long(hotpotqa, groups, input) == std::vector<std::uint8_t>{1, 2, 0, 1, 0});
+  CHECK(groups_of_global(hotpotqa, groups, input) == std::vector<std::uint8_t>{1, 8, 1, 16});
+  CHECK(chosen_groups({}).size() == query_group_names().size());
+  CHECK_THROWS_WITH(chosen_groups({"all", "titles"}),
+                    Contains("candidate, sentence_globals") && Contains("got titles"));
+}
+
+TEST_CASE("examples are drawn by the seed without repeats, all of them where there are no more", "[analyze]") {
+  const auto drawn = drawn_examples(100, 10, 3);
+  CHECK(drawn.size() == 10);
+  CHECK(std::adjacent_find(drawn.begin(), drawn.end(), std::greater_equal<>()) == drawn.end());
+  CHECK(drawn == drawn_examples(100, 10, 3));
+  CHECK(drawn != drawn_examples(100, 10, 4));
+  CHECK(drawn_examples(3, 8192, 1) == std::vector<std::int64_t>{0, 1, 2});
+}
+
+TEST_CASE("axes have round ticks within their range", "[analyze]") {
+  CHECK(Axis{0, 6.24, 0, 1}.ticks(6) == std::vector<double>{0, 2, 4, 6});
+  CHECK(Axis{-0.5, 0.5, 0, 1}.ticks(4).size() == 3);
+}
+
+}  // namespace
+}  // namespace etc::analyze
