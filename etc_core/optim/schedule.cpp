@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"  // suggestion
 
 namespace etc {
 
@@ -47,6 +48,20 @@ double falling_rate(const LearningRateSchedule& schedule, std::int64_t step, dou
 }
 
 }  // namespace
+
+const std::vector<std::string>& schedule_names() {
+  static const std::vector<std::string> kNames = {"bert", "inverse_sqrt", "linear", "polynomial", "noam"};
+  return kNames;
+}
+
+ScheduleKind schedule_kind(const std::string& name) {
+  const std::vector<std::string>& names = schedule_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    fail_usage("schedule", "expected one of {}, got {}{}", fmt::join(names, ", "), name, suggestion(name, names));
+  }
+  return static_cast<ScheduleKind>(found - names.begin());
+}
 
 double learning_rate(const LearningRateSchedule& schedule, std::int64_t step) {
   check(schedule);

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace etc {
 
@@ -12,6 +14,10 @@ namespace etc {
 //   polynomial     η·t/W up to t = W, then η₁ + (η - η₁)·(1 - (t-W)/(T-W))^q, from T on η₁              fairseq
 //   noam           η·H^-0.5·min(s^-0.5, s·W^-1.5), s = t + 1; H the model's width                       Vaswani et al. 2017
 enum class ScheduleKind { bert, inverse_sqrt, linear, polynomial, noam };
+
+// Their names, in that order; the kind of a name, else UsageError with a suggestion.
+const std::vector<std::string>& schedule_names();
+ScheduleKind schedule_kind(const std::string& name);
 
 struct LearningRateSchedule {
   double initial_rate = 0;             // η

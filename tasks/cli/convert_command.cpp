@@ -13,6 +13,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
+#include "etc_core/checkpoint/average.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
 #include "etc_core/checkpoint/convert/converted_model.h"
@@ -43,6 +44,7 @@ constexpr const char* kExamples = R"(Examples:
   etc convert --to safetensors run/best --output for_python
   etc convert --to tf-names run/best --output for_tensorflow
   etc convert --to bert dense --output bert
+  etc convert --average run_1/best run_2/best run_3/best --output mean
 
 A folder stands for the checkpoint in it: model.safetensors, pytorch_model.bin, or PREFIX.index of a TensorFlow
 checkpoint. What happened to every tensor is printed, and in conversion.json of the output.)";
@@ -51,6 +53,7 @@ struct ConvertOptions {
   std::string from, to;
   std::string as = "etc";
   fs::path input, output;
+  std::vector<fs::path> average;
   fs::path config, source_config;
   fs::path vocab, source_vocab;
   bool overwrite = false;
@@ -291,7 +294,8 @@ void require_no_run(const fs::path& output) {
 // Before the work rather than after it.
 void check_paths(const ConvertOptions& options) {
   CommandPaths paths("etc convert");
-  paths.reads("the checkpoint", options.input);
+  if (options.average.empty()) paths.reads("the checkpoint", options.input);
+  for (const fs::path& model : options.average) paths.reads("--average", model);
   paths.reads("--config", options.config);
   paths.reads("--source-config", options.source_config);
   paths.reads("--vocab", options.vocab);
@@ -304,9 +308,19 @@ void check_paths(const ConvertOptions& options) {
 
 void run_convert(const Command& command, const ConvertOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
-  if (options.from.empty() == options.to.empty()) fail_usage("etc convert", "expected one of --from and --to");
+  if (options.average.empty()) {
+    if (options.from.empty() == options.to.empty()) fail_usage("etc convert", "expected one of --from and --to");
+    if (options.input.empty()) fail_usage("etc convert", "input is required");
+  }
   check_paths(options);
-  if (!options.to.empty()) {
+  if (!options.average.empty()) {
+    refuse_others(command, "--average", {"--average", "--output", "--overwrite", "--threads"});
+    if (!options.input.empty()) {
+      fail_usage("etc convert", "{}: expected nothing beside the models of --average", options.input.string());
+    }
+    Watch watch;
+    print("output: {}\n", average_models(options.average, options.output, watch.writing(0)));
+  } else if (!options.to.empty()) {
     refuse_others(command, "--to", {"--to", "--output", "--overwrite", "--threads"});
     if (options.to == "bert") {
       Watch watch;
@@ -362,8 +376,9 @@ void add_convert_command(Program& program) {
           "--to", options->to,
           "safetensors; tf-names (a TensorFlow checkpoint); bert (of a dense encoder: as PyTorch's libraries load it)")
       .one_of({"safetensors", "tf-names", "bert"});
-  command.option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint")
-      .required();
+  command.option("--average", options->average,
+                 "instead: folders of models of one configuration, whose parameters' mean is written");
+  command.option("input", options->input, "checkpoint: a folder, a file, or the prefix of a TensorFlow checkpoint");
   command.option("--output", options->output, "folder to write: a model directory (--from), files (--to)").required();
   command.flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
   command.option("--config", options->config,

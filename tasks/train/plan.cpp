@@ -1,5 +1,7 @@
 #include "tasks/train/plan.h"
 
+#include <algorithm>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/determinism.h"
@@ -16,6 +18,33 @@ std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::
     fail(files_text(files), "the data set has no labels: expected one prepared with its answers");
   }
   return reader;
+}
+
+// A key that only these schedules have.
+void require_schedule(const TrainingConfig& training, const char* key, std::vector<std::string> names) {
+  if (std::find(names.begin(), names.end(), training.schedule) != names.end()) return;
+  fail_usage("config", "training.{}: a key of schedule {}, and this run's is {}", key, fmt::join(names, " and "),
+             training.schedule);
+}
+
+LearningRateSchedule schedule_of(const TrainingConfig& training, std::int64_t width, std::int64_t total_steps) {
+  const TrainingConfig defaults;
+  if (training.start_learning_rate != defaults.start_learning_rate)
+    require_schedule(training, "start_learning_rate", {"inverse_sqrt", "linear"});
+  if (training.end_learning_rate != defaults.end_learning_rate)
+    require_schedule(training, "end_learning_rate", {"linear", "polynomial"});
+  if (training.decay_power != defaults.decay_power) require_schedule(training, "decay_power", {"bert", "polynomial"});
+  LearningRateSchedule schedule;
+  schedule.kind = schedule_kind(training.schedule);
+  schedule.initial_rate = training.learning_rate;
+  schedule.start_rate = training.start_learning_rate;
+  schedule.end_rate = training.end_learning_rate;
+  schedule.power = training.decay_power;
+  schedule.width = width;
+  schedule.total_steps = total_steps;
+  schedule.warmup_steps = training.warmup_steps > 0 ? training.warmup_steps
+                                                    : warmup_training_steps(total_steps, training.warmup_proportion);
+  return schedule;
 }
 
 }  // namespace
@@ -59,6 +88,20 @@ RunData open_run_data(const DataConfig& files, const Task& task) {
   return data;
 }
 
+OptimizerOptions optimizer_options(const TrainingConfig& training) {
+  OptimizerOptions options;
+  options.kind = optimizer_kind(training.optimizer);
+  options.beta_1 = training.adam_beta_1;
+  options.beta_2 = training.adam_beta_2;
+  options.epsilon = training.adam_epsilon;
+  options.weight_decay = training.weight_decay;
+  if (options.kind == OptimizerKind::radam && 2 / (1 - options.beta_2) - 1 <= 5) {
+    fail_usage("config", "training.adam_beta_2: expected more than 2/3, below which radam makes no step, got {}",
+               options.beta_2);
+  }
+  return options;
+}
+
 Plan make_plan(const RunConfig& config, std::int64_t examples) {
   const TrainingConfig& training = config.training;
   if (examples < training.batch_size) {
@@ -75,9 +118,7 @@ Plan make_plan(const RunConfig& config, std::int64_t examples) {
          training.epochs);
   }
   plan.eval_every = training.eval_every > 0 ? training.eval_every : examples / training.batch_size;
-  plan.schedule.initial_rate = training.learning_rate;
-  plan.schedule.total_steps = plan.total_steps;
-  plan.schedule.warmup_steps = warmup_training_steps(plan.total_steps, training.warmup_proportion);
+  plan.schedule = schedule_of(training, config.model->hidden_size, plan.total_steps);
   return plan;
 }
 

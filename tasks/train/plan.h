@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "data/loader/loader.h"
 #include "etc_core/nn/backends.h"
+#include "etc_core/optim/optimizer.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/task.h"
 #include "tasks/train/run_config.h"
@@ -37,6 +38,9 @@ data::LoaderOptions training_order(const TrainingConfig& training);
 // Throws Error when a data set is empty, of another task or vocabulary, or has no labels.
 RunData open_run_data(const DataConfig& files, const Task& task);
 
+// Throws UsageError on a decay of the squares with which RAdam never makes a step: ρ_∞ = 2/(1-β₂) - 1 < 5.
+OptimizerOptions optimizer_options(const TrainingConfig& training);
+
 // How many updates there are, with which rate, and when the run looks up from its work.
 struct Plan {
   std::int64_t total_steps = 0;
@@ -44,7 +48,8 @@ struct Plan {
   LearningRateSchedule schedule;
 };
 
-// examples: of the training data. Throws Error when they are less than one batch, or the run less than one step.
+// examples: of the training data. Throws Error when they are less than one batch, or the run less than one step,
+// UsageError where a key of the schedule is set that it does not have.
 Plan make_plan(const RunConfig& config, std::int64_t examples);
 
 }  // namespace etc

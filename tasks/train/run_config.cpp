@@ -5,6 +5,7 @@
 #include "data/text/tokenizer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/nn/backends.h"
+#include "etc_core/optim/schedule.h"
 #include "tasks/registry.h"
 
 namespace etc {
@@ -67,15 +68,32 @@ const FieldList<DataConfig>& data_fields() {
 const FieldList<TrainingConfig>& training_fields() {
   using C = TrainingConfig;
   const FieldRule from_0{.least = 0}, from_1{.least = 1}, share{.least = 0, .most = 1};
+  const FieldRule below_1{.least = 0, .below = 1};
   static const FieldList<C> kFields{
       {"batch_size", &C::batch_size, "examples per optimiser step", from_1},
       {"micro_batch_tokens", &C::micro_batch_tokens, "long and global tokens in memory at once; 0: the whole batch",
        from_0},
       {"epochs", &C::epochs, "passes over the training data", {.above = 0}},
       {"steps", &C::steps, "optimiser steps; 0: examples / batch size * epochs", from_0},
-      {"optimizer", &C::optimizer, "adamw or lamb", {.words = {"adamw", "lamb"}}},
-      {"learning_rate", &C::learning_rate, "peak learning rate", from_0},
-      {"warmup_proportion", &C::warmup_proportion, "share of the steps in which the rate rises from 0", share},
+      {"optimizer",
+       &C::optimizer,
+       "adamw, lamb, or radam as translation uses it",
+       {.words = {"adamw", "lamb", "radam"}}},
+      {"adam_beta_1", &C::adam_beta_1, "decay of the gradients' mean", below_1},
+      {"adam_beta_2", &C::adam_beta_2, "decay of the mean of their squares; translation takes 0.98", below_1},
+      {"adam_epsilon", &C::adam_epsilon, "what is added to the root of the mean square; translation takes 1e-8",
+       below_1},
+      {"learning_rate", &C::learning_rate, "peak learning rate; of noam what the formula is multiplied with", from_0},
+      {"schedule",
+       &C::schedule,
+       "how the rate rises and falls; those of translation are all but bert",
+       {.words = schedule_names()}},
+      {"warmup_proportion", &C::warmup_proportion, "share of the steps in which the rate rises to its peak", share},
+      {"warmup_steps", &C::warmup_steps, "the same as a number of steps; 0: by warmup_proportion", from_0},
+      {"start_learning_rate", &C::start_learning_rate, "of inverse_sqrt and linear: the rate of the first step",
+       from_0},
+      {"end_learning_rate", &C::end_learning_rate, "of linear and polynomial: the rate at the last step", from_0},
+      {"decay_power", &C::decay_power, "of bert and polynomial: the power of the share of steps left", {.above = 0}},
       {"weight_decay", &C::weight_decay, "decay of kernels and tables, not of biases, layer norms and ReZero's scales",
        from_0},
       {"clip_norm", &C::clip_norm, "largest norm of the whole gradient; 0: not clipped", from_0},

@@ -37,8 +37,16 @@ struct TrainingConfig {
   double epochs = 15;
   std::int64_t steps = 0;
   std::string optimizer = "adamw";
+  double adam_beta_1 = 0.9;
+  double adam_beta_2 = 0.999;
+  double adam_epsilon = 1e-6;
   double learning_rate = 4e-5;
+  std::string schedule = "bert";
   double warmup_proportion = 0.1;
+  std::int64_t warmup_steps = 0;
+  double start_learning_rate = 0;
+  double end_learning_rate = 0;
+  double decay_power = 1;
   double weight_decay = 0.1;
   double clip_norm = 1.0;
   std::int64_t eval_every = 0;

@@ -179,7 +179,10 @@ RunProgress load_run(const fs::path& folder, ParameterSet& parameters, Optimizer
   }
   share_parameters(processes, parameters);
   optimizer.set_moments(share_tensors(processes, std::move(moments), Purpose::moments), param_refs(parameters));
-  return progress_from_json(parse_json(from_first(processes, progress), "stored counters"), "stored counters");
+  const RunProgress read =
+      progress_from_json(parse_json(from_first(processes, progress), "stored counters"), "stored counters");
+  optimizer.set_updates(read.step);  // the run makes one in each step
+  return read;
 }
 
 RunProgress read_run_progress(const fs::path& folder) {

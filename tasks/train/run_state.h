@@ -61,8 +61,8 @@ struct RunState {
 // Replaces checkpoint `folder` with all of it, in one step.
 void save_run(const std::filesystem::path& folder, const RunState& state);
 
-// Fills weights and moments; returns the progress. A call of all processes, of which the first reads the folder. Throws
-// Error when the run is another one or a file is damaged.
+// Fills weights, moments and the optimizer's count of updates; returns the progress. A call of all processes, of which
+// the first reads the folder. Throws Error when the run is another one or a file is damaged.
 RunProgress load_run(const std::filesystem::path& folder, ParameterSet& parameters, Optimizer& optimizer,
                      const Json& identity, Communicator& processes = one_process());
 

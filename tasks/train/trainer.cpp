@@ -48,13 +48,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-OptimizerOptions optimizer_options(const TrainingConfig& training) {
-  OptimizerOptions options;
-  options.kind = optimizer_kind(training.optimizer);
-  options.weight_decay = training.weight_decay;
-  return options;
-}
-
 class Trainer {
  public:
   Trainer(const RunConfig& config, const OpenedDevice& device, const fs::path& output, Communicator& processes);

@@ -32,6 +32,16 @@ TEST_CASE("a power bends the decay and a later start shifts the warm-up", "[opti
   REQUIRE(learning_rate(later, 15) == Approx(0.85));
 }
 
+TEST_CASE("schedules go by their names", "[optim]") {
+  for (const std::string& name : schedule_names()) {
+    CHECK(schedule_names()[static_cast<std::size_t>(schedule_kind(name))] == name);
+  }
+  CHECK(schedule_kind("noam") == ScheduleKind::noam);
+  CHECK_THROWS_WITH(schedule_kind("inverse_sqr"),
+                    "schedule: expected one of bert, inverse_sqrt, linear, polynomial, noam, got inverse_sqr (did you "
+                    "mean inverse_sqrt?)");
+}
+
 TEST_CASE("impossible schedules are errors", "[optim]") {
   REQUIRE_THROWS_AS(learning_rate({.initial_rate = 1, .total_steps = 0}, 0), UsageError);
   REQUIRE_THROWS_WITH(learning_rate({.initial_rate = 1, .total_steps = 0}, 0),

@@ -333,7 +333,10 @@ TEST_CASE("etc convert refuses command lines that cannot be meant", "[cli]") {
   write_published(convert);
   write_bert(convert);
   const std::string published = convert / "published", bert = convert / "bert", model = convert / "model";
-  convert.refuses({}, 2, "etc convert: input is required");
+  convert.refuses({}, 2, "etc convert: --output is required");
+  convert.refuses({"--from", "tf", "--output", model}, 2, "etc convert: input is required");
+  convert.refuses({"--average", published, "--seed", "2", "--output", model}, 2, "--seed is no option of --average");
+  convert.refuses({"--output", model, bert, "--average", published}, 2, "expected nothing beside the models");
   convert.refuses({published, "--output", model}, 2, "etc convert: expected one of --from and --to");
   convert.refuses({"--from", "tf", "--to", "safetensors", published, "--output", model}, 2, "expected one of --from");
   convert.refuses({"--from", "gpt", published, "--output", model}, 2,

@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/version.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/backends.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/wikihop/examples.h"
@@ -55,6 +56,42 @@ TEST_CASE("a run's state keeps results that are not numbers, and whether the bes
   CHECK(std::isnan(read.best[0].second));
   CHECK(read.best[1] == std::pair<std::string, double>("precision", 0.25));
   CHECK(!read.best_saved);
+}
+
+TEST_CASE("RAdam goes on with the step its moments are of", "[tasks]") {
+  etc::register_cpu_backend();
+  const etc::test::TemporaryFolder folder;
+  const Json config = {{"model", Json::object()}}, identity = {{"build", {{"program", "1"}}}};
+  const etc::OptimizerOptions options{.kind = etc::OptimizerKind::radam, .beta_2 = 0.98, .epsilon = 1e-8};
+  etc::ParameterSet through, resumed;
+  for (etc::ParameterSet* parameters : {&through, &resumed}) {
+    parameters->add("w", {3}, {etc::Initializer::Kind::ones, 0});
+    parameters->initialize(1);
+  }
+  const auto step = [](etc::Optimizer& optimizer, etc::ParameterSet& parameters, float scale) {
+    const std::vector<float> gradient = {0.5f * scale, -1.25f, 2 - scale};
+    std::vector<etc::ParamRef> refs = etc::param_refs(parameters);
+    refs[0].g = gradient.data();
+    optimizer.step(refs, 0.01);
+  };
+  const auto values = [](etc::ParameterSet& parameters) {
+    const etc::Tensor& value = parameters.all().front()->value;
+    return std::vector<float>(value.data(), value.data() + value.size());
+  };
+  etc::Optimizer optimizer(options), other(options);
+  etc::RunProgress progress;
+  for (; progress.step < 8; ++progress.step) step(optimizer, through, static_cast<float>(progress.step));
+  const etc::MoreFiles files;
+  const etc::BestCheckpoint best(folder / "best", config, files);
+  etc::save_run(folder / "last", {config, through, files, optimizer.moments(), progress, best, identity});
+  etc::load_run(folder / "last", resumed, other, identity);
+  CHECK(other.updates() == 8);
+  const std::vector<float> saved = values(through);
+  CHECK(values(resumed) == saved);
+  step(optimizer, through, 3);
+  step(other, resumed, 3);
+  CHECK(values(through) != saved);  // the count of a fresh optimizer would not have made a step
+  CHECK(values(resumed) == values(through));
 }
 
 TEST_CASE("a run goes on only with the program and the libraries it was started with", "[tasks]") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
@@ -107,6 +108,28 @@ TEST_CASE("a gradient longer than the clip norm is shortened to it", "[tasks]") 
   const double norm = norm_of(whole);
   CHECK(norm_of(first_moments("clipped", norm / 3)) == Approx(norm / 3).epsilon(1e-5));
   CHECK(first_moments("short_enough", norm * 1.01) == whole);
+}
+
+TEST_CASE("the rates of a run are those of the schedule it names, which has no keys of others", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  Json keys = {{"schedule", "inverse_sqrt"}, {"warmup_steps", 2}, {"start_learning_rate", 1e-7}, {"log_every", 1}};
+  etc::train(config_for(folder / "train.h5", training(keys)), folder / "run");
+  std::vector<double> rates;
+  std::istringstream lines(etc::read_file(folder / "run" / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) rates.push_back(Json::parse(line).at("learning_rate"));
+  REQUIRE(rates.size() == 4);
+  CHECK(rates[0] == Approx(1e-7));
+  CHECK(rates[1] == Approx((0.003 + 1e-7) / 2));
+  CHECK(rates[2] == Approx(0.003));
+  CHECK(rates[3] == Approx(0.003 * std::sqrt(2.0 / 3)));
+  keys["decay_power"] = 2;
+  CHECK(message_of(config_for(folder / "train.h5", training(keys)), folder / "other") ==
+        "config: training.decay_power: a key of schedule bert and polynomial, and this run's is inverse_sqrt");
+  CHECK(message_of(config_for(folder / "train.h5", training({{"optimizer", "radam"}, {"adam_beta_2", 0.5}})),
+                   folder / "other")
+            .find("training.adam_beta_2: expected more than 2/3") != std::string::npos);
+  CHECK(!fs::exists(folder / "other"));
 }
 
 TEST_CASE("training gives the same bits for any thread count", "[tasks]") {
