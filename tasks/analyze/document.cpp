@@ -13,7 +13,7 @@ namespace etc::analyze {
 
 namespace {
 
-constexpr const char* kWhere = "etc analyze";
+constexpr const char* kAnalyzeDocument = "etc analyze";
 constexpr std::int64_t kKeyBytes = 8;       // of an entry in the page: 6 bytes in base 64
 constexpr std::int64_t kPageRest = 60'000;  // what the page has beside entries and tokens
 
@@ -23,7 +23,8 @@ std::shared_ptr<const data::Tokenizer> vocabulary_of(const FedEncoder& fed, cons
   std::filesystem::path path = given;
   if (path.empty() && !data.vocab_file.empty()) path = folder / data.vocab_file;
   if (path.empty()) {
-    fail_usage(kWhere, "--document: {} keeps no vocabulary: give that of the data with --vocab", folder.string());
+    fail_usage(kAnalyzeDocument, "--document: {} keeps no vocabulary: give that of the data with --vocab",
+               folder.string());
   }
   return Vocabulary(path, fed.reader()->info().vocab_sha256).tokenizer;
 }
@@ -46,7 +47,7 @@ std::int64_t keys_that_fit(const EncoderConfig& model, const DocumentAttention& 
   const std::int64_t rows = queries * model.num_hidden_layers * model.num_attention_heads;
   const std::int64_t fit = (kPageBytes - text) / (rows * kKeyBytes);
   if (fit < 1) {
-    fail(kWhere,
+    fail(kAnalyzeDocument,
          "--document: {} tokens in {} layers of {} heads: not even one key of each fits into a page of {} bytes",
          queries, model.num_hidden_layers, model.num_attention_heads, kPageBytes);
   }
@@ -59,7 +60,7 @@ DocumentAttention attend_document(const std::filesystem::path& folder, const Doc
   FedEncoder fed(request.data, folder, request.allow_incomplete);
   const std::int64_t size = fed.reader()->size();
   if (request.example < 0 || request.example >= size) {
-    fail_usage(kWhere, "--document {}: expected the number of an example below {}", request.example, size);
+    fail_usage(kAnalyzeDocument, "--document {}: expected the number of an example below {}", request.example, size);
   }
   const auto vocabulary = vocabulary_of(fed, folder, request.vocab);
   fed.load(Device::cpu, ComputeType::fp32);
@@ -87,7 +88,8 @@ DocumentAttention attend_document(const std::filesystem::path& folder, const Doc
   ForwardOptions options;
   options.attention_watch = std::ref(analysis);
   fed.encoder().forward(tape, input, options);
-  if (document.layers.empty()) fail(kWhere, "this model's attention is linear: it has no probabilities to look at");
+  if (document.layers.empty())
+    fail(kAnalyzeDocument, "this model's attention is linear: it has no probabilities to look at");
   return document;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numbers>
 
 #include "data/h5/array_file.h"
 #include "etc_core/base/json.h"
@@ -11,8 +12,6 @@
 namespace etc::analyze {
 
 namespace {
-
-constexpr double kLn2 = 0.6931471805599453;
 
 std::vector<Quantity> quantities() {
   std::vector<Quantity> all;
@@ -27,8 +26,8 @@ void put_array(data::ArrayFileWriter& file, const std::string& path, const std::
 }
 
 // One array [layers, heads, groups, per_cell] from a function of the cells.
-using OfCell = std::function<void(const Distribution& cell, std::vector<float>& to)>;
-std::vector<float> of_cells(const OperatorResults& results, Quantity quantity, const OfCell& take) {
+using TakeCell = std::function<void(const Distribution& cell, std::vector<float>& to)>;
+std::vector<float> of_cells(const OperatorResults& results, Quantity quantity, const TakeCell& take) {
   std::vector<float> values;
   for (std::int64_t n = 0; n < results.layers * results.heads * results.groups; ++n) {
     const auto at = results.cell_index(quantity, 0, 0, 0) + static_cast<std::size_t>(n);
@@ -39,7 +38,7 @@ std::vector<float> of_cells(const OperatorResults& results, Quantity quantity, c
 
 void put_quantity(data::ArrayFileWriter& file, const std::string& path, const OperatorResults& results,
                   Quantity quantity) {
-  const auto put = [&](const char* name, std::int64_t per_cell, const OfCell& take) {
+  const auto put = [&](const char* name, std::int64_t per_cell, const TakeCell& take) {
     std::vector<std::int64_t> shape{results.layers, results.heads, results.groups};
     if (per_cell > 0) shape.push_back(per_cell);
     put_array(file, path + "/" + name, shape, of_cells(results, quantity, take));
@@ -130,7 +129,7 @@ void add_statistics(Csv& csv, const ModelAnalysis& model, const OperatorResults&
               nats ? std::exp(cell.quantile(0.5)) : std::nan(""));
     };
     put(info.unit, 1);
-    if (nats) put("bits", 1 / kLn2);
+    if (nats) put("bits", 1 / std::numbers::ln2);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <numbers>
 
 #include "etc_core/base/files.h"
 #include "tasks/analyze/files.h"
@@ -14,8 +15,6 @@
 namespace etc::analyze {
 
 namespace {
-
-constexpr double kLn2 = 0.6931471805599453;
 
 using OfCell = double (*)(const Distribution& cell);
 
@@ -65,7 +64,7 @@ void sort_heads(const OperatorResults& of, Quantity quantity, ViolinGrid& grid) 
 void entropy_violins(const OperatorResults& of, const std::string& group, const std::filesystem::path& folder,
                      LogBase base) {
   ViolinGrid entropy = grid_of(of, Quantity::entropy, 0), normalised = grid_of(of, Quantity::entropy_normalised, 0);
-  entropy.factor = base == LogBase::bits ? 1 / kLn2 : 1;
+  entropy.factor = base == LogBase::bits ? 1 / std::numbers::ln2 : 1;
   entropy.unit = base == LogBase::bits ? "bits" : "nats";
   entropy.upper *= entropy.factor;
   entropy.low = 1.5;

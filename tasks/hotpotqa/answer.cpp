@@ -7,6 +7,7 @@
 #include "data/text/unicode.h"
 #include "tasks/feed/features.h"
 #include "tasks/host_logits.h"
+#include "tasks/hotpotqa/decode.h"
 #include "tasks/hotpotqa/features.h"
 #include "tasks/hotpotqa/predictions.h"
 #include "tasks/text/recover_text.h"
@@ -17,10 +18,6 @@ namespace etc::hotpotqa {
 namespace {
 
 constexpr const char* kTypeNames[] = {"span", "yes", "no"};  // by AnswerType
-
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
 
 // Characters of a text that are no white space.
 std::int64_t solid_count(std::string_view utf8) {

@@ -17,10 +17,6 @@ namespace {
 
 using feed::Numbers, feed::numbers;
 
-std::size_t at(std::int64_t index) {
-  return static_cast<std::size_t>(index);
-}
-
 void sort_best_first(std::vector<ScoredSpan>& spans) {
   std::sort(spans.begin(), spans.end(), [](const ScoredSpan& a, const ScoredSpan& b) {
     if (a.score != b.score) return a.score > b.score;

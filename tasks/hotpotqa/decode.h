@@ -17,6 +17,11 @@
 
 namespace etc::hotpotqa {
 
+// An index of features, as containers take it.
+constexpr std::size_t at(std::int64_t index) {
+  return static_cast<std::size_t>(index);
+}
+
 enum class AnswerEncoding { span, bio };
 
 struct DecodeOptions {

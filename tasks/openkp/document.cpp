@@ -10,7 +10,7 @@ namespace etc::openkp {
 
 namespace {
 
-constexpr double kWidth = 800, kLine = 24, kFont = 16;  // pixels
+constexpr double kPageWidth = 800, kLine = 24, kFont = 16;  // pixels
 constexpr std::int64_t kLineCharacters = 80;
 
 class OpenkpDocument final : public DocumentRecord {
@@ -63,9 +63,9 @@ class OpenkpDocument final : public DocumentRecord {
     const std::int64_t characters = data::character_count(block.text) * (heading ? 2 : 1);
     const auto lines = static_cast<double>(std::max<std::int64_t>(1, (characters - 1) / kLineCharacters + 1));
     const double height = lines * kLine * size;
-    const Json box = {0.0, kWidth, y, height, 1, 0, heading ? 1 : 0, 1, kFont * size, heading ? 1 : 0};
+    const Json box = {0.0, kPageWidth, y, height, 1, 0, heading ? 1 : 0, 1, kFont * size, heading ? 1 : 0};
     Json both = box;
-    for (const Json& number : Json{0.0, kWidth, 0.0, y + height, 1, 0, 0, 0, kFont, 0}) both.push_back(number);
+    for (const Json& number : Json{0.0, kPageWidth, 0.0, y + height, 1, 0, 0, 0, kFont, 0}) both.push_back(number);
     y += height;
     return both;
   }
