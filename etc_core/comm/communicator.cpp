@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "etc_core/comm/device_link.h"
 
 namespace etc {
 
@@ -54,6 +55,10 @@ class OneProcess : public Communicator {
 Communicator& one_process() {
   static OneProcess alone;
   return alone;
+}
+
+std::unique_ptr<DeviceLink> Communicator::link_devices() {
+  return nullptr;
 }
 
 std::string Communicator::name_of(int rank) const {

@@ -38,6 +38,8 @@ class Transfer : NotCopied {
   virtual bool came(std::size_t i) const = 0;
 };
 
+class DeviceLink;  // device_link.h
+
 // Calls are collective: every process makes the same ones in the same order, from one thread at a time. A process that
 // cannot go on while others wait for it must tell them, with end_all().
 class Communicator : NotCopied {
@@ -72,9 +74,18 @@ class Communicator : NotCopied {
   // written stays under its temporary name.
   [[noreturn]] virtual void end_all(const std::string& message, int code) = 0;
 
+  // Of processes whose open devices can send each other messages themselves (a device each, and NCCL): what does so. Else
+  // null, in all of them.
+  virtual std::unique_ptr<DeviceLink> link_devices();
+
   // Payload that this process has sent so far, and the time it has spent in calls, waiting for others included.
   std::int64_t bytes_sent() const { return bytes_sent_; }
   double seconds() const { return seconds_; }
+  // Adds to both what went beside the communicator (device_rounds.h).
+  void count_elsewhere(std::int64_t bytes, double seconds) {
+    bytes_sent_ += bytes;
+    seconds_ += seconds;
+  }
 
  protected:
   Communicator(int rank, int size) : rank_(rank), size_(size), hosts_(static_cast<std::size_t>(size), "this machine") {}

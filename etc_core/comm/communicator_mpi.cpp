@@ -7,7 +7,6 @@
 // blocking calls: they poll without pause, which takes the processor from whoever is waited for when there are more
 // processes than processors.
 #include <mpi.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -20,8 +19,10 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/signals.h"
+#include "etc_core/comm/device_link.h"
 #include "etc_core/comm/fault_watch.h"
 #include "etc_core/comm/launch.h"
+#include "etc_core/comm/wait_until.h"
 
 namespace etc {
 
@@ -40,20 +41,6 @@ constexpr std::int64_t kLargest = std::int64_t{1} << 30;
 
 // Between two looks at what is on its way: long enough to take no processor from the work beside it.
 constexpr std::chrono::microseconds kPause{200};
-
-// Until it holds: asked at first at once, then now and then, so that others have the processor.
-template <typename Condition>
-void wait_until(const Condition& holds) {
-  using Clock = std::chrono::steady_clock;
-  const auto patient = Clock::now() + std::chrono::milliseconds(20);
-  while (!holds()) {
-    if (Clock::now() < patient) {
-      ::sched_yield();
-    } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
-  }
-}
 
 int world_rank() {
   int rank = 0;
@@ -167,6 +154,7 @@ class MpiCommunicator : private MpiSession, public Communicator {
   }
 
   [[noreturn]] void end_all(const std::string& message, int code) override { watch_->end_all(message, code); }
+  std::unique_ptr<DeviceLink> link_devices() override { return open_device_link(*this); }
 
  private:
   void do_exchange(std::span<const Outgoing> out, std::span<const Incoming> in) override {

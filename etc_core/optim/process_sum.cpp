@@ -69,7 +69,7 @@ class ProcessSum::Batch {
     const auto bucket = static_cast<std::size_t>(after - buckets_.begin());
     if (++ways_[bucket].complete == buckets_[bucket].end - buckets_[bucket].first) {
       ways_[bucket].complete = 0;
-      send(bucket, own_[root]);
+      if (division_.rounds == nullptr) send(bucket, own_[root]);
       if (root + 1 == own_.size()) receive(bucket);
     }
     while (next_ < order_.size() && arrived(order_[next_])) add(order_[next_++]);
@@ -81,11 +81,11 @@ class ProcessSum::Batch {
       for (std::size_t i = 0; i < each.size(); ++i) anywhere[i] = std::max(anywhere[i], each[i]);
     }
     for (; next_ < order_.size(); ++next_) {
-      for (const auto& transfer : ways_[order_[next_]].roots) division_.processes.wait(*transfer);
+      for (const auto& transfer : ways_[order_[next_]].roots) division_.wait(*transfer);
       add(order_[next_]);
     }
     for (const Way& way : ways_) {
-      if (way.spread) division_.processes.wait(*way.spread);
+      if (way.spread) division_.wait(*way.spread);
     }
     for (std::size_t i = 0; i < total_.size(); ++i) {
       if (anywhere[i] == '1') {
@@ -93,8 +93,8 @@ class ProcessSum::Batch {
       } else {
         total_[i] = Tensor();
       }
-      if (!total_[i] || device() == Device::cpu || result_ == Result::own_share) continue;
-      copy_bytes(device(), total_[i].data(), Device::cpu, on_host_[i].data(), bytes_of(total_[i].size()));
+      if (!total_[i] || device() == Device::cpu || division_.rounds || result_ == Result::own_share) continue;
+      copy_bytes(device(), total_[i].data(), Device::cpu, travelling_[i].data(), bytes_of(total_[i].size()));
     }
     return std::move(total_);
   }
@@ -127,31 +127,41 @@ class ProcessSum::Batch {
       if (root[i]) (*on_host)[i] = root[i].to(Device::cpu);
     }
     std::vector<Outgoing> out;
+    put_parts(bucket, *on_host, out);
+    ways_[bucket].roots.push_back(division_.start(tag(bucket), out, {}, on_host));
+  }
+
+  void put_parts(std::size_t bucket, const GradientSet& root, std::vector<Outgoing>& out) const {
     for (int rank = 0; rank < division_.processes.size(); ++rank) {
       if (rank == division_.processes.rank()) continue;
       for (const NumberRange& stretch : division_.shards.of(rank, buckets_[bucket])) {
-        const Tensor& gradient = (*on_host)[stretch.parameter];
+        const Tensor& gradient = root[stretch.parameter];
         out.push_back({rank, gradient ? gradient.data() + stretch.first : nullptr, bytes_of(stretch.count)});
       }
     }
-    ways_[bucket].roots.push_back(division_.processes.start(tag(bucket), out, {}, on_host));
   }
 
-  // The own part of everybody's roots.
+  // The own part of everybody's roots. In rounds of devices also everybody's parts of the own ones, which are complete.
   void receive(std::size_t bucket) {
     std::int64_t numbers = 0;
     for (const NumberRange& stretch : own_stretches(bucket)) numbers += stretch.count;
+    std::vector<Outgoing> out;
     std::vector<Incoming> in;
     std::vector<Tensor>& memory = ways_[bucket].memory;
+    const Device where = division_.rounds ? device() : Device::cpu;
     for_others([&](int rank) {
-      float* next = memory.emplace_back(Tensor::empty({numbers}, Purpose::gradients)).data();
+      float* next = memory.emplace_back(Tensor::empty({numbers}, Purpose::gradients, where)).data();
       for (const NumberRange& stretch : own_stretches(bucket)) {
         in.push_back({rank, next, bytes_of(stretch.count)});
         next += stretch.count;
       }
     });
-    ways_[bucket].roots.push_back(
-        division_.processes.start(tag(bucket), {}, in, std::make_shared<std::vector<Tensor>>(memory)));
+    const auto held = std::make_shared<std::vector<Tensor>>(memory);
+    for (std::size_t root = 0; division_.rounds != nullptr && root < own_.size(); ++root) {
+      put_parts(bucket, own_[root], out);
+      for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].end; ++i) held->push_back(own_[root][i]);
+    }
+    ways_[bucket].roots.push_back(division_.start(tag(bucket), out, in, held));
     order_.push_back(bucket);
   }
 
@@ -166,7 +176,7 @@ class ProcessSum::Batch {
 
   bool arrived(std::size_t bucket) const {
     return std::all_of(ways_[bucket].roots.begin(), ways_[bucket].roots.end(),
-                       [this](const auto& transfer) { return division_.processes.done(*transfer); });
+                       [this](const auto& transfer) { return division_.done(*transfer); });
   }
 
   // The own numbers of all roots, in the tree's order; then their sums go to everybody.
@@ -188,12 +198,12 @@ class ProcessSum::Batch {
     way.memory.clear();
     way.roots.clear();
     if (result_ == Result::own_share) return;
-    if (on_host_.empty()) on_host_.resize(total_.size());
+    if (travelling_.empty()) travelling_.resize(total_.size());
     for (std::size_t i = buckets_[bucket].first; i < buckets_[bucket].end; ++i) {
-      on_host_[i] = memory_of_total(i).to(Device::cpu);
-      if (own[i]) own[i] = on_host_[i];
+      travelling_[i] = division_.rounds ? memory_of_total(i) : memory_of_total(i).to(Device::cpu);
+      if (own[i]) own[i] = travelling_[i];
     }
-    way.spread = start_spread(division_, bucket, own, on_host_);
+    way.spread = start_spread(division_, bucket, own, travelling_);
   }
 
   // An own root's, or new.
@@ -239,7 +249,7 @@ class ProcessSum::Batch {
   std::vector<std::size_t> order_;               // buckets that wait for what others send, in the order of their sends
   std::size_t next_ = 0;                         // of them the first that is not added yet
   std::string has_;                              // by parameter: '1' where an own root has a gradient
-  GradientSet total_, on_host_;                  // by parameter; the second: the same while it travels
+  GradientSet total_, travelling_;               // by parameter; the second: the same, on the host or in rounds
 };
 
 ProcessSum::ProcessSum(const Division& division, ParameterSet& parameters, Result result)

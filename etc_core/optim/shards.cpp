@@ -1,6 +1,7 @@
 #include "etc_core/optim/shards.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "etc_core/base/device_memory.h"
 #include "etc_core/ops/update_block.h"
@@ -64,6 +65,11 @@ NumberRange Shards::part(int rank, std::size_t parameter) const {
   return {parameter, 0, 0};
 }
 
+std::shared_ptr<Transfer> Division::start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
+                                          std::shared_ptr<const void> memory) const {
+  return rounds ? rounds->start(tag, out, in, std::move(memory)) : processes.start(tag, out, in, std::move(memory));
+}
+
 std::shared_ptr<Transfer> start_spread(const Division& division, std::size_t bucket, std::span<const Tensor> own,
                                        std::span<const Tensor> memory) {
   const Bucket& range = division.shards.buckets()[bucket];
@@ -83,21 +89,23 @@ std::shared_ptr<Transfer> start_spread(const Division& division, std::size_t buc
     }
   }
   const std::span<const Tensor> held = memory.subspan(range.first, range.end - range.first);
-  return division.processes.start(2 + 2 * static_cast<int>(bucket), out, in,
-                                  std::make_shared<std::vector<Tensor>>(held.begin(), held.end()));
+  return division.start(2 + 2 * static_cast<int>(bucket), out, in,
+                        std::make_shared<std::vector<Tensor>>(held.begin(), held.end()));
 }
 
 void spread(const Division& division, std::span<const Tensor> tensors) {
-  std::vector<Tensor> on_host;
-  for (const Tensor& tensor : tensors) on_host.push_back(tensor ? tensor.to(Device::cpu) : Tensor());
+  std::vector<Tensor> travelling;
+  for (const Tensor& tensor : tensors) {
+    travelling.push_back(tensor && division.rounds == nullptr ? tensor.to(Device::cpu) : tensor);
+  }
   std::vector<std::shared_ptr<Transfer>> transfers;
   for (std::size_t bucket = 0; bucket < division.shards.buckets().size(); ++bucket) {
-    transfers.push_back(start_spread(division, bucket, on_host, on_host));
+    transfers.push_back(start_spread(division, bucket, travelling, travelling));
   }
-  for (const auto& transfer : transfers) division.processes.wait(*transfer);
+  for (const auto& transfer : transfers) division.wait(*transfer);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i] || tensors[i].device() == Device::cpu) continue;
-    copy_bytes(tensors[i].device(), tensors[i].data(), Device::cpu, on_host[i].data(), bytes_of(tensors[i].size()));
+    if (!tensors[i] || tensors[i].device() == Device::cpu || division.rounds != nullptr) continue;
+    copy_bytes(tensors[i].device(), tensors[i].data(), Device::cpu, travelling[i].data(), bytes_of(tensors[i].size()));
   }
 }
 

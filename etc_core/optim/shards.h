@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "etc_core/comm/communicator.h"
+#include "etc_core/comm/device_rounds.h"
 #include "etc_core/nn/parameters.h"
 #include "etc_core/tensor/tensor.h"
 
@@ -58,6 +59,13 @@ class Shards {
 struct Division {
   Communicator& processes;
   const Shards& shards;
+  std::shared_ptr<DeviceRounds> rounds = nullptr;  // what is on devices travels in these; null: through the hosts
+
+  // As those of `processes`, or of `rounds` where there are some.
+  std::shared_ptr<Transfer> start(int tag, std::span<const Outgoing> out, std::span<const Incoming> in,
+                                  std::shared_ptr<const void> memory) const;
+  bool done(Transfer& transfer) const { return rounds ? rounds->done(transfer) : processes.done(transfer); }
+  void wait(Transfer& transfer) const { rounds ? rounds->wait(transfer) : processes.wait(transfer); }
 
   const std::vector<NumberRange>& own() const { return shards.of(processes.rank()); }
 };
@@ -66,7 +74,7 @@ struct Division {
 // are undefined everywhere and stay so. Bytes sent by a process: 4·(its own numbers)·(processes - 1).
 void spread(const Division& division, std::span<const Tensor> tensors);
 
-// Begins that for one bucket, of division.shards.buckets(), on the host. own: what this process sends its numbers from,
+// Begins that for one bucket, of division.shards.buckets(), on the host or, with division.rounds, on the device. own: what this process sends its numbers from,
 // into memory: where that is defined, here and everywhere, and own is not, nothing comes to the others.
 std::shared_ptr<Transfer> start_spread(const Division& division, std::size_t bucket, std::span<const Tensor> own,
                                        std::span<const Tensor> memory);

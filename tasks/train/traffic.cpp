@@ -25,4 +25,10 @@ void Traffic::log(std::int64_t steps) const {
             processes_.size(), all.bytes / 1e6 / count, most / 1e6 / count, all.seconds / count);
 }
 
+void log_division(const Division& division, bool divided_moments) {
+  if (division.processes.size() == 1) return;
+  log::info("{} processes{}{}", division.processes.size(), divided_moments ? ", each with its part of the moments" : "",
+            division.rounds ? ", gradients go from GPU to GPU" : "");
+}
+
 }  // namespace etc

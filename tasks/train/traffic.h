@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "etc_core/comm/communicator.h"
+#include "etc_core/optim/shards.h"
 
 namespace etc {
 
@@ -22,5 +23,8 @@ class Traffic {
   std::int64_t bytes_;
   double seconds_;
 };
+
+// Says how many processes share the work, and how; nothing of one process.
+void log_division(const Division& division, bool divided_moments);
 
 }  // namespace etc

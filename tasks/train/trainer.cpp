@@ -113,6 +113,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       sum_(division_, model_.parameters,
            divided_moments() != nullptr ? ProcessSum::Result::own_share : ProcessSum::Result::whole) {
   require_agreement(processes_, agreement_of(config_, identity_));
+  division_.rounds = rounds_between(processes_, device_.device);
   if (processes_.first()) record_ = std::make_unique<RunRecord>(output, checkpoint_config_, model_files_);
 }
 
@@ -342,10 +343,7 @@ void Trainer::log_start() const {
   log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", data_.train->size(),
             plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
             thread_count(), device_.description);
-  if (processes_.size() > 1) {
-    log::info("{} processes{}", processes_.size(),
-              divided_moments() != nullptr ? ", each with its part of the moments" : "");
-  }
+  log_division(division_, divided_moments() != nullptr);
   log::info("residual scores: {}", residual_text(*config_.model));
   if (!data_.eval) log::info("no --eval-data: checkpoint `best` will be the last one");
 }

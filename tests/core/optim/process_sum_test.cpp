@@ -79,10 +79,60 @@ void require_equal(const Tensor& got, const Tensor& expected) {
   REQUIRE(std::memcmp(got.data(), expected.data(), static_cast<std::size_t>(got.size()) * sizeof(float)) == 0);
 }
 
+// Messages between devices, whose memory is the host's here. As with NCCL what meets is the first round with the others'
+// first, the second with the second: in another order than the others' the sizes are others, or a wait never ends.
+class InOrder : public DeviceLink {
+ public:
+  explicit InOrder(Communicator& processes) : processes_(processes) {}
+  Mark mark() override { return nullptr; }
+  Mark carry(const Mark&, std::span<const Outgoing> out, std::span<const Incoming> in) override {
+    const int number = ++rounds_ % 1000;  // the others' round of this number, whatever its tag
+    return std::make_shared<std::shared_ptr<Transfer>>(processes_.start(30'000 + number, out, in, nullptr));
+  }
+  bool over(const Mark& mark) override {
+    return processes_.done(**static_cast<std::shared_ptr<Transfer>*>(mark.get()));
+  }
+
+ private:
+  Communicator& processes_;
+  int rounds_ = 0;
+};
+
 // Catch's assertions are for one thread at a time.
 std::mutex& assertions() {
   static std::mutex mutex;
   return mutex;
+}
+
+}  // namespace
+
+namespace {
+
+// Sums of so many leaves by `processes`, whole and as own shares that are spread, are the expected ones.
+void require_sums(const Division& division, std::int64_t leaves, const GradientSet& expected) {
+  ParameterSet parameters;
+  add_parameters(parameters);
+  const std::vector<LeafRange> of_rank = shares_of(leaves, division.processes.size());
+  const auto own = static_cast<std::size_t>(division.processes.rank());
+  ProcessSum whole(division, parameters, ProcessSum::Result::whole);
+  ProcessSum part(division, parameters, ProcessSum::Result::own_share);
+  // Twice: nothing of a batch may be left to the next one.
+  for (int batch = 0; batch < 2; ++batch) {
+    whole.begin(of_rank);
+    take_own(whole, parameters, of_rank[own]);
+    const GradientSet sum = whole.finish();
+    part.begin(of_rank);
+    take_own(part, parameters, of_rank[own]);
+    const GradientSet own_sum = part.finish();
+    spread(division, own_sum);
+    const std::lock_guard lock(assertions());
+    CAPTURE(leaves, own, batch, division.rounds != nullptr);
+    REQUIRE(sum.size() == expected.size());
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      require_equal(sum[i], expected[i]);
+      require_equal(own_sum[i], expected[i]);
+    }
+  }
 }
 
 }  // namespace
@@ -94,30 +144,11 @@ TEST_CASE("processes with any shares of the micro-batches and any buckets get th
     for (const int size : {1, 2, 3, 8}) {
       for (const std::int64_t bucket_bytes : {0, 4, 100'000}) {  // one, one for each parameter, some
         run_processes(size, [&](Communicator& processes) {
-          ParameterSet parameters;
-          add_parameters(parameters);
-          const Shards shards(parameters, size, bucket_bytes);
-          const Division division{processes, shards};
-          const std::vector<LeafRange> of_rank = shares_of(leaves, size);
-          const auto own = static_cast<std::size_t>(processes.rank());
-          ProcessSum whole(division, parameters, ProcessSum::Result::whole);
-          ProcessSum part(division, parameters, ProcessSum::Result::own_share);
-          // Twice: nothing of a batch may be left to the next one.
-          for (int batch = 0; batch < 2; ++batch) {
-            whole.begin(of_rank);
-            take_own(whole, parameters, of_rank[own]);
-            const GradientSet sum = whole.finish();
-            part.begin(of_rank);
-            take_own(part, parameters, of_rank[own]);
-            const GradientSet own_sum = part.finish();
-            spread(division, own_sum);
-            const std::lock_guard lock(assertions());
-            CAPTURE(leaves, size, bucket_bytes, own, batch);
-            REQUIRE(sum.size() == expected.size());
-            for (std::size_t i = 0; i < sum.size(); ++i) {
-              require_equal(sum[i], expected[i]);
-              require_equal(own_sum[i], expected[i]);
-            }
+          const Shards shards(kSizes, size, bucket_bytes);
+          require_sums({processes, shards, nullptr}, leaves, expected);
+          if (size > 1) {
+            const auto rounds = std::make_shared<DeviceRounds>(processes, std::make_unique<InOrder>(processes));
+            require_sums({processes, shards, rounds}, leaves, expected);
           }
         });
       }

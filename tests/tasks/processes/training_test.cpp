@@ -89,13 +89,18 @@ TEST_CASE("a run begun by four processes goes on with one, bit for bit", "[tasks
   CHECK(bits_of(folder / "parts") == bits_of(folder / "whole"));
 }
 
-TEST_CASE("an emulated device trains the same bits in 1 and 2 processes", "[tasks][processes][cuda]") {
+TEST_CASE("an emulated device trains the same bits in 1, 2 and 3 processes, through the hosts and linked",
+          "[tasks][processes][cuda]") {
   if (!have_mpirun()) return;
   const TemporaryFolder folder;
   write_readable_dataset(folder / "train.h5", 0, 8);
-  for (const int size : {1, 2}) {
-    const std::string run = folder / ("run" + std::to_string(size));
-    trained(folder.path(), size, {ETC_EMULATED_TRAINING, folder / "train.h5", run});
-  }
-  CHECK(bits_of(folder / "run2") == bits_of(folder / "run1"));
+  const auto train = [&](int size, const std::string& how) {
+    const std::string run = folder / (how + std::to_string(size));
+    trained(folder.path(), size, {ETC_EMULATED_TRAINING, folder / "train.h5", run, how});
+    return bits_of(run);
+  };
+  const auto alone = train(1, "hosts");
+  CHECK(train(2, "hosts") == alone);
+  CHECK(train(2, "linked") == alone);
+  CHECK(train(3, "linked") == alone);
 }
