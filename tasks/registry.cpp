@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/seq2seq/config.h"
 #include "tasks/glue/glue_task.h"
 #include "tasks/glue/prepare.h"
 #include "tasks/glue/sample.h"
@@ -102,6 +103,10 @@ Json section_of_task(const std::string& name) {
 std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model) {
   const std::string name = task_name(section);
   const TaskKind& kind = task_kind(name);
+  if (dynamic_cast<const Seq2SeqConfig*>(&model) != nullptr) {
+    fail_usage("config", "model.kind: task {} reads the states of an encoder: expected etc or dense, got seq2seq",
+               name);
+  }
   if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);
   return kind.make(section, model);
 }
