@@ -4,6 +4,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/nn/seq2seq/config.h"
+#include "tasks/first_batch.h"
 #include "tasks/glue/glue_task.h"
 #include "tasks/glue/prepare.h"
 #include "tasks/glue/sample.h"
@@ -103,12 +104,14 @@ Json section_of_task(const std::string& name) {
 std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model) {
   const std::string name = task_name(section);
   const TaskKind& kind = task_kind(name);
-  if (dynamic_cast<const Seq2SeqConfig*>(&model) != nullptr) {
+  if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);
+  std::unique_ptr<Task> task = kind.make(section, model);
+  if (dynamic_cast<const Seq2SeqConfig*>(&model) != nullptr &&
+      dynamic_cast<const SetsWeightsFromData*>(task.get()) == nullptr) {
     fail_usage("config", "model.kind: task {} reads the states of an encoder: expected etc or dense, got seq2seq",
                name);
   }
-  if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);
-  return kind.make(section, model);
+  return task;
 }
 
 }  // namespace etc
