@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/nn/seq2seq/config.h"
+#include "tasks/first_batch.h"
 #include "tasks/glue/glue_task.h"
 #include "tasks/glue/prepare.h"
 #include "tasks/glue/sample.h"
@@ -103,7 +105,13 @@ std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model)
   const std::string name = task_name(section);
   const TaskKind& kind = task_kind(name);
   if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);
-  return kind.make(section, model);
+  std::unique_ptr<Task> task = kind.make(section, model);
+  if (dynamic_cast<const Seq2SeqConfig*>(&model) != nullptr &&
+      dynamic_cast<const SetsWeightsFromData*>(task.get()) == nullptr) {
+    fail_usage("config", "model.kind: task {} reads the states of an encoder: expected etc or dense, got seq2seq",
+               name);
+  }
+  return task;
 }
 
 }  // namespace etc

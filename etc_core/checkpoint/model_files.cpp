@@ -21,6 +21,8 @@ namespace {
 constexpr std::string_view kEncoderPrefix = "etc_document_bert/";
 constexpr std::string_view kPositionPrefix = "position_emb_lookup_";
 constexpr std::string_view kDensePrefixes[] = {"bert/embeddings/", "bert/encoder/"};  // the pooler is a head's
+constexpr std::string_view kSeq2SeqPrefixes[] = {"seq2seq/embeddings/tokens", "seq2seq/embeddings/source",
+                                                 "seq2seq/encoder/"};  // the decoder reads the encoder, as a head
 constexpr std::string_view kPretrainingPrefixes[] = {"cls/predictions/", "cls/seq_relationship/", "cls/cpc/",
                                                      "bert/pooler/"};
 
@@ -75,7 +77,7 @@ std::string in_message(const std::filesystem::path& file) {
 
 bool is_encoder_tensor(std::string_view name) {
   return begins_with(name, kEncoderPrefix) || begins_with(name, kPositionPrefix) ||
-         begins_with_one_of(name, kDensePrefixes);
+         begins_with_one_of(name, kDensePrefixes) || begins_with_one_of(name, kSeq2SeqPrefixes);
 }
 
 bool is_pretraining_tensor(std::string_view name) {

@@ -42,7 +42,8 @@ std::string vocabulary_name(const Json& config);
 // config.json names. Empty where there is no model. For AtomicFolder.
 std::vector<std::string> own_files(const std::filesystem::path& folder);
 
-// Whether the tensor belongs to the encoder, by its name of etc-core 12.2 or 12.3; everything else is a head's or a stranger's.
+// Whether the tensor belongs to the encoder, by its name of etc-core 12.2 or 12.3 or, of an encoder-decoder, seq2seq/layers.h;
+// everything else is a head's, a decoder's or a stranger's.
 bool is_encoder_tensor(std::string_view name);
 
 // Whether the tensor belongs to a head of pre-training (pretraining 1.4, 2.4). Such names mean the same in every model that

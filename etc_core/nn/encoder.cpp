@@ -9,6 +9,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/seq2seq/config.h"
 
 namespace etc {
 
@@ -66,6 +67,10 @@ const std::vector<ModelKind>& model_kinds() {
       {"dense", DenseConfig(),
        [](const Json& fields, const std::string& where, UnknownKeys unknown) {
          return ModelConfig(dense_config_from_json(fields, where, unknown));
+       }},
+      {"seq2seq", Seq2SeqConfig(),
+       [](const Json& fields, const std::string& where, UnknownKeys unknown) {
+         return ModelConfig(seq2seq_config_from_json(fields, where, unknown));
        }},
   };
   return kKinds;

@@ -10,6 +10,7 @@ void add_sample_command(Program& program);
 void add_prepare_command(Program& program);
 void add_train_command(Program& program);
 void add_predict_command(Program& program);
+void add_translate_command(Program& program);
 void add_eval_command(Program& program);
 void add_ask_command(Program& program);
 void add_keyphrases_command(Program& program);

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/encoder.h"
+#include "etc_core/nn/seq2seq/encoder_decoder.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/info_text.h"
 #include "tasks/cli/length_sweep.h"
@@ -45,9 +47,9 @@ metrics, reports, n-best answers, predictions of OpenKP and other JSON lines (*.
 const char* group_of(const std::string& name) {
   const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
   if (has("layer_norm") || has("LayerNorm")) return "layer norms";
-  if (has("emb_lookup")) return "embeddings";
+  if (has("emb_lookup") || has("/embeddings/")) return "embeddings";
   if (has("/relative_")) return "relative tables";
-  if (has("_projection/")) return "attention projections";
+  if (has("_projection/") || has("attention/")) return "attention projections";
   if (has("feed_forward")) return "feed-forward";
   return "heads and others";
 }
@@ -75,6 +77,8 @@ void print_config(const EncoderConfig& config) {
 void print_encoder_groups(const EncoderConfig& config) {
   ParameterSet parameters;
   const auto encoder = config.make_encoder(parameters);
+  std::optional<Seq2SeqDecoder> decoder;
+  if (const auto* const both = dynamic_cast<const Seq2SeqConfig*>(&config)) decoder.emplace(*both, parameters);
   std::vector<std::pair<std::string, std::int64_t>> tensors;
   for (const auto& parameter : parameters.all()) tensors.emplace_back(parameter->name, parameter->size());
   print_groups(tensors);

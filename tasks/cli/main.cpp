@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
   etc::cli::add_train_command(program);
   etc::cli::add_eval_command(program);
   etc::cli::add_predict_command(program);
+  etc::cli::add_translate_command(program);
   etc::cli::add_ask_command(program);
   etc::cli::add_keyphrases_command(program);
   etc::cli::add_benchmark_command(program);

@@ -115,7 +115,11 @@ Vocabulary::Vocabulary(const fs::path& file, const std::string& expected_sha256)
 }
 
 std::string kept_name(const data::Tokenizer& vocabulary) {
-  return vocabulary.kind() == std::string_view("sentencepiece") ? "vocab.model" : "vocab.txt";
+  const std::string_view kind = vocabulary.kind();
+  return kind == "sentencepiece" ? "vocab.model"
+         : kind == "bpe"         ? "vocab.bpe"
+         : kind == "word"        ? "vocab.words"
+                                 : "vocab.txt";
 }
 
 Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {

@@ -44,7 +44,8 @@ struct DataIdentity {
   Json to_json() const;
 };
 
-// The name under which a model folder keeps a vocabulary: vocab.txt or vocab.model.
+// The name under which a model folder keeps a vocabulary: vocab.txt, vocab.model, vocab.bpe or
+// vocab.words, by which its kind is known again.
 std::string kept_name(const data::Tokenizer& vocabulary);
 
 // The vocabulary file of a data set. Throws Error when its SHA-256 is not that of the data.

@@ -71,6 +71,15 @@ ComputeType training_compute(const TrainingConfig& training) {
   return *type;
 }
 
+ForwardOptions step_options(const TrainingConfig& training, std::int64_t step) {
+  ForwardOptions options;
+  options.training = true;
+  options.seed = training.seed;
+  options.step = step;
+  options.compute = training_compute(training);
+  return options;
+}
+
 data::LoaderOptions training_order(const TrainingConfig& training) {
   data::LoaderOptions order;
   order.batch_examples = training.batch_size;

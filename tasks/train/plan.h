@@ -27,6 +27,9 @@ RunConfig settle_compute(RunConfig config, Device device, const std::filesystem:
 // Of a configuration whose training.compute is settled.
 ComputeType training_compute(const TrainingConfig& training);
 
+// Of a step's passes; configuration settled, too.
+ForwardOptions step_options(const TrainingConfig& training, std::int64_t step);
+
 struct RunData {
   std::shared_ptr<const data::DatasetReader> train;
   std::shared_ptr<const data::DatasetReader> eval;  // null: none

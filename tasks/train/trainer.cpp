@@ -25,6 +25,7 @@
 #include "etc_core/optim/optimizer.h"  // clipping, schedule, updates
 #include "etc_core/optim/process_sum.h"
 #include "etc_core/optim/schedule.h"
+#include "tasks/first_batch.h"
 #include "tasks/registry.h"
 #include "tasks/train/agreement.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
@@ -63,6 +64,7 @@ class Trainer {
   void log_start() const;
   void step(const data::LoadedBatch& batch);
   double compute(const data::LoadedBatch& batch, std::span<const double> counts);
+  void take_first_batch(const data::LoadedBatch& batch);
   double forward_backward(Examples examples, std::span<const double> counts, Tape& tape);
   void update(std::span<const ParamRef> parameters, double rate, double gradient_scale);
   [[noreturn]] void replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what);
@@ -160,6 +162,7 @@ TrainReport Trainer::run_steps() {
                 batch.all_micro_batches, processes_.size());
     }
     try {
+      take_first_batch(batch);
       step(batch);
     } catch (const OutOfMemory& error) {
       fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text());
@@ -239,16 +242,25 @@ double Trainer::compute(const data::LoadedBatch& batch, std::span<const double> 
   return loss;
 }
 
+// What the first process sets, of the batch's first micro-batch, all take over.
+void Trainer::take_first_batch(const data::LoadedBatch& batch) {
+  const auto* const task = dynamic_cast<const SetsWeightsFromData*>(model_.task.get());
+  if (task == nullptr || progress_.step > 0 || !training_.init_from.empty()) return;
+  std::string text;
+  if (record_) {
+    const Examples examples = batch.micro_batches.front();
+    const EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
+    text = task->set_weights(*model_.encoder, examples, input, step_options(training_, progress_.step));
+    if (!text.empty()) log::info("{}", text);
+  }
+  if (any_of(processes_, !text.empty())) share_parameters(processes_, model_.parameters);
+}
+
 // Loss of one micro-batch; adds nothing to older gradients, there are none.
 double Trainer::forward_backward(Examples examples, std::span<const double> counts, Tape& tape) {
   EncoderInput input = model_.task->feed(examples, files_text(config_.data.train));
   speed_tokens_ += input.long_tokens() + input.global_tokens();
-  ForwardOptions options;
-  options.training = true;
-  options.seed = training_.seed;
-  options.step = progress_.step;
-  options.compute = training_compute(training_);
-  HeadOutput logits = model_.forward(tape, examples, input, options);
+  HeadOutput logits = model_.forward(tape, examples, input, step_options(training_, progress_.step));
   const double loss = model_.task->loss(tape, examples, input, logits, counts);
   if (tape.checked() && !std::isfinite(loss)) fail("autograd", "first bad operator: the loss, of finite logits");
   tape.backward();

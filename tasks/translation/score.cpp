@@ -82,7 +82,7 @@ void add_comparison(Json& scores, const std::vector<BleuCounts>& system, const s
 
 }  // namespace
 
-BleuOptions BleuKeys::options() const {
+BleuOptions TaskKeys::options() const {
   BleuOptions options;
   options.words = words;
   options.smoothing = smoothing;
@@ -91,10 +91,14 @@ BleuOptions BleuKeys::options() const {
   return options;
 }
 
-const FieldList<BleuKeys>& bleu_fields() {
-  static const FieldList<BleuKeys> kFields{
+const FieldList<TaskKeys>& task_fields() {
+  static const FieldList<TaskKeys> kFields{
+      {"label_smoothing",
+       &TaskKeys::label_smoothing,
+       "share of the label's probability that is spread evenly over the vocabulary while training",
+       {.least = 0, .below = 1}},
       {"bleu_tokenize",
-       &BleuKeys::words,
+       &TaskKeys::words,
        "how BLEU sets words apart, as sacreBLEU names it",
        {{"13a", BleuWords::rules_13a},
         {"intl", BleuWords::international},
@@ -102,17 +106,17 @@ const FieldList<BleuKeys>& bleu_fields() {
         {"none", BleuWords::blanks}},
        kDecoding},
       {"bleu_smooth",
-       &BleuKeys::smoothing,
+       &TaskKeys::smoothing,
        "BLEU's smoothing of precisions that are 0",
        {{"exp", Smoothing::exponential},
         {"floor", Smoothing::floor},
         {"add-k", Smoothing::add_k},
         {"none", Smoothing::none}},
        kDecoding},
-      {"bleu_smooth_value", &BleuKeys::smooth_value, "value of floor and add-k; 0: 0.1 and 1", {.least = 0}, kDecoding},
-      {"bleu_lowercase", &BleuKeys::lower_case, "count BLEU without case", {}, kDecoding},
+      {"bleu_smooth_value", &TaskKeys::smooth_value, "value of floor and add-k; 0: 0.1 and 1", {.least = 0}, kDecoding},
+      {"bleu_lowercase", &TaskKeys::lower_case, "count BLEU without case", {}, kDecoding},
       {"bleu_paper_forms",
-       &BleuKeys::paper_forms,
+       &TaskKeys::paper_forms,
        "also tokenised and compound-split BLEU, the form of the papers' numbers",
        {},
        kDecoding},
@@ -122,7 +126,7 @@ const FieldList<BleuKeys>& bleu_fields() {
 
 Json score_files(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
                  const ScoreOptions& options) {
-  const BleuKeys keys = bleu_fields().read(options.keys, "etc eval", "task.");
+  const TaskKeys keys = task_fields().read(options.keys, "etc eval", "task.");
   const BleuOptions counted = keys.options();
   const Lines hypotheses = read_lines(predictions);
   std::vector<Lines> references;

@@ -11,8 +11,9 @@
 
 namespace etc::translation {
 
-// The keys of section `task` that say how BLEU is counted.
-struct BleuKeys {
+// The keys of section `task`: how it is trained, and how BLEU is counted.
+struct TaskKeys {
+  double label_smoothing = 0.1;
   BleuWords words = BleuWords::rules_13a;
   Smoothing smoothing = Smoothing::exponential;
   double smooth_value = 0;
@@ -22,7 +23,7 @@ struct BleuKeys {
   BleuOptions options() const;
 };
 
-const FieldList<BleuKeys>& bleu_fields();
+const FieldList<TaskKeys>& task_fields();
 
 // Scores translations, one sentence a line, plain or gzip, by references; each gold file is one set of references.
 //   "metrics": {"bleu": percent}, with paper_forms also "tokenised" and "compound_split": of the words as cut, without

@@ -1,13 +1,154 @@
 #include "tasks/translation/translation_task.h"
 
+#include <memory>
+#include <numeric>
+
+#include "etc_core/base/error.h"
+#include "etc_core/nn/seq2seq/admin_profile.h"
+#include "etc_core/nn/seq2seq/encoder_decoder.h"
+#include "tasks/feed/batch.h"
+#include "tasks/feed/features.h"
+#include "tasks/first_batch.h"
+#include "tasks/translation/perplexity.h"
+#include "tasks/translation/schema.h"
 #include "tasks/translation/score.h"
 
 namespace etc::translation {
 
+namespace {
+
+const Seq2SeqConfig& decoder_config(const EncoderConfig& model) {
+  if (const auto* const config = dynamic_cast<const Seq2SeqConfig*>(&model)) return *config;
+  fail_usage("config", "model.kind: task translation trains an encoder-decoder: expected seq2seq, got {}",
+             model_kind_of(model.to_json()));
+}
+
+// The pieces to predict, of all examples one after the other.
+std::vector<std::int32_t> labels_of(Examples examples) {
+  std::vector<std::int32_t> labels;
+  for (const data::LoadedExample& loaded : examples) {
+    feed::append(labels, feed::numbers(loaded.features, "target_ids"));
+  }
+  return labels;
+}
+
+// What the decoder reads: </s> y_1 … y_T of each.
+DecoderInput decoder_input(Examples examples, const EncoderInput& source) {
+  DecoderInput target{source.long_offsets};
+  for (const data::LoadedExample& loaded : examples) {
+    const feed::Numbers& ids = feed::numbers(loaded.features, "target_ids");
+    target.target_ids.push_back(Seq2SeqConfig::kEndOfSentence);
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i) target.target_ids.push_back(static_cast<std::int32_t>(ids[i]));
+    target.target_offsets.push_back(std::ssize(target.target_ids));
+  }
+  target.sample_ordinals = source.sample_ordinals;
+  return target;
+}
+
+VocabularyResult result_of(const VocabularyLayer& output, const Var& states, std::span<const std::int32_t> labels) {
+  return vocabulary_loss(states.value().to(output.table->value.device()), output, labels);
+}
+
+class PerplexityPass final : public Predictions {
+ public:
+  explicit PerplexityPass(const VocabularyLayer& output) : output_(output) {}
+
+  void add(Examples examples, const EncoderInput&, const HeadOutput& states) override {
+    const std::vector<std::int32_t> labels = labels_of(examples);
+    perplexity_.add(result_of(output_, states.at(0), labels), labels);
+  }
+  Metrics metrics() const override { return perplexity_.metrics(); }
+  void finish() override {}
+
+ private:
+  VocabularyLayer output_;
+  Perplexity perplexity_;
+};
+
+// The head is the decoder: its output, a product with the token table, is made in slices with the loss.
+class TranslationTask final : public Task, public SetsWeightsFromData {
+ public:
+  TranslationTask(const Json& section, const EncoderConfig& model)
+      : config_(decoder_config(model)), keys_(task_fields().read(section, "config", "task.")) {}
+
+  const data::Schema& schema() const override { return translation::schema(); }
+
+  EncoderInput feed(Examples examples, const std::string& where) const override {
+    return feed::batch_input(examples, config_, true, [&](EncoderInput& input, const data::Example& example) {
+      const feed::Examination examined(example, where);
+      for (const char* side : {"source_ids", "target_ids"}) {
+        examined.length(side);
+        examined.token_ids(side, side[0] == 's' ? config_.vocab_size : config_.target_vocabulary());
+        const std::int64_t last = feed::numbers(example, side).back();
+        if (last == Seq2SeqConfig::kEndOfSentence) continue;
+        examined.reject(side, "expected </s>, {}, at the end, got {}", Seq2SeqConfig::kEndOfSentence, last);
+      }
+      feed::append(input.token_ids, feed::numbers(example, "source_ids"));
+      return sparse::AttentionStructure();
+    });
+  }
+
+  void add_parameters(ParameterSet& parameters) override {
+    decoder_ = std::make_unique<Seq2SeqDecoder>(config_, parameters);
+  }
+
+  HeadOutput head(Tape& tape, Examples examples, const EncoderStates& states, const EncoderInput& input,
+                  const ForwardOptions& options) const override {
+    return {decoder_->forward(tape, states.long_states, decoder_input(examples, input), options)};  // [T, H]
+  }
+
+  std::vector<std::string> loss_terms() const override { return {"pieces"}; }
+
+  void count(const data::LoadedExample& example, std::span<double> counts) const override {
+    counts[0] += static_cast<double>(feed::numbers(example.features, "target_ids").size());
+  }
+
+  double loss(Tape& tape, Examples examples, const EncoderInput&, HeadOutput& states,
+              std::span<const double> counts) const override {
+    const VocabularyLayer output = decoder_->output();
+    const std::vector<std::int32_t> labels = labels_of(examples);
+    const double epsilon = keys_.label_smoothing, scale = 1 / counts[0];
+    Var& z = states.at(0);
+    const Tensor rows = z.value().to(output.table->value.device());
+    const VocabularyResult result = tape.recording()
+                                        ? vocabulary_loss_with_gradients(rows, output, labels, scale, epsilon)
+                                        : vocabulary_loss(rows, output, labels, epsilon);
+    if (tape.recording()) z.gradient()->add(result.dx.to(z.value().device()));
+    const std::vector<double>& losses = epsilon > 0 ? result.smoothed : result.losses;
+    return scale * std::accumulate(losses.begin(), losses.end(), 0.0);
+  }
+
+  std::string set_weights(Encoder& encoder, Examples examples, const EncoderInput& input,
+                          const ForwardOptions& options) const override {
+    if (config_.norm != Seq2SeqConfig::Norm::admin) return "";
+    const auto profile = profile_admin(dynamic_cast<Seq2SeqEncoder&>(encoder), *decoder_, input,
+                                       decoder_input(examples, input), options);
+    return "ADMIN: the numbers on the skips, encoder first:\n" + admin_profile_text(profile);
+  }
+
+  std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
+    if (!request.output.empty() || !request.n_best_output.empty()) {
+      fail_usage("etc predict", "task translation: sentences are translated by `etc translate`");
+    }
+    return std::make_unique<PerplexityPass>(decoder_->output());
+  }
+
+  std::string show(const data::RecordSlice&, const data::Example&, const HeadOutput&) const override {
+    fail_usage("etc predict", "--show: sentences are translated by `etc translate`");
+  }
+
+ private:
+  const Seq2SeqConfig config_;
+  const TaskKeys keys_;
+  std::unique_ptr<Seq2SeqDecoder> decoder_;
+};
+
+}  // namespace
+
 const TaskKind& task_kind() {
   static const TaskKind kKind{
-      .keys = bleu_fields(),
-      .make = nullptr,
+      .keys = task_fields(),
+      .make = made<TranslationTask>,
       .score = [](const std::filesystem::path& predictions,
                   const std::vector<std::filesystem::path>& gold) { return score_files(predictions, gold, {}); },
       .score_with = score_files};

@@ -5,7 +5,7 @@
 
 namespace etc::translation {
 
-// Keys and scores, for the row of the task in tasks/registry.cpp. It cannot be trained yet: there is no decoder.
+// Keys and scores, for the row of the task in tasks/registry.cpp.
 const TaskKind& task_kind();
 
 }  // namespace etc::translation

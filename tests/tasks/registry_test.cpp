@@ -4,6 +4,7 @@
 #include <set>
 
 #include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/seq2seq/config.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -19,18 +20,20 @@ TEST_CASE("a task's row names what trains it, what prepares its records and what
     CHECK(&task_kind(entry.name) == &entry.task);
     CHECK(&preparation_kind(entry.name) == &entry.preparation);
     CHECK(entry.task.score != nullptr);
-    if (entry.name == "translation") continue;  // has no decoder yet, see below
     CHECK(entry.task.make != nullptr);
     Json section = {{"name", entry.name}};
     section.update(entry.task.keys.defaults());
-    CHECK(make_task(section, EtcConfig{})->schema().task == entry.name);
+    const ModelConfig model = entry.name == "translation" ? ModelConfig(Seq2SeqConfig()) : ModelConfig(EtcConfig());
+    CHECK(make_task(section, *model)->schema().task == entry.name);
   }
   CHECK(names.size() == task_names().size());
 }
 
-TEST_CASE("a task without a model is scored, prepared and generated, but not trained", "[tasks]") {
+TEST_CASE("an encoder-decoder is for translation, and translation for nothing else", "[tasks]") {
   CHECK_THROWS_WITH(make_task(section_of_task("translation"), EtcConfig{}),
-                    "task: translation can be scored (`etc eval`), but not yet trained");
+                    "config: model.kind: task translation trains an encoder-decoder: expected seq2seq, got etc");
+  CHECK_THROWS_WITH(make_task(section_of_task("nq"), Seq2SeqConfig()),
+                    "config: model.kind: task nq reads the states of an encoder: expected etc or dense, got seq2seq");
 }
 
 TEST_CASE("a task that nobody knows is refused with the nearest one", "[tasks]") {

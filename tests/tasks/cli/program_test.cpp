@@ -14,9 +14,9 @@ using namespace etc;
 TEST_CASE("help goes to standard output with exit code 0", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::TemporaryFolder folder;
-  const std::vector<std::string> commands = {"sample",  "prepare",    "train",  "eval", "predict",
-                                             "ask",     "keyphrases", "encode", "info", "benchmark",
-                                             "convert", "completion", "manual"};
+  const std::vector<std::string> commands = {"sample",  "prepare",    "train",  "eval",     "predict",
+                                             "ask",     "keyphrases", "encode", "info",     "benchmark",
+                                             "convert", "completion", "manual", "translate"};
   for (const std::string& command : commands) {
     const test::Result result = test::run_program({command, "--help"}, folder.path());
     INFO(command);

@@ -1,0 +1,157 @@
+// Translation trained by the program, from generated pairs to translated lines.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "tests/tasks/command_scene.h"
+
+namespace etc {
+namespace {
+
+using Scene = test::CommandScene;
+using Catch::Contains;
+using test::Words;
+
+// Generated pairs prepared with their vocabulary of words: train.h5 and dev.h5.
+void prepare(const Scene& scene) {
+  scene.run({"sample", "--task", "translation", "--records", "60", "--output", scene.path("s")});
+  for (const std::string split : {"train", "dev"}) {
+    scene.run({"prepare", "--task", "translation", "--split", split, "--subword", "word", "--vocab",
+               scene.path("s/vocab.words"), "--source", scene.path("s/" + split + ".source"), "--target",
+               scene.path("s/" + split + ".target"), "--output", scene.path(split + ".h5")});
+  }
+}
+
+Words training(const Scene& scene, const std::string& run, const Words& more) {
+  Words words = {"train",
+                 "--task",
+                 "translation",
+                 "--model-kind",
+                 "seq2seq",
+                 "--hidden-size",
+                 "16",
+                 "--num-hidden-layers",
+                 "2",
+                 "--intermediate-size",
+                 "32",
+                 "--num-decoder-layers",
+                 "2",
+                 "--num-attention-heads",
+                 "2",
+                 "--data",
+                 scene.path("train.h5"),
+                 "--eval-data",
+                 scene.path("dev.h5"),
+                 "--vocab",
+                 scene.path("s/vocab.words"),
+                 "--batch-size",
+                 "16",
+                 "--weight-decay",
+                 "0",
+                 "--threads",
+                 "1",
+                 "--log-every",
+                 "1",
+                 "--output",
+                 scene.path(run)};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// The values of a metric over a run's lines.
+std::vector<double> values(const Scene& scene, const std::string& run, const std::string& name) {
+  std::vector<double> found;
+  std::istringstream lines(read_file(scene.path(run + "/metrics.jsonl")));
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line);
+    if (json.contains(name)) found.push_back(json[name]);
+  }
+  return found;
+}
+
+TEST_CASE("an encoder-decoder learns generated pairs and translates what it was given", "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  scene.run(training(scene, "run",
+                     {"--steps", "60", "--eval-every", "20", "--learning-rate", "0.01", "--schedule", "inverse_sqrt",
+                      "--warmup-steps", "10", "--norm", "admin", "--use-residual-attention"}));
+  const std::vector<double> loss = values(scene, "run", "loss"), perplexity = values(scene, "run", "perplexity"),
+                            bits = values(scene, "run", "log2_likelihood");
+  REQUIRE(loss.size() == 60);
+  CHECK(loss.back() < 0.85 * loss.front());
+  REQUIRE(perplexity.size() == 3);
+  CHECK(perplexity.back() < perplexity.front());
+  CHECK(perplexity.back() == Approx(std::exp2(-bits.back())));
+
+  std::string text = read_file(scene.path("s/dev.source"));
+  const auto lines = [](const std::string& all) { return std::count(all.begin(), all.end(), '\n'); };
+  text += "\n";
+  const std::string translated =
+      scene.run({"translate", "--model", scene.path("run"), "--input", "-", "--output", "-"}, text);
+  CHECK(lines(translated) == lines(text));
+  CHECK(translated.size() > 2 * static_cast<std::size_t>(lines(text)));  // not empty lines alone
+  CHECK_THAT(scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("dev.h5")}), Contains("perplexity"));
+  const test::Result predicted =
+      scene.try_run({"predict", "--model", scene.path("run"), "--data", scene.path("dev.h5"), "--output", "-"});
+  CHECK(predicted.code == 2);
+  CHECK_THAT(predicted.err, Contains("`etc translate`"));
+}
+
+TEST_CASE("a step's gradients are sums over the pieces of its batch, however it is cut", "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  const Words steps = {"--steps", "3", "--learning-rate", "0.01", "--clip-norm", "0", "--warmup-proportion", "0"};
+  scene.run(training(scene, "whole", steps));
+  Words cut = steps;
+  cut.insert(cut.end(), {"--micro-batch-tokens", "60"});
+  scene.run(training(scene, "cut", cut));
+  for (const char* name : {"loss", "gradient_norm"}) {
+    const std::vector<double> whole = values(scene, "whole", name), parts = values(scene, "cut", name);
+    REQUIRE(whole.size() == 3);
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(parts.at(i) == Approx(whole[i]).epsilon(1e-4));
+  }
+  Words sharp = steps;
+  sharp.insert(sharp.end(), {"--label-smoothing", "0"});
+  scene.run(training(scene, "sharp", sharp));
+  CHECK(values(scene, "sharp", "loss").at(0) != Approx(values(scene, "whole", "loss").at(0)).epsilon(1e-6));
+}
+
+TEST_CASE("ADMIN's numbers are set by the first batch, once, and stay with the model", "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  const auto omegas = [&](const std::string& run) {
+    std::map<std::string, float> first;
+    const TensorFileReader file(scene.path(run + "/last/model.safetensors"));
+    for (const auto& [name, entry] : file.entries()) {
+      if (!name.ends_with("admin_omega")) continue;
+      std::vector<float> numbers(static_cast<std::size_t>(entry.size()));
+      file.read_floats(name, numbers.data());
+      CHECK(std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x == numbers[0]; }));
+      first[name] = numbers[0];
+    }
+    return first;
+  };
+  const Words still = {"--learning-rate", "0", "--norm", "admin", "--steps"};
+  for (const char* steps : {"1", "3"}) {
+    Words words = still;
+    words.emplace_back(steps);
+    scene.run(training(scene, std::string("run") + steps, words));
+  }
+  const std::map<std::string, float> once = omegas("run1");
+  REQUIRE(once.size() == 10);  // two sub-layers of two layers, three of two
+  CHECK(once.at("seq2seq/encoder/layer_0/self_attention/admin_omega") == 1);
+  CHECK(once.at("seq2seq/decoder/layer_0/self_attention/admin_omega") == 1);
+  CHECK(once.at("seq2seq/decoder/layer_1/feed_forward/admin_omega") > 1.2f);
+  CHECK(omegas("run3") == once);
+  CHECK_THAT(read_file(scene.path("run1/log.txt")), Contains("ADMIN: the numbers on the skips"));
+}
+
+}  // namespace
+}  // namespace etc

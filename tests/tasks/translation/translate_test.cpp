@@ -1,0 +1,149 @@
+// etc translate: lines of any text through a small encoder-decoder, whose translations are known from its own search.
+#include <algorithm>
+#include <sstream>
+
+#include "data/text/subword_vocab.h"
+#include "data/text/tokenizer.h"
+#include "etc_core/base/files.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "tasks/translation/decode/translate.h"
+#include "tests/core/nn/small_seq2seq.h"
+#include "tests/tasks/command_scene.h"
+
+namespace etc::translation {
+namespace {
+
+using Scene = test::CommandScene;
+using Catch::Contains;
+using test::Words;
+
+// Words a … i are the ids 4 … 12.
+std::string vocabulary() {
+  data::SubwordVocab vocab;
+  for (char word = 'a'; word <= 'i'; ++word) vocab.pieces.emplace_back(std::string(1, word), 5);
+  return data::subword_vocab_text(vocab);
+}
+
+void write_folder(const std::string& folder, const test::SmallSeq2Seq& model, const Seq2SeqConfig& config,
+                  const std::string& sha256) {
+  const Json document = {{"model", config.to_json()},
+                         {"data", {{"vocab_sha256", sha256}, {"vocab_file", "vocab.words"}}}};
+  save_model(folder, document, model.parameters, {{"vocab.words", vocabulary()}});
+}
+
+// The words of the best translation, <s> and </s> left out.
+std::string best_of(const std::vector<Hypothesis>& found) {
+  std::string text;
+  if (found.empty()) return text;
+  for (const std::int32_t id : found.front().tokens) {
+    if (id == 0 || id == 2) continue;
+    text += text.empty() ? "" : " ";
+    text += id == 3 ? "<unk>" : std::string(1, static_cast<char>('a' + id - 4));
+  }
+  return text;
+}
+
+TEST_CASE("every line is translated as by the model's search, and the number of lines is kept", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  write_file_atomically(scene.path("v.words"), vocabulary());
+  const std::string sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
+  const Seq2SeqConfig config = test::small_seq2seq();
+  test::SmallSeq2Seq model(config);
+  write_folder(scene.path("model"), model, config, sha256);
+
+  const std::vector<std::string> lines = {"b c a", "", "   ",           "i zz a\r", "\xff\xfe b",
+                                          "d",     "", "h h h h h h h", "c b"};
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  text.pop_back();  // the last line has no end
+  std::vector<TranslationSource> sources(lines.size());
+  sources[0].ids = {5, 6, 4, 2};
+  sources[3].ids = {12, 3, 4, 2};
+  sources[5].ids = {7, 2};
+  sources[7].ids = {11, 11, 11, 11, 11, 11, 11, 2};
+  sources[8].ids = {6, 5, 2};
+  TranslateOptions options;
+  options.search.beam = 3;
+  options.search.length_penalty = 1;
+  options.search.max_len_b = 9;
+  const auto expected = translate({{model.encoder, model.decoder}}, sources, options);
+  std::string best;
+  for (const auto& found : expected) best += best_of(found) + "\n";
+  REQUIRE(std::count(best.begin(), best.end(), '\n') == 9);
+  REQUIRE(best_of(expected[0]) != best_of(expected[7]));  // a source says something
+
+  const Words command = {"translate",        "--model", scene.path("model"), "--beam", "3",
+                         "--length-penalty", "1",       "--max-len-b",       "9",      "--input"};
+  Words words = command;
+  words.insert(words.end(), {"-", "--output", "-", "--window", "2"});
+  CHECK(scene.run(words, text) == best);
+  CHECK(scene.run(words, "").empty());
+  CHECK(scene.run(words, "\n\n") == "\n\n");
+
+  write_file_atomically(scene.path("in.txt"), text + "\n");
+  words = command;
+  words.insert(words.end(), {scene.path("in.txt"), "--output", scene.path("out.txt"), "--n-best-output",
+                             scene.path("n.jsonl"), "--n-best", "2"});
+  scene.run(words);
+  CHECK(read_file(scene.path("out.txt")) == best);
+  std::istringstream objects(read_file(scene.path("n.jsonl")));
+  std::size_t line = 0;
+  for (std::string object; std::getline(objects, object); ++line) {
+    const Json answers = Json::parse(object);
+    CHECK(answers.at("id") == std::to_string(line + 1));
+    REQUIRE(answers.at("answers").size() == std::min<std::size_t>(2, expected.at(line).size()));
+    for (std::size_t i = 0; i < answers.at("answers").size(); ++i) {
+      CHECK(answers.at("answers")[i].at("score").get<double>() == Approx(expected[line][i].score).epsilon(1e-6));
+    }
+  }
+  CHECK(line == lines.size());
+}
+
+TEST_CASE("models and lines that cannot be translated are refused by name", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  write_file_atomically(scene.path("v.words"), vocabulary());
+  const std::string sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
+  const Seq2SeqConfig config = test::small_seq2seq();
+  const test::SmallSeq2Seq model(config);
+  write_folder(scene.path("model"), model, config, sha256);
+  write_folder(scene.path("other"), model, config, std::string(64, 'a'));
+  Seq2SeqConfig large = config;
+  large.vocab_size = 14;
+  write_folder(scene.path("large"), test::SmallSeq2Seq(large), large, sha256);
+  const auto refused = [&](const Words& more, const std::string& input, int code, const char* message) {
+    Words words = {"translate", "--input", "-", "--output", scene.path("out.txt")};
+    words.insert(words.end(), more.begin(), more.end());
+    const test::Result result = scene.try_run(words, input);
+    INFO(result.err);
+    CHECK(result.code == code);
+    CHECK_THAT(result.err, Contains(message));
+    CHECK_THROWS(read_file(scene.path("out.txt")));
+  };
+  const std::string folder = scene.path("model");
+  refused({"--model", folder, "--positions", "3"}, "a\nb c\na b c\n", 1, "line 3: expected at most 2 pieces, got 3");
+  refused({"--model", folder, scene.path("other")}, "a\n", 1, "the models of an ensemble have one vocabulary");
+  refused({"--model", scene.path("other")}, "a\n", 1,
+          "another vocabulary than that of the data: expected SHA-256 aaaa");
+  refused({"--model", scene.path("large")}, "a\n", 1, "expected tables of 13 rows");
+  refused({"--model", folder, "--beam", "2", "--n-best", "3", "--n-best-output", "-"}, "a\n", 2, "at most the beam, 2");
+  refused({"--model", folder, "--length-penalty", "some"}, "a\n", 2, "--length-penalty: expected a number, got some");
+  const Words cut = {"translate", "--model", folder,        "--input", "-",
+                     "--output",  "-",       "--positions", "3",       "--truncate-source"};
+  CHECK(scene.run(cut, "a b c\n") == scene.run(cut, "a b\n"));
+}
+
+TEST_CASE("a model folder of an encoder-decoder says what it holds", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  const Seq2SeqConfig config = test::small_seq2seq();
+  const test::SmallSeq2Seq model(config);
+  write_folder(scene.path("model"), model, config, std::string(64, 'a'));
+  const std::string said = scene.run({"info", scene.path("model")});
+  CHECK_THAT(said, Contains("seq2seq") && Contains("num_decoder_layers") && Contains("attention projections") &&
+                       Contains("embeddings") && Contains("vocab.words"));
+}
+
+}  // namespace
+}  // namespace etc::translation
