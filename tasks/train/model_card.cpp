@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "etc_core/base/json.h"
 #include "etc_core/base/version.h"
 #include "tasks/registry.h"
 
@@ -28,8 +29,12 @@ std::string data_line(const char* use, const std::shared_ptr<const data::Dataset
   return fmt::format("| {} | {} | {} | `{}` |\n", use, info.split, reader->size(), info.content_sha256);
 }
 
-std::string usage(const std::string& task) {
-  std::string text = "```\netc predict --model . --input records.json --answers -\n";
+std::string usage(const TaskModel& model, const std::string& task) {
+  if (model.config->to_json().value("kind", "") == "seq2seq")
+    return "```\netc translate --model . --input lines.txt --output -\n```\n";
+  std::string text = model.task->start_answer() != nullptr
+                         ? "```\netc predict --model . --input records.json --answers -\n"
+                         : "```\netc predict --model . --data dev.h5 --output predictions.json\n";
   for (const TaskEntry& entry : task_entries()) {
     if (entry.name != task || entry.documents.make == nullptr) continue;
     text += entry.documents.asks ? "etc ask --model . --document report.md --question \"…\"\n"
@@ -63,7 +68,7 @@ std::string model_card(const RunConfig& config, const TaskModel& model, const Ru
     text += "\n## Metrics on the evaluation data\n\n| metric | value |\n|---|---|\n";
     for (const auto& [name, value] : metrics) text += fmt::format("| {} | {:.6g} |\n", name, value);
   }
-  return text + "\n## Use\n\n" + usage(task);
+  return text + "\n## Use\n\n" + usage(model, task);
 }
 
 }  // namespace etc

@@ -100,6 +100,8 @@ TEST_CASE("an encoder-decoder learns generated pairs and translates what it was 
       scene.try_run({"predict", "--model", scene.path("run"), "--data", scene.path("dev.h5"), "--output", "-"});
   CHECK(predicted.code == 2);
   CHECK_THAT(predicted.err, Contains("`etc translate`"));
+  const std::string card = read_file(scene.path("run/best/README.md"));
+  CHECK_THAT(card, Contains("etc translate --model .") && !Contains("etc predict"));
 }
 
 TEST_CASE("a step's gradients are sums over the pieces of its batch, however it is cut", "[translation][commands]") {
