@@ -54,7 +54,8 @@ TEST_CASE("bad prediction lines are errors with line, url and element", "[tasks]
         "p.jsonl: line 1: url a: KeyPhrases[0][1]: expected a string, got 3");
   CHECK(message_of(R"({"url": 5, "KeyPhrases": []})") == "p.jsonl: line 1: url: expected a string, got 5");
   CHECK(message_of("5") == "p.jsonl: line 1: expected an object, got 5");
-  CHECK(message_of("[5]") == "p.jsonl: line 1: expected an object, got 5");  // an array of records is a record file, too
+  CHECK(message_of("[5]") ==
+        "p.jsonl: line 1: expected an object, got 5");  // an array of records is a record file, too
   const std::string page = "{\"url\": \"a\", \"KeyPhrases\": []}\n";
   CHECK(message_of(page + page).starts_with("p.jsonl: line 2: id a occurs twice, first at "));
 }
