@@ -15,12 +15,11 @@ that are there. Results: FOLDER/positions_<experiment>.csv and, where gnuplot is
 """
 import argparse
 import math
-import pathlib
 import statistics
 import subprocess
 import sys
 
-from pretraining import ETC, ROOT, Data, call, interval, losses, plot, write_table
+from pretraining import ETC, Data, call, interval, losses, parser_of, plot, run_experiment, write_table
 
 LENGTH = 128
 WIDTH, HEADS, LAYERS = 128, 4, 4
@@ -169,24 +168,13 @@ def layer(options, data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     experiments = {"methods": methods, "clip": clip, "longer": longer, "layer": layer}
-    parser.add_argument("experiment", choices=experiments)
-    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
-    parser.add_argument("--train", nargs="*", help="text files (.gz too); none: generated texts")
-    parser.add_argument("--eval", nargs="*", help="text files to evaluate on")
-    parser.add_argument("--pieces", type=int, default=8192, help="of the learned vocabulary")
+    parser = parser_of(__doc__, experiments)
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--clips", default="1,2,4,8,16,64")
     parser.add_argument("--seeds", default="1")
-    parser.add_argument("--steps", type=int)
     parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
-    if bool(options.train) != bool(options.eval):
-        parser.error("--train and --eval go together")
-    if not ETC.exists():
-        sys.exit(f"{ETC.relative_to(ROOT)} is missing: ./run build")
-    experiments[options.experiment](options, Data(options))
+    run_experiment(parser, experiments)
 
 
 if __name__ == "__main__":

@@ -227,23 +227,33 @@ def overfit(options, data):
     plot(options.output, "pretraining_overfit", "Few examples learned by heart: training loss", curves)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    experiments = {"ladder": ladder, "pairs": pairs, "cpc": cpc, "overfit": overfit}
+def parser_of(description, experiments):
+    """What every experiment on texts is asked for."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=experiments)
     parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
     parser.add_argument("--train", nargs="*", help="text files (.gz too); none: generated texts")
     parser.add_argument("--eval", nargs="*", help="text files to evaluate on")
     parser.add_argument("--pieces", type=int, default=8192, help="of the learned vocabulary")
-    parser.add_argument("--seeds", type=int)
     parser.add_argument("--steps", type=int)
-    parser.add_argument("--threads", type=int, default=2)
+    return parser
+
+
+def run_experiment(parser, experiments):
     options = parser.parse_args()
     if bool(options.train) != bool(options.eval):
         parser.error("--train and --eval go together")
     if not ETC.exists():
         sys.exit(f"{ETC.relative_to(ROOT)} is missing: ./run build")
     experiments[options.experiment](options, Data(options))
+
+
+def main():
+    experiments = {"ladder": ladder, "pairs": pairs, "cpc": cpc, "overfit": overfit}
+    parser = parser_of(__doc__, experiments)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--threads", type=int, default=2)
+    run_experiment(parser, experiments)
 
 
 if __name__ == "__main__":
