@@ -4,7 +4,7 @@
     bench/processes.py --output bench/results/processes.json [--steps 2] [--rounds 1] [--layers 12] [--tokens 4096]
                        [--batch 2] [--shapes 1x1 1x2 2x1 2x1x0]
 
-Trains the base model of WikiHop on generated records of that many long tokens, in micro-batches of one record. Every
+Trains the base model of WikiHop on generated records of that many long tokens each, in micro-batches of one record. Every
 shape (processes x threads of each [x --bucket-bytes]) takes its turn in every round: 2x1x0 sends nothing before the
 backward pass is over, and what it waits longer than 2x1 is what the backward pass hides. Time of a step is that of the
 run's own log, so start and data are left out; the first step is not counted. All runs must end with equal weights, else
@@ -12,6 +12,7 @@ the script fails.
 """
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -27,14 +28,31 @@ ETC = ROOT / "build/cpu/etc"
 SHAPES = ["1x1", "1x2", "2x1", "2x1x0"]
 
 
+def filled(records, tokens):
+    """Every record's text with those of the records after it, five sentences made one, until it has more than so many
+    tokens: the preparation cuts all of them at the same length, so that no process has more work than another."""
+    texts = [" ".join(record["supports"]) for record in records]
+    for index, record in enumerate(records):
+        words, source = [], itertools.cycle(texts[index:] + texts[:index])
+        while len(words) < 2 * tokens:
+            words += next(source).split()
+        ends = [at for at, word in enumerate(words) if word.endswith(".")]
+        for count, at in enumerate(ends):
+            if count % 5 != 4:
+                words[at] = words[at].rstrip(".")
+        record["supports"] = [" ".join(words)]
+    return records
+
+
 def prepared(folder, tokens):
-    """A data set of generated records of about so many long tokens."""
+    """A data set of generated records, all of so many long tokens."""
     quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    sample, data = folder / "sample", folder / "train.h5"
-    subprocess.run([ETC, "sample", "--task", "wikihop", "--records", "40", "--seed", "1", "--hops", "1", "--long-tokens",
-                    str(tokens), "--output", sample], **quiet)
-    subprocess.run([ETC, "prepare", "--task", "wikihop", "--split", "train", "--input", sample / "train.json", "--vocab",
-                    sample / "vocab.txt", "--splitter", "icu", "--long-seq-len", str(tokens), "--output", data], **quiet)
+    sample, data, full = folder / "sample", folder / "train.h5", folder / "train.json"
+    subprocess.run([ETC, "sample", "--task", "wikihop", "--records", "40", "--seed", "1", "--hops", "1", "--output", sample],
+                   **quiet)
+    full.write_text(json.dumps(filled(json.loads((sample / "train.json").read_text()), tokens)))
+    subprocess.run([ETC, "prepare", "--task", "wikihop", "--split", "train", "--input", full, "--vocab", sample / "vocab.txt",
+                    "--splitter", "icu", "--long-seq-len", str(tokens), "--output", data], **quiet)
     return data
 
 
