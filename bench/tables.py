@@ -182,6 +182,26 @@ def waiting_table(name):
     return lines + [f"| {way} | " + " | ".join(f"{median(seconds[way, n]):.2f}" for n in beside) + " |" for way in ways]
 
 
+def processes_table(name):
+    """The file that bench/processes.py writes."""
+    data = json.loads((RESULTS / name).read_text())
+    words = {1: "one", 2: "two", 3: "three", 4: "four", 8: "eight"}
+    shapes = " ".join(row["shape"] for row in data["rows"])
+    lines = [f"{machine_text(data['machine'])}; {data['layers']} layer{'s' if data['layers'] > 1 else ''}, {data['batch']} texts of {data['tokens']:,} tokens; raw numbers: "
+             f"`bench/results/{name}`; `bench/processes.py --layers {data['layers']} --tokens {data['tokens']} --batch {data['batch']} "
+             f"--steps {data['steps']} --rounds {data['rounds']} --shapes {shapes}`.", "",
+             "| | seconds a step, median (least to most) | of the first line | MB sent a step | by one process at most (its even share) | seconds waited |",
+             "|---" * 6 + "|"]
+    for row in data["rows"]:
+        processes, threads, *bucket = map(int, row["shape"].split("x"))
+        shape = (f"{words[processes]} process{'es' if processes > 1 else ''}, {words[threads]} thread{'s' if threads > 1 else ''}"
+                 f"{' each' if processes > 1 else ''}{', nothing sent before the end of the backward pass' if bucket else ''}")
+        sent = [f"{row['sent_mb']:,.1f}", f"{row['most_of_one_mb']:,.1f} ({row['sent_mb'] / processes:,.1f})", f"{row['waiting_s']:.2f}"]
+        lines.append(f"| {shape} | {row['step_s']:.2f} ({row['least_s']:.2f} to {row['most_s']:.2f}) | "
+                     f"{row['step_s'] / data['rows'][0]['step_s']:.2f} | {' | '.join(sent if processes > 1 else ['', '', ''])} |")
+    return lines
+
+
 def offset_table(name):
     """The CSV of bench/experiments/offset_task.py."""
     with open(RESULTS / name) as file:
@@ -249,7 +269,7 @@ def patterns_table(name):
     return lines
 
 
-KINDS = {"csv": csv_table, "dense": dense_table, "patterns": patterns_table, "offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "patterns": patterns_table, "offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 
