@@ -72,8 +72,9 @@ void send(int pipe, char outcome, const char* text) {
 }
 
 // Everything the child does. Ends by _exit: neither static destructors nor stdio flushing of the parent's buffers.
-[[noreturn]] void child(int pipe, const std::function<void()>& body, const ProbeLimits& limits) {
+[[noreturn]] void child(int pipe, const std::function<void()>& body, const ProbeLimits& limits, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(0);  // it was killed before it could be said that this one ends with it
   // Signals: crashes must kill (the parent's handlers would print or jump); Ctrl-C is the parent's to answer.
   for (const int fatal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGXCPU}) ::signal(fatal, SIG_DFL);
   for (const int stop : {SIGINT, SIGTERM, SIGHUP}) ::signal(stop, SIG_IGN);
@@ -148,10 +149,10 @@ void run_probe(const std::string& what, const std::filesystem::path& file, const
   const std::string where = file.string();
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail(where, "cannot start the probe: {}", std::strerror(errno));
-  const pid_t pid = ::fork();
+  const pid_t parent = ::getpid(), pid = ::fork();
   if (pid == 0) {
     ::close(ends[0]);
-    child(ends[1], body, limits);
+    child(ends[1], body, limits, parent);
   }
   const int fork_error = errno;
   ::close(ends[1]);

@@ -130,15 +130,7 @@ Var DenseEncoder::Impl::run(Tape& tape, Var x, const Context& context, const For
     }
     return states;
   };
-  stack.after = [&](std::int64_t unit, const LayerStates& states) {
-    report_layer(options.watch, unit, states, *context.attention);
-  };
-  report_layer(options.watch, -1, {x}, *context.attention);
-  LayerStates states;
-  states.push_back(std::move(x));
-  const Var y = run_layers(tape, std::move(states), stack)[0];
-  const LayerNormParameters& norm = parameters.final_norm;
-  return norm.gamma == nullptr ? y : layer_norm(tape, y, norm);
+  return run_watched(tape, std::move(x), std::move(stack), options.watch, *context.attention, parameters.final_norm);
 }
 
 std::unique_ptr<Encoder> DenseConfig::make_encoder(ParameterSet& parameters) const {

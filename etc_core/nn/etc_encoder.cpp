@@ -92,11 +92,9 @@ EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const F
         impl->layers[static_cast<std::size_t>(i)].forward(on, {std::move(x[0]), std::move(x[1])}, context, pass);
     return {y.of_long, y.of_global};
   };
-  stack.after = [&](std::int64_t i, const LayerStates& x) { report_layer(options.watch, i, x, *context.attention); };
   States embedded = impl_->embedding_stage.forward(tape, input, context);
   LayerStates states = {std::move(embedded.of_long), std::move(embedded.of_global)};  // [T, H], [U, H]
-  report_layer(options.watch, -1, states, *context.attention);
-  states = run_layers(tape, std::move(states), stack);
+  states = run_watched(tape, std::move(states), std::move(stack), options.watch, *context.attention);
   return {states[0], states[1]};
 }
 

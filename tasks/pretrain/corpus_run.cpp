@@ -150,7 +150,7 @@ class CorpusRun {
           "prepare: the text is a single document, random next sentences come from that document itself "
           "(expected empty lines between documents)");
     }
-    store_.emplace(stores, common_.documents);
+    store_.emplace(stores, common_.documents, may_hold_);
   }
 
   [[noreturn]] void fail_without_documents(std::int64_t too_short) const {
@@ -236,8 +236,11 @@ class CorpusRun {
     prepare::Report report(options_.report);
     for (const PartFiles& files : files_) take_report(files, writer, report);
     constexpr std::int64_t kPieces = std::int64_t{1} << 18, kPerTask = 16;  // of a window; instances of a task
-    const std::int64_t window = std::clamp<std::int64_t>(kPieces / *config_.max_seq_length, kPerTask, 4096);
-    const RandomAccessFile file(common_.instances);
+    const std::int64_t most = std::clamp<std::int64_t>(kPieces / *config_.max_seq_length, kPerTask, 4096);
+    // Places of examples cost some microseconds each when they are made: few for a small text.
+    const std::int64_t window = std::min(most, std::max(counts_.examples / 32, 16 * kPerTask));
+    RandomAccessFile file(common_.instances);
+    file.hold(may_hold_);
     const RandomOrder order(counts_.examples, seed_for(config_.random_seed, DrawnFor::order));
     const auto texts = views();
     Progress progress("prepare: examples", counts_.examples, "examples");
@@ -288,6 +291,7 @@ class CorpusRun {
   std::vector<data::SourceFile> sources_;
   std::vector<PartFiles> files_;  // of each input
   PartFiles common_;              // of all
+  std::int64_t may_hold_ = kHeldBytes;
   std::optional<TokenStore> store_;
   Counts counts_;
 };

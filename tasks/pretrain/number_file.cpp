@@ -27,7 +27,19 @@ RandomAccessFile::~RandomAccessFile() {
   ::close(descriptor_);
 }
 
+void RandomAccessFile::hold(std::int64_t& budget) {
+  if (size_ == 0 || size_ > budget) return;
+  auto whole = std::make_unique_for_overwrite<char[]>(static_cast<std::size_t>(size_));
+  read(0, whole.get(), static_cast<std::size_t>(size_));
+  held_ = std::move(whole);
+  budget -= size_;
+}
+
 void RandomAccessFile::read(std::int64_t at, void* to, std::size_t size) const {
+  if (held_ && at <= size_ && std::cmp_less_equal(size, size_ - at)) {
+    std::memcpy(to, held_.get() + at, size);
+    return;
+  }
   auto* begin = static_cast<char*>(to);
   while (size > 0) {
     const ssize_t got = ::pread(descriptor_, begin, size, at);

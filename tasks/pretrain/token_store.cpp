@@ -53,8 +53,10 @@ DocumentCounts write_documents(const std::vector<StorePaths>& parts, std::int64_
   return counts;
 }
 
-TokenStore::TokenStore(const std::vector<StorePaths>& parts, const std::filesystem::path& documents)
+TokenStore::TokenStore(const std::vector<StorePaths>& parts, const std::filesystem::path& documents,
+                       std::int64_t& budget)
     : documents_(documents) {
+  documents_.hold(budget);
   Numbers pieces, sentences;
   for (const StorePaths& paths : parts) {
     Part& part = parts_.emplace_back(paths);
@@ -62,6 +64,8 @@ TokenStore::TokenStore(const std::vector<StorePaths>& parts, const std::filesyst
     sentences = {sentences.end, sentences.end + NumberReader<std::int64_t>(part.sentence_file).count()};
     part.pieces = pieces;
     part.sentences = sentences;
+    part.sentence_file.hold(budget);
+    part.piece_file.hold(budget);
   }
 }
 

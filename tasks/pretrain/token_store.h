@@ -58,7 +58,8 @@ DocumentCounts write_documents(const std::vector<StorePaths>& parts, std::int64_
 // The parts as one text. Immutable: threads read through a StoredText of their own.
 class TokenStore {
  public:
-  TokenStore(const std::vector<StorePaths>& parts, const std::filesystem::path& documents);
+  // budget: of what may be held in memory (RandomAccessFile::hold).
+  TokenStore(const std::vector<StorePaths>& parts, const std::filesystem::path& documents, std::int64_t& budget);
 
   std::int64_t sentences() const { return parts_.empty() ? 0 : parts_.back().sentences.end; }
   // Appends the ids of these pieces.

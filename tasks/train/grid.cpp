@@ -10,6 +10,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
+#include "tasks/train/first_fault.h"
 
 namespace etc {
 

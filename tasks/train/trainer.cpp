@@ -29,6 +29,7 @@
 #include "tasks/registry.h"
 #include "tasks/train/agreement.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
+#include "tasks/train/first_fault.h"
 #include "tasks/train/forecast.h"
 #include "tasks/train/kept_files.h"
 #include "tasks/train/loss_counts.h"
@@ -68,7 +69,6 @@ class Trainer {
   double forward_backward(Examples examples, std::span<const double> counts, Tape& tape);
   void update(std::span<const ParamRef> parameters, double rate, double gradient_scale);
   [[noreturn]] void replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what);
-  std::string first_fault(const data::LoadedBatch& batch, std::span<const double> counts);
   bool finished() const;
   void log_step(double norm, double rate);
   void evaluate();
@@ -276,34 +276,10 @@ void Trainer::update(std::span<const ParamRef> parameters, double rate, double g
   spread(division_, updated);
 }
 
-// The step once more, this time looking at every result: names what went wrong first.
+// The step once more, this time looking at every result.
 void Trainer::replay(const data::LoadedBatch& batch, std::span<const double> counts, const std::string& what) {
-  std::string cause = "the replay found no bad operator: sums over the whole gradient exceed the range of numbers";
-  const std::vector<std::string> faults = processes_.gather(first_fault(batch, counts));
-  for (auto fault = faults.rbegin(); fault != faults.rend(); ++fault) {
-    if (!fault->empty()) cause = *fault;
-  }
-  throw Diverged(fmt::format(
-      "train: {} at step {}; {} (checkpoints saved before this step are sound; try a smaller --learning-rate)", what,
-      progress_.step, cause));
-}
-
-// Of this process's micro-batches; "": none.
-std::string Trainer::first_fault(const data::LoadedBatch& batch, std::span<const double> counts) {
-  model_.parameters.drop_gradients();
-  try {
-    for (const auto& parameter : model_.parameters.all())
-      check_finite("weights", parameter->name.c_str(), parameter->value);
-    for (const auto& micro_batch : batch.micro_batches) {
-      Tape tape(Recording::on, FiniteChecks::on);
-      forward_backward(micro_batch, counts, tape);
-      model_.parameters.drop_gradients();
-    }
-  } catch (const Error& error) {
-    const std::string cause = error.what();
-    return cause.starts_with("autograd: ") ? cause.substr(10) : cause;
-  }
-  return "";
+  const auto pass = [&](Examples examples, Tape& tape) { forward_backward(examples, counts, tape); };
+  throw_first_fault(processes_, model_.parameters, batch, pass, progress_.step, what);
 }
 
 // ---- Around the steps. ----

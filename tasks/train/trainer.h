@@ -16,16 +16,10 @@ struct TrainReport {
   Metrics best;           // of the best evaluation; empty without evaluation data
 };
 
-// The loss or the gradient of a step is not finite. Says which operator was the first, and what to do.
-class Diverged : public Error {
- public:
-  using Error::Error;
-};
-
 // Starts a run in `output`, or goes on with the one that is there (same bits as if it had never stopped).
 // Throws Interrupted after SIGINT, SIGTERM or SIGHUP, once everything is saved; Error when the folder is in use, the
 // data do not fit, the run there is another one, the folder vanishes, or checkpoint `last` or `best` could not be saved in
-// the end; Diverged at a step whose loss or gradient is not finite.
+// the end; Diverged (first_fault.h) at a step whose loss or gradient is not finite.
 // Several processes call it with equal configurations and leave the files of one, bit by bit: each computes a share of
 // every batch's micro-batches. The first one alone needs the folder.
 TrainReport train(const RunConfig& config, const std::filesystem::path& output,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
@@ -111,6 +112,21 @@ void report_layer(const LayerWatch& watch, std::int64_t layer, const LayerStates
   }
   const auto host = [&](std::size_t i) { return i < states.size() ? states[i].value().to(Device::cpu) : Tensor(); };
   watch(layer, host(0), host(1), external);
+}
+
+LayerStates run_watched(Tape& tape, LayerStates x, LayerStack stack, const LayerWatch& watch,
+                        const AttentionBatch& attention) {
+  stack.after = [&](std::int64_t layer, const LayerStates& states) { report_layer(watch, layer, states, attention); };
+  report_layer(watch, -1, x, attention);
+  return run_layers(tape, std::move(x), stack);
+}
+
+Var run_watched(Tape& tape, Var x, LayerStack stack, const LayerWatch& watch, const AttentionBatch& attention,
+                const LayerNormParameters& final_norm) {
+  LayerStates states;
+  states.push_back(std::move(x));
+  const Var y = run_watched(tape, std::move(states), std::move(stack), watch, attention)[0];
+  return final_norm.gamma == nullptr ? y : layer_norm(tape, y, final_norm);
 }
 
 }  // namespace etc

@@ -63,4 +63,13 @@ std::int64_t checkpoint_period(const EncoderConfig& config, bool& explained);
 void report_layer(const LayerWatch& watch, std::int64_t layer, const LayerStates& states,
                   const AttentionBatch& attention);
 
+// Runs the layers. The watch, where there is one, is told of their input (layer -1) and of what each of them gives, with
+// the running scores of `attention` after it; stack.after is taken for that.
+LayerStates run_watched(Tape& tape, LayerStates x, LayerStack stack, const LayerWatch& watch,
+                        const AttentionBatch& attention);
+
+// The same of one kind of tokens, with the norm behind the layers where there is one (gamma not null): x [T, H] → [T, H]
+Var run_watched(Tape& tape, Var x, LayerStack stack, const LayerWatch& watch, const AttentionBatch& attention,
+                const LayerNormParameters& final_norm);
+
 }  // namespace etc

@@ -103,15 +103,7 @@ Var Seq2SeqRun::layers(Tape& tape, Var x, const StackPass& pass, const ForwardOp
     states[0] = layer(on, std::move(states[0]), number, pass, run);
     return states;
   };
-  stack.after = [&](std::int64_t number, const LayerStates& states) {
-    report_layer(options.watch, number, states, *pass.attention);
-  };
-  report_layer(options.watch, -1, {x}, *pass.attention);
-  LayerStates states;
-  states.push_back(std::move(x));
-  const Var y = run_layers(tape, std::move(states), stack)[0];
-  const LayerNormParameters& norm = parameters_.final_norm;
-  return norm.gamma == nullptr ? y : layer_norm(tape, y, norm);
+  return run_watched(tape, std::move(x), std::move(stack), options.watch, *pass.attention, parameters_.final_norm);
 }
 
 void Seq2SeqRun::release(ComputeType compute) {

@@ -1,10 +1,11 @@
-// The whole way through the program: a lifted BERT is pre-trained as an ETC and fine-tuned on every task.
+// The whole way through the program: a lifted BERT or RoBERTa is pre-trained as an ETC and fine-tuned.
 #include <algorithm>
 
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
+#include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/command_scene.h"
 
 using namespace etc;
@@ -35,28 +36,83 @@ std::size_t equal_tensors(const std::string& a, const std::string& b, const std:
   return equal;
 }
 
-// A folder with a small BERT as libraries write it: weights and the head of masked pieces, sizes, vocabulary.
-void write_hub_bert(const fs::path& folder, const std::string& vocabulary) {
-  const std::int64_t pieces = std::count(vocabulary.begin(), vocabulary.end(), '\n');
+// How a library names what stands before BERT's or RoBERTa's weights, and the head of masked pieces.
+struct HubNames {
+  std::string prefix, bias, dense, norm;
+};
+const HubNames kBert = {"bert.", "cls.predictions.bias", "cls.predictions.transform.dense",
+                        "cls.predictions.transform.LayerNorm"};
+const HubNames kRoberta = {"roberta.", "lm_head.bias", "lm_head.dense", "lm_head.layer_norm"};
+
+// A folder with a small BERT as libraries write it: weights and the head of masked pieces, and sizes.
+void write_hub(const fs::path& folder, const HubNames& names, std::int64_t pieces) {
   convert::BertConfig bert = small_bert();
   bert.vocab_size = pieces;
-  HubBert hub(bert);
+  HubBert hub(bert, names.prefix);
   const std::int64_t hidden = bert.hidden_size;
   const auto add = [&](const std::string& name, std::vector<std::int64_t> shape) {
     hub.tensors[name] = Tensor::zeros(std::move(shape), Purpose::weights);
     hub.tensors[name].data()[0] = 0.5f;
   };
-  add("cls.predictions.bias", {pieces});
-  add("cls.predictions.transform.dense.weight", {hidden, hidden});
-  add("cls.predictions.transform.dense.bias", {hidden});
-  add("cls.predictions.transform.LayerNorm.weight", {hidden});
-  add("cls.predictions.transform.LayerNorm.bias", {hidden});
+  add(names.bias, {pieces});
+  add(names.dense + ".weight", {hidden, hidden});
+  add(names.dense + ".bias", {hidden});
+  add(names.norm + ".weight", {hidden});
+  add(names.norm + ".bias", {hidden});
   fs::create_directories(folder);
   hub.write(folder / "model.safetensors");
   Json json = small_bert_json();
   json["vocab_size"] = pieces;
   write_file_atomically(folder / "config.json", json_text(json));
-  write_file_atomically(folder / "vocab.txt", vocabulary);
+}
+
+// All of the one step is warm-up, with a rate of 0: the weights afterwards are those of the start.
+const Words kStart = {"--steps", "1", "--batch-size", "4", "--warmup-proportion", "1", "--threads", "1"};
+
+// Pre-trains the model in folder `lifted`, with scores, into folder `run`.
+void pretrain_lifted(const CommandScene& scene, const std::string& vocabulary) {
+  write_file_atomically(scene.path("text"), "the old market said what was quiet\nthere the tower is stony\n");
+  scene.prepare("train", scene.path("text"), vocabulary, "text.h5",
+                {"--objective", "mlm_cpc", "--min-document-sentences", "2"});
+  const Result trained = scene.try_run(joined(
+      {"train", "--task", "pretrain", "--objective", "mlm_cpc", "--data", scene.path("text.h5"), "--vocab", vocabulary,
+       "--init-from", scene.path("lifted"), "--output", scene.path("run"), "--use-residual-attention"},
+      kStart));
+  INFO(trained.err);
+  REQUIRE(trained.code == 0);
+  CHECK_THAT(trained.err, Contains("cls/predictions/output_bias") &&
+                              Contains("fresh: cls/cpc/projection/kernel, cls/cpc/projection/bias") &&
+                              Contains("residual scores: running sum, but the checkpoint was trained with: off"));
+  const std::string lifted = scene.path("lifted/model.safetensors"), run = scene.path("run/last/model.safetensors");
+  CHECK(equal_tensors(run, lifted, "cls/predictions/") == 5);
+  CHECK(equal_tensors(run, lifted, "etc_document_bert/") > 40);
+}
+
+// Fine-tuning takes the encoder, whichever the scores. Records of the task are in a folder of its name.
+void fine_tune(const CommandScene& scene, const std::string& task, const std::string& vocabulary) {
+  const std::string json = scene.path(task + "/train.json"), data = scene.path(task + ".h5");
+  scene.run({"prepare", "--task", task, "--split", "train", "--input", fs::exists(json) ? json : json + "l", "--vocab",
+             vocabulary, "--output", data});
+  for (const std::string scores : {"true", "false"}) {
+    CAPTURE(task, scores);
+    const std::string tuned = scene.path(task + "_" + scores);
+    const Result result =
+        scene.try_run(joined({"train", "--task", task, "--data", data, "--vocab", vocabulary, "--init-from",
+                              scene.path("run/last"), "--output", tuned, "--use-residual-attention", scores},
+                             kStart));
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    CHECK_THAT(result.err, Contains("the encoder; this task's head starts fresh"));
+    const std::string run = scene.path("run/last/model.safetensors");
+    CHECK(equal_tensors(tuned + "/last/model.safetensors", run, "etc_document_bert/") > 40);
+    CHECK(read_json_file(tuned + "/last/config.json").at("model").at("use_residual_attention") == (scores == "true"));
+  }
+}
+
+void write_records(const CommandScene& scene, const std::vector<std::string>& tasks) {
+  for (const std::string& task : tasks) {
+    scene.run({"sample", "--task", task, "--records", "4", "--output", scene.path(task)});
+  }
 }
 
 }  // namespace
@@ -66,51 +122,43 @@ TEST_CASE("a lifted BERT keeps its head, is pre-trained with scores and fine-tun
   if (!program()) return skip("ETC_PROGRAM is not set");
   const CommandScene scene("pretrain");
   const std::vector<std::string> tasks = {"wikihop", "hotpotqa", "nq", "openkp"};
-  for (const std::string& task : tasks) {
-    scene.run({"sample", "--task", task, "--records", "4", "--output", scene.path(task)});
-  }
+  write_records(scene, tasks);
   // NQ's special pieces are the highest unused ones: its vocabulary serves all.
-  write_hub_bert(scene.path("bert"), read_file(scene.path("nq/vocab.txt")));
-  const std::string vocabulary = scene.path("bert/vocab.txt");
+  const std::string pieces = read_file(scene.path("nq/vocab.txt")), vocabulary = scene.path("bert/vocab.txt");
+  write_hub(scene.path("bert"), kBert, std::count(pieces.begin(), pieces.end(), '\n'));
+  write_file_atomically(vocabulary, pieces);
   scene.run({"convert", "--from", "bert", scene.path("bert"), "--output", scene.path("lifted")});
   scene.run({"convert", "--from", "bert", scene.path("bert"), "--without-heads", "--output", scene.path("encoder")});
-  const std::string lifted = scene.path("lifted/model.safetensors"), run = scene.path("run/last/model.safetensors");
   CHECK(!TensorFileReader(scene.path("encoder/model.safetensors")).has("cls/predictions/output_bias"));
+  pretrain_lifted(scene, vocabulary);
+  for (const std::string& task : tasks) fine_tune(scene, task, vocabulary);
+}
 
-  write_file_atomically(scene.path("text"), "the old market said what was quiet\nthere the tower is stony\n");
-  scene.prepare("train", scene.path("text"), vocabulary, "text.h5",
-                {"--objective", "mlm_cpc", "--min-document-sentences", "2"});
-  // All of the one step is warm-up, with a rate of 0: the weights afterwards are those of the start.
-  const Words start = {"--steps", "1", "--batch-size", "4", "--warmup-proportion", "1", "--threads", "1"};
-  const Result trained = scene.try_run(joined(
-      {"train", "--task", "pretrain", "--objective", "mlm_cpc", "--data", scene.path("text.h5"), "--vocab", vocabulary,
-       "--init-from", scene.path("lifted"), "--output", scene.path("run"), "--use-residual-attention"},
-      start));
-  INFO(trained.err);
-  REQUIRE(trained.code == 0);
-  CHECK_THAT(trained.err, Contains("cls/predictions/output_bias") &&
-                              Contains("fresh: cls/cpc/projection/kernel, cls/cpc/projection/bias") &&
-                              Contains("residual scores: running sum, but the checkpoint was trained with: off"));
-  CHECK(equal_tensors(run, lifted, "cls/predictions/") == 5);
-  CHECK(equal_tensors(run, lifted, "etc_document_bert/") > 40);
-
-  // Fine-tuning takes the encoder, whichever the scores.
-  for (const std::string& task : tasks) {
-    const std::string json = scene.path(task + "/train.json"), data = scene.path(task + ".h5");
-    scene.run({"prepare", "--task", task, "--split", "train", "--input", fs::exists(json) ? json : json + "l",
-               "--vocab", vocabulary, "--output", data});
-    for (const std::string scores : {"true", "false"}) {
-      CAPTURE(task, scores);
-      const std::string tuned = scene.path(task + "_" + scores);
-      const Result result =
-          scene.try_run(joined({"train", "--task", task, "--data", data, "--vocab", vocabulary, "--init-from",
-                                scene.path("run/last"), "--output", tuned, "--use-residual-attention", scores},
-                               start));
-      INFO(result.err);
-      REQUIRE(result.code == 0);
-      CHECK_THAT(result.err, Contains("the encoder; this task's head starts fresh"));
-      CHECK(equal_tensors(tuned + "/last/model.safetensors", run, "etc_document_bert/") > 40);
-      CHECK(read_json_file(tuned + "/last/config.json").at("model").at("use_residual_attention") == (scores == "true"));
-    }
+TEST_CASE("a lifted RoBERTa goes the same way with a SentencePiece model of its pieces", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const CommandScene scene("pretrain");
+  write_records(scene, {"wikihop", "openkp"});
+  // Letters, with the blank before them and without: RoBERTa writes it as U+0120, SentencePiece as U+2581.
+  std::vector<ModelPiece> pieces = {{"<unk>", 0, PieceType::unknown},
+                                    {"[CLS]", 0, PieceType::user_defined},
+                                    {"[SEP]", 0, PieceType::user_defined},
+                                    {"[MASK]", 0, PieceType::user_defined},
+                                    {"\u2581", -3}};
+  std::vector<std::string> rows = {"<s>", "<pad>", "</s>", "<unk>", "<mask>", "\u0120"};
+  for (char letter = 'a'; letter <= 'z'; ++letter) {
+    const std::string one(1, letter);
+    pieces.insert(pieces.end(), {{one, -4}, {"\u2581" + one, -4}});
+    rows.insert(rows.begin() + 3, {"\u0120" + one, one});  // in another order
   }
+  Json of_row;
+  for (std::size_t i = 0; i < rows.size(); ++i) of_row[rows[i]] = i;
+  write_hub(scene.path("roberta"), kRoberta, std::ssize(rows));
+  write_file_atomically(scene.path("roberta/vocab.json"), json_line(of_row));
+  const std::string vocabulary = scene.path("spiece.model");
+  write_file_atomically(vocabulary, sentencepiece_model(pieces));
+  const std::string said = scene.run(
+      {"convert", "--from", "roberta", scene.path("roberta"), "--vocab", vocabulary, "--output", scene.path("lifted")});
+  CHECK_THAT(said, Contains("57 of 57 pieces found, 0 initialised"));
+  pretrain_lifted(scene, vocabulary);
+  for (const char* task : {"wikihop", "openkp"}) fine_tune(scene, task, vocabulary);
 }

@@ -20,6 +20,11 @@ std::string said_in(const TemporaryFolder& folder) {
   return etc::read_file(folder / "run.err");
 }
 
+// Whether all of them come to their end soon.
+bool all_end(const std::vector<pid_t>& ranks) {
+  return wait_for(kSoon, [&] { return std::all_of(ranks.begin(), ranks.end(), has_ended); });
+}
+
 // Runs three processes until the first checkpoint is there, then takes `limit` of resource `what` from one of them; all
 // must end soon. What they said.
 std::string said_without(const TemporaryFolder& folder, Words command, std::size_t rank, int what, rlim_t limit) {
@@ -32,7 +37,7 @@ std::string said_without(const TemporaryFolder& folder, Words command, std::size
   REQUIRE(::prlimit(ranks[rank], static_cast<__rlimit_resource>(what), &small, nullptr) == 0);
   REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
   CHECK(run.wait() != 0);
-  for (const pid_t pid : ranks) CHECK(wait_for(kSoon, [&] { return ::kill(pid, 0) != 0; }));
+  CHECK(all_end(ranks));
   return said_in(folder);
 }
 
@@ -77,7 +82,7 @@ TEST_CASE("a killed process ends all with a message that names it, and the same 
     ::kill(ranks[1], SIGKILL);
     REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
     CHECK(run.wait() != 0);
-    CHECK(wait_for(kSoon, [&] { return ::kill(ranks[0], 0) != 0 && ::kill(ranks[2], 0) != 0; }));
+    CHECK(all_end(ranks));
     CHECK_THAT(said_in(folder), Contains("rank 1 of 3 on") && Contains("is gone: its process ended without a word"));
   }
   const Result rest = run_several(2, command, folder.path());
@@ -140,6 +145,39 @@ TEST_CASE("an error of one process ends the others, which wait for it", "[tasks]
   CHECK_THAT(said_in(folder), Contains("rank 0 of 2 on") && Contains("ends: rank 1 of 2 on") && Contains("missing.h5"));
 }
 
+namespace {
+
+// What became of one of the thirty.
+enum class Kill { all_ended, launcher_waits, too_late };
+
+// Starts `size` processes of the command and kills one of them, `after` microseconds later. All of them must end soon.
+// mpirun is held to that as well, but where it reports a fault of its own: when a process is killed while it connects to
+// mpirun (Open MPI 4.1.4 with PMIx 4.2.2, "PMIX ERROR: UNREACHABLE"), mpirun ends all processes and then waits in
+// PMIx_server_finalize for a mutex that no thread of it holds any more.
+Kill kill_one(const TemporaryFolder& folder, const Words& command, int size, useconds_t after, std::mt19937& random) {
+  Child run(several(size, command), folder / "run");
+  const std::vector<pid_t> ranks = processes_of(run.pid(), size);
+  ::usleep(after);
+  const std::size_t victim = random() % static_cast<std::size_t>(size);
+  const int signal = random() % 3 == 0 ? SIGTERM : SIGKILL;
+  if (static_cast<int>(ranks.size()) != size) {
+    // They have never been there together, on a machine this busy: nobody was killed, and the run has its own time.
+    REQUIRE(wait_for(10 * kSoon, [&] { return !run.running(); }));
+    return Kill::too_late;
+  }
+  ::kill(ranks[victim], signal);
+  CAPTURE(size, victim, signal, after);
+  const bool all_ended = all_end(ranks);
+  CAPTURE(said_in(folder));
+  REQUIRE(all_ended);
+  if (wait_for(kSoon, [&] { return !run.running(); })) return Kill::all_ended;
+  INFO("all processes have ended, mpirun has not");
+  REQUIRE_THAT(said_in(folder), Contains("PMIX ERROR"));
+  return Kill::launcher_waits;
+}
+
+}  // namespace
+
 TEST_CASE("thirty kills at random: every time all end, and the run has the bits of one that was left alone",
           "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
@@ -147,19 +185,17 @@ TEST_CASE("thirty kills at random: every time all end, and the run has the bits 
   write_data(folder.path());
   REQUIRE(run_several(1, training_command(folder.path(), "whole", "40", "1"), folder.path()).code == 0);
   std::mt19937 random(20);
+  int of_kind[3] = {};
   for (int kills = 0; kills < 30; ++kills) {
     const int size = 2 + static_cast<int>(random() % 3);
     Words command = training_command(folder.path(), "parts", "40", "1");
     if (random() % 2 == 0) command.push_back("--shard-moments");
-    Child run(several(size, command), folder / "run");
-    const std::vector<pid_t> ranks = processes_of(run.pid(), size);
-    ::usleep(static_cast<useconds_t>(random() % 1'500'000));
-    CAPTURE(kills, size, said_in(folder));
-    if (static_cast<int>(ranks.size()) == size)
-      ::kill(ranks[random() % ranks.size()], random() % 3 == 0 ? SIGTERM : SIGKILL);
-    REQUIRE(wait_for(kSoon, [&] { return !run.running(); }));
-    for (const pid_t pid : ranks) REQUIRE(wait_for(kSoon, [&] { return ::kill(pid, 0) != 0; }));
+    const auto after = static_cast<useconds_t>(random() % 1'500'000);
+    CAPTURE(kills);
+    ++of_kind[static_cast<int>(kill_one(folder, command, size, after, random))];
   }
+  CHECK(of_kind[static_cast<int>(Kill::launcher_waits)] <= 3);
+  CHECK(of_kind[static_cast<int>(Kill::too_late)] <= 3);
   const Result last = run_several(2, training_command(folder.path(), "parts", "40", "1"), folder.path());
   INFO(last.err);
   REQUIRE(last.code == 0);

@@ -48,22 +48,32 @@ std::string rank_of(const fs::path& process) {
   return "";
 }
 
+// What the kernel says of a process: its state ('Z': a zombie; nobody: 'X') and its parent.
+struct Status {
+  char state = 'X';
+  pid_t parent = 0;
+};
+
+Status status_of(const fs::path& process) {
+  Status status;
+  try {
+    const std::string text = read_file(process / "stat");
+    std::istringstream words(text.substr(text.rfind(')') + 2));
+    words >> status.state >> status.parent;
+  } catch (const std::exception&) {
+  }
+  return status;
+}
+
 // Children of a process that lead a team of the program: threads and probes of its own are left out.
 std::map<int, pid_t> ranks_below(pid_t parent) {
   std::map<int, pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    try {
-      const std::string status = read_file(entry.path() / "stat");
-      std::istringstream words(status.substr(status.rfind(')') + 2));
-      std::string state;
-      pid_t its_parent = 0;
-      words >> state >> its_parent;
-      const std::string rank = its_parent == parent && state != "Z" ? rank_of(entry.path()) : "";
-      if (!rank.empty()) found[std::stoi(rank)] = std::stoi(name);
-    } catch (const std::exception&) {
-    }
+    const Status status = status_of(entry.path());
+    const std::string rank = status.parent == parent && status.state != 'Z' ? rank_of(entry.path()) : "";
+    if (!rank.empty()) found[std::stoi(rank)] = std::stoi(name);
   }
   return found;
 }
@@ -79,6 +89,11 @@ std::vector<pid_t> processes_of(pid_t mpirun, int size) {
   std::vector<pid_t> pids;
   for (const auto& [rank, pid] : found) pids.push_back(pid);
   return pids;
+}
+
+bool has_ended(pid_t pid) {
+  const char state = status_of(fs::path("/proc") / std::to_string(pid)).state;
+  return state == 'X' || state == 'Z';
 }
 
 }  // namespace etc::test

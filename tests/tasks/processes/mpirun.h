@@ -31,6 +31,9 @@ Result run_several(int size, const Words& command, const std::filesystem::path& 
 // The processes of the program that a running mpirun has started, by rank; waits until there are `size` of them.
 std::vector<pid_t> processes_of(pid_t mpirun, int size);
 
+// Whether a process has come to its end: it is gone, or nobody has waited for it yet (a zombie computes nothing more).
+bool has_ended(pid_t pid);
+
 // Waits until the condition holds, but no longer than so many seconds; whether it does.
 template <typename Condition>
 bool wait_for(double seconds, const Condition& holds) {

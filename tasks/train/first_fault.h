@@ -1,0 +1,32 @@
+// What went wrong first in a step whose loss or gradient is no number.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "data/loader/loader.h"
+#include "etc_core/autograd/tape.h"
+#include "etc_core/base/error.h"
+#include "etc_core/comm/communicator.h"
+#include "etc_core/nn/parameters.h"
+#include "tasks/task.h"
+
+namespace etc {
+
+// The loss or the gradient of a step is not finite. Says which operator was the first, and what to do.
+class Diverged : public Error {
+ public:
+  using Error::Error;
+};
+
+// What is to be computed once more: forward and backward pass of one micro-batch, on this tape.
+using MicroBatchPass = std::function<void(Examples examples, Tape& tape)>;
+
+// Computes the step's micro-batches once more on tapes that look at every result, and throws Diverged in every process:
+// "train: <what> at step <step>; <the first bad weight or operator, of the lowest rank that found one>". A call of all
+// processes; batch: this one's share. Drops the gradients of the parameters.
+[[noreturn]] void throw_first_fault(Communicator& processes, ParameterSet& parameters, const data::LoadedBatch& batch,
+                                    const MicroBatchPass& pass, std::int64_t step, const std::string& what);
+
+}  // namespace etc
