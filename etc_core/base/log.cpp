@@ -1,13 +1,18 @@
 #include "etc_core/base/log.h"
 
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <atomic>
 #include <cstdio>
+#include <functional>
+#include <mutex>
+#include <string>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/log_receiver.h"
 #include "etc_core/base/silence.h"
 
 namespace etc::log {
@@ -19,6 +24,20 @@ void report_once(const std::string& what) {
   static std::atomic_flag told;
   if (!told.test_and_set()) std::fprintf(stderr, "warning: messages are lost: %s\n", what.c_str());
 }
+
+// spdlog takes one message at a time.
+class ReceiverSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit ReceiverSink(std::function<void(bool, const std::string&)> receiver) : receiver_(std::move(receiver)) {}
+
+ private:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (receiver_) receiver_(message.level >= spdlog::level::warn, fmt::to_string(message.payload));
+  }
+  void flush_() override {}
+
+  std::function<void(bool, const std::string&)> receiver_;
+};
 
 }  // namespace
 
@@ -34,6 +53,12 @@ void to_stderr() {
   auto logger = std::make_shared<spdlog::logger>("etc", sink);
   logger->set_pattern("%^%l%$: %v");
   logger->set_error_handler(report_once);
+  spdlog::set_default_logger(logger);
+}
+
+void to_receiver(std::function<void(bool, const std::string&)> receiver) {
+  auto logger = std::make_shared<spdlog::logger>("etc", std::make_shared<ReceiverSink>(std::move(receiver)));
+  logger->set_error_handler([](const std::string&) {});
   spdlog::set_default_logger(logger);
 }
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "etc_core/base/log_receiver.h"
 #include "etc_core/base/silence.h"
 
 namespace etc {
@@ -16,6 +17,8 @@ namespace etc {
 namespace {
 
 constexpr std::size_t kAnyWidth = std::string::npos;
+
+thread_local std::shared_ptr<const ProgressReceiver::Receive> t_receiver;
 
 std::string duration_text(double seconds) {
   const auto s = static_cast<std::int64_t>(seconds + 0.5);
@@ -60,8 +63,21 @@ struct Line {
 
 }  // namespace
 
+ProgressReceiver::ProgressReceiver(Receive receive) : before_(std::move(t_receiver)) {
+  t_receiver = std::make_shared<const Receive>(std::move(receive));
+}
+
+ProgressReceiver::~ProgressReceiver() {
+  t_receiver = std::move(before_);
+}
+
+std::shared_ptr<const ProgressReceiver::Receive> ProgressReceiver::current() {
+  return t_receiver;
+}
+
 Progress::Progress(std::string what, std::int64_t total, std::string unit, std::int64_t before)
-    : what_(std::move(what)),
+    : receiver_(ProgressReceiver::current()),
+      what_(std::move(what)),
       unit_(std::move(unit)),
       total_(total),
       before_(before),
@@ -78,6 +94,7 @@ void Progress::update(std::int64_t done, const std::string& note) {
   updated_ = true;
   done_ = done;
   note_ = note;
+  if (receiver_) return report();
   const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
   const auto now = Clock::now();
   if (now - last_draw_ < pause) return;
@@ -88,15 +105,20 @@ void Progress::update(std::int64_t done, const std::string& note) {
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;
-  if (updated_) draw(true);
+  if (updated_ && !receiver_) draw(true);
 }
 
 void Progress::announce(std::int64_t done, const std::string& note) {
   updated_ = true;
   done_ = done;
   note_ = note;
+  if (receiver_) return report();
   last_draw_ = Clock::now();
   draw(false);
+}
+
+void Progress::report() const {
+  (*receiver_)({what_, unit_, note_, done_, std::max<std::int64_t>(0, total_)});
 }
 
 void Progress::draw(bool last) {

@@ -4,11 +4,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "etc_core/base/not_copied.h"
 
 namespace etc {
+
+struct ProgressReport;  // log_receiver.h
 
 class Progress : NotCopied {
  public:
@@ -26,7 +30,9 @@ class Progress : NotCopied {
 
  private:
   void draw(bool last);
+  void report() const;
   using Clock = std::chrono::steady_clock;
+  std::shared_ptr<const std::function<void(const ProgressReport&)>> receiver_;  // null: drawn on stderr
   std::string what_, unit_, note_;
   std::int64_t total_, before_, done_;
   bool terminal_, updated_ = false, finished_ = false;

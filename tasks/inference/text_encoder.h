@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +17,10 @@
 #include "etc_core/base/device.h"
 #include "etc_core/base/not_copied.h"
 #include "etc_core/nn/encoder.h"
-#include "etc_core/nn/parameters.h"
 #include "etc_core/tensor/tensor.h"
 #include "tasks/document.h"
 #include "tasks/train/inference_fit.h"
+#include "tasks/train/model.h"
 
 namespace etc {
 
@@ -32,11 +34,27 @@ struct TextEncoderOptions {
       0;  // most tokens of a text, special ones included; 0: 4096, or what the model has room for
 };
 
+// What computes the states, and how texts become its input.
+struct TextEncoderParts {
+  std::shared_ptr<Encoder> encoder;
+  ModelConfig config;
+  std::function<void()> load = {};    // gives the encoder its weights, when all else was checked; null: it has them
+  DataIdentity data = {};             // of what the model was trained on
+  std::filesystem::path vocab = {};   // empty: none, input comes as ids
+  std::filesystem::path tables = {};  // folder whose Punkt tables cut sentences, if it has any; else ICU's rules do
+};
+
+// Ids as an encoder reads them, special tokens included, and the sentence that each belongs to: 0, 1, …, or -1.
+struct TextIds {
+  std::span<const std::int32_t> ids, sentences;  // [L]
+};
+
 struct EncodedText {
-  std::vector<std::int32_t> token_ids;  // [L]
-  Tensor long_states;                   // [L, H], on the host
-  Tensor global_states;                 // [G, H], one row a sentence; undefined: the encoder has no global tokens
-  std::vector<float> mean;              // [H]: of the long states, special tokens aside
+  std::vector<std::int32_t> token_ids;     // [L]
+  std::vector<std::int32_t> sentence_ids;  // [L]; -1: special tokens
+  Tensor long_states;                      // [L, H], on the host
+  Tensor global_states;                    // [G, H], one row a sentence; undefined: the encoder has no global tokens
+  std::vector<float> mean;                 // [H]: of the long states of tokens that belong to a sentence
   TokenCount tokens;
 };
 
@@ -45,6 +63,9 @@ class TextEncoder : NotCopied {
   // where: what messages begin with, "etc encode". Throws UsageError where there is no vocabulary or the length has no
   // room for a word; Error on damaged files and another vocabulary than the model's.
   TextEncoder(std::string where, const TextEncoderOptions& options);
+  // Of an encoder that is there already, released (Encoder::release_kernels); options.model and options.vocab say
+  // nothing.
+  TextEncoder(std::string where, TextEncoderParts parts, const TextEncoderOptions& options);
 
   const EncoderConfig& model() const { return *config_; }
   const std::string& vocab_sha256() const { return tokenizer_->vocab_sha256(); }
@@ -53,9 +74,15 @@ class TextEncoder : NotCopied {
   // sentences (pretraining 2.2); one without reads CLS, the text and SEP. What does not fit is cut behind the last token
   // that does. name: of the text in messages. Throws Error where the text is none (data::require_text) or has no token.
   EncodedText encode(std::string_view text, const std::string& name) const;
+  // The same of ids; each sentence has a global token where the encoder has them. Throws Error where sentences are not
+  // numbered in order, or there are more ids or sentences than there is room for; ids: as the encoder.
+  EncodedText encode(const TextIds& text, const std::string& name) const;
 
  private:
-  EncoderInput input_of(std::string_view text, const std::string& name, TokenCount& tokens) const;
+  void take_vocabulary(const TextEncoderParts& parts);
+  TextIds ids_of(std::string_view text, const std::string& name, EncodedText& result) const;
+  EncoderInput input_of(const TextIds& text) const;
+  EncodedText run(const TextIds& text, const std::string& name, EncodedText result) const;
   void require_fit(const EncoderInput& input, const std::string& name) const;
 
   std::string where_;
@@ -65,8 +92,7 @@ class TextEncoder : NotCopied {
   std::int32_t cls_ = 0, sep_ = 0;
   std::int64_t longest_ = 0;
   ComputeType compute_;
-  ParameterSet parameters_;
-  std::unique_ptr<Encoder> encoder_;
+  std::shared_ptr<Encoder> encoder_;
   mutable std::optional<InferenceFit> fit_;
 };
 

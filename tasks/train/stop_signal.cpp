@@ -6,6 +6,7 @@ namespace etc {
 
 namespace {
 
+constexpr int kRequest = -1;  // no signal's number
 volatile std::sig_atomic_t received = 0;
 struct sigaction before_int, before_term, before_hangup;
 
@@ -42,8 +43,12 @@ StopSignal::StopSignal() {
 StopSignal::~StopSignal() {
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
-  if (received != 0) return;
+  if (received > 0) return;
   sigaction(SIGHUP, &before_hangup, nullptr);
+}
+
+void StopSignal::request() {
+  if (received == 0) received = kRequest;
 }
 
 bool StopSignal::requested() {
@@ -51,6 +56,7 @@ bool StopSignal::requested() {
 }
 
 const char* StopSignal::name() {
+  if (received == kRequest) return "the caller";
   return received == SIGTERM ? "SIGTERM" : received == SIGHUP ? "SIGHUP" : "SIGINT";
 }
 
@@ -60,7 +66,7 @@ BrokenPipeIgnored::BrokenPipeIgnored() {
 }
 
 BrokenPipeIgnored::~BrokenPipeIgnored() {
-  if (!StopSignal::requested()) sigaction(SIGPIPE, &before_, nullptr);
+  if (received <= 0) sigaction(SIGPIPE, &before_, nullptr);
 }
 
 }  // namespace etc

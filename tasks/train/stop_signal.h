@@ -15,11 +15,12 @@ namespace etc {
 class StopSignal : NotCopied {
  public:
   StopSignal();
-  // The handlers of before; after a signal SIGHUP and SIGPIPE stay harmless, for the process is clearing up to end.
+  // The handlers of before; after a signal, not a request, SIGHUP and SIGPIPE stay harmless, for the process is clearing up to end.
   ~StopSignal();
 
+  static void request();  // as a signal would, from any thread; only while one exists
   static bool requested();
-  static const char* name();  // "SIGINT", "SIGTERM", "SIGHUP"
+  static const char* name();  // "SIGINT", "SIGTERM", "SIGHUP", "the caller"
 };
 
 // While one exists, writing to a pipe that nobody reads any more is an error of that writing, not the end of the
