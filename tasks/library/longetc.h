@@ -2,9 +2,10 @@
 // records and questions about documents; preparing data and training. Everything else may change freely.
 //
 // Rules of all functions: they throw longetc::Error, whose text is the program's message. Numbers are fp32, arrays
-// contiguous, the last dimension fastest; texts are UTF-8, JSON is text. Results have the same bits for any number of
-// threads. Objects may be used by several threads: calls on the same model wait for each other. Nothing is written to
-// standard output or standard error. L, G, H: long tokens and global tokens of a text, and the hidden size.
+// contiguous, the last dimension fastest; texts are UTF-8, JSON is text. Results are computed on the CPU and have the
+// same bits for any number of threads. Objects may be used by several threads: calls on the same model wait for each
+// other. Nothing is written to standard output or standard error. L, G, H: long tokens and global tokens of a text, and
+// the hidden size.
 #pragma once
 
 #include <cstddef>
