@@ -25,7 +25,7 @@ if(ETC_SANITIZE)
   target_compile_options(etc_compiler INTERFACE -Wno-maybe-uninitialized)
   target_link_options(etc_compiler INTERFACE -fsanitize=${ETC_SANITIZE})
 endif()
-if(ETC_SHARED)
+if(ETC_SHARED OR ETC_PYTHON)
   # A function of our own is called directly, as in a program: nothing is seen from outside but what says so.
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   set(CMAKE_CXX_VISIBILITY_PRESET hidden)

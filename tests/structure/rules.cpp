@@ -155,6 +155,7 @@ const std::vector<Door>& doors() {
       {"CLI11", std::regex("CLI/.*"), {"tasks/cli/command.cpp"}},
       {"nlohmann/json", std::regex("nlohmann/.*"), {"etc_core/base/json.", "etc_core/base/json_fwd.h"}},
       {"spdlog", std::regex("spdlog/.*"), {"etc_core/base/log."}},
+      {"nanobind", std::regex("nanobind/.*|Python\\.h"), {"tasks/python/"}},
       {"Catch2", std::regex("catch2/.*"), {"tests/support/"}},
   };
   return all;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "etc_core/base/interruption.h"
+
 namespace etc {
 
 namespace {
@@ -28,6 +30,7 @@ std::vector<Stretched> stretches(std::int64_t layers, std::int64_t period) {
 LayerStates run_layers(Tape& tape, LayerStates x, const LayerStack& stack) {
   const auto forward = [&stack](Tape& on, LayerStates y, Stretched range) {
     for (std::int64_t i = range.first; i < range.end; ++i) {
+      check_interruption();
       y = stack.layer(on, i, std::move(y), Pass::forward);
       if (stack.after) stack.after(i, y);
     }

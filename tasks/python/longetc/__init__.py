@@ -1,0 +1,346 @@
+"""Long documents: encoders with global-local sparse attention, and what they answer.
+
+    model = longetc.load("run")
+    states = model.encode(["A text.", "Another one."], states="mean").states     # [2, H], float32
+    answer = model.ask(open("report.md").read(), "Who wrote the report?")
+
+The classes and functions are those of the program `etc`: the same numbers, bit for bit, and the same messages, as
+exceptions. tasks/python/README.md walks through them.
+"""
+import atexit
+import json
+import logging
+import os
+import sys
+import time
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _longetc
+from ._longetc import Error, Interrupted, PrepareReport, ProgressReport, UsageError, set_threads, threads
+
+__version__ = _longetc.version()
+__all__ = ["Encoded", "Error", "Interrupted", "Model", "PrepareReport", "ProgressReport", "Ragged", "Tokenizer",
+           "TrainReport", "UsageError", "from_weights", "load", "prepare", "set_threads", "threads", "train"]
+
+Path = Union[str, "os.PathLike[str]"]
+Progress = Union[bool, None, Callable[[ProgressReport], Any]]
+
+_logger = logging.getLogger("longetc")
+
+
+def _log(warning: bool, message: str) -> None:
+    _logger.log(logging.WARNING if warning else logging.INFO, "%s", message)
+
+
+_longetc.set_log(_log)
+atexit.register(_longetc.set_log, None)
+
+
+# ---- Rows of several texts, one after the other. ----
+
+class Ragged:
+    """Values of several texts: those of text i are values[offsets[i]:offsets[i + 1]]. Items are views, not copies."""
+
+    def __init__(self, values: np.ndarray, offsets: np.ndarray) -> None:
+        self.values = values
+        self.offsets = offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"text {i} of {len(self)}")
+        i %= len(self)
+        return self.values[self.offsets[i]:self.offsets[i + 1]]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"Ragged({len(self)} texts, {len(self.values)} rows)"
+
+
+class Encoded(Ragged):
+    """States of texts. `states` (the same as `values`): float32 [rows, H]; `offsets`: int64 [texts + 1], the rows of
+    each text; `ids`: the tokens that were read, special ones included; `sentences`: the sentence of each of them, -1 for
+    special ones; `read`, `cut`: how many tokens of each text the model saw, and did not."""
+
+    def __init__(self, arrays: Tuple[np.ndarray, ...]) -> None:
+        states, offsets, ids, id_offsets, sentences, read, cut = arrays
+        super().__init__(states, offsets)
+        self.ids = Ragged(ids, id_offsets)
+        self.sentences = Ragged(sentences, id_offsets)
+        self.read = read
+        self.cut = cut
+
+    @property
+    def states(self) -> np.ndarray:
+        return self.values
+
+    def __repr__(self) -> str:
+        return f"Encoded({len(self)} texts, {self.values.shape[0]} rows of {self.values.shape[1]})"
+
+
+def _integers(values: Any, kind: type, name: str) -> np.ndarray:
+    """The numbers as a contiguous vector of this kind: the caller's own memory where they are one already."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise UsageError(f"{name}: expected a vector, got an array of {array.ndim} dimensions")
+    if array.dtype != kind:
+        if array.size and array.dtype.kind not in "iu":
+            raise UsageError(f"{name}: expected integers, got {array.dtype}")
+        limits = np.iinfo(kind)
+        if array.size and (array.min() < limits.min or array.max() > limits.max):
+            raise UsageError(f"{name}: expected numbers of {limits.bits} bits, got {array.min()} to {array.max()}")
+    return np.ascontiguousarray(array, dtype=kind)
+
+
+def _ragged(ids: Any, offsets: Any, name: str) -> Tuple[np.ndarray, np.ndarray]:
+    if isinstance(ids, Ragged):
+        ids, offsets = ids.values, ids.offsets
+    elif offsets is None and len(ids) > 0 and np.ndim(ids[0]) > 0:  # a list of vectors
+        offsets = np.cumsum([0] + [len(text) for text in ids])
+        ids = np.concatenate([_integers(text, np.int32, name) for text in ids])
+    flat = _integers(ids, np.int32, name)
+    starts = _integers([0, len(flat)] if offsets is None else offsets, np.int64, "offsets")
+    if len(starts) < 1 or starts[0] != 0 or starts[-1] != len(flat) or np.any(np.diff(starts) < 0):
+        raise UsageError(f"offsets: expected from 0 to {len(flat)}, the number of ids, never less than the one before")
+    return flat, starts
+
+
+def _texts(texts: Union[str, Sequence[str]]) -> List[str]:
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
+# ---- Progress. ----
+
+class _Bar:
+    """Progress on stderr: a line that is drawn anew on a terminal, else a line in ten seconds."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._shown = 0.0
+        self._open = False
+
+    def __call__(self, report: ProgressReport) -> None:
+        now = time.monotonic()
+        done = report.total > 0 and report.done >= report.total
+        if now - self._shown < (0.1 if self._terminal else 10) and not done:
+            return
+        self._shown = now
+        total = f"/{report.total}" if report.total > 0 else ""
+        line = f"{report.what} {report.done}{total} {report.unit}" + (f", {report.note}" if report.note else "")
+        sys.stderr.write(f"\r\033[K{line}" if self._terminal else f"{line}\n")
+        self._open = self._terminal
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._open:
+            sys.stderr.write("\n")
+
+
+def _with_progress(progress: Progress, call: Callable[[Any], Any]) -> Any:
+    if progress is not True:
+        return call(progress or None)
+    bar = _Bar()
+    try:
+        return call(bar)
+    finally:
+        bar.close()
+
+
+# ---- Vocabularies and models. ----
+
+class Tokenizer:
+    """A vocabulary: "*.model" is SentencePiece, "*.bpe" and "*.words" are those of translations, else WordPiece.
+    lower_case: of WordPiece alone."""
+
+    def __init__(self, vocabulary: Path, lower_case: bool = True) -> None:
+        self._own = _longetc.Tokenizer(os.fspath(vocabulary), lower_case)
+
+    @classmethod
+    def _of(cls, own: Any) -> "Tokenizer":
+        tokenizer = cls.__new__(cls)
+        tokenizer._own = own
+        return tokenizer
+
+    def encode(self, texts: Union[str, Sequence[str]]) -> Ragged:
+        """Ids of the pieces of each text, without special tokens."""
+        return Ragged(*self._own.encode(_texts(texts)))
+
+    def decode(self, ids: Any) -> str:
+        return self._own.decode(_integers(ids, np.int32, "ids"))
+
+    def piece(self, id: int) -> str:
+        return self._own.piece(id)
+
+    def id_of(self, piece: str) -> int:
+        return self._own.id_of(piece)
+
+    def __len__(self) -> int:
+        return self._own.size
+
+    @property
+    def kind(self) -> str:
+        return self._own.kind
+
+    @property
+    def sha256(self) -> str:
+        return self._own.sha256
+
+
+class Model:
+    """A model in memory; load() and from_weights() make one. Threads may share it: calls wait for each other."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    @property
+    def task(self) -> str:
+        """"hotpotqa", …; "" of an encoder alone."""
+        return self._own.task
+
+    @property
+    def config(self) -> Dict[str, Any]:
+        return json.loads(self._own.config)
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer._of(self._own.tokenizer)
+
+    def encode(self, texts: Union[str, Sequence[str], None] = None, *, ids: Any = None, offsets: Any = None,
+               sentences: Any = None, states: str = "long", progress: Progress = None) -> Encoded:
+        """States of texts, or of token ids as the model reads them: a vector, a list of them, a Ragged, or flat ids and
+        offsets; int32 and int64 are read where they are. sentences: of each id the number of its sentence in its text, -1:
+        a special token. states: "long" (a row a token), "global" (a row a sentence) or "mean" (a row a text)."""
+        wanted = _one_of(_longetc.States, states, "states")
+        if (texts is None) == (ids is None):
+            raise UsageError("encode: expected either texts or ids")
+        if ids is None:
+            if offsets is not None or sentences is not None:
+                raise UsageError("encode: offsets and sentences go with ids, not with texts")
+            given = _texts(texts)
+            return Encoded(_with_progress(progress, lambda tell: self._own.encode_texts(given, wanted, tell)))
+        flat, starts = _ragged(ids, offsets, "ids")
+        numbers = None if sentences is None else _ragged(sentences, None, "sentences")[0]
+        if numbers is not None and len(numbers) != len(flat):
+            raise UsageError(f"sentences: expected {len(flat)} numbers, one for each id, got {len(numbers)}")
+        return Encoded(_with_progress(
+            progress, lambda tell: self._own.encode_ids(flat, starts, numbers, wanted, tell)))
+
+    def predict(self, record: Mapping[str, Any]) -> Dict[str, Any]:
+        """The answer to one raw record of the model's task (tasks/RECORDS.md, tasks/ANSWERS.md)."""
+        return json.loads(self._own.predict(json.dumps(record)))
+
+    def ask(self, document: Union[str, bytes], question: str, form: str = "automatic") -> Dict[str, Any]:
+        """The answer to a question about a document, with its evidence: models of hotpotqa and nq. form: "plain",
+        "markdown", "html", or "automatic". Places are characters of the document."""
+        return json.loads(self._own.ask(_text(document), question, _one_of(_longetc.DocumentForm, form, "form")))
+
+    def keyphrases(self, document: Union[str, bytes], form: str = "automatic") -> Dict[str, Any]:
+        """The key phrases of a document: models of openkp."""
+        return json.loads(self._own.keyphrases(_text(document), _one_of(_longetc.DocumentForm, form, "form")))
+
+    def __repr__(self) -> str:
+        return f"Model({self.task or 'encoder'})"
+
+
+def _one_of(choices: Any, name: str, what: str) -> Any:
+    if name not in choices.__members__:
+        raise UsageError(f"{what}: expected one of {', '.join(choices.__members__)}, got {name!r}")
+    return choices[name]
+
+
+def _text(document: Union[str, bytes]) -> str:
+    try:
+        return document.decode() if isinstance(document, bytes) else document
+    except UnicodeDecodeError as error:
+        raise Error(f"document: expected UTF-8: {error}") from None
+
+
+def _options(vocabulary: Optional[Path], splitter: Optional[str], decoding: Optional[Mapping[str, Any]], compute: str,
+             memory_limit: int, max_long_tokens: int) -> Any:
+    options = _longetc.LoadOptions()
+    options.vocabulary = os.fspath(vocabulary) if vocabulary is not None else ""
+    options.splitter = splitter or ""
+    options.decoding = json.dumps(dict(decoding or {}))
+    options.compute = compute
+    options.memory_limit = memory_limit
+    options.max_long_tokens = max_long_tokens
+    return options
+
+
+def load(folder: Path, *, vocabulary: Optional[Path] = None, splitter: Optional[str] = None,
+         decoding: Optional[Mapping[str, Any]] = None, compute: str = "fp32", memory_limit: int = 0,
+         max_long_tokens: int = 0) -> Model:
+    """A model folder, or a run, whose best checkpoint is taken. decoding: keys of the task, as options of `etc predict`.
+    compute: "fp32", "bf16", "int8", "auto". memory_limit: bytes. max_long_tokens: of a text that is encoded."""
+    options = _options(vocabulary, splitter, decoding, compute, memory_limit, max_long_tokens)
+    return Model(_longetc.Model(os.fspath(folder), options))
+
+
+def from_weights(weights: Mapping[str, Any], config: Union[Mapping[str, Any], Path], *, family: str = "etc",
+                 vocabulary: Optional[Path] = None, compute: str = "fp32", memory_limit: int = 0,
+                 max_long_tokens: int = 0) -> Model:
+    """An encoder of weights in memory: name → array, NumPy's or PyTorch's (a state dict of `transformers`). They are
+    copied. family: "etc" (our own names), "bert", "roberta", "nezha", "xlnet", "t5". config: its config.json, as a
+    mapping or a file. Texts need a vocabulary."""
+    options = _options(vocabulary, None, None, compute, memory_limit, max_long_tokens)
+    return Model(_longetc.Model.of_weights(dict(weights), family, _json_of(config), options))
+
+
+def _json_of(config: Union[Mapping[str, Any], Path]) -> str:
+    if isinstance(config, Mapping):
+        return json.dumps(dict(config))
+    with open(config, encoding="utf-8") as file:
+        return file.read()
+
+
+# ---- Data and training. ----
+
+class TrainReport(NamedTuple):
+    """Updates made in all, and the metrics of the best evaluation: empty without evaluation data."""
+    step: int
+    best: Dict[str, float]
+
+
+def prepare(task: str, inputs: Union[Path, Sequence[Path]], output: Path, *, vocabulary: Path, split: str = "train",
+            targets: Sequence[Path] = (), report: Optional[Path] = None, settings: Optional[Mapping[str, Any]] = None,
+            strict: bool = False, progress: Progress = None) -> PrepareReport:
+    """Raw files → one HDF5 data set and a report of faults, as `etc prepare`. settings: {"long_seq_len": 4096, …}."""
+    options = _longetc.PrepareOptions()
+    options.task = task
+    options.inputs = [os.fspath(inputs)] if isinstance(inputs, (str, os.PathLike)) else [os.fspath(f) for f in inputs]
+    options.targets = [os.fspath(file) for file in targets]
+    options.vocabulary = os.fspath(vocabulary)
+    options.output = os.fspath(output)
+    options.report = os.fspath(report) if report is not None else ""
+    options.split = split
+    options.settings = json.dumps(dict(settings or {}))
+    options.strict = strict
+    return _with_progress(progress, lambda tell: _longetc.prepare(options, tell))
+
+
+def train(config: Union[Mapping[str, Any], Path, None] = None, output: Path = "", *,
+          overrides: Optional[Mapping[str, Any]] = None, progress: Progress = True) -> TrainReport:
+    """The trainer of `etc train`. config: {"model": {…}, "task": {…}, "data": {"train": […]}, "training": {…}}, or the
+    file of one, whose keys `overrides` go before. output: the run's folder; the same call again goes on with the run, as
+    does one without a config. progress: True draws it on stderr; a function is called after every step with a
+    ProgressReport, and stops the run by returning False or raising. Ctrl-C and a stop save first, then raise Interrupted
+    (a KeyboardInterrupt)."""
+    if not output:
+        raise UsageError("train: expected output, the run's folder")
+    options = _longetc.TrainOptions()
+    options.output = os.fspath(output)
+    if isinstance(config, Mapping):
+        if overrides is not None:
+            raise UsageError("train: overrides go with a configuration file: expected them in config")
+        options.config = json.dumps(config)
+    else:
+        options.config_file = os.fspath(config) if config is not None else ""
+        options.config = json.dumps(dict(overrides or {}))
+    report = _with_progress(progress, lambda tell: _longetc.train(options, tell))
+    return TrainReport(report.step, dict(report.best))
