@@ -1,11 +1,12 @@
 # cmake --install: the program with its manual page and what completes its words, the library, and what others find it
-# by: find_package(etc CONFIG). Three components, as the Debian packages: program, library, development.
+# by: find_package(etc CONFIG). Components, as the Debian packages: program, processes (what the program becomes as one of
+# several, linked with MPI), library, development.
 include(CMakePackageConfigHelpers)
 set(etc_config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/etc)
 
 install(TARGETS etc RUNTIME COMPONENT program)
 if(TARGET etc_mpi)
-  install(TARGETS etc_mpi RUNTIME COMPONENT program)
+  install(TARGETS etc_mpi RUNTIME COMPONENT processes)
 endif()
 # etc_install_text(FOLDER NAME WORDS…): what the program prints about itself, when it is installed.
 function(etc_install_text folder name)
