@@ -12,6 +12,9 @@
 #include "tasks/hotpotqa/hotpotqa_task.h"
 #include "tasks/hotpotqa/prepare.h"
 #include "tasks/hotpotqa/sample.h"
+#include "tasks/lm/lm_task.h"
+#include "tasks/lm/prepare.h"
+#include "tasks/lm/sample.h"
 #include "tasks/nq/document.h"
 #include "tasks/nq/nq_task.h"
 #include "tasks/nq/prepare.h"
@@ -67,6 +70,7 @@ const std::vector<TaskEntry>& task_entries() {
       {"squad", squad::task_kind(), squad::preparation_kind(), squad::sample_kind()},
       {"glue", glue::task_kind(), glue::preparation_kind(), glue::sample_kind()},
       {"translation", translation::task_kind(), translation::preparation_kind(), translation::sample_kind()},
+      {"lm", lm::task_kind(), lm::preparation_kind(), lm::sample_kind()},
   };
   return kEntries;
 }

@@ -122,6 +122,10 @@ class Task {
   // examples say enough to be shown.
   virtual bool takes_whole_texts() const { return false; }
 
+  // Of tasks whose examples go on in each other (TaskKind::texts_go_on): whether this one begins a text. If not, it goes
+  // on where the example before it in the data set ends, and a model with memory remembers that.
+  virtual bool begins_text(const data::LoadedExample& /*example*/) const { return true; }
+
   // For people: one example's question, what the model thinks of the choices, and the answer in the raw record's text.
   // Input and logits are those of this example alone. Without use for the record in a task of whole texts.
   virtual std::string show(const data::RecordSlice& raw_record, const data::Example& example,
@@ -158,6 +162,9 @@ struct TaskKind {
   // The same as score by keys of section `task` and beside a baseline. Null: the task's scores know neither.
   Json (*score_with)(const std::filesystem::path& predictions, const std::vector<std::filesystem::path>& gold,
                      const ScoreOptions& options) = nullptr;
+  // Whether examples go on where those before them in the data set end (Task::begins_text): they are trained on in as
+  // many streams as a batch has examples (LoaderOptions::streams).
+  bool texts_go_on = false;
 };
 
 }  // namespace etc

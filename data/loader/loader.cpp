@@ -53,7 +53,7 @@ struct Loader::Impl {
     const std::int64_t epoch = ordinal / n;
     if (epoch != order_epoch) {
       order = {};  // before there are two
-      order = epoch_order(n, epoch, options.seed, options.shuffle);
+      order = epoch_order(n, epoch, options);
       order_epoch = epoch;
     }
     return order[static_cast<std::size_t>(ordinal % n)];
@@ -148,6 +148,8 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
     fail("loader", "drop_last leaves no batch: expected at least {} examples (batch_examples), got {}",
          options.batch_examples, n);
   }
+  if (options.streams < 0 || options.streams > n)
+    fail("loader", "streams: expected 0 (none) to {} (examples), got {}", n, options.streams);
   impl_->reader = std::move(reader);
   impl_->options = options;
   impl_->n = n;

@@ -15,6 +15,9 @@ struct LoaderOptions {
   std::int64_t micro_batch_tokens = 0;
   bool shuffle = true;  // false: source order
   std::uint64_t seed = 1;
+  // Not 0: examples go on in each other and are used in so many streams side by side (stream_order, data/loader/order.h),
+  // as many as a batch has; nothing is shuffled.
+  std::int64_t streams = 0;
   // Of several processes this one takes its share of each batch's micro-batches (share_of, data/loader/order.h).
   std::int64_t rank = 0, ranks = 1;
   std::int64_t epochs = 0;  // 0: without end

@@ -43,6 +43,23 @@ std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, std::u
   return order;
 }
 
+std::vector<std::int64_t> stream_order(std::int64_t n, std::int64_t streams) {
+  std::vector<std::int64_t> order;
+  order.reserve(static_cast<std::size_t>(n));
+  const std::int64_t longest = (n + streams - 1) / streams;
+  for (std::int64_t t = 0; t < longest; ++t) {
+    for (std::int64_t s = 0; s < streams; ++s) {
+      const std::int64_t begin = n * s / streams, end = n * (s + 1) / streams;
+      if (begin + t < end) order.push_back(begin + t);
+    }
+  }
+  return order;
+}
+
+std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, const LoaderOptions& options) {
+  return options.streams > 0 ? stream_order(n, options.streams) : epoch_order(n, epoch, options.seed, options.shuffle);
+}
+
 std::optional<SampleRange> batch_at(std::int64_t start, std::int64_t n, const LoaderOptions& options) {
   const std::int64_t run_end = options.epochs > 0 ? options.epochs * n : INT64_MAX;
   while (start < run_end) {
@@ -100,7 +117,7 @@ HeaviestMicroBatches heaviest_micro_batches(const DatasetReader& reader, const L
     batch.clear();
     sizes_in_tokens.clear();
     for (std::int64_t s = range->begin; s < range->end; ++s) {
-      if (s / n != epoch) order = epoch_order(n, epoch = s / n, options.seed, options.shuffle);
+      if (s / n != epoch) order = epoch_order(n, epoch = s / n, options);
       batch.push_back(order[static_cast<std::size_t>(s % n)]);
       sizes_in_tokens.push_back(tokens[static_cast<std::size_t>(batch.back())]);
     }

@@ -18,6 +18,14 @@ namespace etc::data {
 // keyed by seed and epoch), or 0 … n-1 itself without shuffling. Memory 8n bytes, time about 10 ns per example.
 std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, std::uint64_t seed, bool shuffle);
 
+// The same of examples that go on in each other, in streams side by side: stream s has the examples n·s/streams …
+// n·(s+1)/streams − 1, one after the other, and the order is the first example of every stream, the second of every
+// stream and so on; at last, of the streams that are one longer. Rules: 1 <= streams <= n.
+std::vector<std::int64_t> stream_order(std::int64_t n, std::int64_t streams);
+
+// As the options say.
+std::vector<std::int64_t> epoch_order(std::int64_t n, std::int64_t epoch, const LoaderOptions& options);
+
 struct SampleRange {
   std::int64_t begin = 0, end = 0;  // ordinals; samples between the end and the next batch are left out (drop_last)
 };

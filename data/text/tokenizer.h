@@ -1,5 +1,5 @@
-// Text → vocabulary ids. One interface, three kinds: WordPiece (BERT vocabularies), SentencePiece (unigram, BPE), and the
-// byte-pair pieces or words of a translation.
+// Text → vocabulary ids. One interface, four kinds: WordPiece (BERT vocabularies), SentencePiece (unigram, BPE), the
+// byte-pair pieces or words of a translation, and characters.
 //
 // A tokenizer is immutable after loading and may be used from several threads at once. It adds no special tokens.
 // Specification: etc-core 11 (WordPiece, SentencePiece, the digit-comma rule).
@@ -45,7 +45,7 @@ class Tokenizer {
   // The spelling of an id, 0 <= id < vocab_size(). Unlike Tokens::pieces it shows unknown text as "<unk>" or "[UNK]".
   virtual std::string piece(std::int32_t id) const = 0;
 
-  virtual const char* kind() const = 0;  // "wordpiece" | "sentencepiece" | "bpe" | "word"
+  virtual const char* kind() const = 0;  // "wordpiece" | "sentencepiece" | "bpe" | "word" | "characters"
   virtual bool lower_case() const = 0;   // lower-cases the text; never SentencePiece
 
   // 64 hex digits: SHA-256 of the vocabulary file's bytes.
@@ -64,7 +64,7 @@ struct TokenizerOptions {
 };
 
 // Loads a vocabulary by its name: "*.model" is SentencePiece, "*.bpe" and "*.words" are those of translations
-// (subword_vocab.h), anything else is WordPiece (one token per line). Throws
+// (subword_vocab.h), "*.chars" has characters (character_vocab.h), anything else is WordPiece (one token per line). Throws
 // Error naming the file: missing, empty, not UTF-8, duplicate entries (ids would shift), no [UNK], damaged model.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const TokenizerOptions& options = {});
 

@@ -230,9 +230,9 @@ void add_prepare_command(Program& program) {
   command.option("--source", options->sources,
                  "task translation, in the place of --input: source texts, a sentence a line");
   command.option("--target", options->run.targets, "and their translations, line by line");
-  command.option(
-      "--vocab", options->vocab,
-      "WordPiece vocabulary, SentencePiece model (*.model), or one learned for translation (*.bpe, *.words)");
+  command.option("--vocab", options->vocab,
+                 "WordPiece vocabulary, SentencePiece model (*.model), one learned for translation (*.bpe, *.words), "
+                 "or characters (*.chars)");
   command.option("--output", options->run.output, "HDF5 file to write; the vocabulary with --learn-vocab");
   command.option("--report", options->run.report,
                  "file for faults, one JSON object per line (default: "
@@ -249,7 +249,7 @@ void add_prepare_command(Program& program) {
       .option(
           "--learn-vocab", options->learn_vocab,
           "instead of preparing, learn a vocabulary from the input's texts [of task pretrain]: of so many WordPiece "
-          "pieces, or merges or words of task translation")
+          "pieces, merges or words of task translation, or characters of task lm")
       .at_least(1);
   command
       .take_text(

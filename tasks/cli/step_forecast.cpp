@@ -45,7 +45,7 @@ StepWork measured_step(const RunConfig& config) {
   const ComputeType compute = training_compute(settled.training);
   const TaskModel model(*settled.model, settled.task);
   const RunData data = open_run_data(settled.data, *model.task);
-  data::LoaderOptions order = training_order(settled.training);
+  data::LoaderOptions order = training_order(settled);
   order.prefetch_batches = 0;
   data::LoadedBatch batch;
   data::Loader(data.train, order).next(batch);

@@ -11,6 +11,7 @@
 #include "tasks/pretrain/predictions.h"
 #include "tasks/pretrain/schema.h"
 #include "tasks/span/loss.h"
+#include "tasks/span/pieces.h"
 
 namespace etc::pretrain {
 
@@ -69,7 +70,8 @@ class PretrainTask final : public Task {
   double loss(Tape& tape, Examples examples, const EncoderInput&, HeadOutput& outputs,
               std::span<const double> counts) const override {
     const Batch batch = batch_of(examples, options_, pieces_);
-    double loss = masked_loss(tape, batch, outputs, options_.mlm_weight() / (counts[0] + kDenominatorMargin));
+    double loss = span::piece_loss(tape, outputs.at(kTransformed), head_->vocabulary(), batch.labels,
+                                   options_.mlm_weight() / (counts[0] + kDenominatorMargin));
     if (options_.nsp() && counts[1] > 0) loss += next_sentence_loss(tape, examples, outputs, 1 / counts[1]);
     if (options_.cpc() && counts[1] > 0) loss += hidden_loss(tape, outputs, options_.w_cpc / counts[1]);
     return loss;
@@ -89,16 +91,6 @@ class PretrainTask final : public Task {
   Predictor predictor() const { return {options_, pieces_, *head_, vocabulary_}; }
 
   // Each adds its gradient to the outputs when the tape records, and returns the sum of its losses times scale.
-  double masked_loss(Tape& tape, const Batch& batch, HeadOutput& outputs, double scale) const {
-    const VocabularyLayer& layer = head_->vocabulary();
-    const Var& z = outputs.at(kTransformed);
-    const Tensor rows = z.value().to(layer.table->value.device());  // [P, E_w] where the table is
-    if (!tape.recording()) return scale * sum_of(vocabulary_loss(rows, layer, batch.labels).losses);
-    const VocabularyResult result = vocabulary_loss_with_gradients(rows, layer, batch.labels, scale);
-    if (!batch.labels.empty()) z.gradient()->add(result.dx.to(z.value().device()));
-    return scale * sum_of(result.losses);
-  }
-
   double next_sentence_loss(Tape& tape, Examples examples, HeadOutput& outputs, double scale) const {
     std::vector<std::int64_t> labels;
     for (const data::LoadedExample& loaded : examples) {

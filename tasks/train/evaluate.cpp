@@ -7,6 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "etc_core/base/progress.h"
+#include "tasks/train/carried_memory.h"
 #include "tasks/train/shared_logits.h"
 #include "tasks/train/stop_signal.h"
 
@@ -111,6 +112,7 @@ class DatasetPredictor {
 
   void decode(Examples examples) {
     predict_examples(model_, examples, pass_.where, *predictions_);
+    if (model_.memory != nullptr) model_.memory->commit();
     count(examples);
   }
 
@@ -130,7 +132,23 @@ class DatasetPredictor {
   std::int64_t done_ = 0;
 };
 
+// The memory of one pass in the place of the model's own, a run's say.
+class MemoryOfPass : NotCopied {
+ public:
+  MemoryOfPass(TaskModel& model, int processes) : model_(model), before_(model.memory) { own_.serve(model, processes); }
+  ~MemoryOfPass() { model_.memory = before_; }
+
+ private:
+  TaskModel& model_;
+  CarriedMemory* before_;
+  CarriedMemory own_;
+};
+
 }  // namespace
+
+std::int64_t evaluation_tokens(const EncoderConfig& model, const Json& task_section, std::int64_t most) {
+  return carries_memory(model, task_section) ? 1 : most;
+}
 
 bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* predictions) {
   const Communicator& processes = *pass.processes;
@@ -138,7 +156,9 @@ bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* pre
   for (std::int64_t row = 0; predictions != nullptr && row < reader.gold_size(); ++row) {
     predictions->add_gold(reader.read_gold(row));
   }
-  data::LoaderOptions order = evaluation_order(pass.micro_batch_tokens);
+  const MemoryOfPass memory(model, processes.size());
+  data::LoaderOptions order =
+      evaluation_order(evaluation_tokens(*model.config, model.task_section, pass.micro_batch_tokens));
   order.batch_examples *= processes.size();
   if (!processes.first()) {  // which decodes, and so reads everything
     order.rank = processes.rank();

@@ -18,6 +18,10 @@ inline constexpr std::int64_t kEvaluationTokens = 16384;
 // How an evaluation reads its data: every example once, in source order.
 data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens);
 
+// Tokens of a micro-batch while evaluating: `most`, or those of one example where the model reads each with the memory of
+// the one before (carried_memory.h).
+std::int64_t evaluation_tokens(const EncoderConfig& model, const Json& task_section, std::int64_t most);
+
 // Long and global tokens of an example, as `schema` counts them.
 std::int64_t tokens_of(const data::Example& example, const data::Schema& schema);
 
@@ -33,7 +37,7 @@ struct DatasetPass {
   Communicator* processes = &one_process();
 };
 
-// Decodes the data set in source order, then its rejected records; false when a stop signal cut it short. Several
+// Decodes the data set in source order, a model with memory beginning without any, then its rejected records; false when a stop signal cut it short. Several
 // processes compute shares of the examples; the first one decodes, from equal logits in the same order as if it were
 // alone, and is the only one with predictions (elsewhere null).
 bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* predictions);

@@ -4,6 +4,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/registry.h"
+#include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
 #include "tasks/train/run_config.h"
@@ -35,6 +36,11 @@ FedEncoder::FedEncoder(const std::vector<std::string>& files, const std::filesys
       model_(read_encoder_config(folder)),
       task_(feeding_task(*document_, *model_, data::read_dataset_info(files.front()).task, where_)),
       encoder_(model_->make_encoder(parameters_)) {
+  if (carries_memory(*model_, default_config(task_->schema().task).at("task"))) {
+    fail_usage(where_,
+               "the model reads each example with the memory of the one before, and here they are read alone: "
+               "expected a model with memory_length 0 (`etc eval` and `etc predict` carry memory)");
+  }
   const std::string vocab_sha256 = DataIdentity::of(*document_).vocab_sha256;
   if (vocab_sha256.empty()) warn_unknown_vocabulary(folder);
   if (has_task(*document_)) task_->add_parameters(parameters_);

@@ -10,6 +10,7 @@
 #include "etc_core/nn/count_memory.h"
 #include "etc_core/optim/shards.h"
 #include "etc_core/optim/tree_sum.h"
+#include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/model.h"
 
@@ -133,14 +134,17 @@ void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& con
   tape.backward();
 }
 
+data::LoaderOptions evaluation_of(const RunConfig& config) {
+  return evaluation_order(evaluation_tokens(*config.model, config.task, kEvaluationTokens));
+}
+
 // training: micro-batches as indices of examples, one of which has the peak.
 ProcessMemory forecast(const RunConfig& config, const RunData& data, Device device,
                        const std::vector<std::vector<std::int64_t>>& training_indices, const Sharing& sharing) {
   const std::vector<MicroBatch> training = read_examples(*data.train, training_indices);
   std::vector<MicroBatch> evaluation;
   if (data.eval != nullptr) {
-    const auto heaviest =
-        data::heaviest_micro_batches(*data.eval, evaluation_order(kEvaluationTokens), data.eval->size());
+    const auto heaviest = data::heaviest_micro_batches(*data.eval, evaluation_of(config), data.eval->size());
     evaluation = read_examples(*data.eval, heaviest.examples);
   }
   ProcessMemory memory;
@@ -148,6 +152,13 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
   std::int64_t peaks = 0;
   memory.buffers = count_memory([&] {
     TaskModel model(*config.model, config.task);
+    CarriedMemory full(*config.model);
+    full.serve(model);
+    Tensor of_streams;  // what they leave in this step and left in the one before
+    if (model.memory != nullptr) {
+      of_streams = Tensor::empty({2 * CarriedMemory::numbers_of(*config.model, config.training.batch_size)},
+                                 Purpose::activations);
+    }
     for (const auto& parameter : model.parameters.all()) parameter->allocate();
     train_on(model, training.front(), config);  // which parameters have gradients shows here
     const Shards shards(model.parameters, sharing.processes, config.training.bucket_bytes);
@@ -173,8 +184,8 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
   });
   if (device != Device::cpu) return memory;
   memory.beside += peaks - memory.buffers.peak;
-  add_reading(memory, *data.train, training_order(config.training), training);
-  if (data.eval != nullptr) add_reading(memory, *data.eval, evaluation_order(kEvaluationTokens), evaluation);
+  add_reading(memory, *data.train, training_order(config), training);
+  if (data.eval != nullptr) add_reading(memory, *data.eval, evaluation_of(config), evaluation);
   return memory;
 }
 
@@ -221,7 +232,7 @@ std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
 
 ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps,
                                 int processes) {
-  data::LoaderOptions order = training_order(config.training);
+  const data::LoaderOptions order = training_order(config);
   constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
   const std::int64_t samples = std::min(steps, kSamples / order.batch_examples + 1) * order.batch_examples;
   const auto heaviest = data::heaviest_micro_batches(*data.train, order, samples);

@@ -9,6 +9,7 @@
 #include "etc_core/base/log.h"
 #include "etc_core/nn/count_memory.h"
 #include "etc_core/nn/random_input.h"
+#include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/forecast.h"
 
@@ -145,6 +146,8 @@ CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Exam
     allocate(counted.parameters);
     counted.encoder->release_kernels(compute);
     loaded();
+    CarriedMemory memory(*config);
+    memory.serve(counted);
     EncoderInput input = counted.task->feed(examples, where);
     Tape tape(Recording::off);
     counted.forward(tape, examples, input, ForwardOptions{});

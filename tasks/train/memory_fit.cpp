@@ -55,7 +55,7 @@ class Fitting {
   // As configured, then halves of the run's largest, last the longest example.
   std::vector<std::int64_t> micro_batches() const {
     const auto heaviest =
-        data::heaviest_micro_batches(*data_.train, training_order(config_.training), config_.training.batch_size);
+        data::heaviest_micro_batches(*data_.train, training_order(config_), config_.training.batch_size);
     std::int64_t largest = 0;
     for (const std::int64_t index : heaviest.examples.front()) largest += tokens_[static_cast<std::size_t>(index)];
     const std::int64_t longest = *std::max_element(tokens_.begin(), tokens_.end());

@@ -10,6 +10,7 @@
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/resize_positions.h"
 #include "tasks/registry.h"
+#include "tasks/train/carried_memory.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
@@ -89,7 +90,9 @@ HeadOutput TaskModel::forward(Tape& tape, Examples examples, EncoderInput& input
 HeadOutput TaskModel::forward_in_place(Tape& tape, Examples examples, EncoderInput& input,
                                        const ForwardOptions& options) {
   task->add_to_embeddings(tape, examples, input);
+  if (memory != nullptr) memory->give(*task, examples, input);
   const EncoderStates states = encoder->forward(tape, input, options);
+  if (memory != nullptr) memory->take(examples, states.memory);
   return task->head(tape, examples, states, input, options);
 }
 
@@ -119,6 +122,7 @@ std::string kept_name(const data::Tokenizer& vocabulary) {
   return kind == "sentencepiece" ? "vocab.model"
          : kind == "bpe"         ? "vocab.bpe"
          : kind == "word"        ? "vocab.words"
+         : kind == "characters"  ? "vocab.chars"
                                  : "vocab.txt";
 }
 

@@ -15,12 +15,16 @@
 
 namespace etc {
 
+class CarriedMemory;  // carried_memory.h
+
 struct TaskModel : NotCopied {
   ModelConfig config;
   Json task_section;
   std::unique_ptr<Task> task;
   ParameterSet parameters;
   std::unique_ptr<Encoder> encoder;
+  // Of the pass that runs: what every forward pass reads of earlier segments, and where it leaves its own. Null: none.
+  CarriedMemory* memory = nullptr;
 
   // Parameters without values yet. task_section: complete, with name.
   TaskModel(const EncoderConfig& config, const Json& task_section);
@@ -44,8 +48,8 @@ struct DataIdentity {
   Json to_json() const;
 };
 
-// The name under which a model folder keeps a vocabulary: vocab.txt, vocab.model, vocab.bpe or
-// vocab.words, by which its kind is known again.
+// The name under which a model folder keeps a vocabulary: vocab.txt, vocab.model, vocab.bpe,
+// vocab.words or vocab.chars, by which its kind is known again.
 std::string kept_name(const data::Tokenizer& vocabulary);
 
 // The vocabulary file of a data set. Throws Error when its SHA-256 is not that of the data.

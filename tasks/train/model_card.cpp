@@ -40,6 +40,7 @@ std::string usage(const TaskModel& model, const std::string& task) {
     text += entry.documents.asks ? "etc ask --model . --document report.md --question \"…\"\n"
                                  : "etc keyphrases --model . report.md\n";
   }
+  if (task_kind(task).texts_go_on) return text + "etc eval --model . --data dev.h5\n```\n";
   return text + "etc encode --model . --text texts.jsonl --output vectors.npy\n```\n";
 }
 

@@ -5,6 +5,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/determinism.h"
+#include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 
 namespace etc {
@@ -80,11 +81,16 @@ ForwardOptions step_options(const TrainingConfig& training, std::int64_t step) {
   return options;
 }
 
-data::LoaderOptions training_order(const TrainingConfig& training) {
+data::LoaderOptions training_order(const RunConfig& config) {
+  const TrainingConfig& training = config.training;
   data::LoaderOptions order;
   order.batch_examples = training.batch_size;
   order.micro_batch_tokens = training.micro_batch_tokens;
   order.seed = training.seed;
+  if (task_kind(task_name(config.task)).texts_go_on) {
+    order.streams = training.batch_size;
+    order.carry_partial = false;
+  }
   return order;
 }
 

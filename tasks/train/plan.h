@@ -35,8 +35,9 @@ struct RunData {
   std::shared_ptr<const data::DatasetReader> eval;  // null: none
 };
 
-// How the run reads its training data.
-data::LoaderOptions training_order(const TrainingConfig& training);
+// How the run reads its training data. Texts that go on from example to example (TaskKind::texts_go_on) are read in as
+// many streams as a batch has examples; batches then end with their epoch, the last one being short.
+data::LoaderOptions training_order(const RunConfig& config);
 
 // Throws Error when a data set is empty, of another task or vocabulary, or has no labels.
 RunData open_run_data(const DataConfig& files, const Task& task);

@@ -50,11 +50,11 @@ bool RunRecord::wants_save(const RunProgress& progress) {
   return !same || progress.best_saved != best_.saved();
 }
 
-void RunRecord::save(const ParameterSet& parameters, const std::map<std::string, Tensor>& moments,
+void RunRecord::save(const ParameterSet& parameters, const std::map<std::string, Tensor>& tensors,
                      RunProgress& progress, const Json& identity) {
   progress.best_saved = best_.saved();
   try {
-    save_run(last(), {config_, parameters, files_, moments, progress, best_, identity});
+    save_run(last(), {config_, parameters, files_, tensors, progress, best_, identity});
     saved_step_ = progress.step;
     saved_evaluation_ = progress.evaluated_step;
     saved_ = true;

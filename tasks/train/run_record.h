@@ -49,7 +49,7 @@ class RunRecord {
   bool wants_save(const RunProgress& progress);
 
   // Checkpoint `last`. What the disk refuses is told in the log.
-  void save(const ParameterSet& parameters, const std::map<std::string, Tensor>& moments, RunProgress& progress,
+  void save(const ParameterSet& parameters, const std::map<std::string, Tensor>& tensors, RunProgress& progress,
             const Json& identity);
 
   // Throws Error unless the checkpoints hold all of the run. The second: when it was stopped by this signal.

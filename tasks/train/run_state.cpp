@@ -159,29 +159,33 @@ void save_run(const fs::path& folder, const RunState& state) {
   write_model(fresh.path(), state.config, state.parameters, state.files);
   state.best.write_kept(fresh.path(), state.progress.step);
   TensorFileWriter file;
-  for (const auto& [name, moment] : state.moments) file.add(name, moment);
+  for (const auto& [name, tensor] : state.tensors) file.add(name, tensor);
   file.set_metadata(kProgressKey, json_line(to_json(state.progress)));
   file.set_metadata(kIdentityKey, json_line(state.identity));
   file.write(fresh.path() / kStateFile);
   fresh.commit();
 }
 
-RunProgress load_run(const fs::path& folder, ParameterSet& parameters, Optimizer& optimizer, const Json& identity,
-                     Communicator& processes) {
-  std::map<std::string, Tensor> moments;
+RunProgress load_run(const fs::path& folder, const RunParts& parts, const Json& identity, Communicator& processes) {
+  ParameterSet& parameters = parts.parameters;
+  std::map<std::string, Tensor> moments, memory;
   std::string progress;
   if (processes.first()) {
     const TensorFileReader state(folder / kStateFile);
     require_same_run(parse_json(metadata_of(state, kIdentityKey), state.path().string()), identity, folder.string());
     load_parameters(folder / "model.safetensors", parameters);
-    for (const auto& [name, entry] : state.entries()) moments[name] = state.read_tensor(name, Purpose::moments);
+    for (const auto& [name, entry] : state.entries()) {
+      const bool carried = name.starts_with(CarriedMemory::kPrefix);
+      (carried ? memory : moments)[name] = state.read_tensor(name, carried ? Purpose::activations : Purpose::moments);
+    }
+    parts.memory.set_tensors(memory, state.path().string());
     progress = json_line(to_json(stored_progress(state)));
   }
   share_parameters(processes, parameters);
-  optimizer.set_moments(share_tensors(processes, std::move(moments), Purpose::moments), param_refs(parameters));
+  parts.optimizer.set_moments(share_tensors(processes, std::move(moments), Purpose::moments), param_refs(parameters));
   const RunProgress read =
       progress_from_json(parse_json(from_first(processes, progress), "stored counters"), "stored counters");
-  optimizer.set_updates(read.step);  // the run makes one in each step
+  parts.optimizer.set_updates(read.step);  // the run makes one in each step
   return read;
 }
 

@@ -20,6 +20,7 @@
 #include "etc_core/optim/optimizer.h"
 #include "tasks/task.h"
 #include "tasks/train/best_checkpoint.h"
+#include "tasks/train/carried_memory.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
@@ -52,7 +53,7 @@ struct RunState {
   const Json& config;  // of every checkpoint
   const ParameterSet& parameters;
   const MoreFiles& files;                        // of every checkpoint
-  const std::map<std::string, Tensor>& moments;  // Optimizer::moments()
+  const std::map<std::string, Tensor>& tensors;  // Optimizer::moments() and CarriedMemory::tensors()
   const RunProgress& progress;
   const BestCheckpoint& best;
   const Json& identity;
@@ -61,10 +62,17 @@ struct RunState {
 // Replaces checkpoint `folder` with all of it, in one step.
 void save_run(const std::filesystem::path& folder, const RunState& state);
 
-// Fills weights, moments and the optimizer's count of updates; returns the progress. A call of all processes, of which
-// the first reads the folder. Throws Error when the run is another one or a file is damaged.
-RunProgress load_run(const std::filesystem::path& folder, ParameterSet& parameters, Optimizer& optimizer,
-                     const Json& identity, Communicator& processes = one_process());
+// What goes on with a run, beside its progress.
+struct RunParts {
+  ParameterSet& parameters;
+  Optimizer& optimizer;
+  CarriedMemory& memory;  // of the first process alone
+};
+
+// Fills weights, moments, the optimizer's count of updates and memory; returns the progress. A call of all processes, of
+// which the first reads the folder. Throws Error when the run is another one or a file is damaged.
+RunProgress load_run(const std::filesystem::path& folder, const RunParts& parts, const Json& identity,
+                     Communicator& processes = one_process());
 
 // How far the run of a checkpoint is, without its weights. Throws Error as load_run.
 RunProgress read_run_progress(const std::filesystem::path& folder);

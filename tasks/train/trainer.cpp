@@ -1,8 +1,8 @@
 // The loop of every task: batch → feed → encoder → head → loss → backward → clip → step → evaluate → save.
 //
 // The invariant to remember: what a run computes is a function of its identity (run_state.h) and the step alone. All
-// state that outlives a step is in the weights, the optimiser's moments and RunProgress, and all three are saved
-// together; so a run that was killed goes on with the same bits.
+// state that outlives a step is in the weights, the optimiser's moments, the memory of streams and RunProgress, and all
+// are saved together; so a run that was killed goes on with the same bits.
 #include "tasks/train/trainer.h"
 
 #include <algorithm>
@@ -28,6 +28,7 @@
 #include "tasks/first_batch.h"
 #include "tasks/registry.h"
 #include "tasks/train/agreement.h"
+#include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"  // the model and its evaluation
 #include "tasks/train/first_fault.h"
 #include "tasks/train/forecast.h"
@@ -91,6 +92,7 @@ class Trainer {
   Division division_{processes_, shards_};
   Optimizer optimizer_;
   ProcessSum sum_;
+  CarriedMemory memory_;  // of the streams, at progress_.step
 
   RunProgress progress_;               // the same in every process
   std::unique_ptr<RunRecord> record_;  // null: not the first process
@@ -114,6 +116,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       optimizer_(optimizer_options(training_), divided_moments()),
       sum_(division_, model_.parameters,
            divided_moments() != nullptr ? ProcessSum::Result::own_share : ProcessSum::Result::whole) {
+  memory_.serve(model_, processes_.size());
   require_agreement(processes_, agreement_of(config_, identity_));
   division_.rounds = rounds_between(processes_, device_.device);
   if (processes_.first()) record_ = std::make_unique<RunRecord>(output, checkpoint_config_, model_files_);
@@ -138,7 +141,7 @@ TrainReport Trainer::run_steps() {
   const StopSignal listening;
   const BrokenPipeIgnored speaking_to_nobody;
 
-  data::LoaderOptions order = training_order(training_);
+  data::LoaderOptions order = training_order(config_);
   order.rank = processes_.rank();
   order.ranks = processes_.size();
   data::Loader loader(data_.train, order, progress_.loader);
@@ -201,7 +204,7 @@ void Trainer::step(const data::LoadedBatch& batch) {
   const double rate = learning_rate(plan_.schedule, progress_.step);
   update(parameters, rate, clip_scale(norm, training_.clip_norm));
   model_.parameters.drop_gradients();
-
+  memory_.commit();
   progress_.step += 1;
   progress_.last_loss = loss;
   progress_.loss_sum += loss;
@@ -312,7 +315,7 @@ std::string Trainer::fitting_text() const {
 void Trainer::start_or_resume() {
   if (any_of(processes_, record_ && record_->has_checkpoint())) {
     const fs::path last = record_ ? record_->last() : fs::path();
-    progress_ = load_run(last, model_.parameters, optimizer_, identity_, processes_);
+    progress_ = load_run(last, {model_.parameters, optimizer_, memory_}, identity_, processes_);
     if (record_) record_->take_up(progress_, model_.parameters);
     log::info("going on at step {} of {}", progress_.step, plan_.total_steps);
   } else {
@@ -389,8 +392,9 @@ void Trainer::evaluate() {
 
 void Trainer::save() {
   if (!any_of(processes_, record_ && record_->wants_save(progress_))) return;
-  const std::map<std::string, Tensor> moments = optimizer_.moments();
-  if (record_) record_->save(model_.parameters, moments, progress_, identity_);
+  std::map<std::string, Tensor> tensors = optimizer_.moments();
+  tensors.merge(memory_.tensors());
+  if (record_) record_->save(model_.parameters, tensors, progress_, identity_);
 }
 
 // All stop when one was told to.

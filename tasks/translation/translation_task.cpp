@@ -1,7 +1,6 @@
 #include "tasks/translation/translation_task.h"
 
 #include <memory>
-#include <numeric>
 
 #include "etc_core/base/error.h"
 #include "etc_core/nn/seq2seq/admin_profile.h"
@@ -9,7 +8,7 @@
 #include "tasks/feed/batch.h"
 #include "tasks/feed/features.h"
 #include "tasks/first_batch.h"
-#include "tasks/translation/perplexity.h"
+#include "tasks/span/pieces.h"
 #include "tasks/translation/schema.h"
 #include "tasks/translation/score.h"
 
@@ -45,24 +44,20 @@ DecoderInput decoder_input(Examples examples, const EncoderInput& source) {
   return target;
 }
 
-VocabularyResult result_of(const VocabularyLayer& output, const Var& states, std::span<const std::int32_t> labels) {
-  return vocabulary_loss(states.value().to(output.table->value.device()), output, labels);
-}
-
 class PerplexityPass final : public Predictions {
  public:
   explicit PerplexityPass(const VocabularyLayer& output) : output_(output) {}
 
   void add(Examples examples, const EncoderInput&, const HeadOutput& states) override {
     const std::vector<std::int32_t> labels = labels_of(examples);
-    perplexity_.add(result_of(output_, states.at(0), labels), labels);
+    perplexity_.add(span::piece_result(states.at(0), output_, labels), labels);
   }
   Metrics metrics() const override { return perplexity_.metrics(); }
   void finish() override {}
 
  private:
   VocabularyLayer output_;
-  Perplexity perplexity_;
+  span::Perplexity perplexity_;
 };
 
 // The head is the decoder: its output, a product with the token table, is made in slices with the loss.
@@ -105,17 +100,8 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
 
   double loss(Tape& tape, Examples examples, const EncoderInput&, HeadOutput& states,
               std::span<const double> counts) const override {
-    const VocabularyLayer output = decoder_->output();
-    const std::vector<std::int32_t> labels = labels_of(examples);
-    const double epsilon = keys_.label_smoothing, scale = 1 / counts[0];
-    Var& z = states.at(0);
-    const Tensor rows = z.value().to(output.table->value.device());
-    const VocabularyResult result = tape.recording()
-                                        ? vocabulary_loss_with_gradients(rows, output, labels, scale, epsilon)
-                                        : vocabulary_loss(rows, output, labels, epsilon);
-    if (tape.recording()) z.gradient()->add(result.dx.to(z.value().device()));
-    const std::vector<double>& losses = epsilon > 0 ? result.smoothed : result.losses;
-    return scale * std::accumulate(losses.begin(), losses.end(), 0.0);
+    return span::piece_loss(tape, states.at(0), decoder_->output(), labels_of(examples), 1 / counts[0],
+                            keys_.label_smoothing);
   }
 
   std::string set_weights(Encoder& encoder, Examples examples, const EncoderInput& input,

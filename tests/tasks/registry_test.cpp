@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
 #include "etc_core/nn/seq2seq/config.h"
 #include "tests/support/catch.h"
@@ -23,7 +24,11 @@ TEST_CASE("a task's row names what trains it, what prepares its records and what
     CHECK(entry.task.make != nullptr);
     Json section = {{"name", entry.name}};
     section.update(entry.task.keys.defaults());
-    const ModelConfig model = entry.name == "translation" ? ModelConfig(Seq2SeqConfig()) : ModelConfig(EtcConfig());
+    DenseConfig causal;
+    causal.causal = true;
+    const ModelConfig model = entry.name == "translation" ? ModelConfig(Seq2SeqConfig())
+                              : entry.name == "lm"        ? ModelConfig(causal)
+                                                          : ModelConfig(EtcConfig());
     CHECK(make_task(section, *model)->schema().task == entry.name);
   }
   CHECK(names.size() == task_names().size());
@@ -39,10 +44,10 @@ TEST_CASE("an encoder-decoder is for translation, and translation for nothing el
 TEST_CASE("a task that nobody knows is refused with the nearest one", "[tasks]") {
   CHECK_THROWS_WITH(
       task_kind("wikihopp"),
-      "task: expected one of wikihop, hotpotqa, nq, openkp, pretrain, squad, glue, translation, got wikihopp "
+      "task: expected one of wikihop, hotpotqa, nq, openkp, pretrain, squad, glue, translation, lm, got wikihopp "
       "(did you mean wikihop?)");
   CHECK_THROWS_WITH(
       preparation_kind("np"),
       "etc prepare: unknown task np (did you mean nq?): expected wikihop, hotpotqa, nq, openkp, pretrain, squad, glue, "
-      "translation");
+      "translation, lm");
 }

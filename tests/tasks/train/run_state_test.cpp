@@ -47,8 +47,9 @@ TEST_CASE("a run's state keeps results that are not numbers, and whether the bes
   progress.best_saved = false;
   const etc::MoreFiles files;
   const etc::BestCheckpoint best(folder / "best", config, files);
+  etc::CarriedMemory memory;
   etc::save_run(folder / "last", {config, parameters, files, optimizer.moments(), progress, best, identity});
-  const etc::RunProgress read = etc::load_run(folder / "last", parameters, optimizer, identity);
+  const etc::RunProgress read = etc::load_run(folder / "last", {parameters, optimizer, memory}, identity);
   CHECK(read.step == 7);
   CHECK(read.best_step == 5);
   REQUIRE(read.best.size() == 2);
@@ -83,8 +84,9 @@ TEST_CASE("RAdam goes on with the step its moments are of", "[tasks]") {
   for (; progress.step < 8; ++progress.step) step(optimizer, through, static_cast<float>(progress.step));
   const etc::MoreFiles files;
   const etc::BestCheckpoint best(folder / "best", config, files);
+  etc::CarriedMemory memory;
   etc::save_run(folder / "last", {config, through, files, optimizer.moments(), progress, best, identity});
-  etc::load_run(folder / "last", resumed, other, identity);
+  etc::load_run(folder / "last", {resumed, other, memory}, identity);
   CHECK(other.updates() == 8);
   const std::vector<float> saved = values(through);
   CHECK(values(resumed) == saved);

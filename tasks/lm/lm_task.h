@@ -1,0 +1,10 @@
+// Language models as one entry of the list of tasks.
+#pragma once
+
+#include "tasks/task.h"
+
+namespace etc::lm {
+
+const TaskKind& task_kind();
+
+}  // namespace etc::lm

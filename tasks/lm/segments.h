@@ -1,0 +1,38 @@
+// Texts as pieces → segments of a fixed length (schema.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace etc::lm {
+
+class SegmentMaker {
+ public:
+  // take: gets each segment as an example of the schema. length: pieces that a segment reads, at least 1. text_end: e.
+  SegmentMaker(std::int64_t length, std::int32_t text_end, std::function<void(data::Example&&)> take)
+      : length_(length), text_end_(text_end), take_(std::move(take)) {}
+
+  // The next piece of the text, and characters of the raw text that count with it. The first one begins a text.
+  void add(std::int32_t id, std::int64_t characters);
+  // Characters without a piece of their own: they count with the next label.
+  void add_characters(std::int64_t characters) { characters_ += characters; }
+  // Nothing of a text without pieces.
+  void end_text();
+
+  std::int64_t texts() const { return text_; }  // that have ended
+
+ private:
+  void predict(std::int32_t next);
+  void emit(std::int32_t next);
+
+  const std::int64_t length_;
+  const std::int32_t text_end_;
+  std::function<void(data::Example&&)> take_;
+  std::int64_t text_ = 0, segment_ = 0, characters_ = 0;
+  std::vector<std::int64_t> reads_;  // of the segment that is open; none: no text is
+};
+
+}  // namespace etc::lm

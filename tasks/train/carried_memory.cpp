@@ -1,0 +1,133 @@
+#include "tasks/train/carried_memory.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "etc_core/base/error.h"
+#include "etc_core/nn/dense_config.h"
+#include "tasks/registry.h"
+#include "tasks/train/model.h"
+
+namespace etc {
+
+namespace {
+
+// 0: the encoder remembers nothing.
+std::int64_t remembered_rows(const EncoderConfig& model) {
+  const auto* const dense = dynamic_cast<const DenseConfig*>(&model);
+  return dense == nullptr ? 0 : dense->memory_length;
+}
+
+// Rows [first, first + rows) as a tensor of their own.
+Tensor copied_rows(const Tensor& from, std::int64_t first, std::int64_t rows) {
+  Tensor copy = Tensor::empty({rows, from.cols()}, Purpose::activations);
+  std::copy_n(from.data() + first * from.cols(), copy.size(), copy.data());
+  return copy;
+}
+
+}  // namespace
+
+bool carries_memory(const EncoderConfig& model, const Json& task_section) {
+  return remembered_rows(model) > 0 && task_kind(task_name(task_section)).texts_go_on;
+}
+
+CarriedMemory::CarriedMemory(const EncoderConfig& counted) {
+  for (std::int64_t layer = 0; layer < counted.num_hidden_layers; ++layer) {
+    counted_.push_back(Tensor::empty({remembered_rows(counted), counted.hidden_size}, Purpose::activations));
+  }
+}
+
+void CarriedMemory::serve(TaskModel& model, int processes) {
+  const bool carries = carries_memory(*model.config, model.task_section);
+  if (carries && processes > 1) {
+    fail_usage("processes",
+               "a model with memory (memory_length {}) reads its texts in one process: expected 1, got {} (run without "
+               "mpirun; --threads uses more processors)",
+               remembered_rows(*model.config), processes);
+  }
+  model.memory = carries ? this : nullptr;
+}
+
+const CarriedMemory::Left* CarriedMemory::of(const Task& task, const data::LoadedExample& example) const {
+  if (!counted_.empty()) return &counted_;
+  if (task.begins_text(example)) return nullptr;
+  const auto found = left_.find({example.epoch, example.index});
+  return found == left_.end() ? nullptr : &found->second;
+}
+
+void CarriedMemory::give(const Task& task, Examples examples, EncoderInput& input) const {
+  LayerMemory memory{{0}, {}};
+  std::vector<const Left*> of_examples;
+  for (const data::LoadedExample& example : examples) {
+    const Left* const left = of(task, example);
+    memory.offsets.push_back(memory.offsets.back() + (left == nullptr ? 0 : left->front().rows()));
+    if (left != nullptr) of_examples.push_back(left);
+  }
+  if (of_examples.empty()) return;
+  const Left& some = *of_examples.front();
+  for (std::size_t layer = 0; layer < some.size(); ++layer) {
+    Tensor all = Tensor::empty({memory.offsets.back(), some[layer].cols()}, Purpose::activations);
+    float* to = all.data();
+    for (const Left* const left : of_examples) {
+      if (counted_.empty()) to = std::copy_n((*left)[layer].data(), (*left)[layer].size(), to);
+    }
+    memory.states.push_back(std::move(all));
+  }
+  input.memory = std::move(memory);
+}
+
+void CarriedMemory::take(Examples examples, const LayerMemory& after) {
+  if (after.empty() || !counted_.empty()) return;
+  for (const Tensor& states : after.states) {
+    const Tensor on_host = states.to(Device::cpu);
+    for (std::size_t b = 0; b < examples.size(); ++b) {
+      Left& left = taken_[{examples[b].epoch, examples[b].index + 1}];
+      if (&states == &after.states.front()) left.clear();  // of the same step, computed before
+      left.push_back(copied_rows(on_host, after.offsets[b], after.offsets[b + 1] - after.offsets[b]));
+    }
+  }
+}
+
+void CarriedMemory::commit() {
+  left_ = std::exchange(taken_, {});
+}
+
+std::map<std::string, Tensor> CarriedMemory::tensors() const {
+  std::map<std::string, Tensor> all;
+  for (const auto& [place, left] : left_) {
+    for (std::size_t layer = 0; layer < left.size(); ++layer) {
+      all[fmt::format("{}{}/{}/{}", kPrefix, place.first, place.second, layer)] = left[layer];
+    }
+  }
+  return all;
+}
+
+void CarriedMemory::set_tensors(const std::map<std::string, Tensor>& tensors, const std::string& where) {
+  left_.clear();
+  taken_.clear();
+  std::map<Place, std::map<std::int64_t, Tensor>> layers;  // by number: names are sorted as words
+  for (const auto& [name, tensor] : tensors) {
+    std::int64_t numbers[3] = {};
+    const char* at = name.data() + std::min(name.size(), std::string_view(kPrefix).size());
+    const char* const end = name.data() + name.size();
+    bool read = name.starts_with(kPrefix) && tensor.rank() == 2;
+    for (std::int64_t& number : numbers) {
+      const auto [behind, error] = std::from_chars(at, end, number);
+      read = read && error == std::errc() && (behind == end || *behind == '/');
+      at = behind + (behind != end ? 1 : 0);
+    }
+    if (!read || at != end) {
+      fail(where, "{}: expected memory/<epoch>/<example>/<layer> with rows of states (the file is damaged)", name);
+    }
+    layers[{numbers[0], numbers[1]}][numbers[2]] = tensor;
+  }
+  for (auto& [place, of_place] : layers) {
+    for (auto& [layer, tensor] : of_place) left_[place].push_back(std::move(tensor));
+  }
+}
+
+std::int64_t CarriedMemory::numbers_of(const EncoderConfig& model, std::int64_t streams) {
+  return streams * remembered_rows(model) * model.num_hidden_layers * model.hidden_size;
+}
+
+}  // namespace etc
