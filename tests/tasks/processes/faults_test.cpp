@@ -91,6 +91,23 @@ TEST_CASE("a killed process ends all with a message that names it, and the same 
   CHECK_THAT(rest.out, Contains("steps 30"));
 }
 
+TEST_CASE("a process that falls silent, as of a lost machine, ends all with its name", "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  write_data(folder.path());
+  Child run(several(3, training_command(folder.path(), "parts", "4000", "1000")), folder / "run");
+  const std::vector<pid_t> ranks = processes_of(run.pid(), 3);
+  REQUIRE(ranks.size() == 3);
+  REQUIRE(wait_for(20, [&] { return fs::exists(folder / "parts/metrics.jsonl") || !run.running(); }));
+  REQUIRE(run.running());
+  ::kill(ranks[1], SIGSTOP);
+  CHECK(wait_for(kSoon, [&] { return has_ended(ranks[0]) && has_ended(ranks[2]); }));
+  CHECK_THAT(said_in(folder), Contains("rank 1 of 3 on") && Contains("has been silent for 20 s"));
+  const bool all_ended = wait_for(kSoon, [&] { return !run.running() && has_ended(ranks[1]); });
+  if (!has_ended(ranks[1])) ::kill(ranks[1], SIGKILL);  // a stopped one would stay
+  CHECK(all_ended);
+}
+
 TEST_CASE("a process with another configuration, program, data or processor is named, with what differs",
           "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
