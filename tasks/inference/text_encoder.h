@@ -47,6 +47,8 @@ class TextEncoder : NotCopied {
   TextEncoder(std::string where, const TextEncoderOptions& options);
 
   const EncoderConfig& model() const { return *config_; }
+  Encoder& encoder() const { return *encoder_; }
+  const data::Tokenizer& tokenizer() const { return *tokenizer_; }
   const std::string& vocab_sha256() const { return tokenizer_->vocab_sha256(); }
 
   // An encoder with global tokens reads CLS and the sentences, each with a global token, as in pre-training with hidden
@@ -54,8 +56,10 @@ class TextEncoder : NotCopied {
   // that does. name: of the text in messages. Throws Error where the text is none (data::require_text) or has no token.
   EncodedText encode(std::string_view text, const std::string& name) const;
 
- private:
+  // What encode() gives the encoder; tokens: what of the text it is. Throws Error where the text has no token.
   EncoderInput input_of(std::string_view text, const std::string& name, TokenCount& tokens) const;
+
+ private:
   void require_fit(const EncoderInput& input, const std::string& name) const;
 
   std::string where_;
