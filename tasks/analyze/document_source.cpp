@@ -6,7 +6,6 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
-#include "tasks/inference/raw_preparation.h"
 #include "tasks/inference/record_model.h"
 #include "tasks/inference/text_encoder.h"
 #include "tasks/prepare/file_pass.h"
@@ -161,20 +160,17 @@ DocumentSource plain_text(const fs::path& folder, const DocumentRequest& request
           }};
 }
 
-// Whether the model's task makes examples of whole records, so that a record has some of its own.
-bool reads_records(const fs::path& folder, const DocumentRequest& request) {
-  if (!has_task(read_model_config(folder))) return false;
-  const LoadedModel opened = open_model(folder, {request.vocab, Json::object()});
-  return make_raw_preparation(kDocumentSource, opened, folder, "")->whole_run() == nullptr;
-}
+// The task whose examples are made of whole texts: its raw files have no records that could stand alone.
+constexpr const char* kTextTask = "pretrain";
 
 }  // namespace
 
 DocumentSource open_document(const fs::path& folder, const DocumentRequest& request) {
   if (!request.data.empty()) return prepared_example(folder, request);
-  if (reads_records(folder, request)) return raw_record(folder, request);
   const Json document = read_model_config(folder);
-  return plain_text(folder, request, has_task(document) ? named_task(document) : "none");
+  const std::string task = has_task(document) ? named_task(document) : "none";
+  if (task == kTextTask || !has_task(document)) return plain_text(folder, request, task);
+  return raw_record(folder, request);
 }
 
 }  // namespace etc::analyze
