@@ -9,6 +9,7 @@ work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
 attention() { "$build/bench_attention"; }
+analysis() { "$build/bench_analysis"; }
 batch() { "$build/bench_batch"; }
 patterns() { "$build/bench_patterns"; }
 scores() { "$build/bench_scores"; }
@@ -44,7 +45,7 @@ prepare_python() {  # generated records next to a preparation in Python; skipped
     --vocab "$work/pretrain/vocab.txt"
 }
 
-names=(attention patterns scores matmul batch text wordpiece prepare prepare_python loader checkpoint)
+names=(attention analysis patterns scores matmul batch text wordpiece prepare prepare_python loader checkpoint)
 
 # The kind of machine, and how busy it was: without it a figure says little.
 machine() {

@@ -80,6 +80,20 @@ class Data:
                  length, "--dupe-factor", copies, "--output", target)
         return target
 
+    def few(self):
+        """Pairs of the first 34,000 bytes of the text, to be learned by heart."""
+        small = self.folder / "few.txt"
+        if not small.exists():
+            text = (self.folder / "train.txt").read_text(encoding="utf-8").split("\n\n")
+            while sum(map(len, text)) > 34000 and len(text) > 1:
+                text.pop()
+            small.write_text("\n\n".join(text)[:34000] + "\n\n", encoding="utf-8")
+        target = self.folder / "few.h5"
+        if not target.exists():
+            call("prepare", "--task", "pretrain", "--objective", "mlm_nsp", "--split", "train", "--input", small, "--lines",
+                 "paragraphs", "--vocab", self.vocabulary, "--max-seq-length", 128, "--dupe-factor", 1, "--output", target)
+        return target
+
 
 def dense(data, layers, length=128):
     return ["--task", "pretrain", "--objective", "mlm_nsp", "--model-kind", "dense", "--vocab", data.vocabulary,
@@ -203,16 +217,7 @@ def cpc(options, data):
 
 
 def overfit(options, data):
-    small = data.folder / "few.txt"
-    if not small.exists():
-        text = (data.folder / "train.txt").read_text(encoding="utf-8").split("\n\n")
-        while sum(map(len, text)) > 34000 and len(text) > 1:
-            text.pop()
-        small.write_text("\n\n".join(text)[:34000] + "\n\n", encoding="utf-8")
-    few = data.folder / "few.h5"
-    if not few.exists():
-        call("prepare", "--task", "pretrain", "--objective", "mlm_nsp", "--split", "train", "--input", small, "--lines",
-             "paragraphs", "--vocab", data.vocabulary, "--max-seq-length", 128, "--dupe-factor", 1, "--output", few)
+    few = data.few()
     rows, curves = [], {}
     for name, words in ARCHITECTURES.items():
         run = options.output / "overfit" / name

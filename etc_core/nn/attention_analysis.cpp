@@ -42,13 +42,15 @@ sparse::AttentionStatistics AttentionAnalysis::arguments(const WatchedAttention&
   args.of_queries = result.of_queries.data();
   for (std::size_t t = 0; t < sparse::kKeySets; ++t) {
     if (watched.scores[t].running != nullptr) result.carries = true;
-    if (result.labels == 0 || !in.tiles->types[t].labelled()) continue;
+    if (!settings_.label_mass || result.labels == 0 || !in.tiles->types[t].labelled()) continue;
     result.label_mass[t] = sized(result.heads * args.groups * result.labels);
     args.label_mass[t] = result.label_mass[t].data();
   }
   if (args.label_mass[1] != nullptr) args.member_label = settings_.member_label;
-  result.distance_mass = sized(result.heads * args.groups * (2 * args.reach + 1));
-  args.distance_mass = result.distance_mass.data();
+  if (settings_.distance_mass) {
+    result.distance_mass = sized(result.heads * args.groups * (2 * args.reach + 1));
+    args.distance_mass = result.distance_mass.data();
+  }
   result.top.resize(static_cast<std::size_t>(rows * args.top));
   if (args.top > 0) args.top_keys = result.top.data();
   return args;
@@ -93,7 +95,7 @@ void AttentionAnalysis::operator()(const WatchedAttention& watched) {
   }
   run_statistics(args, watched.kept.front().device());
   if (result.compared && settings_.all_heads) compare_all_heads(args, result);
-  before_[result.op] = watched;
+  if (settings_.divergences) before_[result.op] = watched;
   sink_(result);
 }
 

@@ -30,6 +30,8 @@ struct AnalysisSettings {
   std::int64_t reach = 0;          // distances -reach … reach have sums
   std::int64_t top = 0;            // keys kept of each query
   bool all_heads = false;          // each head is compared with all heads of the layer before
+  // What may be left out: divergences from the layer before; sums by label, and with them member_1; sums by distance.
+  bool divergences = true, label_mass = true, distance_mass = true;
 };
 
 struct LayerStatistics {

@@ -56,17 +56,18 @@ HWY_INLINE FloatVec log_of_one_plus(FloatVec y) {
   return hn::Mul(p, y);
 }
 
-// The softmax of a group's logits over some columns. Lanes that see none of them: max 0 and sum 0.
+// The softmax of a group's logits over one key set. Lanes that see none of its keys: max 0 and sum 0.
 struct LaneSoftmax {
   HWY_ALIGN float max[kGroup];
   Lanes sum;      // sum e^(l-max)
+  Lanes log_sum;  // its logarithm; 0 of a sum of 0
   Lanes moment;   // sum (l-max) e^(l-max)
   Lanes visible;  // keys
   Lanes logits;   // sum (l-max)
-  Lanes squares;  // sum (l-max - its mean)^2
 };
 
-// max and the sums that need one walk; nan where a visible logit is none or infinite.
+// max; nan where a visible logit is none or infinite. kMoments: counts the visible keys, too.
+template <bool kMoments>
 HWY_INLINE void largest_logits(const GroupBlocks& of, int set, const float* logits, LaneSoftmax& softmax) {
   const FloatTag d;
   const FloatVec none = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -89,10 +90,10 @@ HWY_INLINE void largest_logits(const GroupBlocks& of, int set, const float* logi
         const FloatMask good = hn::Lt(hn::Abs(l), hn::Set(d, std::numeric_limits<float>::max()));
         bad[v] = hn::Or(bad[v], hn::AndNot(good, mask));
         largest[v] = hn::IfThenElse(hn::And(mask, good), hn::Max(largest[v], l), largest[v]);
-        seen[v] = hn::Add(seen[v], hn::IfThenElseZero(mask, hn::Set(d, 1.0f)));
+        if constexpr (kMoments) seen[v] = hn::Add(seen[v], hn::IfThenElseZero(mask, hn::Set(d, 1.0f)));
       }
     }
-    add_lanes(seen, softmax.visible);
+    if constexpr (kMoments) add_lanes(seen, softmax.visible);
   }
   const FloatVec nan = hn::Set(d, std::numeric_limits<float>::quiet_NaN());
   for (int v = 0; v < kGroupVectors; ++v) {
@@ -101,12 +102,14 @@ HWY_INLINE void largest_logits(const GroupBlocks& of, int set, const float* logi
   }
 }
 
-// sum, and with kMoments what entropy and deviation are made of.
+// powers = e^(l-max), 0 of what is not seen, and their sum; with kMoments what entropy and deviation are made of.
+//   powers [columns, kGroup]: those of the key set alone are written
 template <bool kMoments>
-HWY_INLINE void softmax_sums(const GroupBlocks& of, int set, const float* logits, LaneSoftmax& softmax) {
+HWY_INLINE void softmax_sums(const GroupBlocks& of, int set, const float* logits, float* powers, LaneSoftmax& softmax) {
   const FloatTag d;
   for (double* lanes : {softmax.sum, softmax.moment, softmax.logits}) std::fill_n(lanes, kGroup, 0.0);
-  for (std::int64_t n = 0; n < of.count; logits += of.blocks[n].keys * kGroup, ++n) {
+  for (std::int64_t n = 0; n < of.count;
+       logits += of.blocks[n].keys * kGroup, powers += of.blocks[n].keys * kGroup, ++n) {
     const KeyBlock& block = of.blocks[n];
     if (block.set != set) continue;
     const std::uint16_t* const visible = block.tiles->visible.data() + block.column;  // [keys]
@@ -114,10 +117,12 @@ HWY_INLINE void softmax_sums(const GroupBlocks& of, int set, const float* logits
     for (FloatVec* partial : {sum, moment, total}) clear(partial);
     for (std::int64_t j = 0; j < block.keys; ++j) {
       for (int v = 0; v < kGroupVectors; ++v) {
+        const std::int64_t at = j * kGroup + v * kLanes;
         const FloatMask mask = lanes_of(visible[j], v);
         const FloatVec max = hn::Load(d, softmax.max + v * kLanes);
-        const FloatVec l = hn::IfThenElseZero(mask, hn::Sub(hn::LoadU(d, logits + j * kGroup + v * kLanes), max));
+        const FloatVec l = hn::IfThenElseZero(mask, hn::Sub(hn::LoadU(d, logits + at), max));
         const FloatVec e = hn::IfThenElseZero(mask, power_of_two(hn::Mul(l, hn::Set(d, kLog2E))));
+        hn::StoreU(e, d, powers + at);
         sum[v] = hn::Add(sum[v], e);
         if constexpr (kMoments) {
           moment[v] = hn::MulAdd(l, e, moment[v]);
@@ -131,9 +136,10 @@ HWY_INLINE void softmax_sums(const GroupBlocks& of, int set, const float* logits
       add_lanes(total, softmax.logits);
     }
   }
+  for (int i = 0; i < kGroup; ++i) softmax.log_sum[i] = softmax.sum[i] > 0 ? std::log(softmax.sum[i]) : 0.0;
 }
 
-// softmax.squares += over one key set, about the mean of all its group's visible logits.   mean, max [kGroup]
+// squares += those of the visible logits' distances from their mean over both key sets.   mean [kGroup]
 HWY_INLINE void add_squares(const GroupBlocks& of, const float* logits, const float* mean, double* squares) {
   const FloatTag d;
   for (std::int64_t n = 0; n < of.count; logits += of.blocks[n].keys * kGroup, ++n) {
@@ -152,96 +158,125 @@ HWY_INLINE void add_squares(const GroupBlocks& of, const float* logits, const fl
   }
 }
 
-// Softmax over both key sets of what is known of each.
-inline void join(const LaneSoftmax& a, const LaneSoftmax& b, LaneSoftmax& whole) {
-  for (int i = 0; i < kGroup; ++i) {
-    const bool has_a = a.sum[i] > 0, has_b = b.sum[i] > 0;
-    // nan of either goes on: neither sum is then positive nor zero.
-    if (std::isnan(a.max[i]) || std::isnan(b.max[i])) {
-      whole.max[i] = std::numeric_limits<float>::quiet_NaN();
-      whole.sum[i] = std::numeric_limits<double>::quiet_NaN();
-      continue;
-    }
-    whole.max[i] = has_a && has_b ? std::max(a.max[i], b.max[i]) : (has_b ? b.max[i] : a.max[i]);
-    const auto scaled = [&](const LaneSoftmax& of, bool has) {
-      return has ? of.sum[i] * std::exp(static_cast<double>(of.max[i]) - static_cast<double>(whole.max[i])) : 0.0;
-    };
-    whole.sum[i] = scaled(a, has_a) + scaled(b, has_b);
-  }
-}
+// A group's softmaxes of one kind of logits: within each key set and over both. Exponentials are computed once: the
+// probability of a key of set t is powers · of_whole[t], within its set powers · of_set[t].
+struct GroupSoftmaxes {
+  LaneSoftmax sets[kKeySets];
+  Lanes max, sum, log_sum;                     // of the whole
+  Lanes mass[kKeySets];                        // of each key set
+  HWY_ALIGN float of_whole[kKeySets][kGroup];  // e^(max_t - max) / sum; 0 where nothing is seen
+  HWY_ALIGN float of_set[kKeySets][kGroup];    // 1 / sum_t
 
-// A softmax as the loops read it.
-struct LaneProbabilities {
-  HWY_ALIGN float max[kGroup];
-  HWY_ALIGN float factor[kGroup];  // 1/sum; 0 where nothing is seen
-
-  explicit LaneProbabilities(const LaneSoftmax& softmax) {
-    for (int i = 0; i < kGroup; ++i) {
-      max[i] = softmax.max[i];
-      factor[i] = softmax.sum[i] > 0 ? static_cast<float>(1 / softmax.sum[i]) : 0.0f;
+  template <bool kMoments>
+  void take(const GroupBlocks& of, const float* logits, float* powers) {
+    for (int t = 0; t < kKeySets; ++t) {
+      largest_logits<kMoments>(of, t, logits, sets[t]);
+      softmax_sums<kMoments>(of, t, logits, powers, sets[t]);
     }
+    for (int i = 0; i < kGroup; ++i) join(i);
   }
-  HWY_INLINE FloatVec log_ratio(const float* logits, int v) const {
-    return hn::Sub(hn::LoadU(FloatTag(), logits + v * kLanes), hn::Load(FloatTag(), max + v * kLanes));
-  }
-  HWY_INLINE FloatVec of(FloatVec log_ratio, FloatMask visible, int v) const {
-    const FloatTag d;
-    const FloatVec e = power_of_two(hn::Mul(log_ratio, hn::Set(d, kLog2E)));
-    return hn::IfThenElseZero(visible, hn::Mul(e, hn::Load(d, factor + v * kLanes)));
+
+  void join(int i) {
+    const LaneSoftmax &a = sets[0], &b = sets[1];
+    const bool has[kKeySets] = {a.sum[i] > 0, b.sum[i] > 0};
+    // nan of either goes on: its sum is then neither positive nor zero.
+    const bool nan = std::isnan(a.max[i]) || std::isnan(b.max[i]);
+    const float larger = has[0] && has[1] ? std::max(a.max[i], b.max[i]) : (has[1] ? b.max[i] : a.max[i]);
+    max[i] = static_cast<double>(larger);
+    double scale[kKeySets];
+    sum[i] = nan ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+    for (int t = 0; t < kKeySets; ++t) {
+      const double away = static_cast<double>(sets[t].max[i]) - max[i];
+      scale[t] = has[t] ? (away == 0 ? 1.0 : std::exp(away)) : 0.0;
+      sum[i] += scale[t] * sets[t].sum[i];
+    }
+    log_sum[i] = sum[i] > 0 ? std::log(sum[i]) : 0.0;
+    for (int t = 0; t < kKeySets; ++t) {
+      of_whole[t][i] = has[t] ? static_cast<float>(scale[t] / sum[i]) : 0.0f;
+      of_set[t][i] = has[t] ? static_cast<float>(1 / sets[t].sum[i]) : 0.0f;
+      mass[t][i] = has[t] ? scale[t] * sets[t].sum[i] / sum[i] : 0.0;
+    }
   }
 };
 
-// p [columns, kGroup] of all columns.
-HWY_INLINE void probabilities_of(const GroupBlocks& of, const float* logits, const LaneProbabilities& softmax,
-                                 float* p) {
-  for (std::int64_t n = 0; n < of.count; ++n) {
-    const KeyBlock& block = of.blocks[n];
-    const std::uint16_t* const visible = block.tiles->visible.data() + block.column;  // [keys]
-    for (std::int64_t j = 0; j < block.keys; ++j, logits += kGroup, p += kGroup) {
-      for (int v = 0; v < kGroupVectors; ++v) {
-        const FloatVec own = softmax.of(softmax.log_ratio(logits, v), lanes_of(visible[j], v), v);
-        hn::StoreU(own, FloatTag(), p + v * kLanes);
-      }
-    }
-  }
-}
-
-// Twice the Jensen-Shannon divergence in nats, added lane by lane, over the columns of a key set (-1: both). With hi and
-// lo the larger and smaller of p and q, y = (hi-lo)/(hi+lo) and D = ln(hi/lo), a pair's part is
-// (hi+lo) ln(1+y) - lo D: one short logarithm, and exactly 0 for equal probabilities.
-struct Compared {
-  const float* logits;  // [columns, kGroup]
-  const LaneSoftmax* softmax;
-};
-HWY_INLINE void add_divergence(const GroupBlocks& of, int set, Compared a, Compared b, double* twice) {
+// p = probabilities over both key sets.   powers, p [columns, kGroup]
+HWY_INLINE void probabilities_of(const GroupBlocks& of, const float* powers, const GroupSoftmaxes& softmax, float* p) {
   const FloatTag d;
-  const LaneProbabilities pa(*a.softmax), pb(*b.softmax);
-  HWY_ALIGN float ratio[kGroup];  // ln(Z_a/Z_b)
-  for (int i = 0; i < kGroup; ++i) {
-    const double za = a.softmax->sum[i], zb = b.softmax->sum[i];
-    ratio[i] = za > 0 && zb > 0 ? static_cast<float>(std::log(za / zb)) : 0.0f;
-  }
-  for (std::int64_t n = 0; n < of.count;
-       a.logits += of.blocks[n].keys * kGroup, b.logits += of.blocks[n].keys * kGroup, ++n) {
-    const KeyBlock& block = of.blocks[n];
-    if (set >= 0 && block.set != set) continue;
-    const std::uint16_t* const visible = block.tiles->visible.data() + block.column;  // [keys]
-    FloatVec sum[kGroupVectors];
-    clear(sum);
-    for (std::int64_t j = 0; j < block.keys; ++j) {
+  for (std::int64_t n = 0; n < of.count; ++n) {
+    const float* const factor = softmax.of_whole[of.blocks[n].set];  // [kGroup]
+    for (std::int64_t j = 0; j < of.blocks[n].keys; ++j, powers += kGroup, p += kGroup) {
       for (int v = 0; v < kGroupVectors; ++v) {
-        const FloatMask mask = lanes_of(visible[j], v);
-        const FloatVec la = pa.log_ratio(a.logits + j * kGroup, v), lb = pb.log_ratio(b.logits + j * kGroup, v);
-        const FloatVec p = pa.of(la, mask, v), q = pb.of(lb, mask, v);
-        const FloatVec hi = hn::Max(p, q), lo = hn::Min(p, q), both = hn::Add(p, q);
-        const FloatVec distance = hn::Abs(hn::Sub(hn::Sub(la, lb), hn::Load(d, ratio + v * kLanes)));
-        const FloatMask some = hn::Gt(both, hn::Zero(d));
-        const FloatVec y = hn::Div(hn::Sub(hi, lo), hn::IfThenElse(some, both, hn::Set(d, 1.0f)));
-        const FloatVec away = hn::IfThenElseZero(hn::Gt(lo, hn::Zero(d)), hn::Mul(lo, distance));
-        sum[v] = hn::Add(sum[v], hn::Sub(hn::Mul(both, log_of_one_plus(y)), away));
+        hn::StoreU(hn::Mul(hn::LoadU(d, powers + v * kLanes), hn::Load(d, factor + v * kLanes)), d, p + v * kLanes);
       }
     }
-    add_lanes(sum, twice);
+  }
+}
+
+// Two softmaxes of a group, to be compared.
+struct Compared {
+  const float *logits, *powers;  // [columns, kGroup]
+  const GroupSoftmaxes* softmax;
+};
+
+// What a loop over one key set compares with: ln(p/q) = (l_a - max_a) - (l_b - max_b) - ratio.
+struct DivergenceLanes {
+  HWY_ALIGN float max_a[kGroup], max_b[kGroup], whole_ratio[kGroup], set_ratio[kGroup];
+
+  DivergenceLanes(int t, const GroupSoftmaxes& a, const GroupSoftmaxes& b) {
+    for (int i = 0; i < kGroup; ++i) {
+      max_a[i] = a.sets[t].max[i];
+      max_b[i] = b.sets[t].max[i];
+      const double apart = (static_cast<double>(max_a[i]) - a.max[i]) - (static_cast<double>(max_b[i]) - b.max[i]);
+      whole_ratio[i] = static_cast<float>(a.log_sum[i] - b.log_sum[i] - apart);
+      set_ratio[i] = static_cast<float>(a.sets[t].log_sum[i] - b.sets[t].log_sum[i]);
+    }
+  }
+};
+
+// A pair's part of twice the divergence in nats. With hi and lo the larger and smaller of p and q, y = (hi-lo)/(hi+lo)
+// and D = |ln(p/q)| it is (hi+lo) ln(1+y) - lo D: one short logarithm, and exactly 0 for equal probabilities.
+HWY_INLINE FloatVec divergence_part(FloatVec p, FloatVec q, FloatVec log_ratio) {
+  const FloatTag d;
+  const FloatVec hi = hn::Max(p, q), lo = hn::Min(p, q), both = hn::Add(p, q);
+  const FloatVec y = hn::Div(hn::Sub(hi, lo), hn::Max(both, hn::Set(d, 1e-37f)));
+  // Where nothing is seen logits may be anything.
+  const FloatVec away = hn::IfThenElseZero(hn::Gt(lo, hn::Zero(d)), hn::Mul(lo, hn::Abs(log_ratio)));
+  return hn::Sub(hn::Mul(both, log_of_one_plus(y)), away);
+}
+
+// Twice the Jensen-Shannon divergence in nats, added lane by lane: over both key sets, with kSets also of each set's keys
+// renormalised within it.
+template <bool kSets>
+HWY_INLINE void add_divergences(const GroupBlocks& of, Compared a, Compared b, double* whole, Lanes* of_sets) {
+  const FloatTag d;
+  const DivergenceLanes lanes[kKeySets] = {{0, *a.softmax, *b.softmax}, {1, *a.softmax, *b.softmax}};
+  for (std::int64_t n = 0; n < of.count; ++n) {
+    const std::int64_t keys = of.blocks[n].keys;
+    const int t = of.blocks[n].set;
+    FloatVec sum[kGroupVectors], set_sum[kGroupVectors];
+    clear(sum);
+    clear(set_sum);
+    for (int v = 0; v < kGroupVectors; ++v) {
+      const auto of_lane = [&](const float* values) { return hn::Load(d, values + v * kLanes); };
+      const FloatVec max_a = of_lane(lanes[t].max_a), max_b = of_lane(lanes[t].max_b);
+      const FloatVec ratio = of_lane(lanes[t].whole_ratio), set_ratio = of_lane(lanes[t].set_ratio);
+      const FloatVec whole_a = of_lane(a.softmax->of_whole[t]), whole_b = of_lane(b.softmax->of_whole[t]);
+      const FloatVec set_a = of_lane(a.softmax->of_set[t]), set_b = of_lane(b.softmax->of_set[t]);
+      for (std::int64_t at = v * kLanes; at < keys * kGroup; at += kGroup) {
+        const FloatVec la = hn::Sub(hn::LoadU(d, a.logits + at), max_a),
+                       lb = hn::Sub(hn::LoadU(d, b.logits + at), max_b);
+        const FloatVec apart = hn::Sub(la, lb);
+        const FloatVec ea = hn::LoadU(d, a.powers + at), eb = hn::LoadU(d, b.powers + at);
+        sum[v] = hn::Add(sum[v], divergence_part(hn::Mul(ea, whole_a), hn::Mul(eb, whole_b), hn::Sub(apart, ratio)));
+        if constexpr (kSets) {
+          set_sum[v] =
+              hn::Add(set_sum[v], divergence_part(hn::Mul(ea, set_a), hn::Mul(eb, set_b), hn::Sub(apart, set_ratio)));
+        }
+      }
+    }
+    add_lanes(sum, whole);
+    if constexpr (kSets) add_lanes(set_sum, of_sets[t]);
+    for (const float** array : {&a.logits, &a.powers, &b.logits, &b.powers}) *array += keys * kGroup;
   }
 }
 

@@ -62,6 +62,9 @@ struct StatisticsCall {
   bool all_carry() const {
     return args.scores[0].running != nullptr && (args.scores[1].running != nullptr || tiles(1).columns == 0);
   }
+  bool compares_own() const { return compares() && carries && args.head_shift == 0; }
+  // Places of a key from a group's first query that have distances within reach for some query of it.
+  std::int64_t distance_rows() const { return 2 * args.reach + kGroup; }
   std::int64_t head_before(std::int64_t head) const { return (head + args.head_shift) % own.heads; }
 
   Task task(std::int64_t number, std::int64_t head_shift) const;

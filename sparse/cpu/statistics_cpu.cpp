@@ -102,8 +102,7 @@ void make_logits(const StatisticsCall& call, const Task& task, const GroupBlocks
   }
 }
 
-void take_group(const StatisticsCall& call, const Task& task, const QueryGroup& group, StatisticsScratch& scratch,
-                double* slot) {
+void take_group(const StatisticsCall& call, const Task& task, const QueryGroup& group, StatisticsScratch& scratch) {
   const AttentionStatistics& args = call.args;
   const GroupBlocks of{scratch.own.group.blocks, make_scores(call.own, task, group, scratch.own)};
   Task other = task;
@@ -112,13 +111,13 @@ void take_group(const StatisticsCall& call, const Task& task, const QueryGroup& 
   if (scratch.before) make_scores(call.before, other, group, *scratch.before);
   GroupSums sums;
   make_logits(call, task, of, scratch, sums.carry);
-  sums.used.take<true>(of, scratch.used);
+  sums.used.take<true>(of, scratch.used, scratch.powers);
   take_deviations(of, scratch.used, sums);
-  probabilities_of(of, scratch.used, LaneProbabilities(sums.used.whole), scratch.p);
+  probabilities_of(of, scratch.powers, sums.used, scratch.p);
   const std::int64_t own_key = call.tiles(0).first_position(task.example) + group.first;
   add_distances(of, own_key, scratch.p, sums.distance);
-  take_labels(call, group, of, scratch, slot);
-  if (args.distance_mass != nullptr) take_distances(call, group, own_key, of, scratch.p, slot);
+  take_labels(call, group, of, scratch);
+  if (args.distance_mass != nullptr) take_distances(call, group, own_key, of, scratch);
   if (call.compares()) take_divergences(call, of, scratch, sums);
   const std::int64_t queries = call.own.q.rows, first = task.head * queries;
   if (args.top_keys != nullptr) take_top(call, group, of, scratch, args.top_keys + first * args.top);
@@ -168,8 +167,8 @@ void statistics(const AttentionStatistics& args) {
     StatisticsScratch scratch(arena, call, sizes);
     scratch.load(call, number);
     const Task task = call.task(number, 0);
-    for_each_group(
-        task, [&](const QueryGroup& group) HWY_ATTR { take_group(call, task, group, scratch, slots + task.slot); });
+    for_each_group(task, [&](const QueryGroup& group) HWY_ATTR { take_group(call, task, group, scratch); });
+    finish_task(call, scratch, slots + task.slot);
   });
   parallel_for(call.own.heads, [&](std::int64_t head) { add_slots(call, head, slots); });
 }

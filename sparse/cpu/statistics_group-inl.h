@@ -27,16 +27,27 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct StatisticsScratch {
   TaskScratch own;
   std::optional<TaskScratch> shifted, before;
-  float *used = nullptr, *previous = nullptr, *p = nullptr;  // [columns, kGroup]
-  float* label_sums[kKeySets] = {nullptr, nullptr};          // [labels in whole steps, kGroup]
+  float *used = nullptr, *previous = nullptr;                       // [columns, kGroup]: logits
+  float *powers = nullptr, *powers_before = nullptr, *p = nullptr;  // [columns, kGroup]
+  float* label_sums[kKeySets] = {nullptr, nullptr};                 // [labels in whole steps, kGroup] of a group
+  // Of the members of each query group, added over the groups of a task query by query.
+  float* task_labels[kKeySets] = {nullptr, nullptr};  // [groups, labels, kGroup]
+  float* task_distances = nullptr;                    // [groups, 2*reach + kGroup, kGroup], by key - first query
 
   StatisticsScratch(Arena& arena, const StatisticsCall& call, const TaskSizes& sizes)
       : own(arena, call.own, sizes, Pass::forward) {
     if (call.needs_shifted()) shifted.emplace(arena, call.own, sizes, Pass::forward);
     if (call.needs_before()) before.emplace(arena, call.before, sizes, Pass::forward);
-    for (float** array : {&used, &previous, &p}) *array = arena.take<float>(sizes.columns * kGroup);
+    for (float** array : {&used, &previous, &powers, &powers_before, &p}) {
+      *array = arena.take<float>(sizes.columns * kGroup);
+    }
     for (int t = 0; t < kKeySets; ++t) {
-      if (call.args.label_mass[t] != nullptr) label_sums[t] = arena.take<float>(padded_rows(call.slot.labels) * kGroup);
+      if (call.args.label_mass[t] == nullptr) continue;
+      label_sums[t] = arena.take<float>(padded_rows(call.slot.labels) * kGroup);
+      task_labels[t] = arena.take<float>(call.args.groups * call.slot.labels * kGroup);
+    }
+    if (call.args.distance_mass != nullptr) {
+      task_distances = arena.take<float>(call.args.groups * call.distance_rows() * kGroup);
     }
   }
 
@@ -44,6 +55,12 @@ struct StatisticsScratch {
     load_task(call.own, call.task(number, 0), own);
     if (shifted) load_task(call.own, call.task(number, call.args.head_shift), *shifted);
     if (before) load_task(call.before, call.task(number, call.args.head_shift), *before);
+    for (float* rows : task_labels) {
+      if (rows != nullptr) std::fill_n(rows, call.args.groups * call.slot.labels * kGroup, 0.0f);
+    }
+    if (task_distances != nullptr) {
+      std::fill_n(task_distances, call.args.groups * call.distance_rows() * kGroup, 0.0f);
+    }
   }
 };
 
@@ -51,20 +68,6 @@ struct StatisticsScratch {
 struct CarrySums {
   Lanes pairs = {}, magnitude = {};
   HWY_ALIGN float largest[kGroup] = {};
-};
-
-// A group's softmaxes of one kind of logits: within each key set and over both.
-struct GroupSoftmaxes {
-  LaneSoftmax sets[kKeySets], whole;
-
-  template <bool kMoments>
-  void take(const GroupBlocks& of, const float* logits) {
-    for (int t = 0; t < kKeySets; ++t) {
-      largest_logits(of, t, logits, sets[t]);
-      softmax_sums<kMoments>(of, t, logits, sets[t]);
-    }
-    join(sets[0], sets[1], whole);
-  }
 };
 
 // All that a group's results are made of.
@@ -87,20 +90,24 @@ inline void take_deviations(const GroupBlocks& of, const float* logits, GroupSum
   add_squares(of, logits, sums.mean, sums.squares);
 }
 
+// Softmaxes of the layer before, and what they are compared with. Overwrites both arrays of powers.
 inline void take_divergences(const StatisticsCall& call, const GroupBlocks& of, const StatisticsScratch& scratch,
                              GroupSums& sums) {
-  sums.previous.take<false>(of, scratch.previous);
-  add_divergence(of, -1, {scratch.used, &sums.used.whole}, {scratch.previous, &sums.previous.whole}, sums.twice_jsd);
-  for (int t = 0; t < kKeySets && call.tiles(1).columns > 0; ++t) {
-    add_divergence(of, t, {scratch.used, &sums.used.sets[t]}, {scratch.previous, &sums.previous.sets[t]},
-                   sums.twice_jsd_of[t]);
+  sums.previous.take<false>(of, scratch.previous, scratch.powers_before);
+  const Compared used{scratch.used, scratch.powers, &sums.used};
+  const Compared previous{scratch.previous, scratch.powers_before, &sums.previous};
+  if (call.tiles(1).columns > 0) {
+    add_divergences<true>(of, used, previous, sums.twice_jsd, sums.twice_jsd_of);
+  } else {
+    add_divergences<false>(of, used, previous, sums.twice_jsd, nullptr);
   }
-  if (!call.carries || !scratch.before || call.args.head_shift != 0) return;
+  if (!call.compares_own()) return;
   GroupSoftmaxes own, own_before;
-  own.take<false>(of, scratch.own.group.p);
-  own_before.take<false>(of, scratch.before->group.p);
-  add_divergence(of, -1, {scratch.own.group.p, &own.whole}, {scratch.before->group.p, &own_before.whole},
-                 sums.twice_own_jsd);
+  const float *const scores = scratch.own.group.p, *const scores_before = scratch.before->group.p;
+  own.take<false>(of, scores, scratch.powers);
+  own_before.take<false>(of, scores_before, scratch.powers_before);
+  add_divergences<false>(of, {scores, scratch.powers, &own}, {scores_before, scratch.powers_before, &own_before},
+                         sums.twice_own_jsd, nullptr);
 }
 
 inline double bits_of(double twice) {
@@ -114,23 +121,22 @@ inline void write_query(const StatisticsCall& call, const GroupSums& sums, const
   const auto put_of = [out](QueryStatistic first, int t, double value) { out[static_cast<int>(first) + t] = value; };
   std::fill_n(out, kQueryStatistics, std::numeric_limits<double>::quiet_NaN());
   const LaneSoftmax(&sets)[kKeySets] = sums.used.sets;
-  const LaneSoftmax& whole = sums.used.whole;
+  const GroupSoftmaxes& used = sums.used;
   const double visible = sets[0].visible[i] + sets[1].visible[i];
   put(QueryStatistic::visible, visible);
-  if (visible == 0 || std::isnan(whole.sum[i])) return;
-  double entropy = 0, masses[kKeySets];
+  if (visible == 0 || std::isnan(used.sum[i])) return;
+  double entropy = 0;
   for (int t = 0; t < kKeySets; ++t) {
-    const double away = static_cast<double>(sets[t].max[i]) - static_cast<double>(whole.max[i]);
-    const double mass = sets[t].sum[i] > 0 ? std::exp(away) * sets[t].sum[i] / whole.sum[i] : 0;
-    masses[t] = mass;
+    const double mass = used.mass[t][i];
     put_of(QueryStatistic::mass_0, t, mass);
     if (mass == 0) continue;
-    const double own = std::max(0.0, std::log(sets[t].sum[i]) - sets[t].moment[i] / sets[t].sum[i]);
+    const double own = std::max(0.0, sets[t].log_sum[i] - sets[t].moment[i] / sets[t].sum[i]);
     if (mass >= kLeastMass) put_of(QueryStatistic::entropy_0, t, own);
-    entropy += mass * (own - std::log(mass));
+    const double log_mass = static_cast<double>(sets[t].max[i]) - used.max[i] + sets[t].log_sum[i] - used.log_sum[i];
+    entropy += mass * (own - log_mass);
   }
   put(QueryStatistic::entropy, std::max(0.0, entropy));
-  put(QueryStatistic::largest, 1 / whole.sum[i]);
+  put(QueryStatistic::largest, 1 / used.sum[i]);
   put(QueryStatistic::distance_0, sums.distance[i]);
   put(QueryStatistic::logit_stddev, std::sqrt(sums.squares[i] / visible));
   if (call.args.member_label >= 0 && scratch.label_sums[1] != nullptr) {
@@ -143,15 +149,10 @@ inline void write_query(const StatisticsCall& call, const GroupSums& sums, const
   if (!call.compares()) return;
   put(QueryStatistic::jsd, bits_of(sums.twice_jsd[i]));
   for (int t = 0; t < kKeySets && call.tiles(1).columns > 0; ++t) {
-    const LaneSoftmax &before = sums.previous.sets[t], &all = sums.previous.whole;
-    const double away = static_cast<double>(before.max[i]) - static_cast<double>(all.max[i]);
-    const double mass = before.sum[i] > 0 ? std::exp(away) * before.sum[i] / all.sum[i] : 0;
-    if (mass >= kLeastMass && masses[t] >= kLeastMass)
-      put_of(QueryStatistic::jsd_0, t, bits_of(sums.twice_jsd_of[t][i]));
+    if (std::min(used.mass[t][i], sums.previous.mass[t][i]) < kLeastMass) continue;
+    put_of(QueryStatistic::jsd_0, t, bits_of(sums.twice_jsd_of[t][i]));
   }
-  if (call.carries && scratch.before && call.args.head_shift == 0) {
-    put(QueryStatistic::own_jsd, bits_of(sums.twice_own_jsd[i]));
-  }
+  if (call.compares_own()) put(QueryStatistic::own_jsd, bits_of(sums.twice_own_jsd[i]));
 }
 
 // Bits of the group's queries that belong to query group g.
@@ -164,10 +165,21 @@ inline std::uint16_t members_of(const AttentionStatistics& args, const QueryGrou
   return static_cast<std::uint16_t>(members);
 }
 
-// Leaves the group's sums by label in scratch.label_sums and adds them to the slot.   slot [groups, R] of each set
-inline void take_labels(const StatisticsCall& call, const QueryGroup& group, const GroupBlocks& of,
-                        StatisticsScratch& scratch, double* slot) {
+// to += the members' lanes of from.   rows [count, kGroup]
+HWY_INLINE void add_members(const float* from, std::int64_t count, std::uint16_t members, float* to) {
   const FloatTag d;
+  for (int v = 0; v < kGroupVectors; ++v) {
+    const FloatMask mask = lanes_of(members, v);
+    for (std::int64_t at = v * kLanes; at < count * kGroup; at += kGroup) {
+      const FloatVec own = hn::IfThenElseZero(mask, hn::LoadU(d, from + at));
+      hn::StoreU(hn::Add(hn::LoadU(d, to + at), own), d, to + at);
+    }
+  }
+}
+
+// Leaves the group's sums by label in scratch.label_sums, and adds them to the task's.
+inline void take_labels(const StatisticsCall& call, const QueryGroup& group, const GroupBlocks& of,
+                        StatisticsScratch& scratch) {
   const std::int64_t labels = call.slot.labels;
   for (int t = 0; t < kKeySets; ++t) {
     float* const sums = scratch.label_sums[t];
@@ -185,53 +197,47 @@ inline void take_labels(const StatisticsCall& call, const QueryGroup& group, con
     }
     for (int g = 0; g < call.args.groups; ++g) {
       const std::uint16_t members = members_of(call.args, group, g);
-      if (members == 0) continue;
-      double* const to = slot + call.slot.of_labels[t] + g * labels;
-      for (std::int64_t r = 0; r < labels; ++r) {
-        FloatVec sum = hn::Zero(d);
-        for (int v = 0; v < kGroupVectors; ++v) {
-          const FloatVec own = hn::LoadU(d, sums + r * kGroup + v * kLanes);
-          sum = hn::Add(sum, hn::IfThenElseZero(lanes_of(members, v), own));
-        }
-        to[r] += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
-      }
+      if (members != 0) add_members(sums, labels, members, scratch.task_labels[t] + g * labels * kGroup);
     }
   }
 }
 
-// sums[j + kGroup - 1 - i] = sum of p[j][i] over the pairs of one distance, of the members alone.   p [keys, kGroup],
-// sums [keys + kGroup]
-inline void sum_diagonals(const float* p, std::int64_t keys, std::uint16_t members, float* sums) {
-  const FloatTag d;
-  std::fill_n(sums, keys + kGroup, 0.0f);
-  for (std::int64_t j = 0; j < keys; ++j) {
-    for (int v = 0; v < kGroupVectors; ++v) {
-      const FloatVec own = hn::IfThenElseZero(lanes_of(members, v), hn::LoadU(d, p + j * kGroup + v * kLanes));
-      float* const place = sums + j + kGroup - (v + 1) * kLanes;  // [kLanes]
-      hn::StoreU(hn::Add(hn::LoadU(d, place), hn::Reverse(d, own)), d, place);
-    }
-  }
-}
-
-// Probabilities of key set 0 by distance, to the slot. own_key: the key where the group's first query stands.
+// Adds the probabilities of key set 0 to the task's rows, by the key's place from own_key, where the group's first query
+// stands: all groups have the same distances there, so that no sum across lanes is needed.
 inline void take_distances(const StatisticsCall& call, const QueryGroup& group, std::int64_t own_key,
-                           const GroupBlocks& of, const float* p, double* slot) {
-  const std::int64_t reach = call.args.reach;
+                           const GroupBlocks& of, StatisticsScratch& scratch) {
+  const std::int64_t rows = call.distance_rows();
   for (int g = 0; g < call.args.groups; ++g) {
     const std::uint16_t members = members_of(call.args, group, g);
     if (members == 0) continue;
-    double* const to = slot + call.slot.of_distances + g * call.slot.distances;
-    const float* own = p;
-    for (std::int64_t n = 0; n < of.count; own += of.blocks[n].keys * kGroup, ++n) {
+    float* const to = scratch.task_distances + g * rows * kGroup;
+    const float* p = scratch.p;
+    for (std::int64_t n = 0; n < of.count; p += of.blocks[n].keys * kGroup, ++n) {
       const KeyBlock& block = of.blocks[n];
       if (block.set != 0) continue;
-      float sums[kStatisticsKeys + kGroup];
-      sum_diagonals(own, block.keys, members, sums);
-      const std::int64_t first = block.panel->first_key() + block.row - own_key + reach - (kGroup - 1);
-      for (std::int64_t k = 0; k < block.keys + kGroup - 1; ++k) {
-        if (first + k >= 0 && first + k <= 2 * reach) to[first + k] += static_cast<double>(sums[k]);
-      }
+      const std::int64_t row = block.panel->first_key() + block.row - own_key + call.args.reach;  // of the first key
+      const std::int64_t begin = std::max<std::int64_t>(0, -row), end = std::min(block.keys, rows - row);
+      if (begin < end) add_members(p + begin * kGroup, end - begin, members, to + (row + begin) * kGroup);
     }
+  }
+}
+
+// A task's rows to its slot, in double.
+inline void finish_task(const StatisticsCall& call, const StatisticsScratch& scratch, double* slot) {
+  const AttentionStatistics& args = call.args;
+  const std::int64_t labels = call.slot.labels, distances = call.slot.distances;
+  for (int t = 0; t < kKeySets; ++t) {
+    if (args.label_mass[t] == nullptr) continue;
+    for (std::int64_t n = 0; n < args.groups * labels; ++n) {
+      double& to = slot[call.slot.of_labels[t] + n];
+      for (int i = 0; i < kGroup; ++i) to += static_cast<double>(scratch.task_labels[t][n * kGroup + i]);
+    }
+  }
+  for (std::int64_t n = 0; args.distance_mass != nullptr && n < args.groups * distances; ++n) {
+    // Distance n - reach is that of row n + i and query i.
+    const float* const rows = scratch.task_distances + n / distances * call.distance_rows() * kGroup;
+    double& to = slot[call.slot.of_distances + n];
+    for (int i = 0; i < kGroup; ++i) to += static_cast<double>(rows[(n % distances + i) * kGroup + i]);
   }
 }
 

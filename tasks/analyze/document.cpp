@@ -2,11 +2,9 @@
 
 #include <algorithm>
 
-#include "data/text/tokenizer.h"
 #include "etc_core/base/error.h"
-#include "etc_core/base/json.h"
 #include "sparse/etc_attention.h"
-#include "tasks/train/fed_encoder.h"
+#include "tasks/analyze/document_source.h"
 #include "tasks/train/model.h"
 
 namespace etc::analyze {
@@ -14,20 +12,7 @@ namespace etc::analyze {
 namespace {
 
 constexpr const char* kAnalyzeDocument = "etc analyze";
-constexpr std::int64_t kKeyBytes = 8;       // of an entry in the page: 6 bytes in base 64
 constexpr std::int64_t kPageRest = 60'000;  // what the page has beside entries and tokens
-
-std::shared_ptr<const data::Tokenizer> vocabulary_of(const FedEncoder& fed, const std::filesystem::path& folder,
-                                                     const std::filesystem::path& given) {
-  const DataIdentity data = DataIdentity::of(fed.document());
-  std::filesystem::path path = given;
-  if (path.empty() && !data.vocab_file.empty()) path = folder / data.vocab_file;
-  if (path.empty()) {
-    fail_usage(kAnalyzeDocument, "--document: {} keeps no vocabulary: give that of the data with --vocab",
-               folder.string());
-  }
-  return Vocabulary(path, fed.reader()->info().vocab_sha256).tokenizer;
-}
 
 std::vector<std::string> pieces_of(const data::Tokenizer& vocabulary, const std::vector<std::int32_t>& ids) {
   std::vector<std::string> pieces;
@@ -37,57 +22,78 @@ std::vector<std::string> pieces_of(const data::Tokenizer& vocabulary, const std:
   return pieces;
 }
 
-// The most keys of each query that fit into a page, `most` at most.
-std::int64_t keys_that_fit(const EncoderConfig& model, const DocumentAttention& document, std::int64_t most) {
+// The layers of a model, `count` of them: the first, the last and evenly between; one: the last.
+std::vector<std::int64_t> spread_layers(std::int64_t layers, std::int64_t count) {
+  if (count <= 1) return {layers - 1};
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t n = 0; n < count; ++n) chosen.push_back(n * (layers - 1) / (count - 1));
+  return chosen;
+}
+
+// Chooses document.top and the layers, so that the page stays below its size.
+std::vector<std::int64_t> fit_page(const DocumentRequest& request, DocumentAttention& document) {
   std::int64_t text = kPageRest;
   for (const auto* tokens : {&document.long_tokens, &document.global_tokens}) {
     for (const std::string& token : *tokens) text += std::ssize(token) + 12;
   }
   const std::int64_t queries = std::ssize(document.long_tokens) + std::ssize(document.global_tokens);
-  const std::int64_t rows = queries * model.num_hidden_layers * model.num_attention_heads;
-  const std::int64_t fit = (kPageBytes - text) / (rows * kKeyBytes);
-  if (fit < 1) {
-    fail(kAnalyzeDocument,
-         "--document: {} tokens in {} layers of {} heads: not even one key of each fits into a page of {} bytes",
-         queries, model.num_hidden_layers, model.num_attention_heads, kPageBytes);
+  const std::int64_t of_layer = (queries * document.heads * document.entry_bytes() * 4 + 2) / 3;  // in base 64
+  const std::int64_t fit = std::max<std::int64_t>(0, (kPageBytes - text) / of_layer);  // keys, over all layers
+  std::vector<std::int64_t> layers = request.layers;
+  if (layers.empty()) {
+    const std::int64_t wanted = std::min(request.top, kUsefulKeys);
+    const std::int64_t count = std::clamp<std::int64_t>(fit / wanted, 1, document.layers_of_model);
+    layers = spread_layers(document.layers_of_model, count);
   }
-  return std::min(most, fit);
+  document.top = std::min(request.top, fit / std::ssize(layers));
+  if (document.top < 1) {
+    fail(
+        kAnalyzeDocument,
+        "--document: {} tokens, {} layers of {} heads: not even one key of each fits into a page of {} bytes (--layers "
+        "takes fewer layers)",
+        queries, layers.size(), document.heads, kPageBytes);
+  }
+  return layers;
+}
+
+void check_layers(const DocumentRequest& request, std::int64_t layers) {
+  for (const std::int64_t layer : request.layers) {
+    if (layer < 0 || layer >= layers)
+      fail_usage(kAnalyzeDocument, "--layers: expected layers below {}, got {}", layers, layer);
+  }
 }
 
 }  // namespace
 
 DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request) {
-  FedEncoder fed(request.data, folder, request.allow_incomplete);
-  const std::int64_t size = fed.reader()->size();
-  if (request.example < 0 || request.example >= size) {
-    fail_usage(kAnalyzeDocument, "--document {}: expected the number of an example below {}", request.example, size);
-  }
-  const auto vocabulary = vocabulary_of(fed, folder, request.vocab);
-  fed.load(Device::cpu, ComputeType::fp32);
-  const std::vector<data::LoadedExample> alone = {
-      {request.example, request.example, fed.reader()->read(request.example)}};
+  const DocumentSource source = open_document(folder, request);
+  const EncoderConfig& model = source.model;
   Tape tape(Recording::off);
-  const EncoderInput input = fed.feed(tape, alone);
+  const EncoderInput input = source.feed(tape);
   DocumentAttention document;
-  document.title = fmt::format("example {} of {}", request.example, fed.where());
-  document.task = fed.reader()->info().task;
-  document.residual = residual_text(fed.model());
-  document.long_tokens = pieces_of(*vocabulary, input.token_ids);
-  document.global_tokens = pieces_of(*vocabulary, input.global_token_ids);
-  document.heads = fed.model().num_attention_heads;
-  document.top = keys_that_fit(fed.model(), document, request.top);
+  document.title = source.title;
+  document.task = source.task;
+  document.residual = residual_text(model);
+  document.long_tokens = pieces_of(source.vocabulary, input.token_ids);
+  document.global_tokens = pieces_of(source.vocabulary, input.global_token_ids);
+  document.heads = model.num_attention_heads;
+  document.layers_of_model = model.num_hidden_layers;
+  document.carries = model.carries_scores();
+  check_layers(request, document.layers_of_model);
+  const std::vector<std::int64_t> layers = fit_page(request, document);
   AnalysisSettings settings;
   settings.top = document.top;
+  settings.divergences = settings.label_mass = settings.distance_mass = false;
   AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
     const std::string name = of.op->name;
     const bool global = of.op == &sparse::kGlobalAttention;
     const bool etc = global || of.op == &sparse::kLongAttention;
-    document.carries = document.carries || of.carries;
+    if (std::find(layers.begin(), layers.end(), of.layer) == layers.end()) return;
     document.layers.push_back({name.substr(0, name.find('_')), of.layer, of.queries, {global, etc && !global}, of.top});
   });
   ForwardOptions options;
   options.attention_watch = std::ref(analysis);
-  fed.encoder().forward(tape, input, options);
+  source.encoder.get().forward(tape, input, options);
   if (document.layers.empty())
     fail(kAnalyzeDocument, "this model's attention is linear: it has no probabilities to look at");
   return document;

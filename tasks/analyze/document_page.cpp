@@ -8,9 +8,9 @@ namespace etc::analyze {
 
 namespace {
 
-// Entries of 6 bytes: the key, low byte first, bit 23 its key set, all bits set: none (3); probability, of 255 (1); score of
-// this layer alone and logit, 128 and more or less by parts of 127 of the largest of the layer (1 each).
-constexpr int kEntry = 6;
+// An entry: the key, low byte first, its highest bit its key set, all bits set: none (2 or 3 bytes); the square root of the
+// probability, of 255 (1); score of this layer alone, 128 and more or less by parts of 127 of the largest of the layer
+// (1); where scores are carried the logit likewise (1).
 
 std::string base64(const std::vector<std::uint8_t>& bytes) {
   static constexpr char kLetters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -35,18 +35,18 @@ float largest_of(const DocumentAttention::Layer& layer) {
   return largest;
 }
 
-std::string packed(const DocumentAttention::Layer& layer, float largest) {
+std::string packed(const DocumentAttention& document, const DocumentAttention::Layer& layer, float largest) {
   std::vector<std::uint8_t> bytes;
-  bytes.reserve(layer.keys.size() * kEntry);
+  bytes.reserve(layer.keys.size() * static_cast<std::size_t>(document.entry_bytes()));
   const auto part = [&](float value) { return static_cast<std::uint8_t>(128 + std::lround(127 * value / largest)); };
+  const int key_bytes = document.key_bytes();
   for (const sparse::TopKey& key : layer.keys) {
-    const std::uint32_t number = key.key < 0 ? 0xffffff : static_cast<std::uint32_t>(key.key);
-    const bool none = key.key < 0;
-    for (const int shift : {0, 8}) bytes.push_back(static_cast<std::uint8_t>(number >> shift));
-    bytes.push_back(static_cast<std::uint8_t>(none ? 255 : (number >> 16 & 127) | (key.set == 1 ? 128 : 0)));
-    bytes.push_back(none ? 0 : static_cast<std::uint8_t>(std::lround(255 * key.probability)));
-    bytes.push_back(none ? 0 : part(key.own));
-    bytes.push_back(none ? 0 : part(key.logit));
+    const std::uint32_t set = key.set == 1 ? 1u << (8 * key_bytes - 1) : 0u;
+    const std::uint32_t number = key.key < 0 ? 0xffffffu : static_cast<std::uint32_t>(key.key) | set;
+    for (int i = 0; i < key_bytes; ++i) bytes.push_back(static_cast<std::uint8_t>(number >> 8 * i));
+    bytes.push_back(key.key < 0 ? 0 : static_cast<std::uint8_t>(std::lround(255 * std::sqrt(key.probability))));
+    bytes.push_back(key.key < 0 ? 0 : part(key.own));
+    if (document.carries) bytes.push_back(key.key < 0 ? 0 : part(key.logit));
   }
   return base64(bytes);
 }
@@ -105,12 +105,14 @@ function operator(){
 function keysOf(){
   const n=operator();if(n<0)return [];
   const l=D.layers[n],b=entries(n),list=[];
+  const size=D.keyBytes+(D.carries?3:2),bits=8*D.keyBytes,top=2**(bits-1);
   for(let k=0;k<D.top;++k){
-    const at=((state.head*l.queries+state.token)*D.top+k)*6;
-    const set=b[at+2]>>7,key=b[at]|b[at+1]<<8|(b[at+2]&127)<<16;
-    if(b[at+2]===255&&b[at]===255&&b[at+1]===255)continue;
-    list.push({global:l.globalKeys[set],type:l.types[set],key,p:b[at+3]/255,
-      own:(b[at+4]-128)/127*l.largest,logit:(b[at+5]-128)/127*l.largest});
+    let at=((state.head*l.queries+state.token)*D.top+k)*size,number=0;
+    for(let i=0;i<D.keyBytes;++i)number+=b[at++]*2**(8*i);
+    if(number===2**bits-1)continue;
+    const set=number>=top?1:0,own=(b[at+1]-128)/127*l.largest;
+    list.push({global:l.globalKeys[set],type:l.types[set],key:number-set*top,p:(b[at]/255)**2,own,
+      logit:D.carries?(b[at+2]-128)/127*l.largest:own});
   }
   return list;
 }
@@ -154,9 +156,9 @@ function draw(){
     out.appendChild(t);
   }
 }
-el('title').textContent=D.title;
-el('about').textContent='task '+D.task+', residual scores '+D.residual+', the '+D.top+' largest keys of each query';
 const layers=[...new Set(D.layers.map(l=>l.layer))];
+el('title').textContent=D.title;
+el('about').textContent='task '+D.task+', residual scores '+D.residual+', the '+D.top+' largest keys of each query'+(D.layersOf>layers.length?', '+layers.length+' of '+D.layersOf+' layers':'');
 for(const l of layers)el('layer').add(new Option(l,l));
 for(let h=0;h<D.heads;++h)el('head').add(new Option(h,h));
 el('global').add(new Option('-',''));
@@ -169,7 +171,7 @@ el('token').onchange=e=>{const n=+e.target.value;if(n>=0&&n<D.longs.length)choos
 el('global').onchange=e=>{if(e.target.value!=='')choose(true,+e.target.value);};
 spans(el('globals'),D.globals,true);spans(el('longs'),D.longs,false);
 const asked=new URLSearchParams(location.hash.slice(1));
-state={layer:+(asked.get('layer')||layers[layers.length-1]),head:+(asked.get('head')||0),
+state={layer:layers.includes(+asked.get('layer'))&&asked.has('layer')?+asked.get('layer'):layers[layers.length-1],head:+(asked.get('head')||0),
   global:asked.has('global'),token:+(asked.get('global')||asked.get('token')||0)};
 draw();
 </script></body></html>
@@ -190,7 +192,7 @@ std::string document_page(const DocumentAttention& document) {
                       {"types", types},
                       {"globalKeys", {layer.keys_are_global[0], layer.keys_are_global[1]}},
                       {"largest", largest},
-                      {"keys", packed(layer, largest)}});
+                      {"keys", packed(document, layer, largest)}});
   }
   const Json data = {{"title", document.title},
                      {"task", document.task},
@@ -199,6 +201,8 @@ std::string document_page(const DocumentAttention& document) {
                      {"globals", document.global_tokens},
                      {"heads", document.heads},
                      {"top", document.top},
+                     {"keyBytes", document.key_bytes()},
+                     {"layersOf", document.layers_of_model},
                      {"carries", document.carries},
                      {"layers", layers}};
   return kHead + in_script(data) + kScript;

@@ -37,6 +37,7 @@ ViolinGrid grid_of(const OperatorResults& of, Quantity quantity, std::int64_t fi
   ViolinGrid grid;
   grid.title = info_of(quantity).what;
   grid.unit = info_of(quantity).unit;
+  grid.axis = grid.unit;
   grid.upper = of.cell(quantity, 0, 0).upper();
   grid.first_row = first_row;
   grid.rows = of.layers - first_row;
@@ -65,7 +66,8 @@ void entropy_violins(const OperatorResults& of, const std::string& group, const 
                      LogBase base) {
   ViolinGrid entropy = grid_of(of, Quantity::entropy, 0), normalised = grid_of(of, Quantity::entropy_normalised, 0);
   entropy.factor = base == LogBase::bits ? 1 / std::numbers::ln2 : 1;
-  entropy.unit = base == LogBase::bits ? "bits" : "nats";
+  entropy.unit = entropy.axis = base == LogBase::bits ? "bits" : "nats";
+  normalised.axis = "share";
   entropy.upper *= entropy.factor;
   entropy.low = 1.5;
   entropy.high = 4.5;
@@ -142,7 +144,7 @@ void profiles(const OperatorResults& of, const std::filesystem::path& folder, co
     if (of.label_mass[t].empty()) continue;
     profile(of, of.label_mass[t], 0,
             {fmt::format("Attention {} by relative label, queries: {}", of.types[t], group),
-             "label",
+             "relative label (its number)",
              "mean probability, mean over heads",
              {}},
             folder / fmt::format("label_mass_{}.svg", of.types[t]));
@@ -162,13 +164,19 @@ void write_plots(const ModelAnalysis& model, const std::filesystem::path& folder
     entropy_violins(of, model.groups.front(), folder, base);
     if (of.has(Quantity::jsd)) jsd_violins(of, model.groups.front(), folder);
     lines_by_layer(of, folder, "mass",
-                   {fmt::format("Probability by type, {} attention", of.name), "", "mean probability", {}},
+                   {fmt::format("Probability by type, {} attention", of.name), "", "mean over queries and heads", {}},
                    {Quantity::mass_0, Quantity::mass_1, Quantity::member_1, Quantity::one_hot});
     lines_by_layer(of, folder, "entropy",
-                   {fmt::format("Entropy, whole and by type, {} attention", of.name), "", "mean entropy (nats)", {}},
+                   {fmt::format("Entropy, whole and by type, {} attention", of.name),
+                    "",
+                    "mean over queries and heads (nats)",
+                    {}},
                    {Quantity::entropy, Quantity::entropy_0, Quantity::entropy_1});
     lines_by_layer(of, folder, "carry",
-                   {fmt::format("Growth of carried scores, {} attention", of.name), "", "mean over queries", {}},
+                   {fmt::format("Growth of carried scores, {} attention", of.name),
+                    "",
+                    "mean over queries and heads (units of a logit)",
+                    {}},
                    {Quantity::carry_mean, Quantity::carry_largest, Quantity::logit_stddev});
     profiles(of, folder, model.groups.front());
   }

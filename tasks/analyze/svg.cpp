@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 
 namespace etc::analyze {
 
@@ -29,7 +30,7 @@ const char* name_of(Anchor anchor) {
 }
 
 std::string tick_text(double value) {
-  return fmt::format("{:.6g}", std::abs(value) < 1e-12 ? 0.0 : value);
+  return fmt::format("{:.6g}", value);
 }
 
 }  // namespace
@@ -74,16 +75,23 @@ void Svg::vertical_text(double x, double y, const std::string& words) {
       x, y, escaped(words));
 }
 
-std::vector<double> Axis::ticks(int count) const {
+std::vector<double> Axis::ticks(int count, double least_step) const {
   const double range = largest - least;
-  const double rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
+  const double rough = std::max(range / count, least_step), power = std::pow(10, std::floor(std::log10(rough)));
   double step = 10 * power;
   for (const double of : {5.0, 2.0, 1.0}) {
     if (of * power >= rough) step = of * power;
   }
+  // Whole multiples: sums of steps would leave 0 at something like -1e-17.
   std::vector<double> all;
-  for (double at = std::ceil(least / step - 1e-9) * step; at <= largest + 1e-9 * range; at += step) all.push_back(at);
+  const auto last = static_cast<std::int64_t>(std::floor(largest / step + 1e-9));
+  for (auto n = static_cast<std::int64_t>(std::ceil(least / step - 1e-9)); n <= last; ++n)
+    all.push_back(static_cast<double>(n) * step);
   return all;
+}
+
+double width_of(const std::string& words, double size) {
+  return 0.6 * size * static_cast<double>(words.size());
 }
 
 std::string series_colour(std::size_t n, std::size_t count) {
@@ -95,7 +103,10 @@ std::string series_colour(std::size_t n, std::size_t count) {
 }
 
 std::string drawn(const LinePlot& plot) {
-  constexpr double kWidth = 640, kHeight = 400, kLeft = 70, kRight = 150, kTop = 40, kBottom = 50;
+  constexpr double kHeight = 400, kLeft = 70, kPlotWidth = 420, kTop = 40, kBottom = 50, kKey = 42;
+  double names = 100;
+  for (const Series& series : plot.series) names = std::max(names, width_of(series.name, 11));
+  const double width = std::max(kLeft + kPlotWidth + kKey + names, kLeft + width_of(plot.title, 14));
   double least_x = HUGE_VAL, most_x = -HUGE_VAL, least_y = plot.from_zero ? 0 : HUGE_VAL, most_y = -HUGE_VAL;
   for (const Series& series : plot.series) {
     for (const auto& [x, y] : series.points) {
@@ -106,21 +117,21 @@ std::string drawn(const LinePlot& plot) {
       most_y = std::max(most_y, y);
     }
   }
-  Svg svg(kWidth, kHeight);
+  Svg svg(width, kHeight);
   svg.text(kLeft, 22, plot.title, Anchor::start, 14);
   if (!(most_y >= least_y)) {
-    svg.text(kWidth / 2, kHeight / 2, "no values", Anchor::middle);
+    svg.text(width / 2, kHeight / 2, "no values", Anchor::middle);
     return svg.finish();
   }
   if (most_x == least_x) most_x = least_x + 1;
   if (most_y == least_y) most_y = least_y + 1;
-  const Axis x{least_x, most_x, kLeft, kWidth - kRight};
+  const Axis x{least_x, most_x, kLeft, kLeft + kPlotWidth};
   const Axis y{least_y, most_y + 0.05 * (most_y - least_y), kHeight - kBottom, kTop};
   for (const double tick : y.ticks(6)) {
     svg.line({x.from, y.at(tick)}, {x.to, y.at(tick)}, "#dddddd");
     svg.text(x.from - 6, y.at(tick) + 4, tick_text(tick), Anchor::end);
   }
-  for (const double tick : x.ticks(8)) {
+  for (const double tick : x.ticks(8, plot.whole_x ? 1 : 0)) {
     svg.line({x.at(tick), y.from}, {x.at(tick), y.from + 4}, "#333333");
     svg.text(x.at(tick), y.from + 17, tick_text(tick), Anchor::middle);
   }

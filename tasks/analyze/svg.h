@@ -31,8 +31,8 @@ class Svg {
 struct Axis {
   double least = 0, largest = 1, from = 0, to = 1;
   double at(double value) const { return from + (value - least) / (largest - least) * (to - from); }
-  // Round numbers within the range, about `count` of them.
-  std::vector<double> ticks(int count) const;
+  // Round numbers within the range, about `count` of them and at least `least_step` apart.
+  std::vector<double> ticks(int count, double least_step = 0) const;
 };
 
 struct Series {
@@ -44,7 +44,11 @@ struct LinePlot {
   std::string title, x_label, y_label;
   std::vector<Series> series;
   bool from_zero = true;  // of the y axis
+  bool whole_x = true;    // layers, labels, tokens: nothing stands between
 };
+
+// What words of this size take at most, in pixels: fonts differ from browser to browser.
+double width_of(const std::string& words, double size);
 
 // A picture of its own.
 std::string drawn(const LinePlot& plot);

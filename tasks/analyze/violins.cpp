@@ -9,7 +9,7 @@ namespace etc::analyze {
 
 namespace {
 
-constexpr double kColumn = 44, kRow = 84, kPlot = 62, kLeft = 64, kTop = 58;
+constexpr double kColumn = 44, kRow = 84, kPlot = 62, kLeft = 72, kTop = 74, kBottom = 44;
 constexpr int kPlaces = 64;
 
 const char* colour_of(double median, const ViolinGrid& grid) {
@@ -37,8 +37,23 @@ void draw_violin(Svg& svg, const ViolinGrid& grid, const Distribution& cell, dou
   svg.line({centre - 9, median + 1}, {centre + 9, median + 1}, "#222222", 0.5);
 }
 
+std::string title_of(const ViolinGrid& grid) {
+  return fmt::format("{} ({})", grid.title, grid.unit);
+}
+
+std::string colours_of(const ViolinGrid& grid) {
+  return fmt::format("median above {0:.3g} red, below {1:.3g} blue, between yellow", grid.high, grid.low);
+}
+
+// Of a grid with its titles: few heads are narrower than those.
+double grid_width(const ViolinGrid& grid) {
+  return std::max(
+      {kColumn * static_cast<double>(grid.columns), width_of(title_of(grid), 12), width_of(colours_of(grid), 10)});
+}
+
 void draw_grid(Svg& svg, const ViolinGrid& grid, double left) {
-  svg.text(left, 44, fmt::format("{} ({})", grid.title, grid.unit), Anchor::start, 12);
+  svg.text(left, 46, title_of(grid), Anchor::start, 12);
+  svg.text(left, 61, colours_of(grid), Anchor::start, 10);
   for (std::int64_t row = 0; row < grid.rows; ++row) {
     const double top = kTop + kRow * static_cast<double>(row);
     const Axis y{0, grid.upper, top + kPlot, top};
@@ -49,18 +64,14 @@ void draw_grid(Svg& svg, const ViolinGrid& grid, double left) {
     }
     svg.line({left, y.from}, {end, y.from}, "#333333");
     svg.line({left, y.from}, {left, y.to}, "#333333");
-    svg.vertical_text(left - 32, top + kPlot / 2, fmt::format("layer {}", grid.first_row + row));
+    svg.vertical_text(left - 46, top + kPlot / 2, fmt::format("layer {}", grid.first_row + row));
+    svg.vertical_text(left - 32, top + kPlot / 2, grid.axis);
     for (std::int64_t column = 0; column < grid.columns; ++column) {
       const double centre = left + kColumn * (static_cast<double>(column) + 0.5);
       draw_violin(svg, grid, grid.cell(row, column), centre, y);
       svg.text(centre, y.from + 12, grid.label(row, column), Anchor::middle, 9);
     }
   }
-}
-
-std::string legend_of(const ViolinGrid& grid) {
-  return fmt::format("median above {0:.3g} {2} red, below {1:.3g} {2} blue, between yellow", grid.high, grid.low,
-                     grid.unit);
 }
 
 }  // namespace
@@ -87,19 +98,22 @@ Points density_of(const Distribution& cell) {
 }
 
 std::string drawn(const std::string& title, const std::vector<ViolinGrid>& grids) {
+  const std::string legend = "below: head; bar: quartiles; line: median; width: density of the tokens' values";
   double width = 0, rows = 0;
   for (const ViolinGrid& grid : grids) {
-    width += kLeft + kColumn * static_cast<double>(grid.columns);
+    width += kLeft + grid_width(grid);
     rows = std::max(rows, static_cast<double>(grid.rows));
   }
-  Svg svg(std::max(width + 20, 560.0), kTop + kRow * rows + 34);
+  width = std::max({width, width_of(title, 14), kLeft + width_of(legend, 11)});
+  Svg svg(width + 20, kTop + kRow * rows + kBottom);
   svg.text(12, 22, title, Anchor::start, 14);
   double left = kLeft;
   for (const ViolinGrid& grid : grids) {
     draw_grid(svg, grid, left);
-    left += kLeft + kColumn * static_cast<double>(grid.columns);
+    svg.text(left + kColumn * static_cast<double>(grid.columns) / 2, kTop + kRow * rows + 8, "head", Anchor::middle);
+    left += kLeft + grid_width(grid);
   }
-  svg.text(kLeft, kTop + kRow * rows + 14, legend_of(grids.front()) + "; bar: quartiles, line: median, numbers: heads");
+  svg.text(kLeft, kTop + kRow * rows + 28, legend);
   return svg.finish();
 }
 

@@ -17,6 +17,7 @@ Points density_of(const Distribution& cell);
 // One grid of violins. Colours go by the median: above `high` red, between the two yellow, below `low` blue.
 struct ViolinGrid {
   std::string title, unit;
+  std::string axis;   // what stands at a row's vertical axis
   double factor = 1;  // of values, to their unit
   double upper = 1;   // of the axis, in the unit
   double low = 0, high = 1;

@@ -1,7 +1,11 @@
 // etc analyze: what a model attends to, as numbers and pictures.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +23,7 @@
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/processes.h"
+#include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
 #include "tasks/train/run_config.h"
 
@@ -34,6 +39,7 @@ constexpr const char* kExamples = R"(Examples:
   etc analyze --model run/best --data dev.h5 --examples 512 --output analysis
   etc analyze --model run/best --data dev.h5 --groups all cls question --all-heads --output analysis
   etc analyze --model run/best --data dev.h5 --document 3 --output page.html
+  etc analyze --model run/best --input dev.json --document 3 --output page.html
   etc analyze --model post_ln/best --compare realformer/best --data dev.h5 --output comparison
 
 Entropies are in nats, divergences in bits. The folder gets summary.json, analysis.h5 (arrays [layers, heads, groups, ...]),
@@ -44,8 +50,9 @@ struct AnalyzeOptions {
   std::vector<std::string> compare, data, groups;
   analyze::AnalysisRequest request;
   std::int64_t document = -1;  // a page of this example instead
-  std::string vocab;
-  std::int64_t top = 16;
+  std::string input, vocab;
+  std::int64_t part = 0, top = 16;
+  std::vector<std::string> layers;  // numbers
   bool overwrite = false;
   int threads = 0;
 };
@@ -130,11 +137,30 @@ void print_table(const analyze::ModelAnalysis& model) {
   }
 }
 
+std::vector<std::int64_t> layer_numbers(const std::vector<std::string>& words) {
+  std::vector<std::int64_t> layers;
+  for (const std::string& word : words) {
+    std::int64_t layer = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), layer);
+    if (error != std::errc() || end != word.data() + word.size() || layer < 0)
+      fail_usage(kWhere, "--layers: expected numbers of layers, got {}", word);
+    layers.push_back(layer);
+  }
+  std::sort(layers.begin(), layers.end());
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  return layers;
+}
+
 // One example as a page.
 void run_document(const AnalyzeOptions& options) {
   if (!options.compare.empty()) fail_usage(kWhere, "--document shows one model: expected no --compare");
   CommandPaths paths(kWhere);
+  if (options.data.empty() == options.input.empty()) {
+    fail_usage(kWhere, "--document is one of prepared --data, or of raw records with --input: expected one of the two");
+  }
+  if (options.input.empty() && options.part > 0) fail_usage(kWhere, "--part needs --input: an example has no parts");
   paths.reads("--data", options.data);
+  paths.reads("--input", options.input);
   paths.reads("--vocab", options.vocab);
   paths.reads_folder("--model", options.model);
   paths.writes("--output", options.output);
@@ -144,19 +170,29 @@ void run_document(const AnalyzeOptions& options) {
     fail_usage(kWhere, "--output {}: exists already (--overwrite replaces it)", options.output);
   }
   const analyze::DocumentAttention document = analyze::attend_document(
-      options.model, {options.data, options.document, options.vocab, options.top, options.request.allow_incomplete});
+      options.model, {options.data, options.input, options.document, options.part, options.vocab, options.top,
+                      layer_numbers(options.layers), options.request.allow_incomplete});
   const std::string page = analyze::document_page(document);
   write_file_atomically(options.output, page);
-  print("{} tokens, {} global tokens, {} keys of each query, {} bytes\noutput: {}\n", document.long_tokens.size(),
-        document.global_tokens.size(), document.top, page.size(), options.output);
+  std::set<std::int64_t> shown;
+  for (const auto& layer : document.layers) shown.insert(layer.layer);
+  const std::string layers = fmt::format("{}", fmt::join(shown, ", "));
+  print("{} tokens, {} global tokens, {} keys of each query, layers {} of {}, {} bytes\noutput: {}\n",
+        document.long_tokens.size(), document.global_tokens.size(), document.top, layers, document.layers_of_model,
+        page.size(), options.output);
 }
 
 void run_analyze(AnalyzeOptions& options) {
   require_one_process(kWhere, "this command");
   if (options.threads > 0) set_thread_count(options.threads);
   open_device(kDefaultDevice);
+  options.model = model_folder(options.model);
+  for (std::string& more : options.compare) more = model_folder(more);
   if (options.document >= 0) return run_document(options);
   if (!options.vocab.empty()) fail_usage(kWhere, "--vocab needs --document: nothing else shows text");
+  if (!options.input.empty() || options.part > 0)
+    fail_usage(kWhere, "--input and --part need --document: the numbers are those of prepared --data");
+  if (options.data.empty()) fail_usage(kWhere, "expected --data: prepared examples");
   std::vector<fs::path> folders{options.model};
   for (const std::string& more : options.compare) folders.emplace_back(more);
   options.request.groups = analyze::chosen_groups(options.groups);
@@ -179,7 +215,7 @@ void add_analyze_command(Program& program) {
       program.add("analyze", "entropy, divergence and masses of a model's attention, with pictures");
   command.option("--model", options->model, "model directory: config.json and model.safetensors").required();
   command.option("--compare", options->compare, "more models, side by side with the first");
-  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set").required();
+  command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
   command.option("--output", options->output, "folder to write; with --document a file").required();
   command.option("--examples", options->request.examples, "so many at most, drawn by the seed")
       .at_least(1)
@@ -202,10 +238,19 @@ void add_analyze_command(Program& program) {
       .option("--document", options->document,
               "instead: a page (HTML) of this example of the data, whom each token attends to")
       .at_least(0);
+  command.option("--input", options->input,
+                 "for --document: a raw file of the model's task (of texts: plain text), whose record of that number "
+                 "is prepared as the model's data were");
+  command.option("--part", options->part, "for --document and --input: which example of a record that makes several")
+      .at_least(0);
   command.option("--vocab", options->vocab, "for --document: the data's vocabulary, where the model keeps none");
   command.option("--top", options->top, "for --document: keys of each query at most, as far as they fit into 5 MB")
       .at_least(1)
       .show_default();
+  command
+      .option("--layers", options->layers,
+              "for --document: those shown [all, or as many, evenly spread, as leave room for 4 keys of each query]")
+      .comma_separated();
   command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
   command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
   command.footer(kExamples);

@@ -29,6 +29,14 @@ std::filesystem::path vocabulary_of(const TextEncoderOptions& options, const Dat
   return options.model / data.vocab_file;
 }
 
+// Rows [first, end) of x, on the host.
+Tensor rows_of(const Tensor& x, std::int64_t first, std::int64_t end) {
+  if (first == 0 && end == x.rows()) return x;
+  Tensor rows = Tensor::empty({end - first, x.cols()}, Purpose::activations);
+  std::copy(x.data() + first * x.cols(), x.data() + end * x.cols(), rows.data());
+  return rows;
+}
+
 // Of the rows whose token belongs to a sentence; none: of all.
 std::vector<float> mean_of(const Tensor& states, std::span<const std::int32_t> sentences) {
   const bool any = std::any_of(sentences.begin(), sentences.end(), [](std::int32_t sentence) { return sentence >= 0; });
@@ -45,22 +53,28 @@ std::vector<float> mean_of(const Tensor& states, std::span<const std::int32_t> s
   return mean;
 }
 
-// Of a model folder.
-TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& where) {
+// Of a model folder, whose encoder may be in memory already.
+TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& where, Encoder* in_memory) {
+  const ModelConfig config = read_encoder_config(options.model);
+  const DataIdentity data = DataIdentity::of(read_model_config(options.model));
+  TextEncoderParts parts{{}, config, {}, data, vocabulary_of(options, data, where), options.model};
+  if (in_memory != nullptr) {
+    parts.encoder = {std::shared_ptr<void>(), in_memory};
+    return parts;
+  }
   struct Loaded {
     ParameterSet parameters;
     std::unique_ptr<Encoder> encoder;
   };
   const auto loaded = std::make_shared<Loaded>();
-  const ModelConfig config = read_encoder_config(options.model);
   loaded->encoder = config->make_encoder(loaded->parameters);
-  const DataIdentity data = DataIdentity::of(read_model_config(options.model));
-  const auto load = [loaded = loaded.get(), options] {
+  parts.encoder = {loaded, loaded->encoder.get()};
+  parts.load = [loaded = loaded.get(), options] {
     load_parameters(options.model / "model.safetensors", loaded->parameters, Match::encoder);
     loaded->parameters.to(options.device);
     loaded->encoder->release_kernels(options.compute);
   };
-  return {{loaded, loaded->encoder.get()}, config, load, data, vocabulary_of(options, data, where), options.model};
+  return parts;
 }
 
 // Numbers of sentences: how many there are. Throws Error unless they are in order, with none left out.
@@ -77,8 +91,27 @@ std::int64_t count_sentences(std::span<const std::int32_t> sentences, const std:
 
 }  // namespace
 
+StateRows state_rows(const EncodedText& text, const std::string& states) {
+  if (states == "mean") return {text.mean.data(), 1, std::ssize(text.mean)};
+  const Tensor& tensor = states == "long" ? text.long_states : text.global_states;
+  return {tensor.data(), tensor.rows(), tensor.cols()};
+}
+
+Json states_answer(const Json& id, const EncodedText& text, const std::string& states) {
+  const StateRows rows = state_rows(text, states);
+  Json all = Json::array();
+  for (std::int64_t r = 0; r < rows.rows; ++r)
+    all.push_back(std::vector<float>(rows.data + r * rows.columns, rows.data + (r + 1) * rows.columns));
+  return {{"id", id},
+          {"tokens", {{"read", text.tokens.read}, {"cut", text.tokens.cut}}},
+          {"states", states == "mean" ? all.front() : all}};
+}
+
 TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options)
-    : TextEncoder(where, parts_of(options, where), options) {}
+    : TextEncoder(where, parts_of(options, where, nullptr), options) {}
+
+TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options, Encoder& loaded)
+    : TextEncoder(where, parts_of(options, where, &loaded), options) {}
 
 TextEncoder::TextEncoder(std::string where, TextEncoderParts parts, const TextEncoderOptions& options)
     : where_(std::move(where)), config_(parts.config), compute_(options.compute), encoder_(std::move(parts.encoder)) {
@@ -112,93 +145,114 @@ void TextEncoder::take_vocabulary(const TextEncoderParts& parts) {
   sep_ = special_id(*tokenizer_, "[SEP]", "<unused_2>");
 }
 
-TextIds TextEncoder::ids_of(std::string_view text, const std::string& name, EncodedText& result) const {
+PreparedText TextEncoder::prepare(std::string_view text, const std::string& name) const {
+  if (!tokenizer_) fail_usage(where_, "texts need the model's vocabulary, and there is none: expected token ids");
+  data::require_text(text, name);
   const bool sentences = config_->has_global_tokens();
   const std::int64_t most = longest_ - (sentences ? 1 : 2);  // beside CLS and SEP
   const std::int64_t most_sentences =
       config_->max_absolute_position_embeddings > 0 ? config_->max_absolute_position_embeddings : most;
-  TokenCount& tokens = result.tokens;
-  result.token_ids = {cls_};
-  result.sentence_ids = {-1};
-  std::int32_t number = 0;
+  PreparedText prepared;
+  TokenCount& tokens = prepared.tokens;
+  prepared.token_ids.push_back(cls_);
+  prepared.sentence_ids.push_back(-1);
   for (const data::ByteSpan& span : splitter_->split(text)) {
     const auto ids = tokenizer_->encode_ids(
         text.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)));
-    const std::int64_t room = number < most_sentences ? most - tokens.read : 0;
+    const std::int64_t room = prepared.sentences < most_sentences ? most - tokens.read : 0;
     const std::int64_t kept = std::min(std::ssize(ids), tokens.cut > 0 ? 0 : room);
-    result.token_ids.insert(result.token_ids.end(), ids.begin(), ids.begin() + kept);
-    result.sentence_ids.insert(result.sentence_ids.end(), static_cast<std::size_t>(kept), number);
-    if (kept > 0) ++number;
+    prepared.token_ids.insert(prepared.token_ids.end(), ids.begin(), ids.begin() + kept);
+    prepared.sentence_ids.insert(prepared.sentence_ids.end(), static_cast<std::size_t>(kept),
+                                 static_cast<std::int32_t>(prepared.sentences));
+    if (kept > 0) ++prepared.sentences;
     tokens.read += kept;
     tokens.cut += std::ssize(ids) - kept;
   }
   if (tokens.read == 0) fail(name, "the text has no token in the model's vocabulary");
   if (!sentences) {
-    result.token_ids.push_back(sep_);
-    result.sentence_ids.push_back(-1);
+    prepared.token_ids.push_back(sep_);
+    prepared.sentence_ids.push_back(-1);
   }
-  return {result.token_ids, result.sentence_ids};
+  return prepared;
 }
 
-EncoderInput TextEncoder::input_of(const TextIds& text) const {
-  feed::BatchBuilder builder(*config_);
-  EncoderInput& input = builder.input();
-  const std::int32_t last = *std::max_element(text.sentences.begin(), text.sentences.end());
-  const std::vector<std::int32_t> sentence_ids(text.sentences.begin(), text.sentences.end());
-  input.token_ids.assign(text.ids.begin(), text.ids.end());
-  input.global_token_ids.assign(static_cast<std::size_t>(last + 1), kSentenceId);
-  if (!config_->has_global_tokens()) input.segment_ids.resize(input.token_ids.size(), 0);
-  const std::size_t globals = input.global_token_ids.size();
-  builder.end_example(sparse::structure_from_example_ids(std::vector<std::int32_t>(sentence_ids.size(), 1),
-                                                         std::vector<std::int32_t>(globals, 1), sentence_ids),
-                      0);
-  return builder.finish(true);
-}
-
-void TextEncoder::require_fit(const EncoderInput& input, const std::string& name) const {
-  const CountedCall call = [&](const std::function<void()>& loaded) {
-    ParameterSet parameters;
-    const auto encoder = config_->make_encoder(parameters);
-    for (const auto& parameter : parameters.all()) parameter->allocate();
-    encoder->release_kernels(compute_);
-    loaded();
-    Tape tape(Recording::off);
-    encoder->forward(tape, input, ForwardOptions{});
-  };
-  if (!fit_->fits(call)) fit_->refuse(name, input.long_tokens(), input.global_tokens(), call);
-}
-
-EncodedText TextEncoder::run(const TextIds& text, const std::string& name, EncodedText result) const {
-  const EncoderInput input = input_of(text);
-  if (fit_) require_fit(input, name);
-  Tape tape(Recording::off);
-  const EncoderStates states = encoder_->forward(tape, input, ForwardOptions{});
-  result.long_states = states.long_states.value().to(Device::cpu);
-  if (states.global_states.defined()) result.global_states = states.global_states.value().to(Device::cpu);
-  result.mean = mean_of(result.long_states, text.sentences);
-  return result;
-}
-
-EncodedText TextEncoder::encode(std::string_view text, const std::string& name) const {
-  if (!tokenizer_) fail_usage(where_, "texts need the model's vocabulary, and there is none: expected token ids");
-  data::require_text(text, name);
-  EncodedText result;
-  const TextIds ids = ids_of(text, name, result);
-  return run(ids, name, std::move(result));
-}
-
-EncodedText TextEncoder::encode(const TextIds& text, const std::string& name) const {
+PreparedText TextEncoder::prepare(const TextIds& text, const std::string& name) const {
   const std::int64_t sentences = count_sentences(text.sentences, name);
   if (text.ids.empty()) fail(name, "expected at least one token, got none");
   for (const auto& [what, count] : {std::pair("tokens", std::ssize(text.ids)), std::pair("sentences", sentences)}) {
     if (count > longest_) fail(name, "expected at most {} {}, got {}", longest_, what, count);
   }
-  EncodedText result;
-  result.token_ids.assign(text.ids.begin(), text.ids.end());
-  result.sentence_ids.assign(text.sentences.begin(), text.sentences.end());
-  result.tokens.read = std::ssize(text.ids);
-  const TextIds own{result.token_ids, result.sentence_ids};
-  return run(own, name, std::move(result));
+  PreparedText prepared;
+  prepared.token_ids.assign(text.ids.begin(), text.ids.end());
+  prepared.sentence_ids.assign(text.sentences.begin(), text.sentences.end());
+  prepared.sentences = sentences;
+  prepared.tokens.read = std::ssize(text.ids);
+  return prepared;
+}
+
+EncoderInput TextEncoder::input_of(std::span<const PreparedText> texts) const {
+  const bool sentences = config_->has_global_tokens();
+  feed::BatchBuilder builder(*config_);
+  EncoderInput& input = builder.input();
+  for (const PreparedText& text : texts) {
+    const auto globals = static_cast<std::size_t>(text.sentences);
+    input.token_ids.insert(input.token_ids.end(), text.token_ids.begin(), text.token_ids.end());
+    input.global_token_ids.insert(input.global_token_ids.end(), globals, kSentenceId);
+    if (!sentences) input.segment_ids.resize(input.token_ids.size(), 0);
+    builder.end_example(sparse::structure_from_example_ids(std::vector<std::int32_t>(text.token_ids.size(), 1),
+                                                           std::vector<std::int32_t>(globals, 1), text.sentence_ids),
+                        0);
+  }
+  return builder.finish(true);
+}
+
+CountedCall TextEncoder::counted(std::span<const PreparedText> texts) const {
+  return [this, texts](const std::function<void()>& loaded) {
+    ParameterSet parameters;
+    const auto encoder = config_->make_encoder(parameters);
+    for (const auto& parameter : parameters.all()) parameter->allocate();
+    encoder->release_kernels(compute_);
+    loaded();
+    const EncoderInput input = input_of(texts);
+    Tape tape(Recording::off);
+    encoder->forward(tape, input, ForwardOptions{});
+  };
+}
+
+std::vector<EncodedText> TextEncoder::encode(std::span<const PreparedText> texts) const {
+  const EncoderInput input = input_of(texts);
+  Tape tape(Recording::off);
+  const EncoderStates states = encoder_->forward(tape, input, ForwardOptions{});
+  const Tensor longs = states.long_states.value().to(Device::cpu);
+  const Tensor globals = states.global_states.defined() ? states.global_states.value().to(Device::cpu) : Tensor();
+  std::vector<EncodedText> results;
+  for (std::size_t b = 0; b < texts.size(); ++b) {
+    EncodedText result;
+    result.token_ids = texts[b].token_ids;
+    result.sentence_ids = texts[b].sentence_ids;
+    result.tokens = texts[b].tokens;
+    result.long_states = rows_of(longs, input.long_offsets[b], input.long_offsets[b + 1]);
+    if (globals) result.global_states = rows_of(globals, input.global_offsets[b], input.global_offsets[b + 1]);
+    result.mean = mean_of(result.long_states, result.sentence_ids);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+EncodedText TextEncoder::encode_alone(const PreparedText& text, const std::string& name) const {
+  const std::span<const PreparedText> alone(&text, 1);
+  if (fit_ && !fit_->fits(counted(alone))) {
+    fit_->refuse(name, std::ssize(text.token_ids), text.sentences, counted(alone));
+  }
+  return std::move(encode(alone).front());
+}
+
+EncodedText TextEncoder::encode(std::string_view text, const std::string& name) const {
+  return encode_alone(prepare(text, name), name);
+}
+
+EncodedText TextEncoder::encode(const TextIds& text, const std::string& name) const {
+  return encode_alone(prepare(text, name), name);
 }
 
 }  // namespace etc

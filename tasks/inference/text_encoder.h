@@ -49,6 +49,14 @@ struct TextIds {
   std::span<const std::int32_t> ids, sentences;  // [L]
 };
 
+// A text as the encoder reads it.
+struct PreparedText {
+  std::vector<std::int32_t> token_ids;     // [L]
+  std::vector<std::int32_t> sentence_ids;  // [L]; -1: special tokens
+  std::int64_t sentences = 0;              // G, of encoders with global tokens
+  TokenCount tokens;
+};
+
 struct EncodedText {
   std::vector<std::int32_t> token_ids;     // [L]
   std::vector<std::int32_t> sentence_ids;  // [L]; -1: special tokens
@@ -58,6 +66,16 @@ struct EncodedText {
   TokenCount tokens;
 };
 
+// Rows of H numbers of what is wanted of a text: "mean" (one row), "long" or "global".
+struct StateRows {
+  const float* data = nullptr;
+  std::int64_t rows = 0, columns = 0;
+};
+StateRows state_rows(const EncodedText& text, const std::string& states);
+
+// {"id", "tokens": {"read", "cut"}, "states": a row of "mean", else a list of rows}
+Json states_answer(const Json& id, const EncodedText& text, const std::string& states);
+
 class TextEncoder : NotCopied {
  public:
   // where: what messages begin with, "etc encode". Throws UsageError where there is no vocabulary or the length has no
@@ -66,8 +84,13 @@ class TextEncoder : NotCopied {
   // Of an encoder that is there already, released (Encoder::release_kernels); options.model and options.vocab say
   // nothing.
   TextEncoder(std::string where, TextEncoderParts parts, const TextEncoderOptions& options);
+  // Of the folder's encoder that is in memory already, released; it outlives this object.
+  TextEncoder(std::string where, const TextEncoderOptions& options, Encoder& loaded);
 
   const EncoderConfig& model() const { return *config_; }
+  Encoder& encoder() const { return *encoder_; }
+  const data::Tokenizer& tokenizer() const { return *tokenizer_; }
+  std::int64_t longest() const { return longest_; }  // tokens of a text, special ones included
   const std::string& vocab_sha256() const { return tokenizer_->vocab_sha256(); }
 
   // An encoder with global tokens reads CLS and the sentences, each with a global token, as in pre-training with hidden
@@ -78,12 +101,19 @@ class TextEncoder : NotCopied {
   // numbered in order, or there are more ids or sentences than there is room for; ids: as the encoder.
   EncodedText encode(const TextIds& text, const std::string& name) const;
 
+  // The steps of it. All may be called by several threads; encode with texts that are encoded together, each with the
+  // bits that it has alone, once the encoder has computed.
+  PreparedText prepare(std::string_view text, const std::string& name) const;
+  PreparedText prepare(const TextIds& text, const std::string& name) const;
+  EncoderInput input_of(std::span<const PreparedText> texts) const;
+  std::vector<EncodedText> encode(std::span<const PreparedText> texts) const;
+
+  // A pass over the texts that is counted (InferenceFit).
+  CountedCall counted(std::span<const PreparedText> texts) const;
+
  private:
   void take_vocabulary(const TextEncoderParts& parts);
-  TextIds ids_of(std::string_view text, const std::string& name, EncodedText& result) const;
-  EncoderInput input_of(const TextIds& text) const;
-  EncodedText run(const TextIds& text, const std::string& name, EncodedText result) const;
-  void require_fit(const EncoderInput& input, const std::string& name) const;
+  EncodedText encode_alone(const PreparedText& text, const std::string& name) const;
 
   std::string where_;
   ModelConfig config_;

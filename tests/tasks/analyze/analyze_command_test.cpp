@@ -235,8 +235,8 @@ TEST_CASE("a document's page holds its tokens and whom they attend to, and needs
   CHECK(page.at("top") == 4);
   const auto queries = page.at("layers").at(0).at("queries").get<std::size_t>();
   CHECK(page.at("longs").size() == queries);
-  // Six bytes for each of four keys of two heads, in base 64.
-  CHECK(page.at("layers").at(0).at("keys").get<std::string>().size() == (queries * 2 * 4 * 6 + 2) / 3 * 4);
+  // Five bytes for each of four keys of two heads, in base 64.
+  CHECK(page.at("layers").at(0).at("keys").get<std::string>().size() == (queries * 2 * 4 * 5 + 2) / 3 * 4);
   CHECK(has(scene.run(scene.document({"--vocab", vocab})).err, "exists already (--overwrite replaces it)"));
   const Result beyond = scene.run({"analyze", "--model", scene.model, "--data", scene.data, "--output",
                                    scene.folder / "b.html", "--document", "100", "--vocab", vocab});

@@ -152,9 +152,13 @@ TEST_CASE("examples are drawn by the seed without repeats, all of them where the
   CHECK(drawn_examples(3, 8192, 1) == std::vector<std::int64_t>{0, 1, 2});
 }
 
-TEST_CASE("axes have round ticks within their range", "[analyze]") {
+TEST_CASE("axes have round ticks within their range, whole ones where nothing stands between", "[analyze]") {
   CHECK(Axis{0, 6.24, 0, 1}.ticks(6) == std::vector<double>{0, 2, 4, 6});
   CHECK(Axis{-0.5, 0.5, 0, 1}.ticks(4).size() == 3);
+  CHECK(Axis{0, 1, 0, 1}.ticks(8, 1) == std::vector<double>{0, 1});
+  // A sum of steps would leave 0 at -3e-17, which is drawn as -0.
+  const std::vector<double> ticks = Axis{-0.3, 0.3, 0, 1}.ticks(6);
+  CHECK((ticks.size() == 7 && ticks[3] == 0 && !std::signbit(ticks[3])));
 }
 
 }  // namespace

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""What attention looks like after pre-training: entropy and divergence of four architectures, and the masses of an ETC
+with and without hidden sentences (analysis 13).
+
+    bench/experiments/attention.py layers|masses --output FOLDER [--train TEXT… --eval TEXT…]
+                                   [--seeds N] [--steps N] [--examples N] [--threads N]
+
+Texts, data and runs as pretraining.py has them; the same command goes on where it was stopped.
+
+  layers  8 layers of width 64, the same seeds for Post-LN, Pre-LN, RealFormer sum and mean, trained on a small text until
+          they know it (a large one teaches them no attention within the steps that two cores can pay) and looked at on
+          --eval: by layer the median entropy, its variance over tokens, the median divergence from the layer before (same
+          head, most similar head, own scores); sign tests of RealFormer against the others
+  masses  ETCs of 4 layers with and without hidden sentences, and with soft g2l: mass by attention type, and the first
+          layer's attention by distance
+
+Results: FOLDER/attention_<experiment>.csv, FOLDER/attention_signs.csv and, where gnuplot is installed, pictures; what
+`etc analyze` writes of every run lies beside the run.
+"""
+import collections
+import csv
+import json
+import math
+import statistics
+
+from pretraining import ARCHITECTURES, call, dense, parser_of, plot, run_experiment, write_table
+
+RATE = "2e-3"
+BATCH = 16
+LENGTH = 128
+LAYERS, ETC_LAYERS = 8, 4
+# Column: quantity of summary.json, which number of it.
+BY_LAYER = {
+    "median entropy (nats)": ("entropy", "median"),
+    "variance of entropy": ("entropy", "variance"),
+    "median jsd (bits)": ("jsd", "median"),
+    "median jsd, own scores": ("own_jsd", "median"),
+    "one-hot rows": ("one_hot", "mean"),
+    "mean |carry|": ("carry_mean", "mean"),
+}
+BEST = "jsd, most similar head"
+# (architecture, column, expected sign of RealFormer sum minus architecture)
+TESTS = [(other, column, -1) for other in ("post_ln", "pre_ln", "realformer_mean")
+         for column in ("median entropy (nats)", "variance of entropy", "median jsd (bits)", BEST)]
+
+
+def analysis_of(model, data, options, folder, words=()):
+    """The first model's summary by `etc analyze`, which is kept beside the run."""
+    if not (folder / "summary.json").exists():
+        call("analyze", "--model", model, "--data", data, "--examples", options.examples, "--output", folder, "--threads",
+             options.threads, *words)
+    return json.loads((folder / "summary.json").read_text(encoding="utf-8"))["models"][0]
+
+
+def best_matches(folder):
+    """Layer -> mean over heads of the divergence from the most similar head of the layer before."""
+    values = collections.defaultdict(list)
+    with open(folder / "best_match.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            values[int(row["layer"])].append(float(row["median_jsd"]))
+    return {layer: statistics.mean(heads) for layer, heads in values.items()}
+
+
+def numbers_by_layer(summary, folder):
+    """Column -> a value of every layer; nan where there is none."""
+    quantities = summary["operators"][0]["mean_over_heads_by_layer"]
+    columns = {}
+    for column, (quantity, which) in BY_LAYER.items():
+        values = quantities.get(quantity, {}).get(which, [None] * LAYERS)
+        columns[column] = [math.nan if value is None else value for value in values]
+    best = best_matches(folder)
+    columns[BEST] = [best.get(layer, math.nan) for layer in range(LAYERS)]
+    return columns
+
+
+def sign_test(differences):
+    """Below zero, above zero, and the probability of a split at least as uneven where either side is as likely."""
+    below, above = sum(d < 0 for d in differences), sum(d > 0 for d in differences)
+    n, most = below + above, max(below, above)
+    tail = sum(math.comb(n, k) for k in range(most, n + 1)) / 2 ** n if n else 1.0
+    return below, above, min(1.0, 2 * tail)
+
+
+def write_signs(options, found, seeds):
+    """By (seed, layer) pairs, and by seeds alone: layers of one run are not independent."""
+    rows = []
+    for other, column, expected in TESTS:
+        differences = [[found["realformer_sum", seed][column][layer] - found[other, seed][column][layer]
+                        for layer in range(LAYERS)] for seed in range(seeds)]
+        usable = [[d for d in of_seed if not math.isnan(d)] for of_seed in differences]
+        below, above, p = sign_test([d for of_seed in usable for d in of_seed])
+        by_seed = sign_test([statistics.mean(of_seed) for of_seed in usable])
+        rows.append([f"{column}: realformer_sum - {other}", f"{statistics.mean(d for s in usable for d in s):+.4f}", below,
+                     above, f"{p:.2g}", f"{by_seed[0]} of {seeds}", f"{by_seed[2]:.2g}",
+                     "lower" if expected < 0 else "higher"])
+    write_table(options.output / "attention_signs.csv",
+                ["difference", "mean", "layers below 0", "above 0", "p", "seeds below 0", "p of seeds", "expected"], rows)
+
+
+def layers(options, data):
+    few, dev = data.few(), data.file("dev", "mlm_nsp", LENGTH, 1)
+    seeds = options.seeds or 4
+    found, accuracy = {}, {}
+    for name, words in ARCHITECTURES.items():
+        folder = options.output / "layers" / name
+        call("train", *dense(data, LAYERS, LENGTH), *words, "--data", few, "--eval-data", few, "--output", folder,
+             "--batch-size", BATCH, "--steps", options.steps or 150, "--eval-every", options.steps or 150, "--learning-rate", RATE, "--threads",
+             options.threads, "--seeds", seeds)
+        runs = json.loads((folder / "grid.json").read_text(encoding="utf-8"))["runs"]
+        for seed, run in enumerate(runs):
+            place = folder / run["folder"]
+            summary = analysis_of(place / "best", dev, options, place / "analysis", ["--all-heads", "--groups", "all"])
+            found[name, seed] = numbers_by_layer(summary, place / "analysis")
+            accuracy[name, seed] = 100 * run["metrics"]["masked_lm_accuracy"]
+    columns = [*BY_LAYER, BEST]
+    rows = [[name, seed + 1, layer, *(f"{numbers[column][layer]:.4f}" for column in columns)]
+            for (name, seed), numbers in found.items() for layer in range(LAYERS)]
+    write_table(options.output / "attention_layers.csv", ["architecture", "seed", "layer", *columns], rows)
+    middle = []
+    for name in ARCHITECTURES:
+        for column in columns:
+            values = [statistics.mean(found[name, seed][column][layer] for seed in range(seeds)) for layer in range(LAYERS)]
+            middle.append([name, column, *("–" if math.isnan(value) else f"{value:.3f}" for value in values)])
+        middle.append([name, "masked accuracy of the small text, % (each seed)",
+                       *(f"{accuracy[name, seed]:.1f}" for seed in range(seeds)), *[""] * (LAYERS - seeds)])
+    write_table(options.output / "attention_means.csv",
+                ["architecture", "mean over seeds", *(f"layer {layer}" for layer in range(LAYERS))], middle)
+    write_signs(options, found, seeds)
+    pictures = {"entropy": ("median entropy (nats)", "Median entropy, mean over heads and seeds"),
+                "jsd": ("median jsd (bits)", "Divergence from the layer before, mean over heads and seeds")}
+    for picture, (column, title) in pictures.items():
+        curves = {name: [(layer, value) for layer in range(LAYERS)
+                         if not math.isnan(value := statistics.mean(found[name, s][column][layer] for s in range(seeds)))]
+                  for name in ARCHITECTURES}
+        plot(options.output, f"attention_{picture}", title, curves, {"x": "layer", "y": column})
+
+
+def near_mass(folder):
+    """Distance -> mean probability of the first layer's window, over heads and all queries."""
+    values = collections.defaultdict(list)
+    with open(folder / "distance_mass.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["layer"] == "0" and row["group"] == "all" and row["type"] == "l2l" and row["mean_mass"]:
+                values[int(row["distance"])].append(float(row["mean_mass"]))
+    return {distance: statistics.mean(heads) for distance, heads in values.items()}
+
+
+def masses(options, data):
+    model = ["--task", "pretrain", "--objective", "mlm_cpc", "--vocab", data.vocabulary, "--vocab-size", data.size,
+             "--num-hidden-layers", ETC_LAYERS, "--hidden-size", 128, "--num-attention-heads", 4, "--intermediate-size", 512,
+             "--local-radius", 16, "--hidden-dropout-prob", 0, "--attention-probs-dropout-prob", 0,
+             "--use-residual-attention", "true"]
+    alone = ["--w-mlm", 1, "--w-cpc", 0]
+    variants = {"hidden sentences": ["--use-hard-g2l-mask", "true"],
+                "masked pieces alone": [*alone, "--use-hard-g2l-mask", "true"],
+                "hidden sentences, soft g2l": ["--use-hard-g2l-mask", "false"]}
+    train, dev = (data.file(split, "mlm_cpc", 256, 2) for split in ("train", "dev"))
+    seeds = options.seeds or 2
+    rows, curves = [], {}
+    for name, words in variants.items():
+        folder = options.output / "masses" / name.replace(",", "").replace(" ", "_")
+        call("train", *model, *words, "--data", train, "--eval-data", dev, "--output", folder, "--batch-size", BATCH,
+             "--steps", options.steps or 150, "--learning-rate", "5e-4", "--threads", options.threads, "--seeds", seeds)
+        runs = json.loads((folder / "grid.json").read_text(encoding="utf-8"))["runs"]
+        for seed, run in enumerate(runs):
+            place = folder / run["folder"] / "analysis"
+            summary = analysis_of(folder / run["folder"] / "best", dev, options, place, ["--groups", "all"])
+            for operator in summary["operators"]:
+                quantities = operator["mean_over_heads_by_layer"]
+                for quantity in [q for q in quantities if q.startswith(("mass_", "member_"))]:
+                    rows.append([name, seed + 1, quantity, *(f"{value:.4f}" for value in quantities[quantity]["mean"])])
+            near = near_mass(place)
+            curves[f"{name}, seed {seed + 1}"] = sorted(near.items())
+            for distance in (-2, -1, 0, 1, 2):
+                rows.append([name, seed + 1, f"first layer, distance {distance:+d}", f"{near[distance]:.4f}",
+                             *[""] * (ETC_LAYERS - 1)])
+            rows.append([name, seed + 1, "first layer, |distance| <= 10",
+                         f"{sum(p for distance, p in near.items() if abs(distance) <= 10):.4f}", *[""] * (ETC_LAYERS - 1)])
+    write_table(options.output / "attention_masses.csv",
+                ["run", "seed", "mean probability", *(f"layer {layer}" for layer in range(ETC_LAYERS))], rows)
+    plot(options.output, "attention_distance", "First layer, attention l2l by distance, mean over heads", curves,
+         {"x": "key - query (tokens)", "y": "mean probability"})
+
+
+def main():
+    experiments = {"layers": layers, "masses": masses}
+    parser = parser_of(__doc__, experiments)
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--examples", type=int, default=256)
+    parser.add_argument("--threads", type=int, default=2)
+    run_experiment(parser, experiments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+// Where the document of a page comes from: a prepared example, a raw record of the model's task, or a plain text.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "data/text/tokenizer.h"
+#include "etc_core/nn/encoder.h"
+#include "tasks/analyze/document.h"
+
+namespace etc::analyze {
+
+// A loaded model and one example of its input. Functions and references hold what they need.
+struct DocumentSource {
+  std::string title, task;
+  std::reference_wrapper<const EncoderConfig> model;
+  std::reference_wrapper<const data::Tokenizer> vocabulary;
+  std::reference_wrapper<Encoder> encoder;
+  std::function<EncoderInput(Tape& tape)> feed;
+};
+
+// Throws Error as attend_document (document.h).
+DocumentSource open_document(const std::filesystem::path& folder, const DocumentRequest& request);
+
+}  // namespace etc::analyze
