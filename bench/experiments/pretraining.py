@@ -186,7 +186,8 @@ def pairs(options, data):
     for name in ("post_ln", "pre_ln"):
         differences = [a - b for a, b in zip(accuracy["realformer_sum"], accuracy[name])]
         mean, half = interval(differences)
-        rows.append([f"realformer_sum - {name}", *(f"{d:+.2f}" for d in differences), f"{mean:+.2f}", f"{half:.2f}"])
+        rows.append([f"realformer_sum - {name}", *(f"{d:+.2f}" for d in differences), f"{mean:+.2f}",
+                     f"{half:.2f}" if seeds > 1 else ""])
     header = ["masked accuracy, %", *(f"seed {s + 1}" for s in range(seeds)), "mean", "95 % interval, +-"]
     write_table(options.output / "pretraining_pairs.csv", header, rows)
     plot(options.output, "pretraining_pairs", "8 layers: training loss, first seed", curves)
