@@ -114,6 +114,13 @@ Var Seq2SeqRun::layers(Tape& tape, Var x, const StackPass& pass, const ForwardOp
   return norm.gamma == nullptr ? y : layer_norm(tape, y, norm);
 }
 
+const ops::PackedWeights* Seq2SeqRun::packed_table() {
+  Dense dense;
+  dense.parts = {{parameters_.table, nullptr}};
+  dense.layout = ops::WeightLayout::out_in;
+  return cache_.packed(dense).packed;
+}
+
 void Seq2SeqRun::release(ComputeType compute) {
   std::vector<std::vector<Dense>> all;
   for (const Seq2SeqLayer& layer : parameters_.layers) {
