@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "data/loader/order.h"
+#include "data/loader/sample_order.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/signals.h"
 
@@ -30,12 +30,10 @@ struct Loader::Impl {
   std::shared_ptr<const DatasetReader> reader;
   LoaderOptions options;
   std::int64_t n = 0;
-  std::vector<std::int64_t> tokens;  // [n]
 
   // Of the producing thread.
+  std::unique_ptr<SampleOrder> order;
   std::int64_t position = 0;  // ordinal at which the next batch starts
-  std::int64_t order_epoch = -1;
-  std::vector<std::int64_t> order;  // of order_epoch
 
   // Between the threads. An entry without a batch is the end; an exception ends the run, too.
   struct Entry {
@@ -49,20 +47,10 @@ struct Loader::Impl {
   bool stopping = false;
   std::thread thread;
 
-  std::int64_t index_of(std::int64_t ordinal) {
-    const std::int64_t epoch = ordinal / n;
-    if (epoch != order_epoch) {
-      order = {};  // before there are two
-      order = epoch_order(n, epoch, options);
-      order_epoch = epoch;
-    }
-    return order[static_cast<std::size_t>(ordinal % n)];
-  }
-
   Entry produce() {
     Entry entry;
     try {
-      const auto range = batch_at(position, n, options);
+      const auto range = order->batch_at(position);
       if (!range) return entry;
       entry.batch = load(*range);
       position = range->end;
@@ -77,8 +65,8 @@ struct Loader::Impl {
   LoadedBatch load(SampleRange range) {
     std::vector<std::int64_t> indices, example_tokens;
     for (std::int64_t s = range.begin; s < range.end; ++s) {
-      indices.push_back(index_of(s));
-      example_tokens.push_back(tokens[static_cast<std::size_t>(indices.back())]);
+      indices.push_back(order->index_of(s));
+      example_tokens.push_back(order->tokens()[static_cast<std::size_t>(indices.back())]);
     }
     const std::vector<std::int64_t> sizes = cut_micro_batches(example_tokens, options.micro_batch_tokens);
     const Share own = share_of(std::ssize(sizes), options.rank, options.ranks);
@@ -130,6 +118,7 @@ struct Loader::Impl {
 Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions options, LoaderPosition start)
     : impl_(std::make_unique<Impl>()) {
   require_at_least("batch_examples", 1, options.batch_examples);
+  require_at_least("batch_tokens", 0, options.batch_tokens);
   require_at_least("micro_batch_tokens", 0, options.micro_batch_tokens);
   require_at_least("ranks", 1, options.ranks);
   require_at_least("rank", 0, options.rank);
@@ -144,7 +133,8 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
   if (n == 0) fail("loader", "the data set holds no examples (were all records rejected? see `etc info`)");
   if (options.epochs > INT64_MAX / n)
     fail("loader", "epochs: {} epochs of {} examples are too many", options.epochs, n);
-  if (options.drop_last && !options.carry_partial && n < options.batch_examples) {
+  const bool whole = options.drop_last && !options.carry_partial && options.batch_tokens == 0;
+  if (whole && n < options.batch_examples) {
     fail("loader", "drop_last leaves no batch: expected at least {} examples (batch_examples), got {}",
          options.batch_examples, n);
   }
@@ -153,7 +143,7 @@ Loader::Loader(std::shared_ptr<const DatasetReader> reader, LoaderOptions option
   impl_->reader = std::move(reader);
   impl_->options = options;
   impl_->n = n;
-  impl_->tokens = token_counts(*impl_->reader);
+  impl_->order = std::make_unique<SampleOrder>(*impl_->reader, options);
   impl_->position = start.samples;
   if (options.prefetch_batches > 0) {
     const SignalsBlocked blocked;  // of the thread
@@ -179,9 +169,7 @@ bool Loader::next(LoadedBatch& batch) {
 }
 
 std::int64_t Loader::batches_per_epoch() const {
-  const std::int64_t n = impl_->n, size = impl_->options.batch_examples;
-  const bool floor = impl_->options.drop_last && !impl_->options.carry_partial;
-  return n / size + (!floor && n % size != 0 ? 1 : 0);
+  return impl_->order->batches_per_epoch();
 }
 
 }  // namespace etc::data

@@ -11,6 +11,10 @@ namespace etc::data {
 
 struct LoaderOptions {
   std::int64_t batch_examples = 1;  // examples of one optimiser batch over all ranks
+  // Instead: long + global tokens of one at most, pairs of like lengths together (token_batches.h); 0: by examples.
+  // Batches then end with their epoch, and none is partial.
+  std::int64_t batch_tokens = 0;
+  bool padded_batches = false;  // with batch_tokens: TokenBudget::padded
   // Long + global tokens of one micro-batch at most (one example may exceed it); 0: no cut.
   std::int64_t micro_batch_tokens = 0;
   bool shuffle = true;  // false: source order

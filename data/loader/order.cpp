@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "data/loader/sample_order.h"
 #include "etc_core/base/random.h"
 
 namespace etc::data {
@@ -93,32 +94,34 @@ Share share_of(std::int64_t n, std::int64_t rank, std::int64_t ranks) {
 
 std::vector<std::int64_t> token_counts(const DatasetReader& reader) {
   std::vector<std::int64_t> counts = lengths_of(reader, reader.schema().long_align);
-  const std::vector<std::int64_t> globals = lengths_of(reader, reader.schema().global_align);
+  const std::vector<std::int64_t> globals = global_token_counts(reader);
   for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += globals[i];
   return counts;
 }
 
+std::vector<std::int64_t> global_token_counts(const DatasetReader& reader) {
+  return lengths_of(reader, reader.schema().global_align);
+}
+
 HeaviestMicroBatches heaviest_micro_batches(const DatasetReader& reader, const LoaderOptions& options,
                                             std::int64_t samples) {
-  const std::int64_t n = reader.size();
-  const std::vector<std::int64_t> tokens = token_counts(reader);
-  const std::vector<std::int64_t> globals = lengths_of(reader, reader.schema().global_align);
+  SampleOrder order(reader, options);
+  const std::vector<std::int64_t>& tokens = order.tokens();
+  const std::vector<std::int64_t> globals = global_token_counts(reader);
   HeaviestMicroBatches heaviest;
   struct Most {
     std::int64_t weight = -1;
     std::vector<std::int64_t> examples;
   };
   std::array<Most, 3> most;  // of tokens, of pairs of a long and a global token, of pairs of two long ones
-  std::int64_t epoch = -1;
-  std::vector<std::int64_t> order, batch, sizes_in_tokens;
+  std::vector<std::int64_t> batch, sizes_in_tokens;
   for (std::int64_t start = 0; start < samples;) {
-    const auto range = batch_at(start, n, options);
+    const auto range = order.batch_at(start);
     if (!range) break;
     batch.clear();
     sizes_in_tokens.clear();
     for (std::int64_t s = range->begin; s < range->end; ++s) {
-      if (s / n != epoch) order = epoch_order(n, epoch = s / n, options);
-      batch.push_back(order[static_cast<std::size_t>(s % n)]);
+      batch.push_back(order.index_of(s));
       sizes_in_tokens.push_back(tokens[static_cast<std::size_t>(batch.back())]);
     }
     const std::vector<std::int64_t> sizes = cut_micro_batches(sizes_in_tokens, options.micro_batch_tokens);

@@ -50,6 +50,9 @@ Share share_of(std::int64_t n, std::int64_t rank, std::int64_t ranks);
 // Long plus global tokens of every example; a task without one of the classes counts 0 for it.
 std::vector<std::int64_t> token_counts(const DatasetReader& reader);
 
+// Global tokens of every example alone.
+std::vector<std::int64_t> global_token_counts(const DatasetReader& reader);
+
 // The micro-batches of a run that take the most memory, found from lengths alone.
 struct HeaviestMicroBatches {
   // Indices of examples in the data set: the one with the most tokens and, where they are others, those with the most

@@ -5,7 +5,6 @@
 
 #include "etc_core/autograd/recording.h"
 #include "etc_core/base/error.h"
-#include "etc_core/ops/linear.h"
 #include "etc_core/ops/top_k.h"
 #include "etc_core/ops/vocabulary_softmax.h"
 
@@ -36,12 +35,17 @@ struct Slice {
   std::int64_t vocabulary() const { return layer.table->shape[0]; }
   std::int64_t width() const { return x.cols(); }
 
-  void logits(float* z) const {
+  // packed: the table, or null.
+  void logits(float* z, const ops::PackedWeights* packed = nullptr) const {
     ops::LinearForward args{.rows = rows, .in = width(), .out = vocabulary()};
     args.x = x.data() + first * width();
     args.x_stride = width();
-    args.weight = data_of(layer.table);
-    args.layout = ops::WeightLayout::out_in;
+    if (packed != nullptr) {
+      args.packed = packed;
+    } else {
+      args.weight = data_of(layer.table);
+      args.layout = ops::WeightLayout::out_in;
+    }
     args.bias = data_of(layer.bias);
     args.y = z;
     args.y_stride = vocabulary();
@@ -129,7 +133,7 @@ VocabularyResult vocabulary_loss_with_gradients(const Tensor& x, const Vocabular
 Tensor vocabulary_logits(const Tensor& x, const VocabularyLayer& layer) {
   check(x, layer, x.rows());
   const Tensor z = Tensor::empty({x.rows(), layer.table->shape[0]}, Purpose::scratch, x.device());
-  if (x.rows() > 0) Slice{x, layer, 0, x.rows()}.logits(z.data());
+  if (x.rows() > 0) Slice{x, layer, 0, x.rows()}.logits(z.data(), layer.packed);
   return z;
 }
 

@@ -7,14 +7,16 @@
 
 #include "etc_core/autograd/parameter.h"
 #include "etc_core/base/device.h"
+#include "etc_core/ops/linear.h"
 #include "etc_core/tensor/tensor.h"
 
 namespace etc {
 
 // logit_i = x_i·Eᵀ + b over the whole vocabulary.   x [P, E_w], E [V, E_w], b [V] or none
 struct VocabularyLayer {
-  Parameter* table = nullptr;  // E: the encoder's token table, which gets a second gradient here
-  Parameter* bias = nullptr;   // b; null: none
+  Parameter* table = nullptr;                  // E: the encoder's token table, which gets a second gradient here
+  Parameter* bias = nullptr;                   // b; null: none
+  const ops::PackedWeights* packed = nullptr;  // E packed, which vocabulary_logits reads instead; null: not packed
 };
 
 // What a row of logits says of its label.
@@ -42,7 +44,8 @@ VocabularyResult vocabulary_loss_with_gradients(const Tensor& x, const Vocabular
                                                 std::span<const std::int32_t> labels, double scale,
                                                 double smoothing = 0);
 
-// All logits at once, [P, V] on the table's device. No gradients.
+// All logits at once, [P, V] on the table's device. No gradients. In the number type of the packed table, where there is
+// one.
 Tensor vocabulary_logits(const Tensor& x, const VocabularyLayer& layer);
 
 // Rows of logits that are held at once: 1,024, twice the rows over which linear_backward() sums before it adds, or fewer

@@ -20,8 +20,8 @@ struct Ranked {
 //   offsets   [S+1]  on the host; offsets[0] = 0, never decreasing
 //   z         [offsets[S], n] without gaps, on the device
 //   top       [S, n, k] on the host: segments with fewer than k rows fill up with Ranked{}
-// Rules: the same on every device, for any thread count and any neighbours. Cost on the host: O(T·n·log k); on a device
-// one sort of T·n numbers, and S·n·k entries travel.
+// Rules: the same on every device, for any thread count and any neighbours. Cost on the host: one pass over z, and O(log k)
+// for each number that is among the k largest so far; on a device one sort of T·n numbers, and S·n·k entries travel.
 struct TopK {
   std::int64_t segments = 0, cols = 0, k = 0;  // S, n, k
   const std::int64_t* offsets = nullptr;

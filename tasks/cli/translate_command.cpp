@@ -1,6 +1,7 @@
 // etc translate: a line of translation for every line of text.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "data/readers/text_lines.h"
 #include "etc_core/base/error.h"
@@ -10,7 +11,11 @@
 #include "etc_core/nn/backends.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/compute_option.h"
+#include "tasks/cli/device_option.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
+#include "tasks/cli/profile_option.h"
 #include "tasks/inference/model_folder.h"
 #include "tasks/n_best_file.h"
 #include "tasks/train/stop_signal.h"
@@ -26,10 +31,12 @@ constexpr const char* kWhere = "etc translate";
 
 struct TranslateCommand {
   std::vector<std::string> models;
-  std::string input, output, vocab, n_best_output;
+  std::string input, prefix, output, vocab, n_best_output;
   std::int64_t n_best = 0;  // 0: the beam
   std::int64_t window = 2048;
   int threads = 0;  // 0: all processors
+  std::string compute = kDefaultCompute, device = kDefaultDevice;
+  ProfileOption profile;
   bool truncate = false;
   translation::TranslateOptions search;
 };
@@ -39,23 +46,73 @@ void check_paths(const TranslateCommand& options) {
   for (const std::string& model : options.models) paths.reads_folder("--model", model);
   paths.reads("--vocab", options.vocab);
   paths.reads_or_standard_input("--input", options.input);
+  paths.reads("--prefix", options.prefix);
   paths.writes_or_standard_output("--output", options.output);
   paths.writes_or_standard_output("--n-best-output", options.n_best_output);
+  paths.writes("--trace", options.profile.trace);
   paths.check();
 }
 
-// The next lines of the text without their ends, at most so many; none at its end.
-std::vector<std::string> next_lines(data::TextLines& text, std::int64_t most, const std::string& where) {
-  std::vector<std::string> lines;
-  try {
-    for (std::string line; std::ssize(lines) < most && text.append(line); line.clear()) {
-      lines.emplace_back(data::without_line_end(line));
-    }
-  } catch (const data::InputFault& fault) {
-    fail(where, "{}", fault.what());
+// A text, some lines at a time, without their ends.
+class Lines {
+ public:
+  explicit Lines(const std::string& file) : where_(data::raw_file_text(file)), stream_(file), text_(stream_) {
+    text_.skip_byte_order_mark();
   }
-  return lines;
-}
+
+  const std::string& where() const { return where_; }
+
+  // At most so many; none at the end.
+  std::vector<std::string> next(std::int64_t most) {
+    std::vector<std::string> lines;
+    try {
+      for (std::string line; std::ssize(lines) < most && text_.append(line); line.clear()) {
+        lines.emplace_back(data::without_line_end(line));
+      }
+    } catch (const data::InputFault& fault) {
+      fail(where_, "{}", fault.what());
+    }
+    return lines;
+  }
+
+ private:
+  std::string where_;
+  data::ByteStream stream_;
+  data::TextLines text_;
+};
+
+// The text to translate and, where there are any, the prefixes of its translations.
+class SourceLines {
+ public:
+  explicit SourceLines(const TranslateCommand& options) : text_(options.input) {
+    if (!options.prefix.empty()) prefixes_.emplace(options.prefix);
+  }
+
+  const std::string& where() const { return text_.where(); }
+
+  // Throws Error where there are not as many prefixes as lines.
+  std::vector<translation::SourceLine> next(std::int64_t most) {
+    std::vector<std::string> texts = text_.next(most), prefixes;
+    const std::int64_t count = std::ssize(texts);
+    if (prefixes_) {
+      prefixes = prefixes_->next(std::max<std::int64_t>(1, count));
+      if (std::ssize(prefixes) != count) {
+        fail(prefixes_->where(), "expected a line for each of {}, which has {} {} lines", text_.where(),
+             count == 0 ? "only" : "more than", read_ + (count == 0 ? 0 : std::ssize(prefixes)));
+      }
+    }
+    read_ += count;
+    prefixes.resize(texts.size());
+    std::vector<translation::SourceLine> lines;
+    for (std::size_t i = 0; i < texts.size(); ++i) lines.push_back({std::move(texts[i]), std::move(prefixes[i])});
+    return lines;
+  }
+
+ private:
+  Lines text_;
+  std::optional<Lines> prefixes_;
+  std::int64_t read_ = 0;
+};
 
 Json answers_of(const std::vector<translation::Translation>& translations, std::int64_t most) {
   Json answers = Json::array();
@@ -66,10 +123,7 @@ Json answers_of(const std::vector<translation::Translation>& translations, std::
 }
 
 void translate_text(translation::Translator& translator, const TranslateCommand& options) {
-  const std::string where = data::raw_file_text(options.input);
-  data::ByteStream stream(options.input);
-  data::TextLines text(stream);
-  text.skip_byte_order_mark();
+  SourceLines text(options);
   std::optional<Output> output;
   if (!options.output.empty()) output.emplace(options.output);
   NBestFile n_best({{}, options.n_best_output, options.n_best > 0 ? options.n_best : options.search.search.beam});
@@ -77,7 +131,7 @@ void translate_text(translation::Translator& translator, const TranslateCommand&
   Progress progress("translate", 0, "lines");
   std::int64_t done = 0;
   while (true) {
-    const std::vector<std::string> lines = next_lines(text, options.window, where);
+    const std::vector<translation::SourceLine> lines = text.next(options.window);
     if (lines.empty()) break;
     if (StopSignal::requested()) throw Interrupted(std::string(kWhere) + ": stopped before the end");
     for (const auto& found : translator.translate(lines, done + 1, options.search, options.truncate)) {
@@ -91,7 +145,7 @@ void translate_text(translation::Translator& translator, const TranslateCommand&
   n_best.finish();
   const auto share = static_cast<double>(translator.unknown_pieces()) /
                      static_cast<double>(std::max<std::int64_t>(1, translator.pieces()));
-  log::info("{}: {} lines, {:.3f} % of {} pieces are not in the vocabulary", where, done, 100 * share,
+  log::info("{}: {} lines, {:.3f} % of {} pieces are not in the vocabulary", text.where(), done, 100 * share,
             translator.pieces());
 }
 
@@ -110,9 +164,12 @@ void run_translate(TranslateCommand& options) {
   for (std::string& model : options.models) folders.emplace_back(model = model_folder(model));
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
-  register_cpu_backend();
-  translation::Translator translator(folders, options.vocab);
+  const Device device = open_device(options.device).device;
+  translation::Translator translator(folders, options.vocab, {device, chosen_compute(options.compute, device)});
+  Profile profile(options.profile);
   translate_text(translator, options);
+  profile.finish();
+  log_peak_memory(device);
 }
 
 // A number that an option's word is; others are UsageErrors.
@@ -136,6 +193,8 @@ void add_translate_command(Program& program) {
       .required();
   command.option("--input", options->input, "text, plain or gzip, a sentence on each line; -: standard input")
       .required();
+  command.option("--prefix", options->prefix,
+                 "text, plain or gzip: line n is what the translation of line n begins with, an empty one anything");
   command.option("--output", options->output, "the translations, a line for each line; -: standard output");
   command.option("--n-best-output", options->n_best_output,
                  "several translations of each line with their scores, JSON lines; -: standard output");
@@ -168,6 +227,9 @@ void add_translate_command(Program& program) {
       .show_default();
   command.flag("--truncate-source", options->truncate, "cut longer lines, which are errors otherwise");
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
+  add_compute_option(command, options->compute);
+  add_device_option(command, options->device);
+  add_profile_option(command, options->profile);
   command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
   command.footer(
       "Examples:\n"

@@ -216,7 +216,10 @@ void add_reading(ProcessMemory& memory, const data::DatasetReader& reader, const
     }
   }
   const std::int64_t all = std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0});
-  const std::int64_t examples = std::min((order.prefetch_batches + 2) * order.batch_examples, reader.size());
+  const std::int64_t mean = std::max<std::int64_t>(1, all / reader.size());
+  const std::int64_t of_batch =
+      order.batch_tokens > 0 ? std::max<std::int64_t>(1, order.batch_tokens / mean) : order.batch_examples;
+  const std::int64_t examples = std::min((order.prefetch_batches + 2) * of_batch, reader.size());
   memory.beside += static_cast<std::int64_t>(
       static_cast<double>(bytes) / static_cast<double>(std::max<std::int64_t>(1, tokens_of_some)) *
       static_cast<double>(all) / static_cast<double>(reader.size()) * static_cast<double>(examples));
@@ -232,10 +235,8 @@ std::vector<Tensor> moments_without_values(const ParameterSet& parameters) {
 
 ProcessMemory forecast_training(const RunConfig& config, const RunData& data, Device device, std::int64_t steps,
                                 int processes) {
-  const data::LoaderOptions order = training_order(config);
-  constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
-  const std::int64_t samples = std::min(steps, kSamples / order.batch_examples + 1) * order.batch_examples;
-  const auto heaviest = data::heaviest_micro_batches(*data.train, order, samples);
+  const auto heaviest = data::heaviest_micro_batches(*data.train, training_order(config),
+                                                     samples_to_look_at(config.training, *data.train, steps));
   return forecast(config, data, device, heaviest.examples, {heaviest.most_of_a_batch, processes});
 }
 

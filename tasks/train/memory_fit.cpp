@@ -23,7 +23,7 @@ class Fitting {
   Fitting(const RunConfig& config, Device device, std::int64_t limit)
       : config_(config), device_(device), limit_(limit) {
     data_ = open_run_data(config.data, *make_task(config.task, *config.model));
-    steps_ = make_plan(config, data_.train->size()).total_steps;
+    steps_ = make_plan(config, *data_.train).total_steps;
     tokens_ = data::token_counts(*data_.train);
   }
 
@@ -54,8 +54,8 @@ class Fitting {
 
   // As configured, then halves of the run's largest, last the longest example.
   std::vector<std::int64_t> micro_batches() const {
-    const auto heaviest =
-        data::heaviest_micro_batches(*data_.train, training_order(config_), config_.training.batch_size);
+    const auto heaviest = data::heaviest_micro_batches(*data_.train, training_order(config_),
+                                                       samples_to_look_at(config_.training, *data_.train, 1));
     std::int64_t largest = 0;
     for (const std::int64_t index : heaviest.examples.front()) largest += tokens_[static_cast<std::size_t>(index)];
     const std::int64_t longest = *std::max_element(tokens_.begin(), tokens_.end());
@@ -111,7 +111,7 @@ ProcessMemory forecast_memory(const RunConfig& config, int processes) {
   const Device device = prepare_machine(config.training).device;
   const auto task = make_task(config.task, *config.model);
   const RunData data = open_run_data(config.data, *task);
-  const std::int64_t steps = make_plan(config, data.train->size()).total_steps;
+  const std::int64_t steps = make_plan(config, *data.train).total_steps;
   return forecast_training(settle_compute(config, device, {}), data, device, steps, processes);
 }
 

@@ -1,7 +1,9 @@
 #include "tasks/train/plan.h"
 
 #include <algorithm>
+#include <string>
 
+#include "data/loader/sample_order.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/determinism.h"
@@ -26,6 +28,11 @@ void require_schedule(const TrainingConfig& training, const char* key, std::vect
   if (std::find(names.begin(), names.end(), training.schedule) != names.end()) return;
   fail_usage("config", "training.{}: a key of schedule {}, and this run's is {}", key, fmt::join(names, " and "),
              training.schedule);
+}
+
+// A key that says something only beside another one.
+void require_companion(bool given, const char* key, bool has_companion, const char* companion) {
+  if (given && !has_companion) fail_usage("config", "training.{}: expected {} beside it", key, companion);
 }
 
 LearningRateSchedule schedule_of(const TrainingConfig& training, std::int64_t width, std::int64_t total_steps) {
@@ -85,6 +92,8 @@ data::LoaderOptions training_order(const RunConfig& config) {
   const TrainingConfig& training = config.training;
   data::LoaderOptions order;
   order.batch_examples = training.batch_size;
+  order.batch_tokens = training.tokens_per_batch;
+  order.padded_batches = training.padded_batches;
   order.micro_batch_tokens = training.micro_batch_tokens;
   order.seed = training.seed;
   if (task_kind(task_name(config.task)).texts_go_on) {
@@ -117,24 +126,50 @@ OptimizerOptions optimizer_options(const TrainingConfig& training) {
   return options;
 }
 
-Plan make_plan(const RunConfig& config, std::int64_t examples) {
+std::string batch_text(const TrainingConfig& training) {
+  return training.tokens_per_batch > 0 ? fmt::format("{} tokens at most", training.tokens_per_batch)
+                                       : fmt::format("{} examples", training.batch_size);
+}
+
+Plan make_plan(const RunConfig& config, const data::DatasetReader& train) {
   const TrainingConfig& training = config.training;
-  if (examples < training.batch_size) {
+  const std::int64_t examples = train.size();
+  const bool by_tokens = training.tokens_per_batch > 0;
+  require_companion(training.padded_batches, "padded_batches", by_tokens, "tokens_per_batch");
+  if (by_tokens && task_kind(task_name(config.task)).texts_go_on) {
+    fail_usage("config",
+               "training.tokens_per_batch: task {} reads texts in streams, batch_size of them: expected 0, got {}",
+               task_name(config.task), training.tokens_per_batch);
+  }
+  require_companion(training.keep_every > 0, "keep_every", training.keep_last > 0, "keep_last");
+  if (!by_tokens && examples < training.batch_size) {
     fail(files_text(config.data.train),
          "{} examples are less than one batch: expected at least {} (or a smaller "
          "--batch-size)",
          examples, training.batch_size);
   }
   Plan plan;
-  plan.total_steps =
-      training.steps > 0 ? training.steps : total_training_steps(examples, training.batch_size, training.epochs);
+  plan.steps_per_epoch =
+      by_tokens ? data::SampleOrder(train, training_order(config)).batches_per_epoch() : examples / training.batch_size;
+  const std::int64_t of_epochs =
+      by_tokens ? static_cast<std::int64_t>(static_cast<double>(plan.steps_per_epoch) * training.epochs)
+                : total_training_steps(examples, training.batch_size, training.epochs);
+  plan.total_steps = training.steps > 0 ? training.steps : of_epochs;
   if (plan.total_steps < 1) {
-    fail("train", "{} examples / batch {} * {} epochs is less than one step", examples, training.batch_size,
+    fail("train", "{} examples / batch {} * {} epochs is less than one step", examples,
+         by_tokens ? fmt::format("of {} tokens", training.tokens_per_batch) : std::to_string(training.batch_size),
          training.epochs);
   }
-  plan.eval_every = training.eval_every > 0 ? training.eval_every : examples / training.batch_size;
+  plan.eval_every = training.eval_every > 0 ? training.eval_every : plan.steps_per_epoch;
+  if (training.keep_last > 0) plan.keep_every = training.keep_every > 0 ? training.keep_every : plan.steps_per_epoch;
   plan.schedule = schedule_of(training, config.model->hidden_size, plan.total_steps);
   return plan;
+}
+
+std::int64_t samples_to_look_at(const TrainingConfig& training, const data::DatasetReader& train, std::int64_t steps) {
+  if (training.tokens_per_batch > 0) return train.size();  // every epoch has the same batches
+  constexpr std::int64_t kSamples = 20'000'000;  // half a second; heavier micro-batches behind them would be rare
+  return std::min(steps, kSamples / training.batch_size + 1) * training.batch_size;
 }
 
 }  // namespace etc

@@ -39,6 +39,8 @@ struct RunData {
 // many streams as a batch has examples; batches then end with their epoch, the last one being short.
 data::LoaderOptions training_order(const RunConfig& config);
 
+std::string batch_text(const TrainingConfig& training);  // "32 examples", for messages
+
 // Throws Error when a data set is empty, of another task or vocabulary, or has no labels.
 RunData open_run_data(const DataConfig& files, const Task& task);
 
@@ -48,12 +50,17 @@ OptimizerOptions optimizer_options(const TrainingConfig& training);
 // How many updates there are, with which rate, and when the run looks up from its work.
 struct Plan {
   std::int64_t total_steps = 0;
+  std::int64_t steps_per_epoch = 0;  // whole ones
   std::int64_t eval_every = 0;
+  std::int64_t keep_every = 0;  // 0: nothing is kept
   LearningRateSchedule schedule;
 };
 
-// examples: of the training data. Throws Error when they are less than one batch, or the run less than one step,
-// UsageError where a key of the schedule is set that it does not have.
-Plan make_plan(const RunConfig& config, std::int64_t examples);
+// Throws Error when the training data are less than one batch, or the run less than one step, UsageError where a key of the
+// schedule, of batches by tokens or of kept models is set without it.
+Plan make_plan(const RunConfig& config, const data::DatasetReader& train);
+
+// The samples in which every micro-batch of a run of so many steps comes that takes the most memory, but rare ones.
+std::int64_t samples_to_look_at(const TrainingConfig& training, const data::DatasetReader& train, std::int64_t steps);
 
 }  // namespace etc

@@ -71,10 +71,16 @@ const FieldList<TrainingConfig>& training_fields() {
   const FieldRule below_1{.least = 0, .below = 1};
   static const FieldList<C> kFields{
       {"batch_size", &C::batch_size, "examples per optimiser step", from_1},
+      {"tokens_per_batch", &C::tokens_per_batch,
+       "instead of batch_size: long and global (source and target) tokens per optimiser step at most, examples of like "
+       "lengths together; 0: by examples",
+       from_0},
+      {"padded_batches", &C::padded_batches,
+       "with tokens_per_batch: the budget counts what a padding program computes, examples times the longest"},
       {"micro_batch_tokens", &C::micro_batch_tokens, "long and global tokens in memory at once; 0: the whole batch",
        from_0},
       {"epochs", &C::epochs, "passes over the training data", {.above = 0}},
-      {"steps", &C::steps, "optimiser steps; 0: examples / batch size * epochs", from_0},
+      {"steps", &C::steps, "optimiser steps; 0: those of the epochs", from_0},
       {"optimizer",
        &C::optimizer,
        "adamw, lamb, or radam as translation uses it",
@@ -99,6 +105,10 @@ const FieldList<TrainingConfig>& training_fields() {
       {"clip_norm", &C::clip_norm, "largest norm of the whole gradient; 0: not clipped", from_0},
       {"eval_every", &C::eval_every, "steps between evaluations; 0: once per epoch", from_0},
       {"save_every", &C::save_every, "steps between checkpoints to resume from", from_1, kMayChange},
+      {"keep_last", &C::keep_last,
+       "so many model folders kept/step_N stay beside last and best, the newest, for `etc convert --average`; 0: none",
+       from_0, kMayChange},
+      {"keep_every", &C::keep_every, "with keep_last: steps between them; 0: once per epoch", from_0, kMayChange},
       {"log_every", &C::log_every, "steps between lines of metrics.jsonl", from_1, kMayChange},
       {"early_stopping", &C::early_stopping, "stop after this many evaluations without a better result; 0: never",
        from_0},

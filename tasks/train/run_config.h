@@ -33,6 +33,8 @@ struct DataConfig {
 
 struct TrainingConfig {
   std::int64_t batch_size = 32;
+  std::int64_t tokens_per_batch = 0;
+  bool padded_batches = false;
   std::int64_t micro_batch_tokens = 0;
   double epochs = 15;
   std::int64_t steps = 0;
@@ -51,6 +53,8 @@ struct TrainingConfig {
   double clip_norm = 1.0;
   std::int64_t eval_every = 0;
   std::int64_t save_every = 1000;
+  std::int64_t keep_last = 0;
+  std::int64_t keep_every = 0;
   std::int64_t log_every = 10;
   std::int64_t early_stopping = 0;
   std::uint64_t seed = 1;

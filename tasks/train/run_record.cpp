@@ -1,5 +1,8 @@
 #include "tasks/train/run_record.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
@@ -41,6 +44,22 @@ void RunRecord::take_best(const ParameterSet& parameters, std::int64_t step, con
   run_.require_present();
   best_files_[kCardFile] = card;
   best_.replace(parameters, step);
+}
+
+void RunRecord::keep(const ParameterSet& parameters, std::int64_t step, std::int64_t most) {
+  run_.require_present();
+  const fs::path kept = run_ / "kept";
+  try {
+    save_model(kept / fmt::format("step_{:08}", step), config_, parameters, files_);
+    std::vector<fs::path> steps;
+    for (const auto& entry : fs::directory_iterator(kept)) {
+      if (entry.path().filename().string().starts_with("step_")) steps.push_back(entry.path());
+    }
+    std::sort(steps.begin(), steps.end());  // the names' order is that of the steps
+    for (std::int64_t i = 0; i + most < std::ssize(steps); ++i) fs::remove_all(steps[static_cast<std::size_t>(i)]);
+  } catch (const std::runtime_error& error) {  // Error, or what std::filesystem throws
+    log::warn("the weights of step {} are not kept: {}", step, error.what());
+  }
 }
 
 bool RunRecord::wants_save(const RunProgress& progress) {

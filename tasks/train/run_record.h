@@ -45,6 +45,10 @@ class RunRecord {
   // An evaluation was the best so far.
   void take_best(const ParameterSet& parameters, std::int64_t step, const std::string& card);
 
+  // The weights as model folder kept/step_<step>, of which only the newest `most` stay. What the disk refuses is told in the
+  // log.
+  void keep(const ParameterSet& parameters, std::int64_t step, std::int64_t most);
+
   // Whether save() would write: something happened since the last time.
   bool wants_save(const RunProgress& progress);
 

@@ -100,6 +100,7 @@ class Trainer {
   // Since the last line of the metrics; not part of the run's state.
   Clock::time_point speed_start_ = Clock::now();
   std::int64_t speed_examples_ = 0, speed_tokens_ = 0;
+  std::int64_t samples_ = 0;  // used so far
 };
 
 // Whatever can be wrong with configuration and data shows here, before the run's folder is touched.
@@ -109,7 +110,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       processes_(processes),
       model_(*config_.model, config_.task),
       data_(open_data(output)),
-      plan_(make_plan(config_, data_.train->size())),
+      plan_(make_plan(config_, *data_.train)),
       checkpoint_config_(checkpoint_config(model_, take_vocabulary())),
       identity_(run_identity(config_, device_)),
       shards_(model_.parameters, processes.size(), training_.bucket_bytes),
@@ -171,6 +172,9 @@ TrainReport Trainer::run_steps() {
       fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text());
     }
     progress_.loader = batch.after;
+    if (record_ && plan_.keep_every > 0 && progress_.step % plan_.keep_every == 0) {
+      record_->keep(model_.parameters, progress_.step, training_.keep_last);
+    }
     bar.update(progress_.step, fmt::format("loss {:.4f}", progress_.last_loss));
   }
   bar.finish();
@@ -210,6 +214,7 @@ void Trainer::step(const data::LoadedBatch& batch) {
   progress_.loss_sum += loss;
   progress_.loss_steps += 1;
   speed_examples_ += batch.all_examples;
+  samples_ = batch.after.samples;
   if (progress_.step % training_.log_every == 0 || progress_.step == plan_.total_steps) log_step(norm, rate);
 }
 
@@ -331,8 +336,8 @@ void Trainer::start_or_resume() {
 }
 
 void Trainer::log_start() const {
-  log::info("{} examples, {} steps of {} examples, {:.2f} million weights, {} threads, {}", data_.train->size(),
-            plan_.total_steps, training_.batch_size, static_cast<double>(model_.parameters.count()) / 1e6,
+  log::info("{} examples, {} steps of {}, {:.2f} million weights, {} threads, {}", data_.train->size(),
+            plan_.total_steps, batch_text(training_), static_cast<double>(model_.parameters.count()) / 1e6,
             thread_count(), device_.description);
   log_division(division_, divided_moments() != nullptr);
   log::info("residual scores: {}", residual_text(*config_.model));
@@ -346,8 +351,7 @@ bool Trainer::finished() const {
 
 void Trainer::log_step(double norm, double rate) {
   const double seconds = std::chrono::duration<double>(Clock::now() - speed_start_).count();
-  const auto epoch =
-      static_cast<double>(progress_.step * training_.batch_size) / static_cast<double>(data_.train->size());
+  const auto epoch = static_cast<double>(samples_) / static_cast<double>(data_.train->size());
   if (record_) {
     record_->add(progress_.step, "train",
                  {{"loss", progress_.loss_sum / static_cast<double>(progress_.loss_steps)},

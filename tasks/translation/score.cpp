@@ -120,6 +120,11 @@ const FieldList<TaskKeys>& task_fields() {
        "also tokenised and compound-split BLEU, the form of the papers' numbers",
        {},
        kDecoding},
+      {"bleu_beam",
+       &TaskKeys::bleu_beam,
+       "evaluation also translates, with so many hypotheses (1: greedy), and says BLEU; 0: it does not",
+       {.least = 0},
+       kDecoding},
   };
   return kFields;
 }

@@ -19,6 +19,7 @@ struct TaskKeys {
   double smooth_value = 0;
   bool lower_case = false;
   bool paper_forms = false;
+  std::int64_t bleu_beam = 0;
 
   BleuOptions options() const;
 };

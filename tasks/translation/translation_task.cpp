@@ -1,6 +1,9 @@
 #include "tasks/translation/translation_task.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "etc_core/base/error.h"
 #include "etc_core/nn/seq2seq/admin_profile.h"
@@ -9,6 +12,7 @@
 #include "tasks/feed/features.h"
 #include "tasks/first_batch.h"
 #include "tasks/span/pieces.h"
+#include "tasks/translation/bleu_pass.h"
 #include "tasks/translation/schema.h"
 #include "tasks/translation/score.h"
 
@@ -44,20 +48,27 @@ DecoderInput decoder_input(Examples examples, const EncoderInput& source) {
   return target;
 }
 
-class PerplexityPass final : public Predictions {
+class EvaluationPass final : public Predictions {
  public:
-  explicit PerplexityPass(const VocabularyLayer& output) : output_(output) {}
+  EvaluationPass(const VocabularyLayer& output, std::unique_ptr<BleuPass> bleu)
+      : output_(output), bleu_(std::move(bleu)) {}
 
-  void add(Examples examples, const EncoderInput&, const HeadOutput& states) override {
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& states) override {
     const std::vector<std::int32_t> labels = labels_of(examples);
     perplexity_.add(span::piece_result(states.at(0), output_, labels), labels);
+    if (bleu_) bleu_->add(examples, input.long_offsets, states.at(1).value());
   }
-  Metrics metrics() const override { return perplexity_.metrics(); }
+  Metrics metrics() const override {
+    Metrics all = perplexity_.metrics();
+    if (bleu_) std::ranges::copy(bleu_->metrics(), std::back_inserter(all));
+    return all;
+  }
   void finish() override {}
 
  private:
   VocabularyLayer output_;
   span::Perplexity perplexity_;
+  std::unique_ptr<BleuPass> bleu_;  // null: nothing is translated
 };
 
 // The head is the decoder: its output, a product with the token table, is made in slices with the loss.
@@ -67,6 +78,9 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
       : config_(decoder_config(model)), keys_(task_fields().read(section, "config", "task.")) {}
 
   const data::Schema& schema() const override { return translation::schema(); }
+
+  bool needs_vocabulary() const override { return keys_.bleu_beam > 0; }
+  void use_vocabulary(std::shared_ptr<const data::Tokenizer> tokenizer) override { tokenizer_ = std::move(tokenizer); }
 
   EncoderInput feed(Examples examples, const std::string& where) const override {
     return feed::batch_input(examples, config_, true, [&](EncoderInput& input, const data::Example& example) {
@@ -89,7 +103,9 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
 
   HeadOutput head(Tape& tape, Examples examples, const EncoderStates& states, const EncoderInput& input,
                   const ForwardOptions& options) const override {
-    return {decoder_->forward(tape, states.long_states, decoder_input(examples, input), options)};  // [T, H]
+    HeadOutput all{decoder_->forward(tape, states.long_states, decoder_input(examples, input), options)};  // [T, H]
+    if (keys_.bleu_beam > 0 && !options.training) all.push_back(states.long_states);                       // [S, H]
+    return all;
   }
 
   std::vector<std::string> loss_terms() const override { return {"pieces"}; }
@@ -116,7 +132,8 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
     if (!request.output.empty() || !request.n_best_output.empty()) {
       fail_usage("etc predict", "task translation: sentences are translated by `etc translate`");
     }
-    return std::make_unique<PerplexityPass>(decoder_->output());
+    auto bleu = keys_.bleu_beam > 0 ? std::make_unique<BleuPass>(*decoder_, tokenizer_, keys_) : nullptr;
+    return std::make_unique<EvaluationPass>(decoder_->output(), std::move(bleu));
   }
 
   std::string show(const data::RecordSlice&, const data::Example&, const HeadOutput&) const override {
@@ -127,6 +144,7 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
   const Seq2SeqConfig config_;
   const TaskKeys keys_;
   std::unique_ptr<Seq2SeqDecoder> decoder_;
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
 };
 
 }  // namespace

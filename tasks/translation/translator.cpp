@@ -39,14 +39,6 @@ fs::path vocabulary_of(const std::vector<fs::path>& folders, const DataIdentity&
   fail_usage(folders.front().string(), "the folder holds no vocabulary: give that of the model's data with --vocab");
 }
 
-// A vocabulary without <pad> has another token that no translation holds: <s>.
-SearchTokens search_tokens(const data::Tokenizer& tokenizer, const fs::path& vocab) {
-  const SpecialIds ids = special_ids(tokenizer);
-  const std::int32_t never = ids.pad >= 0 ? ids.pad : ids.bos;
-  if (never < 0) fail(vocab.string(), "expected a vocabulary with <pad> or <s>");
-  return {never, ids.eos, ids.unk};
-}
-
 }  // namespace
 
 struct Translator::Model {
@@ -61,31 +53,47 @@ struct Translator::Model {
   Seq2SeqDecoder decoder;
 };
 
-Translator::Translator(const std::vector<fs::path>& folders, const fs::path& vocab) {
+Translator::Translator(const std::vector<fs::path>& folders, const fs::path& vocab, const TranslatorCompute& compute) {
   if (folders.empty()) fail_usage("translate", "expected at least one model");
   const DataIdentity data = identity_of(folders);
   const fs::path file = vocabulary_of(folders, data, vocab);
   tokenizer_ = Vocabulary(file, data.vocab_sha256).tokenizer;
-  tokens_ = search_tokens(*tokenizer_, file);
+  tokens_ = search_tokens(*tokenizer_, file.string());
   for (const fs::path& folder : folders) {
-    const Model& model = *models_.emplace_back(std::make_unique<Model>(folder));
+    Model& model = *models_.emplace_back(std::make_unique<Model>(folder));
     for (const std::int64_t rows : {model.config.vocab_size, model.config.target_vocabulary()}) {
       if (rows == tokenizer_->vocab_size()) continue;
       fail(folder.string(), "expected tables of {} rows, as many as {} has pieces, got {}", tokenizer_->vocab_size(),
            file.string(), rows);
     }
+    model.parameters.to(compute.device);
+    model.encoder.release_kernels(compute.type);
+    model.decoder.release_kernels(compute.type);
   }
 }
 
 Translator::~Translator() = default;
 
-TranslationSource Translator::source_of(const std::string& line, std::int64_t number, const TranslateOptions& options,
+std::vector<std::int32_t> Translator::prefix_of(const SourceLine& line, std::int64_t number, std::int64_t most) const {
+  if (data::invalid_utf8(line.prefix)) fail("translate", "line {}: its prefix is not UTF-8", number);
+  std::vector<std::int32_t> ids = tokenizer_->encode_ids(line.prefix);
+  if (std::ssize(ids) > most) {
+    fail("translate", "line {}: its prefix: expected at most the {} pieces of a translation, got {}", number, most,
+         ids.size());
+  }
+  for (const std::int32_t id : ids) {
+    if (id == tokens_.pad || id == tokens_.end) fail("translate", "line {}: its prefix has a special piece", number);
+  }
+  return ids;
+}
+
+TranslationSource Translator::source_of(const SourceLine& line, std::int64_t number, const TranslateOptions& options,
                                         bool truncate) {
-  if (data::invalid_utf8(line)) {
+  if (data::invalid_utf8(line.text)) {
     log::warn("line {}: not UTF-8, its translation is an empty line", number);
     return {};
   }
-  TranslationSource source{tokenizer_->encode_ids(line), {}};
+  TranslationSource source{tokenizer_->encode_ids(line.text), {}};
   if (source.ids.empty()) return source;
   pieces_ += std::ssize(source.ids);
   unknown_ += std::count(source.ids.begin(), source.ids.end(), tokens_.unknown);
@@ -98,14 +106,15 @@ TranslationSource Translator::source_of(const std::string& line, std::int64_t nu
     source.ids.resize(static_cast<std::size_t>(most));
   }
   source.ids.push_back(tokens_.end);
+  source.prefix = prefix_of(line, number, longest_translation(options.search, std::ssize(source.ids)));
   return source;
 }
 
-std::vector<std::vector<Translation>> Translator::translate(std::span<const std::string> lines, std::int64_t first_line,
+std::vector<std::vector<Translation>> Translator::translate(std::span<const SourceLine> lines, std::int64_t first_line,
                                                             TranslateOptions options, bool truncate) {
   options.search.tokens = tokens_;
   std::vector<TranslationSource> sources;
-  for (const std::string& line : lines) {
+  for (const SourceLine& line : lines) {
     sources.push_back(source_of(line, first_line + std::ssize(sources), options, truncate));
   }
   std::vector<TranslationModel> models;

@@ -56,6 +56,13 @@ SpecialIds special_ids(const data::Tokenizer& tokenizer) {
   return ids;
 }
 
+SearchTokens search_tokens(const data::Tokenizer& tokenizer, const std::string& where) {
+  const SpecialIds ids = special_ids(tokenizer);
+  const std::int32_t never = ids.pad >= 0 ? ids.pad : ids.bos;
+  if (never < 0) fail(where, "expected a vocabulary with <pad> or <s>");
+  return {never, ids.eos, ids.unk};
+}
+
 Json json_of(const SpecialIds& ids) {
   return {{"bos", ids.bos}, {"pad", ids.pad}, {"eos", ids.eos}, {"unk", ids.unk}};
 }

@@ -9,6 +9,7 @@
 
 #include "data/text/tokenizer.h"
 #include "etc_core/base/json.h"
+#include "tasks/translation/decode/beam_search.h"
 #include "tasks/translation/prepare_config.h"
 
 namespace etc::translation {
@@ -20,6 +21,9 @@ struct SpecialIds {
 
 // Throws Error where the vocabulary has no </s> or no <unk>.
 SpecialIds special_ids(const data::Tokenizer& tokenizer);
+// The same for a search. A vocabulary without <pad> has another token that no translation holds: <s>; Error at `where`
+// without both.
+SearchTokens search_tokens(const data::Tokenizer& tokenizer, const std::string& where);
 Json json_of(const SpecialIds& ids);  // {"bos", "pad", "eos", "unk"}
 
 // The sentence that pieces stand for: byte-pair pieces joined, words with a blank between, SentencePiece's own. Ids of

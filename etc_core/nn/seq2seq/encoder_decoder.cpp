@@ -75,6 +75,12 @@ EncoderStates Seq2SeqEncoder::forward(Tape& tape, const EncoderInput& input, con
 Seq2SeqDecoder::Seq2SeqDecoder(const Seq2SeqConfig& config, ParameterSet& parameters)
     : config_(valid(config)), run_(config_, add_seq2seq_stack(parameters, config_, Stack::decoder), Stack::decoder) {}
 
+VocabularyLayer Seq2SeqDecoder::packed_output() {
+  VocabularyLayer layer = output();
+  layer.packed = run_.packed_table();
+  return layer;
+}
+
 Var Seq2SeqDecoder::forward(Tape& tape, const Var& encoder_states, const DecoderInput& input,
                             const ForwardOptions& options) {
   check_target(input, encoder_states);

@@ -56,7 +56,10 @@ class Seq2SeqDecoder {
   Var forward(Tape& tape, const Var& encoder_states, const DecoderInput& input, const ForwardOptions& options);
 
   // The output layer, tied to the target's table: logits = states·Eᵀ, neither bias nor scale.
-  VocabularyLayer output() const { return {run_.parameters().table, nullptr}; }
+  VocabularyLayer output() const { return {run_.parameters().table}; }
+  // The same with the table packed, once as long as it does not change, in the number type of release_kernels(), before
+  // it in fp32. For tapes that do not record.
+  VocabularyLayer packed_output();
 
   // Packs all dense layers, as Encoder::release_kernels.
   void release_kernels(ComputeType compute = ComputeType::fp32) { run_.release(compute); }

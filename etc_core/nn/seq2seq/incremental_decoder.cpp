@@ -53,22 +53,36 @@ void IncrementalDecoder::check(std::span<const HypothesisStep> hypotheses) const
            sentence);
     }
     last = sentence;
-    if (parent < -1 || parent >= std::ssize(sentences_)) {
-      fail(kDecoderInput, "hypothesis {}: parent: expected -1 … {}, got {}", i, std::ssize(sentences_) - 1, parent);
+    if (parent < -1 || parent >= rows_.count()) {
+      fail(kDecoderInput, "hypothesis {}: parent: expected -1 … {}, got {}", i, rows_.count() - 1, parent);
     }
-    if (parent >= 0 && sentences_[static_cast<std::size_t>(parent)] != sentence) {
+    if (parent >= 0 && rows_.sentence_of(parent) != sentence) {
       fail(kDecoderInput, "hypothesis {}: parent {}: expected one of sentence {}, got one of {}", i, parent, sentence,
-           sentences_[static_cast<std::size_t>(parent)]);
+           rows_.sentence_of(parent));
     }
   }
 }
 
-std::vector<OperatorBatch> IncrementalDecoder::tiles(std::span<const HypothesisStep> hypotheses) const {
-  const std::vector<std::int64_t> offsets = one_each(hypotheses.size());
+std::vector<OperatorBatch> IncrementalDecoder::tiles(std::span<const HypothesisStep> hypotheses,
+                                                     const RowPlacement& placement) const {
+  // Rows between two hypotheses are keys of an example that has no query.
+  std::vector<std::int64_t> queries{0}, keys{0};
+  std::int64_t longest = 0;
+  const auto add = [&](std::int64_t count, std::int64_t end) {
+    queries.push_back(queries.back() + count);
+    keys.push_back(end);
+  };
+  for (std::size_t r = 0; r < placement.first.size(); ++r) {
+    if (placement.first[r] > keys.back()) add(0, placement.first[r]);
+    add(1, placement.first[r] + placement.read[r] + 1);
+    longest = std::max(longest, placement.read[r]);
+  }
+  if (placement.rows > keys.back()) add(0, placement.rows);
   sparse::CausalSequence causal;
-  causal.examples = std::ssize(hypotheses);
-  causal.offsets = offsets.data();
-  causal.key_offsets = reading_.data();
+  causal.examples = std::ssize(queries) - 1;
+  causal.offsets = queries.data();
+  causal.key_offsets = keys.data();
+  causal.reach = longest;
   causal.op = &sparse::kDecoderSelfAttention;
   std::vector<std::int64_t> of_sentences(source_offsets_.size(), 0);  // [B+1]
   for (const HypothesisStep& hypothesis : hypotheses) ++of_sentences[static_cast<std::size_t>(hypothesis.sentence) + 1];
@@ -80,56 +94,50 @@ std::vector<OperatorBatch> IncrementalDecoder::tiles(std::span<const HypothesisS
   return operators;
 }
 
-// What each hypothesis has read, its parent's rows and its own new one, in the order of the hypotheses.
-Tensor IncrementalDecoder::moved(std::span<const HypothesisStep> hypotheses, const Tensor& read,
-                                 const Columns& fresh) const {
+// Everything where the placement says, and the new row of each hypothesis behind it.
+void IncrementalDecoder::put(const RowPlacement& placement, const Columns& fresh, Tensor& cache) const {
   const Tensor& product = fresh.var.value();
   const Device device = product.device();
   const std::int64_t width = decoder_.config().attention_size();
-  const Tensor all = Tensor::empty({reading_.back(), width}, Purpose::activations, device);
-  const auto copy = [&](float* to, const float* from, std::int64_t rows) {
-    copy_bytes(device, to, device, from, rows * width * static_cast<std::int64_t>(sizeof(float)));
+  const Tensor before = cache;
+  if (placement.elsewhere) cache = Tensor::empty({placement.rows, width}, Purpose::activations, device);
+  const auto copy = [&](std::int64_t to, const float* from, std::int64_t rows) {
+    copy_bytes(device, cache.data() + to * width, device, from,
+               rows * width * static_cast<std::int64_t>(sizeof(float)));
   };
-  for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-    float* const to = all.data() + reading_[i] * width;
-    std::int64_t before = 0;
-    if (hypotheses[i].parent >= 0) {
-      const auto parent = static_cast<std::size_t>(hypotheses[i].parent);
-      before = read_[parent + 1] - read_[parent];
-      if (before > 0) copy(to, read.data() + read_[parent] * width, before);
-    }
-    copy(to + before * width, product.columns(fresh.first) + static_cast<std::int64_t>(i) * product.cols(), 1);
+  for (const auto& [from, to, rows] : placement.copies) copy(to, before.data() + from * width, rows);
+  for (std::size_t r = 0; r < placement.first.size(); ++r) {
+    const float* const row = product.columns(fresh.first) + static_cast<std::int64_t>(r) * product.cols();
+    copy(placement.first[r] + placement.read[r], row, 1);
   }
-  return all;
 }
 
 Tensor IncrementalDecoder::step(std::span<const HypothesisStep> hypotheses) {
   check(hypotheses);
+  const RowPlacement placement = rows_.place(hypotheses);
   std::vector<std::int32_t> ids;
-  std::vector<std::int64_t> positions, sentences;
-  reading_ = {0};
-  for (const auto& [sentence, parent, token] : hypotheses) {
-    const auto at = static_cast<std::size_t>(parent);
-    positions.push_back(parent < 0 ? 0 : read_[at + 1] - read_[at]);
-    reading_.push_back(reading_.back() + positions.back() + 1);
-    ids.push_back(token);
-    sentences.push_back(sentence);
-  }
+  for (const std::int64_t i : placement.order) ids.push_back(hypotheses[static_cast<std::size_t>(i)].token);
   Tape tape(Recording::off);
   const PoolUse pooled(tape);
   Seq2SeqRun& run = decoder_.run();
   const ForwardOptions options;
-  StackPass pass = run.pass(tiles(hypotheses), rows_of(hypotheses.size()), run.setting(tape, options));
+  StackPass pass = run.pass(tiles(hypotheses, placement), rows_of(hypotheses.size()), run.setting(tape, options));
   pass.keys = [&](Tape&, std::int64_t layer, bool across, const KeyColumns& fresh) -> KeyColumns {
     Cached& own = layers_[static_cast<std::size_t>(layer)];
     if (across) return own.source;
-    own.keys = moved(hypotheses, own.keys, fresh.k);
-    own.values = moved(hypotheses, own.values, fresh.v);
+    put(placement, fresh.k, own.keys);
+    put(placement, fresh.v, own.values);
     return {{Var(own.keys), 0}, {Var(own.values), 0}};
   };
-  const Tensor states = run.layers(tape, run.embed(tape, {ids, positions, "target_ids"}, pass), pass, options).value();
-  read_ = reading_;
-  sentences_ = std::move(sentences);
+  const Var x = run.embed(tape, {ids, placement.read, "target_ids"}, pass);
+  const Tensor by_slots = run.layers(tape, x, pass, options).value();
+  const Device device = by_slots.device();
+  const Tensor states = Tensor::empty(by_slots.shape(), Purpose::activations, device);
+  const std::int64_t width = states.cols(), bytes = width * static_cast<std::int64_t>(sizeof(float));
+  for (std::size_t r = 0; r < placement.order.size(); ++r) {
+    copy_bytes(device, states.data() + placement.order[r] * width, device,
+               by_slots.data() + static_cast<std::int64_t>(r) * width, bytes);
+  }
   return states;
 }
 

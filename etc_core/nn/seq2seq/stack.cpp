@@ -106,6 +106,13 @@ Var Seq2SeqRun::layers(Tape& tape, Var x, const StackPass& pass, const ForwardOp
   return run_watched(tape, std::move(x), std::move(stack), options.watch, *pass.attention, parameters_.final_norm);
 }
 
+const ops::PackedWeights* Seq2SeqRun::packed_table() {
+  Dense dense;
+  dense.parts = {{parameters_.table, nullptr}};
+  dense.layout = ops::WeightLayout::out_in;
+  return cache_.packed(dense).packed;
+}
+
 void Seq2SeqRun::release(ComputeType compute) {
   std::vector<std::vector<Dense>> all;
   for (const Seq2SeqLayer& layer : parameters_.layers) {

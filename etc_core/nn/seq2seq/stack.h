@@ -53,6 +53,9 @@ class Seq2SeqRun : NotCopied {
 
   void release(ComputeType compute);
 
+  // The table as the matrix of an output layer, which keeps its values beside.
+  const ops::PackedWeights* packed_table();
+
  private:
   Var attend(Tape& tape, const Var& x, std::int64_t layer, const Seq2SeqAttention& own, const StackPass& pass,
              Pass run) const;

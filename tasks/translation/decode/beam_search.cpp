@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "etc_core/base/error.h"
@@ -24,12 +26,14 @@ struct Beam {
 };
 
 struct Candidate {
-  double sum = kNever;
-  std::int64_t flat = 0;  // hypothesis·V + token
+  double sum = kNever, log_p = kNever;
+  std::int64_t hypothesis = 0;
+  std::int32_t token = 0;
 };
 
 bool better(const Candidate& a, const Candidate& b) {
-  return a.sum != b.sum ? a.sum > b.sum : a.flat < b.flat;
+  if (a.sum != b.sum) return a.sum > b.sum;
+  return std::pair(a.hypothesis, a.token) < std::pair(b.hypothesis, b.token);
 }
 
 // One sentence's search. Sentences do not see each other.
@@ -37,9 +41,7 @@ class Search {
  public:
   Search(const SearchSentence& sentence, const SearchOptions& options, std::int64_t vocabulary)
       : options_(options), prefix_(sentence.prefix), vocabulary_(vocabulary) {
-    const double most =
-        options.max_len_a * static_cast<double>(sentence.source_tokens) + static_cast<double>(options.max_len_b);
-    max_len_ = std::min(static_cast<std::int64_t>(most), options.limit - 1);
+    max_len_ = longest_translation(options, sentence.source_tokens);
     if (std::ssize(prefix_) > max_len_) {
       fail_usage(kWhere, "a prefix: expected at most {} tokens, got {}", max_len_, prefix_.size());
     }
@@ -54,19 +56,17 @@ class Search {
   const std::vector<Beam>& live() const { return live_; }
   std::vector<Beam>& live() { return live_; }
 
-  // log_p [live, V] after step s; penalties are put into it.
-  void advance(std::int64_t s, double* log_p) {
-    restrict_tokens(s, log_p);
+  // After step s, in which this sentence's hypotheses were those from `first` on.
+  void advance(std::int64_t s, const NextTokens& model, std::int64_t first) {
     std::vector<Beam> next;
     std::int64_t rank = 0;
-    for (const Candidate& candidate : best_candidates(log_p)) {
+    for (const Candidate& candidate : best_candidates(s, model, first)) {
       const bool among_first = rank++ < options_.beam;
-      const auto token = static_cast<std::int32_t>(candidate.flat % vocabulary_);
-      if (token == options_.tokens.end) {
+      if (candidate.token == options_.tokens.end) {
         // Ranked behind B they are dropped, not put off.
-        if (among_first && std::ssize(final_) < options_.beam) finish(candidate, log_p);
+        if (among_first && std::ssize(final_) < options_.beam) finish(candidate);
       } else if (std::ssize(next) < options_.beam) {
-        next.push_back(extended(candidate, log_p));
+        next.push_back(extended(candidate));
       }
     }
     if (std::ssize(final_) >= options_.beam || s >= max_len_) next.clear();
@@ -79,58 +79,55 @@ class Search {
   }
 
  private:
-  void restrict_tokens(std::int64_t s, double* log_p) const {
-    for (std::size_t i = 0; i < live_.size(); ++i) {
-      double* const row = log_p + static_cast<std::int64_t>(i) * vocabulary_;  // [V]
-      row[options_.tokens.pad] = kNever;
-      row[options_.tokens.unknown] -= options_.unknown_penalty;
-      if (s >= max_len_) {
-        keep_only(row, options_.tokens.end);
-      } else if (s < std::ssize(prefix_)) {
-        keep_only(row, prefix_[static_cast<std::size_t>(s)]);
-      } else if (s < options_.min_len) {
-        row[options_.tokens.end] = kNever;
-      }
-    }
+  // The only token that may follow in step s; none: any.
+  std::optional<std::int32_t> forced(std::int64_t s) const {
+    if (s >= max_len_) return options_.tokens.end;
+    if (s < std::ssize(prefix_)) return prefix_[static_cast<std::size_t>(s)];
+    return {};
   }
 
-  void keep_only(double* row, std::int32_t token) const {
-    const double kept = row[token];
-    std::fill_n(row, vocabulary_, kNever);
-    row[token] = kept;
+  // The best 2B tokens of one hypothesis, and perhaps some more, each with its penalty.
+  std::vector<NextToken> tokens_of(std::int64_t s, const NextTokens& model, std::int64_t hypothesis) const {
+    const auto [pad, end, unknown] = options_.tokens;
+    const auto with_penalty = [&](std::int32_t token) {
+      return NextToken{token, model.log_p(hypothesis, token) - (token == unknown ? options_.unknown_penalty : 0)};
+    };
+    if (const auto only = forced(s)) return {with_penalty(*only)};
+    std::vector<NextToken> tokens;
+    if (unknown != pad) tokens.push_back(with_penalty(unknown));
+    for (const NextToken& each : model.best(hypothesis, std::min(vocabulary_, tokens_asked(options_)))) {
+      const bool too_early = each.token == end && s < options_.min_len;
+      if (each.token != pad && each.token != unknown && !too_early) tokens.push_back(each);
+    }
+    return tokens;
   }
 
   // Best first; those that cannot be are left out.
-  std::vector<Candidate> best_candidates(const double* log_p) const {
-    const std::int64_t size = std::ssize(live_) * vocabulary_;
-    const auto most = static_cast<std::size_t>(std::min(2 * options_.beam, size - 1));
-    std::vector<Candidate> best;  // a heap whose front is the worst
-    for (std::int64_t flat = 0; flat < size; ++flat) {
-      if (log_p[flat] == kNever) continue;
-      const Candidate candidate{live_[static_cast<std::size_t>(flat / vocabulary_)].sum + log_p[flat], flat};
-      if (best.size() < most) {
-        best.push_back(candidate);
-        std::ranges::push_heap(best, better);
-      } else if (most > 0 && better(candidate, best.front())) {
-        std::ranges::pop_heap(best, better);
-        best.back() = candidate;
-        std::ranges::push_heap(best, better);
+  std::vector<Candidate> best_candidates(std::int64_t s, const NextTokens& model, std::int64_t first) const {
+    std::vector<Candidate> all;
+    for (std::int64_t i = 0; i < std::ssize(live_); ++i) {
+      const double sum = live_[static_cast<std::size_t>(i)].sum;
+      for (const auto& [token, log_p] : tokens_of(s, model, first + i)) {
+        if (log_p != kNever) all.push_back({sum + log_p, log_p, i, token});
       }
     }
-    std::ranges::sort_heap(best, better);
-    return best;
+    const std::int64_t most = std::min(2 * options_.beam, std::ssize(live_) * vocabulary_ - 1);
+    const auto kept = static_cast<std::ptrdiff_t>(std::min(most, std::ssize(all)));
+    std::partial_sort(all.begin(), all.begin() + kept, all.end(), better);
+    all.resize(static_cast<std::size_t>(kept));
+    return all;
   }
 
-  Beam extended(const Candidate& candidate, const double* log_p) const {
-    Beam beam = live_[static_cast<std::size_t>(candidate.flat / vocabulary_)];
-    beam.so_far.tokens.push_back(static_cast<std::int32_t>(candidate.flat % vocabulary_));
-    beam.so_far.token_scores.push_back(log_p[candidate.flat]);
+  Beam extended(const Candidate& candidate) const {
+    Beam beam = live_[static_cast<std::size_t>(candidate.hypothesis)];
+    beam.so_far.tokens.push_back(candidate.token);
+    beam.so_far.token_scores.push_back(candidate.log_p);
     beam.sum = candidate.sum;
     return beam;
   }
 
-  void finish(const Candidate& candidate, const double* log_p) {
-    Beam beam = extended(candidate, log_p);
+  void finish(const Candidate& candidate) {
+    Beam beam = extended(candidate);
     beam.so_far.score = beam.sum / std::pow(static_cast<double>(beam.so_far.tokens.size()), options_.length_penalty);
     final_.push_back(std::move(beam.so_far));
   }
@@ -168,16 +165,43 @@ SearchOptions checked(SearchOptions options, std::int64_t vocabulary) {
 }
 
 // Where log p has no nan; else an error naming sentence and step.
-void require_numbers(std::span<const LiveHypothesis> hypotheses, const std::vector<double>& log_p, std::int64_t step) {
-  const std::size_t vocabulary = log_p.size() / std::max<std::size_t>(1, hypotheses.size());
-  for (std::size_t i = 0; i < log_p.size(); ++i) {
-    if (!std::isnan(log_p[i])) continue;
+void require_numbers(const NextTokens& model, std::span<const LiveHypothesis> hypotheses, std::int64_t step) {
+  for (std::int64_t i = 0; i < std::ssize(hypotheses); ++i) {
+    const NextToken first = model.best(i, 1).at(0);
+    if (!std::isnan(first.log_p)) continue;
     fail(kWhere, "sentence {}, step {}: the model's log-probabilities have nan (token {})",
-         hypotheses[i / vocabulary].sentence, step, i % vocabulary);
+         hypotheses[static_cast<std::size_t>(i)].sentence, step, first.token);
   }
 }
 
 }  // namespace
+
+std::int64_t longest_translation(const SearchOptions& options, std::int64_t source_tokens) {
+  const double most = options.max_len_a * static_cast<double>(source_tokens) + static_cast<double>(options.max_len_b);
+  return std::min(static_cast<std::int64_t>(std::min(most, 1e15)), options.limit - 1);
+}
+
+std::int64_t tokens_asked(const SearchOptions& options) {
+  constexpr std::int64_t kSpecial = 3;
+  return 2 * options.beam + kSpecial;
+}
+
+std::vector<NextToken> best_of(std::span<const double> log_p, std::int64_t k) {
+  const auto before = [&](std::int32_t a, std::int32_t b) {
+    const double x = log_p[static_cast<std::size_t>(a)], y = log_p[static_cast<std::size_t>(b)];
+    if (std::isnan(x) != std::isnan(y)) return std::isnan(x);
+    return x == y || std::isnan(x) ? a < b : x > y;
+  };
+  std::vector<std::int32_t> tokens(log_p.size());
+  std::iota(tokens.begin(), tokens.end(), 0);
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(k, std::ssize(tokens)));
+  std::partial_sort(tokens.begin(), tokens.begin() + kept, tokens.end(), before);
+  std::vector<NextToken> best;
+  for (const std::int32_t token : std::span(tokens).first(static_cast<std::size_t>(kept))) {
+    best.push_back({token, log_p[static_cast<std::size_t>(token)]});
+  }
+  return best;
+}
 
 std::vector<std::vector<Hypothesis>> beam_search(NextTokens& model, std::span<const SearchSentence> sentences,
                                                  const SearchOptions& given) {
@@ -185,7 +209,6 @@ std::vector<std::vector<Hypothesis>> beam_search(NextTokens& model, std::span<co
   const SearchOptions options = checked(given, vocabulary);
   std::vector<Search> searches;
   for (const SearchSentence& sentence : sentences) searches.emplace_back(sentence, options, vocabulary);
-  std::vector<double> log_p;
   for (std::int64_t s = 0;; ++s) {
     std::vector<LiveHypothesis> live;
     std::vector<std::pair<std::size_t, std::int64_t>> going;  // a sentence, and where its hypotheses begin
@@ -199,12 +222,11 @@ std::vector<std::vector<Hypothesis>> beam_search(NextTokens& model, std::span<co
       }
     }
     if (live.empty()) break;
-    log_p.resize(live.size() * static_cast<std::size_t>(vocabulary));
-    model.step(live, log_p.data());
-    require_numbers(live, log_p, s);
+    model.step(live);
+    require_numbers(model, live, s);
     parallel_for(std::ssize(going), [&](std::int64_t i) {
       const auto& [sentence, first] = going[static_cast<std::size_t>(i)];
-      searches[sentence].advance(s, log_p.data() + first * vocabulary);
+      searches[sentence].advance(s, model, first);
     });
   }
   std::vector<std::vector<Hypothesis>> results;

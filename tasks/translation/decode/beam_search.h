@@ -37,21 +37,40 @@ struct LiveHypothesis {
   std::int32_t token = 0;    // </s> in the first step, then what was chosen last
 };
 
+// A token that may be next, and how probable it is.
+struct NextToken {
+  std::int32_t token = 0;
+  double log_p = 0;  // natural logarithm
+};
+
 // Who says how probable tokens are.
 class NextTokens {
  public:
   virtual ~NextTokens() = default;
   virtual std::int64_t vocabulary() const = 0;  // V
-  // log_p = [hypotheses, V], natural logarithms, of the tokens after each hypothesis. Hypotheses of a sentence are
-  // neighbours, sentences ascend.
-  virtual void step(std::span<const LiveHypothesis> hypotheses, double* log_p) = 0;
+  // Reads one token more of each hypothesis. Hypotheses of a sentence are neighbours, sentences ascend.
+  virtual void step(std::span<const LiveHypothesis> hypotheses) = 0;
+
+  // Of what follows hypothesis i of the last step; any thread may ask.
+  // The k most probable tokens, best first, of equal ones the lower first; where one is nan, such a one before all others.
+  virtual std::vector<NextToken> best(std::int64_t hypothesis, std::int64_t k) const = 0;
+  virtual double log_p(std::int64_t hypothesis, std::int32_t token) const = 0;
 };
+
+// best() of numbers that are there, one for each token.
+std::vector<NextToken> best_of(std::span<const double> log_p, std::int64_t k);
 
 struct Hypothesis {
   std::vector<std::int32_t> tokens;  // with </s>
   std::vector<double> token_scores;  // log-probability of each
   double score = 0;                  // their sum / length^α
 };
+
+// Tokens without </s> that a translation of S source tokens has at most: min(a·S + b, limit - 1).
+std::int64_t longest_translation(const SearchOptions& options, std::int64_t source_tokens);
+
+// How many of a hypothesis' best tokens a search asks for: 2B, and the special ones that may not come.
+std::int64_t tokens_asked(const SearchOptions& options);
 
 // The hypotheses of each sentence, best first, B of them where there are so many; all sentences go forward together.
 //   Step s = 0, 1, …, max_len: candidates are live score + log p, at s = 0 of one empty hypothesis; padding never,

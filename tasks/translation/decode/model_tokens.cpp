@@ -13,33 +13,38 @@ namespace {
 
 constexpr const char* kWhere = "translation";
 
-// Logits of all rows, and of each row the logarithm of the sum of their exponentials.
-struct Scored {
-  Tensor logits;                 // [rows, V], on the host
-  std::vector<double> log_sums;  // [rows]
-
-  // log_p = logits − log_sums   [V]
-  void log_p(std::int64_t row, double* out) const {
-    const float* const z = logits.data() + row * logits.cols();
-    const double log_sum = log_sums[static_cast<std::size_t>(row)];
-    for (std::int64_t v = 0; v < logits.cols(); ++v) out[v] = static_cast<double>(z[v]) - log_sum;
-  }
-};
-
-Scored scored(const Tensor& states, const VocabularyLayer& output) {
+ScoredRows scored(const Tensor& states, const VocabularyLayer& output, std::int64_t ranked) {
   const Tensor logits = vocabulary_logits(states, output);
-  Scored result{Tensor(), std::vector<double>(static_cast<std::size_t>(logits.rows()))};
+  const std::int64_t rows = logits.rows(), vocabulary = logits.cols();
+  ScoredRows result{Tensor(), std::vector<double>(static_cast<std::size_t>(rows)), {}, std::min(ranked, vocabulary)};
   const std::vector<std::int32_t> first(result.log_sums.size(), 0);  // the loss of any label has the sum
-  ops::vocabulary_softmax(logits.device(), {.rows = logits.rows(),
-                                            .vocabulary = logits.cols(),
+  ops::vocabulary_softmax(logits.device(), {.rows = rows,
+                                            .vocabulary = vocabulary,
                                             .z = logits.data(),
                                             .labels = first.data(),
                                             .losses = result.log_sums.data()});
+  if (result.ranked > 0) {
+    std::vector<std::int64_t> offsets;  // a row of logits is a segment of one column
+    for (std::int64_t i = 0; i <= rows; ++i) offsets.push_back(i * vocabulary);
+    result.top.resize(static_cast<std::size_t>(rows * result.ranked));
+    ops::top_k(logits.device(), {.segments = rows,
+                                 .cols = 1,
+                                 .k = result.ranked,
+                                 .offsets = offsets.data(),
+                                 .z = logits.data(),
+                                 .top = result.top.data()});
+  }
   result.logits = logits.to(Device::cpu);
-  for (std::int64_t i = 0; i < logits.rows(); ++i) {
-    result.log_sums[static_cast<std::size_t>(i)] += static_cast<double>(result.logits.data()[i * logits.cols()]);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    result.log_sums[static_cast<std::size_t>(i)] += static_cast<double>(result.logits.data()[i * vocabulary]);
   }
   return result;
+}
+
+// log p of one token of a row.
+double log_p_of(const ScoredRows& rows, std::int64_t row, std::int32_t token) {
+  return static_cast<double>(rows.logits.data()[row * rows.logits.cols() + token]) -
+         rows.log_sums[static_cast<std::size_t>(row)];
 }
 
 // The logarithm of the mean of the probabilities of `models` rows [V], into the first.
@@ -55,7 +60,7 @@ void mean_of_probabilities(double* rows, std::int64_t models, std::int64_t vocab
 
 }  // namespace
 
-ModelTokens::ModelTokens(const std::vector<EncodedSources>& models) {
+ModelTokens::ModelTokens(const std::vector<EncodedSources>& models, std::int64_t ranked) : ranked_(ranked) {
   if (models.empty()) fail(kWhere, "expected at least one model");
   vocabulary_ = models.front().decoder.config().target_vocabulary();
   for (const EncodedSources& model : models) {
@@ -70,22 +75,50 @@ ModelTokens::ModelTokens(const std::vector<EncodedSources>& models) {
   }
 }
 
-void ModelTokens::step(std::span<const LiveHypothesis> hypotheses, double* log_p) {
+void ModelTokens::step(std::span<const LiveHypothesis> hypotheses) {
   std::vector<HypothesisStep> rows;
   for (const auto& [sentence, parent, token] : hypotheses) rows.push_back({sentence, parent, token});
-  std::vector<Scored> all;  // of each model
-  for (const Model& model : models_) all.push_back(scored(model.incremental->step(rows), model.decoder->output()));
-  const std::int64_t count = std::ssize(all);
+  const std::int64_t count = std::ssize(models_);
+  std::vector<ScoredRows> all;  // of each model
+  one_ = {};                    // its memory serves the next one
+  for (const Model& model : models_) {
+    all.push_back(scored(model.incremental->step(rows), model.decoder->packed_output(), count == 1 ? ranked_ : 0));
+  }
+  if (count == 1) {
+    one_ = std::move(all.front());
+    return;
+  }
+  mixed_.resize(hypotheses.size() * static_cast<std::size_t>(vocabulary_));
   parallel_for(std::ssize(hypotheses), [&](std::int64_t row) {
-    double* const out = log_p + row * vocabulary_;
-    if (count == 1) return all.front().log_p(row, out);
     std::vector<double> of_models(static_cast<std::size_t>(count * vocabulary_));
-    for (std::int64_t m = 0; m < count; ++m) {
-      all[static_cast<std::size_t>(m)].log_p(row, of_models.data() + m * vocabulary_);
+    double* next = of_models.data();
+    for (const ScoredRows& own : all) {
+      for (std::int32_t v = 0; v < vocabulary_; ++v) *next++ = log_p_of(own, row, v);
     }
     mean_of_probabilities(of_models.data(), count, vocabulary_);
-    std::copy_n(of_models.data(), vocabulary_, out);
+    std::copy_n(of_models.data(), vocabulary_, mixed_.data() + row * vocabulary_);
   });
+}
+
+double ModelTokens::log_p(std::int64_t hypothesis, std::int32_t token) const {
+  return models_.size() == 1 ? log_p_of(one_, hypothesis, token)
+                             : mixed_[static_cast<std::size_t>(hypothesis * vocabulary_ + token)];
+}
+
+std::vector<NextToken> ModelTokens::best(std::int64_t hypothesis, std::int64_t k) const {
+  if (models_.size() > 1) {
+    return best_of({mixed_.data() + hypothesis * vocabulary_, static_cast<std::size_t>(vocabulary_)}, k);
+  }
+  const ops::Ranked* const top = one_.top.data() + hypothesis * one_.ranked;  // [ranked]
+  // Logits that are no numbers come first in the ranking; among log-probabilities only nan does.
+  if (k > one_.ranked || (k > 0 && !std::isfinite(top[0].value))) {
+    std::vector<double> row;
+    for (std::int32_t v = 0; v < vocabulary_; ++v) row.push_back(log_p_of(one_, hypothesis, v));
+    return best_of(row, k);
+  }
+  std::vector<NextToken> best;
+  for (std::int64_t j = 0; j < k; ++j) best.push_back({top[j].row, log_p_of(one_, hypothesis, top[j].row)});
+  return best;
 }
 
 }  // namespace etc::translation

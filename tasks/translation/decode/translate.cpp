@@ -63,7 +63,7 @@ std::vector<std::vector<Hypothesis>> translate(const std::vector<TranslationMode
       const Var states = model.encoder.forward(tape, input, {}).long_states;
       encoded.push_back({model.decoder, states.value(), input.long_offsets});
     }
-    ModelTokens tokens(encoded);
+    ModelTokens tokens(encoded, tokens_asked(options.search));
     std::vector<SearchSentence> searched;
     for (const std::size_t i : numbers) searched.push_back({std::ssize(sentences[i].ids), sentences[i].prefix});
     auto found = beam_search(tokens, searched, options.search);

@@ -255,6 +255,48 @@ TEST_CASE("batches per epoch count what starts in one", "[data][loader]") {
   CHECK(count(20, true, false) == 1);
 }
 
+TEST_CASE("batches by a budget of tokens keep it, use every example once an epoch, and go on from any of them",
+          "[data][loader]") {
+  const Samples samples(40);
+  LoaderOptions options = training_options();
+  options.batch_tokens = 150;
+  const auto batches = run(samples, options);
+  CHECK(std::ssize(batches) == 3 * Loader(samples.reader, options).batches_per_epoch());
+  std::vector<Ids> epochs(3);
+  for (const auto& [ordinal, index] : stream(batches)) epochs[static_cast<std::size_t>(ordinal / 40)].push_back(index);
+  CHECK(epochs[0] != epochs[1]);
+  for (Ids& epoch : epochs) {
+    std::sort(epoch.begin(), epoch.end());
+    REQUIRE(epoch.size() == 40);
+    CHECK(std::adjacent_find(epoch.begin(), epoch.end()) == epoch.end());
+  }
+  bool several = false;
+  for (std::size_t b = 0; b < batches.size(); ++b) {
+    std::int64_t tokens = 0;
+    for (const Ids& micro_batch : batches[b].indices) {
+      for (const std::int64_t index : micro_batch) tokens += samples.tokens(index);
+    }
+    CHECK(tokens <= 150);
+    several = several || batches[b].examples > 1;
+    // From here on in another run, and of two processes: the same batches.
+    if (b % 7 != 3) continue;
+    const auto rest = run(samples, options, batches[b].after);
+    CHECK(rest == std::vector<Seen>(batches.begin() + static_cast<std::ptrdiff_t>(b) + 1, batches.end()));
+  }
+  CHECK(several);
+  auto both = stream(batches);
+  for (options.rank = 0, options.ranks = 2; options.rank < 2; ++options.rank) {
+    for (const auto& [ordinal, index] : stream(run(samples, options))) {
+      CHECK(both.at(ordinal) == index);
+      both.erase(ordinal);
+    }
+  }
+  CHECK(both.empty());
+  options = training_options();
+  options.batch_tokens = 3;
+  CHECK_THROWS_WITH(Loader(samples.reader, options), Contains("expected a budget of at least 4, got 3"));
+}
+
 TEST_CASE("an error of the reader thread arrives in next(), again and again", "[data][loader]") {
   const TemporaryFolder folder;
   write_samples(folder / "a.h5", 6);

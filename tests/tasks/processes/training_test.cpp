@@ -89,6 +89,65 @@ TEST_CASE("a run begun by four processes goes on with one, bit for bit", "[tasks
   CHECK(bits_of(folder / "parts") == bits_of(folder / "whole"));
 }
 
+TEST_CASE("ADMIN's first batch, batches by tokens and BLEU are the same in 1, 2 and 3 processes",
+          "[tasks][processes]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  const std::string program = etc::test::program().value(), here = folder.path();
+  const auto alone = [&](const Words& words) { trained(folder.path(), 1, with({program}, words)); };
+  alone({"sample", "--task", "translation", "--records", "60", "--output", here + "/s"});
+  for (const std::string split : {"train", "dev"}) {
+    alone({"prepare", "--task", "translation", "--split", split, "--subword", "word", "--vocab",
+           here + "/s/vocab.words", "--source", here + "/s/" + split + ".source", "--target",
+           here + "/s/" + split + ".target", "--output", here + "/" + split + ".h5"});
+  }
+  const auto bits = [&](int size) {
+    const std::string run = "run" + std::to_string(size);
+    trained(folder.path(), size,
+            {program,
+             "train",
+             "--task",
+             "translation",
+             "--model-kind",
+             "seq2seq",
+             "--norm",
+             "admin",
+             "--use-residual-attention",
+             "--hidden-size",
+             "16",
+             "--num-hidden-layers",
+             "2",
+             "--num-decoder-layers",
+             "2",
+             "--intermediate-size",
+             "32",
+             "--num-attention-heads",
+             "2",
+             "--data",
+             here + "/train.h5",
+             "--eval-data",
+             here + "/dev.h5",
+             "--vocab",
+             here + "/s/vocab.words",
+             "--tokens-per-batch",
+             "300",
+             "--micro-batch-tokens",
+             "90",
+             "--steps",
+             "4",
+             "--bleu-beam",
+             "2",
+             "--threads",
+             "1",
+             "--output",
+             here + "/" + run});
+    return bits_of(folder / run);
+  };
+  const std::string one = bits(1);
+  CHECK(bits(2) == one);
+  CHECK(bits(3) == one);
+}
+
 TEST_CASE("an emulated device trains the same bits in 1, 2 and 3 processes, through the hosts and linked",
           "[tasks][processes][cuda]") {
   if (!have_mpirun()) return;

@@ -1,6 +1,8 @@
 // Translation trained by the program, from generated pairs to translated lines.
 #include <algorithm>
 #include <cmath>
+#include <csignal>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -122,6 +124,54 @@ TEST_CASE("a step's gradients are sums over the pieces of its batch, however it 
   sharp.insert(sharp.end(), {"--label-smoothing", "0"});
   scene.run(training(scene, "sharp", sharp));
   CHECK(values(scene, "sharp", "loss").at(0) != Approx(values(scene, "whole", "loss").at(0)).epsilon(1e-6));
+}
+
+TEST_CASE("batches by tokens are resumed with the same bits, weights of epochs are kept, and BLEU is an evaluation's",
+          "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  const Words more = {"--tokens-per-batch", "250", "--epochs",    "3", "--learning-rate", "0.01",
+                      "--keep-last",        "2",   "--bleu-beam", "2"};
+  scene.run(training(scene, "run", more));
+  const std::vector<double> bleu = values(scene, "run", "bleu"), epochs = values(scene, "run", "epoch");
+  REQUIRE(bleu.size() == 3);
+  CHECK((bleu.back() >= 0 && bleu.back() <= 100));
+  REQUIRE(epochs.size() % 3 == 0);
+  CHECK(epochs.back() == 3);
+  // The last two epochs, and their mean.
+  std::vector<std::string> kept;
+  for (const auto& entry : std::filesystem::directory_iterator(scene.path("run/kept"))) kept.push_back(entry.path());
+  std::sort(kept.begin(), kept.end());
+  REQUIRE(kept.size() == 2);
+  CHECK(kept.back().ends_with("step_" + std::string(8 - std::to_string(epochs.size()).size(), '0') +
+                              std::to_string(epochs.size())));
+  CHECK(read_file(kept.back() + "/model.safetensors") == read_file(scene.path("run/last/model.safetensors")));
+  scene.run({"convert", "--average", kept[0], kept[1], "--output", scene.path("mean")});
+  // A run that was killed on its way.
+  Words command = training(scene, "killed", more);
+  command.insert(command.end(), {"--save-every", "1"});
+  command.insert(command.begin(), test::program().value());
+  {
+    test::Child child(command, scene.path("killed.log"));
+    while (child.running() && !std::filesystem::exists(scene.path("killed/last"))) {
+    }
+    child.send(SIGKILL);
+    child.wait();
+  }
+  scene.run({"train", "--resume", scene.path("killed")});
+  for (const char* file : {"last/model.safetensors", "best/model.safetensors"}) {
+    CHECK(read_file(scene.path(std::string("killed/") + file)) == read_file(scene.path(std::string("run/") + file)));
+  }
+  CHECK_THAT(scene.run({"eval", "--model", scene.path("mean"), "--data", scene.path("dev.h5"), "--bleu-beam", "1"}),
+             Contains("bleu"));
+  const test::Result without =
+      scene.try_run({"eval", "--model", scene.path("run"), "--data", scene.path("train.h5"), "--bleu-beam", "1"});
+  CHECK(without.code == 1);
+  CHECK_THAT(without.err, Contains("expected the line of its target"));
+  const test::Result alone = scene.try_run(training(scene, "x", {"--steps", "1", "--keep-every", "2"}));
+  CHECK(alone.code == 2);
+  CHECK_THAT(alone.err, Contains("training.keep_every: expected keep_last beside it"));
 }
 
 TEST_CASE("ADMIN's numbers are set by the first batch, once, and stay with the model", "[translation][commands]") {

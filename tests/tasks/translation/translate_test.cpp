@@ -100,6 +100,52 @@ TEST_CASE("every line is translated as by the model's search, and the number of 
   CHECK(line == lines.size());
 }
 
+TEST_CASE("translations begin with the prefixes given, and are made in the number type asked for", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  write_file_atomically(scene.path("v.words"), vocabulary());
+  const std::string sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
+  const Seq2SeqConfig config = test::small_seq2seq();
+  test::SmallSeq2Seq model(config);
+  write_folder(scene.path("model"), model, config, sha256);
+  const std::string text = "b c a\n\ni a\nd\n";
+  std::vector<TranslationSource> sources(4);
+  sources[0] = {{5, 6, 4, 2}, {7, 7}};
+  sources[2] = {{12, 4, 2}, {}};
+  sources[3] = {{7, 2}, {12}};
+  TranslateOptions options;
+  options.search.max_len_b = 9;
+  const auto expected = [&](test::SmallSeq2Seq& of) {
+    std::string best;
+    for (const auto& found : translate({{of.encoder, of.decoder}}, sources, options)) best += best_of(found) + "\n";
+    return best;
+  };
+  const Words command = {"translate", "--model", scene.path("model"), "--max-len-b",      "9", "--input", "-",
+                         "--output",  "-",       "--prefix",          scene.path("p.txt")};
+  write_file_atomically(scene.path("p.txt"), "d d\nb\n\ni\n");
+  const std::string forced = expected(model);
+  CHECK(forced.starts_with("d d"));
+  CHECK(scene.run(command, text) == forced);
+  Words words = command;
+  words.insert(words.end(), {"--window", "1"});
+  CHECK(scene.run(words, text) == forced);
+  words.insert(words.end(), {"--compute", "int8"});
+  test::SmallSeq2Seq rounded(config);
+  rounded.encoder.release_kernels(ComputeType::int8);
+  rounded.decoder.release_kernels(ComputeType::int8);
+  CHECK(scene.run(words, text) == expected(rounded));
+  for (const auto& [prefixes, message] :
+       {std::pair("d\n", "expected a line for each of standard input, which has more than 1 lines"),
+        {"\n\n\n\n\n", "which has only 4 lines"},
+        {"a a a a a a a a a a\n\n\n\n", "line 1: its prefix: expected at most the 9 pieces of a translation, got 10"},
+        {"\xff\n\n\n\n", "line 1: its prefix is not UTF-8"}}) {
+    write_file_atomically(scene.path("p.txt"), prefixes);
+    const test::Result result = scene.try_run(command, text);
+    CHECK(result.code == 1);
+    CHECK_THAT(result.err, Contains(message));
+  }
+}
+
 TEST_CASE("models and lines that cannot be translated are refused by name", "[translation]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");

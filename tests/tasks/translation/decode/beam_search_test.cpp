@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
 #include "tasks/translation/decode/model_tokens.h"
 #include "tasks/translation/decode/translate.h"
@@ -24,15 +25,22 @@ class Table final : public NextTokens {
  public:
   explicit Table(Rows log_p) : log_p_(std::move(log_p)) {}
   std::int64_t vocabulary() const override { return std::ssize(log_p_); }
-  void step(std::span<const LiveHypothesis> hypotheses, double* log_p) override {
-    for (std::size_t i = 0; i < hypotheses.size(); ++i) {
-      const std::vector<double>& row = log_p_[static_cast<std::size_t>(hypotheses[i].token)];
-      std::copy(row.begin(), row.end(), log_p + static_cast<std::int64_t>(i) * vocabulary());
+  void step(std::span<const LiveHypothesis> hypotheses) override {
+    rows_.clear();
+    for (const LiveHypothesis& hypothesis : hypotheses) {
+      rows_.push_back(&log_p_[static_cast<std::size_t>(hypothesis.token)]);
     }
+  }
+  std::vector<NextToken> best(std::int64_t hypothesis, std::int64_t k) const override {
+    return best_of(*rows_[static_cast<std::size_t>(hypothesis)], k);
+  }
+  double log_p(std::int64_t hypothesis, std::int32_t token) const override {
+    return rows_[static_cast<std::size_t>(hypothesis)]->at(static_cast<std::size_t>(token));
   }
 
  private:
   Rows log_p_;
+  std::vector<const std::vector<double>*> rows_;  // of the hypotheses
 };
 
 // A row for each previous token, of probabilities that sum to 1.
@@ -274,18 +282,33 @@ std::vector<double> teacher_forced(test::SmallSeq2Seq& model, const EncodedSourc
   Tape tape(Recording::off);
   const Var memory(Tensor::from({states + first * H, states + end * H}, {end - first, H}, Purpose::activations));
   const Var decoded = model.decoder.forward(tape, memory, input, {});
-  std::vector<double> log_p = vocabulary_loss(decoded.value(), model.decoder.output(), tokens).losses;
-  for (double& number : log_p) number = -number;
+  const Tensor logits = vocabulary_logits(decoded.value(), model.decoder.packed_output());
+  std::vector<double> log_p;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const float* const row = logits.data() + static_cast<std::int64_t>(t) * logits.cols();
+    double sum = 0;
+    for (std::int64_t v = 0; v < logits.cols(); ++v) sum += std::exp(static_cast<double>(row[v]));
+    log_p.push_back(static_cast<double>(row[tokens[t]]) - std::log(sum));
+  }
   return log_p;
 }
 
-TEST_CASE("scores of a model's search are its log-probabilities of the whole translation", "[decode]") {
+TEST_CASE("scores of a model's search are its log-probabilities of the whole translation, in every number type",
+          "[decode]") {
   using Norm = Seq2SeqConfig::Norm;
   double worst = 0;
-  for (const Norm norm : {Norm::post_ln, Norm::pre_ln, Norm::admin}) {
+  std::vector<double> best;  // scores
+  for (const auto& [norm, compute] : {std::pair(Norm::post_ln, ComputeType::fp32),
+                                      {Norm::pre_ln, ComputeType::fp32},
+                                      {Norm::admin, ComputeType::fp32},
+                                      {Norm::admin, ComputeType::int8},
+                                      {Norm::admin, ComputeType::bf16}}) {
+    if (!cpu_offers(compute)) continue;
     Seq2SeqConfig config = test::small_seq2seq();
     config.norm = norm;
     test::SmallSeq2Seq model(config);
+    model.encoder.release_kernels(compute);
+    model.decoder.release_kernels(compute);
     const test::Pairs pairs({{6, 1}, {1, 1}, {19, 1}});
     const EncodedSources sources = encoded(model, pairs);
     ModelTokens tokens({sources});
@@ -304,8 +327,10 @@ TEST_CASE("scores of a model's search are its log-probabilities of the whole tra
         CHECK(hypothesis.score == Approx(sum / std::pow(expected.size(), 0.6)).margin(1e-5));
       }
     }
+    best.push_back(found[0][0].score);
   }
-  CHECK(worst < 5e-6);  // of logits in fp32
+  for (std::size_t i = 3; i < best.size(); ++i) CHECK(best[i] != best[2]);  // they are other numbers
+  CHECK(worst < 5e-6);                                                      // of logits in fp32
   std::printf("beam search: log-probabilities differ by %.1e from those of one pass\n", worst);
 }
 
@@ -359,10 +384,22 @@ TEST_CASE("an ensemble says the mean of its models' probabilities", "[decode]") 
   const std::vector<LiveHypothesis> start{{0, -1, 2}, {1, -1, 2}};
   const auto probabilities = [&](const std::vector<EncodedSources>& models) {
     ModelTokens tokens(models);
-    std::vector<double> log_p(2 * 13);
-    tokens.step(start, log_p.data());
-    for (double& number : log_p) number = std::exp(number);
-    return log_p;
+    std::vector<double> all;
+    tokens.step(start);
+    for (std::int64_t i = 0; i < 2; ++i) {
+      for (std::int32_t v = 0; v < 13; ++v) all.push_back(std::exp(tokens.log_p(i, v)));
+      // The best ones are those that the numbers themselves have, however many are asked for.
+      const std::vector<NextToken> expected = best_of(std::span(all).last(13), 13);
+      for (const std::int64_t k : {1, 5, 13}) {
+        const std::vector<NextToken> best = tokens.best(i, k);
+        REQUIRE(std::ssize(best) == k);
+        for (std::size_t j = 0; j < best.size(); ++j) {
+          CHECK(best[j].token == expected[j].token);
+          CHECK(std::exp(best[j].log_p) == expected[j].log_p);
+        }
+      }
+    }
+    return all;
   };
   const auto a = probabilities({of_first}), b = probabilities({of_second}), both = probabilities({of_first, of_second});
   for (std::size_t i = 0; i < both.size(); ++i) CHECK(both[i] == Approx((a[i] + b[i]) / 2).epsilon(1e-12));
