@@ -123,6 +123,7 @@ function spans(box,tokens,global){
     s.onclick=()=>choose(global,i);box.appendChild(s);box.appendChild(document.createTextNode(' '));
   });
 }
+const fixed=x=>x.toFixed(2).replace(/^-0\.00$/,'0.00');
 function choose(global,token){state.global=global;state.token=token;draw();}
 function draw(){
   const boxes={false:el('longs').getElementsByClassName('t'),true:el('globals').getElementsByClassName('t')};
@@ -149,8 +150,8 @@ function draw(){
       for(const c of cells){const d=document.createElement(tag);d.textContent=c;r.appendChild(d);}t.appendChild(r);return r;};
     row(D.carries?['key','number','p','own score','with carry']:['key','number','p','score'],'th');
     for(const k of names[type]){
-      const r=row([(k.global?D.globals:D.longs)[k.key],k.key,k.p.toFixed(3),k.own.toFixed(2)]
-        .concat(D.carries?[k.logit.toFixed(2)]:[]),'td');
+      const r=row([(k.global?D.globals:D.longs)[k.key],k.key,k.p.toFixed(3),fixed(k.own)]
+        .concat(D.carries?[fixed(k.logit)]:[]),'td');
       r.style.cursor='pointer';r.onclick=()=>choose(k.global,k.key);
     }
     out.appendChild(t);
@@ -171,8 +172,12 @@ el('token').onchange=e=>{const n=+e.target.value;if(n>=0&&n<D.longs.length)choos
 el('global').onchange=e=>{if(e.target.value!=='')choose(true,+e.target.value);};
 spans(el('globals'),D.globals,true);spans(el('longs'),D.longs,false);
 const asked=new URLSearchParams(location.hash.slice(1));
-state={layer:layers.includes(+asked.get('layer'))&&asked.has('layer')?+asked.get('layer'):layers[layers.length-1],head:+(asked.get('head')||0),
-  global:asked.has('global'),token:+(asked.get('global')||asked.get('token')||0)};
+// What a link asks for and the document does not have is its first.
+const within=(name,count)=>{const n=+(asked.get(name)||0);return Number.isInteger(n)&&n>=0&&n<count?n:0;};
+const global=asked.has('global')&&D.globals.length>0;
+state={layer:asked.has('layer')&&layers.includes(+asked.get('layer'))?+asked.get('layer'):layers[layers.length-1],
+  head:within('head',D.heads),global,
+  token:global?within('global',D.globals.length):within('token',D.longs.length)};
 draw();
 </script></body></html>
 )";

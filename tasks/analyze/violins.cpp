@@ -33,7 +33,9 @@ void draw_violin(Svg& svg, const ViolinGrid& grid, const Distribution& cell, dou
   // Quartiles as a bar, the median as a line across.
   svg.line({centre, height(cell.quantile(0.25))}, {centre, height(cell.quantile(0.75))}, "#222222", 3);
   const double median = height(cell.quantile(0.5));
-  svg.line({centre - 9, median}, {centre + 9, median}, density.size() > 1 ? "#ffffff" : colour, 2);
+  // White on the violin; on one that is lower than the line itself it would leave nothing to see.
+  const bool tall = height(density.front().first) - height(density.back().first) > 6;
+  svg.line({centre - 9, median}, {centre + 9, median}, tall ? "#ffffff" : colour, 2);
   svg.line({centre - 9, median + 1}, {centre + 9, median + 1}, "#222222", 0.5);
 }
 

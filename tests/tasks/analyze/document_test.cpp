@@ -171,6 +171,8 @@ TEST_CASE("a page of 4,096 tokens stays below 5 MB and works in a browser", "[an
   if (of_token.empty()) return etc::test::skip("chromium is not installed");
   CHECK_THAT(of_token, Contains("layer 11, head 3: token 1000 ") && Contains("% on the keys shown") &&
                            Contains("<th>own score</th><th>with carry</th>"));
+  CHECK_THAT(opened(page, "layer=99&head=12&token=5000"),
+             Contains("layer 11, head 0: token 0 ") && !Contains("undefined"));
   CHECK_THAT(opened(page, "layer=11&head=0&global=2"), Contains("layer 11, head 0: global 2 ") && Contains("g2g: "));
 }
 
