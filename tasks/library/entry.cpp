@@ -48,6 +48,16 @@ void set_log(std::function<void(Level, const std::string&)> receiver) {
   });
 }
 
+KeptHandlers::KeptHandlers() {
+  sigaction(SIGHUP, nullptr, &hangup_);
+  sigaction(SIGPIPE, nullptr, &pipe_);
+}
+
+KeptHandlers::~KeptHandlers() {
+  sigaction(SIGHUP, &hangup_, nullptr);
+  sigaction(SIGPIPE, &pipe_, nullptr);
+}
+
 LongCall::LongCall(const Progress& progress)
     : progress_(progress), receiver_([this](const etc::ProgressReport& report) { receive(report); }) {}
 

@@ -1,15 +1,29 @@
 // What every call of the library passes through: the machine made ready, progress handed on, errors made the library's.
 #pragma once
 
+#include <csignal>
 #include <exception>
 #include <mutex>
 #include <utility>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log_receiver.h"
+#include "etc_core/base/not_copied.h"
 #include "tasks/library/longetc.h"
 
 namespace longetc {
+
+// What listens for signals leaves a hangup and a broken pipe harmless after one, for a process that is about to end; this
+// one goes on, with its own handlers.
+class KeptHandlers : etc::NotCopied {
+ public:
+  KeptHandlers();
+  ~KeptHandlers();
+
+ private:
+  struct sigaction hangup_ {};
+  struct sigaction pipe_ {};
+};
 
 // A call that may take long: whoever reports progress in it tells the caller's function, which may ask to stop.
 class LongCall {
@@ -24,6 +38,7 @@ class LongCall {
  private:
   void receive(const etc::ProgressReport& report);
 
+  const KeptHandlers kept_;
   const Progress& progress_;
   std::mutex mutex_;
   bool stopped_ = false;

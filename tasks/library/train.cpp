@@ -1,8 +1,6 @@
-#include <csignal>
 #include <optional>
 
 #include "etc_core/base/error.h"
-#include "etc_core/base/not_copied.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/library/entry.h"
 #include "tasks/train/run_directory.h"
@@ -13,24 +11,6 @@ namespace longetc {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The trainer leaves a hangup and a broken pipe harmless after a signal, for a process that is about to end; this one
-// goes on.
-class KeptHandlers : etc::NotCopied {
- public:
-  KeptHandlers() {
-    sigaction(SIGHUP, nullptr, &hangup_);
-    sigaction(SIGPIPE, nullptr, &pipe_);
-  }
-  ~KeptHandlers() {
-    sigaction(SIGHUP, &hangup_, nullptr);
-    sigaction(SIGPIPE, &pipe_, nullptr);
-  }
-
- private:
-  struct sigaction hangup_ {};
-  struct sigaction pipe_ {};
-};
 
 etc::RunConfig config_of(const TrainOptions& options) {
   if (options.output.empty()) etc::fail_usage("train", "output: expected a folder for the run, got none");
@@ -54,7 +34,6 @@ etc::RunConfig config_of(const TrainOptions& options) {
 
 TrainReport train(const TrainOptions& options, const Progress& progress) {
   return guarded_long(progress, [&](LongCall&) {
-    const KeptHandlers kept;
     const etc::TrainReport report = etc::train(config_of(options), options.output);
     return TrainReport{report.step, report.best};
   });
