@@ -20,9 +20,14 @@ class Program:
             sys.exit(f"{path} is missing: ./run build")
         self.path = path
 
+    def attempt(self, *words):
+        """The finished process, whatever its status."""
+        words = [str(word) for word in words]
+        return subprocess.run([self.path, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
     def __call__(self, *words):
         words = [str(word) for word in words]
-        done = subprocess.run([self.path, *words], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        done = self.attempt(*words)
         if done.returncode != 0:
             sys.exit(f"etc {' '.join(words)}\n{done.stderr}")
         return done.stdout
