@@ -1,6 +1,7 @@
 // The public header, used as a stranger uses it: from raw records to answers.
 #include "tasks/library/longetc.h"
 
+#include <csignal>
 #include <filesystem>
 #include <regex>
 #include <sstream>
@@ -170,6 +171,19 @@ TEST_CASE("a caller stops a training, which goes on later to the same bits", "[l
   longetc::train(scene.options("4", "whole"));
   CHECK(read_file(scene.path("stopped/best/model.safetensors")) ==
         read_file(scene.path("whole/best/model.safetensors")));
+}
+
+TEST_CASE("a signal stops a training, and the caller's handlers are there again", "[library]") {
+  const Scene& scene = hotpotqa();
+  struct sigaction before {
+  }, after{};
+  sigaction(SIGPIPE, nullptr, &before);
+  REQUIRE(before.sa_handler != SIG_IGN);
+  const auto kill = [](const longetc::ProgressReport& report) { return report.what != "train" || raise(SIGTERM) == 0; };
+  CHECK_THAT(message_of([&] { longetc::train(scene.options("4", "killed"), kill); }, kInterrupted),
+             Contains("SIGTERM: stopped at step 1 of 4"));
+  sigaction(SIGPIPE, nullptr, &after);
+  CHECK(after.sa_handler == before.sa_handler);
 }
 
 TEST_CASE("preparing says what it did and writes over nothing that it reads", "[library]") {
