@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -142,7 +142,10 @@ class _Bar:
             sys.stderr.write("\n")
 
 
-def _with_progress(progress: Progress, call: Callable[[Any], Any]) -> Any:
+_Result = TypeVar("_Result")
+
+
+def _with_progress(progress: Progress, call: Callable[[Any], _Result]) -> _Result:
     if progress is not True:
         return call(progress or None)
     bar = _Bar()
@@ -162,7 +165,7 @@ class Tokenizer:
         self._own = _longetc.Tokenizer(os.fspath(vocabulary), lower_case)
 
     @classmethod
-    def _of(cls, own: Any) -> "Tokenizer":
+    def _of(cls, own: _longetc.Tokenizer) -> "Tokenizer":
         tokenizer = cls.__new__(cls)
         tokenizer._own = own
         return tokenizer
@@ -195,7 +198,7 @@ class Tokenizer:
 class Model:
     """A model in memory; load() and from_weights() make one. Threads may share it: calls wait for each other."""
 
-    def __init__(self, own: Any) -> None:
+    def __init__(self, own: _longetc.Model) -> None:
         self._own = own
 
     @property
@@ -205,7 +208,7 @@ class Model:
 
     @property
     def config(self) -> Dict[str, Any]:
-        return json.loads(self._own.config)
+        return _object(self._own.config)
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -214,12 +217,13 @@ class Model:
     def encode(self, texts: Union[str, Sequence[str], None] = None, *, ids: Any = None, offsets: Any = None,
                sentences: Any = None, states: str = "long", progress: Progress = None) -> Encoded:
         """States of texts, or of token ids as the model reads them: a vector, a list of them, a Ragged, or flat ids and
-        offsets; int32 and int64 are read where they are. sentences: of each id the number of its sentence in its text, -1:
-        a special token. states: "long" (a row a token), "global" (a row a sentence) or "mean" (a row a text)."""
+        offsets; int32 ids and int64 offsets are read where they are. sentences: of each id the number of its sentence in
+        its text, -1: a special token. states: "long" (a row a token), "global" (a row a sentence) or "mean" (a row a
+        text)."""
         wanted = _one_of(_longetc.States, states, "states")
         if (texts is None) == (ids is None):
             raise UsageError("encode: expected either texts or ids")
-        if ids is None:
+        if texts is not None:
             if offsets is not None or sentences is not None:
                 raise UsageError("encode: offsets and sentences go with ids, not with texts")
             given = _texts(texts)
@@ -233,19 +237,24 @@ class Model:
 
     def predict(self, record: Mapping[str, Any]) -> Dict[str, Any]:
         """The answer to one raw record of the model's task (tasks/RECORDS.md, tasks/ANSWERS.md)."""
-        return json.loads(self._own.predict(json.dumps(record)))
+        return _object(self._own.predict(json.dumps(record)))
 
     def ask(self, document: Union[str, bytes], question: str, form: str = "automatic") -> Dict[str, Any]:
         """The answer to a question about a document, with its evidence: models of hotpotqa and nq. form: "plain",
         "markdown", "html", or "automatic". Places are characters of the document."""
-        return json.loads(self._own.ask(_text(document), question, _one_of(_longetc.DocumentForm, form, "form")))
+        return _object(self._own.ask(_text(document), question, _one_of(_longetc.DocumentForm, form, "form")))
 
     def keyphrases(self, document: Union[str, bytes], form: str = "automatic") -> Dict[str, Any]:
         """The key phrases of a document: models of openkp."""
-        return json.loads(self._own.keyphrases(_text(document), _one_of(_longetc.DocumentForm, form, "form")))
+        return _object(self._own.keyphrases(_text(document), _one_of(_longetc.DocumentForm, form, "form")))
 
     def __repr__(self) -> str:
         return f"Model({self.task or 'encoder'})"
+
+
+def _object(text: str) -> Dict[str, Any]:
+    made: Dict[str, Any] = json.loads(text)
+    return made
 
 
 def _one_of(choices: Any, name: str, what: str) -> Any:
@@ -262,7 +271,7 @@ def _text(document: Union[str, bytes]) -> str:
 
 
 def _options(vocabulary: Optional[Path], splitter: Optional[str], decoding: Optional[Mapping[str, Any]], compute: str,
-             memory_limit: int, max_long_tokens: int) -> Any:
+             memory_limit: int, max_long_tokens: int) -> _longetc.LoadOptions:
     options = _longetc.LoadOptions()
     options.vocabulary = os.fspath(vocabulary) if vocabulary is not None else ""
     options.splitter = splitter or ""

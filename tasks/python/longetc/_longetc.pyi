@@ -1,6 +1,6 @@
 # The extension module: what longetc/__init__.py is made of. Call that instead; this may change.
 import enum
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from numpy import int32, int64
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class DocumentForm(enum.Enum):
     html = ...
 
 _Tell = Optional[Callable[[ProgressReport], object]]
-_Arrays = Tuple[NDArray, ...]  # states, offsets, ids, their offsets, sentences, read, cut
+_Arrays = Tuple[NDArray[Any], ...]  # states, offsets, ids, their offsets, sentences, read, cut
 
 class Model:
     def __init__(self, folder: str, options: LoadOptions) -> None: ...
