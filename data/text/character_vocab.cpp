@@ -24,6 +24,11 @@ bool is_character(std::uint32_t number) {
   return number < 0xD800 || (number >= 0xE000 && number <= 0x10FFFF);
 }
 
+// Of a line, for messages: a damaged file's line may be the whole file, and no UTF-8.
+std::string beginning_of(std::string_view line) {
+  return to_utf8(to_code_points(line.substr(0, 40)));
+}
+
 char32_t read_code_point(std::string_view line, const std::string& where, std::int64_t number) {
   std::uint32_t value = 0;
   const char* const end = line.data() + line.size();
@@ -31,8 +36,7 @@ char32_t read_code_point(std::string_view line, const std::string& where, std::i
     const auto [read, error] = std::from_chars(line.data() + kCodePoint.size(), end, value, 16);
     if (error == std::errc() && read == end && is_character(value)) return static_cast<char32_t>(value);
   }
-  fail(where, "line {}: expected a character like U+0041, got \"{}\"", number,
-       std::string(line.substr(0, 40)));  // a damaged file's line may be the whole file
+  fail(where, "line {}: expected a character like U+0041, got \"{}\"", number, beginning_of(line));
 }
 
 class CharacterTokenizer final : public Tokenizer {
@@ -101,11 +105,11 @@ std::u32string parse_character_vocab(std::string_view text, const std::string& w
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (number == 1) {
       if (line == kHeading) continue;
-      fail(where, "line 1: expected \"{}\", got \"{}\"", kHeading, std::string(line.substr(0, 40)));
+      fail(where, "line 1: expected \"{}\", got \"{}\"", kHeading, beginning_of(line));
     }
     const char32_t c = read_code_point(line, where, number);
     const auto [first, fresh] = lines.emplace(c, number);
-    if (!fresh) fail(where, "line {}: {} stands in line {} already", number, std::string(line), first->second);
+    if (!fresh) fail(where, "line {}: {} stands in line {} already", number, beginning_of(line), first->second);
     characters.push_back(c);
   }
   if (characters.empty()) fail(where, "expected at least one character, got none");

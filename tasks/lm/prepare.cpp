@@ -70,6 +70,7 @@ LmPreparation::LmPreparation(const PrepareConfig& config, std::unique_ptr<data::
     : config_(config),
       tokenizer_(std::move(tokenizer)),
       text_end_(tokenizer_->piece_id(has_kind(*tokenizer_, "wordpiece") ? "[SEP]" : "</s>")),
+      unknown_(tokenizer_->piece_id(has_kind(*tokenizer_, "wordpiece") ? "[UNK]" : "<unk>")),
       keeps_line_ends_(has_kind(*tokenizer_, "characters")) {}
 
 const data::Schema& LmPreparation::schema() const {

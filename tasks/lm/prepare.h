@@ -28,7 +28,8 @@ struct CutLines {
 
 class LmPreparation : public prepare::Preparation, public prepare::WholeRun {
  public:
-  // Throws Error where the vocabulary has no piece that ends texts: [SEP] of WordPiece, </s> of the others.
+  // Throws Error where the vocabulary has no piece that ends texts, [SEP] of WordPiece and </s> of the others, or none
+  // for what it lacks, [UNK] or <unk>.
   LmPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer);
 
   const data::Schema& schema() const override;
@@ -48,13 +49,14 @@ class LmPreparation : public prepare::Preparation, public prepare::WholeRun {
 
   const PrepareConfig& config() const { return config_; }
   std::int32_t text_end() const { return text_end_; }
+  std::int32_t unknown() const { return unknown_; }  // what stands for text that the vocabulary lacks
 
  private:
   void cut_line(std::string_view line, CutLines& cut) const;
 
   PrepareConfig config_;
   std::unique_ptr<data::Tokenizer> tokenizer_;
-  std::int32_t text_end_;
+  std::int32_t text_end_, unknown_;
   bool keeps_line_ends_;
 };
 

@@ -1,5 +1,6 @@
 #include "tasks/lm/text_run.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "etc_core/base/error.h"
@@ -35,6 +36,10 @@ class TextRun {
     }
     progress.finish();
     counts_.records = segments_.texts();
+    if (unknown_ > 0) {
+      counts_.codes["ignored unknown_piece"] = unknown_;
+      log::info("prepare: {} pieces are unknown to the vocabulary", unknown_);
+    }
     if (counts_.examples == 0) {
       fail("etc prepare", "{}: no text with a piece of the vocabulary: expected text", options_.inputs[0].string());
     }
@@ -71,6 +76,7 @@ class TextRun {
   }
 
   void take_lines(const CutLines& cut) {
+    unknown_ += std::count(cut.ids.begin(), cut.ids.end(), preparation_.unknown());
     std::int64_t begin = 0;
     for (const CutLines::Line& line : cut.lines) {
       if (line.end == begin) segments_.add_characters(line.characters);
@@ -92,6 +98,7 @@ class TextRun {
   StopSignal stop_signal_;
   std::vector<data::SourceFile> sources_;
   data::DatasetWriter* writer_ = nullptr;
+  std::int64_t unknown_ = 0;  // pieces
   prepare::Counts counts_;
   SegmentMaker segments_{preparation_.config().segment_length, preparation_.text_end(),
                          [this](data::Example&& segment) {

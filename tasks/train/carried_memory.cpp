@@ -122,7 +122,18 @@ void CarriedMemory::set_tensors(const std::map<std::string, Tensor>& tensors, co
     layers[{numbers[0], numbers[1]}][numbers[2]] = tensor;
   }
   for (auto& [place, of_place] : layers) {
-    for (auto& [layer, tensor] : of_place) left_[place].push_back(std::move(tensor));
+    Left& left = left_[place];
+    for (auto& [layer, tensor] : of_place) {
+      const bool fits = layer == std::ssize(left) && (left.empty() || tensor.shape() == left.front().shape());
+      if (!fits)
+        fail(where, "memory/{}/{}: expected equal rows of all layers (the file is damaged)", place.first, place.second);
+      left.push_back(std::move(tensor));
+    }
+    const Left& first = left_.begin()->second;
+    if (left.size() != first.size() || left.front().cols() != first.front().cols()) {
+      fail(where, "memory/{}/{}: expected layers as in the other streams (the file is damaged)", place.first,
+           place.second);
+    }
   }
 }
 

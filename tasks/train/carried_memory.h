@@ -44,7 +44,7 @@ class CarriedMemory : NotCopied {
   // What would be given, for a checkpoint: a tensor of each stream and layer, named kPrefix….
   static constexpr const char* kPrefix = "memory/";
   std::map<std::string, Tensor> tensors() const;
-  // Throws Error naming `where` at a name that tensors() does not give.
+  // Throws Error naming `where` at what tensors() does not give: another name, layers that do not fit each other.
   void set_tensors(const std::map<std::string, Tensor>& tensors, const std::string& where);
 
   // Numbers that so many streams leave at most.

@@ -82,6 +82,10 @@ void mutate_subword(int count) {
   mutate_vocabulary("pieces.words", "#dictionary words=blanks case=lower\n" + pieces, count - count / 2);
 }
 
+void mutate_characters(int count) {
+  mutate_vocabulary("v.chars", "#characters\nU+0020\nU+0065\nU+0074\nU+000A\nU+4E2D\nU+1F600\n", count);
+}
+
 void mutate_sentencepiece(int count) {
   const std::string plain = test::small_sentencepiece_model();
   mutate_vocabulary("plain.model", plain, count / 2);
@@ -182,6 +186,10 @@ TEST_CASE("a damaged vocabulary of byte-pair codes or of words is an error or wo
   mutate_subword(kFew);
 }
 
+TEST_CASE("a damaged vocabulary of characters is an error or works", "[data][text]") {
+  mutate_characters(kFew);
+}
+
 TEST_CASE("damaged Punkt tables are an error or work", "[data][text]") {
   mutate_punkt(kFew);
 }
@@ -194,6 +202,7 @@ TEST_CASE("5,000 mutants of each text file, and of texts", "[data][text][slow]")
   mutate_wordpiece(kMany);
   mutate_sentencepiece(kMany);
   mutate_subword(kMany);
+  mutate_characters(kMany);
   mutate_punkt(kMany);
   encode_damaged_texts(kMany);
 }

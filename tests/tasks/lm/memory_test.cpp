@@ -217,6 +217,15 @@ TEST_CASE("memory is given to what goes on in the same epoch, after the step is 
   for (const std::string name : {"memory/1/2", "memory/1/2/3/4", "memory/a/1/1", "memory/1/2/", "adam_m"}) {
     CHECK_THROWS_WITH(read.set_tensors({{name, matrix}}, "state"), Contains("state: " + name + ": expected memory/"));
   }
+  const Tensor longer = Tensor::zeros({3, 16}, Purpose::activations),
+               wider = Tensor::zeros({3, 8}, Purpose::activations);
+  const auto refuses = [&](const std::map<std::string, Tensor>& tensors, const std::string& message) {
+    CHECK_THROWS_WITH(read.set_tensors(tensors, "state"), Contains("state: memory/0/") && Contains(message));
+  };
+  refuses({{"memory/0/1/0", matrix}, {"memory/0/1/1", longer}}, "expected equal rows of all layers");
+  refuses({{"memory/0/1/0", matrix}, {"memory/0/1/2", matrix}}, "expected equal rows of all layers");
+  refuses({{"memory/0/1/0", matrix}, {"memory/0/2/0", wider}}, "expected layers as in the other streams");
+  read.set_tensors({{"memory/0/1/0", matrix}, {"memory/0/2/0", longer}}, "state");
 }
 
 TEST_CASE("what a language model cannot be is refused", "[lm]") {

@@ -1,76 +1,19 @@
-// Texts of a language model: characters as a vocabulary, segments, the preparation, generated texts.
+// Texts of a language model: segments, the preparation, generated texts.
 #include <map>
 #include <numeric>
 
 #include "data/loader/loader.h"
 #include "data/loader/order.h"
 #include "data/sample/lm_sample.h"
-#include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "tasks/lm/predictions.h"
 #include "tasks/lm/schema.h"
-#include "tests/support/mutate.h"
 #include "tests/tasks/lm/lm_scene.h"
 
 namespace etc::test {
 namespace {
 
 using Catch::Contains;
-
-TEST_CASE("a vocabulary of characters loses nothing of a text", "[lm]") {
-  LmScene scene;
-  write_file_atomically(scene.path("w.chars"), data::character_vocab_text(U"e \n\u00e4\U0001F600"));
-  CHECK(read_file(scene.path("w.chars")) == "#characters\nU+0065\nU+0020\nU+000A\nU+00E4\nU+1F600\n");
-  const auto tokenizer = data::load_tokenizer(scene.path("w.chars"));
-  CHECK(tokenizer->kind() == std::string("characters"));
-  CHECK(tokenizer->vocab_size() == 7);
-  CHECK(tokenizer->vocab_sha256().size() == 64);
-  const std::string text = "e \xC3\xA4\xF0\x9F\x98\x80\nx";
-  CHECK(tokenizer->encode_ids(text) == std::vector<std::int32_t>{2, 3, 5, 6, 4, 1});
-  CHECK(tokenizer->encode_ids("e\xFF"
-                              "e") == std::vector<std::int32_t>{2, 2});
-  CHECK(tokenizer->encode(text).ids == tokenizer->encode_ids(text));
-  CHECK(tokenizer->encode(text).pieces.at(2) == "\xC3\xA4");
-  CHECK(tokenizer->piece(0) == kTextEnd);
-  CHECK(tokenizer->piece(6) == "\xF0\x9F\x98\x80");
-  CHECK(tokenizer->piece_id(kTextEnd) == 0);
-  CHECK(tokenizer->piece_id("\n") == 4);
-  CHECK_THROWS_WITH(tokenizer->piece_id("q"), Contains("no piece q"));
-  CHECK_THROWS_WITH(tokenizer->piece_id("ee"), Contains("no piece ee"));
-  const data::WordCounts counts = {{"a", 3}, {"b", 5}, {"c", 3}, {"d", 1}};
-  CHECK(data::most_frequent_characters(counts, 3) == U"bac");
-  CHECK(data::most_frequent_characters(counts, 0) == U"bacd");
-}
-
-TEST_CASE("a damaged vocabulary of characters is refused with its line", "[lm]") {
-  const auto refuses = [](const std::string& text, const std::string& message) {
-    CHECK_THROWS_WITH(data::parse_character_vocab(text, "v.chars"), Contains("v.chars: ") && Contains(message));
-  };
-  refuses("", "expected at least one character, got none");
-  refuses("#characters\n", "expected at least one character, got none");
-  refuses("a\nb\n", "line 1: expected \"#characters\", got \"a\"");
-  refuses("#characters\nU+0041\n\nU+0042\n", "line 3: expected a character like U+0041, got \"\"");
-  refuses("#characters\nU+D800\n", "line 2: expected a character like U+0041, got \"U+D800\"");
-  refuses("#characters\nU+110000\n", "line 2: expected a character");
-  refuses("#characters\nU+41x\n", "line 2: expected a character");
-  refuses("#characters\nU+0041\nU+41\n", "line 3: U+41 stands in line 2 already");
-  const std::string good = data::character_vocab_text(U"abc\u00e4\U0001F600 \n");
-  int read = 0, refused = 0;
-  for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    CAPTURE(seed);
-    try {
-      const std::u32string characters = data::parse_character_vocab(mutate(good, seed), "v");
-      CHECK(data::parse_character_vocab(data::character_vocab_text(characters), "v") == characters);
-      CHECK(!characters.empty());
-      ++read;
-    } catch (const Error& error) {
-      CHECK(std::string(error.what()).starts_with("v: "));
-      ++refused;
-    }
-  }
-  CHECK(read > 10);
-  CHECK(refused > 100);
-}
 
 // What the segments of a data set read and predict, as text; "|" between segments, "#" where a text begins.
 struct SegmentTexts {
@@ -104,6 +47,7 @@ TEST_CASE("every piece of a text and its end is a label once, after the pieces b
   CHECK(counts.records == 2);
   CHECK(counts.examples == 4);
   CHECK(counts.codes.at("ignored invalid_byte") == 1);
+  CHECK(counts.codes.at("ignored unknown_piece") == 1);
 
   scene.prepare("l.h5", *scene.preparation(3, lm::TextEnds::lines), {"ab\n\nabcd\r\n", "f"});
   CHECK(texts_of(scene, "l.h5").reads == "#$ab#$ab|cd#$f");
