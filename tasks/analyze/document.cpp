@@ -38,7 +38,8 @@ std::vector<std::string> pieces_of(const data::Tokenizer& vocabulary, const std:
 }
 
 // The most keys of each query that fit into a page, `most` at most.
-std::int64_t keys_that_fit(const EncoderConfig& model, const DocumentAttention& document, std::int64_t most) {
+std::int64_t keys_that_fit(const EncoderConfig& model, const DocumentAttention& document, std::int64_t most,
+                           const std::string& where) {
   std::int64_t text = kPageRest;
   for (const auto* tokens : {&document.long_tokens, &document.global_tokens}) {
     for (const std::string& token : *tokens) text += std::ssize(token) + 12;
@@ -47,14 +48,39 @@ std::int64_t keys_that_fit(const EncoderConfig& model, const DocumentAttention& 
   const std::int64_t rows = queries * model.num_hidden_layers * model.num_attention_heads;
   const std::int64_t fit = (kPageBytes - text) / (rows * kKeyBytes);
   if (fit < 1) {
-    fail(kAnalyzeDocument,
-         "--document: {} tokens in {} layers of {} heads: not even one key of each fits into a page of {} bytes",
+    fail(where,
+         "the document: {} tokens in {} layers of {} heads: not even one key of each fits into a page of {} bytes",
          queries, model.num_hidden_layers, model.num_attention_heads, kPageBytes);
   }
   return std::min(most, fit);
 }
 
 }  // namespace
+
+DocumentAttention attention_of(Encoder& encoder, Tape& tape, const EncoderInput& input,
+                               const data::Tokenizer& vocabulary, std::int64_t top, const std::string& where) {
+  const EncoderConfig& model = encoder.config();
+  DocumentAttention document;
+  document.residual = residual_text(model);
+  document.long_tokens = pieces_of(vocabulary, input.token_ids);
+  document.global_tokens = pieces_of(vocabulary, input.global_token_ids);
+  document.heads = model.num_attention_heads;
+  document.top = keys_that_fit(model, document, top, where);
+  AnalysisSettings settings;
+  settings.top = document.top;
+  AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
+    const std::string name = of.op->name;
+    const bool global = of.op == &sparse::kGlobalAttention;
+    const bool etc = global || of.op == &sparse::kLongAttention;
+    document.carries = document.carries || of.carries;
+    document.layers.push_back({name.substr(0, name.find('_')), of.layer, of.queries, {global, etc && !global}, of.top});
+  });
+  ForwardOptions options;
+  options.attention_watch = std::ref(analysis);
+  encoder.forward(tape, input, options);
+  if (document.layers.empty()) fail(where, "this model's attention is linear: it has no probabilities to look at");
+  return document;
+}
 
 DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request) {
   FedEncoder fed(request.data, folder, request.allow_incomplete);
@@ -68,28 +94,9 @@ DocumentAttention attend_document(const std::filesystem::path& folder, const Doc
       {request.example, request.example, fed.reader()->read(request.example)}};
   Tape tape(Recording::off);
   const EncoderInput input = fed.feed(tape, alone);
-  DocumentAttention document;
+  DocumentAttention document = attention_of(fed.encoder(), tape, input, *vocabulary, request.top, kAnalyzeDocument);
   document.title = fmt::format("example {} of {}", request.example, fed.where());
   document.task = fed.reader()->info().task;
-  document.residual = residual_text(fed.model());
-  document.long_tokens = pieces_of(*vocabulary, input.token_ids);
-  document.global_tokens = pieces_of(*vocabulary, input.global_token_ids);
-  document.heads = fed.model().num_attention_heads;
-  document.top = keys_that_fit(fed.model(), document, request.top);
-  AnalysisSettings settings;
-  settings.top = document.top;
-  AttentionAnalysis analysis(settings, [&](const LayerStatistics& of) {
-    const std::string name = of.op->name;
-    const bool global = of.op == &sparse::kGlobalAttention;
-    const bool etc = global || of.op == &sparse::kLongAttention;
-    document.carries = document.carries || of.carries;
-    document.layers.push_back({name.substr(0, name.find('_')), of.layer, of.queries, {global, etc && !global}, of.top});
-  });
-  ForwardOptions options;
-  options.attention_watch = std::ref(analysis);
-  fed.encoder().forward(tape, input, options);
-  if (document.layers.empty())
-    fail(kAnalyzeDocument, "this model's attention is linear: it has no probabilities to look at");
   return document;
 }
 

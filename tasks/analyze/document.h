@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "data/text/tokenizer.h"
+#include "etc_core/nn/encoder.h"
 #include "tasks/analyze/model_analysis.h"
 
 namespace etc::analyze {
@@ -36,9 +38,14 @@ struct DocumentAttention {
   std::vector<Layer> layers;
 };
 
-// Runs the model on one example. As many keys of each query are kept as fit into a page, `top` at most. Throws Error as
-// analyse_model does; where the vocabulary is missing or another one's; where there is no such example; where not even
-// one key of each query fits.
+// Of one example that is fed already, on the host: all but title and task. As many keys of each query are kept as fit into
+// a page, `top` at most. where: what messages begin with. Throws Error where not even one key of each query fits, and
+// where the attention is linear.
+DocumentAttention attention_of(Encoder& encoder, Tape& tape, const EncoderInput& input,
+                               const data::Tokenizer& vocabulary, std::int64_t top, const std::string& where);
+
+// Runs the model on one example. Throws Error as analyse_model and attention_of do; where the vocabulary is missing or
+// another one's; where there is no such example.
 DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request);
 
 // The page: text, choice of layer, head and token, whom it attends to by type. Works without a network; no resource

@@ -29,6 +29,14 @@ std::filesystem::path vocabulary_of(const TextEncoderOptions& options, const Dat
   return options.model / data.vocab_file;
 }
 
+// Rows [first, end) of x, on the host.
+Tensor rows_of(const Tensor& x, std::int64_t first, std::int64_t end) {
+  if (first == 0 && end == x.rows()) return x;
+  Tensor rows = Tensor::empty({end - first, x.cols()}, Purpose::activations);
+  std::copy(x.data() + first * x.cols(), x.data() + end * x.cols(), rows.data());
+  return rows;
+}
+
 std::vector<float> mean_of(const Tensor& states, std::int64_t first, std::int64_t end) {
   std::vector<double> sums(static_cast<std::size_t>(states.cols()), 0);
   for (std::int64_t row = first; row < end; ++row) {
@@ -42,8 +50,33 @@ std::vector<float> mean_of(const Tensor& states, std::int64_t first, std::int64_
 
 }  // namespace
 
+StateRows state_rows(const EncodedText& text, const std::string& states) {
+  if (states == "mean") return {text.mean.data(), 1, std::ssize(text.mean)};
+  const Tensor& tensor = states == "long" ? text.long_states : text.global_states;
+  return {tensor.data(), tensor.rows(), tensor.cols()};
+}
+
+Json states_answer(const Json& id, const EncodedText& text, const std::string& states) {
+  const StateRows rows = state_rows(text, states);
+  Json all = Json::array();
+  for (std::int64_t r = 0; r < rows.rows; ++r)
+    all.push_back(std::vector<float>(rows.data + r * rows.columns, rows.data + (r + 1) * rows.columns));
+  return {{"id", id},
+          {"tokens", {{"read", text.tokens.read}, {"cut", text.tokens.cut}}},
+          {"states", states == "mean" ? all.front() : all}};
+}
+
 TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options)
-    : where_(std::move(where)), config_(read_encoder_config(options.model)), compute_(options.compute) {
+    : TextEncoder(std::move(where), options, nullptr) {}
+
+TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options, Encoder& loaded)
+    : TextEncoder(std::move(where), options, &loaded) {}
+
+TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options, Encoder* loaded)
+    : where_(std::move(where)),
+      config_(read_encoder_config(options.model)),
+      compute_(options.compute),
+      encoder_(loaded) {
   const DataIdentity data = DataIdentity::of(read_model_config(options.model));
   const std::filesystem::path vocab = vocabulary_of(options, data, where_);
   const Json& prepared = data.preprocess_config;
@@ -69,71 +102,99 @@ TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options)
     fail_usage(where_, "--max-long-tokens: expected at most {}, the model's positions, got {}", room, longest_);
   if (longest_ < 3) fail_usage(where_, "--max-long-tokens: expected at least 3, got {}", longest_);
   if (options.memory_limit > 0) fit_.emplace(where_, options.memory_limit, options.device, *config_, compute_);
-  encoder_ = config_->make_encoder(parameters_);
+  if (loaded != nullptr) return;
+  own_ = config_->make_encoder(parameters_);
+  encoder_ = own_.get();
   load_parameters(options.model / "model.safetensors", parameters_, Match::encoder);
   parameters_.to(options.device);
   encoder_->release_kernels(compute_);
 }
 
-EncoderInput TextEncoder::input_of(std::string_view text, const std::string& name, TokenCount& tokens) const {
+PreparedText TextEncoder::prepare(std::string_view text, const std::string& name) const {
+  data::require_text(text, name);
   const bool sentences = config_->has_global_tokens();
   const std::int64_t most = longest_ - (sentences ? 1 : 2);  // beside CLS and SEP
   const std::int64_t most_sentences =
       config_->max_absolute_position_embeddings > 0 ? config_->max_absolute_position_embeddings : most;
-  feed::BatchBuilder builder(*config_);
-  EncoderInput& input = builder.input();
-  std::vector<std::int32_t> sentence_ids = {-1};  // [L]
-  input.token_ids.push_back(cls_);
+  PreparedText prepared;
+  TokenCount& tokens = prepared.tokens;
+  prepared.token_ids.push_back(cls_);
+  prepared.sentence_ids.push_back(-1);
   for (const data::ByteSpan& span : splitter_->split(text)) {
     const auto ids = tokenizer_->encode_ids(
         text.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)));
-    const auto number = static_cast<std::int32_t>(input.global_token_ids.size());
-    const std::int64_t room = number < most_sentences ? most - tokens.read : 0;
+    const std::int64_t room = prepared.sentences < most_sentences ? most - tokens.read : 0;
     const std::int64_t kept = std::min(std::ssize(ids), tokens.cut > 0 ? 0 : room);
-    input.token_ids.insert(input.token_ids.end(), ids.begin(), ids.begin() + kept);
-    sentence_ids.insert(sentence_ids.end(), static_cast<std::size_t>(kept), number);
-    if (kept > 0) input.global_token_ids.push_back(kSentenceId);
+    prepared.token_ids.insert(prepared.token_ids.end(), ids.begin(), ids.begin() + kept);
+    prepared.sentence_ids.insert(prepared.sentence_ids.end(), static_cast<std::size_t>(kept),
+                                 static_cast<std::int32_t>(prepared.sentences));
+    if (kept > 0) ++prepared.sentences;
     tokens.read += kept;
     tokens.cut += std::ssize(ids) - kept;
   }
   if (tokens.read == 0) fail(name, "the text has no token in the model's vocabulary");
   if (!sentences) {
-    input.token_ids.push_back(sep_);
-    sentence_ids.push_back(-1);
-    input.segment_ids.resize(input.token_ids.size(), 0);
+    prepared.token_ids.push_back(sep_);
+    prepared.sentence_ids.push_back(-1);
   }
-  const std::size_t globals = input.global_token_ids.size();
-  builder.end_example(sparse::structure_from_example_ids(std::vector<std::int32_t>(sentence_ids.size(), 1),
-                                                         std::vector<std::int32_t>(globals, 1), sentence_ids),
-                      0);
+  return prepared;
+}
+
+EncoderInput TextEncoder::input_of(std::span<const PreparedText> texts) const {
+  const bool sentences = config_->has_global_tokens();
+  feed::BatchBuilder builder(*config_);
+  EncoderInput& input = builder.input();
+  for (const PreparedText& text : texts) {
+    const auto globals = static_cast<std::size_t>(text.sentences);
+    input.token_ids.insert(input.token_ids.end(), text.token_ids.begin(), text.token_ids.end());
+    input.global_token_ids.insert(input.global_token_ids.end(), globals, kSentenceId);
+    if (!sentences) input.segment_ids.resize(input.token_ids.size(), 0);
+    builder.end_example(sparse::structure_from_example_ids(std::vector<std::int32_t>(text.token_ids.size(), 1),
+                                                           std::vector<std::int32_t>(globals, 1), text.sentence_ids),
+                        0);
+  }
   return builder.finish(true);
 }
 
-void TextEncoder::require_fit(const EncoderInput& input, const std::string& name) const {
-  const CountedCall call = [&](const std::function<void()>& loaded) {
+CountedCall TextEncoder::counted(std::span<const PreparedText> texts) const {
+  return [this, texts](const std::function<void()>& loaded) {
     ParameterSet parameters;
     const auto encoder = config_->make_encoder(parameters);
     for (const auto& parameter : parameters.all()) parameter->allocate();
     encoder->release_kernels(compute_);
     loaded();
+    const EncoderInput input = input_of(texts);
     Tape tape(Recording::off);
     encoder->forward(tape, input, ForwardOptions{});
   };
-  if (!fit_->fits(call)) fit_->refuse(name, input.long_tokens(), input.global_tokens(), call);
+}
+
+std::vector<EncodedText> TextEncoder::encode(std::span<const PreparedText> texts) const {
+  const EncoderInput input = input_of(texts);
+  Tape tape(Recording::off);
+  const EncoderStates states = encoder_->forward(tape, input, ForwardOptions{});
+  const Tensor longs = states.long_states.value().to(Device::cpu);
+  const Tensor globals = states.global_states.defined() ? states.global_states.value().to(Device::cpu) : Tensor();
+  std::vector<EncodedText> results;
+  for (std::size_t b = 0; b < texts.size(); ++b) {
+    EncodedText result;
+    result.token_ids = texts[b].token_ids;
+    result.tokens = texts[b].tokens;
+    result.long_states = rows_of(longs, input.long_offsets[b], input.long_offsets[b + 1]);
+    if (globals) result.global_states = rows_of(globals, input.global_offsets[b], input.global_offsets[b + 1]);
+    result.mean = mean_of(result.long_states, 1, 1 + result.tokens.read);
+    results.push_back(std::move(result));
+  }
+  return results;
 }
 
 EncodedText TextEncoder::encode(std::string_view text, const std::string& name) const {
-  data::require_text(text, name);
-  EncodedText result;
-  const EncoderInput input = input_of(text, name, result.tokens);
-  if (fit_) require_fit(input, name);
-  Tape tape(Recording::off);
-  const EncoderStates states = encoder_->forward(tape, input, ForwardOptions{});
-  result.token_ids = input.token_ids;
-  result.long_states = states.long_states.value().to(Device::cpu);
-  if (states.global_states.defined()) result.global_states = states.global_states.value().to(Device::cpu);
-  result.mean = mean_of(result.long_states, 1, 1 + result.tokens.read);
-  return result;
+  const PreparedText prepared = prepare(text, name);
+  const std::span<const PreparedText> alone(&prepared, 1);
+  if (fit_ && !fit_->fits(counted(alone))) {
+    fit_->refuse(name, std::ssize(prepared.token_ids), prepared.sentences, counted(alone));
+  }
+  return std::move(encode(alone).front());
 }
 
 }  // namespace etc

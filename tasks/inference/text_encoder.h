@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,14 @@ struct TextEncoderOptions {
       0;  // most tokens of a text, special ones included; 0: 4096, or what the model has room for
 };
 
+// A text as the encoder reads it.
+struct PreparedText {
+  std::vector<std::int32_t> token_ids;     // [L]
+  std::vector<std::int32_t> sentence_ids;  // [L], -1: of no sentence
+  std::int64_t sentences = 0;              // G
+  TokenCount tokens;
+};
+
 struct EncodedText {
   std::vector<std::int32_t> token_ids;  // [L]
   Tensor long_states;                   // [L, H], on the host
@@ -40,13 +49,28 @@ struct EncodedText {
   TokenCount tokens;
 };
 
+// Rows of H numbers of what is wanted of a text: "mean" (one row), "long" or "global".
+struct StateRows {
+  const float* data = nullptr;
+  std::int64_t rows = 0, columns = 0;
+};
+StateRows state_rows(const EncodedText& text, const std::string& states);
+
+// {"id", "tokens": {"read", "cut"}, "states": a row of "mean", else a list of rows}
+Json states_answer(const Json& id, const EncodedText& text, const std::string& states);
+
 class TextEncoder : NotCopied {
  public:
   // where: what messages begin with, "etc encode". Throws UsageError where there is no vocabulary or the length has no
   // room for a word; Error on damaged files and another vocabulary than the model's.
   TextEncoder(std::string where, const TextEncoderOptions& options);
 
+  // The same with the folder's encoder that is in memory already, its kernels released; it outlives this object.
+  TextEncoder(std::string where, const TextEncoderOptions& options, Encoder& loaded);
+
   const EncoderConfig& model() const { return *config_; }
+  const data::Tokenizer& tokenizer() const { return *tokenizer_; }
+  std::int64_t longest() const { return longest_; }  // tokens of a text, special ones included
   const std::string& vocab_sha256() const { return tokenizer_->vocab_sha256(); }
 
   // An encoder with global tokens reads CLS and the sentences, each with a global token, as in pre-training with hidden
@@ -54,9 +78,18 @@ class TextEncoder : NotCopied {
   // that does. name: of the text in messages. Throws Error where the text is none (data::require_text) or has no token.
   EncodedText encode(std::string_view text, const std::string& name) const;
 
+  // The two steps of it. Both may be called by several threads; the second with texts that are encoded together, each with
+  // the bits that it has alone, once the encoder has computed.
+  PreparedText prepare(std::string_view text, const std::string& name) const;
+  std::vector<EncodedText> encode(std::span<const PreparedText> texts) const;
+
+  // A pass over the texts that is counted (InferenceFit).
+  CountedCall counted(std::span<const PreparedText> texts) const;
+
  private:
-  EncoderInput input_of(std::string_view text, const std::string& name, TokenCount& tokens) const;
-  void require_fit(const EncoderInput& input, const std::string& name) const;
+  TextEncoder(std::string where, const TextEncoderOptions& options, Encoder* loaded);
+
+  EncoderInput input_of(std::span<const PreparedText> texts) const;
 
   std::string where_;
   ModelConfig config_;
@@ -66,7 +99,8 @@ class TextEncoder : NotCopied {
   std::int64_t longest_ = 0;
   ComputeType compute_;
   ParameterSet parameters_;
-  std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<Encoder> own_;
+  Encoder* encoder_ = nullptr;
   mutable std::optional<InferenceFit> fit_;
 };
 
