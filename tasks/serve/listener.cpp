@@ -1,5 +1,6 @@
 #include "tasks/serve/listener.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -45,7 +46,7 @@ int port_of(int socket) {
 
 Listener::Listener(std::int64_t connections, std::function<void(int)> serve, std::function<void(int)> refuse)
     : most_(connections), serve_(std::move(serve)), refuse_(std::move(refuse)) {
-  if (::pipe(stop_) != 0) fail("etc serve", "no pipe: {}", std::strerror(errno));
+  if (::pipe2(stop_, O_CLOEXEC) != 0) fail("etc serve", "no pipe: {}", std::strerror(errno));
 }
 
 Listener::~Listener() {

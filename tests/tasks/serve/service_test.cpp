@@ -113,7 +113,9 @@ TEST_CASE("answers have the bits of etc predict, one by one, in lines, in an arr
   }
   for (std::thread& client : clients) client.join();
   CHECK(wrong == 0);
-  const std::string metrics = test::ask(served.port(), "GET", "/metrics").body;
+  std::string metrics;  // a request is counted when its answer was sent: the last may not be yet
+  for (int look = 0; look < 1000 && metrics.find("status=\"200\"} 66\n") == std::string::npos; ++look)
+    metrics = test::ask(served.port(), "GET", "/metrics").body;
   CHECK_THAT(metrics, Catch::Contains("etc_requests_total{endpoint=\"/predict\",status=\"200\"} 66") &&
                           Catch::Contains("etc_request_seconds_bucket{endpoint=\"/predict\",le=\"+Inf\"} 66"));
 }
