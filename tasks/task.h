@@ -55,12 +55,18 @@ class Predictions {
   virtual void finish() = 0;
 };
 
+// Which examples of a micro-batch are meant: [first, end).
+struct ExampleRange {
+  std::size_t first = 0, end = 0;
+};
+
 // The answer to one raw record, for whoever asks for records one by one (tasks/inference/).
 class RecordAnswer {
  public:
   virtual ~RecordAnswer() = default;
-  // The record's examples in order, in one call or in several; logits where the model computed them.
-  virtual void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) = 0;
+  // The record's examples in order, in one call or in several: those of `own` in a micro-batch that may hold other
+  // records' examples, too. Logits where the model computed them.
+  virtual void add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) = 0;
   // After the last of them: an object with "id" and the members that tasks/ANSWERS.md lists by task. Places in texts are
   // numbers of Unicode characters, ends exclusive. Throws Error naming the record when a logit is nan or infinite.
   virtual Json finish() = 0;

@@ -31,7 +31,7 @@ std::vector<std::int64_t> spread_layers(std::int64_t layers, std::int64_t count)
 }
 
 // Chooses document.top and the layers, so that the page stays below its size.
-std::vector<std::int64_t> fit_page(const DocumentRequest& request, DocumentAttention& document) {
+std::vector<std::int64_t> fit_page(const PageRequest& request, DocumentAttention& document, const std::string& where) {
   std::int64_t text = kPageRest;
   for (const auto* tokens : {&document.long_tokens, &document.global_tokens}) {
     for (const std::string& token : *tokens) text += std::ssize(token) + 12;
@@ -47,40 +47,35 @@ std::vector<std::int64_t> fit_page(const DocumentRequest& request, DocumentAtten
   }
   document.top = std::min(request.top, fit / std::ssize(layers));
   if (document.top < 1) {
-    fail(
-        kAnalyzeDocument,
-        "--document: {} tokens, {} layers of {} heads: not even one key of each fits into a page of {} bytes (--layers "
-        "takes fewer layers)",
-        queries, layers.size(), document.heads, kPageBytes);
+    fail(where,
+         "the document: {} tokens, {} layers of {} heads: not even one key of each fits into a page of {} bytes (fewer "
+         "layers take less)",
+         queries, layers.size(), document.heads, kPageBytes);
   }
   return layers;
 }
 
-void check_layers(const DocumentRequest& request, std::int64_t layers) {
+void check_layers(const PageRequest& request, std::int64_t layers, const std::string& where) {
   for (const std::int64_t layer : request.layers) {
-    if (layer < 0 || layer >= layers)
-      fail_usage(kAnalyzeDocument, "--layers: expected layers below {}, got {}", layers, layer);
+    if (layer < 0 || layer >= layers) fail_usage(where, "--layers: expected layers below {}, got {}", layers, layer);
   }
 }
 
 }  // namespace
 
-DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request) {
-  const DocumentSource source = open_document(folder, request);
-  const EncoderConfig& model = source.model;
-  Tape tape(Recording::off);
-  const EncoderInput input = source.feed(tape);
+DocumentAttention attention_of(Encoder& encoder, Tape& tape, const EncoderInput& input,
+                               const data::Tokenizer& vocabulary, const PageRequest& request,
+                               const std::string& where) {
+  const EncoderConfig& model = encoder.config();
   DocumentAttention document;
-  document.title = source.title;
-  document.task = source.task;
   document.residual = residual_text(model);
-  document.long_tokens = pieces_of(source.vocabulary, input.token_ids);
-  document.global_tokens = pieces_of(source.vocabulary, input.global_token_ids);
+  document.long_tokens = pieces_of(vocabulary, input.token_ids);
+  document.global_tokens = pieces_of(vocabulary, input.global_token_ids);
   document.heads = model.num_attention_heads;
   document.layers_of_model = model.num_hidden_layers;
   document.carries = model.carries_scores();
-  check_layers(request, document.layers_of_model);
-  const std::vector<std::int64_t> layers = fit_page(request, document);
+  check_layers(request, document.layers_of_model, where);
+  const std::vector<std::int64_t> layers = fit_page(request, document, where);
   AnalysisSettings settings;
   settings.top = document.top;
   settings.divergences = settings.label_mass = settings.distance_mass = false;
@@ -93,9 +88,19 @@ DocumentAttention attend_document(const std::filesystem::path& folder, const Doc
   });
   ForwardOptions options;
   options.attention_watch = std::ref(analysis);
-  source.encoder.get().forward(tape, input, options);
-  if (document.layers.empty())
-    fail(kAnalyzeDocument, "this model's attention is linear: it has no probabilities to look at");
+  encoder.forward(tape, input, options);
+  if (document.layers.empty()) fail(where, "this model's attention is linear: it has no probabilities to look at");
+  return document;
+}
+
+DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request) {
+  const DocumentSource source = open_document(folder, request);
+  Tape tape(Recording::off);
+  const EncoderInput input = source.feed(tape);
+  DocumentAttention document =
+      attention_of(source.encoder, tape, input, source.vocabulary, request.page, kAnalyzeDocument);
+  document.title = source.title;
+  document.task = source.task;
   return document;
 }
 

@@ -11,15 +11,19 @@
 
 namespace etc::analyze {
 
+struct PageRequest {
+  std::int64_t top = 16;  // keys of each query at most
+  // Shown; empty: as many, evenly spread, as leave room for kUsefulKeys of each query.
+  std::vector<std::int64_t> layers = {};
+};
+
 struct DocumentRequest {
   std::vector<std::string> data;  // prepared files, shards of one data set; empty: `input`
   std::filesystem::path input;    // a raw file of the model's task; of a model for plain text such a text
   std::int64_t number = 0;        // of the example in `data`, or of the record (of texts: the document) in `input`
   std::int64_t part = 0;          // of a record that makes several examples: windows, questions
   std::filesystem::path vocab;    // empty: the one kept in the model folder
-  std::int64_t top = 16;          // keys of each query at most
-  std::vector<std::int64_t>
-      layers;  // shown; empty: as many, evenly spread, as leave room for kUsefulKeys of each query
+  PageRequest page;
   bool allow_incomplete = false;
 };
 
@@ -46,9 +50,14 @@ struct DocumentAttention {
   std::vector<Layer> layers;
 };
 
-// Runs the model on one example, prepared or made of a raw record (document_source.h). As many keys of each query are kept
-// as fit into a page, `top` at most. Throws Error as analyse_model does; where the vocabulary is missing or another one's;
-// where there is no such example, record or layer; where not even one key of each query fits.
+// Of one example that is fed already, on the host: all but title and task. As many keys of each query are kept as fit into
+// a page, `top` at most. where: what messages begin with. Throws Error where there is no such layer, where not even one
+// key of each query fits, and where the attention is linear.
+DocumentAttention attention_of(Encoder& encoder, Tape& tape, const EncoderInput& input,
+                               const data::Tokenizer& vocabulary, const PageRequest& request, const std::string& where);
+
+// Runs the model on one example, prepared or made of a raw record (document_source.h). Throws Error as analyse_model and
+// attention_of do; where the vocabulary is missing or another one's; where there is no such example or record.
 DocumentAttention attend_document(const std::filesystem::path& folder, const DocumentRequest& request);
 
 // The page: text, choice of layer, head and token, whom it attends to by type. Works without a network; no resource

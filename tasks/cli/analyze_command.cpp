@@ -169,9 +169,14 @@ void run_document(const AnalyzeOptions& options) {
   if (fs::exists(options.output, none) && !options.overwrite) {
     fail_usage(kWhere, "--output {}: exists already (--overwrite replaces it)", options.output);
   }
-  const analyze::DocumentAttention document = analyze::attend_document(
-      options.model, {options.data, options.input, options.document, options.part, options.vocab, options.top,
-                      layer_numbers(options.layers), options.request.allow_incomplete});
+  const analyze::DocumentAttention document =
+      analyze::attend_document(options.model, {options.data,
+                                               options.input,
+                                               options.document,
+                                               options.part,
+                                               options.vocab,
+                                               {options.top, layer_numbers(options.layers)},
+                                               options.request.allow_incomplete});
   const std::string page = analyze::document_page(document);
   write_file_atomically(options.output, page);
   std::set<std::int64_t> shown;

@@ -14,6 +14,7 @@ void add_translate_command(Program& program);
 void add_eval_command(Program& program);
 void add_ask_command(Program& program);
 void add_keyphrases_command(Program& program);
+void add_serve_command(Program& program);
 void add_benchmark_command(Program& program);
 void add_encode_command(Program& program);
 void add_analyze_command(Program& program);

@@ -20,18 +20,6 @@ namespace {
 
 constexpr const char* kWhere = "etc encode";
 
-// The numbers of one text that are wanted: rows of H.
-struct Rows {
-  const float* data = nullptr;
-  std::int64_t rows = 0, columns = 0;
-};
-
-Rows rows_of(const EncodedText& text, const std::string& states) {
-  if (states == "mean") return {text.mean.data(), 1, std::ssize(text.mean)};
-  const Tensor& tensor = states == "long" ? text.long_states : text.global_states;
-  return {tensor.data(), tensor.rows(), tensor.cols()};
-}
-
 class StatesOutput {
  public:
   virtual ~StatesOutput() = default;
@@ -44,14 +32,7 @@ class JsonOutput final : public StatesOutput {
   explicit JsonOutput(const EncodeTextOptions& options) : states_(options.states), output_(options.output) {}
 
   void add(const std::string& id, const EncodedText& text) override {
-    const Rows rows = rows_of(text, states_);
-    Json all = Json::array();
-    for (std::int64_t r = 0; r < rows.rows; ++r)
-      all.push_back(std::vector<float>(rows.data + r * rows.columns, rows.data + (r + 1) * rows.columns));
-    output_.write(text::one_line({{"id", id},
-                                  {"tokens", {{"read", text.tokens.read}, {"cut", text.tokens.cut}}},
-                                  {"states", states_ == "mean" ? all.front() : all}}) +
-                  "\n");
+    output_.write(text::one_line(states_answer(id, text, states_)) + "\n");
   }
   void finish() override { output_.finish(); }
 
@@ -76,7 +57,7 @@ class NpyOutput final : public StatesOutput {
   explicit NpyOutput(const EncodeTextOptions& options) : options_(options) {}
 
   void add(const std::string&, const EncodedText& text) override {
-    const Rows rows = rows_of(text, options_.states);
+    const StateRows rows = state_rows(text, options_.states);
     columns_ = rows.columns;
     numbers_.append(reinterpret_cast<const char*>(rows.data),
                     sizeof(float) * static_cast<std::size_t>(rows.rows * rows.columns));
@@ -116,7 +97,7 @@ class H5Output final : public StatesOutput {
       : states_(options.states), writer_(options.output, schema_of(options.states), info_of(encoder)) {}
 
   void add(const std::string& id, const EncodedText& text) override {
-    const Rows rows = rows_of(text, states_);
+    const StateRows rows = state_rows(text, states_);
     data::Example row;
     row["id"] = id;
     row["long_token_ids"] = std::vector<std::int64_t>(text.token_ids.begin(), text.token_ids.end());

@@ -40,6 +40,7 @@ int run(int argc, char** argv) {
   etc::cli::add_translate_command(program);
   etc::cli::add_ask_command(program);
   etc::cli::add_keyphrases_command(program);
+  etc::cli::add_serve_command(program);
   etc::cli::add_benchmark_command(program);
   etc::cli::add_encode_command(program);
   etc::cli::add_analyze_command(program);

@@ -101,15 +101,15 @@ Json evidence_of(const data::Example& example, const Logits& logits, double thre
 
 }  // namespace
 
-void HotpotqaAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& computed) {
+void HotpotqaAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& computed, ExampleRange own) {
   const HeadOutput logits = on_host(computed);
-  for (std::size_t b = 0; b < examples.size(); ++b) {
-    const ExampleLogits own = logits_of(logits, input, b, options_.encoding);
+  for (std::size_t b = own.first; b < own.end; ++b) {
+    const ExampleLogits one = logits_of(logits, input, b, options_.encoding);
     for (const auto values :
-         {own.views.begin, own.views.end, own.views.bio, own.views.supporting_facts, own.views.answer_type}) {
+         {one.views.begin, one.views.end, one.views.bio, one.views.supporting_facts, one.views.answer_type}) {
       text::require_finite(values, feed::text(examples[b].features, "id"));
     }
-    answer_ = json_of(examples[b].features, own.views);
+    answer_ = json_of(examples[b].features, one.views);
   }
 }
 

@@ -17,7 +17,7 @@ class HotpotqaAnswer final : public RecordAnswer {
   HotpotqaAnswer(const DecodeOptions& options, std::shared_ptr<const data::Tokenizer> tokenizer)
       : options_(options), tokenizer_(std::move(tokenizer)) {}
 
-  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) override;
   Json finish() override { return std::move(answer_); }
 
  private:

@@ -29,17 +29,31 @@ std::size_t end_of_micro_batch(Running& running, Examples examples, std::size_t 
 }
 
 Json answer_of(Running& running, Examples examples, const std::string& where) {
-  const auto answer = running.model.task->start_answer();
+  const ExampleRange all{0, examples.size()};
+  const auto end_of = [&](std::size_t first) { return end_of_micro_batch(running, examples, first, where); };
+  return answers_of(running.model, examples, {&all, 1}, end_of, where).front();
+}
+
+std::vector<Json> answers_of(TaskModel& model, Examples examples, std::span<const ExampleRange> records,
+                             const std::function<std::size_t(std::size_t first)>& end_of_micro_batch,
+                             const std::string& where) {
+  std::vector<std::unique_ptr<RecordAnswer>> answers;
+  for (std::size_t i = 0; i < records.size(); ++i) answers.push_back(model.task->start_answer());
   for (std::size_t first = 0; first < examples.size();) {
-    const std::size_t end = end_of_micro_batch(running, examples, first, where);
+    const std::size_t end = end_of_micro_batch(first);
     const Examples some = examples.subspan(first, end - first);
-    EncoderInput input = running.model.task->feed(some, where);
+    EncoderInput input = model.task->feed(some, where);
     Tape tape(Recording::off);
-    const HeadOutput logits = running.model.forward_in_place(tape, some, input, ForwardOptions{});
-    answer->add(some, input, logits);
+    const HeadOutput logits = model.forward_in_place(tape, some, input, ForwardOptions{});
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      const std::size_t own_first = std::max(first, records[i].first), own_end = std::min(end, records[i].end);
+      if (own_first < own_end) answers[i]->add(some, input, logits, {own_first - first, own_end - first});
+    }
     first = end;
   }
-  return answer->finish();
+  std::vector<Json> all;
+  for (const auto& answer : answers) all.push_back(answer->finish());
+  return all;
 }
 
 void require_answers(const Task& task, const std::string& task_name, const std::string& where) {

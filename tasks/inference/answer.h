@@ -1,8 +1,11 @@
-// The examples of one raw record through a model, to one answer.
+// The examples of raw records through a model, to an answer each.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/json.h"
@@ -27,6 +30,14 @@ std::size_t end_of_micro_batch(Running& running, Examples examples, std::size_t 
 
 // The answer of Task::start_answer, which must give one, to all examples of one record.
 Json answer_of(Running& running, Examples examples, const std::string& where);
+
+// The same of several records whose examples are computed together; an answer has the same bits as alone.
+//   records             [records] which of the examples are whose, one behind the other; none is empty
+//   end_of_micro_batch  the end of the micro-batch that begins at this example, behind it
+// Several threads may call it with one model that has computed before.
+std::vector<Json> answers_of(TaskModel& model, Examples examples, std::span<const ExampleRange> records,
+                             const std::function<std::size_t(std::size_t first)>& end_of_micro_batch,
+                             const std::string& where);
 
 // Throws UsageError unless the task has answers to single records.
 void require_answers(const Task& task, const std::string& task_name, const std::string& where);

@@ -16,9 +16,14 @@ const DocumentKind* documents_of(const std::string& task) {
 
 }  // namespace
 
+DocumentUse document_use(const std::string& task) {
+  const DocumentKind* kind = documents_of(task);
+  if (kind == nullptr) return DocumentUse::none;
+  return kind->asks ? DocumentUse::ask : DocumentUse::keyphrases;
+}
+
 void require_documents(const RecordModel& model, bool asks, const std::string& where) {
-  const DocumentKind* kind = documents_of(model.task());
-  if (kind != nullptr && kind->asks == asks) return;
+  if (document_use(model.task()) == (asks ? DocumentUse::ask : DocumentUse::keyphrases)) return;
   std::vector<std::string> able;
   for (const TaskEntry& entry : task_entries()) {
     if (entry.documents.make != nullptr && entry.documents.asks == asks) able.push_back(entry.name);
@@ -28,22 +33,32 @@ void require_documents(const RecordModel& model, bool asks, const std::string& w
              fmt::join(able, " or "), model.task());
 }
 
-Json answer_document(RecordModel& model, std::string_view document, data::DocumentForm form,
-                     const std::string& question, const std::string& name) {
+AskedDocument::AskedDocument(const RecordModel& model, std::string_view document, data::DocumentForm form,
+                             const std::string& question, const std::string& name) {
   data::require_text(document, name);
-  const DocumentKind& kind = *documents_of(model.task());
-  if (kind.asks && model.tokenizer().encode_ids(question).empty()) {
+  const DocumentKind* kind = documents_of(model.task());
+  if (kind == nullptr) fail_usage(name, "a model of {} reads no documents", model.task());
+  if (kind->asks && model.tokenizer().encode_ids(question).empty()) {
     fail_usage(name, "expected a question with a word in it, got {}",
                question.empty() ? "none" : "\"" + question + "\"");
   }
-  const OwnDocument own{document, data::read_blocks(document, form)};
-  if (own.blocks.empty()) fail(name, "there is no text in the document, only tags and marks");
-  const auto record = kind.make(own, question);
-  const std::vector<data::LoadedExample> examples = model.prepare(record->record(), name);
-  Json answer = record->in_document(model.answer(examples, name));
-  const TokenCount tokens = record->count(model.tokenizer(), examples);
-  answer["tokens"] = {{"read", tokens.read}, {"cut", tokens.cut}};
-  return answer;
+  own_ = {document, data::read_blocks(document, form)};
+  if (own_.blocks.empty()) fail(name, "there is no text in the document, only tags and marks");
+  record_ = kind->make(own_, question);
+  examples_ = model.prepare(record_->record(), name);
+  tokens_ = record_->count(model.tokenizer(), examples_);
+}
+
+Json AskedDocument::in_document(const Json& answer) const {
+  Json told = record_->in_document(answer);
+  told["tokens"] = {{"read", tokens_.read}, {"cut", tokens_.cut}};
+  return told;
+}
+
+Json answer_document(RecordModel& model, std::string_view document, data::DocumentForm form,
+                     const std::string& question, const std::string& name) {
+  AskedDocument asked(model, document, form, question, name);
+  return asked.in_document(model.answer(asked.examples(), name));
 }
 
 }  // namespace etc

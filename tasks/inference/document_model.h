@@ -2,23 +2,51 @@
 // places in that text out.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/text/document.h"
+#include "etc_core/base/not_copied.h"
+#include "tasks/document.h"
 #include "tasks/inference/record_model.h"
 
 namespace etc {
+
+enum class DocumentUse { none, ask, keyphrases };
+
+// What a task does with documents.
+DocumentUse document_use(const std::string& task);
 
 // Throws UsageError where the model's task does not answer questions about documents (asks), or finds no key phrases in
 // them (not asks), naming those that do.
 void require_documents(const RecordModel& model, bool asks, const std::string& where);
 
-// The answer that tasks/ANSWERS.md lists under "Documents", with "tokens": {"read", "cut"}.
-//   question  empty where the task asks none
-//   name      of the document in messages
-// Throws Error where the document is no text (data::require_text) or has none but tags, UsageError where the question has
-// no token.
+// A document that a model is asked about: prepared as a record, answered by whoever computes the answer to its examples.
+class AskedDocument : NotCopied {
+ public:
+  // question  empty where the task asks none
+  // name      of the document in messages
+  // Thread-safe, with one model. Throws Error where the document is no text (data::require_text) or has none but tags,
+  // UsageError where the question has no token or the model's task reads no documents.
+  AskedDocument(const RecordModel& model, std::string_view document, data::DocumentForm form,
+                const std::string& question, const std::string& name);
+
+  std::vector<data::LoadedExample>& examples() { return examples_; }
+
+  // answer: to the examples. Returns the answer that tasks/ANSWERS.md lists under "Documents", with "tokens": {"read",
+  // "cut"}. The document's text must still be there.
+  Json in_document(const Json& answer) const;
+
+ private:
+  OwnDocument own_;
+  std::unique_ptr<DocumentRecord> record_;
+  std::vector<data::LoadedExample> examples_;
+  TokenCount tokens_;
+};
+
+// The answer that tasks/ANSWERS.md lists under "Documents". Arguments and errors are those of AskedDocument.
 Json answer_document(RecordModel& model, std::string_view document, data::DocumentForm form,
                      const std::string& question, const std::string& name);
 

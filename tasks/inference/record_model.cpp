@@ -1,13 +1,22 @@
 #include "tasks/inference/record_model.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/backends.h"
 #include "tasks/inference/model_folder.h"
 #include "tasks/inference/raw_preparation.h"
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
+#include "tasks/train/fed_encoder.h"
 
 namespace etc {
+
+bool answers_records(const std::filesystem::path& folder) {
+  const Json document = read_model_config(folder);
+  if (!has_task(document)) return false;
+  const TaskModel model(*read_encoder_config(folder), document.at("task"));
+  return model.task->start_answer() != nullptr;
+}
 
 RecordModel::RecordModel(std::string where, const RecordModelOptions& options) : where_(std::move(where)) {
   const std::filesystem::path folder = model_folder(options.model);
@@ -27,8 +36,12 @@ RecordModel::RecordModel(std::string where, const RecordModelOptions& options) :
 }
 
 std::vector<data::LoadedExample> RecordModel::prepare(const Json& record, const std::string& what) const {
+  return prepare_text(json_line(record), what);
+}
+
+std::vector<data::LoadedExample> RecordModel::prepare_text(std::string text, const std::string& what) const {
   data::RecordSlice slice;
-  slice.text = json_line(record);
+  slice.text = std::move(text);
   slice.text.reserve(slice.text.size() + data::kTextPadding);
   slice.stands_alone = true;
   prepare::Converted converted = preparation_->convert_record(slice);

@@ -30,6 +30,9 @@ struct RecordModelOptions {
   std::int64_t memory_limit = 0;  // bytes; 0: none
 };
 
+// Whether the model of this folder has answers to single raw records: it has a task's head, and the task has them.
+bool answers_records(const std::filesystem::path& folder);
+
 class RecordModel : NotCopied {
  public:
   // where: what messages begin with, "etc ask". Throws as open_model(), make_raw_preparation() and load_weights() do.
@@ -40,9 +43,13 @@ class RecordModel : NotCopied {
   const prepare::Preparation& preparation() const { return *preparation_; }
   Running& running() { return *running_; }
   Device device() const { return device_; }
+  const std::string& vocab_sha256() const { return loaded_.data.vocab_sha256; }
 
   // The examples of one raw record. what: names it in messages. Throws Error listing what is wrong with it.
   std::vector<data::LoadedExample> prepare(const Json& record, const std::string& what) const;
+
+  // The same of the record as its text: one JSON value. Throws InputFault where it is no JSON. Thread-safe, as prepare().
+  std::vector<data::LoadedExample> prepare_text(std::string text, const std::string& what) const;
 
   // The answer to a record's examples (tasks/ANSWERS.md). Throws UsageError where the task has none.
   Json answer(Examples examples, const std::string& what);

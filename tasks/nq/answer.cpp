@@ -15,10 +15,10 @@ Json json_of(const Span& span, double score) {
 
 }  // namespace
 
-void NqAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& logits) {
+void NqAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) {
   const Tensor types = logits.at(kTypeLogits).value().to(Device::cpu);  // [B, 5]
   const TopLogits top(logits.at(kPositionLogits), input.long_offsets);
-  for (std::size_t b = 0; b < examples.size(); ++b) {
+  for (std::size_t b = own.first; b < own.end; ++b) {
     const data::Example& example = examples[b].features;
     if (!document_) document_.emplace(feed::number(example, "unique_ids"), options_);
     WindowLogits window = top.window(b);

@@ -15,7 +15,7 @@ class NqAnswer final : public RecordAnswer {
  public:
   explicit NqAnswer(const DecodeOptions& options) : options_(options) {}
 
-  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) override;
   Json finish() override;
 
  private:

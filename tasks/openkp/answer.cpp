@@ -11,10 +11,11 @@
 
 namespace etc::openkp {
 
-void OpenkpAnswer::add(Examples examples, const EncoderInput&, const HeadOutput& computed) {
+void OpenkpAnswer::add(Examples examples, const EncoderInput&, const HeadOutput& computed, ExampleRange own) {
   const HeadOutput logits = on_host(computed);
   std::int64_t first = 0;  // of the page's words in the batch
-  for (const data::LoadedExample& loaded : examples) {
+  for (const data::LoadedExample& before : examples.first(own.first)) first += num_words(before.features);
+  for (const data::LoadedExample& loaded : examples.subspan(own.first, own.end - own.first)) {
     const data::Example& page = loaded.features;
     const std::string& url = feed::text(page, "id");
     const std::vector<float> scores = scores_of_page(logits, first, num_words(page));

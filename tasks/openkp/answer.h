@@ -13,7 +13,7 @@ class OpenkpAnswer final : public RecordAnswer {
  public:
   OpenkpAnswer(const ScoringOptions& scoring, const DecodeOptions& options) : scoring_(scoring), options_(options) {}
 
-  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) override;
   Json finish() override { return std::move(answer_); }
 
  private:

@@ -7,9 +7,9 @@
 
 namespace etc::wikihop {
 
-void WikihopAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& logits) {
+void WikihopAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) {
   const Tensor z = on_host(logits).at(0).value();  // [U, 1]
-  for (std::size_t b = 0; b < examples.size(); ++b) {
+  for (std::size_t b = own.first; b < own.end; ++b) {
     const data::Example& example = examples[b].features;
     const feed::Texts& candidates = feed::texts(example, "candidates");
     const std::span<const float> scores(z.data() + input.global_offsets[b], candidates.size());  // [C]

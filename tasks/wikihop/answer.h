@@ -8,7 +8,7 @@ namespace etc::wikihop {
 // {"id", "answer", "score": its probability among the candidates, "candidates": [{"text", "score"}, …] best first}
 class WikihopAnswer final : public RecordAnswer {
  public:
-  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) override;
   Json finish() override { return std::move(answer_); }
 
  private:

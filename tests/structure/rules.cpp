@@ -108,7 +108,7 @@ std::string_view folder_of_task(std::string_view path) {
   if (end == std::string_view::npos) return {};
   const std::string_view folder = path.substr(0, end);
   for (std::string_view shared : {"tasks/analyze", "tasks/cli", "tasks/feed", "tasks/inference", "tasks/library",
-                                  "tasks/prepare", "tasks/span", "tasks/text", "tasks/train"}) {
+                                  "tasks/prepare", "tasks/serve", "tasks/span", "tasks/text", "tasks/train"}) {
     if (folder == shared) return {};
   }
   return folder;
@@ -153,6 +153,7 @@ const std::vector<Door>& doors() {
       {"SentencePiece", std::regex("sentencepiece.*"), {"data/text/"}},
       {"OpenSSL", std::regex("openssl/.*"), {"data/text/sha256."}},
       {"CLI11", std::regex("CLI/.*"), {"tasks/cli/command.cpp"}},
+      {"cpp-httplib", std::regex("httplib.*"), {"tasks/serve/http_server.cpp"}},
       {"nlohmann/json", std::regex("nlohmann/.*"), {"etc_core/base/json.", "etc_core/base/json_fwd.h"}},
       {"spdlog", std::regex("spdlog/.*"), {"etc_core/base/log."}},
       {"nanobind", std::regex("nanobind/.*|Python\\.h"), {"tasks/python/"}},

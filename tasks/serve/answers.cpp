@@ -1,0 +1,122 @@
+#include "tasks/serve/answers.h"
+
+#include <chrono>
+#include <semaphore>
+#include <thread>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/machine_share.h"
+#include "tasks/text/json_field.h"
+
+namespace etc::serve {
+
+namespace {
+
+constexpr std::size_t kAhead = 32;  // items of one request that wait or are computed at a time
+constexpr int kTooMany = 429;
+constexpr auto kPause = std::chrono::milliseconds(20);
+
+// Preparing takes a processor and a multiple of the text in memory, so hundreds of connections take turns at it.
+std::counting_semaphore<>& turns() {
+  static std::counting_semaphore<> all(usable_processors());
+  return all;
+}
+
+std::unique_ptr<Item> prepared(const MakeItem& make, std::string text, const std::string& what,
+                               const std::function<bool()>& left) {
+  turns().acquire();
+  std::unique_ptr<Item> item;
+  try {
+    item = make(std::move(text), what);
+  } catch (...) {
+    turns().release();
+    throw;
+  }
+  turns().release();
+  if (item->job() != nullptr) item->job()->left = left;
+  return item;
+}
+
+}  // namespace
+
+std::string answer_one(Scheduler& scheduler, const MakeItem& make, std::string text,
+                       const std::function<bool()>& left) {
+  const auto item = prepared(make, std::move(text), "the request", left);
+  if (Job* const job = item->job()) {
+    scheduler.submit(*job);
+    scheduler.wait(*job);
+  }
+  return item->answer();
+}
+
+Answers::Answers(Scheduler& scheduler, MakeItem make, NextText texts, std::function<bool()> left)
+    : scheduler_(scheduler), make_(std::move(make)), texts_(std::move(texts)), left_(std::move(left)) {}
+
+Answers::~Answers() {
+  for (const Begun& begun : begun_) {
+    if (begun.item == nullptr || begun.item->job() == nullptr) continue;
+    try {
+      scheduler_.wait(*begun.item->job());
+    } catch (const Refused&) {  // nobody asks any more
+    }
+  }
+}
+
+std::string Answers::refusal_line(std::int64_t record, int status, const std::string& message) const {
+  return text::one_line({{"record", record}, {"status", status}, {"error", message}});
+}
+
+// Prepares and queues items as long as there is room for them.
+void Answers::begin_some() {
+  while (begun_.size() < kAhead) {
+    if (held_ == nullptr) {
+      auto text = ended_ ? std::nullopt : texts_();
+      ended_ = !text;
+      if (ended_) return;
+      const std::int64_t record = made_++;
+      try {
+        held_ = prepared(make_, std::move(*text), fmt::format("record {}", record), left_);
+      } catch (const Refused& refused) {
+        begun_.push_back({nullptr, refusal_line(record, refused.status(), refused.what())});
+        continue;
+      }
+    }
+    try {
+      if (held_->job() != nullptr) scheduler_.submit(*held_->job());
+    } catch (const Refused& refused) {
+      if (refused.status() == kTooMany) {
+        if (made_ == 1 && begun_.empty()) throw;
+        return;
+      }
+      begun_.push_back({nullptr, refusal_line(made_ - 1, refused.status(), refused.what())});
+      held_.reset();
+      continue;
+    }
+    begun_.push_back({std::move(held_), ""});
+  }
+}
+
+std::optional<std::string> Answers::next() {
+  begin_some();
+  while (begun_.empty() && held_ != nullptr) {  // others' requests have all the room
+    if (left_ && left_()) return std::nullopt;
+    std::this_thread::sleep_for(kPause);
+    begin_some();
+  }
+  if (begun_.empty()) return std::nullopt;
+  const Begun first = std::move(begun_.front());
+  begun_.pop_front();
+  const std::int64_t record = answered_++;
+  if (first.item == nullptr) return first.refusal;
+  try {
+    if (Job* const job = first.item->job()) scheduler_.wait(*job);
+    return first.item->answer();
+  } catch (const Refused& refused) {
+    if (refused.status() == kClientLeft) return std::nullopt;
+    return refusal_line(record, refused.status(), refused.what());
+  } catch (const Error& error) {
+    return refusal_line(record, 500, error.what());
+  }
+}
+
+}  // namespace etc::serve

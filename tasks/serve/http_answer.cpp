@@ -1,0 +1,13 @@
+#include "tasks/serve/http_server.h"
+#include "tasks/text/json_field.h"
+
+namespace etc::serve {
+
+HttpAnswer error_answer(int status, const std::string& message) {
+  HttpAnswer answer;
+  answer.status = status;
+  answer.body = text::one_line({{"error", message}}) + "\n";
+  return answer;
+}
+
+}  // namespace etc::serve

@@ -1,0 +1,47 @@
+// What one request, or one line of it, asks for: prepared on the connection's thread, computed in a batch by the
+// scheduler, and answered with a line of JSON.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tasks/inference/document_model.h"
+#include "tasks/inference/record_model.h"
+#include "tasks/inference/text_encoder.h"
+#include "tasks/serve/scheduler.h"
+
+namespace etc::serve {
+
+// Bytes of buffers that a computation takes at its peak, beside what the process holds; nothing is computed. Thread-safe.
+std::int64_t bytes_of(const std::function<void()>& computation);
+
+class Item {
+ public:
+  virtual ~Item() = default;
+  virtual Job* job() { return nullptr; }  // null: there is nothing to compute
+  // After its job. Throws Error where there is no answer.
+  virtual std::string answer() = 0;
+};
+
+// How requests are read for one model.
+struct Asking {
+  RecordModel* records = nullptr;      // null: the folder has no task's head, or one without answers
+  const TextEncoder* texts = nullptr;  // null: its vocabulary has not what texts take
+  const data::Tokenizer* vocabulary = nullptr;
+  std::int64_t memory = 0;  // that computing may take: jobs get their bytes; 0: without limit
+};
+
+// Each makes an item of a text; what: names it in messages, "the request". Thread-safe. Throw Refused: 400, it is no JSON;
+// 422, it cannot be answered, and why.
+//   predict    a raw record of the model's task → its answer (tasks/ANSWERS.md)
+//   encode     {"text", "states": "mean" (default), "long" or "global", "id"} → {"id", "tokens", "states"}
+//   tokenize   {"text"} → {"pieces", "ids"}
+//   ask        {"document", "form": "plain" (default), "markdown" or "html", "question"} → the answer to a document
+//   attention  the same, and "window" of a record of several → a page of HTML
+std::unique_ptr<Item> predict_item(const Asking& asking, std::string text, const std::string& what);
+std::unique_ptr<Item> encode_item(const Asking& asking, std::string text, const std::string& what);
+std::unique_ptr<Item> tokenize_item(const Asking& asking, std::string text, const std::string& what);
+std::unique_ptr<Item> ask_item(const Asking& asking, std::string text, const std::string& what);
+std::unique_ptr<Item> attention_item(const Asking& asking, std::string text, const std::string& what);
+
+}  // namespace etc::serve

@@ -1,0 +1,52 @@
+// Clients that come in, each handed to a thread of its own. No HTTP.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "etc_core/base/not_copied.h"
+
+namespace etc::serve {
+
+class Listener : NotCopied {
+ public:
+  // serve: owns the socket; called on a thread that stays for the next connection. At most so many at a time; of one more
+  // `refuse` gets the socket, which is closed behind it.
+  Listener(std::int64_t connections, std::function<void(int socket)> serve, std::function<void(int socket)> refuse);
+  ~Listener();
+
+  // As HttpServer's.
+  int listen(const std::string& host, int port);
+  void run();
+  void stop();
+
+  int stopped_descriptor() const { return stop_[0]; }  // readable once stop() was called
+  bool stopping() const { return stopping_; }
+  std::int64_t connections() const { return open_; }
+
+ private:
+  void hand_over(int socket);
+  void work();
+
+  std::int64_t most_;
+  std::function<void(int)> serve_, refuse_;
+  int socket_ = -1, stop_[2] = {-1, -1};
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::int64_t> open_{0};  // connections that a thread has or that wait for one
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<int> waiting_;
+  std::int64_t idle_ = 0;  // threads without a connection
+  bool ended_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace etc::serve

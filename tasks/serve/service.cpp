@@ -1,0 +1,350 @@
+#include "tasks/serve/service.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "data/readers/json_record.h"
+#include "etc_core/base/byte_size.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/process_memory.h"
+#include "etc_core/base/version.h"
+#include "etc_core/checkpoint/model_files.h"
+#include "etc_core/nn/backends.h"
+#include "tasks/serve/answers.h"
+#include "tasks/serve/page.h"
+#include "tasks/text/json_field.h"
+#include "tasks/train/fed_encoder.h"
+#include "tasks/train/forecast.h"
+#include "tasks/train/run_config.h"
+
+namespace etc::serve {
+
+namespace {
+
+constexpr const char* kServe = "etc serve";
+constexpr const char* kJson = "application/json";
+constexpr const char* kLines = "application/x-ndjson";
+constexpr std::int64_t kConnectionBytes = 100'000;  // of a thread that reads and writes
+constexpr std::int64_t kTimesOfBody = 4;  // bytes that a request takes while it is prepared, for each of its body's
+
+// Nothing from elsewhere is loaded, nor may the page be put into another's frame.
+constexpr const char* kPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-src 'self' "
+    "blob:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
+
+struct Endpoint {
+  const char* path;
+  const char* method;
+  bool open;                     // to everybody, also where a token is wanted
+  decltype(&predict_item) make;  // of POST
+};
+
+constexpr Endpoint kEndpoints[] = {
+    {"/", "GET", true, nullptr},
+    {"/health/live", "GET", true, nullptr},
+    {"/health/ready", "GET", true, nullptr},
+    {"/metrics", "GET", false, nullptr},
+    {"/info", "GET", false, nullptr},
+    {"/predict", "POST", false, &predict_item},
+    {"/ask", "POST", false, &ask_item},
+    {"/keyphrases", "POST", false, &ask_item},
+    {"/encode", "POST", false, &encode_item},
+    {"/tokenize", "POST", false, &tokenize_item},
+    {"/attention", "POST", false, &attention_item},
+};
+
+const Endpoint* endpoint_of(const std::string& path) {
+  const auto* const found =
+      std::find_if(std::begin(kEndpoints), std::end(kEndpoints), [&](const Endpoint& e) { return path == e.path; });
+  return found == std::end(kEndpoints) ? nullptr : found;
+}
+
+// The same time for every wrong token of this length.
+bool same_secret(const std::string& given, const std::string& expected) {
+  unsigned different = given.size() == expected.size() ? 0 : 1;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    different |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(expected[i % expected.size()]);
+  return different == 0;
+}
+
+// "localhost:8080" → "localhost", "[::1]:8080" → "[::1]"
+std::string name_in(const std::string& host) {
+  const std::size_t colon = host.rfind(':'), bracket = host.rfind(']');
+  const bool port = colon != std::string::npos && (bracket == std::string::npos || colon > bracket);
+  return port ? host.substr(0, colon) : host;
+}
+
+bool is_loopback(const std::string& name) {
+  return name == "localhost" || name == "127.0.0.1" || name == "[::1]" || name == "::1";
+}
+
+// The texts of a JSON array's elements, or of the lines of a text; each may be long, so they are copied one by one.
+NextText elements_of(Json array) {
+  auto all = std::make_shared<Json>(std::move(array));
+  return [all, next = std::size_t{0}]() mutable -> std::optional<std::string> {
+    if (next == all->size()) return std::nullopt;
+    return json_line((*all)[next++]);
+  };
+}
+
+NextText lines_of(const std::string& body) {
+  return [&body, at = std::size_t{0}]() mutable -> std::optional<std::string> {
+    while (at < body.size()) {
+      const std::size_t end = std::min(body.find('\n', at), body.size());
+      std::string line = body.substr(at, end - at);
+      at = end + 1;
+      if (line.find_first_not_of(" \t\r") != std::string::npos) return line;
+    }
+    return std::nullopt;
+  };
+}
+
+// The elements of the array that a body is. Throws Refused 400.
+Json array_in(const std::string& body) {
+  data::RecordSlice slice;
+  slice.text = body;
+  slice.text.reserve(body.size() + data::kTextPadding);
+  try {
+    return data::value_of(slice);
+  } catch (const data::InputFault& fault) {
+    throw Refused(400, fault.what());
+  }
+}
+
+HttpAnswer plain(const std::string& text, int status = 200) {
+  HttpAnswer answer;
+  answer.status = status;
+  answer.type = "text/plain; charset=utf-8";
+  answer.body = text;
+  return answer;
+}
+
+HttpAnswer html(std::string text) {
+  HttpAnswer answer;
+  answer.type = "text/html; charset=utf-8";
+  answer.body = std::move(text);
+  answer.headers = {
+      {"Content-Security-Policy", kPolicy}, {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"}};
+  return answer;
+}
+
+HttpAnswer refusal(const Refused& refused) {
+  HttpAnswer answer = error_answer(refused.status(), refused.what());
+  if (refused.status() == 429 || refused.status() == 503) answer.headers.emplace_back("Retry-After", "1");
+  return answer;
+}
+
+}  // namespace
+
+Service::Service(ServiceOptions options) : options_(std::move(options)), connections_([] { return 0; }) {
+  load();
+  share_memory();
+  scheduler_ = std::make_unique<Scheduler>(options_.scheduling);
+}
+
+Service::~Service() = default;
+
+void Service::load() {
+  RecordModelOptions model = options_.model;
+  model.memory_limit = 0;  // requests are held against it one by one
+  document_ = read_model_config(model.model);
+  TextEncoderOptions texts;
+  texts.model = model.model;
+  texts.vocab = model.vocab;
+  texts.max_long_tokens = options_.max_long_tokens;
+  if (answers_records(model.model)) {
+    records_ = std::make_unique<RecordModel>(kServe, model);
+    try {
+      texts_ = std::make_unique<TextEncoder>(kServe, texts, *records_->running().model.encoder);
+    } catch (const UsageError&) {
+      throw;
+    } catch (const Error& error) {
+      no_texts_ = error.what();
+    }
+  } else {
+    texts.device = open_device(model.device).device;
+    texts.compute = chosen_compute(model.compute, texts.device);
+    texts_ = std::make_unique<TextEncoder>(kServe, texts);
+  }
+  asking_.records = records_.get();
+  asking_.texts = texts_.get();
+  asking_.vocabulary = records_ != nullptr ? &records_->tokenizer() : &texts_->tokenizer();
+  if (texts_ != nullptr) texts_->encode("a", kServe);  // code and packed weights are there before the first request
+}
+
+// What of the memory limit is left for computing: less what the process holds, its threads will, and requests may.
+void Service::share_memory() {
+  bytes_of([] {});  // before threads compute
+  const std::int64_t limit = options_.model.memory_limit;
+  if (limit <= 0) return;
+  if (records_ != nullptr && records_->device() != Device::cpu)
+    fail_usage(kServe, "--memory-limit: expected a model on the processor");
+  constexpr std::int64_t kShareOfBodies = 32;
+  std::int64_t& bodies = options_.http.all_bodies_bytes;
+  bodies = std::max(options_.http.body_bytes, std::min(bodies, limit / kShareOfBodies));
+  const std::int64_t held = memory_ledger::report().total + bytes_beside_buffers();
+  const std::int64_t beside =
+      bytes_of_computing() + kConnectionBytes * options_.http.connections + kTimesOfBody * bodies;
+  const std::int64_t rest = limit - held - beside;
+  if (rest <= 0) {
+    fail(kServe,
+         "the memory limit of {} is too low: the model takes {}, threads and {} of requests {} (expected more, or a "
+         "smaller --max-body or --max-connections)",
+         byte_size_text(limit), byte_size_text(held), byte_size_text(bodies), byte_size_text(beside));
+  }
+  options_.scheduling.memory = rest;
+  asking_.memory = rest;
+}
+
+std::string Service::told() const {
+  const std::string task = records_ != nullptr ? records_->task() : "no task with answers to single records";
+  return fmt::format(
+      "{}: {}{}", options_.model.model.string(), task,
+      options_.scheduling.memory > 0 ? ", " + byte_size_text(options_.scheduling.memory) + " for computing" : "");
+}
+
+std::string Service::unavailable(const std::string& path) const {
+  if (path == "/encode" && texts_ == nullptr) return no_texts_;
+  const DocumentUse use = records_ != nullptr ? document_use(records_->task()) : DocumentUse::none;
+  if (path == "/predict" && records_ == nullptr) return "the model has no answers to single records";
+  if (path == "/ask" && use != DocumentUse::ask) return "expected a model of a task with questions about documents";
+  if (path == "/keyphrases" && use != DocumentUse::keyphrases) return "expected a model of key phrases (openkp)";
+  if (path == "/attention" && use == DocumentUse::none) return "expected a model of a task that reads documents";
+  return "";
+}
+
+// Whoever may not ask at all.
+std::optional<HttpAnswer> Service::refuse_sender(const HttpRequest& request) const {
+  // A page of another site, in a browser on this machine, could otherwise ask in its owner's name.
+  if (!request.origin.empty() && request.origin != "http://" + request.host &&
+      request.origin != "https://" + request.host)
+    return error_answer(403, "Origin: expected this server's own page");
+  if (is_loopback(options_.host) && !request.host.empty() && !is_loopback(name_in(request.host)) &&
+      name_in(request.host) != options_.host)
+    return error_answer(403, "Host: expected localhost or 127.0.0.1");
+  const Endpoint* const endpoint = endpoint_of(request.path);
+  if (options_.token.empty() || (endpoint != nullptr && endpoint->open)) return std::nullopt;
+  const std::string bearer = "Bearer ";
+  if (request.authorization.starts_with(bearer) &&
+      same_secret(request.authorization.substr(bearer.size()), options_.token))
+    return std::nullopt;
+  HttpAnswer answer = error_answer(401, "expected a header Authorization: Bearer <the server's token>");
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+std::optional<HttpAnswer> Service::refuse(const HttpRequest& request) {
+  if (auto refused = refuse_sender(request)) return refused;
+  const Endpoint* const endpoint = endpoint_of(request.path);
+  if (endpoint == nullptr) {
+    std::string paths;
+    for (const Endpoint& known : kEndpoints) paths += fmt::format("{}{}", paths.empty() ? "" : ", ", known.path);
+    return error_answer(404, "there is no such path: expected one of " + paths);
+  }
+  if (request.method != endpoint->method && !(request.method == "HEAD" && endpoint->make == nullptr)) {
+    HttpAnswer answer = error_answer(405, fmt::format("{}: expected {}", endpoint->path, endpoint->method));
+    answer.headers.emplace_back("Allow", endpoint->method);
+    return answer;
+  }
+  if (endpoint->make == nullptr) return std::nullopt;
+  if (const std::string why = unavailable(endpoint->path); !why.empty())
+    return error_answer(404, endpoint->path + (": " + why));
+  if (request.type != kJson && request.type != kLines)
+    return error_answer(415, fmt::format("Content-Type: expected {} or {}", kJson, kLines));
+  return std::nullopt;
+}
+
+HttpAnswer Service::answer(const HttpRequest& request) {
+  const Endpoint& endpoint = *endpoint_of(request.path);
+  if (endpoint.make == nullptr) return read(request);
+  try {
+    return compute(request);
+  } catch (const Refused& refused) {
+    return refusal(refused);
+  }
+}
+
+HttpAnswer Service::read(const HttpRequest& request) {
+  if (request.path == "/") return html(page());
+  if (request.path == "/health/live") return plain("ok\n");
+  if (request.path == "/health/ready") return stopping_ ? plain("stopping\n", 503) : plain("ok\n");
+  if (request.path == "/metrics") {
+    HttpAnswer answer = plain(metrics_.text(scheduler_->counts(), connections_()));
+    answer.type = "text/plain; version=0.0.4; charset=utf-8";
+    return answer;
+  }
+  HttpAnswer answer;
+  answer.body = text::one_line(info()) + "\n";
+  return answer;
+}
+
+HttpAnswer Service::compute(const HttpRequest& request) {
+  const Endpoint& endpoint = *endpoint_of(request.path);
+  const MakeItem make = [this, &endpoint](std::string text, const std::string& what) {
+    return endpoint.make(asking_, std::move(text), what);
+  };
+  const std::size_t first = request.body.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw Refused(400, "the request's body is empty: expected JSON");
+  HttpAnswer answer;
+  if (endpoint.make == &attention_item) {
+    if (request.type == kLines || request.body[first] == '[') throw Refused(422, "expected one JSON object");
+    return html(answer_one(*scheduler_, make, request.body, request.left));
+  }
+  if (request.type == kLines) {
+    // The connection outlives the answer, and so does the request.
+    const auto answers = std::make_shared<Answers>(*scheduler_, make, lines_of(request.body), request.left);
+    auto begun =
+        std::make_shared<std::optional<std::string>>(answers->next());  // or 429, while there is a status to say it
+    answer.type = kLines;
+    answer.pieces = [answers, begun]() -> std::optional<std::string> {
+      auto line = *begun ? std::exchange(*begun, std::nullopt) : answers->next();
+      if (line) *line += '\n';
+      return line;
+    };
+    return answer;
+  }
+  if (request.body[first] != '[') {
+    answer.body = answer_one(*scheduler_, make, request.body, request.left) + "\n";
+    return answer;
+  }
+  Answers answers(*scheduler_, make, elements_of(array_in(request.body)), request.left);
+  std::string all = "[";
+  while (const auto line = answers.next()) all += (all.size() > 1 ? ",\n" : "") + *line;
+  answer.body = all + "]\n";
+  return answer;
+}
+
+Json Service::info() const {
+  const EncoderConfig& model = texts_ != nullptr ? texts_->model() : *records_->running().model.config;
+  const DocumentUse use = records_ != nullptr ? document_use(records_->task()) : DocumentUse::none;
+  Json endpoints = Json::array();
+  for (const Endpoint& endpoint : kEndpoints) {
+    if (unavailable(endpoint.path).empty()) endpoints.push_back(endpoint.path);
+  }
+  Json limits = {{"body_bytes", options_.http.body_bytes},
+                 {"connections", options_.http.connections},
+                 {"waiting", options_.scheduling.waiting},
+                 {"wait_seconds", options_.scheduling.wait_seconds},
+                 {"batch_tokens", options_.scheduling.batch_tokens}};
+  if (texts_ != nullptr) limits["text_tokens"] = texts_->longest();
+  if (options_.scheduling.memory > 0) limits["memory_bytes"] = options_.scheduling.memory;
+  return {{"program", std::string("etc ") + program_version()},
+          {"model", options_.model.model.lexically_normal().filename().string()},
+          {"task", records_ != nullptr ? Json(records_->task()) : Json()},
+          {"documents", use == DocumentUse::ask          ? Json("ask")
+                        : use == DocumentUse::keyphrases ? Json("keyphrases")
+                                                         : Json()},
+          {"encoder", model.to_json()},
+          {"vocabulary",
+           {{"kind", asking_.vocabulary->kind()},
+            {"sha256", asking_.vocabulary->vocab_sha256()},
+            {"pieces", asking_.vocabulary->vocab_size()}}},
+          {"endpoints", std::move(endpoints)},
+          {"limits", std::move(limits)}};
+}
+
+void Service::answered(const HttpRequest& request, int status, double seconds) {
+  metrics_.count(endpoint_of(request.path) != nullptr ? request.path : "other", status, seconds);
+}
+
+}  // namespace etc::serve

@@ -1,0 +1,66 @@
+// What a model answers over HTTP: the endpoints, who may ask, and the model behind them. No sockets.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "tasks/inference/record_model.h"
+#include "tasks/inference/text_encoder.h"
+#include "tasks/serve/http_server.h"
+#include "tasks/serve/items.h"
+#include "tasks/serve/metrics.h"
+#include "tasks/serve/scheduler.h"
+
+namespace etc::serve {
+
+struct ServiceOptions {
+  RecordModelOptions model;          // its memory_limit is that of the whole process
+  std::int64_t max_long_tokens = 0;  // TextEncoderOptions'
+  std::string token;                 // that requests must bear; empty: none
+  std::string host = "127.0.0.1";    // where the server listens
+  SchedulerLimits scheduling;        // memory is chosen by the service
+  HttpLimits http;                   // all_bodies_bytes likewise, where memory is limited
+};
+
+class Service final : public HttpHandler {
+ public:
+  // Loads the model. Throws as RecordModel and TextEncoder do; Error where the memory limit leaves nothing to answer with.
+  explicit Service(ServiceOptions options);
+  ~Service() override;
+
+  const HttpLimits& http_limits() const { return options_.http; }
+  void count_connections_by(std::function<std::int64_t()> connections) { connections_ = std::move(connections); }
+  std::string told() const;  // what it serves, in a line for people
+
+  // Is not ready from here on; what was asked is still answered.
+  void stop() { stopping_ = true; }
+
+  std::optional<HttpAnswer> refuse(const HttpRequest& request) override;
+  HttpAnswer answer(const HttpRequest& request) override;
+  void answered(const HttpRequest& request, int status, double seconds) override;
+
+ private:
+  void load();
+  void share_memory();
+  std::string unavailable(const std::string& path) const;  // why the model does not answer there; empty: it does
+  std::optional<HttpAnswer> refuse_sender(const HttpRequest& request) const;
+  HttpAnswer read(const HttpRequest& request);     // GET
+  HttpAnswer compute(const HttpRequest& request);  // POST
+  Json info() const;
+
+  ServiceOptions options_;
+  Json document_;  // the model's config.json
+  std::unique_ptr<RecordModel> records_;
+  std::unique_ptr<TextEncoder> texts_;
+  std::string no_texts_;  // why there is no encoder of texts
+  Asking asking_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Metrics metrics_;
+  std::function<std::int64_t()> connections_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace etc::serve

@@ -1,0 +1,260 @@
+// A small model behind HTTP: the answers are those of the commands, bit for bit, whatever is asked beside.
+#include "tasks/serve/service.h"
+
+#include <atomic>
+#include <csignal>
+#include <sstream>
+#include <thread>
+
+#include "etc_core/base/files.h"
+#include "etc_core/nn/backends.h"
+#include "tests/tasks/inference/small_scene.h"
+#include "tests/tasks/serve/http_client.h"
+
+using namespace etc;
+using test::HttpClient;
+using test::HttpReply;
+using test::SmallScene;
+using test::Words;
+
+namespace {
+
+constexpr const char* kLineType = "Content-Type: application/x-ndjson\r\n";
+constexpr const char* kDocument =
+    "The harbour\n\nThe old harbour was built by owners. It is quiet.\n\nThe tower is famous.";
+
+const SmallScene& scene() {
+  static const SmallScene once("hotpotqa", ".json");
+  return once;
+}
+
+// A service of the scene's model, listening.
+class Served {
+ public:
+  explicit Served(serve::ServiceOptions options = {})
+      : service_(of_scene(std::move(options))), server_(service_, service_.http_limits()) {
+    port_ = server_.listen("127.0.0.1", 0);
+    thread_ = std::thread([this] { server_.run(); });
+  }
+  ~Served() {
+    server_.stop();
+    thread_.join();
+  }
+  int port() const { return port_; }
+  HttpReply post(const std::string& path, const std::string& body) const {
+    return test::ask(port_, "POST", path, body);
+  }
+
+ private:
+  static serve::ServiceOptions of_scene(serve::ServiceOptions options) {
+    register_cpu_backend();
+    options.model.model = scene().path("run/best");
+    return options;
+  }
+
+  serve::Service service_;
+  serve::HttpServer server_;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+Json question(const std::string& text) {
+  return {{"document", text}, {"question", "Who built the harbour?"}};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// The scene's records and some longer ones.
+std::string records_as_lines() {
+  std::string lines;
+  const Json records = read_json_file(scene().records());
+  for (int copy = 0; copy < 4; ++copy) {
+    for (Json record : records) {
+      record["_id"] = record["_id"].get<std::string>() + std::to_string(copy);
+      for (int more = 0; more < copy; ++more) record["context"].push_back(record["context"][0]);
+      lines += json_line(record) + "\n";
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("answers have the bits of etc predict, one by one, in lines, in an array and beside others", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const std::string records = records_as_lines();
+  const std::string expected =
+      scene().run({"predict", "--model", scene().path("run"), "--input", "-", "--answers", "-"}, records);
+  const Served served;
+  CHECK(test::ask(served.port(), "POST", "/predict", records, kLineType).body == expected);
+  const std::vector<std::string> each = lines_of(records), answers = lines_of(expected);
+  REQUIRE(each.size() == answers.size());
+  std::string array = "[", answer_array = "[";
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    array += (i > 0 ? "," : "") + each[i];
+    answer_array += (i > 0 ? ",\n" : "") + answers[i];
+  }
+  CHECK(served.post("/predict", array + "]").body == answer_array + "]\n");
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> clients;
+  for (std::size_t c = 0; c < 8; ++c) {
+    clients.emplace_back([&, c] {
+      HttpClient client(served.port());
+      for (std::size_t i = 0; i < each.size(); ++i) {
+        const std::size_t n = (i + c) % each.size();
+        if (client.ask("POST", "/predict", each[n]).body != answers[n] + "\n") ++wrong;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  CHECK(wrong == 0);
+  std::string metrics;  // a request is counted when its answer was sent: the last may not be yet
+  for (int look = 0; look < 1000 && metrics.find("status=\"200\"} 66\n") == std::string::npos; ++look)
+    metrics = test::ask(served.port(), "GET", "/metrics").body;
+  CHECK_THAT(metrics, Catch::Contains("etc_requests_total{endpoint=\"/predict\",status=\"200\"} 66") &&
+                          Catch::Contains("etc_request_seconds_bucket{endpoint=\"/predict\",le=\"+Inf\"} 66"));
+}
+
+TEST_CASE("documents, texts and tokens are answered as the commands do", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Served served;
+  const std::string run = scene().path("run");
+  Json asked = Json::parse(scene().run(
+      {"ask", "--model", run, "--document", "-", "--question", "Who built the harbour?", "--json"}, kDocument));
+  asked.erase("document");
+  CHECK(Json::parse(served.post("/ask", json_line(question(kDocument))).body) == asked);
+  const std::string text = "{\"id\":\"a\",\"text\":\"The harbour is old. It is quiet.\"}\n";
+  for (const std::string states : {"mean", "long", "global"}) {
+    const std::string expected =
+        scene().run({"encode", "--text", "-", "--model", run, "--states", states, "--output", "-"}, text);
+    Json request = Json::parse(text);
+    request["states"] = states;
+    CHECK(served.post("/encode", json_line(request)).body == expected);
+    // Beside a longer text.
+    const Json longer = {{"id", 1}, {"states", states}, {"text", "One. Two words. And three more words here."}};
+    const HttpReply both =
+        test::ask(served.port(), "POST", "/encode", json_line(longer) + "\n" + json_line(request), kLineType);
+    CHECK(lines_of(both.body).at(1) + "\n" == expected);
+  }
+  const Json tokens = Json::parse(served.post("/tokenize", "{\"text\": \"The harbour\"}").body);
+  CHECK(tokens.at("ids").size() == tokens.at("pieces").size());
+  CHECK(tokens.at("pieces").at(0) == "the");
+  CHECK_THAT(served.post("/attention", json_line(question(kDocument))).body,
+             Catch::StartsWith("<!doctype html>") && Catch::Contains("harbour") && Catch::Contains("\"heads\":2"));
+  const Json info = Json::parse(test::ask(served.port(), "GET", "/info").body);
+  CHECK(info.at("task") == "hotpotqa");
+  CHECK(info.at("documents") == "ask");
+  CHECK(info.at("model") == "best");
+  CHECK(test::ask(served.port(), "GET", "/health/live").body == "ok\n");
+  CHECK(test::ask(served.port(), "GET", "/health/ready").status == 200);
+  const HttpReply page = test::ask(served.port(), "GET", "/");
+  CHECK(page.body == read_file(std::filesystem::path(std::getenv("ETC_SOURCE_DIR")) / "tasks/serve/page.html"));
+  CHECK_THAT(page.head, Catch::Contains("default-src 'none'"));
+}
+
+TEST_CASE("what cannot be answered is refused with the status and the reason", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Served served;
+  const auto refused = [&](const std::string& path, const std::string& body, int status) {
+    const HttpReply reply = served.post(path, body);
+    CAPTURE(path, body.substr(0, 100), reply.body);
+    CHECK(reply.status == status);
+    return Json::parse(reply.body).at("error").get<std::string>();
+  };
+  CHECK_THAT(refused("/predict", "{\"_id\": \"a\"}", 422), Catch::Contains("context"));
+  CHECK_THAT(refused("/predict", "{\"_id\": ", 400), Catch::Contains("JSON"));
+  CHECK_THAT(refused("/predict", "[{}, ", 400), Catch::Contains("byte"));
+  CHECK_THAT(refused("/predict", "\"caf\xE9\"", 400), Catch::Contains("UTF-8"));
+  CHECK_THAT(refused("/predict", " ", 400), Catch::Contains("empty"));
+  CHECK_THAT(refused("/ask", json_line(question("")), 422), Catch::Contains("the document is empty"));
+  CHECK_THAT(refused("/ask", "{\"document\": \"Text.\", \"question\": \" \"}", 422), Catch::Contains("a word in it"));
+  CHECK_THAT(refused("/ask", "{\"dokument\": \"Text.\"}", 422), Catch::Contains("did you mean document?"));
+  CHECK_THAT(refused("/ask", "{\"document\": 3}", 422), Catch::Contains("expected a string, got number"));
+  CHECK_THAT(refused("/ask", "{\"document\": \"a\", \"question\": \"b\", \"form\": \"pdf\"}", 422),
+             Catch::Contains("plain, markdown or html"));
+  CHECK_THAT(refused("/encode", "{\"text\": \"a\", \"states\": \"short\"}", 422),
+             Catch::Contains("mean, long or global"));
+  CHECK_THAT(refused("/encode", "[1", 400), Catch::Contains("byte"));
+  CHECK_THAT(refused("/keyphrases", "{}", 404), Catch::Contains("openkp"));
+  CHECK_THAT(refused("/../../etc/passwd", "{}", 404), Catch::Contains("/predict"));
+  CHECK(test::ask(served.port(), "GET", "/predict").status == 405);
+  CHECK(test::ask(served.port(), "POST", "/predict", "{}", "Content-Type: text/plain\r\n").status == 415);
+  CHECK(test::ask(served.port(), "GET", "/info", "", "Origin: http://elsewhere.example\r\n").status == 403);
+  CHECK_THAT(HttpClient(served.port()).ask("GET", "/info").head, !Catch::Contains("Access-Control"));
+  HttpClient rebound(served.port());
+  rebound.send("GET /info HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n");
+  CHECK(rebound.read_one().status == 403);
+  // A line that cannot be answered does not take the others with it.
+  const std::string lines = "{\"text\": \"One.\"}\n{\"text\": 1}\n\nnonsense\n{\"text\": \"Two.\"}";
+  const auto answers = lines_of(test::ask(served.port(), "POST", "/encode", lines, kLineType).body);
+  REQUIRE(answers.size() == 4);
+  CHECK(Json::parse(answers[0]).contains("states"));
+  CHECK(Json::parse(answers[1]).at("status") == 422);
+  CHECK(Json::parse(answers[1]).at("record") == 1);
+  CHECK(Json::parse(answers[2]).at("status") == 400);
+  CHECK(Json::parse(answers[3]).contains("states"));
+}
+
+TEST_CASE("a memory limit is held against each request, and answers stay the same", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  serve::ServiceOptions options;
+  options.max_long_tokens = 100000;
+  options.http.body_bytes = 1'000'000;
+  options.http.all_bodies_bytes = 1'000'000;
+  options.http.connections = 8;
+  options.model.memory_limit = memory_ledger::process_peak_bytes() + 80'000'000;
+  const Served served(options);
+  std::string words, sentences;
+  for (int i = 0; i < 100'000; ++i) words += "word ";
+  for (int i = 0; i < 30'000; ++i) sentences += "Words and more. ";
+  for (const std::string& text : {words, sentences}) {
+    const HttpReply large = served.post("/encode", json_line(Json{{"text", text}}));
+    CAPTURE(large.body.substr(0, 300));
+    CHECK(large.status == 413);
+    CHECK_THAT(large.body, Catch::Contains("that the memory limit leaves"));
+  }
+  const HttpReply small = served.post("/encode", "{\"text\": \"One.\"}");
+  CHECK(small.status == 200);
+  serve::ServiceOptions tight;
+  tight.model.memory_limit = 1'000'000;
+  CHECK_THROWS_WITH(Served(tight), Catch::Contains("the memory limit of 1.0 MB is too low"));
+}
+
+TEST_CASE("a token is asked for, but for the page and the health", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  serve::ServiceOptions options;
+  options.token = "secret";
+  const Served served(options);
+  const auto status = [&](const std::string& path, const std::string& headers) {
+    return test::ask(served.port(), "GET", path, "", headers).status;
+  };
+  CHECK(status("/info", "") == 401);
+  CHECK(status("/metrics", "Authorization: Bearer secreT\r\n") == 401);
+  CHECK(status("/nothing", "") == 401);
+  CHECK(status("/info", "Authorization: Bearer secret\r\n") == 200);
+  CHECK(status("/", "") == 200);
+  CHECK(status("/health/ready", "") == 200);
+  CHECK(test::ask(served.port(), "POST", "/tokenize", "{\"text\": \"a\"}").status == 401);
+}
+
+TEST_CASE("etc serve listens on the loopback until it is told to stop", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  test::Child child({*test::program(), "serve", "--model", scene().path("run"), "--port", "0"}, scene().path("serve"));
+  std::string said;
+  for (int look = 0; look < 1000 && said.find("127.0.0.1:") == std::string::npos; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    said = read_file(scene().path("serve.err"));
+  }
+  REQUIRE(said.find("127.0.0.1:") != std::string::npos);
+  const int port = std::stoi(said.substr(said.find("127.0.0.1:") + 10));
+  CHECK(test::ask(port, "POST", "/ask", json_line(question(kDocument))).status == 200);
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  CHECK_THAT(read_file(scene().path("serve.err")), Catch::Contains("SIGTERM: answering what was asked, then the end"));
+  CHECK_FALSE(HttpClient(port).connected());
+}
