@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/feed/batch.h"
+#include "tasks/text/special_pieces.h"
 #include "tasks/train/kept_files.h"
 #include "tasks/train/model.h"
 
@@ -15,11 +16,6 @@ namespace {
 
 constexpr std::int64_t kUsualLength = 4096;
 constexpr std::int32_t kSentenceId = 1;  // vocabulary id of a sentence's global token (pretraining 2.2)
-
-// Of either kind of vocabulary's published files (etc-core 11).
-std::int32_t special_id(const data::Tokenizer& tokenizer, const char* wordpiece, const char* sentencepiece) {
-  return tokenizer.piece_id(tokenizer.kind() == std::string_view("sentencepiece") ? sentencepiece : wordpiece);
-}
 
 std::filesystem::path vocabulary_of(const TextEncoderOptions& options, const DataIdentity& data,
                                     const std::string& where) {
@@ -59,8 +55,8 @@ TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options)
   }
   const std::string tables = splitter_in(options.model);
   splitter_ = data::load_splitter(tables.empty() ? "icu" : tables);
-  cls_ = special_id(*tokenizer_, "[CLS]", "<unused_63>");
-  sep_ = special_id(*tokenizer_, "[SEP]", "<unused_2>");
+  cls_ = text::special_id(*tokenizer_, text::kClsPiece);
+  sep_ = text::special_id(*tokenizer_, text::kSepPiece);
   const std::int64_t room = config_->max_absolute_position_embeddings;
   longest_ = options.max_long_tokens > 0 ? options.max_long_tokens
              : room > 0                  ? std::min(room, kUsualLength)
@@ -85,8 +81,10 @@ EncoderInput TextEncoder::input_of(std::string_view text, const std::string& nam
   std::vector<std::int32_t> sentence_ids = {-1};  // [L]
   input.token_ids.push_back(cls_);
   for (const data::ByteSpan& span : splitter_->split(text)) {
-    const auto ids = tokenizer_->encode_ids(
-        text.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)));
+    const auto sentence =
+        text.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin));
+    std::vector<std::int32_t> ids;
+    input.token_ids.size() == 1 ? tokenizer_->append_ids(sentence, ids) : tokenizer_->append_word_ids(sentence, ids);
     const auto number = static_cast<std::int32_t>(input.global_token_ids.size());
     const std::int64_t room = number < most_sentences ? most - tokens.read : 0;
     const std::int64_t kept = std::min(std::ssize(ids), tokens.cut > 0 ? 0 : room);
