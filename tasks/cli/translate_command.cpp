@@ -10,11 +10,12 @@
 #include "etc_core/nn/backends.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/cli/processes.h"
 #include "tasks/inference/model_folder.h"
 #include "tasks/n_best_file.h"
+#include "tasks/registry.h"
 #include "tasks/train/stop_signal.h"
-#include "tasks/translation/translator.h"
 
 namespace etc::cli {
 
@@ -30,8 +31,7 @@ struct TranslateCommand {
   std::int64_t n_best = 0;  // 0: the beam
   std::int64_t window = 2048;
   int threads = 0;  // 0: all processors
-  bool truncate = false;
-  translation::TranslateOptions search;
+  std::shared_ptr<Json> search = std::make_shared<Json>(Json::object());
 };
 
 void check_paths(const TranslateCommand& options) {
@@ -57,22 +57,29 @@ std::vector<std::string> next_lines(data::TextLines& text, std::int64_t most, co
   return lines;
 }
 
-Json answers_of(const std::vector<translation::Translation>& translations, std::int64_t most) {
+// The task that translates.
+const TranslatorKind& translator_kind() {
+  const auto& entries = task_entries();
+  return std::find_if(entries.begin(), entries.end(), [](const TaskEntry& e) { return e.translator.open != nullptr; })
+      ->translator;
+}
+
+Json answers_of(const std::vector<LineTranslation>& translations, std::int64_t most) {
   Json answers = Json::array();
-  for (const translation::Translation& each : translations) {
+  for (const LineTranslation& each : translations) {
     if (std::ssize(answers) < most) answers.push_back({{"text", each.text}, {"score", each.score}});
   }
   return answers;
 }
 
-void translate_text(translation::Translator& translator, const TranslateCommand& options) {
+void translate_text(LineTranslator& translator, const TranslateCommand& options) {
   const std::string where = data::raw_file_text(options.input);
   data::ByteStream stream(options.input);
   data::TextLines text(stream);
   text.skip_byte_order_mark();
   std::optional<Output> output;
   if (!options.output.empty()) output.emplace(options.output);
-  NBestFile n_best({{}, options.n_best_output, options.n_best > 0 ? options.n_best : options.search.search.beam});
+  NBestFile n_best({{}, options.n_best_output, options.n_best > 0 ? options.n_best : translator.most()});
   const StopSignal listening;
   Progress progress("translate", 0, "lines");
   std::int64_t done = 0;
@@ -80,7 +87,7 @@ void translate_text(translation::Translator& translator, const TranslateCommand&
     const std::vector<std::string> lines = next_lines(text, options.window, where);
     if (lines.empty()) break;
     if (StopSignal::requested()) throw Interrupted(std::string(kWhere) + ": stopped before the end");
-    for (const auto& found : translator.translate(lines, done + 1, options.search, options.truncate)) {
+    for (const auto& found : translator.translate(lines, done + 1)) {
       if (output) output->write((found.empty() ? std::string() : found.front().text) + "\n");
       n_best.add(std::to_string(++done), answers_of(found, n_best.count()));
     }
@@ -100,9 +107,6 @@ void run_translate(TranslateCommand& options) {
   if (options.output.empty() && options.n_best_output.empty()) {
     fail_usage(kWhere, "expected --output FILE (- for standard output)");
   }
-  if (options.n_best > options.search.search.beam) {
-    fail_usage(kWhere, "--n-best: expected at most the beam, {}, got {}", options.search.search.beam, options.n_best);
-  }
   if (options.n_best > 0 && options.n_best_output.empty()) {
     fail_usage(kWhere, "--n-best: expected --n-best-output FILE, where they are written");
   }
@@ -111,17 +115,10 @@ void run_translate(TranslateCommand& options) {
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   register_cpu_backend();
-  translation::Translator translator(folders, options.vocab);
-  translate_text(translator, options);
-}
-
-// A number that an option's word is; others are UsageErrors.
-std::function<void(const std::string&)> number_into(double& number, const char* option) {
-  return [&number, option](const std::string& word) {
-    const Json value = try_parse_json(word);
-    if (!value.is_number()) fail_usage(option, "expected a number, got {}", word);
-    number = value.get<double>();
-  };
+  const auto translator = translator_kind().open(folders, options.vocab, *options.search);
+  if (options.n_best > translator->most())
+    fail_usage(kWhere, "--n-best: expected at most the beam, {}, got {}", translator->most(), options.n_best);
+  translate_text(*translator, options);
 }
 
 }  // namespace
@@ -129,7 +126,6 @@ std::function<void(const std::string&)> number_into(double& number, const char* 
 void add_translate_command(Program& program) {
   const Command command = program.add("translate", "translate text, a sentence on each line");
   auto options = std::make_shared<TranslateCommand>();
-  translation::SearchOptions& search = options->search.search;
   command
       .option("--model", options->models,
               "model folder, or a run, whose best checkpoint is taken; several: an ensemble")
@@ -140,33 +136,21 @@ void add_translate_command(Program& program) {
   command.option("--n-best-output", options->n_best_output,
                  "several translations of each line with their scores, JSON lines; -: standard output");
   command.option("--n-best", options->n_best, "so many in --n-best-output [the beam]").at_least(1);
-  command.option("--beam", search.beam, "hypotheses that are followed; 1: greedy").at_least(1).show_default();
-  command
-      .take_text("--length-penalty", number_into(search.length_penalty, "--length-penalty"),
-                 "scores are divided by length^this: 0 the sum, 1 the mean of log-probabilities")
-      .show_default("0.6");
-  command
-      .take_text("--unknown-penalty", number_into(search.unknown_penalty, "--unknown-penalty"),
-                 "taken off the log-probability of <unk>")
-      .show_default("0");
-  command
-      .take_text("--max-len-a", number_into(search.max_len_a, "--max-len-a"),
-                 "a translation has at most this times the source's pieces and --max-len-b")
-      .show_default("0");
-  command.option("--max-len-b", search.max_len_b, "pieces that a translation may always have")
-      .at_least(1)
-      .show_default();
-  command.option("--min-len", search.min_len, "pieces that a translation has at least").at_least(0).show_default();
-  command.option("--positions", search.limit, "pieces of a sentence with </s> at most").at_least(2).show_default();
-  command.option("--batch-tokens", options->search.batch_tokens, "pieces of sources that are searched together")
-      .at_least(1)
-      .show_default();
+  for (const Field& field : translator_kind().options) {
+    const auto take = [given = options->search, &field](const std::vector<std::string>& words) {
+      const Json value = option_value(field, words);
+      require_meant(field, value, kWhere, field.option_name());
+      (*given)[field.name] = value;
+    };
+    const auto count = field.kind == FieldKind::boolean ? WordCount::at_most_one : WordCount::one;
+    command.take_words(field.option_name(), count, type_text(field), take, described(field))
+        .show_default(preset_text(field));
+  }
   command
       .option("--window", options->window,
               "lines that are read before they are translated; results do not depend on it")
       .at_least(1)
       .show_default();
-  command.flag("--truncate-source", options->truncate, "cut longer lines, which are errors otherwise");
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
   command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
   command.footer(
