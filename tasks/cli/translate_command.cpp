@@ -142,9 +142,10 @@ void add_translate_command(Program& program) {
       require_meant(field, value, kWhere, field.option_name());
       (*given)[field.name] = value;
     };
-    const auto count = field.kind == FieldKind::boolean ? WordCount::at_most_one : WordCount::one;
-    command.take_words(field.option_name(), count, type_text(field), take, described(field))
-        .show_default(preset_text(field));
+    const bool flag = field.kind == FieldKind::boolean;  // a default would stand for the word that is left out
+    const auto count = flag ? WordCount::at_most_one : WordCount::one;
+    const Option option = command.take_words(field.option_name(), count, type_text(field), take, described(field));
+    if (!flag) option.show_default(preset_text(field));
   }
   command
       .option("--window", options->window,

@@ -168,6 +168,9 @@ TEST_CASE("RoBERTa's merges are kept with its vocab.json", "[cli]") {
   const Scene scene;
   convert::BertConfig bert = test::small_bert();
   bert.vocab_size = bert.max_position_embeddings = 268;
+  Json config = read_json_file(scene.at("bert/config.json"));
+  config.update({{"vocab_size", 268}, {"max_position_embeddings", 268}});
+  write_file_atomically(scene.at("bert/config.json"), json_line(config));
   test::HubBert(bert, "roberta.").write(scene.at("bert/model.safetensors"));
   const auto tokenizer = test::small_byte_bpe(scene.at("bert"));
   REQUIRE(tokenizer->vocab_size() == 268);
