@@ -38,7 +38,7 @@ def plot(rows, folder):
 
     script = "".join(blocks) + (
         "set terminal svg size 1100,500 background 'white'\nset output 'patterns.svg'\nset multiplot layout 1,2\n"
-        "set logscale xy\nset logscale x 2\nset key top left\nset xlabel 'tokens'\n"
+        "set logscale xy\nset logscale x 2\nset key top left\nset title 'one attention by pattern'\nset xlabel 'tokens'\n"
         f"set ylabel 'processor seconds, forward and backward'\nplot {lines(2)}\n"
         f"set ylabel 'MB of scratch and kept'\nplot {lines(3)}\nunset multiplot\n")
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)

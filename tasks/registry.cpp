@@ -26,12 +26,14 @@
 #include "tasks/pretrain/prepare.h"
 #include "tasks/pretrain/pretrain_task.h"
 #include "tasks/pretrain/sample.h"
+#include "tasks/squad/document.h"
 #include "tasks/squad/prepare.h"
 #include "tasks/squad/sample.h"
 #include "tasks/squad/squad_task.h"
 #include "tasks/translation/prepare.h"
 #include "tasks/translation/sample.h"
 #include "tasks/translation/translation_task.h"
+#include "tasks/translation/translator.h"
 #include "tasks/wikihop/prepare.h"
 #include "tasks/wikihop/sample.h"
 #include "tasks/wikihop/wikihop_task.h"
@@ -67,9 +69,14 @@ const std::vector<TaskEntry>& task_entries() {
       {"nq", nq::task_kind(), nq::preparation_kind(), nq::sample_kind(), nq::document_kind()},
       {"openkp", openkp::task_kind(), openkp::preparation_kind(), openkp::sample_kind(), openkp::document_kind()},
       {"pretrain", pretrain::task_kind(), pretrain::preparation_kind(), pretrain::sample_kind()},
-      {"squad", squad::task_kind(), squad::preparation_kind(), squad::sample_kind()},
+      {"squad", squad::task_kind(), squad::preparation_kind(), squad::sample_kind(), squad::document_kind()},
       {"glue", glue::task_kind(), glue::preparation_kind(), glue::sample_kind()},
-      {"translation", translation::task_kind(), translation::preparation_kind(), translation::sample_kind()},
+      {"translation",
+       translation::task_kind(),
+       translation::preparation_kind(),
+       translation::sample_kind(),
+       {},
+       translation::translator_kind()},
       {"lm", lm::task_kind(), lm::preparation_kind(), lm::sample_kind()},
   };
   return kEntries;
@@ -107,9 +114,7 @@ Json section_of_task(const std::string& name) {
 
 std::unique_ptr<Task> make_task(const Json& section, const EncoderConfig& model) {
   const std::string name = task_name(section);
-  const TaskKind& kind = task_kind(name);
-  if (kind.make == nullptr) fail_usage("task", "{} can be scored (`etc eval`), but not yet trained", name);
-  std::unique_ptr<Task> task = kind.make(section, model);
+  std::unique_ptr<Task> task = task_kind(name).make(section, model);
   if (dynamic_cast<const Seq2SeqConfig*>(&model) != nullptr &&
       dynamic_cast<const SetsWeightsFromData*>(task.get()) == nullptr) {
     fail_usage("config", "model.kind: task {} reads the states of an encoder: expected etc or dense, got seq2seq",

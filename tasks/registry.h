@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tasks/document.h"
+#include "tasks/line_translator.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/sample.h"
 #include "tasks/task.h"
@@ -18,7 +19,8 @@ struct TaskEntry {
   TaskKind task;
   prepare::PreparationKind preparation;
   SampleKind sample;
-  DocumentKind documents = {};  // without `make`: it reads no documents
+  DocumentKind documents = {};     // without `make`: it reads no documents
+  TranslatorKind translator = {};  // without `open`: it translates nothing
 };
 
 const std::vector<TaskEntry>& task_entries();

@@ -156,7 +156,7 @@ struct ScoreOptions {
 // The task as its row of tasks/registry.h holds it.
 struct TaskKind {
   Fields keys;  // of section `task`, besides its name
-  // Reads the section by the keys, UsageError "config: task.<key>: …". Null: the task can be scored, but not yet trained.
+  // Reads the section by the keys, UsageError "config: task.<key>: …".
   std::unique_ptr<Task> (*make)(const Json& section, const EncoderConfig& model);
   // Scores a prediction file of the task's official form by raw files with answers: an object with "metrics"
   // (name → number), counts (integers), and tables as the task's evaluate() describes them. Throws Error naming file,

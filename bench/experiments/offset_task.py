@@ -31,7 +31,7 @@ def plot(rows, folder):
             blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(points) + "\nEOD\n")
     script = "".join(blocks) + (
         "set terminal svg size 900,600 background 'white'\nset output 'offset_task.svg'\nset key outside\n"
-        "set xlabel 'training steps'\nset ylabel 'accuracy on held-out sequences'\nset yrange [0:1.02]\nplot "
+        "set title 'offset task'\nset xlabel 'training steps'\nset ylabel 'accuracy on held-out sequences'\nset yrange [0:1.02]\nplot "
         + ", ".join(lines) + "\n")
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
 

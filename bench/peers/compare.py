@@ -110,7 +110,7 @@ def plot(names, column, what, picture, folder):
     lines = [f"'comparison.csv' using (stringcolumn(1) eq '{name}' ? $2 : 1/0):{column} with linespoints title '{name}'"
              for name in names]
     script = (f"set datafile separator ','\nset terminal svg size 900,600 background 'white'\nset output '{picture}'\n"
-              f"set logscale xy 2\nset xlabel 'tokens'\nset ylabel '{what}'\nset key outside\n"
+              f"set logscale xy 2\nset title 'a whole encoder, base size: {what}'\nset xlabel 'tokens'\nset ylabel '{what}'\nset key outside\n"
               "plot " + ", ".join(lines) + "\n")
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=False, stderr=subprocess.DEVNULL)
 

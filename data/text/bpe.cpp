@@ -48,7 +48,15 @@ std::vector<Merge> learn_bpe(const WordCounts& words, std::int64_t merges) {
   return learned;
 }
 
-Bpe::Bpe(const std::vector<Merge>& merges) {
+std::optional<Merge> merge_of_line(std::string_view line) {
+  const std::size_t blank = line.find(' ');
+  const bool two = blank != std::string_view::npos && blank > 0 && blank + 1 < line.size() &&
+                   line.find(' ', blank + 1) == std::string_view::npos;
+  if (!two) return std::nullopt;
+  return Merge(line.substr(0, blank), line.substr(blank + 1));
+}
+
+Bpe::Bpe(const std::vector<Merge>& merges, std::string_view word_end) : word_end_(word_end) {
   const auto add = [&](const std::string& spelling) {
     return symbols_.emplace(spelling, static_cast<std::int32_t>(symbols_.size())).first->second;
   };
@@ -78,7 +86,7 @@ class Bpe::Word {
       const std::size_t begin = at;
       next_code_point(word, at);
       std::string spelling(word.substr(begin, at - begin));
-      if (at == word.size()) spelling += kWordEnd;
+      if (at == word.size()) spelling += bpe.word_end_;
       const auto here = static_cast<std::int32_t>(symbols_.size());
       symbols_.push_back({at, bpe.symbol_of(spelling), here - 1, at == word.size() ? kNowhere : here + 1});
     }

@@ -1,11 +1,12 @@
 // Byte-pair encoding of words with the rules of subword-nmt, codes of version 0.2 (translation 4).
 //
-// A word is its characters, the last of which carries the end-of-word mark "</w>". Merges come in the order of their
+// A word is its characters, the last of which carries an end-of-word mark. Merges come in the order of their
 // learning: the lower its rank, the earlier a pair is merged.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +21,9 @@ inline constexpr std::string_view kWordEnd = "</w>";
 
 using Merge = std::pair<std::string, std::string>;
 
+// A line of a file of merges: two symbols with one blank between them; nullopt: something else.
+std::optional<Merge> merge_of_line(std::string_view line);
+
 // The first `merges` merges of these words: always the most frequent pair of neighbours, of equally frequent ones that
 // with the lexicographically largest spelling (first pieces compared before second ones, by code points); fewer where
 // no pair occurs twice. Cost: what the merges change, and a logarithm. Equal counts give equal merges. Words longer than
@@ -29,8 +33,8 @@ std::vector<Merge> learn_bpe(const WordCounts& words, std::int64_t merges);
 // Cuts words. Immutable; may be used from several threads.
 class Bpe {
  public:
-  // Of equal merges the first one counts.
-  explicit Bpe(const std::vector<Merge>& merges);
+  // Of equal merges the first one counts. word_end: "" where the last character is like the others.
+  explicit Bpe(const std::vector<Merge>& merges, std::string_view word_end = kWordEnd);
 
   // Appends where each piece of a word ends, the last one at word.size(). Again and again all places of the pair with the
   // lowest rank are merged, from left to right. An empty word has no piece. Time: n·log n of its characters.
@@ -46,6 +50,7 @@ class Bpe {
   std::int32_t symbol_of(const std::string& spelling) const;  // kNoSymbol: no merge has it
   const Rule* rule_of(std::int32_t first, std::int32_t second) const;
 
+  std::string word_end_;
   std::unordered_map<std::string, std::int32_t, StringViewHash, std::equal_to<>> symbols_;
   Rules rules_;
 };

@@ -64,11 +64,9 @@ class Parser {
     vocab_.merges.emplace();
     for (std::string_view line; next(line);) {
       if (line.starts_with(kDictionary)) return read_settings(line);
-      const std::size_t blank = line.find(' ');
-      const bool two = blank != std::string_view::npos && blank > 0 && blank + 1 < line.size() &&
-                       line.find(' ', blank + 1) == std::string_view::npos;
-      if (!two) fail_line("expected a merge, two symbols with a blank between, or #dictionary", line);
-      vocab_.merges->emplace_back(line.substr(0, blank), line.substr(blank + 1));
+      auto merge = merge_of_line(line);
+      if (!merge) fail_line("expected a merge, two symbols with a blank between, or #dictionary", line);
+      vocab_.merges->push_back(std::move(*merge));
     }
     fail(where_, "the codes end at line {} without a line #dictionary and pieces behind it", number_);
   }

@@ -1,5 +1,5 @@
-// Text → vocabulary ids. One interface, four kinds: WordPiece (BERT vocabularies), SentencePiece (unigram, BPE), the
-// byte-pair pieces or words of a translation, and characters.
+// Text → vocabulary ids. One interface, five kinds: WordPiece (BERT vocabularies), SentencePiece (unigram, BPE),
+// byte-level BPE (RoBERTa, GPT-2), the byte-pair pieces or words of a translation, and characters.
 //
 // A tokenizer is immutable after loading and may be used from several threads at once. It adds no special tokens.
 // Specification: etc-core 11 (WordPiece, SentencePiece, the digit-comma rule).
@@ -39,16 +39,21 @@ class Tokenizer {
   // The ids behind those that are there: for texts of many words, each cut on its own.
   virtual void append_ids(std::string_view utf8, std::vector<std::int32_t>& ids) const = 0;
 
+  // The ids of a word that stands behind another one, each word cut on its own. A byte-level vocabulary has other pieces
+  // for it than for a text's first word; the others cut both alike.
+  virtual void append_word_ids(std::string_view word, std::vector<std::int32_t>& ids) const { append_ids(word, ids); }
+
   // The id of a piece spelled exactly so. Throws Error naming the piece when the vocabulary lacks it.
   virtual std::int32_t piece_id(std::string_view piece) const = 0;
   virtual std::int32_t vocab_size() const = 0;
   // The spelling of an id, 0 <= id < vocab_size(). Unlike Tokens::pieces it shows unknown text as "<unk>" or "[UNK]".
   virtual std::string piece(std::int32_t id) const = 0;
 
-  virtual const char* kind() const = 0;  // "wordpiece" | "sentencepiece" | "bpe" | "word" | "characters"
-  virtual bool lower_case() const = 0;   // lower-cases the text; never SentencePiece
+  // "wordpiece" | "sentencepiece" | "byte_bpe" | "bpe" | "word" | "characters"
+  virtual const char* kind() const = 0;
+  virtual bool lower_case() const = 0;  // lower-cases the text; never SentencePiece or byte-level BPE
 
-  // 64 hex digits: SHA-256 of the vocabulary file's bytes.
+  // 64 hex digits: SHA-256 of the vocabulary file's bytes, of several files one behind the other.
   const std::string& vocab_sha256() const { return vocab_sha256_; }
 
  protected:
@@ -63,9 +68,15 @@ struct TokenizerOptions {
   bool whole_user_pieces = false;
 };
 
-// Loads a vocabulary by its name: "*.model" is SentencePiece, "*.bpe" and "*.words" are those of translations
-// (subword_vocab.h), "*.chars" has characters (character_vocab.h), anything else is WordPiece (one token per line). Throws
-// Error naming the file: missing, empty, not UTF-8, duplicate entries (ids would shift), no [UNK], damaged model.
+// Loads a vocabulary by its name: "*.model" is SentencePiece, "*.json" byte-level BPE with its merges beside it
+// (byte_bpe.h), "*.bpe" and "*.words" are those of translations (subword_vocab.h), "*.chars" has characters
+// (character_vocab.h), anything else is WordPiece (one token per line). Throws Error naming the file: missing, empty, not
+// UTF-8, duplicate entries (ids would shift), no [UNK], damaged model.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& vocab, const TokenizerOptions& options = {});
+
+// The files that a vocabulary consists of, the one it is loaded by first, under the names a model folder has them by:
+// "vocab.txt", "vocab.model", "vocab.json" and "merges.txt", …
+std::vector<std::pair<std::string, std::filesystem::path>> vocabulary_files(const Tokenizer& tokenizer,
+                                                                            const std::filesystem::path& vocab);
 
 }  // namespace etc::data

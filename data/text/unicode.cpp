@@ -156,6 +156,14 @@ bool is_digit(char32_t c) {
   return type == U_NT_DECIMAL || type == U_NT_DIGIT;
 }
 
+bool is_letter(char32_t c) {
+  return (U_GET_GC_MASK(icu_character(c)) & U_GC_L_MASK) != 0;
+}
+
+bool is_white_space(char32_t c) {
+  return u_isUWhiteSpace(icu_character(c));
+}
+
 bool is_decimal(char32_t c) {
   return u_charType(icu_character(c)) == U_DECIMAL_DIGIT_NUMBER;
 }

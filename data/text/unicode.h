@@ -35,6 +35,8 @@ bool is_space(char32_t c);  // Python's str.isspace for one character
 // Python's str.isdigit for one character: decimal digits and the likes of U+00B2 (superscript two), not U+00BD (a
 // half).
 bool is_digit(char32_t c);
+bool is_letter(char32_t c);       // any category that starts with L
+bool is_white_space(char32_t c);  // Unicode's property White_Space: is_space() without U+001C to U+001F
 bool is_decimal(char32_t c);      // category Nd: Python's \d in a pattern
 bool is_word(char32_t c);         // Python's \w in a pattern: letters, all numbers, underscore
 bool is_upper(char32_t c);        // Python's str.isupper for one character (title case is not upper)

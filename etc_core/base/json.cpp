@@ -28,7 +28,8 @@ Json parse_json(std::string_view text, const std::string& where) {
   try {
     return Json::parse(text.begin(), text.end(), watch);
   } catch (const Json::exception& error) {
-    std::string what = error.what();
+    // What it has read last may end inside a character: such bytes become U+FFFD.
+    const std::string what = try_parse_json(json_line(Json(error.what()))).get<std::string>();
     const auto bracket = what.find("] ");  // drop the library's own prefix
     fail(where, "not valid JSON: {}", bracket == std::string::npos ? what : what.substr(bracket + 2));
   }

@@ -95,7 +95,7 @@ std::string average_models(const std::vector<fs::path>& models, const fs::path& 
   const fs::path& last = models.back();
   write_file_atomically(update.path() / "config.json", read_file(last / "config.json"));
   for (const std::string& name : own_files(last)) {
-    if (!name.empty()) write_file_atomically(update.path() / name, read_file(last / name));
+    if (fs::exists(last / name)) write_file_atomically(update.path() / name, read_file(last / name));
   }
   writer.write(update.path() / kWeights, written);
   update.commit();

@@ -11,6 +11,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
+#include "etc_core/base/version.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/resize_positions.h"
 
@@ -116,16 +117,28 @@ Json read_model_config(const std::filesystem::path& folder) {
   return config;
 }
 
-std::string vocabulary_name(const Json& config) {
+namespace {
+
+// Of section "data"; "" where it says none.
+std::string text_in_data(const Json& config, const char* key) {
   if (!config.is_object() || !config.contains("data") || !config["data"].is_object()) return "";
-  const Json name = config["data"].value("vocab_file", Json());
-  return name.is_string() ? name.get<std::string>() : "";
+  const Json text = config["data"].value(key, Json());
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+}  // namespace
+
+std::vector<std::string> vocabulary_names(const Json& config) {
+  const std::string name = text_in_data(config, "vocab_file");
+  if (name.empty()) return {};
+  if (name == "vocab.json") return {"vocab.json", "merges.txt"};
+  return {name};
 }
 
 std::vector<std::string> own_files(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder / "config.json")) return {};
   try {
-    return {vocabulary_name(read_json_file(folder / "config.json"))};
+    return vocabulary_names(read_json_file(folder / "config.json"));
   } catch (const Error&) {
     return {};  // damaged: nothing in the folder is known to be ours
   }
@@ -154,6 +167,11 @@ void write_model(const std::filesystem::path& folder, const Json& config, const 
     file.add(parameter->name, parameter->value);
   }
   file.set_metadata("format", "pt");  // what other readers of safetensors expect; numbers are plain row-major
+  file.set_metadata("etc_version", program_version());
+  for (const auto& [key, name] : {std::pair{"content_sha256", "data_sha256"}, {"vocab_sha256", "vocab_sha256"}}) {
+    const std::string hash = text_in_data(config, key);
+    if (!hash.empty()) file.set_metadata(name, hash);
+  }
   file.write(folder / "model.safetensors", written);
   for (const auto& [name, bytes] : more) write_file_atomically(folder / name, bytes);
   write_file_atomically(folder / "config.json", json_text(config));

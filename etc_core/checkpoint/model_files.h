@@ -35,8 +35,9 @@ EtcConfig read_etc_config(const std::filesystem::path& folder);
 // In an exported folder: section "data" of the model's config.json, where it names a vocabulary.
 inline constexpr const char* kExportFile = "export.json";
 
-// The name of the vocabulary that lies beside a model, as its config.json (or kExportFile) says it; "" when it says none.
-std::string vocabulary_name(const Json& config);
+// The names that the files of the vocabulary beside a model may have, as its config.json (or kExportFile) says it: none
+// when it says none; with a byte-level vocabulary there may be its merges, too.
+std::vector<std::string> vocabulary_names(const Json& config);
 
 // The names of files in a model folder that are the program's and that it does not write each time: the vocabulary its
 // config.json names. Empty where there is no model. For AtomicFolder.

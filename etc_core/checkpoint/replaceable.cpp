@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
@@ -31,22 +32,23 @@ std::optional<Json> configuration_of(const fs::path& folder) {
   return std::nullopt;
 }
 
-// The vocabulary that the program put there, by its name: a trained model's configuration has it, or kExportFile.
-std::string kept_vocabulary(const fs::path& folder, const Json& config) {
-  if (!fs::exists(folder / kExportFile)) return vocabulary_name(config);
+// The vocabulary that the program put there, by its files' names: a trained model's configuration has it, or kExportFile.
+std::vector<std::string> own_vocabulary_names(const fs::path& folder, const Json& config) {
+  if (!fs::exists(folder / kExportFile)) return vocabulary_names(config);
   try {
-    return vocabulary_name(read_json_file(folder / kExportFile));
+    return vocabulary_names(read_json_file(folder / kExportFile));
   } catch (const Error&) {
-    return "";  // damaged: the vocabulary may be a person's
+    return {};  // damaged: the vocabulary may be a person's
   }
 }
 
 // The name of a file the program did not put there, or "".
 std::string foreign_file(const fs::path& folder, const Json& config) {
-  const std::string vocabulary = kept_vocabulary(folder, config);
+  const std::vector<std::string> vocabulary = own_vocabulary_names(folder, config);
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
-    const bool ours = name == vocabulary || name.starts_with("model.ckpt.data-") ||
+    const bool ours = std::find(vocabulary.begin(), vocabulary.end(), name) != vocabulary.end() ||
+                      name.starts_with("model.ckpt.data-") ||
                       std::find(kOurFiles.begin(), kOurFiles.end(), name) != kOurFiles.end();
     if (!ours || !entry.is_regular_file()) return name;
   }

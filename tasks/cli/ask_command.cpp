@@ -67,7 +67,7 @@ RecordModelOptions model_options(const DocumentOptions& options) {
 }
 
 std::string percent(const Json& share) {
-  return fmt::format("{:.1f} %", 100 * share.get<double>());
+  return fmt::format("{:.2f} %", 100 * share.get<double>());
 }
 
 std::string place_text(const Json& place) {
@@ -80,7 +80,7 @@ std::string tokens_text(const Json& answer) {
   return fmt::format("tokens read {}, cut {}{}\n", read, cut, cut > 0 ? ": the model did not see all of the text" : "");
 }
 
-// Scores of HotpotQA are probabilities, those of Natural Questions sums of logits.
+// Scores of HotpotQA and SQuAD are probabilities, those of Natural Questions sums of logits.
 std::string score_text(const Json& place, bool probabilities) {
   if (!place.contains("score")) return "";
   return probabilities ? percent(place.at("score")) + "  " : fmt::format("{:.3g}  ", place.at("score").get<double>());
@@ -94,9 +94,10 @@ std::string answer_text(const Json& answer) {
     out += fmt::format("  {}{} {}\n", score_text(place, false), place_text(place), place.at("text").get<std::string>());
   }
   if (probabilities) {
-    const Json& types = answer.at("answer_type_scores");
-    out += fmt::format("  type span {}, yes {}, no {}; score of the answer {}\n", percent(types.at("span")),
-                       percent(types.at("yes")), percent(types.at("no")), percent(answer.at("score")));
+    std::string types;
+    for (const auto& [type, score] : answer.at("answer_type_scores").items())
+      types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, percent(score));
+    out += fmt::format("  type {}; score of the answer {}\n", types, percent(answer.at("score")));
   }
   if (!answer.at("evidence").empty()) out += "evidence\n";
   for (const Json& place : answer.at("evidence")) {

@@ -1,5 +1,8 @@
 #include "tasks/cli/config_options.h"
 
+#include <cmath>
+#include <limits>
+
 #include "etc_core/base/error.h"
 #include "tasks/registry.h"
 
@@ -14,7 +17,7 @@ std::string default_text(const Field& key) {
 
 // What the key means and what it is when it is not given; where kinds of encoders differ, each one's.
 std::string help_text(const ConfigKey& key) {
-  std::string text = key.field.help + default_text(key.field);
+  std::string text = described(key.field) + default_text(key.field);
   if (key.kinds.size() == 1) return fmt::format("{}; {} only", text, key.kinds.front().kind);
   for (const KeyOfKind& other : key.kinds) {
     const bool help = other.field.help != key.field.help;
@@ -67,8 +70,25 @@ std::string preset_text(const Field& field) {
   return value.is_null() ? "none" : value.is_string() ? value.get<std::string>() : json_line(value);
 }
 
+std::string described(const Field& field) {
+  constexpr double kAny = std::numeric_limits<std::int32_t>::max();  // a bound that says nothing
+  const FieldRule& rule = field.rule;
+  std::string range;
+  if (std::isfinite(rule.least) && std::isfinite(rule.most) && rule.most < kAny) {
+    range = fmt::format("{} to {}", rule.least, rule.most);
+  } else {
+    std::vector<std::string> bounds;
+    if (std::isfinite(rule.least)) bounds.push_back(fmt::format("{} or more", rule.least));
+    if (std::isfinite(rule.above)) bounds.push_back(fmt::format("above {}", rule.above));
+    if (std::isfinite(rule.below)) bounds.push_back(fmt::format("below {}", rule.below));
+    if (std::isfinite(rule.most) && rule.most < kAny) bounds.push_back(fmt::format("at most {}", rule.most));
+    range = fmt::format("{}", fmt::join(bounds, ", "));
+  }
+  return range.empty() ? field.help : fmt::format("{} ({})", field.help, range);
+}
+
 OptionOfTask key_of_task(const std::string& task, const Field& field) {
-  return {task, field.help, type_text(field), preset_text(field)};
+  return {task, described(field), type_text(field), preset_text(field)};
 }
 
 GivenOptions add_config_options(const Command& command, const std::function<bool(const ConfigKey&)>& wanted) {

@@ -19,6 +19,9 @@ std::string type_text(const Field& field);
 // The value a key has when it is not given: "4096"; "none" where that is null.
 std::string preset_text(const Field& field);
 
+// What a key means, and the range of its numbers where it has one: "passes over the data (above 0)".
+std::string described(const Field& field);
+
 // What `etc <command> TASK --help` says of a task's key.
 OptionOfTask key_of_task(const std::string& task, const Field& field);
 

@@ -169,7 +169,7 @@ void convert_tf(const ConvertOptions& options) {
   const convert::ConversionReport report =
       convert::read_tf_etc(source, config, {!options.without_heads, options.with_optimizer_slots}, parameters, extras);
   warn_without_vocabulary(vocabulary);
-  const convert::ConvertedModel model{document(config, vocabulary), parameters, extras, vocabulary.files()};
+  const convert::ConvertedModel model{document(config, vocabulary), parameters, extras, vocabulary.files};
   finish(options, model, report, watch);
 }
 
@@ -241,7 +241,7 @@ void convert_bert(const ConvertOptions& options) {
       convert::lift_bert(source, bert, config, matched ? &*matched : nullptr, lift, parameters);
   warn_without_vocabulary(vocabulary);
   const convert::ConvertedModel model{document(config, vocabulary), parameters, convert::TfEtcExtras(),
-                                      vocabulary.files()};
+                                      vocabulary.files};
   finish(options, model, report, watch);
 }
 
@@ -268,7 +268,7 @@ void convert_as_dense(const ConvertOptions& options) {
   const convert::ConversionReport report = convert::read_foreign(source, foreign, !options.without_heads, parameters);
   warn_without_vocabulary(vocabulary);
   const convert::ConvertedModel model{document(foreign.config, vocabulary), parameters, convert::TfEtcExtras(),
-                                      vocabulary.files()};
+                                      vocabulary.files};
   finish(options, model, report, watch);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "data/text/byte_bpe.h"
 #include "data/text/sha256.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -35,10 +36,12 @@ std::vector<fs::path> candidates(const fs::path& folder, VocabularyNames names) 
 
 ModelVocabulary rows_of(const fs::path& file, std::int64_t rows) {
   convert::read_source_vocabulary(file, rows);  // says what is wrong with it
+  if (fs::exists(data::merges_beside(file))) return vocabulary_of(file);
   ModelVocabulary vocabulary;
   vocabulary.name = file.filename();
-  vocabulary.bytes = read_file(file);
-  vocabulary.sha256 = data::sha256_hex(vocabulary.bytes);
+  const std::string bytes = read_file(file);
+  vocabulary.sha256 = data::sha256_hex(bytes);
+  vocabulary.files[vocabulary.name] = bytes;
   return vocabulary;
 }
 
@@ -49,25 +52,22 @@ Json ModelVocabulary::data_section() const {
   return {{"vocab_sha256", sha256}, {"vocab_file", name}};
 }
 
-MoreFiles ModelVocabulary::files() const {
-  if (name.empty()) return {};
-  return {{name, bytes}};
-}
-
 ModelVocabulary vocabulary_of(const fs::path& file) {
   ModelVocabulary vocabulary;
   vocabulary.tokenizer = data::load_tokenizer(file);
-  vocabulary.name = kept_name(*vocabulary.tokenizer);
+  const auto files = data::vocabulary_files(*vocabulary.tokenizer, file);
+  vocabulary.name = files.front().first;
   vocabulary.sha256 = vocabulary.tokenizer->vocab_sha256();
-  vocabulary.bytes = read_file(file);
+  for (const auto& [name, path] : files) vocabulary.files[name] = read_file(path);
   return vocabulary;
 }
 
 ModelVocabulary own_vocabulary(const fs::path& file, VocabularyNames names, std::int64_t rows) {
   ModelVocabulary vocabulary = names == VocabularyNames::rows ? rows_of(file, rows) : vocabulary_of(file);
   if (vocabulary.tokenizer == nullptr) {
-    log::warn("etc convert: {}: no data can be prepared with this kind of vocabulary, so the model takes none",
-              file.string());
+    log::warn(
+        "etc convert: {}: without {} beside it no data can be prepared with this vocabulary, so the model takes none",
+        file.string(), data::merges_beside(file).filename().string());
   } else if (vocabulary.tokenizer->vocab_size() > rows) {
     fail_usage("etc convert",
                "{}: expected at most {} pieces, the rows of the checkpoint's token table, got {} (it belongs to "

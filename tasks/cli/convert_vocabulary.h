@@ -14,13 +14,12 @@ namespace etc::cli {
 
 // A model directory keeps the file and its SHA-256, so that data prepared with another vocabulary are refused.
 struct ModelVocabulary {
-  std::string name;    // in the model directory; empty: no vocabulary is known
-  std::string sha256;  // of the bytes
-  std::string bytes;
+  std::string name;                            // in the model directory; empty: no vocabulary is known
+  std::string sha256;                          // of the bytes
+  MoreFiles files;                             // of the model directory, `name` among them
   std::unique_ptr<data::Tokenizer> tokenizer;  // null: nothing known, or a file that no data can be prepared with
 
   Json data_section() const;  // of config.json; null without a vocabulary
-  MoreFiles files() const;    // of the model directory
 };
 
 // A vocabulary by its file, as load_tokenizer takes it. Throws Error as that does.
@@ -30,7 +29,7 @@ ModelVocabulary vocabulary_of(const std::filesystem::path& file);
 enum class VocabularyNames {
   wordpiece,  // vocab.txt
   any,        // vocab.txt or *.model
-  rows        // vocab.json: {piece: row}, RoBERTa's. No data can be prepared with it here, so all data are refused.
+  rows        // vocab.json: {piece: row}, RoBERTa's; without its merges.txt no data can be prepared with it
 };
 
 // The checkpoint's own vocabulary in this file. rows: of its token table. Throws UsageError when there are more pieces

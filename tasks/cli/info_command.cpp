@@ -84,6 +84,22 @@ void print_encoder_groups(const EncoderConfig& config) {
   print_groups(tensors);
 }
 
+// Each key of a section on a line; those of an object within it behind its name.
+void print_keys(const std::string& prefix, const Json& object) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object() && !value.empty()) {
+      print_keys(prefix + key + ".", value);
+    } else {
+      print_entry(prefix + key, value.is_string() ? value.get<std::string>() : json_line(value));
+    }
+  }
+}
+
+void print_section(const std::string& section, const Json& content) {
+  print_entry("section " + section, content.is_object() ? "" : json_line(content));
+  if (content.is_object()) print_keys("  ", content);
+}
+
 // Whether a JSON document is a configuration: ours has sections, a foreign etc_config.json the model's keys.
 bool is_configuration(const Json& json) {
   if (!json.is_object()) return false;
@@ -148,7 +164,7 @@ void describe_run(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder / "config.json")) return;  // killed before its first step
   const Json config = read_json_file(folder / "config.json");
   if (!config.is_object()) fail((folder / "config.json").string(), "expected an object of sections");
-  for (const auto& [section, content] : config.items()) print_entry("section " + section, json_line(content));
+  for (const auto& [section, content] : config.items()) print_section(section, content);
 }
 
 // What `etc convert --to` writes, and published checkpoints of the same form: weights beside an etc_config.json.
@@ -174,7 +190,7 @@ void describe_folder(const std::filesystem::path& folder) {
   print_entry("model directory", folder.string());
   if (std::filesystem::exists(folder / "state.safetensors")) print_progress(folder);
   for (const auto& [section, content] : document.items()) {
-    if (section != "model") print_entry("section " + section, json_line(content));
+    if (section != "model") print_section(section, content);
   }
   print_config(*config);
   const std::filesystem::path weights = folder / "model.safetensors";

@@ -73,11 +73,24 @@ const Field& length_setting(const prepare::PreparationKind& kind, const std::str
   fail_usage("etc prepare", "{} is no option of task {}", kMaxLongTokens, task);
 }
 
+// The same key in a configuration file.
+void take_length_key(Json& settings, const prepare::PreparationKind& kind, const PrepareOptions& options) {
+  constexpr const char* kKey = "max_long_tokens";
+  if (!settings.is_object() || !settings.contains(kKey)) return;
+  const std::string& name = length_setting(kind, options.task).name;
+  if (settings.contains(name))
+    fail_usage(options.config, "{} and {} are the same setting: expected one of them", kKey, name);
+  settings[name] = settings[kKey];
+  settings.erase(kKey);
+}
+
 // Defaults, then the configuration file, then the options.
 Json resolve_settings(const prepare::PreparationKind& kind, const PrepareOptions& options) {
   Json settings = kind.settings.defaults();
   if (!options.config.empty()) {
-    settings = with_overrides(kind, std::move(settings), read_json_file(options.config), options.config);
+    Json from_file = read_json_file(options.config);
+    take_length_key(from_file, kind, options);
+    settings = with_overrides(kind, std::move(settings), from_file, options.config);
   }
   Json given = Json::object();
   for (const auto& [key, text] : options.settings) {
@@ -272,7 +285,7 @@ void add_prepare_command(Program& program) {
     command
         .take_text(
             setting->option_name(), [options, name](const std::string& text) { options->settings[name] = text; },
-            setting->help)
+            described(*setting))
         .show_default(preset_text(*setting))
         .group("Settings")
         .of_tasks(tasks[name]);

@@ -12,14 +12,15 @@
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/compute_option.h"
+#include "tasks/cli/config_options.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/cli/profile_option.h"
 #include "tasks/inference/model_folder.h"
 #include "tasks/n_best_file.h"
+#include "tasks/registry.h"
 #include "tasks/train/stop_signal.h"
-#include "tasks/translation/translator.h"
 
 namespace etc::cli {
 
@@ -37,8 +38,7 @@ struct TranslateCommand {
   int threads = 0;  // 0: all processors
   std::string compute = kDefaultCompute, device = kDefaultDevice;
   ProfileOption profile;
-  bool truncate = false;
-  translation::TranslateOptions search;
+  std::shared_ptr<Json> search = std::make_shared<Json>(Json::object());
 };
 
 void check_paths(const TranslateCommand& options) {
@@ -91,7 +91,7 @@ class SourceLines {
   const std::string& where() const { return text_.where(); }
 
   // Throws Error where there are not as many prefixes as lines.
-  std::vector<translation::SourceLine> next(std::int64_t most) {
+  std::vector<SourceLine> next(std::int64_t most) {
     std::vector<std::string> texts = text_.next(most), prefixes;
     const std::int64_t count = std::ssize(texts);
     if (prefixes_) {
@@ -103,7 +103,7 @@ class SourceLines {
     }
     read_ += count;
     prefixes.resize(texts.size());
-    std::vector<translation::SourceLine> lines;
+    std::vector<SourceLine> lines;
     for (std::size_t i = 0; i < texts.size(); ++i) lines.push_back({std::move(texts[i]), std::move(prefixes[i])});
     return lines;
   }
@@ -114,27 +114,34 @@ class SourceLines {
   std::int64_t read_ = 0;
 };
 
-Json answers_of(const std::vector<translation::Translation>& translations, std::int64_t most) {
+// The task that translates.
+const TranslatorKind& translator_kind() {
+  const auto& entries = task_entries();
+  return std::find_if(entries.begin(), entries.end(), [](const TaskEntry& e) { return e.translator.open != nullptr; })
+      ->translator;
+}
+
+Json answers_of(const std::vector<LineTranslation>& translations, std::int64_t most) {
   Json answers = Json::array();
-  for (const translation::Translation& each : translations) {
+  for (const LineTranslation& each : translations) {
     if (std::ssize(answers) < most) answers.push_back({{"text", each.text}, {"score", each.score}});
   }
   return answers;
 }
 
-void translate_text(translation::Translator& translator, const TranslateCommand& options) {
+void translate_text(LineTranslator& translator, const TranslateCommand& options) {
   SourceLines text(options);
   std::optional<Output> output;
   if (!options.output.empty()) output.emplace(options.output);
-  NBestFile n_best({{}, options.n_best_output, options.n_best > 0 ? options.n_best : options.search.search.beam});
+  NBestFile n_best({{}, options.n_best_output, options.n_best > 0 ? options.n_best : translator.most()});
   const StopSignal listening;
   Progress progress("translate", 0, "lines");
   std::int64_t done = 0;
   while (true) {
-    const std::vector<translation::SourceLine> lines = text.next(options.window);
+    const std::vector<SourceLine> lines = text.next(options.window);
     if (lines.empty()) break;
     if (StopSignal::requested()) throw Interrupted(std::string(kWhere) + ": stopped before the end");
-    for (const auto& found : translator.translate(lines, done + 1, options.search, options.truncate)) {
+    for (const auto& found : translator.translate(lines, done + 1)) {
       if (output) output->write((found.empty() ? std::string() : found.front().text) + "\n");
       n_best.add(std::to_string(++done), answers_of(found, n_best.count()));
     }
@@ -154,9 +161,6 @@ void run_translate(TranslateCommand& options) {
   if (options.output.empty() && options.n_best_output.empty()) {
     fail_usage(kWhere, "expected --output FILE (- for standard output)");
   }
-  if (options.n_best > options.search.search.beam) {
-    fail_usage(kWhere, "--n-best: expected at most the beam, {}, got {}", options.search.search.beam, options.n_best);
-  }
   if (options.n_best > 0 && options.n_best_output.empty()) {
     fail_usage(kWhere, "--n-best: expected --n-best-output FILE, where they are written");
   }
@@ -165,20 +169,14 @@ void run_translate(TranslateCommand& options) {
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
-  translation::Translator translator(folders, options.vocab, {device, chosen_compute(options.compute, device)});
+  const auto translator = translator_kind().open(folders, options.vocab, *options.search,
+                                                 {device, chosen_compute(options.compute, device)});
+  if (options.n_best > translator->most())
+    fail_usage(kWhere, "--n-best: expected at most the beam, {}, got {}", translator->most(), options.n_best);
   Profile profile(options.profile);
-  translate_text(translator, options);
+  translate_text(*translator, options);
   profile.finish();
   log_peak_memory(device);
-}
-
-// A number that an option's word is; others are UsageErrors.
-std::function<void(const std::string&)> number_into(double& number, const char* option) {
-  return [&number, option](const std::string& word) {
-    const Json value = try_parse_json(word);
-    if (!value.is_number()) fail_usage(option, "expected a number, got {}", word);
-    number = value.get<double>();
-  };
 }
 
 }  // namespace
@@ -186,7 +184,6 @@ std::function<void(const std::string&)> number_into(double& number, const char* 
 void add_translate_command(Program& program) {
   const Command command = program.add("translate", "translate text, a sentence on each line");
   auto options = std::make_shared<TranslateCommand>();
-  translation::SearchOptions& search = options->search.search;
   command
       .option("--model", options->models,
               "model folder, or a run, whose best checkpoint is taken; several: an ensemble")
@@ -199,33 +196,22 @@ void add_translate_command(Program& program) {
   command.option("--n-best-output", options->n_best_output,
                  "several translations of each line with their scores, JSON lines; -: standard output");
   command.option("--n-best", options->n_best, "so many in --n-best-output [the beam]").at_least(1);
-  command.option("--beam", search.beam, "hypotheses that are followed; 1: greedy").at_least(1).show_default();
-  command
-      .take_text("--length-penalty", number_into(search.length_penalty, "--length-penalty"),
-                 "scores are divided by length^this: 0 the sum, 1 the mean of log-probabilities")
-      .show_default("0.6");
-  command
-      .take_text("--unknown-penalty", number_into(search.unknown_penalty, "--unknown-penalty"),
-                 "taken off the log-probability of <unk>")
-      .show_default("0");
-  command
-      .take_text("--max-len-a", number_into(search.max_len_a, "--max-len-a"),
-                 "a translation has at most this times the source's pieces and --max-len-b")
-      .show_default("0");
-  command.option("--max-len-b", search.max_len_b, "pieces that a translation may always have")
-      .at_least(1)
-      .show_default();
-  command.option("--min-len", search.min_len, "pieces that a translation has at least").at_least(0).show_default();
-  command.option("--positions", search.limit, "pieces of a sentence with </s> at most").at_least(2).show_default();
-  command.option("--batch-tokens", options->search.batch_tokens, "pieces of sources that are searched together")
-      .at_least(1)
-      .show_default();
+  for (const Field& field : translator_kind().options) {
+    const auto take = [given = options->search, &field](const std::vector<std::string>& words) {
+      const Json value = option_value(field, words);
+      require_meant(field, value, kWhere, field.option_name());
+      (*given)[field.name] = value;
+    };
+    const bool flag = field.kind == FieldKind::boolean;  // a default would stand for the word that is left out
+    const auto count = flag ? WordCount::at_most_one : WordCount::one;
+    const Option option = command.take_words(field.option_name(), count, type_text(field), take, described(field));
+    if (!flag) option.show_default(preset_text(field));
+  }
   command
       .option("--window", options->window,
               "lines that are read before they are translated; results do not depend on it")
       .at_least(1)
       .show_default();
-  command.flag("--truncate-source", options->truncate, "cut longer lines, which are errors otherwise");
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
   add_compute_option(command, options->compute);
   add_device_option(command, options->device);

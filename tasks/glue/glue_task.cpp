@@ -3,6 +3,7 @@
 #include <numeric>
 #include <optional>
 
+#include "tasks/glue/answer.h"
 #include "tasks/glue/data_sets.h"
 #include "tasks/glue/feed.h"
 #include "tasks/glue/head.h"
@@ -72,6 +73,8 @@ class GlueTask final : public Task {
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
     return std::make_unique<RowPredictions>(request, info_);
   }
+
+  std::unique_ptr<RecordAnswer> start_answer() const override { return std::make_unique<RowAnswer>(info_); }
 
   std::string show(const data::RecordSlice& raw_record, const data::Example& example,
                    const HeadOutput& logits) const override {

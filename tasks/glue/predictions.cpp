@@ -1,7 +1,6 @@
 #include "tasks/glue/predictions.h"
 
 #include <algorithm>
-#include <span>
 
 #include "etc_core/base/error.h"
 #include "tasks/feed/features.h"
@@ -12,9 +11,6 @@
 
 namespace etc::glue {
 
-namespace {
-
-// Every class with its probability, the likeliest first.
 Json ranked_classes(const DataSetInfo& info, std::span<const float> logits, std::int64_t most) {
   const std::vector<float> probabilities = text::softmax(logits);
   Json answers = Json::array();
@@ -24,8 +20,6 @@ Json ranked_classes(const DataSetInfo& info, std::span<const float> logits, std:
   }
   return answers;
 }
-
-}  // namespace
 
 bool Labels::any() const {
   return std::any_of(classes.begin(), classes.end(), [](std::int64_t k) { return k >= 0; }) ||

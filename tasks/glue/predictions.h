@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "tasks/glue/data_sets.h"
@@ -20,6 +21,9 @@ struct Labels {
   bool any() const;
 };
 Labels labels_of(Examples examples);
+
+// [{"label", "probability"}, …] of a row's logits, the `most` likeliest classes, best first.
+Json ranked_classes(const DataSetInfo& info, std::span<const float> logits, std::int64_t most);
 
 // Losses [B] of the logits [B, n]; cross-entropy, of a regression the squared error. dlogits as in span/loss.h.
 std::vector<double> row_losses(const DataSetInfo& info, const Labels& labels, const float* logits, double scale,

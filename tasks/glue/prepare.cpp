@@ -2,21 +2,18 @@
 
 #include "etc_core/base/error.h"
 #include "tasks/glue/schema.h"
+#include "tasks/text/special_pieces.h"
 #include "tasks/text/tokenized_preparation.h"
 
 namespace etc::glue {
 
 namespace {
 
-// CLS and the separators have these names in either kind of vocabulary's published files (etc-core 11).
-std::int64_t special_id(const data::Tokenizer& tokenizer, const char* wordpiece, const char* sentencepiece) {
-  return tokenizer.piece_id(tokenizer.kind() == std::string_view("sentencepiece") ? sentencepiece : wordpiece);
-}
 std::int64_t cls_id(const data::Tokenizer& tokenizer) {
-  return special_id(tokenizer, "[CLS]", "<unused_63>");
+  return text::special_id(tokenizer, text::kClsPiece);
 }
 std::int64_t sep_id(const data::Tokenizer& tokenizer) {
-  return special_id(tokenizer, "[SEP]", "<unused_2>");
+  return text::special_id(tokenizer, text::kSepPiece);
 }
 
 }  // namespace
@@ -39,10 +36,11 @@ const FieldList<PrepareConfig>& prepare_settings() {
 
 Sequence sequence_of(const Row& row, const data::Tokenizer& tokenizer, std::int64_t most) {
   std::vector<std::int32_t> a = tokenizer.encode_ids(row.text_a), b = tokenizer.encode_ids(row.text_b);
+  const text::PairForm pair = text::pair_form(tokenizer);
   if (b.empty()) {
     a.resize(std::min(a.size(), static_cast<std::size_t>(most - 2)));
   } else {
-    while (std::ssize(a) + std::ssize(b) > most - 3) (a.size() > b.size() ? a : b).pop_back();
+    while (std::ssize(a) + std::ssize(b) > most - 2 - pair.separators) (a.size() > b.size() ? a : b).pop_back();
   }
   const std::int64_t sep = sep_id(tokenizer);
   Sequence sequence;
@@ -51,9 +49,11 @@ Sequence sequence_of(const Row& row, const data::Tokenizer& tokenizer, std::int6
   sequence.ids.push_back(sep);
   sequence.segments.resize(sequence.ids.size(), 0);
   if (b.empty()) return sequence;
+  for (std::int64_t i = 1; i < pair.separators; ++i) sequence.ids.push_back(sep);
+  sequence.segments.resize(sequence.ids.size(), 0);
   sequence.ids.insert(sequence.ids.end(), b.begin(), b.end());
   sequence.ids.push_back(sep);
-  sequence.segments.resize(sequence.ids.size(), 1);
+  sequence.segments.resize(sequence.ids.size(), pair.second_segment);
   return sequence;
 }
 

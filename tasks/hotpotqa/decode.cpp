@@ -9,6 +9,7 @@
 #include "tasks/hotpotqa/features.h"
 #include "tasks/text/json_field.h"
 #include "tasks/text/recover_text.h"
+#include "tasks/text/special_pieces.h"
 #include "tasks/text/top_scores.h"
 
 namespace etc::hotpotqa {
@@ -42,10 +43,10 @@ std::string answer_text(const data::Example& example, const data::Tokenizer& tok
   for (std::int64_t i = span.first; i <= span.last; ++i) {
     pieces.push_back(tokenizer.piece(static_cast<std::int32_t>(ids[at(i)])));
   }
-  if (tokenizer.kind() == std::string_view("sentencepiece")) return text::joined_sentencepieces(pieces);
+  if (text::is_sentencepiece(tokenizer)) return text::joined_sentencepieces(pieces);
   // The CLS position stands for no text.
   if (numbers(example, "long_sentence_ids")[at(span.first)] < 0) return "";
-  return text::recovered_text(text::joined_wordpieces(pieces), source_snippet(example, span));
+  return text::answer_in_words(tokenizer, pieces, source_snippet(example, span));
 }
 
 std::vector<bool> predicted_facts(std::span<const float> logits, double threshold) {

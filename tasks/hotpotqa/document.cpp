@@ -3,6 +3,7 @@
 #include "data/text/characters.h"
 #include "data/text/icu_sentences.h"
 #include "tasks/feed/features.h"
+#include "tasks/text/offset_text.h"
 
 namespace etc::hotpotqa {
 
@@ -59,10 +60,11 @@ class HotpotqaDocument final : public DocumentRecord {
   }
 
   TokenCount count(const data::Tokenizer& tokenizer, Examples examples) const override {
-    std::int64_t all = std::ssize(tokenizer.encode_ids(record_.at("question").get_ref<const std::string&>()));
+    const auto count = [&](std::string_view words) { return std::ssize(text::OffsetText(words, tokenizer).ids()); };
+    std::int64_t all = count(record_.at("question").get_ref<const std::string&>());
     for (const DocumentParagraph& paragraph : paragraphs_) {
-      all += std::ssize(tokenizer.encode_ids(text_of(paragraph.title)));
-      for (const Piece& sentence : paragraph.sentences) all += std::ssize(tokenizer.encode_ids(text_of(sentence)));
+      all += count(text_of(paragraph.title));
+      for (const Piece& sentence : paragraph.sentences) all += count(text_of(sentence));
     }
     std::int64_t read = -1;  // without CLS
     for (const data::LoadedExample& example : examples)

@@ -1,8 +1,17 @@
 #include "tasks/hotpotqa/prepare_config.h"
 
-#include <string_view>
+#include "tasks/text/special_pieces.h"
 
 namespace etc::hotpotqa {
+
+namespace {
+
+SpecialIds byte_special_ids(const data::Tokenizer& tokenizer) {
+  return {text::special_id(tokenizer, text::kPadPiece), text::special_id(tokenizer, text::kClsPiece), 1,
+          tokenizer.piece_id(text::kByteQuestion), tokenizer.piece_id(text::kByteParagraph)};
+}
+
+}  // namespace
 
 SpecialIds published_special_ids(bool sentencepiece) {
   return sentencepiece ? SpecialIds{0, 40, 1, 41, 43} : SpecialIds{0, 101, 1, 3, 5};
@@ -27,9 +36,9 @@ PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels) 
 }
 
 void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer) {
-  const bool sentencepiece = tokenizer.kind() == std::string_view("sentencepiece");
-  const Json ids = text::special_ids(config.given_special_ids, json_of(published_special_ids(sentencepiece)),
-                                     tokenizer.vocab_size());
+  const SpecialIds usual = text::is_byte_bpe(tokenizer) ? byte_special_ids(tokenizer)
+                                                        : published_special_ids(text::is_sentencepiece(tokenizer));
+  const Json ids = text::special_ids(config.given_special_ids, json_of(usual), tokenizer.vocab_size());
   config.special_ids = {ids.at("pad"), ids.at("cls"), ids.at("sentence"), ids.at("question"), ids.at("paragraph")};
 }
 

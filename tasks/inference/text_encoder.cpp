@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "tasks/feed/batch.h"
+#include "tasks/text/special_pieces.h"
 #include "tasks/train/kept_files.h"
 #include "tasks/train/model.h"
 
@@ -15,11 +16,6 @@ namespace {
 
 constexpr std::int64_t kUsualLength = 4096;
 constexpr std::int32_t kSentenceId = 1;  // vocabulary id of a sentence's global token (pretraining 2.2)
-
-// Of either kind of vocabulary's published files (etc-core 11).
-std::int32_t special_id(const data::Tokenizer& tokenizer, const char* wordpiece, const char* sentencepiece) {
-  return tokenizer.piece_id(tokenizer.kind() == std::string_view("sentencepiece") ? sentencepiece : wordpiece);
-}
 
 std::filesystem::path vocabulary_of(const TextEncoderOptions& options, const DataIdentity& data,
                                     const std::string& where) {
@@ -141,8 +137,8 @@ void TextEncoder::take_vocabulary(const TextEncoderParts& parts) {
   }
   const std::string tables = parts.tables.empty() ? "" : splitter_in(parts.tables);
   splitter_ = data::load_splitter(tables.empty() ? "icu" : tables);
-  cls_ = special_id(*tokenizer_, "[CLS]", "<unused_63>");
-  sep_ = special_id(*tokenizer_, "[SEP]", "<unused_2>");
+  cls_ = text::special_id(*tokenizer_, text::kClsPiece);
+  sep_ = text::special_id(*tokenizer_, text::kSepPiece);
 }
 
 PreparedText TextEncoder::prepare(std::string_view text, const std::string& name) const {
@@ -157,8 +153,10 @@ PreparedText TextEncoder::prepare(std::string_view text, const std::string& name
   prepared.token_ids.push_back(cls_);
   prepared.sentence_ids.push_back(-1);
   for (const data::ByteSpan& span : splitter_->split(text)) {
-    const auto ids = tokenizer_->encode_ids(
-        text.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin)));
+    const auto sentence =
+        text.substr(static_cast<std::size_t>(span.begin), static_cast<std::size_t>(span.end - span.begin));
+    std::vector<std::int32_t> ids;
+    prepared.sentences == 0 ? tokenizer_->append_ids(sentence, ids) : tokenizer_->append_word_ids(sentence, ids);
     const std::int64_t room = prepared.sentences < most_sentences ? most - tokens.read : 0;
     const std::int64_t kept = std::min(std::ssize(ids), tokens.cut > 0 ? 0 : room);
     prepared.token_ids.insert(prepared.token_ids.end(), ids.begin(), ids.begin() + kept);

@@ -79,8 +79,11 @@ class NqDocument final : public DocumentRecord {
     TokenCount tokens{kept, std::ssize(question) - kept};
     for (std::size_t b = 0; b < document_.blocks.size(); ++b) {
       std::int64_t pieces = 0;
+      std::vector<std::int32_t> ids;
       for_each_token(document_.blocks[b].text, [&](std::size_t begin, std::size_t end) {
-        pieces += std::ssize(tokenizer.encode_ids(document_.blocks[b].text.substr(begin, end - begin)));
+        ids.clear();
+        tokenizer.append_word_ids(document_.blocks[b].text.substr(begin, end - begin), ids);
+        pieces += std::ssize(ids);
       });
       (document_.blocks[b].kind == Kind::heading ? tokens.cut : tokens.read) += pieces;
     }

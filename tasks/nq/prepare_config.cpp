@@ -2,9 +2,9 @@
 
 #include <array>
 #include <limits>
-#include <string_view>
 
 #include "etc_core/base/error.h"
+#include "tasks/text/special_pieces.h"
 
 namespace etc::nq {
 
@@ -13,36 +13,38 @@ namespace {
 constexpr const char* kWhere = "etc prepare";
 constexpr double kLargest = std::numeric_limits<std::int32_t>::max();
 
-// Pieces by role; the last two roles are fixed numbers, whatever a vocabulary holds there.
-struct SpecialPiece {
+// Pieces by role; the last two roles are fixed numbers, whatever a vocabulary holds there, but a byte-level one's
+// question.
+struct RoleOfPiece {
   const char* role;
-  const char* wordpiece;
-  const char* sentencepiece;
+  text::SpecialPiece piece;
 };
 constexpr std::array kSpecialPieces = {
-    SpecialPiece{"pad", "[PAD]", "<pad>"},
-    SpecialPiece{"cls", "[CLS]", "<unused_63>"},
-    SpecialPiece{"sep", "[SEP]", "<unused_2>"},
-    SpecialPiece{"html_open", "[unused102]", "<unused_35>"},
-    SpecialPiece{"html_close", "[unused103]", "<unused_36>"},
+    RoleOfPiece{"pad", text::kPadPiece},
+    RoleOfPiece{"cls", text::kClsPiece},
+    RoleOfPiece{"sep", text::kSepPiece},
+    RoleOfPiece{"html_open", {"[unused102]", "<unused_35>", text::kByteTagOpen}},
+    RoleOfPiece{"html_close", {"[unused103]", "<unused_36>", text::kByteTagClose}},
 };
 
 SpecialIds special_ids(const Json& given, const data::Tokenizer& tokenizer) {
-  const bool sentencepiece = tokenizer.kind() == std::string_view("sentencepiece");
   Json ids = json_of(SpecialIds{});
-  for (const SpecialPiece& special : kSpecialPieces) {
-    if (given.is_object() && given.contains(special.role)) continue;
-    const char* piece = sentencepiece ? special.sentencepiece : special.wordpiece;
+  for (const auto& [role, piece] : kSpecialPieces) {
+    if (given.is_object() && given.contains(role)) continue;
     try {
-      ids[special.role] = tokenizer.piece_id(piece);
+      ids[role] = text::special_id(tokenizer, piece);
     } catch (const Error&) {
+      const char* name = text::is_sentencepiece(tokenizer) ? piece.sentencepiece
+                         : text::is_byte_bpe(tokenizer)    ? piece.byte_bpe
+                                                           : piece.wordpiece;
       fail(
           kWhere,
           "vocab_special_missing: the vocabulary lacks {} for special_ids.{} (use one with unused entries, such as the "
           "uncased BERT vocabulary, or set special_ids)",
-          piece, special.role);
+          name, role);
     }
   }
+  if (text::is_byte_bpe(tokenizer)) ids["question"] = tokenizer.piece_id(text::kByteQuestion);
   ids = text::special_ids(given, ids, tokenizer.vocab_size());
   return {ids.at("pad"),        ids.at("cls"),      ids.at("sep"),     ids.at("html_open"),
           ids.at("html_close"), ids.at("sentence"), ids.at("question")};

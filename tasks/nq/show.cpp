@@ -59,7 +59,7 @@ std::string shown_prediction(const Json& raw_record, const data::Example& exampl
   const auto probabilities = text::softmax({window.type_logits, kAnswerTypes});
   text += "  answer type:";
   for (std::size_t t = 0; t < kAnswerTypes; ++t) {
-    text += fmt::format(" {} {:.1f} %{}", kTypeNames[t], 100 * probabilities[t], t + 1 < kAnswerTypes ? "," : "\n");
+    text += fmt::format(" {} {:.2f} %{}", kTypeNames[t], 100 * probabilities[t], t + 1 < kAnswerTypes ? "," : "\n");
   }
   const auto add = [&](const char* name, const Span& span, double score) {
     text += fmt::format("  {} [{}, {}), score {:.3g}: {}\n", name, span.start_token, span.end_token, score,

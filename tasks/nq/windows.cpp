@@ -260,7 +260,7 @@ Document tokenize(const Record& record, const data::Tokenizer& tokenizer, const 
         pieces.assign(1, closes ? config.special_ids.html_close : config.special_ids.html_open);
       } else {
         pieces.clear();
-        tokenizer.append_ids(token.text, pieces);
+        tokenizer.append_word_ids(token.text, pieces);
       }
       document.ids.insert(document.ids.end(), pieces.begin(), pieces.end());
       document.candidate.resize(document.ids.size(), static_cast<std::int64_t>(c));

@@ -47,12 +47,13 @@ class OpenkpDocument final : public DocumentRecord {
   }
 
   TokenCount count(const data::Tokenizer& tokenizer, Examples examples) const override {
-    std::int64_t all = 0, read = 0;
+    std::vector<std::int32_t> ids;
+    std::int64_t read = 0;
     for_each_word_of(record_.at("text").get_ref<const std::string&>(),
-                     [&](std::string_view word) { all += std::ssize(tokenizer.encode_ids(word)); });
+                     [&](std::string_view word) { tokenizer.append_word_ids(word, ids); });
     for (const data::LoadedExample& example : examples)
       read += std::ssize(feed::numbers(example.features, "long_token_ids"));
-    return {read, all - read};
+    return {read, std::ssize(ids) - read};
   }
 
  private:

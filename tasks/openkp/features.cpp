@@ -35,7 +35,7 @@ class ElementLayout {
     ids_.clear();
     word_ends_.clear();
     for_each_word_of(text, [&](std::string_view word) {
-      tokenizer_.append_ids(word, ids_);
+      tokenizer_.append_word_ids(word, ids_);
       word_ends_.push_back(ids_.size());
     });
     const std::int64_t tokens = std::ssize(f_.long_token_ids) + std::ssize(ids_);
@@ -80,7 +80,8 @@ Features lay_out_blocks(const Page& page, const std::vector<std::string>& keys, 
   const auto blocks = [&](std::int64_t tokens) { return ceil_div(tokens, block); };
   std::size_t searched = 0;  // bytes of the text up to the last word with a token
   for (const std::string_view word : words_of(page.text)) {
-    const std::vector<std::int32_t> ids = tokenizer.encode_ids(word);
+    std::vector<std::int32_t> ids;
+    tokenizer.append_word_ids(word, ids);
     const std::int64_t tokens = std::ssize(f.long_token_ids) + std::ssize(ids);
     if (tokens > config.long_max_length || blocks(tokens) > config.global_max_length) break;
     f.long_token_ids.insert(f.long_token_ids.end(), ids.begin(), ids.end());

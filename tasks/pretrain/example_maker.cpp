@@ -5,6 +5,7 @@
 
 #include "etc_core/base/error.h"
 #include "tasks/pretrain/schema.h"
+#include "tasks/pretrain/special_pieces.h"
 
 namespace etc::pretrain {
 
@@ -14,8 +15,9 @@ using Numbers = std::vector<std::int64_t>;
 
 std::uint8_t kind_of(const data::Tokenizer& tokenizer, std::int32_t id) {
   const std::string piece = tokenizer.piece(id);
+  const char* blank = text::is_byte_bpe(tokenizer) ? "\u0120" : "\u2581";
   const bool wordpiece = std::string(tokenizer.kind()) == "wordpiece";
-  const bool begins = wordpiece ? !piece.starts_with("##") : piece.starts_with("\u2581");
+  const bool begins = wordpiece ? !piece.starts_with("##") : piece.starts_with(blank);
   return begins ? kBegins : kContinues;
 }
 
@@ -33,7 +35,9 @@ MaskRules rules_of(const PrepareConfig& config, const MaskVocabulary& pieces) {
 }  // namespace
 
 MaskVocabulary::MaskVocabulary(const data::Tokenizer& tokenizer)
-    : cls(tokenizer.piece_id("[CLS]")), sep(tokenizer.piece_id("[SEP]")), mask(tokenizer.piece_id("[MASK]")) {
+    : cls(text::special_id(tokenizer, kCls)),
+      sep(text::special_id(tokenizer, kSep)),
+      mask(text::special_id(tokenizer, kMask)) {
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) kinds.push_back(kind_of(tokenizer, id));
   kinds[static_cast<std::size_t>(cls)] = kinds[static_cast<std::size_t>(sep)] = kSpecial;
 }

@@ -10,6 +10,7 @@
 #include "tasks/pretrain/head.h"
 #include "tasks/pretrain/predictions.h"
 #include "tasks/pretrain/schema.h"
+#include "tasks/pretrain/special_pieces.h"
 #include "tasks/span/loss.h"
 #include "tasks/span/pieces.h"
 
@@ -35,7 +36,7 @@ class PretrainTask final : public Task {
   // For [MASK] and the answers. Without it (memory is counted so) masked pieces have the id 0.
   bool needs_vocabulary() const override { return true; }
   void use_vocabulary(std::shared_ptr<const data::Tokenizer> vocabulary) override {
-    pieces_.mask_id = vocabulary->piece_id("[MASK]");
+    pieces_.mask_id = text::special_id(*vocabulary, kMask);
     pieces_.vocab_size = std::min<std::int64_t>(vocabulary->vocab_size(), model_->vocab_size);
     vocabulary_ = std::move(vocabulary);
   }

@@ -68,7 +68,7 @@ CutText TextCutter::cut(std::string_view utf8, bool empty_lines) const {
 void TextCutter::add_sentence(std::string_view sentence, CutText& cut) const {
   std::vector<std::int64_t>& ends = cut.text.sentence_ends;
   const std::int64_t begin = ends.empty() ? 0 : ends.back();
-  tokenizer_->append_ids(sentence, cut.text.ids);
+  tokenizer_->append_word_ids(sentence, cut.text.ids);
   const std::int64_t end = std::ssize(cut.text.ids);
   if (end == begin) return;
   if (longest_sentence_ > 0 && end - begin > longest_sentence_) {

@@ -74,7 +74,12 @@ std::string QuestionDecoder::text_of(const Candidate& candidate) const {
   for (std::int64_t w = first; w <= last; ++w) {
     words += (w > first ? " " : "") + window.words[static_cast<std::size_t>(w)];
   }
-  return text::recovered_text(text::joined_wordpieces(pieces), words, window.lower_case);
+  return text::answer_in_words(*tokenizer_, pieces, words, window.lower_case);
+}
+
+std::pair<std::int64_t, std::int64_t> QuestionDecoder::words_of(const ListedAnswer& answer) const {
+  const auto& words = windows_.at(static_cast<std::size_t>(answer.window)).words_of_tokens;
+  return {words[static_cast<std::size_t>(answer.start)], words[static_cast<std::size_t>(answer.end)]};
 }
 
 std::vector<ListedAnswer> QuestionDecoder::listed() const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "data/dataset.h"
@@ -54,6 +55,9 @@ class QuestionDecoder {
 
   // Without windows "empty", or in version 2 "".
   DecodedQuestion decode() const;
+
+  // The words of the context, first and last, that an answer's pieces stand in. Not of "no answer".
+  std::pair<std::int64_t, std::int64_t> words_of(const ListedAnswer& answer) const;
 
  private:
   struct Candidate {

@@ -4,6 +4,7 @@
 #include "tasks/squad/record.h"
 #include "tasks/squad/schema.h"
 #include "tasks/squad/windows.h"
+#include "tasks/text/special_pieces.h"
 
 namespace etc::squad {
 
@@ -50,13 +51,15 @@ std::unique_ptr<prepare::Preparation> make_preparation(const Json& settings, con
                                                        prepare::Labels labels) {
   const PrepareConfig config = read_prepare_config(settings, labels);
   auto tokenizer = text::load_tokenizer(vocab, config.tokenizer, {.do_lower_case = config.do_lower_case});
-  if (tokenizer->kind() != std::string_view("wordpiece")) {
-    fail_usage("etc prepare",
-               "--vocab {}: task squad needs a WordPiece vocabulary (a vocab.txt), got a {} model, whose pieces are no "
-               "parts of the words that answers are made of",
-               vocab.string(), tokenizer->kind());
+  if (tokenizer->kind() != std::string_view("wordpiece") && !text::is_byte_bpe(*tokenizer)) {
+    fail_usage(
+        "etc prepare",
+        "--vocab {}: task squad needs a WordPiece or byte-level vocabulary (a vocab.txt or vocab.json), got a {} "
+        "model, whose pieces are no parts of the words that answers are made of",
+        vocab.string(), tokenizer->kind());
   }
-  for (const char* special : {"[CLS]", "[SEP]"}) tokenizer->piece_id(special);  // an Error here rather than per record
+  // An Error here rather than per record.
+  for (const auto& special : {text::kClsPiece, text::kSepPiece}) text::special_id(*tokenizer, special);
   return std::make_unique<SquadPreparation>(config, std::move(tokenizer));
 }
 

@@ -8,6 +8,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
 #include "tasks/span/head.h"
+#include "tasks/squad/answer.h"
 #include "tasks/squad/feed.h"
 #include "tasks/squad/head.h"
 #include "tasks/squad/prediction_file.h"
@@ -95,6 +96,10 @@ class SquadTask final : public Task {
 
   std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const override {
     return std::make_unique<QuestionPredictions>(request, options_, vocabulary_);
+  }
+
+  std::unique_ptr<RecordAnswer> start_answer() const override {
+    return std::make_unique<QuestionAnswer>(options_, vocabulary_);
   }
 
   std::string show(const data::RecordSlice& raw_record, const data::Example& example,

@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "tasks/squad/schema.h"
 #include "tasks/text/answer_text.h"
+#include "tasks/text/special_pieces.h"
 
 namespace etc::squad {
 
@@ -36,18 +37,19 @@ text::TokenSpan position_in(const Window& window, const Target& target, std::int
 
 // What the windows of one question have in common.
 struct Question {
-  Numbers front;  // CLS, question, SEP
+  Numbers front;  // CLS, question, and what separates it from the text
   std::int64_t sep = 0;
 };
 
 Question question_of(const Record& record, const data::Tokenizer& tokenizer, const PrepareConfig& config) {
   Question question;
-  question.sep = tokenizer.piece_id("[SEP]");
+  question.sep = text::special_id(tokenizer, text::kSepPiece);
   const auto ids = tokenizer.encode_ids(record.question);
   const auto kept = std::min(std::ssize(ids), static_cast<std::ptrdiff_t>(config.question_len));
-  question.front.push_back(tokenizer.piece_id("[CLS]"));
+  question.front.push_back(text::special_id(tokenizer, text::kClsPiece));
   question.front.insert(question.front.end(), ids.begin(), ids.begin() + kept);
-  question.front.push_back(question.sep);
+  question.front.insert(question.front.end(), static_cast<std::size_t>(text::pair_form(tokenizer).separators),
+                        question.sep);
   return question;
 }
 
@@ -98,7 +100,9 @@ bool find_target(const Record& record, const text::OffsetText& context, const da
     return false;
   }
   target.answered = true;
-  target.pieces = context.tightened(context.tokens_of(first, last), tokenizer.encode_ids(answer));
+  std::vector<std::int32_t> answer_ids;
+  tokenizer.append_word_ids(answer, answer_ids);
+  target.pieces = context.tightened(context.tokens_of(first, last), answer_ids);
   return true;
 }
 
@@ -109,6 +113,7 @@ std::vector<data::Example> window_examples(const Record& record, const text::Off
   const std::int64_t offset = std::ssize(question.front), pieces = std::ssize(context.ids());
   const std::vector<Window> windows = cut_windows(pieces, config.seq_len - offset - 1, config.stride);
   const Numbers best = best_windows(windows, pieces);
+  const std::int64_t segment = text::pair_form(tokenizer).second_segment;
   const std::vector<std::string_view> words = text::unigrams(record.context);
   std::vector<data::Example> examples;
   for (std::size_t w = 0; w < windows.size(); ++w) {
@@ -117,13 +122,13 @@ std::vector<data::Example> window_examples(const Record& record, const text::Off
     Numbers token_words(static_cast<std::size_t>(offset), -1), max_context(static_cast<std::size_t>(offset), 0);
     for (auto piece = static_cast<std::size_t>(start); piece < static_cast<std::size_t>(start + length); ++piece) {
       ids.push_back(context.ids()[piece]);
-      segments.push_back(1);
+      segments.push_back(segment);
       token_words.push_back(context.token_unigrams()[piece]);
       max_context.push_back(best[piece] == static_cast<std::int64_t>(w) ? 1 : 0);
     }
     const std::int64_t first_word = token_words[static_cast<std::size_t>(offset)], last_word = token_words.back();
     ids.push_back(question.sep);
-    segments.push_back(1);
+    segments.push_back(segment);
     token_words.push_back(-1);
     max_context.push_back(0);
     const text::TokenSpan place =

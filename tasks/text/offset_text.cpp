@@ -4,6 +4,7 @@
 
 #include "data/text/sentencepiece.h"
 #include "data/text/unicode.h"
+#include "tasks/text/special_pieces.h"
 
 namespace etc::text {
 
@@ -49,6 +50,10 @@ std::vector<std::int32_t> characters_of_bytes(std::string_view text) {
   return characters;
 }
 
+bool is_wordwise(const data::Tokenizer& tokenizer) {
+  return tokenizer.kind() == std::string_view("wordpiece") || is_byte_bpe(tokenizer);
+}
+
 }  // namespace
 
 std::vector<std::string_view> unigrams(std::string_view utf8) {
@@ -68,8 +73,8 @@ std::vector<std::string_view> unigrams(std::string_view utf8) {
 }
 
 OffsetText::OffsetText(std::string_view utf8, const data::Tokenizer& tokenizer)
-    : text_(utf8), wordpiece_(tokenizer.kind() == std::string_view("wordpiece")) {
-  if (!wordpiece_) {
+    : text_(utf8), by_words_(is_wordwise(tokenizer)) {
+  if (!by_words_) {
     data::Tokens tokens = tokenizer.encode(utf8);
     ids_ = std::move(tokens.ids);
     pieces_ = std::move(tokens.pieces);
@@ -79,7 +84,7 @@ OffsetText::OffsetText(std::string_view utf8, const data::Tokenizer& tokenizer)
     const auto number = static_cast<std::int32_t>(unigram_begins_.size());
     unigram_begins_.push_back(static_cast<std::size_t>(unigram.data() - utf8.data()));
     unigram_tokens_.push_back(static_cast<std::int32_t>(ids_.size()));
-    tokenizer.append_ids(unigram, ids_);
+    tokenizer.append_word_ids(unigram, ids_);
     token_unigrams_.resize(ids_.size(), number);
   }
 }
@@ -90,7 +95,7 @@ std::int64_t OffsetText::unigram_of(std::size_t byte) const {
 
 std::vector<Occurrence> OffsetText::find(std::string_view answer, const std::vector<std::int32_t>& answer_ids,
                                          LeadingSeparator rule) const {
-  return wordpiece_ ? find_unigrams(answer, answer_ids, rule) : find_characters(answer);
+  return by_words_ ? find_unigrams(answer, answer_ids, rule) : find_characters(answer);
 }
 
 std::vector<Occurrence> OffsetText::find_unigrams(std::string_view answer, const std::vector<std::int32_t>& answer_ids,

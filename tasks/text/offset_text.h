@@ -31,8 +31,9 @@ struct Occurrence {
 // last unigram, as in the reference (quirk H15), or at its first.
 enum class LeadingSeparator { last_unigram, first_unigram };
 
-// A view of the text, which must outlive it. WordPiece: every unigram is tokenized on its own. SentencePiece: the text
-// is tokenized as a whole, and what is searched is the text its pieces stand for.
+// A view of the text, which must outlive it. WordPiece (and, wherever it is named here, byte-level BPE): every unigram is
+// tokenized on its own, as a word behind a blank. SentencePiece: the text is tokenized as a whole, and what is searched is
+// the text its pieces stand for.
 class OffsetText {
  public:
   OffsetText(std::string_view utf8, const data::Tokenizer& tokenizer);
@@ -65,7 +66,7 @@ class OffsetText {
                                         LeadingSeparator rule) const;
   std::vector<Occurrence> find_characters(std::string_view answer) const;
   std::string_view text_;
-  bool wordpiece_;
+  bool by_words_;
   std::vector<std::int32_t> ids_;
   std::vector<std::string> pieces_;           // SentencePiece only
   std::vector<std::size_t> unigram_begins_;   // bytes of the text

@@ -3,8 +3,10 @@
 #include <cstdint>
 
 #include "data/text/basic_tokenizer.h"
+#include "data/text/byte_words.h"
 #include "data/text/sentencepiece.h"
 #include "data/text/unicode.h"
+#include "tasks/text/special_pieces.h"
 
 namespace etc::text {
 
@@ -66,6 +68,13 @@ std::string recovered_text(std::string_view tokens, std::string_view source, boo
   const std::size_t begin = in_source[first - blanks_before(words, first)];
   const std::size_t end = in_source[last - blanks_before(words, last)];
   return data::to_utf8(std::u32string_view(text).substr(begin, end - begin + 1));
+}
+
+std::string answer_in_words(const data::Tokenizer& tokenizer, const std::vector<std::string>& pieces,
+                            std::string_view source, bool lower_case) {
+  if (!is_byte_bpe(tokenizer)) return recovered_text(joined_wordpieces(pieces), source, lower_case);
+  const std::string text = data::joined_byte_pieces(pieces);
+  return text.empty() || source.find(text) == std::string_view::npos ? std::string(source) : text;
 }
 
 }  // namespace etc::text

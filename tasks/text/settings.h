@@ -36,7 +36,7 @@ Settings read_settings(const FieldList<Settings>& keys, const Json& given, prepa
 template <typename Settings>
 FieldEntry<Settings> tokenizer_entry() {
   return {"tokenizer", &Settings::tokenizer,
-          "wordpiece or sentencepiece, checked against the vocabulary; empty: by its file name"};
+          "wordpiece, sentencepiece or byte_bpe, checked against the vocabulary; empty: by its file name"};
 }
 template <typename Settings>
 FieldEntry<Settings> parity_entry(const char* help) {

@@ -9,8 +9,9 @@ std::unique_ptr<data::Tokenizer> load_tokenizer(const std::filesystem::path& voc
   auto tokenizer = data::load_tokenizer(vocab, options);
   if (!wanted.empty() && wanted != tokenizer->kind()) {
     fail_usage("etc prepare",
-               "tokenizer: expected {}, but {} is a {} vocabulary (*.model is SentencePiece, others WordPiece)", wanted,
-               vocab.string(), tokenizer->kind());
+               "tokenizer: expected {}, but {} is a {} vocabulary (*.model is SentencePiece, *.json byte_bpe, others "
+               "WordPiece)",
+               wanted, vocab.string(), tokenizer->kind());
   }
   return tokenizer;
 }

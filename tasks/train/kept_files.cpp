@@ -59,8 +59,9 @@ MoreFiles files_to_keep(const RunConfig& config, Task& task, DataIdentity& ident
   }
   const Vocabulary vocabulary(config.data.vocab, identity.vocab_sha256);
   task.use_vocabulary(vocabulary.tokenizer);
-  identity.vocab_file = kept_name(*vocabulary.tokenizer);
-  files[identity.vocab_file] = read_file(vocabulary.path);
+  const auto of_vocabulary = data::vocabulary_files(*vocabulary.tokenizer, vocabulary.path);
+  identity.vocab_file = of_vocabulary.front().first;
+  for (const auto& [name, path] : of_vocabulary) files[name] = read_file(path);
   const bool lower_case =
       !identity.preprocess_config.is_object() || identity.preprocess_config.value("do_lower_case", true);
   const std::string json = data::tokenizer_json(*data::load_tokenizer(vocabulary.path, {.do_lower_case = lower_case}));

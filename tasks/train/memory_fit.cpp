@@ -115,11 +115,13 @@ ProcessMemory forecast_memory(const RunConfig& config, int processes) {
   return forecast_training(settle_compute(config, device, {}), data, device, steps, processes);
 }
 
-std::string fitting_options(const RunConfig& config, std::int64_t limit) {
+std::string fitting_text(const RunConfig& config, Device device) {
   try {
-    return choice_text(Fitting(config, prepare_machine(config.training).device, limit).choose());
+    const std::int64_t limit = memory_capacity(device);
+    return choice_text(Fitting(config, prepare_machine(config.training).device, limit).choose()) +
+           " is expected to fit";
   } catch (const Error&) {
-    return "";
+    return "nothing is expected to fit (shorter examples or a smaller model need less)";
   }
 }
 

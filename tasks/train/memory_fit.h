@@ -14,8 +14,8 @@ namespace etc {
 // Error as train() does when the data do not fit.
 ProcessMemory forecast_memory(const RunConfig& config, int processes = 1);
 
-// Options with which the run is expected to fit into `limit` bytes; "": none do.
-std::string fitting_options(const RunConfig& config, std::int64_t limit);
+// For people where memory did not suffice: the options with which the run is expected to fit into the device's.
+std::string fitting_text(const RunConfig& config, Device device);
 
 // The configuration with training.micro_batch_tokens and model.grad_checkpointing_period such that the process is
 // expected to stay below `limit` bytes (of the device's memory when it computes there): as configured if that fits,

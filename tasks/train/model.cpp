@@ -34,6 +34,7 @@ const FieldList<DataIdentity>& identity_fields() {
       {"vocab_sha256", &D::vocab_sha256, "of the vocabulary that the data were prepared with"},
       {"preprocess_config", &D::preprocess_config, "the settings of their preparation"},
       {"vocab_file", &D::vocab_file, "the vocabulary's file beside the model"},
+      {"content_sha256", &D::content_sha256, "of the training data"},
   };
   return kFields;
 }
@@ -97,7 +98,7 @@ HeadOutput TaskModel::forward_in_place(Tape& tape, Examples examples, EncoderInp
 }
 
 DataIdentity DataIdentity::of(const data::DatasetInfo& info) {
-  return {info.vocab_sha256, info.preprocess_config, ""};
+  return {info.vocab_sha256, info.preprocess_config, "", info.content_sha256};
 }
 
 DataIdentity DataIdentity::of(const Json& document) {
@@ -107,6 +108,7 @@ DataIdentity DataIdentity::of(const Json& document) {
 Json DataIdentity::to_json() const {
   Json json = identity_fields().to_json(*this);
   if (vocab_file.empty()) json.erase("vocab_file");
+  if (content_sha256.empty()) json.erase("content_sha256");
   return json;
 }
 
@@ -115,15 +117,6 @@ Vocabulary::Vocabulary(const fs::path& file, const std::string& expected_sha256)
   if (tokenizer->vocab_sha256() == expected_sha256) return;
   fail(path.string(), "another vocabulary than that of the data: expected SHA-256 {}, got {}", expected_sha256,
        tokenizer->vocab_sha256());
-}
-
-std::string kept_name(const data::Tokenizer& vocabulary) {
-  const std::string_view kind = vocabulary.kind();
-  return kind == "sentencepiece" ? "vocab.model"
-         : kind == "bpe"         ? "vocab.bpe"
-         : kind == "word"        ? "vocab.words"
-         : kind == "characters"  ? "vocab.chars"
-                                 : "vocab.txt";
 }
 
 Json checkpoint_config(const TaskModel& model, const DataIdentity& data) {

@@ -41,16 +41,13 @@ struct TaskModel : NotCopied {
 struct DataIdentity {
   std::string vocab_sha256;
   Json preprocess_config;
-  std::string vocab_file;  // the vocabulary's name in the checkpoint folder; empty: not kept
+  std::string vocab_file;           // the vocabulary's name in the checkpoint folder; empty: not kept
+  std::string content_sha256 = {};  // of the training data; empty: not known
 
   static DataIdentity of(const data::DatasetInfo& info);
   static DataIdentity of(const Json& document);  // a checkpoint's config.json; empty when it says nothing
   Json to_json() const;
 };
-
-// The name under which a model folder keeps a vocabulary: vocab.txt, vocab.model, vocab.bpe,
-// vocab.words or vocab.chars, by which its kind is known again.
-std::string kept_name(const data::Tokenizer& vocabulary);
 
 // The vocabulary file of a data set. Throws Error when its SHA-256 is not that of the data.
 struct Vocabulary {

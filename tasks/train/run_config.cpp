@@ -7,6 +7,7 @@
 #include "etc_core/nn/backends.h"
 #include "etc_core/optim/schedule.h"
 #include "tasks/registry.h"
+#include "tasks/train/save_schedule.h"
 
 namespace etc {
 
@@ -79,8 +80,8 @@ const FieldList<TrainingConfig>& training_fields() {
        "with tokens_per_batch: the budget counts what a padding program computes, examples times the longest"},
       {"micro_batch_tokens", &C::micro_batch_tokens, "long and global tokens in memory at once; 0: the whole batch",
        from_0},
-      {"epochs", &C::epochs, "passes over the training data", {.above = 0}},
-      {"steps", &C::steps, "optimiser steps; 0: those of the epochs", from_0},
+      {"epochs", &C::epochs, "passes over the training data", {.above = 0}, kMayGrow},
+      {"steps", &C::steps, "optimiser steps; 0: those of the epochs", from_0, kMayGrow},
       {"optimizer",
        &C::optimizer,
        "adamw, lamb, or radam as translation uses it",
@@ -104,7 +105,7 @@ const FieldList<TrainingConfig>& training_fields() {
        from_0},
       {"clip_norm", &C::clip_norm, "largest norm of the whole gradient; 0: not clipped", from_0},
       {"eval_every", &C::eval_every, "steps between evaluations; 0: once per epoch", from_0},
-      {"save_every", &C::save_every, "steps between checkpoints to resume from", from_1, kMayChange},
+      {"save_every", &C::save_every, "steps, or time (15min), between checkpoints to resume from", {}, kMayChange},
       {"keep_last", &C::keep_last,
        "so many model folders kept/step_N stay beside last and best, the newest, for `etc convert --average`; 0: none",
        from_0, kMayChange},
@@ -146,6 +147,7 @@ Json option_value(const Field& key, const std::vector<std::string>& words) {
   if ((key.kind == FieldKind::text || key.kind == FieldKind::word) && words.size() == 1) return word;
   if (key.kind == FieldKind::optional_integer && word == "none") return nullptr;
   Json value = try_parse_json(word);  // numbers and true/false are spelled as in JSON
+  if (key.kind == FieldKind::json && value.is_discarded() && !word.empty()) return word;  // text without its quotes
   if (words.size() != 1 || value.is_discarded() || !has_kind(key, value)) {
     fail_usage(key.option_name(), "expected {}, got \"{}\"",
                key.kind == FieldKind::optional_integer ? "an integer or none" : kind_text(key), fmt::join(words, " "));
@@ -224,6 +226,7 @@ RunConfig run_config_from_json(const Json& json, const std::string& where) {
                    data_fields().read(json.at("data"), "config", "data."),
                    training_fields().read(json.at("training"), "config", "training.")};
   config.model->validate();
+  SaveSchedule(config.training.save_every);  // an error here rather than in the run
   if (config.training.resize_relative && config.training.init_from.empty()) {
     fail_usage("config",
                "training.resize_relative: expected init_from beside it, whose tables are to be cut or extended");

@@ -52,7 +52,7 @@ struct TrainingConfig {
   double weight_decay = 0.1;
   double clip_norm = 1.0;
   std::int64_t eval_every = 0;
-  std::int64_t save_every = 1000;
+  Json save_every = 1000;  // steps, or a time as text (save_schedule.h)
   std::int64_t keep_last = 0;
   std::int64_t keep_every = 0;
   std::int64_t log_every = 10;
@@ -73,6 +73,8 @@ const FieldList<TrainingConfig>& training_fields();
 
 // Field::mark of a key of section `training` that may change when a run is resumed: its bits do not depend on it.
 inline constexpr int kMayChange = 1;
+// Of one that may grow (more_steps.h).
+inline constexpr int kMayGrow = 2;
 
 struct RunConfig {
   ModelConfig model;

@@ -96,6 +96,11 @@ Json before_it_was_written(const std::string& section, const std::string& key) {
   return field == nullptr ? Json() : field->default_value();
 }
 
+bool may_grow(const std::string& section, const std::string& key) {
+  const Field* field = section == "training" ? training_fields().find(key) : nullptr;
+  return field != nullptr && field->mark == kMayGrow;
+}
+
 // Runs of before paths were made absolute hold the word of the command line, which meant a place in the folder of then.
 // Nobody reads it any more once there is a checkpoint to resume from.
 Json settled(const std::string& key, const Json& value) {
@@ -139,7 +144,7 @@ void require_same_run(const Json& stored, const Json& now, const std::string& wh
     for (const auto& [key, value] : entries.items()) {
       const Json before =
           settled(key, stored.value(section, Json::object()).value(key, before_it_was_written(section, key)));
-      if (before == value) continue;
+      if (before == value || may_grow(section, key)) continue;
       const bool is_key = section == "model" || section == "task" || section == "training";
       fail(where,
            "cannot be resumed: {}{}: {}, now it is {} (another --output starts a run of its own, with --init-from {} "
@@ -172,7 +177,7 @@ RunProgress load_run(const fs::path& folder, const RunParts& parts, const Json& 
   std::string progress;
   if (processes.first()) {
     const TensorFileReader state(folder / kStateFile);
-    require_same_run(parse_json(metadata_of(state, kIdentityKey), state.path().string()), identity, folder.string());
+    require_same_run(read_run_identity(folder), identity, folder.string());
     load_parameters(folder / "model.safetensors", parameters);
     for (const auto& [name, entry] : state.entries()) {
       const bool carried = name.starts_with(CarriedMemory::kPrefix);
@@ -187,6 +192,11 @@ RunProgress load_run(const fs::path& folder, const RunParts& parts, const Json& 
       progress_from_json(parse_json(from_first(processes, progress), "stored counters"), "stored counters");
   parts.optimizer.set_updates(read.step);  // the run makes one in each step
   return read;
+}
+
+Json read_run_identity(const fs::path& folder) {
+  const TensorFileReader state(folder / kStateFile);
+  return parse_json(metadata_of(state, kIdentityKey), state.path().string());
 }
 
 RunProgress read_run_progress(const fs::path& folder) {

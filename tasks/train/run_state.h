@@ -74,6 +74,9 @@ struct RunParts {
 RunProgress load_run(const std::filesystem::path& folder, const RunParts& parts, const Json& identity,
                      Communicator& processes = one_process());
 
+// What the run of a checkpoint was started with, as run_identity() has it. Throws Error as load_run.
+Json read_run_identity(const std::filesystem::path& folder);
+
 // How far the run of a checkpoint is, without its weights. Throws Error as load_run.
 RunProgress read_run_progress(const std::filesystem::path& folder);
 

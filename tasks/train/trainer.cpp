@@ -37,8 +37,10 @@
 #include "tasks/train/memory_fit.h"
 #include "tasks/train/model.h"
 #include "tasks/train/model_card.h"
+#include "tasks/train/more_steps.h"
 #include "tasks/train/plan.h"
 #include "tasks/train/run_record.h"  // what a run leaves on disk
+#include "tasks/train/save_schedule.h"
 #include "tasks/train/shared_state.h"
 #include "tasks/train/stop_signal.h"
 #include "tasks/train/traffic.h"
@@ -61,7 +63,6 @@ class Trainer {
   RunData open_data(const fs::path& output) const;
   DataIdentity take_vocabulary();
   std::string card(const Metrics& metrics) const { return model_card(config_, model_, data_, progress_.step, metrics); }
-  std::string fitting_text() const;
   void start_or_resume();
   void log_start() const;
   void step(const data::LoadedBatch& batch);
@@ -86,6 +87,7 @@ class Trainer {
   TaskModel model_;
   RunData data_;
   Plan plan_;
+  SaveSchedule save_schedule_{training_.save_every};
   MoreFiles model_files_;  // of every checkpoint: the vocabulary
   Json checkpoint_config_, identity_;
   Shards shards_;  // who adds gradients, and who updates with divided moments
@@ -157,7 +159,7 @@ TrainReport Trainer::run_steps() {
       evaluate();
     }
     if (last || finished()) break;  // the evaluation may have stopped the run early
-    if (progress_.step > 0 && progress_.step % training_.save_every == 0) save();
+    if (save_schedule_.due(progress_.step, processes_)) save();
     stop_on_signal();
 
     loader.next(batch);
@@ -169,7 +171,7 @@ TrainReport Trainer::run_steps() {
       take_first_batch(batch);
       step(batch);
     } catch (const OutOfMemory& error) {
-      fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text());
+      fail("train", "step {}: {}; {}", progress_.step, error.what(), fitting_text(config_, device_.device));
     }
     progress_.loader = batch.after;
     if (record_ && plan_.keep_every > 0 && progress_.step % plan_.keep_every == 0) {
@@ -309,19 +311,15 @@ DataIdentity Trainer::take_vocabulary() {
   return identity;
 }
 
-// What would fit where memory did not suffice.
-std::string Trainer::fitting_text() const {
-  const std::string options = fitting_options(config_, memory_capacity(device_.device));
-  return options.empty() ? "nothing is expected to fit (shorter examples or a smaller model need less)"
-                         : options + " is expected to fit";
-}
-
 // The first process reads; the others get what it has read.
 void Trainer::start_or_resume() {
   if (any_of(processes_, record_ && record_->has_checkpoint())) {
     const fs::path last = record_ ? record_->last() : fs::path();
     progress_ = load_run(last, {model_.parameters, optimizer_, memory_}, identity_, processes_);
-    if (record_) record_->take_up(progress_, model_.parameters);
+    if (record_) {
+      take_more_steps(last, config_, *data_.train, progress_.step);
+      record_->take_up(progress_, model_.parameters);
+    }
     log::info("going on at step {} of {}", progress_.step, plan_.total_steps);
   } else {
     model_.parameters.initialize(training_.seed);

@@ -1,5 +1,7 @@
 #include "tasks/wikihop/features.h"
 
+#include "data/text/byte_words.h"
+#include "tasks/text/special_pieces.h"
 #include "tasks/wikihop/linking.h"
 
 namespace etc::wikihop {
@@ -46,6 +48,16 @@ class Layout {
   std::int64_t paragraph_ = kNone;
 };
 
+// Byte-level pieces are spelled as SentencePiece's are, which mentions are searched in.
+data::Tokens tokens_of(const data::Tokenizer& tokenizer, std::string_view text) {
+  if (!text::is_byte_bpe(tokenizer)) return tokenizer.encode(text);
+  data::Tokens tokens;
+  tokenizer.append_word_ids(text, tokens.ids);
+  for (const std::int32_t id : tokens.ids) tokens.pieces.push_back(tokenizer.piece(id));
+  tokens.pieces = data::sentencepiece_spelling(tokens.pieces);
+  return tokens;
+}
+
 std::int64_t token_count(const data::Tokens& tokens) {
   return static_cast<std::int64_t>(tokens.ids.size());
 }
@@ -63,14 +75,16 @@ class DocumentTokens {
     // counted.
     constexpr std::size_t kLongSentence = 1 << 16;  // bytes
     if (!may_stay || sentence.size() >= kLongSentence) {
-      const auto count = static_cast<std::int64_t>(tokenizer_.encode_ids(sentence).size());
+      std::vector<std::int32_t> ids;
+      tokenizer_.append_word_ids(sentence, ids);
+      const std::int64_t count = std::ssize(ids);
       if (!may_stay || count > tokens_left_) {
         counts.push_back(count);
         tokens_left_ = -1;
         return;
       }
     }
-    data::Tokens tokens = tokenizer_.encode(sentence);
+    data::Tokens tokens = tokens_of(tokenizer_, sentence);
     counts.push_back(token_count(tokens));
     tokens_left_ -= counts.back();
     --sentences_left_;
@@ -96,8 +110,8 @@ std::int64_t TokenizedRecord::candidate_tokens() const {
 TokenizedRecord tokenize(const Record& record, const data::Tokenizer& tokenizer, const data::SentenceSplitter& splitter,
                          const PrepareConfig& config) {
   TokenizedRecord result;
-  for (const std::string& candidate : record.candidates) result.candidates.push_back(tokenizer.encode(candidate));
-  result.query = tokenizer.encode(record.query);
+  for (const std::string& candidate : record.candidates) result.candidates.push_back(tokens_of(tokenizer, candidate));
+  result.query = tokens_of(tokenizer, record.query);
   // More documents than global tokens: the record is rejected, nothing can stay.
   const bool fits = std::ssize(record.supports) <= config.global_seq_len;
   const std::int64_t budget = config.long_seq_len - result.query_tokens() - result.candidate_tokens();
@@ -143,6 +157,10 @@ Features lay_out(const Record& record, const TokenizedRecord& tokens, const std:
       layout.add_global(special.sentence, kGlobalSentence);
       links.assign(sentence.tokens.ids.size(), kNone);
       mentions.link(sentence.text, sentence.tokens, links, features.mentioned);
+      // A byte-level piece within a character belongs to the piece where that begins.
+      for (std::size_t i = 1; i < links.size(); ++i) {
+        if (sentence.tokens.pieces[i].empty()) links[i] = links[i - 1];
+      }
       for (std::size_t i = 0; i < links.size(); ++i) layout.add_long(sentence.tokens.ids[i], kLongSentence, links[i]);
     }
     layout.end_segment();

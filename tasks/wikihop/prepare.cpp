@@ -14,7 +14,7 @@ namespace etc::wikihop {
 namespace {
 
 constexpr const char* kWhere = "etc prepare";
-constexpr std::string_view kSentencePiece = "sentencepiece";
+constexpr std::string_view kWordPiece = "wordpiece";
 
 // Faults that only the tokenizer can see.
 void check_tokens(const Record& record, const TokenizedRecord& tokens, prepare::FaultList& faults) {
@@ -71,7 +71,7 @@ std::uint32_t flags_of(const Record& record, const TokenizedRecord& tokens, cons
 WikihopPreparation::WikihopPreparation(const PrepareConfig& config, std::unique_ptr<data::Tokenizer> tokenizer,
                                        std::unique_ptr<data::SentenceSplitter> splitter)
     : TokenizedPreparation(config, std::move(tokenizer)), splitter_(std::move(splitter)) {
-  if (tokenizer_->kind() != kSentencePiece && !tokenizer_->lower_case()) {
+  if (tokenizer_->kind() == kWordPiece && !tokenizer_->lower_case()) {
     fail_usage(kWhere,
                "do_lower_case: WikiHop needs lower-casing with a WordPiece vocabulary, because candidates are "
                "lower case (leave do_lower_case at true)");
@@ -106,7 +106,7 @@ prepare::Converted WikihopPreparation::convert(const data::JsonRecord& raw) cons
   check_lengths(tokens, truncation, config_, faults);
   if (faults.rejected()) return result;
 
-  Features f = lay_out(record, tokens, truncation.kept, config_, tokenizer_->kind() == kSentencePiece);
+  Features f = lay_out(record, tokens, truncation.kept, config_, tokenizer_->kind() != kWordPiece);
   data::Example& example = result.examples.emplace_back();
   example["id"] = record.id;
   example["record_index"] = raw.index;

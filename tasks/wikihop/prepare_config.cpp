@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "tasks/text/special_pieces.h"
+
 namespace etc::wikihop {
 
 const FieldList<PrepareConfig>& prepare_settings() {
@@ -27,7 +29,12 @@ PrepareConfig read_prepare_config(const Json& settings, prepare::Labels labels) 
 }
 
 void resolve_special_ids(PrepareConfig& config, const data::Tokenizer& tokenizer) {
-  const Json ids = text::special_ids(config.given_special_ids, json_of(SpecialIds{}), tokenizer.vocab_size());
+  SpecialIds usual;
+  if (text::is_byte_bpe(tokenizer)) {
+    usual = {text::special_id(tokenizer, text::kPadPiece), usual.sentence, tokenizer.piece_id(text::kByteQuestion),
+             tokenizer.piece_id(text::kByteCandidate), tokenizer.piece_id(text::kByteParagraph)};
+  }
+  const Json ids = text::special_ids(config.given_special_ids, json_of(usual), tokenizer.vocab_size());
   config.special_ids = {ids.at("pad"), ids.at("sentence"), ids.at("question"), ids.at("candidate"),
                         ids.at("paragraph")};
 }

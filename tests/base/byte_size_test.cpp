@@ -1,5 +1,6 @@
 #include "etc_core/base/byte_size.h"
 
+#include "etc_core/base/duration.h"
 #include "etc_core/base/error.h"
 #include "tests/support/catch.h"
 
@@ -25,4 +26,17 @@ TEST_CASE("what is no size of memory is refused with an example of one", "[base]
 TEST_CASE("sizes of memory are told in the larger of two units", "[base]") {
   CHECK(byte_size_text(2'500'000'000) == "2.50 GB");
   CHECK(byte_size_text(16'400'000) == "16.4 MB");
+}
+
+TEST_CASE("lengths of time are read as people write them", "[base]") {
+  CHECK(parse_duration("15min", "x") == 900);
+  CHECK(parse_duration("1.5 h", "x") == 5400);
+  CHECK(parse_duration("90s", "x") == 90);
+  CHECK(parse_duration("1d", "x") == 86'400);
+  CHECK(parse_duration("200ms", "x") == 0.2);
+  for (const char* text : {"", "min", "15", "0s", "-1h", "15 m", "nans", "1h 5min"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH(parse_duration(text, "--save-every"),
+                      Catch::StartsWith("--save-every: expected a time such as 90s, 15min or 2h, got "));
+  }
 }

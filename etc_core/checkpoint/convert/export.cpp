@@ -39,14 +39,21 @@ std::int64_t add_all(const TensorFileReader& file, Writer& writer) {
 
 }  // namespace
 
-std::string kept_vocabulary(const fs::path& model) {
-  const Json data = read_model_config(model).value("data", Json::object());
+std::string copy_vocabulary(const fs::path& model, const fs::path& folder) {
+  const Json config = read_model_config(model);
+  const Json data = config.value("data", Json::object());
   const Json name = data.is_object() ? data.value("vocab_file", Json("")) : Json("");
   if (!name.is_string()) fail(model.string(), "data.vocab_file: expected a file name, got {}", json_line(name));
   const fs::path file = name.get<std::string>();
   if (file != file.filename())
     fail(model.string(), "data.vocab_file: expected a name in the folder, got {}", json_line(name));
-  return file.string();
+  std::string copied;
+  for (const std::string& each : vocabulary_names(config)) {
+    if (each != file && !fs::exists(model / each)) continue;
+    write_file_atomically(folder / each, read_file(model / each));
+    copied += "; " + each;
+  }
+  return copied;
 }
 
 std::string export_model(const fs::path& model, ExportFormat format, const fs::path& output,
@@ -73,11 +80,10 @@ std::string export_model(const fs::path& model, ExportFormat format, const fs::p
     writer.write(update.path() / "model.ckpt", written);
   }
   text += "; etc_config.json";
-  if (const std::string vocabulary = kept_vocabulary(model); !vocabulary.empty()) {
-    write_file_atomically(update.path() / vocabulary, read_file(model / vocabulary));
+  if (const std::string vocabulary = copy_vocabulary(model, update.path()); !vocabulary.empty()) {
     const Json data = {{"data", read_model_config(model).at("data")}};
     write_file_atomically(update.path() / kExportFile, json_text(data));
-    text += "; " + vocabulary;
+    text += vocabulary;
   }
   update.commit();
   return text;

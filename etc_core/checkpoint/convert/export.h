@@ -22,7 +22,8 @@ enum class ExportFormat {
 std::string export_model(const std::filesystem::path& model, ExportFormat format, const std::filesystem::path& output,
                          const std::function<void(std::int64_t tensors)>& written = {});
 
-// The name of the vocabulary in a model directory; empty: it keeps none. Throws Error on one that is no name there.
-std::string kept_vocabulary(const std::filesystem::path& model);
+// Copies the vocabulary that a model directory keeps. Returns "; name" for each file, "" where it keeps none. Throws Error
+// on a configuration whose data.vocab_file is no name of a file in the directory.
+std::string copy_vocabulary(const std::filesystem::path& model, const std::filesystem::path& folder);
 
 }  // namespace etc::convert

@@ -8,6 +8,7 @@
 #include "data/text/unicode.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "tests/data/text/small_byte_bpe.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/mutate.h"
@@ -84,6 +85,30 @@ void mutate_subword(int count) {
 
 void mutate_characters(int count) {
   mutate_vocabulary("v.chars", "#characters\nU+0020\nU+0065\nU+0074\nU+000A\nU+4E2D\nU+1F600\n", count);
+}
+
+// Damage of either file; what does not fit together may be told of the other one.
+void mutate_byte_bpe(int count) {
+  const test::TemporaryFolder folder;
+  test::small_byte_bpe(folder.path());
+  const fs::path vocab = folder / "vocab.json";
+  const std::string pieces = read_file(vocab), merges = read_file(folder / "merges.txt");
+  int loaded = 0;
+  for (int seed = 0; seed < count; ++seed) {
+    CAPTURE(seed);
+    const bool first = seed % 2 == 0;
+    write(vocab, first ? test::mutate(pieces, static_cast<std::uint64_t>(seed)) : pieces);
+    write(folder / "merges.txt", first ? merges : test::mutate(merges, static_cast<std::uint64_t>(seed)));
+    try {
+      use(*data::load_tokenizer(vocab));
+      ++loaded;
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      CHECK(message.starts_with(folder.path().string() + "/"));
+      CHECK_FALSE(data::invalid_utf8(message).has_value());
+    }
+  }
+  CHECK(loaded < count);
 }
 
 void mutate_sentencepiece(int count) {
@@ -190,6 +215,10 @@ TEST_CASE("a damaged vocabulary of characters is an error or works", "[data][tex
   mutate_characters(kFew);
 }
 
+TEST_CASE("a damaged byte-level vocabulary or its merges are an error or work", "[data][text]") {
+  mutate_byte_bpe(kFew);
+}
+
 TEST_CASE("damaged Punkt tables are an error or work", "[data][text]") {
   mutate_punkt(kFew);
 }
@@ -203,6 +232,7 @@ TEST_CASE("5,000 mutants of each text file, and of texts", "[data][text][slow]")
   mutate_sentencepiece(kMany);
   mutate_subword(kMany);
   mutate_characters(kMany);
+  mutate_byte_bpe(kMany);
   mutate_punkt(kMany);
   encode_damaged_texts(kMany);
 }

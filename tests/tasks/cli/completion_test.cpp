@@ -20,6 +20,14 @@ std::string printed(const Words& words) {
   return result.out;
 }
 
+// Help texts wrap where a line is full.
+std::string on_one_line(const std::string& text) {
+  std::istringstream stream(text);
+  std::string line;
+  for (std::string word; stream >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
 // Whether the shell's command succeeds; its output goes to `out`.
 bool shell(const test::TemporaryFolder& folder, const std::string& command) {
   return std::system(("cd '" + folder.path().string() + "' && (" + command + ") > out 2>&1").c_str()) == 0;
@@ -41,6 +49,9 @@ TEST_CASE("help of a task shows that task's options alone, with types and defaul
   CHECK_THAT(nq, Catch::Contains("(task nq)") && Catch::Contains("--seq-len INT=4096") &&
                      Catch::Contains("--fixed-blocks true|false=false") &&
                      Catch::Contains("--input-form original|simplified|either=original"));
+  CHECK_THAT(on_one_line(nq), Catch::Contains("long tokens of a window (L) (4 or more)"));
+  CHECK_THAT(on_one_line(printed({"train", "nq", "--help"})),
+             Catch::Contains("(0 to 1)") && Catch::Contains("(0 or more, below 1)"));
   CHECK_THAT(nq, Catch::Contains("--task nq --split") && !Catch::Contains("--task wikihop"));
   // Of settings that several tasks have each shows its own default.
   CHECK_THAT(nq, Catch::Contains("--global-seq-len INT=230"));

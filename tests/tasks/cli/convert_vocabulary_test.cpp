@@ -8,6 +8,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/nn/etc_config.h"
 #include "tests/core/checkpoint/convert/small_checkpoints.h"
+#include "tests/data/text/small_byte_bpe.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/sentencepiece_model.h"
@@ -162,6 +163,23 @@ TEST_CASE("a SentencePiece model beside a checkpoint is its vocabulary, too", "[
   scene.check_bound_to(vocabulary(), "vocab.txt");
 }
 
+TEST_CASE("RoBERTa's merges are kept with its vocab.json", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  convert::BertConfig bert = test::small_bert();
+  bert.vocab_size = bert.max_position_embeddings = 268;
+  Json config = read_json_file(scene.at("bert/config.json"));
+  config.update({{"vocab_size", 268}, {"max_position_embeddings", 268}});
+  write_file_atomically(scene.at("bert/config.json"), json_line(config));
+  test::HubBert(bert, "roberta.").write(scene.at("bert/model.safetensors"));
+  const auto tokenizer = test::small_byte_bpe(scene.at("bert"));
+  REQUIRE(tokenizer->vocab_size() == 268);
+  scene.convert({"--from", "roberta", scene.at("bert"), "--exact"});
+  CHECK(scene.data_section()["vocab_sha256"] == tokenizer->vocab_sha256());
+  for (const char* name : {"vocab.json", "merges.txt"})
+    CHECK(read_file(scene.at(std::string("model/") + name)) == read_file(scene.at(std::string("bert/") + name)));
+}
+
 TEST_CASE("RoBERTa's vocab.json is kept with an exact conversion, and no data fit it", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene;
@@ -172,7 +190,7 @@ TEST_CASE("RoBERTa's vocab.json is kept with an exact conversion, and no data fi
   for (int i = 0; i < 64; ++i) rows["w" + std::to_string(i)] = i;
   write_file_atomically(scene.at("bert/vocab.json"), json_line(rows));
   const Result result = scene.convert({"--from", "roberta", scene.at("bert"), "--exact"});
-  CHECK_THAT(result.err, Contains("no data can be prepared with this kind of vocabulary"));
+  CHECK_THAT(result.err, Contains("without merges.txt beside it no data can be prepared with this vocabulary"));
   CHECK(scene.data_section()["vocab_sha256"] == data::sha256_hex(json_line(rows)));
   CHECK(read_file(scene.at("model/vocab.json")) == json_line(rows));
   CHECK(scene.train("train.h5").code == 1);

@@ -83,7 +83,7 @@ TEST_CASE("info tells what each file is that the program writes", "[cli]") {
                         entry("train", "3 lines, steps 1 to 3"), "section training"});
   told(folder / "run/config.json", {"configuration", "hidden_size", "parameters"});
   told(folder / "run/metrics.jsonl", {"metrics of a run", "learning_rate", "eval"});
-  told(folder / "run/best", {"model directory", "section task", "parameters"});
+  told(folder / "run/best", {"model directory", "section task", "  preprocess_config.tokenizer ", "parameters"});
   told(folder / "run/last", {"model directory", entry("step", "3"), "loss of the last step"});
   told(folder / "run/best/config.json", {"configuration"});
   told(folder / "run/best/model.safetensors", {"tensor file", "output_weights"});

@@ -2,9 +2,13 @@
 #include "data/text/characters.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/version.h"
+#include "etc_core/checkpoint/tensor_file.h"
+#include "tests/data/text/small_byte_bpe.h"
 #include "tests/tasks/inference/small_scene.h"
 
 using namespace etc;
+namespace fs = std::filesystem;
 using test::SmallScene;
 using test::Words;
 
@@ -78,6 +82,59 @@ TEST_CASE("a Natural Questions model is asked about a page", "[inference]") {
     }
   }
   CHECK(answer.at("tokens").at("cut") >= 4);  // two headings
+}
+
+TEST_CASE("a SQuAD model is asked about a document, and says that there is no answer", "[inference]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const SmallScene scene("squad", ".json", {"--seq-len", "48", "--stride", "16", "--question-len", "12"});
+  const Json answer = asked(scene, kDocument);
+  REQUIRE(answer.at("answer_type") == "span");
+  const Json& place = answer.at("places").at(0);
+  const std::string found = at(kDocument, place);
+  CHECK(place.at("text") == answer.at("answer"));
+  CHECK(found.substr(0, 2) == answer.at("answer").get<std::string>().substr(0, 2));
+  CHECK(answer.at("score") > 0);
+  CHECK(answer.at("tokens").at("cut") == 0);
+  CHECK(answer.at("tokens").at("read") > 30);
+
+  const Json none = asked(scene, kDocument, {"--version-2", "true", "--null-score-diff-threshold", "-1000"});
+  CHECK(none.at("answer").is_null());
+  CHECK(none.at("answer_type") == "none");
+  CHECK(none.at("places").empty());
+  CHECK(none.at("answer_type_scores").at("none") > 0);
+}
+
+TEST_CASE("a model keeps a byte-level vocabulary, and answers and encodes with it", "[inference]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::CommandScene scene("hotpotqa");
+  fs::create_directories(scene.path("v"));
+  const auto tokenizer = test::small_byte_bpe(scene.path("v"));
+  scene.run({"sample", "hotpotqa", "--records", "10", "--output", scene.path("sample")});
+  const std::string vocab = scene.path("v/vocab.json"), run = scene.path("run");
+  for (const std::string split : {"train", "dev"})
+    scene.prepare(split, scene.path("sample/" + split + ".json"), vocab, split + ".h5");
+  scene.train(vocab, test::small_model("1"));
+  for (const char* name : {"vocab.json", "merges.txt"})
+    CHECK(read_file(run + "/best/" + name) == read_file(scene.path("v") + "/" + name));
+  CHECK(read_json_file(run + "/best/tokenizer.json").at("model").at("type") == "BPE");
+  const TensorFileReader weights(run + "/best/model.safetensors");
+  const Json data = read_json_file(run + "/best/config.json").at("data");
+  CHECK(weights.metadata().at("vocab_sha256") == tokenizer->vocab_sha256());
+  CHECK(weights.metadata().at("data_sha256") == data.at("content_sha256"));
+  CHECK(weights.metadata().at("data_sha256").size() == 64);
+  CHECK(weights.metadata().at("etc_version") == program_version());
+
+  const Words ask = {"ask", "--model", run, "--document", "-", "--question", "Who?", "--json"};
+  const Json answer = Json::parse(scene.run(ask, kDocument));
+  CHECK(answer.at("tokens").at("cut") == 0);
+  for (const Json& place : answer.at("places")) CHECK(place.at("text") == answer.at("answer"));
+  const Json encoded = Json::parse(scene.run(
+      {"encode", "--text", "-", "--model", run, "--states", "mean", "--output", "-"}, "\"The inner. The inn.\"\n"));
+  std::vector<std::int32_t> ids = tokenizer->encode_ids("The inner.");
+  tokenizer->append_word_ids("The inn.", ids);
+  CHECK(encoded.at("tokens").at("read") == ids.size());
+  fs::remove(run + "/best/merges.txt");
+  CHECK_THAT(scene.try_run(ask, kDocument).err, Catch::Contains("a byte-level vocabulary is two files"));
 }
 
 TEST_CASE("key phrases of several documents, each with its places", "[inference]") {

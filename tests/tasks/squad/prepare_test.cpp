@@ -143,9 +143,9 @@ TEST_CASE("a window must have room for text behind the question", "[squad]") {
 TEST_CASE("a SentencePiece vocabulary is refused, since answers are words", "[squad]") {
   const test::WrittenFiles files;
   const auto model = files.write("spiece.model", test::small_sentencepiece_model());
-  CHECK_THROWS_WITH(
-      make_preparation(prepare_settings().defaults(), model, prepare::Labels::required),
-      "etc prepare: --vocab " + model.string() +
-          ": task squad needs a WordPiece vocabulary (a vocab.txt), got a sentencepiece model, whose pieces "
-          "are no parts of the words that answers are made of");
+  CHECK_THROWS_WITH(make_preparation(prepare_settings().defaults(), model, prepare::Labels::required),
+                    "etc prepare: --vocab " + model.string() +
+                        ": task squad needs a WordPiece or byte-level vocabulary (a vocab.txt or vocab.json), got a "
+                        "sentencepiece model, whose pieces "
+                        "are no parts of the words that answers are made of");
 }

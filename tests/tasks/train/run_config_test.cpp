@@ -127,6 +127,10 @@ TEST_CASE("values that cannot be meant are refused by name", "[tasks]") {
   CHECK(with("training", "warmup_proportion", 1.5) ==
         "config: training.warmup_proportion: expected a number from 0 to 1, got 1.5");
   CHECK(with("training", "epochs", 0) == "config: training.epochs: expected a number above 0, got 0");
+  CHECK(with("training", "save_every", 0) ==
+        "config: training.save_every: expected steps, an integer of at least 1, or a time such as \"15min\", got 0");
+  CHECK(with("training", "save_every", "15 minutes") ==
+        "config: training.save_every: expected a time such as 90s, 15min or 2h, got \"15 minutes\"");
   CHECK(with("training", "device", "cpuu").find("config: training.device: expected cpu, ") == 0);
   CHECK(with("training", "deterministic", "no").find("training.deterministic: expected run or strict, got no") !=
         std::string::npos);
@@ -150,6 +154,8 @@ TEST_CASE("option words become values of the key's kind", "[tasks]") {
   CHECK(etc::option_value(key_of("--relative-vocab-size"), {"none"}).is_null());
   CHECK(etc::option_value(key_of("--data"), {"a.h5", "b.h5"}) == Json({"a.h5", "b.h5"}));
   CHECK(etc::option_value(key_of("--init-from"), {"7"}) == "7");
+  CHECK(etc::option_value(key_of("--save-every"), {"7"}) == 7);
+  CHECK(etc::option_value(key_of("--save-every"), {"15min"}) == "15min");
   for (const char* word : {"x", "", "1.5", "true", "[1]"}) {
     CHECK_THROWS_AS(etc::option_value(key_of("--batch-size"), {word}), etc::UsageError);
   }

@@ -269,6 +269,52 @@ TEST_CASE("a run goes on only as the run it was", "[tasks]") {
   }
 }
 
+TEST_CASE("a run goes on with more steps and says what became of its rates", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  const auto with = [&](Json keys, int steps) {
+    keys["steps"] = steps;
+    return config_for(folder / "train.h5", training(keys));
+  };
+  const auto log = [&](const char* run) { return etc::read_file(folder / run / "log.txt"); };
+  const Json sqrt = {{"schedule", "inverse_sqrt"}, {"warmup_steps", 2}};
+  etc::train(with(sqrt, 4), folder / "run");
+  CHECK(etc::train(with(sqrt, 7), folder / "run").step == 7);
+  etc::train(with(sqrt, 7), folder / "whole");
+  CHECK(weights_of(folder / "run") == weights_of(folder / "whole"));
+  CHECK_THAT(log("run"), Catch::Contains("more steps, 7 instead of 4: the weights are those of a run that was started "
+                                         "with 7"));
+  CHECK(etc::read_json_file(folder / "run/config.json")["training"]["steps"] == 7);
+
+  etc::train(with(Json::object(), 4), folder / "bert");
+  CHECK(etc::train(with(Json::object(), 6), folder / "bert").step == 6);
+  CHECK_THAT(log("bert"),
+             Catch::Contains("the rates of schedule bert depend on how many there are. The 4 steps that are "
+                             "done had those of a run of 4; the next one has 0.001, where that run would "
+                             "have 0."));
+  CHECK(message_of(with(Json::object(), 5), folder / "bert")
+            .find("run was started with 6 steps, now it has 5: expected as many or more") != std::string::npos);
+  CHECK(message_of(with({{"eval_every", 1}}, 7), folder / "bert").find("training.eval_every") != std::string::npos);
+}
+
+TEST_CASE("a run saves every so many steps or after so much time", "[tasks]") {
+  const etc::test::TemporaryFolder folder;
+  etc::test::write_readable_dataset(folder / "train.h5", 0, 20);
+  // Diverges behind the first step: what is there then was saved on the way.
+  const auto saves = [&](const Json& every, const std::string& run) {
+    const auto config = config_for(
+        folder / "train.h5",
+        {{"model", {{"use_residual_attention", false}}},
+         {"training", {{"learning_rate", 1e30}, {"steps", 50}, {"warmup_proportion", 0}, {"save_every", every}}}});
+    CHECK(message_of(config, folder / run).find("train: ") == 0);
+    return fs::exists(folder / run / "last");
+  };
+  CHECK(saves(1, "steps"));
+  CHECK_FALSE(saves(40, "fewer"));
+  CHECK(saves("0.001ms", "time"));
+  CHECK_FALSE(saves("1h", "longer"));
+}
+
 TEST_CASE("data that do not fit are refused before the run's folder exists", "[tasks]") {
   const etc::test::TemporaryFolder folder;
   etc::test::write_readable_dataset(folder / "few.h5", 0, 5);

@@ -174,7 +174,8 @@ TEST_CASE("models and lines that cannot be translated are refused by name", "[tr
           "another vocabulary than that of the data: expected SHA-256 aaaa");
   refused({"--model", scene.path("large")}, "a\n", 1, "expected tables of 13 rows");
   refused({"--model", folder, "--beam", "2", "--n-best", "3", "--n-best-output", "-"}, "a\n", 2, "at most the beam, 2");
-  refused({"--model", folder, "--length-penalty", "some"}, "a\n", 2, "--length-penalty: expected a number, got some");
+  refused({"--model", folder, "--length-penalty", "some"}, "a\n", 2,
+          "--length-penalty: expected a number, got \"some\"");
   const Words cut = {"translate", "--model", folder,        "--input", "-",
                      "--output",  "-",       "--positions", "3",       "--truncate-source"};
   CHECK(scene.run(cut, "a b c\n") == scene.run(cut, "a b\n"));

@@ -115,10 +115,7 @@ std::string write_bert(const fs::path& model, const fs::path& output,
   tensors.writer.write(update.path() / "model.safetensors", written);
   write_file_atomically(update.path() / "config.json", json_text(bert_json(config, tensors.heads)));
   std::string text = fmt::format("{}: {} tensors; config.json", (output / "model.safetensors").string(), tensors.count);
-  if (const std::string vocabulary = kept_vocabulary(model); !vocabulary.empty()) {
-    write_file_atomically(update.path() / vocabulary, read_file(model / vocabulary));
-    text += "; " + vocabulary;
-  }
+  text += copy_vocabulary(model, update.path());
   if (!tensors.left_out.empty()) {
     text += fmt::format("\nleft out, since they are no BERT's: {}", fmt::join(tensors.left_out, ", "));
   }

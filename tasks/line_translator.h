@@ -1,0 +1,60 @@
+// What translates lines of text, as `etc translate` sees it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/compute_type.h"
+#include "etc_core/base/device.h"
+#include "etc_core/base/fields.h"
+
+namespace etc {
+
+struct LineTranslation {
+  std::string text;
+  double score = 0;  // sum of log-probabilities / length^α
+};
+
+// A line of text, and the text that its translation begins with; empty: any.
+struct SourceLine {
+  std::string text, prefix;
+};
+
+// Where a model computes, and in which number type its dense layers and its output layer do; norms, attention (but on
+// devices with bf16 tiles) and the search are fp32 or more.
+struct TranslatorCompute {
+  Device device = Device::cpu;
+  ComputeType type = ComputeType::fp32;
+};
+
+class LineTranslator {
+ public:
+  virtual ~LineTranslator() = default;
+
+  // The translations of each line, best first. A line without a word has none, nor has one that is not UTF-8, which the
+  // log says. first_line: the number of the first one, for messages. Throws Error naming a line that is too long, and one
+  // whose prefix is not UTF-8, has special pieces, or is longer than a translation may be.
+  virtual std::vector<std::vector<LineTranslation>> translate(std::span<const SourceLine> lines,
+                                                              std::int64_t first_line) = 0;
+  virtual std::int64_t most() const = 0;  // translations of a line at most
+
+  // Of all lines so far: pieces, and those that the vocabulary lacks.
+  virtual std::int64_t pieces() const = 0;
+  virtual std::int64_t unknown_pieces() const = 0;
+};
+
+// The translator as the task's row of tasks/registry.h holds it.
+struct TranslatorKind {
+  Fields options = {};  // of the search; also options (batch_tokens: --batch-tokens)
+  // folders: of one model, or of an ensemble's. vocab: in the place of the one that the first folder keeps; empty: that
+  // one. options: keys that have another value than their default, checked. Null: the task translates nothing.
+  std::unique_ptr<LineTranslator> (*open)(const std::vector<std::filesystem::path>& folders,
+                                          const std::filesystem::path& vocab, const Json& options,
+                                          const TranslatorCompute& compute) = nullptr;
+};
+
+}  // namespace etc

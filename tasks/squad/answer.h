@@ -1,0 +1,30 @@
+// The answer to one SQuAD question, of all its windows.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "tasks/squad/decode.h"
+#include "tasks/task.h"
+
+namespace etc::squad {
+
+// {"id", "answer": text or null, "score": its probability among the best answers, "answer_type_scores": {"span", "none"},
+// the sums of theirs, "place": {"first_word", "words"} of the context, whose words are set apart by blanks, tabs, line
+// ends and U+202F, or null; "null_odds" of version 2: how much more the model thinks of no answer}.
+class QuestionAnswer final : public RecordAnswer {
+ public:
+  QuestionAnswer(const DecodeOptions& options, std::shared_ptr<const data::Tokenizer> tokenizer)
+      : version_2_(options.version_2), candidates_(options.n_best_size), decoder_(options, std::move(tokenizer)) {}
+
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  Json finish() override;
+
+ private:
+  bool version_2_;
+  std::int64_t candidates_;
+  std::string id_;
+  QuestionDecoder decoder_;
+};
+
+}  // namespace etc::squad
