@@ -18,7 +18,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md", ROOT / "bench" / "experiments" / "README.md",
-             ROOT / "bench" / "experiments" / "FINE_TUNING.md", ROOT / "bench" / "experiments" / "PRETRAINING.md"]
+             ROOT / "bench" / "experiments" / "FINE_TUNING.md", ROOT / "bench" / "experiments" / "PRETRAINING.md",
+             ROOT / "bench" / "experiments" / "LANGUAGE_MODEL.md"]
 NAMES = {"bert": "BERT, full attention", "flex": "compiled FlexAttention, window and globals", "longt5": "LongT5",
          "longformer": "Longformer", "modernbert": "ModernBERT", "bigbird": "BigBird"}
 
@@ -220,6 +221,22 @@ def offset_table(name):
     return lines
 
 
+def copying_table(name):
+    """The CSV of bench/experiments/memory_task.py."""
+    with open(RESULTS / name) as file:
+        ends = [row for row in csv.DictReader(file) if row["answer_accuracy"]]
+    lines = [f"Raw numbers: `bench/results/{name}`.", "",
+             "| memory | right answers, by seed | bits per character, by seed | steps | seconds of a run |",
+             "|---" * 5 + "|"]
+    for memory in dict.fromkeys(row["memory_length"] for row in ends):
+        runs = [row for row in ends if row["memory_length"] == memory]
+        answers = ", ".join(f"{float(row['answer_accuracy']):.3f}" for row in runs)
+        bits = ", ".join(f"{float(row['bits_per_character']):.3f}" for row in runs)
+        seconds = median([float(row["seconds"]) for row in runs])
+        lines.append(f"| {memory} | {answers} | {bits} | {runs[-1]['step']} | {seconds:.0f} |")
+    return lines
+
+
 def csv_table(name):
     """A CSV as it is."""
     with open(RESULTS / name) as file:
@@ -269,7 +286,7 @@ def patterns_table(name):
     return lines
 
 
-KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "patterns": patterns_table, "offset": offset_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "patterns": patterns_table, "offset": offset_table, "copying": copying_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Copying from far: a language model with memory against one without, raw numbers and picture.
+
+    bench/experiments/memory_task.py --output FOLDER [--memory 0,16,64] [--seeds 1,2,3] [--steps 2000] [--program build/cpu/etc]
+
+Generates texts whose last letter is their first one, more than 40 characters back (`etc sample --task lm`), prepares them
+in segments of 16, trains tasks/configs/lm_tiny.json with each memory length and seed on one thread, and writes
+memory_task.csv and, where gnuplot is installed, memory_task.svg into the folder: accuracy on the answers and bits per
+character of held-out texts. `bench/tables.py` makes the table of LANGUAGE_MODEL.md from bench/results/memory_task.csv.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import program
+
+CONFIG = program.ROOT / "tasks/configs/lm_tiny.json"
+HEADER = ["memory_length", "seed", "step", "bits_per_character", "answer_accuracy", "seconds"]
+
+
+def prepare(etc, folder, records):
+    sample = folder / "sample"
+    etc("sample", "--task", "lm", "--records", records, "--distance", 40, "--output", sample)
+    for split in ("train", "dev"):
+        etc("prepare", "--task", "lm", "--split", split, "--input", sample / f"{split}.txt", "--vocab",
+            sample / "vocab.chars", "--text-ends", "lines", "--segment-length", 16, "--output", folder / f"{split}.h5")
+    return sample / "vocab.chars"
+
+
+def answer_accuracy(predictions):
+    """Share of the letters behind question marks that are the most probable piece."""
+    right = answers = 0
+    asked = False
+    with open(predictions, encoding="utf-8") as file:
+        for line in file:
+            segment = json.loads(line)
+            for piece, best in zip(segment["pieces"], segment["best"]):
+                if asked:
+                    answers += 1
+                    right += piece == best
+                asked = piece == "?"
+    return right / answers
+
+
+def train(etc, folder, vocabulary, memory, seed, steps):
+    """Rows of one run: an evaluation each, the last one with the accuracy on the answers."""
+    run = folder / f"run_{memory}_{seed}"
+    begin = time.monotonic()
+    etc("train", "--config", CONFIG, "--data", folder / "train.h5", "--eval-data", folder / "dev.h5", "--vocab",
+        vocabulary, "--memory-length", memory, "--seed", seed, "--steps", steps, "--eval-every", max(1, steps // 6),
+        "--threads", 1, "--output", run)
+    seconds = time.monotonic() - begin
+    etc("predict", "--model", run / "last", "--data", folder / "dev.h5", "--threads", 1, "--output", run / "p.jsonl")
+    rows = []
+    for line in (run / "metrics.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        if "bits_per_character" in entry:
+            rows.append([memory, seed, entry["step"], f"{entry['bits_per_character']:.4f}", "", ""])
+    rows[-1][4:] = [f"{answer_accuracy(run / 'p.jsonl'):.4f}", f"{seconds:.0f}"]
+    print(f"memory {memory}, seed {seed}: {rows[-1][3]} bits per character, answers {rows[-1][4]}, {rows[-1][5]} s",
+          file=sys.stderr)
+    return rows
+
+
+def plot(rows, folder):
+    """Bits per character against steps; the seeds of a memory length have one colour."""
+    blocks, lines = [], []
+    for number, memory in enumerate(dict.fromkeys(row[0] for row in rows)):
+        for first, seed in enumerate(dict.fromkeys(row[1] for row in rows if row[0] == memory)):
+            points = [f"{row[2]} {row[3]}" for row in rows if row[:2] == [memory, seed]]
+            title = f"title 'memory {memory}'" if first == 0 else "notitle"
+            lines.append(f"$d{len(blocks)} using 1:2 with linespoints linecolor {number + 1} {title}")
+            blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(points) + "\nEOD\n")
+    script = "".join(blocks) + (
+        "set terminal svg size 900,500 background 'white'\nset output 'memory_task.svg'\nset key outside\n"
+        "set xlabel 'training steps'\nset ylabel 'bits per character of held-out texts'\nplot "
+        + ", ".join(lines) + "\n")
+    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="a folder")
+    parser.add_argument("--memory", default="0,16,64", help="memory lengths")
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--records", type=int, default=2000, help="texts to train on")
+    program.add_option(parser)
+    options = parser.parse_args()
+    etc = program.Program(options.program)
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        vocabulary = prepare(etc, folder, options.records)
+        for seed in options.seeds.split(","):
+            for memory in options.memory.split(","):
+                rows += train(etc, folder, vocabulary, memory, seed, options.steps)
+            program.write_csv(options.output / "memory_task.csv", HEADER, rows)  # what there is, should it be stopped
+    if shutil.which("gnuplot"):
+        plot(rows, options.output)
+
+
+if __name__ == "__main__":
+    main()
