@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "data/text/tokenizer.h"
+#include "etc_core/nn/encoder.h"
 #include "tasks/analyze/model_analysis.h"
 
 namespace etc::analyze {

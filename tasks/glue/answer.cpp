@@ -9,10 +9,11 @@
 
 namespace etc::glue {
 
-void RowAnswer::add(Examples examples, const EncoderInput&, const HeadOutput& computed) {
+void RowAnswer::add(Examples examples, const EncoderInput&, const HeadOutput& computed, ExampleRange range) {
   const HeadOutput logits = on_host(computed);
-  const std::string& id = feed::text(examples.front().features, "id");
-  const std::span<const float> own(logits.at(0).value().data(), static_cast<std::size_t>(info_.outputs()));
+  const std::string& id = feed::text(examples[range.first].features, "id");
+  const auto outputs = static_cast<std::size_t>(info_.outputs());
+  const std::span<const float> own(logits.at(0).value().data() + range.first * outputs, outputs);
   text::require_finite(own, id);
   answer_ = {{"id", id}};
   if (info_.regression()) {

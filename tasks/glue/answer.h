@@ -12,7 +12,7 @@ class RowAnswer final : public RecordAnswer {
  public:
   explicit RowAnswer(const DataSetInfo& info) : info_(info) {}
 
-  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange range) override;
   Json finish() override { return answer_; }
 
  private:

@@ -5,9 +5,9 @@
 
 namespace etc::squad {
 
-void QuestionAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& logits) {
+void QuestionAnswer::add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) {
   const span::TopLogits top(logits.at(0), input.long_offsets, candidates_);
-  for (std::size_t b = 0; b < examples.size(); ++b) {
+  for (std::size_t b = own.first; b < own.end; ++b) {
     const data::Example& example = examples[b].features;
     id_ = feed::text(example, "id");
     decoder_.add({top.largest(b, 0), top.largest(b, 1), top.first(b, 0), top.first(b, 1)}, example);

@@ -17,7 +17,7 @@ class QuestionAnswer final : public RecordAnswer {
   QuestionAnswer(const DecodeOptions& options, std::shared_ptr<const data::Tokenizer> tokenizer)
       : version_2_(options.version_2), candidates_(options.n_best_size), decoder_(options, std::move(tokenizer)) {}
 
-  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits) override;
+  void add(Examples examples, const EncoderInput& input, const HeadOutput& logits, ExampleRange own) override;
   Json finish() override;
 
  private:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "data/dataset.h"
 #include "tasks/train/run_config.h"
 
 namespace etc {
