@@ -72,7 +72,8 @@ Words golden_texts() {
   Words texts;
   for (const fs::path& file : test::golden_files(".json")) {
     if (file.filename().string().find("tokenization") == std::string::npos) continue;
-    for (const Json& one_case : read_json_file(file).at("cases")) texts.push_back(one_case.at("text"));
+    const Json document = read_json_file(file);
+    for (const Json& one_case : document.at("cases")) texts.push_back(one_case.at("text"));
   }
   return texts;
 }
