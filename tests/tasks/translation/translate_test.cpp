@@ -31,6 +31,19 @@ void write_folder(const std::string& folder, const test::SmallSeq2Seq& model, co
   save_model(folder, document, model.parameters, {{"vocab.words", vocabulary()}});
 }
 
+// A small model in the folder "model" of a scene, with its vocabulary, v.words.
+struct SavedModel {
+  explicit SavedModel(const Scene& scene) {
+    write_file_atomically(scene.path("v.words"), vocabulary());
+    sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
+    write_folder(scene.path("model"), model, config, sha256);
+  }
+
+  Seq2SeqConfig config = test::small_seq2seq();
+  test::SmallSeq2Seq model{config};
+  std::string sha256;
+};
+
 // The words of the best translation, <s> and </s> left out.
 std::string best_of(const std::vector<Hypothesis>& found) {
   std::string text;
@@ -46,11 +59,8 @@ std::string best_of(const std::vector<Hypothesis>& found) {
 TEST_CASE("every line is translated as by the model's search, and the number of lines is kept", "[translation]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");
-  write_file_atomically(scene.path("v.words"), vocabulary());
-  const std::string sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
-  const Seq2SeqConfig config = test::small_seq2seq();
-  test::SmallSeq2Seq model(config);
-  write_folder(scene.path("model"), model, config, sha256);
+  SavedModel saved(scene);
+  auto& [config, model, sha256] = saved;
 
   const std::vector<std::string> lines = {"b c a", "", "   ",           "i zz a\r", "\xff\xfe b",
                                           "d",     "", "h h h h h h h", "c b"};
@@ -103,11 +113,8 @@ TEST_CASE("every line is translated as by the model's search, and the number of 
 TEST_CASE("translations begin with the prefixes given, and are made in the number type asked for", "[translation]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");
-  write_file_atomically(scene.path("v.words"), vocabulary());
-  const std::string sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
-  const Seq2SeqConfig config = test::small_seq2seq();
-  test::SmallSeq2Seq model(config);
-  write_folder(scene.path("model"), model, config, sha256);
+  SavedModel saved(scene);
+  auto& [config, model, sha256] = saved;
   const std::string text = "b c a\n\ni a\nd\n";
   std::vector<TranslationSource> sources(4);
   sources[0] = {{5, 6, 4, 2}, {7, 7}};
@@ -149,11 +156,8 @@ TEST_CASE("translations begin with the prefixes given, and are made in the numbe
 TEST_CASE("models and lines that cannot be translated are refused by name", "[translation]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");
-  write_file_atomically(scene.path("v.words"), vocabulary());
-  const std::string sha256 = data::load_tokenizer(scene.path("v.words"))->vocab_sha256();
-  const Seq2SeqConfig config = test::small_seq2seq();
-  const test::SmallSeq2Seq model(config);
-  write_folder(scene.path("model"), model, config, sha256);
+  const SavedModel saved(scene);
+  const auto& [config, model, sha256] = saved;
   write_folder(scene.path("other"), model, config, std::string(64, 'a'));
   Seq2SeqConfig large = config;
   large.vocab_size = 14;
