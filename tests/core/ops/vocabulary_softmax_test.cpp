@@ -5,6 +5,7 @@
 
 #include "etc_core/ops/register.h"
 #include "tests/golden/golden_group.h"
+#include "tests/reference/vocabulary.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -40,23 +41,6 @@ Run run(const std::vector<float>& logits, const std::vector<std::int32_t>& label
   return result;
 }
 
-// By the formula, in double.
-struct Expected {
-  double loss, best_log_p;
-  std::vector<double> gradient;
-};
-Expected expected(const float* z, std::int64_t count, std::int32_t label, double scale) {
-  const double largest = *std::max_element(z, z + count);
-  double sum = 0;
-  for (std::int64_t v = 0; v < count; ++v) sum += std::exp(z[v] - largest);
-  const double lse = largest + std::log(sum);
-  Expected result{lse - z[label], largest - lse, {}};
-  for (std::int64_t v = 0; v < count; ++v) {
-    result.gradient.push_back(scale * (std::exp(z[v] - lse) - (v == label ? 1 : 0)));
-  }
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("the softmax of a vocabulary gives the worked numbers of the specification", "[core][ops]") {
@@ -82,10 +66,10 @@ TEST_CASE("the softmax of a vocabulary has losses, best entries and gradients of
       for (std::int64_t i = 0; i < rows; ++i) {
         const auto at = static_cast<std::size_t>(i);
         const float* row = logits.data() + i * count;
-        const Expected e = expected(row, count, labels[at], 0.25);
+        const auto e = reference_vocabulary_row(row, count, labels[at], 0.25);
         CHECK(result.losses[at] == Approx(e.loss).epsilon(1e-6).margin(1e-6));
         CHECK(result.best_log_p[at] == Approx(e.best_log_p).epsilon(1e-6).margin(1e-6));
-        CHECK(result.best[at] == std::max_element(row, row + count) - row);
+        CHECK(result.best[at] == e.best);
         CHECK(
             near_all("dz", {result.z.begin() + i * count, result.z.begin() + (i + 1) * count}, e.gradient, 1e-7, 2e-6));
       }
