@@ -3,26 +3,31 @@
 averaging do.
 
     bench/experiments/translation.py depth|quality|beam|average --output FOLDER [--source TEXT --target TEXT
-                                     --dev-source TEXT --dev-target TEXT] [--merges N] [--seeds N] [--threads N]
+                                     --dev-source TEXT --dev-target TEXT [--test-source TEXT --test-target TEXT]]
+                                     [--merges N] [--seeds N] [--threads N]
 
 Without --source the pairs are generated (`etc sample --task translation`), and words are the pieces; with it, N merges are
-learned. Runs lie in FOLDER/<experiment>, and the same command goes on where it was stopped. Results:
-FOLDER/translation_<experiment>.csv.
+learned on the training text. Texts may be gzip files. Runs lie in FOLDER/<experiment>, and the same command goes on where
+it was stopped. Results: FOLDER/translation_<experiment>.csv, written anew with every row, and, where gnuplot is installed,
+FOLDER/translation_<experiment>.svg.
 
   depth    18 and 18 layers of width 64, 300 updates of about 1,024 target pieces: Post-LN, Pre-LN, ADMIN, ADMIN with
-           running means; bits per piece on dev beside those of the pieces' frequencies
-  quality  3 and 3 layers of width 128, five epochs: Post-LN, ADMIN, ADMIN with running means; BLEU of dev, each against
-           the first one by a paired bootstrap
+           running means; bits per piece on dev beside those of the frequencies (of pieces where Python has h5py, else words)
+  quality  3 and 3 layers of width 128, five epochs (--epochs): Post-LN, ADMIN, ADMIN with running means; BLEU of the test
+           text (of dev, where none is given), each against the one before it by a paired bootstrap
   beam     the last model of `quality`: BLEU and length by beam and length penalty
   average  the same: the mean of the weights of its last 1, 3 and 5 epochs
 """
 import argparse
 import collections
+import gzip
 import json
 import math
+import os
 import pathlib
 import statistics
 
+from pretraining import plot
 from program import Program, add_option, write_csv
 
 MODELS = {
@@ -48,6 +53,7 @@ class Data:
         folder = options.output / "data"
         folder.mkdir(parents=True, exist_ok=True)
         self.texts = {"train": (options.source, options.target), "dev": (options.dev_source, options.dev_target)}
+        self.scored = (options.test_source, options.test_target)
         subword = ["--subword", "bpe"]
         self.vocabulary = folder / "vocab.bpe"
         if not options.source:
@@ -55,10 +61,13 @@ class Data:
             if not sample.exists():
                 etc("sample", "--task", "translation", "--records", options.records, "--output", sample)
             self.texts = {split: (sample / f"{split}.source", sample / f"{split}.target") for split in self.texts}
+            self.scored = self.texts["dev"]
             self.vocabulary, subword = sample / "vocab.words", ["--subword", "word"]
         elif not self.vocabulary.exists():
             etc("prepare", "--task", "translation", "--learn-vocab", options.merges, "--source", options.source,
                 "--target", options.target, "--output", self.vocabulary)
+        if not self.scored[0]:
+            self.scored = self.texts["dev"]
         self.files = {}
         for split, (source, target) in self.texts.items():
             self.files[split] = folder / f"{split}.h5"
@@ -66,15 +75,40 @@ class Data:
                 etc("prepare", "--task", "translation", "--split", split, *subword, "--vocab", self.vocabulary, "--source",
                     source, "--target", target, "--output", self.files[split])
 
-    def unigram_bits(self):
-        """Entropy of dev's target words under their frequencies in train, one added to each count; words only."""
-        def words(split):
-            return [word for line in open(self.texts[split][1], encoding="utf-8")
-                    for word in [*line.split(), "</s>"]]
+    def target_pieces(self, split):
+        """Of the prepared file, with </s>; without h5py the words of the text."""
+        try:
+            import h5py
+        except ImportError:
+            path = self.texts[split][1]
+            with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+                return [word for line in file for word in [*line.split(), "</s>"]]
+        with h5py.File(self.files[split]) as file:
+            return file["examples/target_ids/values"][:].tolist()
 
-        train, dev = collections.Counter(words("train")), words("dev")
+    def unigram_bits(self):
+        """Entropy of dev's target pieces under their frequencies in train, one added to each count."""
+        train, dev = collections.Counter(self.target_pieces("train")), self.target_pieces("dev")
         total = sum(train.values()) + len(train) + 1
-        return statistics.mean(-math.log2((train[word] + 1) / total) for word in dev)
+        return statistics.mean(-math.log2((train[piece] + 1) / total) for piece in dev)
+
+
+class Table:
+    """Rows of an experiment: each is printed and in the file as soon as it is known."""
+
+    def __init__(self, options):
+        self.path, self.rows = options.output / f"translation_{options.experiment}.csv", []
+
+    def header(self, *names):
+        self.names = names
+
+    def add(self, row, note=""):
+        self.rows.append(row)
+        write_csv(self.path, self.names, self.rows)
+        print(*row, note, flush=True)
+
+    def picture(self, title, curves, x, y):
+        plot(self.path.parent, self.path.stem, title, curves, {"x": x, "y": y})
 
 
 def evaluations(run):
@@ -96,101 +130,140 @@ def train(etc, data, run, options, *words):
     return diverged
 
 
-def depth(etc, data, options):
-    unigram, rows = data.unigram_bits(), []
+def bits_by_step(run):
+    return [(line["step"], -line["log2_likelihood"]) for line in evaluations(run)]
+
+
+def depth(etc, data, options, table):
+    unigram, curves = data.unigram_bits(), {}
+    table.header("model", "seed", "bits_100", "bits_200", "bits_300", "unigram_bits", "note")
     for name, model in MODELS.items():
         for seed in range(1, options.seeds + 1):
             run = options.output / "depth" / f"{name}_{seed}"
             diverged = train(etc, data, run, options, *model, *sizes(18, 64, 256, 0.1), "--learning-rate", 1e-3,
                              "--warmup-steps", 100, "--tokens-per-batch", 2048, "--steps", 300, "--eval-every", 100,
                              "--seed", seed)
-            bits = [-line["log2_likelihood"] for line in evaluations(run)]
-            rows.append([name, seed, *(f"{b:.3f}" for b in bits), *[""] * (3 - len(bits)), f"{unigram:.3f}",
-                         "diverged" if diverged else ""])
-            print(*rows[-1], flush=True)
-    return ["model", "seed", "bits_100", "bits_200", "bits_300", "unigram_bits", "note"], rows
+            points = bits_by_step(run)
+            curves[f"{name}, seed {seed}"] = points
+            table.add([name, seed, *(f"{bits:.3f}" for _, bits in points), *[""] * (3 - len(points)), f"{unigram:.3f}",
+                       "diverged" if diverged else ""])
+    curves["frequencies of the pieces"] = [(100, unigram), (300, unigram)]
+    table.picture("18 and 18 layers", {name: points for name, points in curves.items() if points}, "training steps",
+                  "bits per target piece of dev")
 
 
 def quality_run(options, name, seed):
     return options.output / "quality" / f"{name}_{seed}"
 
 
-def translated(etc, data, model, to, *words):
+def translated(etc, data, options, model, to, *words):
+    """The test text's translations, by a temporary name: a file that is there is whole."""
     if not to.exists():
-        etc("translate", "--model", model, "--input", data.texts["dev"][0], "--output", to, *words)
+        temporary = to.with_name(to.name + ".tmp")
+        etc("translate", "--model", model, "--input", data.scored[0], "--output", temporary, "--threads",
+            options.threads, *words)
+        os.replace(temporary, to)
     return to
 
 
 def scored(etc, data, hypotheses, *words):
-    return json.loads(etc("eval", "--task", "translation", "--predictions", hypotheses, "--gold", data.texts["dev"][1],
+    return json.loads(etc("eval", "--task", "translation", "--predictions", hypotheses, "--gold", data.scored[1],
                           "--json", *words))
 
 
-def quality(etc, data, options):
-    rows = []
+def verdict(score):
+    """The papers' gains are smaller than the interval of a test set of 1,000 sentences: no order where it holds 0."""
+    if "difference" not in score:
+        return ""
+    return "not distinguishable" if score["difference_low"] <= 0 <= score["difference_high"] else "distinguishable"
+
+
+def quality(etc, data, options, table):
+    curves = {}
+    table.header("model", "seed", "bits", "bleu", "brevity_penalty", "against", "difference", "low", "high", "p_value",
+                 "verdict")
     for seed in range(1, options.seeds + 1):
-        first = None
+        before = None
         for name in ("post_ln", "admin", "admin_mean"):
             run = quality_run(options, name, seed)
-            train(etc, data, run, options, *MODELS[name], *sizes(3, 128, 512, 0.3), "--learning-rate", 2e-3,
-                  "--warmup-steps", options.warmup, "--tokens-per-batch", options.tokens, "--epochs", options.epochs,
-                  "--keep-last", 5, "--seed", seed)
-            hypotheses = translated(etc, data, run / "last", run / "dev.translated")
-            first = first or hypotheses
-            score = scored(etc, data, hypotheses, *([] if first is hypotheses else ["--baseline", first]))
-            rows.append([name, seed, f"{-evaluations(run)[-1]['log2_likelihood']:.3f}", f"{score['metrics']['bleu']:.2f}",
-                         f"{score['brevity_penalty']:.3f}",
-                         *(f"{score[key]:.3f}" if key in score else ""
-                           for key in ("difference", "difference_low", "difference_high", "p_value"))])
-            print(*rows[-1], score["signature"], flush=True)
-    return ["model", "seed", "bits", "bleu", "brevity_penalty", "difference", "low", "high", "p_value"], rows
+            if train(etc, data, run, options, *MODELS[name], *sizes(3, 128, 512, 0.3), "--learning-rate", 2e-3,
+                     "--warmup-steps", options.warmup, "--tokens-per-batch", options.tokens, "--epochs", options.epochs,
+                     "--keep-last", 5, "--seed", seed):
+                table.add([name, seed, *[""] * 8, "diverged"])
+                continue
+            hypotheses = translated(etc, data, options, run / "last", run / "translated")
+            score = scored(etc, data, hypotheses, *(["--baseline", before[1]] if before else []))
+            curves[f"{name}, seed {seed}"] = bits_by_step(run)
+            table.add([name, seed, f"{curves[f'{name}, seed {seed}'][-1][1]:.3f}", f"{score['metrics']['bleu']:.2f}",
+                       f"{score['brevity_penalty']:.3f}", before[0] if before else "",
+                       *(f"{score[key]:.3f}" if key in score else ""
+                         for key in ("difference", "difference_low", "difference_high", "p_value")), verdict(score)],
+                      score["signature"])
+            before = name, hypotheses
+    table.picture("3 and 3 layers", curves, "training steps", "bits per target piece of dev")
 
 
-def beam(etc, data, options):
-    run, rows = quality_run(options, "admin_mean", 1), []
+def beam(etc, data, options, table):
+    run, curves = quality_run(options, "admin_mean", 1), {}
+    table.header("beam", "length_penalty", "bleu", "length_ratio", "brevity_penalty")
     for width in (1, 2, 4, 8):
         for penalty in (0, 0.6, 1, 1.4):
-            score = scored(etc, data, translated(etc, data, run / "last", run / f"dev.{width}.{penalty}", "--beam", width,
-                                                 "--length-penalty", penalty))
-            rows.append([width, penalty, f"{score['metrics']['bleu']:.2f}",
-                         f"{score['system_length'] / score['reference_length']:.4f}", f"{score['brevity_penalty']:.3f}"])
-            print(*rows[-1], flush=True)
-    return ["beam", "length_penalty", "bleu", "length_ratio", "brevity_penalty"], rows
+            hypotheses = translated(etc, data, options, run / "last", run / f"translated.{width}.{penalty}", "--beam", width,
+                                    "--length-penalty", penalty)
+            score = scored(etc, data, hypotheses)
+            ratio = score["system_length"] / score["reference_length"]
+            curves.setdefault(f"beam {width}", []).append((penalty, ratio))
+            table.add([width, penalty, f"{score['metrics']['bleu']:.2f}", f"{ratio:.4f}", f"{score['brevity_penalty']:.3f}"],
+                      score["signature"])
+    table.picture("Length of translations", curves, "length penalty", "length / length of the references")
 
 
-def average(etc, data, options):
-    run, rows = quality_run(options, "admin_mean", 1), []
-    kept = sorted((run / "kept").glob("step_*"))
-    for count in (1, 3, 5):
+def average(etc, data, options, table):
+    run = quality_run(options, "admin_mean", 1)
+    kept = sorted((run / "kept").glob("step_*"), key=lambda folder: int(folder.name.removeprefix("step_")))
+    table.header("epochs", "bits", "bleu", "brevity_penalty")
+    for count in (count for count in (1, 3, 5) if count <= len(kept)):
         mean = run / f"mean_{count}"
         if not mean.exists():
             etc("convert", "--average", *kept[-count:], "--output", mean)
-        score = scored(etc, data, translated(etc, data, mean, run / f"dev.mean_{count}"))
-        bits = etc.metrics("eval", "--model", mean, "--data", data.files["dev"])["log2_likelihood"]
-        rows.append([count, f"{-bits:.3f}", f"{score['metrics']['bleu']:.2f}"])
-        print(*rows[-1], flush=True)
-    return ["epochs", "bits", "bleu"], rows
+        score = scored(etc, data, translated(etc, data, options, mean, run / f"translated.mean_{count}"))
+        bits = etc.metrics("eval", "--model", mean, "--data", data.files["dev"], "--threads",
+                           options.threads)["log2_likelihood"]
+        table.add([count, f"{-bits:.3f}", f"{score['metrics']['bleu']:.2f}", f"{score['brevity_penalty']:.3f}"],
+                  score["signature"])
+
+
+def options_of_text(parser):
+    for name in ("--source", "--target", "--dev-source", "--dev-target", "--test-source", "--test-target"):
+        parser.add_argument(name, type=pathlib.Path)
+
+
+def check_texts(parser, options):
+    given = [bool(text) for text in (options.source, options.target, options.dev_source, options.dev_target)]
+    if any(given) != all(given) or (options.test_source and not options.source):
+        parser.error("--source, --target, --dev-source and --dev-target belong together")
+    if bool(options.test_source) != bool(options.test_target):
+        parser.error("--test-source and --test-target belong together")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=["depth", "quality", "beam", "average"])
     parser.add_argument("--output", type=pathlib.Path, required=True)
-    for name in ("--source", "--target", "--dev-source", "--dev-target"):
-        parser.add_argument(name, type=pathlib.Path)
+    options_of_text(parser)
     parser.add_argument("--records", type=int, default=8000, help="generated pairs")
     parser.add_argument("--merges", type=int, default=8000)
     parser.add_argument("--epochs", type=int, default=5, help="of quality")
-    parser.add_argument("--tokens", type=int, default=2048, help="of a batch of quality, source and target")
-    parser.add_argument("--warmup", type=int, default=100, help="steps, of quality")
+    parser.add_argument("--tokens", type=int, default=4096, help="of a batch of quality, source and target")
+    parser.add_argument("--warmup", type=int, default=400, help="steps, of quality")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     add_option(parser)
     options = parser.parse_args()
+    check_texts(parser, options)
     etc = Program(options.program)
     run = {"depth": depth, "quality": quality, "beam": beam, "average": average}[options.experiment]
-    header, rows = run(etc, Data(etc, options), options)
-    write_csv(options.output / f"translation_{options.experiment}.csv", header, rows)
+    run(etc, Data(etc, options), options, Table(options))
 
 
 if __name__ == "__main__":
