@@ -5,12 +5,13 @@ with and without hidden sentences (analysis 13).
     bench/experiments/attention.py layers|masses --output FOLDER [--train TEXT… --eval TEXT…]
                                    [--seeds N] [--steps N] [--examples N] [--threads N]
 
-Texts, data and runs as pretraining.py has them; the same command goes on where it was stopped.
+Texts, data and runs as pretraining.py has them; the same command goes on where it was stopped. Both train on a small part
+of the text until it is known by heart: a large text teaches no attention within the steps that two cores can pay. What is
+looked at are held-out texts (--eval).
 
-  layers  8 layers of width 64, the same seeds for Post-LN, Pre-LN, RealFormer sum and mean, trained on a small text until
-          they know it (a large one teaches them no attention within the steps that two cores can pay) and looked at on
-          --eval: by layer the median entropy, its variance over tokens, the median divergence from the layer before (same
-          head, most similar head, own scores); sign tests of RealFormer against the others
+  layers  8 layers of width 64, the same seeds for Post-LN, Pre-LN, RealFormer sum and mean: by layer the median entropy,
+          its variance over tokens, the median divergence from the layer before (same head, most similar head, own scores);
+          whether entropy falls with depth; sign tests of RealFormer against the others
   masses  ETCs of 4 layers with and without hidden sentences, and with soft g2l: mass by attention type, and the first
           layer's attention by distance
 
@@ -29,19 +30,19 @@ RATE = "2e-3"
 BATCH = 16
 LENGTH = 128
 LAYERS, ETC_LAYERS = 8, 4
+BEST, OWN = "jsd, most similar head", "median jsd, own scores"
 # Column: quantity of summary.json, which number of it.
 BY_LAYER = {
     "median entropy (nats)": ("entropy", "median"),
     "variance of entropy": ("entropy", "variance"),
     "median jsd (bits)": ("jsd", "median"),
-    "median jsd, own scores": ("own_jsd", "median"),
+    OWN: ("own_jsd", "median"),
     "one-hot rows": ("one_hot", "mean"),
     "mean |carry|": ("carry_mean", "mean"),
 }
-BEST = "jsd, most similar head"
 # (architecture, column, expected sign of RealFormer sum minus architecture)
 TESTS = [(other, column, -1) for other in ("post_ln", "pre_ln", "realformer_mean")
-         for column in ("median entropy (nats)", "variance of entropy", "median jsd (bits)", BEST)]
+         for column in ("median entropy (nats)", "variance of entropy", "median jsd (bits)", BEST, OWN)]
 
 
 def analysis_of(model, data, options, folder, words=()):
@@ -68,6 +69,8 @@ def numbers_by_layer(summary, folder):
     for column, (quantity, which) in BY_LAYER.items():
         values = quantities.get(quantity, {}).get(which, [None] * LAYERS)
         columns[column] = [math.nan if value is None else value for value in values]
+    if "own_jsd" not in quantities:  # nothing is carried: all scores are the layers' own
+        columns[OWN] = columns["median jsd (bits)"]
     best = best_matches(folder)
     columns[BEST] = [best.get(layer, math.nan) for layer in range(LAYERS)]
     return columns
@@ -99,12 +102,12 @@ def write_signs(options, found, seeds):
 
 def layers(options, data):
     few, dev = data.few(), data.file("dev", "mlm_nsp", LENGTH, 1)
-    seeds = options.seeds or 4
-    found, accuracy = {}, {}
+    seeds, steps = options.seeds or 4, options.steps or 300
+    found, accuracy, falls = {}, {}, {}
     for name, words in ARCHITECTURES.items():
         folder = options.output / "layers" / name
         call("train", *dense(data, LAYERS, LENGTH), *words, "--data", few, "--eval-data", few, "--output", folder,
-             "--batch-size", BATCH, "--steps", options.steps or 150, "--eval-every", options.steps or 150, "--learning-rate", RATE, "--threads",
+             "--batch-size", BATCH, "--steps", steps, "--eval-every", steps, "--learning-rate", RATE, "--threads",
              options.threads, "--seeds", seeds)
         runs = json.loads((folder / "grid.json").read_text(encoding="utf-8"))["runs"]
         for seed, run in enumerate(runs):
@@ -112,6 +115,7 @@ def layers(options, data):
             summary = analysis_of(place / "best", dev, options, place / "analysis", ["--all-heads", "--groups", "all"])
             found[name, seed] = numbers_by_layer(summary, place / "analysis")
             accuracy[name, seed] = 100 * run["metrics"]["masked_lm_accuracy"]
+            falls[name, seed] = summary["operators"][0]["rank_correlation_of_layer_and_median_entropy"] or 0
     columns = [*BY_LAYER, BEST]
     rows = [[name, seed + 1, layer, *(f"{numbers[column][layer]:.4f}" for column in columns)]
             for (name, seed), numbers in found.items() for layer in range(LAYERS)]
@@ -121,8 +125,10 @@ def layers(options, data):
         for column in columns:
             values = [statistics.mean(found[name, seed][column][layer] for seed in range(seeds)) for layer in range(LAYERS)]
             middle.append([name, column, *("–" if math.isnan(value) else f"{value:.3f}" for value in values)])
-        middle.append([name, "masked accuracy of the small text, % (each seed)",
-                       *(f"{accuracy[name, seed]:.1f}" for seed in range(seeds)), *[""] * (LAYERS - seeds)])
+        for title, form, of_seed in (("masked accuracy of the small text, % (each seed)", "{:.1f}", accuracy),
+                                     ("rank correlation of layer and entropy (each seed)", "{:+.2f}", falls)):
+            middle.append([name, title, *(form.format(of_seed[name, seed]) for seed in range(seeds)),
+                           *[""] * (LAYERS - seeds)])
     write_table(options.output / "attention_means.csv",
                 ["architecture", "mean over seeds", *(f"layer {layer}" for layer in range(LAYERS))], middle)
     write_signs(options, found, seeds)
@@ -154,13 +160,13 @@ def masses(options, data):
     variants = {"hidden sentences": ["--use-hard-g2l-mask", "true"],
                 "masked pieces alone": [*alone, "--use-hard-g2l-mask", "true"],
                 "hidden sentences, soft g2l": ["--use-hard-g2l-mask", "false"]}
-    train, dev = (data.file(split, "mlm_cpc", 256, 2) for split in ("train", "dev"))
-    seeds = options.seeds or 2
+    few, dev = data.few("mlm_cpc", 256), data.file("dev", "mlm_cpc", 256, 2)
+    seeds, steps = options.seeds or 2, options.steps or 300
     rows, curves = [], {}
     for name, words in variants.items():
         folder = options.output / "masses" / name.replace(",", "").replace(" ", "_")
-        call("train", *model, *words, "--data", train, "--eval-data", dev, "--output", folder, "--batch-size", BATCH,
-             "--steps", options.steps or 150, "--learning-rate", "5e-4", "--threads", options.threads, "--seeds", seeds)
+        call("train", *model, *words, "--data", few, "--eval-data", few, "--output", folder, "--batch-size", BATCH // 2,
+             "--steps", steps, "--eval-every", steps, "--learning-rate", "1e-3", "--threads", options.threads, "--seeds", seeds)
         runs = json.loads((folder / "grid.json").read_text(encoding="utf-8"))["runs"]
         for seed, run in enumerate(runs):
             place = folder / run["folder"] / "analysis"
@@ -186,7 +192,7 @@ def main():
     experiments = {"layers": layers, "masses": masses}
     parser = parser_of(__doc__, experiments)
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--examples", type=int, default=256)
+    parser.add_argument("--examples", type=int, default=512)
     parser.add_argument("--threads", type=int, default=2)
     run_experiment(parser, experiments)
 

@@ -80,18 +80,18 @@ class Data:
                  length, "--dupe-factor", copies, "--output", target)
         return target
 
-    def few(self):
-        """Pairs of the first 34,000 bytes of the text, to be learned by heart."""
+    def few(self, objective="mlm_nsp", length=128):
+        """Examples of the first 34,000 bytes of the text, to be learned by heart."""
         small = self.folder / "few.txt"
         if not small.exists():
             text = (self.folder / "train.txt").read_text(encoding="utf-8").split("\n\n")
             while sum(map(len, text)) > 34000 and len(text) > 1:
                 text.pop()
             small.write_text("\n\n".join(text)[:34000] + "\n\n", encoding="utf-8")
-        target = self.folder / "few.h5"
+        target = self.folder / f"few_{objective}_{length}.h5"
         if not target.exists():
-            call("prepare", "--task", "pretrain", "--objective", "mlm_nsp", "--split", "train", "--input", small, "--lines",
-                 "paragraphs", "--vocab", self.vocabulary, "--max-seq-length", 128, "--dupe-factor", 1, "--output", target)
+            call("prepare", "--task", "pretrain", "--objective", objective, "--split", "train", "--input", small, "--lines",
+                 "paragraphs", "--vocab", self.vocabulary, "--max-seq-length", length, "--dupe-factor", 1, "--output", target)
         return target
 
 
