@@ -4,12 +4,15 @@
     bench/serve.py [--output results/serve.json] throughput [--layers 4] [--tokens 1024] [--records 48] [--rounds 3]
     bench/serve.py [...] many [--requests 100000] [--clients 8]
     bench/serve.py [...] connections [--connections 200]
+    bench/serve.py [...] beside [--layers 12] [--hidden 768] [--tokens 16000] [--shorts 8]
 
 throughput   `etc predict` and `etc serve` on the same generated WikiHop records, by turns: records a second by the clock
              and by CPU time. Start and loading are left out of both: of predict by a second call with one record, of
              serve since it is asked when it is ready. All answers must be those of `etc predict --answers`, byte for byte.
 many         requests to a tiny model; resident memory after each tenth, its growth from the second tenth to the last.
 connections  so many at once, each with one request that is sent when all are open.
+beside       short texts asked one after the other, alone and while a long one is computed: seconds of each, and how many of
+             them were answered before the long one.
 """
 import argparse
 import json
@@ -23,6 +26,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import urllib.request
 
 from machine import machine
 
@@ -72,6 +76,10 @@ class Server:
     def cpu_seconds(self):
         fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICK
+
+    def metrics(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics") as answer:
+            return answer.read().decode()
 
     def stop(self):
         self.process.terminate()
@@ -207,19 +215,57 @@ def connections(options, folder):
     return {"connections": len(clients), "seconds": seconds, "resident_kb": resident}
 
 
+def beside(options, folder):
+    model, _ = model_and_records(folder, options.layers, options.hidden, 256, 2)
+    server = Server(model, folder, "--max-long-tokens", str(options.tokens))
+    words = (ROOT / "LICENSE").read_text().split()
+    texts = {name: " ".join((words * (1 + count // len(words)))[:count]) for name, count in
+             {"short": options.short_words, "long": options.tokens}.items()}
+    bodies = {name: json.dumps({"text": text}).encode() for name, text in texts.items()}
+    client, patient = Client(server.port), Client(server.port)
+
+    def timed(asked, name):
+        begin = time.monotonic()
+        read = json.loads(asked.ask("/encode", bodies[name]))["tokens"]["read"]
+        return time.monotonic() - begin, read
+
+    timed(client, "short")  # warms up
+    alone = [timed(client, "short")[0] for _ in range(options.shorts)]
+    long = []
+    thread = threading.Thread(target=lambda: long.append(timed(patient, "long")))
+    thread.start()
+    while not long and "\netc_computing 1" not in server.metrics():
+        time.sleep(0.01)
+    among = []
+    while len(among) < options.shorts and not long:
+        among.append(timed(client, "short")[0])
+    before = len(among) - (1 if long else 0)
+    thread.join()
+    server.stop()
+    if not among:
+        raise SystemExit("the long text was answered before a short one could be asked: expected a larger model")
+    return {"layers": options.layers, "hidden": options.hidden, "tokens": long[0][1], "long_seconds": long[0][0],
+            "short_seconds_alone": statistics.median(alone), "short_seconds_beside": statistics.median(among),
+            "answered_before_the_long_one": before, "asked": len(among)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=pathlib.Path)
-    parser.add_argument("what", choices=["throughput", "many", "connections"])
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--hidden", type=int, default=256)
-    parser.add_argument("--tokens", type=int, default=1024)
+    parser.add_argument("what", choices=["throughput", "many", "connections", "beside"])
+    parser.add_argument("--layers", type=int, help="4; of beside 12")
+    parser.add_argument("--hidden", type=int, help="256; of beside 768")
+    parser.add_argument("--tokens", type=int, help="1024; of beside 16000")
     parser.add_argument("--records", type=int, default=48)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--requests", type=int, default=100000)
     parser.add_argument("--connections", type=int, default=200)
+    parser.add_argument("--shorts", type=int, default=8)
+    parser.add_argument("--short-words", type=int, default=100)
     options = parser.parse_args()
+    for name, value in zip(("layers", "hidden", "tokens"), (12, 768, 16000) if options.what == "beside" else (4, 256, 1024)):
+        setattr(options, name, getattr(options, name) or value)
     with tempfile.TemporaryDirectory() as folder:
         result = globals()[options.what](options, pathlib.Path(folder))
     result = {"what": options.what, "machine": machine(), "processors": os.cpu_count(), "load": os.getloadavg()[0], **result}

@@ -36,6 +36,6 @@ if command -v gnuplot >/dev/null; then
   picture="set title 'training loss'; set xlabel 'step'; set ylabel 'cross-entropy, nats'; set yrange [0:*]; set datafile separator ','; \
     plot 'demo/loss.csv' using 1:2 every ::1 with lines notitle"
   gnuplot -e "set terminal dumb 100 24; $picture"
-  gnuplot -e "set terminal svg size 800,400; set output 'demo/loss.svg'; $picture"
+  gnuplot -e "set terminal svg size 800,400 background 'white'; set output 'demo/loss.svg'; $picture"
   printf '\nThe same picture: demo/loss.svg; the numbers: demo/loss.csv\n'
 fi

@@ -78,7 +78,8 @@ def plot(rows, folder):
             blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(points) + "\nEOD\n")
     script = "".join(blocks) + (
         "set terminal svg size 900,500 background 'white'\nset output 'memory_task.svg'\nset key outside\n"
-        "set xlabel 'training steps'\nset ylabel 'bits per character of held-out texts'\nplot "
+        "set title 'copying from far: memory of so many tokens'\nset xlabel 'training steps'\n"
+        "set ylabel 'bits per character of held-out texts'\nplot "
         + ", ".join(lines) + "\n")
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
 

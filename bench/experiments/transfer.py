@@ -117,6 +117,7 @@ def plot(folder, curves):
     lines = ", ".join(f"$d{i} using 1:2 with linespoints linewidth 2 title '{label}'" for i, label in enumerate(curves))
     script = (blocks + "set terminal svg size 900,600 background 'white'\nset output 'transfer_stsb.svg'\nset grid\n"
               "set key bottom right\nset title 'STS-B: Pearson on dev, mean of the seeds'\nset xlabel 'training steps'\n"
+              "set ylabel 'Pearson correlation'\n"
               f"plot {lines}\n")
     subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
 

@@ -112,7 +112,7 @@ void run_benchmark(const BenchmarkOptions& options) {
   }
   write_standard_output(sweep_table(rows));
   if (options.output.empty()) return;
-  print("\n{}/{}\n", options.output, write_sweep(rows, options.output));
+  print("\n{}/{}\n", options.output, write_sweep(sweep, rows, options.output));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "etc_core/base/device_state.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
 #include "etc_core/nn/count_memory.h"
 #include "tasks/train/stop_signal.h"
@@ -207,21 +208,33 @@ std::string limit_note(const SweepRow& row) {
 struct Picture {
   const char* file;
   const char* title;
+  const char* axis;
   int column;  // of the CSV
 };
-constexpr Picture kPictures[] = {{kSweepFiles[2], "seconds", 4}, {kSweepFiles[3], "peak MB", 7}};
+constexpr Picture kPictures[] = {{kSweepFiles[2], "Time", "seconds by the clock, median", 4},
+                                 {kSweepFiles[3], "Memory", "peak memory, MB", 7}};
 
 constexpr const char* kPictureStyle =
-    "set datafile separator ','\nset terminal svg size 800,500\nset xlabel 'long tokens L'\nset key top left\n"
-    "set logscale x 2\nset logscale y\n";
+    "set datafile separator ','\nset terminal svg size 800,500 background 'white'\nset xlabel 'long tokens L'\n"
+    "set key top left\nset grid\nset logscale x 2\nset logscale y\n";
+
+// What was measured: "one training step, 12 layers, H 768, cpu, 2 threads".
+std::string measured_text(const SweepOptions& options) {
+  const char* const call = options.mode == CallMode::train ? "one training step" : "one call of inference";
+  std::string text =
+      fmt::format("{}, {} layers, H {}", call, options.model->num_hidden_layers, options.model->hidden_size);
+  if (options.device != Device::cpu) return text + ", " + device_name(options.device);
+  return text + fmt::format(", {} {}", thread_count(), thread_count() == 1 ? "thread" : "threads");
+}
 
 // gnuplot's commands for one picture from the CSV: a line per kind of residual scores and number type.
-std::string plot_text(const std::vector<SweepRow>& rows, const Picture& picture) {
+std::string plot_text(const SweepOptions& options, const std::vector<SweepRow>& rows, const Picture& picture) {
   std::vector<std::string> kinds;
   for (const SweepRow& row : rows) {
     if (std::find(kinds.begin(), kinds.end(), row_kind(row)) == kinds.end()) kinds.push_back(row_kind(row));
   }
-  std::string script = fmt::format("set ylabel '{}'\nplot ", picture.title);
+  std::string script =
+      fmt::format("set title '{} of {}'\nset ylabel '{}'\nplot ", picture.title, measured_text(options), picture.axis);
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     script += fmt::format(
         "{}'{}' using 2:(strcol(1) eq '{}' ? ${} : NaN) with linespoints title "
@@ -232,10 +245,10 @@ std::string plot_text(const std::vector<SweepRow>& rows, const Picture& picture)
 }
 
 // Both pictures, for people who draw them again.
-std::string gnuplot_script(const std::vector<SweepRow>& rows) {
+std::string gnuplot_script(const SweepOptions& options, const std::vector<SweepRow>& rows) {
   std::string script = kPictureStyle;
   for (const Picture& picture : kPictures) {
-    script += fmt::format("set output '{}'\n", picture.file) + plot_text(rows, picture);
+    script += fmt::format("set output '{}'\n", picture.file) + plot_text(options, rows, picture);
   }
   return script;
 }
@@ -345,15 +358,16 @@ void require_no_others(const std::filesystem::path& folder) {
   }
 }
 
-std::string write_sweep(const std::vector<SweepRow>& rows, const std::filesystem::path& folder) {
+std::string write_sweep(const SweepOptions& options, const std::vector<SweepRow>& rows,
+                        const std::filesystem::path& folder) {
   write_file_atomically(folder / kSweepFiles[0], sweep_csv(rows));
-  write_file_atomically(folder / kSweepFiles[1], gnuplot_script(rows));
+  write_file_atomically(folder / kSweepFiles[1], gnuplot_script(options, rows));
   if (std::none_of(rows.begin(), rows.end(), measured)) return kSweepFiles[0];
   if (std::system("command -v gnuplot >/dev/null 2>&1") != 0) {
     return fmt::format("{} (install gnuplot and run: gnuplot {})", kSweepFiles[0], kSweepFiles[1]);
   }
   for (const Picture& picture : kPictures) {
-    write_file_atomically(folder / picture.file, draw(kPictureStyle + plot_text(rows, picture), folder));
+    write_file_atomically(folder / picture.file, draw(kPictureStyle + plot_text(options, rows, picture), folder));
   }
   return fmt::format("{}, {}, {}", kSweepFiles[0], kPictures[0].file, kPictures[1].file);
 }

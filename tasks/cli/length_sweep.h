@@ -61,8 +61,10 @@ inline constexpr const char* kSweepFiles[] = {"benchmark.csv", "benchmark.gnuplo
 // Throws UsageError when the folder holds files of these names, but no benchmark.csv of an earlier benchmark.
 void require_no_others(const std::filesystem::path& folder);
 
-// Writes benchmark.csv and benchmark.gnuplot into the folder and, where gnuplot is installed, time.svg and memory.svg.
-// Returns what to tell of them. Throws Error when a file cannot be written or gnuplot fails.
-std::string write_sweep(const std::vector<SweepRow>& rows, const std::filesystem::path& folder);
+// Writes benchmark.csv and benchmark.gnuplot into the folder and, where gnuplot is installed, time.svg and memory.svg,
+// whose titles say what the options measured. Returns what to tell of them. Throws Error when a file cannot be written or
+// gnuplot fails.
+std::string write_sweep(const SweepOptions& options, const std::vector<SweepRow>& rows,
+                        const std::filesystem::path& folder);
 
 }  // namespace etc::cli

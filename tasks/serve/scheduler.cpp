@@ -83,6 +83,13 @@ void Scheduler::drop_some() {
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), dropped), waiting_.end());
 }
 
+// The most tokens of the next batch: half of what waits, unless that is little.
+std::int64_t Scheduler::tokens_of_next(bool beside) const {
+  std::int64_t all = 0;
+  for (const Job* job : waiting_) all += beside && !is_short(*job) ? 0 : job->tokens;
+  return std::min(limits_.batch_tokens, std::max(limits_.half_tokens, (all + 1) / 2));
+}
+
 // The jobs to compute next, none if there are none for this thread; bytes: of memory that are theirs.
 Scheduler::Batch Scheduler::next_batch(bool beside, std::int64_t& bytes) {
   Batch batch;
@@ -91,13 +98,14 @@ Scheduler::Batch Scheduler::next_batch(bool beside, std::int64_t& bytes) {
   if (!waiting_.empty()) drop_some();
   // What the first thread may take of the memory, so that something is left for the second.
   const std::int64_t share = beside ? limits_.memory : limits_.memory - limits_.memory / 4;
+  const std::int64_t most = tokens_of_next(beside);
   std::int64_t tokens = 0, wanted = 0;
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     Job& job = **at;
     const bool fits = limits_.memory == 0 || bytes_in_use_ + job.largest_bytes <= limits_.memory;
     const bool first = batch.empty() && (!beside || is_short(job)) && fits;
     const bool next = !batch.empty() && job.kind() == batch.front()->kind() &&
-                      is_short(job) == is_short(*batch.front()) && tokens + job.tokens <= limits_.batch_tokens &&
+                      is_short(job) == is_short(*batch.front()) && tokens + job.tokens <= most &&
                       (limits_.memory == 0 || bytes_in_use_ + wanted + job.bytes <= std::max(share, bytes));
     if (!first && !next) {
       // The oldest has its turn, whatever fits behind it.

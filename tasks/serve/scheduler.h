@@ -2,7 +2,8 @@
 //
 // Two threads compute. The first takes the request that has waited longest, with others of its kind behind it, up to a
 // number of tokens; what comes meanwhile is the next batch, so batches grow as requests come faster and nobody waits for
-// one to fill. The second thread only works while the first is at a long request, and takes short ones alone: they are
+// one to fill. It leaves half of what waits to the next batch, where a half is worth computing: while that is computed,
+// the first half's clients read and ask again, and the processors do not wait for them. The second thread only works while the first is at a long request, and takes short ones alone: they are
 // not held up. Requests of clients that left are dropped when their turn comes, or when room is needed.
 //
 // What is in a batch does not touch an answer's bits (inference/answer.h); how long it takes does depend on it.
@@ -67,9 +68,10 @@ class Job {
 
 struct SchedulerLimits {
   std::int64_t batch_tokens = 16384;
-  std::int64_t waiting = 256;  // jobs at most
-  std::int64_t memory = 0;     // bytes that jobs may take at a time; 0: without limit
-  double wait_seconds = 300;   // that a job waits at most
+  std::int64_t half_tokens = 2048;  // half of what waits is a batch of its own from so many tokens on
+  std::int64_t waiting = 256;       // jobs at most
+  std::int64_t memory = 0;          // bytes that jobs may take at a time; 0: without limit
+  double wait_seconds = 300;        // that a job waits at most
 };
 
 struct SchedulerCounts {
@@ -101,6 +103,7 @@ class Scheduler : NotCopied {
 
   bool is_short(const Job& job) const { return job.tokens <= short_tokens(); }
   void work(bool beside);
+  std::int64_t tokens_of_next(bool beside) const;
   Batch next_batch(bool beside, std::int64_t& bytes);
   void drop_some();
   void end(Job& job, int status, const std::string& message);

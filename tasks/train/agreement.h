@@ -7,7 +7,11 @@
 
 namespace etc {
 
-// The program as it lies on disk, for `require_agreement`: {"program": {"executable": "…"}}.
+// The file that holds the code at this address: a shared library's, or /proc/self/exe for the program's own.
+std::string file_of_code(const void* code);
+
+// What computes as it lies on disk, the program or, in another's process (Python), the library that holds this code, for
+// `require_agreement`: {"program": {"executable": "…"}}.
 Json program_identity();
 
 // Of a training: what makes a run the same one (run_state.h), the program, and what the run does when.

@@ -83,18 +83,20 @@ TEST_CASE("a task as the first word is the option, and a mistyped one is told", 
             .code == 0);
 }
 
-TEST_CASE("shells read their completions, and bash completes by them", "[cli]") {
+// The script with which a shell completes, which the shell can read, in the folder: bash, zsh or fish.
+void write_completion(const test::TemporaryFolder& folder, const std::string& name) {
+  const std::string script = printed({"completion", name});
+  write_file_atomically(folder / name, script);
+  CHECK_THAT(script, Catch::Contains("learning-rate") && Catch::Contains("keyphrases"));
+  const bool read = !has_program(name) || shell(folder, name + " -n " + name);
+  INFO(read_file(folder / "out"));
+  CHECK(read);
+}
+
+TEST_CASE("bash completes by its script", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::TemporaryFolder folder;
-  for (const char* name : {"bash", "zsh", "fish"}) {
-    const std::string script = printed({"completion", name});
-    write_file_atomically(folder / name, script);
-    CHECK_THAT(script, Catch::Contains("learning-rate") && Catch::Contains("keyphrases"));
-    if (!has_program(name)) continue;
-    const bool read = shell(folder, std::string(name) + " -n " + name);
-    INFO(read_file(folder / "out"));
-    CHECK(read);
-  }
+  write_completion(folder, "bash");
   const auto completed = [&](const std::string& words) {
     write_file_atomically(folder / "try.sh",
                           "source ./bash\nCOMP_WORDS=(" + words +
@@ -108,6 +110,55 @@ TEST_CASE("shells read their completions, and bash completes by them", "[cli]") 
   CHECK(completed("etc eval --compute in") == "int8\n");
   CHECK(completed("etc predict --span-selection dis") == "disjoint\n");
   CHECK(completed("etc predict --model tr") == "try.sh\n");
+}
+
+TEST_CASE("fish completes by its script", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  write_completion(folder, "fish");
+  if (!has_program("fish")) return test::skip("fish is not installed");
+  write_file_atomically(folder / "try.fish", "source ./fish\ncomplete -C $argv[1]\n");
+  const auto completed = [&](const std::string& line) {
+    CHECK(shell(folder, "HOME=\"$PWD\" fish try.fish '" + line + "' | cut -f 1 | sort"));
+    return read_file(folder / "out");
+  };
+  CHECK(completed("etc pre") == "predict\nprepare\n");
+  CHECK(completed("etc prepare wik") == "wikihop\n");
+  CHECK(completed("etc prepare wikihop --seq") == "--seq-len\n");
+  CHECK(completed("etc eval --compute in") == "int8\n");
+  CHECK(completed("etc predict --span-selection dis") == "disjoint\n");
+  CHECK(completed("etc predict --model tr") == "try.fish\n");
+}
+
+// What zsh makes of lines when their last word is completed, typed into a terminal of its own.
+constexpr const char* kTypedIntoZsh = R"(zmodload zsh/zpty
+zpty shell zsh -f -i
+show='show() { print -r -- $BUFFER >> completed; BUFFER= }; zle -N show; bindkey "^T" show'
+zpty -w shell "fpath=($PWD \$fpath); autoload -U compinit; compinit -u -D; $show; print >> completed"
+lines() { cat completed 2> /dev/null | wc -l }
+await() { repeat 500 { (( $(lines) > $1 )) && break; sleep 0.02 } }
+await 0
+typed=0
+for line in $@; do
+  zpty -w -n shell $line$'\t\C-t'
+  await $(( ++typed ))
+done
+tail -n +2 completed
+)";
+
+TEST_CASE("zsh completes by its script", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::TemporaryFolder folder;
+  write_completion(folder, "zsh");
+  if (!has_program("zsh")) return test::skip("zsh is not installed");
+  std::filesystem::rename(folder / "zsh", folder / "_etc");
+  write_file_atomically(folder / "try.zsh", kTypedIntoZsh);
+  CHECK(shell(folder,
+              "zsh -f try.zsh 'etc keyph' 'etc prepare wik' 'etc prepare wikihop --seq-l' 'etc eval --compute in' "
+              "'etc predict --span-selection dis' 'etc predict --model try'"));
+  CHECK(read_file(folder / "out") ==
+        "etc keyphrases \netc prepare wikihop \netc prepare wikihop --seq-len \netc eval --compute int8 \n"
+        "etc predict --span-selection disjoint \netc predict --model try.zsh \n");
 }
 
 TEST_CASE("the manual page has every command and option, and groff reads it", "[cli]") {

@@ -317,7 +317,9 @@ TEST_CASE("generated records and benchmarks replace nothing of somebody else's u
   if (!fs::exists(out + "/time.svg")) return test::skip("gnuplot is not installed");
   CHECK_THAT(again.out, Contains("benchmark.csv, time.svg, memory.svg"));
   for (const char* name : {"/time.svg", "/memory.svg"})
-    CHECK(read_file(out + name).find("</svg>") != std::string::npos);
+    CHECK_THAT(read_file(out + name), Contains("long tokens L") && Contains(" layers, H ") && Contains("</svg>"));
+  CHECK_THAT(read_file(out + "/time.svg"), Contains(">Time of one ") && Contains("seconds by the clock"));
+  CHECK_THAT(read_file(out + "/memory.svg"), Contains(">Memory of one ") && Contains("memory, MB"));
   // Pictures that cannot be drawn: a gnuplot that fails half way.
   write_file_atomically(place.at("bin/gnuplot"), "#!/bin/sh\necho '<svg>'\nexit 3\n");
   fs::permissions(place.at("bin/gnuplot"), fs::perms{0755});

@@ -109,6 +109,22 @@ TEST_CASE("what comes while a batch is computed is the next batch, up to its tok
   CHECK(scheduler.counts().jobs == 6);
 }
 
+TEST_CASE(
+    "half of what waits is left to the next batch where a half is worth it, so that clients can ask again meanwhile",
+    "[serve]") {
+  Gate gate;
+  Scheduler scheduler({.batch_tokens = 1000, .half_tokens = 100});
+  WaitingJob busy(gate, 10, true);
+  scheduler.submit(busy);
+  wait_until_running(gate, 1);
+  std::vector<std::unique_ptr<WaitingJob>> jobs;
+  for (int n = 0; n < 8; ++n) jobs.push_back(std::make_unique<WaitingJob>(gate, 50));
+  for (const auto& job : jobs) scheduler.submit(*job);
+  open(gate);
+  for (const auto& job : jobs) scheduler.wait(*job);
+  CHECK(gate.batches == std::vector<std::size_t>{1, 4, 2, 2});  // of 400, 200 and 100 tokens
+}
+
 TEST_CASE("a short request is not held up behind a long one", "[serve]") {
   Gate gate;
   Scheduler scheduler({.batch_tokens = 300});

@@ -1,6 +1,8 @@
 // What checkpoint `last` remembers of a run, and which runs it lets go on.
 #include "tasks/train/run_state.h"
 
+#include <dlfcn.h>
+
 #include <cmath>
 #include <limits>
 
@@ -8,6 +10,7 @@
 #include "etc_core/base/version.h"
 #include "etc_core/checkpoint/tensor_file.h"
 #include "etc_core/nn/backends.h"
+#include "tasks/train/agreement.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/wikihop/examples.h"
@@ -120,6 +123,13 @@ TEST_CASE("a run goes on only with the program and the libraries it was started 
   CHECK_THAT(refusal(older, now),
              Catch::StartsWith("run/last: cannot be resumed: library of products: an older program "
                                "started the run and did not record it, now it is "));
+}
+
+TEST_CASE("what computes is told by the file of its own code, also inside another program's process", "[tasks]") {
+  CHECK_THAT(etc::file_of_code(dlsym(RTLD_DEFAULT, "getpagesize")), Catch::Contains("/libc.so"));
+  CHECK(etc::file_of_code(reinterpret_cast<const void*>(&etc::program_identity)) == "/proc/self/exe");
+  const std::string own = etc::program_identity()["program"]["executable"];
+  CHECK_THAT(own, Catch::StartsWith(std::to_string(fs::file_size("/proc/self/exe")) + " bytes, checksum "));
 }
 
 TEST_CASE("stored counters lack nothing but what older programs did not write", "[tasks]") {
