@@ -87,8 +87,14 @@ std::int64_t real_queries(const GoldenFile& file) {
 Results dense_by_formula(const GoldenFile& file) {
   const Probabilities p(file, "analysis/probs");
   Results found;
+  // Whom anybody at all attends to: the mask.
+  Row& seen = found["mask"];
+  seen.assign(static_cast<std::size_t>(p.queries * p.keys), 0);
   p.for_each_row([&](std::int64_t layer, std::int64_t head, std::int64_t query) {
     const Row own = p.row(layer, head, query);
+    for (std::int64_t j = 0; j < p.keys; ++j) {
+      if (own[static_cast<std::size_t>(j)] > 0) seen[static_cast<std::size_t>(query * p.keys + j)] = 1;
+    }
     found["entropy_nats"].push_back(reference::entropy(own));
     found["entropy_bits"].push_back(reference::entropy(own) / std::log(2.0));
     if (layer == 0) return;
@@ -190,7 +196,7 @@ std::vector<LayerStatistics> analysed(const std::shared_ptr<AttentionBatch>& bat
 
 // The tiles of the file's mask: [2n-1] labels by distance of each query.
 sparse::AttentionTiles masked_tiles(const GoldenFile& file, std::int64_t n) {
-  const auto mask = file.read<double>("analysis/mask").values;
+  const auto mask = file.read_mask("analysis/mask");
   std::vector<std::uint8_t> labels(static_cast<std::size_t>(n * (2 * n - 1)), sparse::kMasked);
   for (std::int64_t i = 0; i < n * n; ++i) {
     const std::int64_t query = i / n, place = query * (2 * n - 1) + i % n - query + n - 1;
@@ -366,10 +372,10 @@ struct Way {
 };
 
 std::vector<Way> ways() {
-  const std::vector<std::string> dense{"probs", "mask", "real_queries"};
+  const std::vector<std::string> read{"probs", "real_queries"}, dense{"probs", "mask", "real_queries"};
   const std::vector<std::string> etc{"long_probs", "global_probs", "sentence_ids"};
   return {
-      {"formulas", "analysis", dense_by_formula, 1e-10, dense},
+      {"formulas", "analysis", dense_by_formula, 1e-10, read},
       {"tiles", "analysis", [](const GoldenFile& file) { return dense_by_tiles(file, false); }, 2e-5, dense},
       {"tiles, carried", "analysis", [](const GoldenFile& file) { return dense_by_tiles(file, true); }, 2e-5, dense},
       {"formulas", "analysis_etc", etc_by_formula, 1e-10, etc},

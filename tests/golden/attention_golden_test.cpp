@@ -89,11 +89,11 @@ sparse::DistanceMap distances_of(const Case& c) {
 
 // What a case's masks and listed labels say, kMasked where nothing is seen, [queries, keys].
 std::vector<std::uint8_t> pair_labels(const Case& c) {
-  const auto mask = c.read("mask").values;
+  const auto mask = c.file.read_mask(c.path("mask"));
   std::vector<std::uint8_t> labels(mask.size());
   if (c.has("const/labels")) labels = c.file.read<std::uint8_t>(c.path("const/labels")).values;
   for (std::size_t i = 0; i < mask.size(); ++i) {
-    if (mask[i] == 0.0f) labels[i] = sparse::kMasked;
+    if (mask[i] == 0) labels[i] = sparse::kMasked;
   }
   return labels;
 }
@@ -262,12 +262,12 @@ std::vector<float> visible_scores(const Case& c, const sparse::ScoreState& state
   const std::int64_t width = c.on == Operator::self ? 2 * queries - 1 : keys;
   std::vector<float> external(static_cast<std::size_t>(heads * queries * width));
   state.export_running(window ? sparse::kSelf : sparse::kG2l, external.data());
-  const std::vector<float> mask = c.read("mask").values;
+  const std::vector<std::int32_t> mask = c.file.read_mask(c.path("mask"));
   std::vector<float> scores;
   for (std::int64_t i = 0; i < heads * queries * keys; ++i) {
     const std::int64_t key = i % keys, row = i / keys, query = row % queries;
     const std::int64_t place = window ? row * width + key - query + queries - 1 : i;
-    const bool seen = mask[static_cast<std::size_t>(query * keys + key)] != 0.0f;
+    const bool seen = mask[static_cast<std::size_t>(query * keys + key)] != 0;
     scores.push_back(seen ? external[static_cast<std::size_t>(place)] : 0.0f);
   }
   return scores;
@@ -322,13 +322,13 @@ Named results_of(const Case& c) {
 std::vector<std::string> differences(const Case& c, const Named& results) {
   std::vector<std::string> names{"output", "probs", "scores"}, differ;
   for (const std::string& name : c.file.data_sets(c.path("grad"))) names.push_back("grad/" + name);
-  const auto mask = c.read("mask").values;
+  const auto mask = c.file.read_mask(c.path("mask"));
   for (const std::string& name : names) {
     const auto expected = c.file.read<double>(c.path(name)).values;
     const auto found = results.find(name);
     bool same = found != results.end() && found->second.size() == expected.size();
     for (std::size_t i = 0; same && i < expected.size(); ++i) {
-      if (name == "scores" && mask[i % mask.size()] == 0.0f) continue;
+      if (name == "scores" && mask[i % mask.size()] == 0) continue;
       same = tolerated(name, expected[i], static_cast<double>(found->second[i]));
     }
     if (!same) differ.push_back(name);
@@ -402,6 +402,11 @@ TEST_CASE("the tables a method is fixed by are those the cases were made with", 
                             c.head_size());
       } else if (c.has_memory()) {
         name = "const/sinusoid";
+        const auto distances = c.file.read<std::int64_t>(c.path("const/distance")).values;
+        for (std::int64_t i = 0; i < c.queries() * c.keys(); ++i) {
+          const std::int64_t query = i / c.keys() + c.setting("memory");
+          CHECK(distances.at(static_cast<std::size_t>(i)) == query - i % c.keys());
+        }
         table = sinusoids(SinusoidLayout::halves_xl,
                           c.file.read<std::int64_t>(c.path("const/sinusoid_positions")).values, c.setting("model_dim"));
       } else if (c.is("t5")) {

@@ -175,7 +175,7 @@ Difference compare_variant(const EncoderGroup& group, std::int64_t period) {
   }
   const auto input = group.file.read<float>("encoder/input");
   const std::int64_t n = input.shape.at(0);
-  const std::vector<std::int32_t> mask = group.file.read<std::int32_t>("encoder/mask").values;
+  const std::vector<std::int32_t> mask = group.file.read_mask("encoder/mask");
   EncoderInput batch;
   batch.long_offsets = {0, n};
   batch.global_offsets = {0, 0};

@@ -25,7 +25,7 @@ double worst_of(const std::vector<double>& expected, const std::vector<float>& g
 }
 
 struct Group {
-  explicit Group(const GoldenFile& file) : mask(file.read<std::int32_t>("residual_scores/mask").values) {
+  explicit Group(const GoldenFile& file) : mask(file.read_mask("residual_scores/mask")) {
     const auto q = read(file, "Q"), k = read(file, "K"), v = read(file, "V");
     const auto shape = file.read<float>("residual_scores/Q").shape;
     n = shape.at(2);

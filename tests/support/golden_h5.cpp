@@ -215,6 +215,21 @@ template GoldenArray<std::int32_t> GoldenFile::read(const std::string&) const;
 template GoldenArray<std::int64_t> GoldenFile::read(const std::string&) const;
 template GoldenArray<std::uint8_t> GoldenFile::read(const std::string&) const;
 
+std::vector<std::int32_t> GoldenFile::read_mask(const std::string& data_set) const {
+  std::vector<std::int32_t> mask;
+  for (const double number : read<double>(data_set).values) {
+    if (number != 0 && number != 1) fail(label(path_, data_set), "expected a mask of 0 and 1, got {}", number);
+    mask.push_back(number == 1 ? 1 : 0);
+  }
+  return mask;
+}
+
+void GoldenFile::check_offsets(const std::vector<std::int64_t>& offsets, std::size_t values) const {
+  const bool whole = !offsets.empty() && offsets.front() == 0 && offsets.back() == static_cast<std::int64_t>(values);
+  if (whole && std::is_sorted(offsets.begin(), offsets.end())) return;
+  fail(path_.string(), "expected offsets of rows that rise from 0 to the number of values, {}", values);
+}
+
 std::vector<std::string> GoldenFile::read_strings(const std::string& data_set) const {
   return with_data_set(file_, label(path_, data_set), data_set, [](const Source& source) { return read_text(source); });
 }

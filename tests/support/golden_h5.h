@@ -42,6 +42,9 @@ class GoldenFile : NotCopied {
   template <typename T>
   GoldenArray<T> read(const std::string& data_set) const;
 
+  // Of a data set of zeros and ones, which pair is visible; throws Error on any other number.
+  std::vector<std::int32_t> read_mask(const std::string& data_set) const;
+
   // Strings, variable-length or fixed; a scalar gives one.
   std::vector<std::string> read_strings(const std::string& data_set) const;
 
@@ -55,9 +58,13 @@ class GoldenFile : NotCopied {
   }
 
  private:
+  // Throws Error unless the rows follow one another from the first value to the last.
+  void check_offsets(const std::vector<std::int64_t>& offsets, std::size_t values) const;
+
   template <typename T>
-  static std::vector<std::vector<T>> cut_rows(const std::vector<T>& values, const std::vector<std::int64_t>& offsets) {
+  std::vector<std::vector<T>> cut_rows(const std::vector<T>& values, const std::vector<std::int64_t>& offsets) const {
     std::vector<std::vector<T>> rows;
+    check_offsets(offsets, values.size());
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       rows.emplace_back(values.begin() + offsets[i], values.begin() + offsets[i + 1]);
     }

@@ -1,6 +1,7 @@
 // Random choices written down in a golden file: every draw must be asked for in its turn, and all of them.
 #pragma once
 
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -13,8 +14,8 @@ class ScriptedDraws : public pretrain::Draws {
  public:
   // group: of dense_reference.h5, with draw_kind and draw_value.
   ScriptedDraws(const GoldenFile& file, const std::string& group)
-      : kinds_(file.read<std::int64_t>(group + "/draw_kind/values").values),
-        values_(file.read<double>(group + "/draw_value/values").values) {}
+      : kinds_(file.read_ragged<std::int64_t>(group + "/draw_kind").at(0)),
+        values_(file.read_ragged<double>(group + "/draw_value").at(0)) {}
 
   double uniform() override { return take(kUniform); }
 
@@ -42,7 +43,11 @@ class ScriptedDraws : public pretrain::Draws {
     if (kinds_[next_] != kind) throw std::logic_error("a draw of another kind");
     return values_[next_++];
   }
-  std::int64_t whole(Kind kind) { return static_cast<std::int64_t>(take(kind)); }
+  std::int64_t whole(Kind kind) {
+    const double value = take(kind);
+    if (value != std::floor(value)) throw std::logic_error("a draw of a whole number that is none");
+    return static_cast<std::int64_t>(value);
+  }
 
   std::vector<std::int64_t> kinds_;
   std::vector<double> values_;
