@@ -1,11 +1,15 @@
 // etc encode: hidden states of a model, for prepared data or for given inputs (so that its numbers can be checked from
 // outside).
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "data/h5/array_file.h"
+#include "data/text/sha256.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
@@ -20,6 +24,7 @@
 #include "tasks/cli/processes.h"
 #include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
+#include "tasks/prepare/bytes.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
 
@@ -59,41 +64,53 @@ struct EncodeOptions : InferenceOptions {
   bool all_layers = false;
 };
 
-// Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
-class StatesFile {
+// Gets an array of one example: the name and shape of the whole batch's, and the numbers of the example.
+using TakeArray =
+    std::function<void(const std::string& name, const std::vector<std::int64_t>& shape, const Tensor& values)>;
+
+// The arrays of one example.
+class ExampleArrays {
  public:
   // heads: N
-  StatesFile(const std::string& path, const EncodeInputs& inputs, std::int64_t heads)
-      : file_(path), inputs_(inputs), heads_(heads) {}
+  ExampleArrays(const EncodeInputs& inputs, std::int64_t heads, TakeArray take)
+      : inputs_(inputs), heads_(heads), take_(std::move(take)) {}
 
-  // values [rows, columns] of example b into outputs/<name> [B, rows, columns].
-  void write_states(const std::string& name, std::int64_t b, const Tensor& values) {
-    write(name, b, {inputs_.batch(), values.rows(), values.cols()}, values);
+  // values [rows, columns] of an example, for [B, rows, columns].
+  void take_states(const std::string& name, const Tensor& values) const {
+    take_(name, {inputs_.batch(), values.rows(), values.cols()}, values);
   }
 
   // Scores of one example are [N, queries, columns] in every type: [B, N, queries, columns] in the file. Those of a window
   // say their shape; those between long (l) and global tokens (g) are as their type's letters say.
-  void write_scores(const std::string& name, std::int64_t b, const std::string& type, const Tensor& values) {
+  void take_scores(const std::string& name, const std::string& type, const Tensor& values) const {
     if (!values) return;
     const auto tokens = [&](char letter) { return letter == 'l' ? inputs_.length() : inputs_.globals(); };
     const bool window = values.rank() == 3;
     const std::int64_t queries = window ? values.dim(1) : tokens(type.front());
     const std::int64_t columns = window ? values.dim(2) : tokens(type.back());
-    write(name, b, {inputs_.batch(), heads_, queries, columns}, values);
+    take_(name, {inputs_.batch(), heads_, queries, columns}, values);
   }
 
+ private:
+  const EncodeInputs& inputs_;
+  std::int64_t heads_;
+  TakeArray take_;
+};
+
+// Writes the arrays of one example after the other into arrays of the whole batch, made when they are first seen.
+class StatesFile {
+ public:
+  explicit StatesFile(const std::string& path) : file_(path) {}
+
+  void write(std::int64_t b, const std::string& name, const std::vector<std::int64_t>& shape, const float* values) {
+    const std::string path = "outputs/" + name;
+    if (made_.insert(path).second) file_.create(path, shape);
+    file_.write_rows(path, b, 1, values);
+  }
   void finish() { file_.finish(); }
 
  private:
-  void write(const std::string& name, std::int64_t b, const std::vector<std::int64_t>& shape, const Tensor& values) {
-    const std::string path = "outputs/" + name;
-    if (made_.insert(path).second) file_.create(path, shape);
-    file_.write_rows(path, b, 1, values.data());
-  }
-
   data::ArrayFileWriter file_;
-  const EncodeInputs& inputs_;
-  std::int64_t heads_;
   std::set<std::string> made_;
 };
 
@@ -114,6 +131,66 @@ void require_fit(const EncodeInputs& inputs, const EncoderConfig& config, const 
   if (!fit.fits(call)) fit.refuse("an example of the file", inputs.length(), inputs.globals(), call);
 }
 
+void encode_example(Encoder& encoder, const EncoderInput& input, const ExampleArrays& arrays, bool all_layers) {
+  ForwardOptions forward;
+  if (all_layers) {
+    forward.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
+                        const ExternalScores& scores) {
+      const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "/";
+      arrays.take_states(prefix + "long", of_long);
+      if (of_global) arrays.take_states(prefix + "global", of_global);
+      for (const auto& [type, values] : scores) arrays.take_scores(prefix + "scores_" + type, type, values);
+    };
+  }
+  Tape tape(Recording::off);
+  const EncoderStates output = encoder.forward(tape, input, forward);
+  arrays.take_states("long", output.long_states.value().to(Device::cpu));
+  if (output.global_states.defined()) arrays.take_states("global", output.global_states.value().to(Device::cpu));
+}
+
+// The arrays of another process's example, in the order in which they were made.
+void write_arrays(const std::string& sent, std::int64_t b, StatesFile& file) {
+  for (prepare::ByteReader in(sent); !in.at_end();) {
+    const auto name = in.get<std::string>();
+    const auto shape = in.get<std::vector<std::int64_t>>();
+    file.write(b, name, shape, in.get<std::vector<float>>().data());
+  }
+}
+
+// encode: makes the arrays of example b. Each process encodes one example of every round; the first one writes them.
+void write_examples(const EncodeOptions& options, std::int64_t batch,
+                    const std::function<void(std::int64_t b, const TakeArray& take)>& encode) {
+  std::optional<StatesFile> file;
+  if (processes().first()) file.emplace(options.output);
+  Progress progress("encode", batch, "examples");
+  const StopSignal listening;
+  const std::int64_t size = processes().size();
+  for (std::int64_t first = 0; first < batch; first += size) {
+    stop_if_told(processes(), "etc encode: stopped before the end; no file was written");
+    const std::int64_t own = first + processes().rank();
+    prepare::ByteWriter made;
+    const TakeArray take = [&](const std::string& name, const std::vector<std::int64_t>& shape, const Tensor& values) {
+      if (file) return file->write(own, name, shape, values.data());
+      made.put(name);
+      made.put(shape);
+      made.put(std::vector<float>(values.data(), values.data() + values.size()));
+    };
+    try {
+      if (own < batch) encode(own, take);
+    } catch (const Error& error) {
+      // The encoder sees one example at a time and counts it as 0.
+      fail("encode: " + options.inputs, "in example {} of the file: {}", own, error.what());
+    }
+    const std::vector<std::string> all = collect(processes(), made.text());
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+      write_arrays(all[rank], first + static_cast<std::int64_t>(rank), *file);
+    }
+    progress.update(std::min(first + size, batch));
+  }
+  progress.finish();
+  if (file) file->finish();
+}
+
 // Padded examples, one after the other.
 void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   const std::filesystem::path folder = options.model;
@@ -127,36 +204,13 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   parameters.to(on.device);
   encoder->release_kernels(on.compute);
 
-  StatesFile file(options.output, inputs, config->num_attention_heads);
-  Progress progress("encode", inputs.batch(), "examples");
-  const StopSignal listening;
-  for (std::int64_t b = 0; b < inputs.batch(); ++b) {
-    if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end; no file was written");
-    ForwardOptions forward;
-    if (options.all_layers) {
-      forward.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor& of_global,
-                          const ExternalScores& scores) {
-        const std::string prefix = layer < 0 ? "embedding_" : "layer_" + std::to_string(layer) + "/";
-        file.write_states(prefix + "long", b, of_long);
-        if (of_global) file.write_states(prefix + "global", b, of_global);
-        for (const auto& [type, values] : scores) file.write_scores(prefix + "scores_" + type, b, type, values);
-      };
-    }
-    try {
-      Tape tape(Recording::off);
-      const EncoderStates output = encoder->forward(tape, inputs.example(b), forward);
-      file.write_states("long", b, output.long_states.value().to(Device::cpu));
-      if (output.global_states.defined()) {
-        file.write_states("global", b, output.global_states.value().to(Device::cpu));
-      }
-    } catch (const Error& error) {
-      // The encoder sees one example at a time and counts it as 0.
-      fail("encode: " + options.inputs, "in example {} of the file: {}", b, error.what());
-    }
-    progress.update(b + 1);
-  }
-  progress.finish();
-  file.finish();
+  require_equal_models(parameters, config->to_json(), {{"inputs", data::sha256_of_file(options.inputs)}});
+
+  const auto encode = [&](std::int64_t b, const TakeArray& take) {
+    encode_example(*encoder, inputs.example(b), ExampleArrays(inputs, config->num_attention_heads, take),
+                   options.all_layers);
+  };
+  write_examples(options, inputs.batch(), encode);
 }
 
 void check_paths(const EncodeOptions& options) {
@@ -175,7 +229,6 @@ void run_encode(const EncodeOptions& options) {
   const bool of_text = !options.text.inputs.empty();
   if (!options.inputs.empty() + !options.data.empty() + of_text != 1)
     fail_usage("etc encode", "expected either --inputs or --data, or --text");
-  if (options.data.empty()) require_one_process("etc encode", of_text ? "--text" : "--inputs");
   if (of_text && options.all_layers) fail_usage("etc encode", "--all-layers goes with --inputs or --data");
   if (!of_text && options.output == "-") fail_usage("etc encode", "--output: expected a file, - goes with --text");
   check_paths(options);
@@ -187,6 +240,10 @@ void run_encode(const EncodeOptions& options) {
   if (of_text) {
     EncodeTextOptions text = options.text;
     text.output = options.output;
+    if (processes().size() > 1) {
+      require_equal_work(
+          {{"weights", data::sha256_of_file(std::filesystem::path(options.model) / "model.safetensors")}}, nullptr);
+    }
     encode_texts(TextEncoder("etc encode", {options.model, options.vocab, on.device, on.compute, on.memory_limit,
                                             options.max_long_tokens}),
                  text);

@@ -7,7 +7,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/progress.h"
 #include "tasks/cli/processes.h"
-#include "tasks/cli/shared_rows.h"
+#include "tasks/prepare/bytes.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/fed_encoder.h"
 #include "tasks/train/inference_fit.h"
@@ -202,7 +202,7 @@ class DatasetEncoder {
 
 // The rows of the batch, this process's and, in the first one, those of all others behind them; written one by one.
 void write_batch(const DatasetEncoder& encoder, const data::LoadedBatch& batch, data::DatasetWriter* writer) {
-  std::string bytes;
+  prepare::ByteWriter bytes;
   if (any_of(processes(), StopSignal::requested())) {
     throw Interrupted("etc encode: stopped before the end; no file was written");
   }
@@ -212,13 +212,13 @@ void write_batch(const DatasetEncoder& encoder, const data::LoadedBatch& batch, 
     }
     for (const data::Example& row : encoder.rows_of(micro_batch)) {
       if (writer != nullptr) writer->append(row);
-      if (writer == nullptr) append_row(bytes, row);
+      if (writer == nullptr) bytes.put(row);
     }
   }
   if (processes().size() == 1) return;
-  const std::vector<std::string> all = collect(processes(), bytes);
+  const std::vector<std::string> all = collect(processes(), bytes.text());
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    for (std::size_t at = 0; at < all[rank].size();) writer->append(take_row(all[rank], at));
+    for (prepare::ByteReader rows(all[rank]); !rows.at_end();) writer->append(rows.get<data::Example>());
   }
 }
 

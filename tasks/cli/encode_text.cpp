@@ -1,15 +1,21 @@
 #include "tasks/cli/encode_text.h"
 
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "data/dataset.h"
+#include "data/loader/order.h"
 #include "data/readers/json_record.h"
 #include "data/readers/record_slicer.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
+#include "tasks/cli/processes.h"
 #include "tasks/output.h"
+#include "tasks/prepare/bytes.h"
+#include "tasks/prepare/inputs.h"
 #include "tasks/prepare/preparation.h"
 #include "tasks/text/json_field.h"
 #include "tasks/train/stop_signal.h"
@@ -143,32 +149,143 @@ std::pair<std::string, std::string> text_of(const Json& line, std::int64_t numbe
   return {text->get<std::string>(), id->is_string() ? id->get<std::string>() : json_line(*id)};
 }
 
+constexpr std::size_t kTextsOfProcess = 4;  // of a window
+
+struct Text {
+  std::string text, id, place;
+};
+
+// What an output needs of an encoded text, from one process to another.
+void put(const EncodedText& text, const std::string& states, prepare::ByteWriter& out) {
+  const StateRows rows = state_rows(text, states);
+  out.put(text.token_ids);
+  out.put(text.tokens.read);
+  out.put(text.tokens.cut);
+  out.put(rows.columns);
+  out.put(std::vector<float>(rows.data, rows.data + rows.rows * rows.columns));
+}
+
+EncodedText take_encoded(const std::string& states, prepare::ByteReader& in) {
+  EncodedText text;
+  in.get(text.token_ids);
+  in.get(text.tokens.read);
+  in.get(text.tokens.cut);
+  const auto columns = in.get<std::int64_t>();
+  std::vector<float> rows = in.get<std::vector<float>>();
+  if (states == "mean") {
+    text.mean = std::move(rows);
+  } else {
+    const Tensor values = Tensor::from(rows, {std::ssize(rows) / columns, columns}, Purpose::activations);
+    (states == "long" ? text.long_states : text.global_states) = values;
+  }
+  return text;
+}
+
+// Texts as they come, encoded in windows of which each process does a share.
+class TextWindows {
+ public:
+  using Take = std::function<void(const std::string& id, const EncodedText& text)>;
+  // take: gets every text in order, in the first process.
+  TextWindows(const TextEncoder& encoder, std::string states, Take take = nullptr)
+      : encoder_(encoder), states_(std::move(states)), take_(std::move(take)) {}
+
+  // most: texts of a window.
+  void add(Text text, std::size_t most) {
+    window_.push_back(std::move(text));
+    if (window_.size() == (processes().size() == 1 ? 1 : most)) flush();
+  }
+
+  void flush() {
+    if (window_.size() < 2) {
+      for (const Text& text : window_) take_(text.id, encode(text));
+    } else {
+      send();
+      share();
+    }
+    window_.clear();
+  }
+
+  void finish() { from_first(processes(), ""); }
+
+  // Of another process than the first, until that one's finish().
+  void help() {
+    for (std::string sent = from_first(processes(), ""); !sent.empty(); sent = from_first(processes(), "")) {
+      window_.clear();
+      for (prepare::ByteReader in(sent); !in.at_end();) {
+        Text& text = window_.emplace_back();
+        for (std::string* part : {&text.text, &text.id, &text.place}) in.get(*part);
+      }
+      share();
+    }
+  }
+
+ private:
+  EncodedText encode(const Text& text) const {
+    stop_if_told(processes(), "etc encode: stopped before the end");
+    return encoder_.encode(text.text, text.place);
+  }
+
+  void send() const {
+    prepare::ByteWriter out;
+    for (const Text& text : window_) {
+      for (const std::string* part : {&text.text, &text.id, &text.place}) out.put(*part);
+    }
+    from_first(processes(), out.text());
+  }
+
+  void share() {
+    const bool first = processes().first();
+    const data::Share mine = data::share_of(std::ssize(window_), processes().rank(), processes().size());
+    prepare::ByteWriter own;
+    for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+      const Text& text = window_[static_cast<std::size_t>(i)];
+      first ? take_(text.id, encode(text)) : put(encode(text), states_, own);
+    }
+    auto next = static_cast<std::size_t>(mine.end);  // in the first process, whose texts come first
+    for (const std::string& theirs : collect(processes(), own.text())) {
+      for (prepare::ByteReader in(theirs); !in.at_end();) take_(window_[next++].id, take_encoded(states_, in));
+    }
+  }
+
+  const TextEncoder& encoder_;
+  std::string states_;
+  Take take_;
+  std::vector<Text> window_;
+};
+
 }  // namespace
 
 void encode_texts(const TextEncoder& encoder, const EncodeTextOptions& options) {
   if (options.states == "global" && !encoder.model().has_global_tokens())
     fail_usage(kWhere, "--states global: the model has no global tokens, expected long or mean");
-  const auto output = open_output(encoder, options);
   const StopSignal listening;
+  if (!processes().first()) return TextWindows(encoder, options.states).help();
+  const auto output = open_output(encoder, options);
   std::int64_t texts = 0, read = 0, cut = 0;
+  TextWindows windows(encoder, options.states, [&](const std::string& id, const EncodedText& encoded) {
+    output->add(id, encoded);
+    read += encoded.tokens.read;
+    cut += encoded.tokens.cut;
+  });
   for (const std::string& input : options.inputs) {
     data::ByteStream stream(input);
     data::RecordSlicer lines(stream, data::RecordLayout::lines);
     data::RecordSlice slice;
+    // Whoever writes to a stream may wait for the states of one text before the next.
+    const std::size_t most =
+        prepare::is_stream(input) ? 1 : kTextsOfProcess * static_cast<std::size_t>(processes().size());
     try {
       while (lines.next(slice)) {
-        if (StopSignal::requested()) throw Interrupted("etc encode: stopped before the end");
         const std::string place = fmt::format("{}: line {}", data::raw_file_text(input), slice.begin.line);
         const auto [text, id] = text_of(data::parse_record(slice).value, texts++, place);
-        const EncodedText encoded = encoder.encode(text, place);
-        output->add(id, encoded);
-        read += encoded.tokens.read;
-        cut += encoded.tokens.cut;
+        windows.add({text, id, place}, most);
       }
     } catch (const data::InputFault& fault) {
       fail(data::raw_file_text(input), "{}: {}", fault.code(), fault.what());
     }
+    windows.flush();
   }
+  windows.finish();
   if (texts == 0) fail(kWhere, "the input holds no text");
   output->finish();
   log::info("{} texts, {} tokens read, {} cut", texts, read, cut);

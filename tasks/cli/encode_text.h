@@ -23,6 +23,8 @@ struct EncodeTextOptions {
 //   HDF5        the layout of prepared data (encode_dataset.h): id, tokens_read, tokens_cut, and long, global or mean
 // Throws UsageError on an output of another name, and on global states of an encoder without; Error naming file and line
 // on a text that is none, and where nothing was read. Without an output file on any error.
+// Several processes call it; the first one reads and writes, and each encodes a share of the texts of a file. Of a stream,
+// which gives one text at a time, the first one encodes all.
 void encode_texts(const TextEncoder& encoder, const EncodeTextOptions& options);
 
 }  // namespace etc::cli

@@ -146,8 +146,9 @@ void evaluate(const EvalOptions& options) {
       fail_usage("etc eval", "--memory-limit goes with --model: a file is only scored");
     if (options.profile.wanted())
       fail_usage("etc eval", "--profile and --trace go with --model: a file is only scored");
-    require_one_process("etc eval", "--predictions");
-    return score_file(options);
+    if (processes().first()) score_file(options);
+    from_first(processes(), "");  // scores are counted by one process
+    return;
   }
   if (!options.null_odds.empty()) fail_usage("etc eval", "--null-odds goes with --predictions");
   if (!options.baseline.empty()) fail_usage("etc eval", "--baseline goes with --predictions");

@@ -19,7 +19,6 @@
 #include "tasks/inference/raw_preparation.h"
 #include "tasks/output.h"
 #include "tasks/registry.h"
-#include "tasks/text/json_field.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
 #include "tasks/train/stop_signal.h"
@@ -67,20 +66,27 @@ void check_paths(const PredictOptions& options) {
   paths.check();
 }
 
-// Records without a prediction. predictions: null where answers are wanted.
+// Records without a prediction. predictions: null where answers are wanted, and in another process than the first.
 std::int64_t predict_raw(const PredictOptions& options, const Running& running, const prepare::Preparation& preparation,
                          Predictions* predictions) {
+  const bool first = processes().first();
   PredictionSink sink{predictions, nullptr};
   std::optional<Output> answers;
   if (!options.answers.empty()) {
-    answers.emplace(options.answers);
-    sink.answer = [&](const Json& answer) { answers->write(text::one_line(answer) + "\n"); };
+    if (first) answers.emplace(options.answers);
+    sink.answers = [&](const std::string& line) { answers->write(line + "\n"); };
   }
-  RawPredictor predictor(running, preparation, sink);
+  RawPredictor predictor(running, preparation, sink, kStopped, processes());
+  require_equal_models(running.model.parameters, running.model.task_section);
+  if (!first) {
+    predictor.help();
+    return 0;
+  }
   Progress progress("predict", 0, "examples");
   for (const std::string& input : options.input) {
-    predictor.predict(input, kStopped, [&](std::int64_t examples) { progress.update(examples); });
+    predictor.predict(input, [&](std::int64_t examples) { progress.update(examples); });
   }
+  predictor.finish();
   if (answers) answers->finish();
   return predictor.refused();
 }
@@ -139,7 +145,6 @@ void check_options(const PredictOptions& options) {
   if (!options.answers.empty() && writes_files(options)) {
     fail_usage(kWhere, "--answers goes without --output, --n-best-output and --null-odds-output: run it on its own");
   }
-  if (!options.input.empty()) require_one_process(kWhere, "--input");
   if (options.show == 0 && !writes_files(options) && options.answers.empty()) {
     fail_usage(kWhere, "expected --output FILE, or --answers FILE with --input (- for standard output)");
   }
@@ -224,7 +229,7 @@ void run_predict(const PredictOptions& options) {
       if (!options.submission.empty()) add_to_submission(options, model.task->submission_name());
     }
   }
-  if (options.show > 0 && raw) show_records(options, model, *preparation);
+  if (options.show > 0 && raw && processes().first()) show_records(options, model, *preparation);
   if (options.show > 0 && !raw && processes().first()) show_examples(options, model, *reader);
   profile.finish();
   log_peak_memory(device);

@@ -60,21 +60,31 @@ void require_one_process(const std::string& where, const std::string& what) {
   fail_usage(where, "expected one process, got {}: {} works without mpirun alone", processes().size(), what);
 }
 
-DatasetPass agreed_pass(const DatasetPass& pass, const ParameterSet& parameters, const Json& settings) {
-  DatasetPass agreed = pass;
-  agreed.processes = &processes();
-  if (processes().size() == 1) return agreed;
-  agreed.micro_batch_tokens = std::stoll(from_first(processes(), std::to_string(pass.micro_batch_tokens)));
+void require_equal_work(const Json& model, const Json& data) {
+  Json own = program_identity();
+  if (!data.is_null()) own["data"] = data;
+  own["model"] = model;
+  own["machine"] = {{"instruction set", instruction_set()}};
+  require_agreement(processes(), own);
+}
+
+void require_equal_models(const ParameterSet& parameters, const Json& settings, const Json& data) {
+  if (processes().size() == 1) return;
   std::uint32_t weights = 0;
   for (const auto& parameter : parameters.all()) {
     const Tensor value = parameter->value.to(Device::cpu);
     weights = crc32c(weights, value.data(), static_cast<std::size_t>(value.size()) * sizeof(float));
   }
-  Json own = program_identity();
-  own["data"] = {{"content", pass.reader->info().content_sha256}, {"examples", pass.reader->size()}};
-  own["model"] = {{"weights", weights}, {"settings", settings}};
-  own["machine"] = {{"instruction set", instruction_set()}};
-  require_agreement(processes(), own);
+  require_equal_work({{"weights", weights}, {"settings", settings}}, data);
+}
+
+DatasetPass agreed_pass(const DatasetPass& pass, const ParameterSet& parameters, const Json& settings) {
+  DatasetPass agreed = pass;
+  agreed.processes = &processes();
+  if (processes().size() == 1) return agreed;
+  agreed.micro_batch_tokens = std::stoll(from_first(processes(), std::to_string(pass.micro_batch_tokens)));
+  require_equal_models(parameters, settings,
+                       {{"content", pass.reader->info().content_sha256}, {"examples", pass.reader->size()}});
   return agreed;
 }
 

@@ -23,6 +23,12 @@ void leave_others();
 // For commands that nothing is gained for by sharing. Throws UsageError where there are several processes.
 void require_one_process(const std::string& where, const std::string& what);
 
+// Throws Error in every process unless all run the same program on processors alike with equal models, and equal data
+// where they are not null.
+void require_equal_work(const Json& model, const Json& data);
+// The same of a model with these weights and settings.
+void require_equal_models(const ParameterSet& parameters, const Json& settings, const Json& data = nullptr);
+
 // Throws Error in every process unless all predict with the same weights from the same data. Returns the pass as the
 // first process would make it.
 DatasetPass agreed_pass(const DatasetPass& pass, const ParameterSet& parameters, const Json& settings);

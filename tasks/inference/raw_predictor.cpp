@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "data/loader/order.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
+#include "tasks/prepare/bytes.h"
 #include "tasks/prepare/inputs.h"
+#include "tasks/text/json_field.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/stop_signal.h"
 
@@ -12,17 +15,18 @@ namespace etc {
 
 namespace fs = std::filesystem;
 
-void RawPredictor::predict(const fs::path& input, const std::string& stopped,
-                           const std::function<void(std::int64_t)>& progress) {
+void RawPredictor::predict(const fs::path& input, const std::function<void(std::int64_t)>& progress) {
   where_ = data::raw_file_text(input);
   prepare::PassCallbacks callbacks;
   callbacks.record = [&](prepare::PassRecord&& record) { take(std::move(record)); };
   callbacks.progress = [&](std::int64_t) {
-    flush(stopped);
+    flush();
     progress(done_);
   };
-  const prepare::PassEnd end = prepare::is_stream(input) ? pass_over_stream(preparation_, input, callbacks)
-                                                         : pass_over_file(preparation_, input, callbacks);
+  // Nobody waits for one record's place in a prediction file: what comes together is work for several processes.
+  const bool one_at_a_time = prepare::is_stream(input) && (processes_.size() == 1 || sink_.answers);
+  const prepare::PassEnd end =
+      one_at_a_time ? pass_over_stream(preparation_, input, callbacks) : pass_over_file(preparation_, input, callbacks);
   if (end.fault) fail(where_, "{}: {}", end.fault->code(), end.fault->what());
 }
 
@@ -54,22 +58,11 @@ void RawPredictor::take(prepare::PassRecord&& record) {
   }
 }
 
-void RawPredictor::flush(const std::string& stopped) {
-  const Examples examples(waiting_);
-  for (std::size_t first = 0; first < examples.size() && sink_.predictions != nullptr;) {
-    if (StopSignal::requested()) throw Interrupted(stopped);
-    const std::size_t end = end_of_micro_batch(running_, examples, first, where_);
-    predict_examples(running_.model, examples.subspan(first, end - first), where_, *sink_.predictions);
-    first = end;
-  }
-  std::size_t first = 0;
-  for (const Record& record : records_) {
-    if (!sink_.answer) break;
-    if (StopSignal::requested()) throw Interrupted(stopped);
-    const Examples own = examples.subspan(first, record.examples);
-    first += record.examples;
-    sink_.answer(own.empty() ? record.error : answer_of(running_, own, where_));
-  }
+void RawPredictor::flush() {
+  const std::vector<ExampleRange> groups = sink_.answers ? records_with_examples() : micro_batches();
+  const bool shared = processes_.size() > 1 && groups.size() > 1;
+  if (shared) send_waiting(groups);
+  sink_.answers ? answer_waiting(groups, shared) : predict_waiting(groups, shared);
   done_ += std::ssize(waiting_);
   waiting_.clear();
   records_.clear();
@@ -77,6 +70,117 @@ void RawPredictor::flush(const std::string& stopped) {
     if (sink_.predictions != nullptr) sink_.predictions->add_rejected(fault);
   }
   refused_records_.clear();
+}
+
+void RawPredictor::finish() {
+  from_first(processes_, "");
+}
+
+void RawPredictor::help() {
+  for (std::string sent = from_first(processes_, ""); !sent.empty(); sent = from_first(processes_, "")) {
+    const std::vector<ExampleRange> groups = receive_waiting(sent);
+    stop_if_told(processes_, stopped_);
+    sink_.answers ? void(shared_lines(groups)) : predict_waiting(groups, true);
+  }
+}
+
+Examples RawPredictor::examples_of(ExampleRange range) const {
+  return Examples(waiting_).subspan(range.first, range.end - range.first);
+}
+
+std::vector<ExampleRange> RawPredictor::records_with_examples() const {
+  std::vector<ExampleRange> ranges;
+  std::size_t first = 0;
+  for (const Record& record : records_) {
+    if (record.examples > 0) ranges.push_back({first, first + record.examples});
+    first += record.examples;
+  }
+  return ranges;
+}
+
+std::vector<ExampleRange> RawPredictor::micro_batches() {
+  std::vector<ExampleRange> ranges;
+  for (std::size_t first = 0; first < waiting_.size(); first = ranges.back().end) {
+    ranges.push_back({first, end_of_micro_batch(running_, waiting_, first, where_)});
+  }
+  return ranges;
+}
+
+void RawPredictor::send_waiting(const std::vector<ExampleRange>& groups) {
+  prepare::ByteWriter out;
+  out.put(where_);
+  out.put(groups.size());
+  for (const ExampleRange& range : groups) {
+    out.put(range.end - range.first);
+    for (const data::LoadedExample& example : examples_of(range)) {
+      out.put(example.index);
+      out.put(example.sample_ordinal);
+      out.put(example.features);
+    }
+  }
+  from_first(processes_, out.text());
+}
+
+std::vector<ExampleRange> RawPredictor::receive_waiting(const std::string& sent) {
+  prepare::ByteReader in(sent);
+  in.get(where_);
+  waiting_.clear();
+  std::vector<ExampleRange> groups(in.get<std::size_t>());
+  for (ExampleRange& range : groups) {
+    range = {waiting_.size(), waiting_.size() + in.get<std::size_t>()};
+    while (waiting_.size() < range.end) {
+      data::LoadedExample& example = waiting_.emplace_back();
+      in.get(example.index);
+      in.get(example.sample_ordinal);
+      in.get(example.features);
+    }
+  }
+  in.require_end();
+  return groups;
+}
+
+void RawPredictor::predict_waiting(const std::vector<ExampleRange>& groups, bool shared) {
+  if (shared) {
+    const auto examples = [&](std::int64_t number) {
+      stop_if_told(processes_, stopped_);
+      return examples_of(groups[static_cast<std::size_t>(number)]);
+    };
+    return predict_together(running_.model, {processes_, std::ssize(groups), examples, where_}, sink_.predictions);
+  }
+  for (const ExampleRange& range : groups) {
+    stop_if_told(processes_, stopped_);
+    predict_examples(running_.model, examples_of(range), where_, *sink_.predictions);
+  }
+}
+
+std::string RawPredictor::line_of(ExampleRange record) {
+  stop_if_told(processes_, stopped_);
+  return text::one_line(answer_of(running_, examples_of(record), where_));
+}
+
+// All of them in the first process; elsewhere nothing.
+std::vector<std::string> RawPredictor::shared_lines(const std::vector<ExampleRange>& groups) {
+  const data::Share mine = data::share_of(std::ssize(groups), processes_.rank(), processes_.size());
+  prepare::ByteWriter own;
+  for (std::int64_t i = mine.begin; i < mine.end; ++i) own.put(line_of(groups[static_cast<std::size_t>(i)]));
+  std::vector<std::string> lines;
+  for (const std::string& some : collect(processes_, own.text())) {
+    for (prepare::ByteReader in(some); !in.at_end();) lines.push_back(in.get<std::string>());
+  }
+  return lines;
+}
+
+void RawPredictor::answer_waiting(const std::vector<ExampleRange>& groups, bool shared) {
+  const std::vector<std::string> lines = shared ? shared_lines(groups) : std::vector<std::string>{};
+  std::size_t next = 0;  // of the groups
+  for (const Record& record : records_) {
+    if (record.examples == 0) {
+      sink_.answers(text::one_line(record.error));
+    } else {
+      sink_.answers(shared ? lines[next] : line_of(groups[next]));
+      ++next;
+    }
+  }
 }
 
 std::int64_t bytes_of_reading(const std::vector<std::string>& inputs) {

@@ -90,10 +90,6 @@ std::unique_ptr<data::RecordReader> LmPreparation::open_records(data::ByteStream
   return std::make_unique<data::LineBlockReader>(stream);
 }
 
-prepare::Converted LmPreparation::convert_record(data::RecordSlice& /*record*/) const {
-  fail("lm", "no example is made of one record: expected all texts together");
-}
-
 prepare::Counts LmPreparation::run(const prepare::RunOptions& options) const {
   return run_texts(*this, options);
 }

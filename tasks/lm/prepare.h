@@ -9,8 +9,7 @@
 
 #include "data/text/tokenizer.h"
 #include "tasks/lm/prepare_config.h"
-#include "tasks/prepare/preparation.h"
-#include "tasks/prepare/run.h"
+#include "tasks/prepare/whole_text_preparation.h"
 
 namespace etc::lm {
 
@@ -26,7 +25,7 @@ struct CutLines {
   std::int64_t invalid_bytes = 0;  // left out: no UTF-8
 };
 
-class LmPreparation : public prepare::Preparation, public prepare::WholeRun {
+class LmPreparation : public prepare::WholeTextPreparation {
  public:
   // Throws Error where the vocabulary has no piece that ends texts, [SEP] of WordPiece and </s> of the others, or none
   // for what it lacks, [UNK] or <unk>.
@@ -38,10 +37,6 @@ class LmPreparation : public prepare::Preparation, public prepare::WholeRun {
 
   // Records are blocks of lines.
   std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override;
-  // No example is made of one record: an Error.
-  prepare::Converted convert_record(data::RecordSlice& record) const override;
-  const prepare::WholeRun* whole_run() const override { return this; }
-
   prepare::Counts run(const prepare::RunOptions& options) const override;
 
   // Whole lines → pieces. A vocabulary of characters has line ends as pieces. Thread-safe.

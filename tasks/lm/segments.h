@@ -11,9 +11,11 @@ namespace etc::lm {
 
 class SegmentMaker {
  public:
-  // take: gets each segment as an example of the schema. length: pieces that a segment reads, at least 1. text_end: e.
-  SegmentMaker(std::int64_t length, std::int32_t text_end, std::function<void(data::Example&&)> take)
-      : length_(length), text_end_(text_end), take_(std::move(take)) {}
+  // length: pieces that a segment reads, at least 1. text_end: e. first_text: the number of the first text. take: gets
+  // each segment as an example of the schema.
+  SegmentMaker(std::int64_t length, std::int32_t text_end, std::int64_t first_text,
+               std::function<void(data::Example&&)> take)
+      : length_(length), text_end_(text_end), take_(std::move(take)), text_(first_text) {}
 
   // The next piece of the text, and characters of the raw text that count with it. The first one begins a text.
   void add(std::int32_t id, std::int64_t characters);
@@ -22,7 +24,7 @@ class SegmentMaker {
   // Nothing of a text without pieces.
   void end_text();
 
-  std::int64_t texts() const { return text_; }  // that have ended
+  std::int64_t texts() const { return text_; }  // the number of the next one
 
  private:
   void predict(std::int32_t next);
@@ -31,7 +33,7 @@ class SegmentMaker {
   const std::int64_t length_;
   const std::int32_t text_end_;
   std::function<void(data::Example&&)> take_;
-  std::int64_t text_ = 0, segment_ = 0, characters_ = 0;
+  std::int64_t text_, segment_ = 0, characters_ = 0;
   std::vector<std::int64_t> reads_;  // of the segment that is open; none: no text is
 };
 

@@ -5,106 +5,120 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
-#include "etc_core/base/progress.h"
 #include "tasks/lm/prepare.h"
 #include "tasks/lm/segments.h"
+#include "tasks/prepare/bytes.h"
+#include "tasks/prepare/parted_run.h"
 #include "tasks/prepare/record_walk.h"
-#include "tasks/prepare/run_inputs.h"
-#include "tasks/train/stop_signal.h"
 
 namespace etc::lm {
 
 namespace {
 
-class TextRun {
+constexpr const char* kUnknown = "ignored unknown_piece";
+
+std::string bytes_of(const CutLines& cut) {
+  prepare::ByteWriter out;
+  out.put(cut.ids);
+  out.put(cut.invalid_bytes);
+  out.put(cut.lines.size());
+  for (const CutLines::Line& line : cut.lines) {
+    out.put(line.end);
+    out.put(line.characters);
+    out.put(line.ends_text);
+  }
+  return out.take();
+}
+
+CutLines cut_lines_of(std::string_view bytes) {
+  prepare::ByteReader in(bytes);
+  CutLines cut;
+  in.get(cut.ids);
+  in.get(cut.invalid_bytes);
+  for (auto lines = in.get<std::size_t>(); lines > 0; --lines) {
+    CutLines::Line& line = cut.lines.emplace_back();
+    in.get(line.end);
+    in.get(line.characters);
+    in.get(line.ends_text);
+  }
+  in.require_end();
+  return cut;
+}
+
+void take_lines(const CutLines& cut, SegmentMaker& segments) {
+  std::int64_t begin = 0;
+  for (const CutLines::Line& line : cut.lines) {
+    if (line.end == begin) segments.add_characters(line.characters);
+    for (std::int64_t i = begin; i < line.end; ++i) {
+      segments.add(cut.ids[static_cast<std::size_t>(i)], i + 1 == line.end ? line.characters : 0);
+    }
+    if (line.ends_text) segments.end_text();
+    begin = line.end;
+  }
+}
+
+class TextRun final : public prepare::PartedRun {
  public:
   TextRun(const LmPreparation& preparation, const prepare::RunOptions& options)
-      : preparation_(preparation), options_(options) {}
-
-  prepare::Counts execute() {
-    sources_ = prepare::check_inputs(preparation_, options_);
-    const std::int64_t bytes = prepare::total_bytes(sources_);
-    const prepare::ProgressUnit unit = prepare::progress_unit(bytes);
-    Progress progress("prepare", bytes / unit.bytes, unit.name);
-    data::DatasetWriter writer(options_.output, preparation_.schema(), prepare::dataset_info(preparation_, options_));
-    prepare::Report report(options_.report);
-    writer_ = &writer;
-    std::int64_t before = 0;  // bytes of the files that are done
-    for (std::size_t i = 0; i < sources_.size(); ++i) {
-      prepare_file(i, report, [&](std::int64_t read) { progress.update((before + read) / unit.bytes); });
-      before += sources_[i].bytes;
+      : PartedRun(preparation, options), lm_(preparation) {
+    if (options.processes != nullptr) {
+      shared_.emplace(prepare::SharedWalk<CutLines>{*options.processes, bytes_of, cut_lines_of});
     }
-    progress.finish();
-    counts_.records = segments_.texts();
-    if (unknown_ > 0) {
-      counts_.codes["ignored unknown_piece"] = unknown_;
-      log::info("prepare: {} pieces are unknown to the vocabulary", unknown_);
-    }
-    if (counts_.examples == 0) {
-      fail("etc prepare", "{}: no text with a piece of the vocabulary: expected text", options_.inputs[0].string());
-    }
-    writer.finish(sources_, counts_.records, counts_.rejected, counts_.dropped);
-    report.finish();
-    return counts_;
   }
 
  private:
-  void prepare_file(std::size_t i, prepare::Report& report, const std::function<void(std::int64_t)>& progress) {
-    prepare::InputFaults faults(sources_[i].name, report, counts_);
-    std::int64_t invalid_bytes = 0;
+  prepare::RecordWork<CutLines> cutting() const {
     prepare::RecordWork<CutLines> work;
-    work.work = [&](data::RecordSlice& slice) { return preparation_.cut(slice.text); };
+    work.work = [this](data::RecordSlice& slice) { return lm_.cut(slice.text); };
+    if (shared_) work.shared = &*shared_;
+    return work;
+  }
+
+  // A file ends a text, so its segments depend on the others by the numbers of their texts alone.
+  prepare::Counts prepare_input(std::size_t i, const prepare::Sink& sink, data::SourceFile* source) override {
+    prepare::Counts counts;
+    prepare::InputFaults faults(sources()[i].name, sink.report, counts);
+    const std::int64_t texts_before = counts_before().records;
+    SegmentMaker segments(lm_.config().segment_length, lm_.text_end(), texts_before, [&](data::Example&& segment) {
+      ++counts.examples;
+      sink.writer.append(segment);
+    });
+    std::int64_t invalid_bytes = 0, unknown = 0;
+    prepare::RecordWork<CutLines> work = cutting();
     work.deliver = [&](std::int64_t, const data::TextPosition&, CutLines&& cut) {
-      take_lines(cut);
+      unknown += std::count(cut.ids.begin(), cut.ids.end(), lm_.unknown());
+      take_lines(cut, segments);
       invalid_bytes += cut.invalid_bytes;
     };
     work.progress = [&](std::int64_t read) {
-      progress(read);
-      stop_if_told();
+      update_progress(read);
+      stop_if_asked();
     };
-    if (sources_[i].sha256.empty()) work.source = &sources_[i];
-    const prepare::PassEnd end = prepare::walk_records(preparation_, options_.inputs[i], work);
-    if (end.fault) {
-      stop_if_told();  // Ctrl-C ends the program at the other end of a pipe as well
-      writer_->mark_missing({sources_[i].name, end.fault->what()});
+    work.source = source;
+    const prepare::PassEnd end = prepare::walk_records(lm_, options_.inputs[i], work);
+    segments.end_text();
+    take_end(i, end, "blocks of lines", sink, faults);
+    counts.records = segments.texts() - texts_before;
+    if (unknown > 0) counts.codes[kUnknown] = unknown;
+    if (invalid_bytes > 0) {
+      counts.codes["ignored invalid_byte"] = invalid_bytes;
+      faults.warn("utf8_invalid", fmt::format("{} bytes are not UTF-8 and are left out", invalid_bytes));
     }
-    segments_.end_text();
-    faults.add_end(end, "blocks of lines");
-    if (invalid_bytes == 0) return;
-    counts_.codes["ignored invalid_byte"] += invalid_bytes;
-    faults.warn("utf8_invalid", fmt::format("{} bytes are not UTF-8 and are left out", invalid_bytes));
+    return counts;
   }
 
-  void take_lines(const CutLines& cut) {
-    unknown_ += std::count(cut.ids.begin(), cut.ids.end(), preparation_.unknown());
-    std::int64_t begin = 0;
-    for (const CutLines::Line& line : cut.lines) {
-      if (line.end == begin) segments_.add_characters(line.characters);
-      for (std::int64_t i = begin; i < line.end; ++i) {
-        segments_.add(cut.ids[static_cast<std::size_t>(i)], i + 1 == line.end ? line.characters : 0);
-      }
-      if (line.ends_text) segments_.end_text();
-      begin = line.end;
+  void help_with(std::size_t i) override { prepare::help_to_walk(lm_, options_.inputs[i], cutting()); }
+
+  void check(const prepare::Counts& counts) override {
+    if (const auto unknown = counts.codes.find(kUnknown); unknown != counts.codes.end()) {
+      log::info("prepare: {} pieces are unknown to the vocabulary", unknown->second);
     }
+    if (counts.examples > 0) return;
+    fail("etc prepare", "{}: no text with a piece of the vocabulary: expected text", options_.inputs[0].string());
   }
 
-  static void stop_if_told() {
-    if (!StopSignal::requested()) return;
-    throw Interrupted(fmt::format("prepare: stopped by {}; nothing was written", StopSignal::name()));
-  }
-
-  const LmPreparation& preparation_;
-  const prepare::RunOptions& options_;
-  StopSignal stop_signal_;
-  std::vector<data::SourceFile> sources_;
-  data::DatasetWriter* writer_ = nullptr;
-  std::int64_t unknown_ = 0;  // pieces
-  prepare::Counts counts_;
-  SegmentMaker segments_{preparation_.config().segment_length, preparation_.text_end(),
-                         [this](data::Example&& segment) {
-                           ++counts_.examples;
-                           writer_->append(segment);
-                         }};
+  const LmPreparation& lm_;
+  std::optional<prepare::SharedWalk<CutLines>> shared_;
 };
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace etc::lm {
 
 class LmPreparation;
 
-// options.inputs line by line into segments of texts. Keeps the promises of prepare::run, but goes from the start after
-// a kill. Memory: flat in the size of the texts.
+// options.inputs line by line into segments of texts. Keeps the promises of prepare::run. Memory: flat in the size of the
+// texts.
 prepare::Counts run_texts(const LmPreparation& preparation, const prepare::RunOptions& options);
 
 }  // namespace etc::lm

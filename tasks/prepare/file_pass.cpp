@@ -29,11 +29,19 @@ PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::pa
   work.progress = callbacks.progress;
   work.source = callbacks.source;
   std::optional<SharedWalk<Converted>> shared;
-  if (callbacks.processes != nullptr && callbacks.processes->size() > 1) {
+  if (callbacks.processes != nullptr) {
     shared.emplace(SharedWalk<Converted>{*callbacks.processes, text_of, converted_of});
     work.shared = &*shared;
   }
   return walk_records(preparation, path, work);
+}
+
+void help_over_file(const Preparation& preparation, const std::filesystem::path& path, Communicator& processes) {
+  PassCallbacks callbacks;
+  callbacks.record = [](PassRecord&&) {};
+  callbacks.progress = [](std::int64_t) { stop_helping_if_asked(); };
+  callbacks.processes = &processes;
+  pass_over_file(preparation, path, callbacks);
 }
 
 PassEnd pass_over_stream(const Preparation& preparation, const std::filesystem::path& path,

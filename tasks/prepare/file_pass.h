@@ -29,6 +29,9 @@ struct PassCallbacks {
 PassEnd pass_over_file(const Preparation& preparation, const std::filesystem::path& path,
                        const PassCallbacks& callbacks);
 
+// What another process than the first does of such a pass that several share. Throws Interrupted after a stop signal.
+void help_over_file(const Preparation& preparation, const std::filesystem::path& path, Communicator& processes);
+
 // The same of a stream whose writer may wait for what becomes of a record before it writes the next: one record at a time,
 // and progress() after each. A file goes faster through the other, which works on many records at once.
 PassEnd pass_over_stream(const Preparation& preparation, const std::filesystem::path& path,

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "tasks/train/stop_signal.h"
 
 namespace etc::prepare {
 
@@ -48,6 +49,10 @@ std::optional<std::string_view> ResultTexts::next() {
   if (length == kNone) return std::nullopt;
   at_ += static_cast<std::size_t>(length);
   return rest.substr(sizeof length, static_cast<std::size_t>(length));
+}
+
+void stop_helping_if_asked() {
+  if (StopSignal::requested()) throw Interrupted(std::string("prepare: stopped by ") + StopSignal::name());
 }
 
 void fail_out_of_memory(const std::filesystem::path& path, std::int64_t index, const data::TextPosition& begin) {

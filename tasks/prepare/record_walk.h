@@ -42,7 +42,7 @@ struct RecordWork {
   // Gets size and SHA-256 of the file, which is then read to its end whatever stands there; null: not wanted. For what
   // can be read only once.
   data::SourceFile* source = nullptr;
-  // Null: this process does all.
+  // Null, or one process: this one does all.
   const SharedWalk<Result>* shared = nullptr;
 };
 
@@ -123,11 +123,13 @@ class RecordWalk {
 
   bool ended() const { return end_.fault || ended_elsewhere_; }
 
+  bool is_shared() const { return work_.shared != nullptr && work_.shared->processes.size() > 1; }
+
   // Who works on a record.
   int owner_of(const data::RecordSlice& slice) const {
-    return work_.shared == nullptr ? 0 : static_cast<int>(slice.index % work_.shared->processes.size());
+    return is_shared() ? static_cast<int>(slice.index % work_.shared->processes.size()) : 0;
   }
-  int rank() const { return work_.shared == nullptr ? 0 : work_.shared->processes.rank(); }
+  int rank() const { return is_shared() ? work_.shared->processes.rank() : 0; }
 
   void process(Window& window, std::size_t i) const {
     if (owner_of(window.slices[i]) == rank()) return work_on(window, i);
@@ -146,7 +148,7 @@ class RecordWalk {
   }
 
   void deliver(Window& window) {
-    if (work_.shared != nullptr && !gather(window)) return;
+    if (is_shared() && !gather(window)) return;
     for (std::size_t i = 0; i < window.slices.size(); ++i) {
       const data::RecordSlice& slice = window.slices[i];
       if (end_.fault) return;
@@ -211,6 +213,17 @@ template <typename Result>
 PassEnd walk_records(const Preparation& preparation, const std::filesystem::path& path,
                      const RecordWork<Result>& work) {
   return RecordWalk<Result>(preparation, path, work).execute();
+}
+
+// Between windows of another process than the first: throws Interrupted after a stop signal.
+void stop_helping_if_asked();
+
+// What another process than the first does of a walk that several share; its work.work and work.shared count.
+template <typename Result>
+void help_to_walk(const Preparation& preparation, const std::filesystem::path& path, RecordWork<Result> work) {
+  work.deliver = [](std::int64_t, const data::TextPosition&, Result&&) {};
+  work.progress = [](std::int64_t) { stop_helping_if_asked(); };
+  walk_records(preparation, path, work);
 }
 
 }  // namespace etc::prepare

@@ -21,14 +21,15 @@ struct RunOptions {
   bool labelled = true;
   bool strict = false;                // the first rejected record ends the run with an Error, and nothing is written
   bool list_truncated = false;        // rows for shortened records, too
-  Communicator* processes = nullptr;  // that share the work, record by record; null: one. See run()
+  Communicator* processes = nullptr;  // that share the work; null: one. See run()
 };
 
 // A preparation's own way from the inputs to output and report (Preparation::whole_run). Keeps run()'s promises: both
-// complete or not at all, equal bytes for any number of threads and after a kill, its errors.
+// complete or not at all, equal bytes for any number of threads and processes and after a kill, its errors.
 class WholeRun {
  public:
   virtual ~WholeRun() = default;
+  // Of several processes all call it; the counts of the first one hold.
   virtual Counts run(const RunOptions& options) const = 0;
 };
 
@@ -38,8 +39,8 @@ class WholeRun {
 // Beside the report instead, where the output is a device or a FIFO. Throws UsageError on inputs that are missing or
 // double; Interrupted on SIGINT or SIGTERM; Error when reading or writing fails.
 // Memory: flat in the files' sizes, but for the ids of all records.
-// Several processes call it with equal options and get equal counts; each reads the inputs, and the first one writes.
-// Throws UsageError for a stream, and where the examples are made of all records together.
+// Several processes call it with equal options and get equal counts; each reads the inputs and works on its own share of
+// the records, and the first one writes. Throws UsageError for a stream.
 Counts run(const Preparation& preparation, const RunOptions& options);
 
 }  // namespace etc::prepare

@@ -21,14 +21,14 @@ data::SourceFile source_of(const fs::path& input) {
 }
 
 // What is read only once serves where once is enough.
-void check_stream(const Preparation& preparation, const RunOptions& options, const fs::path& input) {
+void check_stream(const Preparation& preparation, const fs::path& input, bool is_last) {
   if (preparation.unique_field() != nullptr) {
     fail_usage("etc prepare",
                "input {}: task {} reads its input twice, first to choose one record of each {}: expected a file, got "
                "a stream (save it to a file first; .gz is read as it is)",
                input.string(), preparation.schema().task, preparation.unique_field());
   }
-  if (&input != &options.inputs.back()) {
+  if (!is_last) {
     fail_usage("etc prepare",
                "input {}: of several inputs only the last may be a stream: finished parts of the others are "
                "found again by the SHA-256 of their files (save it to a file first, or give it last)",
@@ -38,18 +38,25 @@ void check_stream(const Preparation& preparation, const RunOptions& options, con
 
 }  // namespace
 
+std::vector<fs::path> files_of(const RunOptions& options) {
+  std::vector<fs::path> files = options.inputs;
+  files.insert(files.end(), options.targets.begin(), options.targets.end());
+  return files;
+}
+
 std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options) {
-  for (const fs::path& input : options.inputs) {
+  const std::vector<fs::path> inputs = files_of(options);
+  for (const fs::path& input : inputs) {
     check_input(input);
-    if (is_stream(input)) check_stream(preparation, options, input);
-    for (const fs::path& other : options.inputs) {
+    if (is_stream(input)) check_stream(preparation, input, &input == &inputs.back());
+    for (const fs::path& other : inputs) {
       if (&other != &input && same_file(input, other)) {
         fail_usage("etc prepare", "input {} is given twice", input.string());
       }
     }
   }
   std::vector<data::SourceFile> sources;
-  for (const fs::path& input : options.inputs) sources.push_back(source_of(input));
+  for (const fs::path& input : inputs) sources.push_back(source_of(input));
   return sources;
 }
 

@@ -14,7 +14,10 @@
 
 namespace etc::prepare {
 
-// Name, size and SHA-256 of each input; of a stream the name alone. Throws UsageError on inputs that are missing or
+// Inputs, then targets.
+std::vector<std::filesystem::path> files_of(const RunOptions& options);
+
+// Name, size and SHA-256 of each of these; of a stream the name alone. Throws UsageError on inputs that are missing or
 // double, and on a stream where a file is needed.
 std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options);
 

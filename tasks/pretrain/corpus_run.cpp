@@ -11,12 +11,12 @@
 #include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/progress.h"
-#include "tasks/prepare/inputs.h"
+#include "tasks/prepare/bytes.h"
 #include "tasks/prepare/parts.h"
 #include "tasks/prepare/record_walk.h"
 #include "tasks/prepare/run_inputs.h"
 #include "tasks/pretrain/prepare.h"
-#include "tasks/pretrain/random_order.h"
+#include "tasks/pretrain/shared_examples.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::pretrain {
@@ -40,15 +40,49 @@ struct CutRecord {
   prepare::FaultList faults;
 };
 
+std::string bytes_of(const CutRecord& record) {
+  prepare::ByteWriter out;
+  const TokenizedText& text = record.cut.text;
+  out.put(text.ids);
+  out.put(text.sentence_ends);
+  out.put(text.document_begins);
+  out.put(record.cut.invalid_bytes);
+  out.put(record.cut.cut_sentences);
+  out.put(record.faults);
+  return out.take();
+}
+
+CutRecord cut_record_of(std::string_view bytes) {
+  prepare::ByteReader in(bytes);
+  CutRecord record;
+  TokenizedText& text = record.cut.text;
+  in.get(text.ids);
+  in.get(text.sentence_ends);
+  in.get(text.document_begins);
+  in.get(record.cut.invalid_bytes);
+  in.get(record.cut.cut_sentences);
+  in.get(record.faults);
+  in.require_end();
+  return record;
+}
+
 class CorpusRun {
  public:
   CorpusRun(const PretrainPreparation& preparation, const prepare::RunOptions& options)
       : preparation_(preparation),
         config_(preparation.config()),
         options_(options),
+        processes_(options.processes == nullptr ? one_process() : *options.processes),
         parts_(prepare::place_of_parts(options), prepare::run_configuration(preparation, options)) {}
 
   Counts execute() {
+    if (processes_.first()) return lead();
+    help();
+    return {};
+  }
+
+ private:
+  Counts lead() {
     sources_ = prepare::check_inputs(preparation_, options_);
     // A stream has no hash that its part could be found by, and none is known before it is read.
     for (std::size_t i = 0; i < sources_.size(); ++i) files_.push_back(parts_.files_of({sources_[i]}));
@@ -61,8 +95,22 @@ class CorpusRun {
     return counts_;
   }
 
- private:
+  // What the other processes do: their shares of steps 1 and 4.
+  void help() const {
+    const std::string missing = from_first(processes_, "");
+    for (const std::size_t i : prepare::ByteReader(missing).get<std::vector<std::size_t>>()) {
+      prepare::help_to_walk(preparation_, options_.inputs[i], cutting());
+    }
+    help_to_make_examples(preparation_.maker(), config_, corpus_files_of(from_first(processes_, "")), processes_);
+  }
+
   static StorePaths store_of(const PartFiles& files) { return {files.pieces, files.sentences, files.begins}; }
+
+  std::vector<StorePaths> stores() const {
+    std::vector<StorePaths> all;
+    for (const PartFiles& files : files_) all.push_back(store_of(files));
+    return all;
+  }
 
   // ---- Step 1: text. ----
 
@@ -70,10 +118,10 @@ class CorpusRun {
     const std::int64_t bytes = prepare::total_bytes(sources_);
     const prepare::ProgressUnit unit = prepare::progress_unit(bytes);
     Progress progress("prepare: text", bytes / unit.bytes, unit.name);
+    const std::vector<std::optional<Counts>> finished = finished_texts();
     std::int64_t before = 0;  // bytes of the files that are done
     for (std::size_t i = 0; i < sources_.size(); ++i) {
-      std::optional<Counts> counts;
-      if (!sources_[i].sha256.empty()) counts = parts_.finished(files_[i]);
+      std::optional<Counts> counts = finished[i];
       if (counts) {
         log::info("prepare: {} is cut into pieces from an earlier run", sources_[i].name);
       } else {
@@ -88,6 +136,31 @@ class CorpusRun {
     log::warn("prepare: {} bytes are not UTF-8 and are left out (the report names the files)", invalid->second);
   }
 
+  // The parts of an earlier run; the other processes hear which files are left.
+  std::vector<std::optional<Counts>> finished_texts() const {
+    std::vector<std::optional<Counts>> finished(sources_.size());
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (!sources_[i].sha256.empty()) finished[i] = parts_.finished(files_[i]);
+      if (!finished[i]) missing.push_back(i);
+    }
+    prepare::ByteWriter bytes;
+    bytes.put(missing);
+    from_first(processes_, bytes.text());
+    return finished;
+  }
+
+  prepare::RecordWork<CutRecord> cutting() const {
+    prepare::RecordWork<CutRecord> work;
+    work.work = [this](data::RecordSlice& slice) {
+      CutRecord record;
+      record.cut = preparation_.cut(slice, record.faults);
+      return record;
+    };
+    work.shared = &shared_;
+    return work;
+  }
+
   Counts cut_text(std::size_t i, const std::function<void(std::int64_t)>& progress) {
     const PartFiles& files = files_[i];
     const bool stream = sources_[i].sha256.empty();
@@ -96,12 +169,7 @@ class CorpusRun {
     prepare::InputFaults faults(sources_[i].name, report, counts);
     StoreWriter store(store_of(files));
     if (config_.document_ends == DocumentEnds::files) store.begin_document();
-    prepare::RecordWork<CutRecord> work;
-    work.work = [&](data::RecordSlice& slice) {
-      CutRecord record;
-      record.cut = preparation_.cut(slice, record.faults);
-      return record;
-    };
+    prepare::RecordWork<CutRecord> work = cutting();
     work.deliver = [&](std::int64_t index, const data::TextPosition& begin, CutRecord&& record) {
       prepare::PassRecord pass{index, begin, {}};
       pass.converted.faults = std::move(record.faults);
@@ -138,9 +206,7 @@ class CorpusRun {
   // ---- Step 2: documents. ----
 
   void find_documents() {
-    std::vector<StorePaths> stores;
-    for (const PartFiles& files : files_) stores.push_back(store_of(files));
-    const DocumentCounts documents = write_documents(stores, *config_.min_document_sentences, common_.documents);
+    const DocumentCounts documents = write_documents(stores(), *config_.min_document_sentences, common_.documents);
     counts_.dropped += documents.too_short;
     counts_.records = documents.kept + documents.too_short + counts_.rejected;
     if (documents.too_short > 0) counts_.codes["drop document_short"] += documents.too_short;
@@ -150,7 +216,7 @@ class CorpusRun {
           "prepare: the text is a single document, random next sentences come from that document itself "
           "(expected empty lines between documents)");
     }
-    store_.emplace(stores, common_.documents, may_hold_);
+    store_.emplace(stores(), common_.documents, may_hold_);
   }
 
   [[noreturn]] void fail_without_documents(std::int64_t too_short) const {
@@ -165,13 +231,6 @@ class CorpusRun {
     fail("etc prepare", "{}: no document with a word: expected text", fmt::join(names, ", "));
   }
 
-  // One view of the store for each thread.
-  std::vector<std::unique_ptr<StoredText>> views() const {
-    std::vector<std::unique_ptr<StoredText>> all;
-    for (int t = 0; t < thread_count(); ++t) all.push_back(std::make_unique<StoredText>(*store_));
-    return all;
-  }
-
   // ---- Step 3: instances. ----
 
   struct TaskInstances {
@@ -181,7 +240,7 @@ class CorpusRun {
 
   void make_instances() {
     constexpr std::int64_t kDocuments = 64, kTasks = 64;  // of a task; of a window
-    const auto texts = views();
+    const auto texts = views_of(*store_);
     const std::int64_t documents = texts[0]->documents(), copies = *config_.dupe_factor;
     NumberWriter<Instance> file(common_.instances);
     Progress progress("prepare: instances", documents * copies, "documents");
@@ -235,35 +294,25 @@ class CorpusRun {
     data::DatasetWriter writer(options_.output, preparation_.schema(), prepare::dataset_info(preparation_, options_));
     prepare::Report report(options_.report);
     for (const PartFiles& files : files_) take_report(files, writer, report);
-    constexpr std::int64_t kPieces = std::int64_t{1} << 18, kPerTask = 16;  // of a window; instances of a task
-    const std::int64_t most = std::clamp<std::int64_t>(kPieces / *config_.max_seq_length, kPerTask, 4096);
-    // Places of examples cost some microseconds each when they are made: few for a small text.
-    const std::int64_t window = std::min(most, std::max(counts_.examples / 32, 16 * kPerTask));
-    RandomAccessFile file(common_.instances);
-    file.hold(may_hold_);
-    const RandomOrder order(counts_.examples, seed_for(config_.random_seed, DrawnFor::order));
-    const auto texts = views();
+    const CorpusFiles files{stores(), common_.documents, common_.instances, counts_.examples};
+    from_first(processes_, text_of(files));
+    SharedExamples examples(preparation_.maker(), config_, files, &*store_, may_hold_, processes_);
+    const std::int64_t window = examples.window();
     Progress progress("prepare: examples", counts_.examples, "examples");
     // Written while the next window is made in the other one, in turn. Workers alone make and remake examples, so the
     // thread that writes does nothing else.
     std::vector<ExamplePlace> done(static_cast<std::size_t>(window)), made(static_cast<std::size_t>(window));
     std::int64_t ready = 0;  // in done
-    for (std::int64_t first = 0; first < counts_.examples || ready > 0; first += window) {
-      const std::int64_t count = std::clamp<std::int64_t>(counts_.examples - first, 0, window);
-      parallel_for(1 + (count + kPerTask - 1) / kPerTask, [&](std::int64_t task, int thread) {
-        if (task == 0) return write({done.data(), static_cast<std::size_t>(ready)}, writer);
-        for (std::int64_t i = (task - 1) * kPerTask; i < std::min(task * kPerTask, count); ++i) {
-          Instance instance;
-          file.read(order.at(first + i) * std::int64_t{sizeof instance}, &instance, sizeof instance);
-          preparation_.maker().make(instance, *store_, *texts[static_cast<std::size_t>(thread)],
-                                    made[static_cast<std::size_t>(i)]);
-        }
-      });
+    const auto write_done = [&] { write({done.data(), static_cast<std::size_t>(ready)}, writer); };
+    for (std::int64_t first = 0; first < counts_.examples; first += window) {
+      const std::int64_t count = std::min(counts_.examples - first, window);
+      examples.make(first, count, made, write_done);
       done.swap(made);
       ready = count;
-      progress.update(std::min(first + count, counts_.examples));
+      progress.update(first + count);
       stop_if_asked();
     }
+    write_done();
     progress.finish();
     writer.finish(sources_, counts_.records, counts_.rejected, counts_.dropped);
     report.finish();
@@ -286,6 +335,8 @@ class CorpusRun {
   const PretrainPreparation& preparation_;
   const PrepareConfig& config_;
   const prepare::RunOptions& options_;
+  Communicator& processes_;
+  const prepare::SharedWalk<CutRecord> shared_{processes_, bytes_of, cut_record_of};
   prepare::Parts parts_;
   StopSignal stop_signal_;
   std::vector<data::SourceFile> sources_;

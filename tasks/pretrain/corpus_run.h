@@ -10,6 +10,9 @@
 // Two shuffles of the published preparation are one here: documents are not shuffled first, because draws of a document
 // depend on its number alone and the instances of all copies are shuffled at the end.
 //
+// Several processes share step 1 by records and step 4 by instances; the first one does the rest. Step 4 reads files beside
+// the output: a process on a machine that has not got them makes no examples.
+//
 // Memory: windows of work, whatever the size of the text; in step 3 the instances of one document. Files beside the
 // output: 4 bytes a piece, 8 a sentence, 16 a document, 80 an instance, until the output is complete.
 #pragma once

@@ -78,6 +78,23 @@ ExamplePlace::ExamplePlace()
       sentence_lengths_(feature<Numbers>("sentence_lengths")),
       cpc_sentences_(feature<Numbers>("cpc_sentences")) {}
 
+void ExamplePlace::put_into(prepare::ByteWriter& bytes) const {
+  bytes.put(id_);
+  for (const std::int64_t number : {record_, first_segment_, label_}) bytes.put(number);
+  for (const Numbers* numbers :
+       {&ids_, &kinds_, &masked_positions_, &masked_ids_, &sentence_lengths_, &cpc_sentences_}) {
+    bytes.put(*numbers);
+  }
+}
+
+void ExamplePlace::take_from(prepare::ByteReader& bytes) {
+  bytes.get(id_);
+  for (std::int64_t* number : {&record_, &first_segment_, &label_}) bytes.get(*number);
+  for (Numbers* numbers : {&ids_, &kinds_, &masked_positions_, &masked_ids_, &sentence_lengths_, &cpc_sentences_}) {
+    bytes.get(*numbers);
+  }
+}
+
 ExampleMaker::ExampleMaker(const PrepareConfig& config, const data::Tokenizer& tokenizer)
     : config_(config), pieces_(tokenizer), rules_(rules_of(config_, pieces_)) {}
 

@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "data/text/tokenizer.h"
 #include "etc_core/base/not_copied.h"
+#include "tasks/prepare/bytes.h"
 #include "tasks/pretrain/instances.h"
 #include "tasks/pretrain/masking.h"
 #include "tasks/pretrain/prepare_config.h"
@@ -37,6 +38,10 @@ class ExamplePlace : NotCopied {
  public:
   ExamplePlace();
   const data::Example& example() const { return example_; }
+
+  // The features, for their way to another process of this program.
+  void put_into(prepare::ByteWriter& bytes) const;
+  void take_from(prepare::ByteReader& bytes);
 
  private:
   friend class ExampleMaker;

@@ -110,10 +110,6 @@ std::unique_ptr<data::RecordReader> PretrainPreparation::open_records(data::Byte
   return open_text(stream, config_);
 }
 
-prepare::Converted PretrainPreparation::convert_record(data::RecordSlice& /*record*/) const {
-  fail("pretrain", "no example is made of one record: expected all records together");
-}
-
 prepare::Counts PretrainPreparation::run(const prepare::RunOptions& options) const {
   return run_corpus(*this, options);
 }

@@ -5,15 +5,14 @@
 #include <string>
 
 #include "data/text/tokenizer.h"
-#include "tasks/prepare/preparation.h"
-#include "tasks/prepare/run.h"
+#include "tasks/prepare/whole_text_preparation.h"
 #include "tasks/pretrain/example_maker.h"
 #include "tasks/pretrain/prepare_config.h"
 #include "tasks/pretrain/text_cutter.h"
 
 namespace etc::pretrain {
 
-class PretrainPreparation : public prepare::Preparation, public prepare::WholeRun {
+class PretrainPreparation : public prepare::WholeTextPreparation {
  public:
   // splitter: null where lines are sentences. Throws Error naming a special piece that the vocabulary lacks.
   PretrainPreparation(const PrepareConfig& config, std::shared_ptr<const data::Tokenizer> tokenizer,
@@ -25,10 +24,6 @@ class PretrainPreparation : public prepare::Preparation, public prepare::WholeRu
 
   // Records are blocks of lines, or lines of JSON.
   std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override;
-  // No example is made of one record: an Error.
-  prepare::Converted convert_record(data::RecordSlice& record) const override;
-  const prepare::WholeRun* whole_run() const override { return this; }
-
   prepare::Counts run(const prepare::RunOptions& options) const override;
 
   // The sentences of a record. Bad JSON is a fault; it begins a document all the same. Thread-safe.

@@ -48,6 +48,36 @@ void predict_examples(TaskModel& model, Examples examples, const std::string& wh
   predictions.add(examples, input, logits);
 }
 
+void predict_together(TaskModel& model, const SharedMicroBatches& all, Predictions* predictions) {
+  const auto share = [&](int rank) { return data::share_of(all.count, rank, all.processes.size()); };
+  const auto decoded = [&](Examples examples) {
+    if (all.decoded) all.decoded(examples);
+  };
+  std::string own;
+  const data::Share mine = share(all.processes.rank());
+  for (std::int64_t m = mine.begin; m < mine.end; ++m) {
+    const Examples examples = all.examples(m);
+    if (predictions != nullptr) {
+      predict_examples(model, examples, all.where, *predictions);
+      decoded(examples);
+      continue;
+    }
+    EncoderInput input = model.task->feed(examples, all.where);
+    Tape tape(Recording::off);
+    append_logits(own, model.forward(tape, examples, input, ForwardOptions{}));
+  }
+  const std::vector<std::string> computed = collect(all.processes, own);
+  for (int rank = 1; rank < std::ssize(computed); ++rank) {
+    std::size_t at = 0;
+    for (std::int64_t m = share(rank).begin; m < share(rank).end; ++m) {
+      const Examples examples = all.examples(m);
+      const EncoderInput input = model.task->feed(examples, all.where);
+      predictions->add(examples, input, take_logits(computed[static_cast<std::size_t>(rank)], at));
+      decoded(examples);
+    }
+  }
+}
+
 namespace {
 
 // Once for every record that was rejected when the data were prepared.
@@ -86,27 +116,13 @@ class DatasetPredictor {
     return true;
   }
 
-  // All compute; the first, which has all examples, decodes.
   bool together(const data::LoadedBatch& batch) {
     if (any_of(processes_, StopSignal::requested())) return false;
-    const auto share = [&](int rank) { return data::share_of(batch.all_micro_batches, rank, processes_.size()); };
     const auto examples = [&](std::int64_t number) {
       return Examples(batch.micro_batches[static_cast<std::size_t>(number - batch.first_micro_batch)]);
     };
-    std::string own;
-    const data::Share mine = share(processes_.rank());
-    for (std::int64_t m = mine.begin; m < mine.end; ++m) {
-      predictions_ != nullptr ? decode(examples(m)) : append_logits(own, logits_of(examples(m)));
-    }
-    const std::vector<std::string> computed = collect(processes_, own);
-    for (int rank = 1; rank < std::ssize(computed); ++rank) {
-      std::size_t at = 0;
-      for (std::int64_t m = share(rank).begin; m < share(rank).end; ++m) {
-        const EncoderInput input = model_.task->feed(examples(m), pass_.where);
-        predictions_->add(examples(m), input, take_logits(computed[static_cast<std::size_t>(rank)], at));
-        count(examples(m));
-      }
-    }
+    const auto decoded = [this](Examples some) { count(some); };
+    predict_together(model_, {processes_, batch.all_micro_batches, examples, pass_.where, decoded}, predictions_);
     return true;
   }
 
@@ -114,12 +130,6 @@ class DatasetPredictor {
     predict_examples(model_, examples, pass_.where, *predictions_);
     if (model_.memory != nullptr) model_.memory->commit();
     count(examples);
-  }
-
-  HeadOutput logits_of(Examples examples) {
-    EncoderInput input = model_.task->feed(examples, pass_.where);
-    Tape tape(Recording::off);
-    return model_.forward(tape, examples, input, ForwardOptions{});
   }
 
   void count(Examples examples) { progress_.update(done_ += std::ssize(examples)); }

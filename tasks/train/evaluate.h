@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,19 @@ std::int64_t tokens_of(const data::Example& example, const data::Schema& schema)
 
 // Decodes one micro-batch into `predictions`; `where` names its source in messages.
 void predict_examples(TaskModel& model, Examples examples, const std::string& where, Predictions& predictions);
+
+// Micro-batches 0 … count-1 in the first process; another one has at least those of its share (data::share_of).
+struct SharedMicroBatches {
+  Communicator& processes;
+  std::int64_t count;
+  std::function<Examples(std::int64_t number)> examples;
+  std::string where;                                // names their source in messages
+  std::function<void(Examples)> decoded = nullptr;  // called in the first process behind each, in order
+};
+
+// Every process computes its share; the first one decodes all in order, from equal logits as if it were alone, and is the
+// only one with predictions (elsewhere null).
+void predict_together(TaskModel& model, const SharedMicroBatches& all, Predictions* predictions);
 
 // A pass over a whole data set.
 struct DatasetPass {

@@ -1,6 +1,8 @@
 #include "tasks/train/stop_signal.h"
 
+#include "etc_core/base/error.h"
 #include "etc_core/base/signals.h"
+#include "etc_core/comm/communicator.h"
 
 namespace etc {
 
@@ -67,6 +69,12 @@ BrokenPipeIgnored::BrokenPipeIgnored() {
 
 BrokenPipeIgnored::~BrokenPipeIgnored() {
   if (received <= 0) sigaction(SIGPIPE, &before_, nullptr);
+}
+
+void stop_if_told(const Communicator& processes, const std::string& message) {
+  if (!StopSignal::requested()) return;
+  if (processes.size() > 1) throw Error(message);
+  throw Interrupted(message);
 }
 
 }  // namespace etc

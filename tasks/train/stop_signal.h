@@ -3,10 +3,13 @@
 #pragma once
 
 #include <csignal>
+#include <string>
 
 #include "etc_core/base/not_copied.h"
 
 namespace etc {
+
+class Communicator;
 
 // While one exists, the first SIGINT, SIGTERM or SIGHUP only sets a flag. A second SIGINT or SIGTERM ends the process
 // at once, as usual; a second SIGHUP does not, since a terminal that closes may send two. Where SIGHUP is ignored
@@ -22,6 +25,10 @@ class StopSignal : NotCopied {
   static bool requested();
   static const char* name();  // "SIGINT", "SIGTERM", "SIGHUP", "the caller"
 };
+
+// Throws Interrupted(message) after a stop signal; where there are several processes an Error, for the others must hear of
+// it, and who is not stopped waits for this one.
+void stop_if_told(const Communicator& processes, const std::string& message);
 
 // While one exists, writing to a pipe that nobody reads any more is an error of that writing, not the end of the
 // process: for work that goes on, or is saved first, when whoever read its messages is gone.

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "data/readers/parallel_lines.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
-#include "etc_core/base/progress.h"
 #include "tasks/prepare/file_pass.h"
-#include "tasks/prepare/run_inputs.h"
-#include "tasks/train/stop_signal.h"
+#include "tasks/prepare/parted_run.h"
 
 namespace etc::translation {
 
@@ -37,113 +35,91 @@ class FilePair final : public prepare::Preparation {
   std::optional<std::filesystem::path> target_;
 };
 
-class PairRun {
+constexpr const char* kUnknown = "ignored unknown_piece";
+
+prepare::RunOptions labelled_by_targets(prepare::RunOptions options) {
+  options.labelled = !options.targets.empty();
+  return options;
+}
+
+class PairRun final : public prepare::PartedRun {
  public:
   PairRun(const prepare::Preparation& preparation, const prepare::RunOptions& options, std::int64_t unknown_id)
-      : preparation_(preparation), options_(options), unknown_id_(unknown_id) {
-    options_.labelled = !options.targets.empty();
-  }
-
-  Counts execute() {
-    check();
-    const prepare::ProgressUnit unit = prepare::progress_unit(source_bytes());
-    Progress progress("prepare", source_bytes() / unit.bytes, unit.name);
-    data::DatasetWriter writer(options_.output, preparation_.schema(), prepare::dataset_info(preparation_, options_));
-    prepare::Report report(options_.report);
-    writer_ = &writer;
-    std::int64_t before = 0;  // bytes of the files that are done
-    for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
-      prepare_file(i, report, [&](std::int64_t bytes) { progress.update((before + bytes) / unit.bytes); });
-      before += sources_[i].bytes;
-    }
-    progress.finish();
-    if (unknown_ > 0) {
-      counts_.codes["ignored unknown_piece"] = unknown_;
-      log::info("prepare: {} of {} pieces are unknown to the vocabulary ({:.3f} %)", unknown_, pieces_,
-                100 * static_cast<double>(unknown_) / static_cast<double>(pieces_));
-    }
-    writer.finish(sources_, counts_.records, counts_.rejected, counts_.dropped);
-    report.finish();
-    return counts_;
-  }
+      : PartedRun(preparation, labelled_by_targets(options)), unknown_id_(unknown_id) {}
 
  private:
-  // Sources, then targets.
-  void check() {
-    prepare::RunOptions all = options_;
-    all.inputs.insert(all.inputs.end(), options_.targets.begin(), options_.targets.end());
-    sources_ = prepare::check_inputs(preparation_, all);
+  FilePair pair(std::size_t i) const {
+    if (options_.targets.empty()) return {preparation_, std::nullopt};
+    return {preparation_, options_.targets[i]};
   }
 
-  std::int64_t source_bytes() const {
-    return prepare::total_bytes({sources_.begin(), sources_.begin() + std::ssize(options_.inputs)});
-  }
-
-  void prepare_file(std::size_t i, prepare::Report& report, const std::function<void(std::int64_t)>& progress) {
-    std::optional<std::filesystem::path> target;
-    if (!options_.targets.empty()) target = options_.targets[i];
-    prepare::InputFaults faults(sources_[i].name, report, counts_);
-    faults.keep = [&](const data::Fault& fault) { writer_->add_fault(fault); };
+  Counts prepare_input(std::size_t i, const prepare::Sink& sink, data::SourceFile* source) override {
+    Counts counts;
+    prepare::InputFaults faults(sources()[i].name, sink.report, counts);
+    faults.keep = [&](const data::Fault& fault) { sink.writer.add_fault(fault); };
     prepare::PassCallbacks callbacks;
-    const std::int64_t first = counts_.records;
-    callbacks.record = [&](prepare::PassRecord&& record) { take_record(std::move(record), i, first, faults); };
+    callbacks.record = [&](prepare::PassRecord&& record) { take_record(record, i, sink.writer, counts, faults); };
     callbacks.progress = [&](std::int64_t bytes) {
-      progress(bytes);
+      update_progress(bytes);
       stop_if_asked();
     };
-    if (sources_[i].sha256.empty()) callbacks.source = &sources_[i];
-    const FilePair pair(preparation_, std::move(target));
-    const prepare::PassEnd end = prepare::pass_over_file(pair, options_.inputs[i], callbacks);
-    if (end.fault) {
-      stop_if_asked();  // Ctrl-C ends the program at the other end of a pipe as well
-      writer_->mark_missing({sources_[i].name, end.fault->what()});
-    }
-    faults.add_end(end, "pairs");
+    callbacks.source = source;
+    callbacks.processes = options_.processes;
+    take_end(i, prepare::pass_over_file(pair(i), options_.inputs[i], callbacks), "pairs", sink, faults);
+    return counts;
   }
 
-  // first: records before this file.
-  void take_record(prepare::PassRecord&& record, std::size_t file, std::int64_t first, prepare::InputFaults& rows) {
+  void help_with(std::size_t i) override { prepare::help_over_file(pair(i), options_.inputs[i], *options_.processes); }
+
+  // Numbered over all files.
+  void take_record(prepare::PassRecord& record, std::size_t file, data::DatasetWriter& writer, Counts& counts,
+                   prepare::InputFaults& rows) {
     prepare::Converted& converted = record.converted;
     const prepare::FaultList& faults = converted.faults;
-    converted.id = std::to_string(first + record.index + 1);
-    ++counts_.records;
+    converted.id = std::to_string(counts_before().records + record.index + 1);
+    ++counts.records;
     rows.add_record(record, options_.list_truncated);
     if (faults.rejected() || faults.dropped()) {
-      ++(faults.rejected() ? counts_.rejected : counts_.dropped);
+      ++(faults.rejected() ? counts.rejected : counts.dropped);
       if (options_.strict && faults.rejected()) {
-        prepare::fail_strictly(sources_[file].name, record.index, faults);
+        prepare::fail_strictly(sources()[file].name, record.index, faults);
       }
       return;
     }
-    if (faults.warned()) ++counts_.warned;
-    for (data::Example& example : converted.examples) take_example(example, converted.id);
-  }
-
-  void take_example(data::Example& example, const std::string& id) {
-    example["id"] = id;
-    if (options_.split == "train") example["reference"] = std::string();
-    for (const char* side : {"source_ids", "target_ids"}) {
-      const auto& ids = std::get<std::vector<std::int64_t>>(example.at(side));
-      pieces_ += std::ssize(ids);
-      unknown_ += std::count(ids.begin(), ids.end(), unknown_id_);
+    if (faults.warned()) ++counts.warned;
+    for (data::Example& example : converted.examples) {
+      example["id"] = converted.id;
+      if (options_.split == "train") example["reference"] = std::string();
+      ++counts.examples;
+      if (const std::int64_t unknown = unknown_in(example); unknown > 0) counts.codes[kUnknown] += unknown;
+      if (is_last(file)) copied(example);
+      writer.append(example);
     }
-    ++counts_.examples;
-    writer_->append(example);
   }
 
-  static void stop_if_asked() {
-    if (!StopSignal::requested()) return;
-    throw Interrupted(fmt::format("prepare: stopped by {}; nothing was written", StopSignal::name()));
+  static const std::vector<std::int64_t>& ids_of(const data::Example& example, const char* side) {
+    return std::get<std::vector<std::int64_t>>(example.at(side));
   }
 
-  const prepare::Preparation& preparation_;
-  prepare::RunOptions options_;
+  std::int64_t unknown_in(const data::Example& example) const {
+    const auto &source = ids_of(example, "source_ids"), &target = ids_of(example, "target_ids");
+    return std::count(source.begin(), source.end(), unknown_id_) +
+           std::count(target.begin(), target.end(), unknown_id_);
+  }
+
+  void copied(const data::Example& example) override {
+    pieces_ += std::ssize(ids_of(example, "source_ids")) + std::ssize(ids_of(example, "target_ids"));
+  }
+
+  void check(const Counts& counts) override {
+    const auto unknown = counts.codes.find(kUnknown);
+    if (unknown == counts.codes.end()) return;
+    log::info("prepare: {} of {} pieces are unknown to the vocabulary ({:.3f} %)", unknown->second, pieces_,
+              100 * static_cast<double>(unknown->second) / static_cast<double>(pieces_));
+  }
+
   const std::int64_t unknown_id_;
-  StopSignal stop_signal_;
-  std::vector<data::SourceFile> sources_;
-  data::DatasetWriter* writer_ = nullptr;
-  std::int64_t pieces_ = 0, unknown_ = 0;
-  Counts counts_;
+  std::int64_t pieces_ = 0;  // in the output
 };
 
 }  // namespace

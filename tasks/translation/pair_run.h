@@ -10,7 +10,7 @@ namespace etc::translation {
 
 // options.inputs and options.targets line by line through preparation.convert_record() into the data set. Ids are
 // numbered over all files; references stay out of split train. unknown_id: of <unk>, whose share is reported. Keeps the
-// promises of prepare::run, but goes from the start after a kill.
+// promises of prepare::run.
 prepare::Counts run_pairs(const prepare::Preparation& preparation, const prepare::RunOptions& options,
                           std::int64_t unknown_id);
 

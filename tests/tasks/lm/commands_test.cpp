@@ -49,14 +49,6 @@ struct LmCommands : CommandScene {
                          "0",
                          "--relative-positions",
                          "transformer_xl",
-                         "--hidden-size",
-                         "16",
-                         "--num-hidden-layers",
-                         "2",
-                         "--num-attention-heads",
-                         "2",
-                         "--intermediate-size",
-                         "32",
                          "--vocab-size",
                          "32",
                          "--segment-vocab-size",
@@ -67,7 +59,7 @@ struct LmCommands : CommandScene {
                          "0.01",
                          "--log-every",
                          "1"};
-    return joined(joined(words, model), more);
+    return joined(joined(joined(words, model), two_layers("16", "32")), more);
   }
 };
 

@@ -9,6 +9,7 @@
 #include "tasks/lm/predictions.h"
 #include "tasks/lm/schema.h"
 #include "tests/tasks/lm/lm_scene.h"
+#include "tests/tasks/stopped_preparation.h"
 
 namespace etc::test {
 namespace {
@@ -92,6 +93,31 @@ TEST_CASE("prepared segments do not depend on how a text is read, and characters
   CHECK(characters == std::vector<std::int64_t>{6, 6});  // "ab cd\n"; "\n cd \n"
   write_file_atomically(scene.path("bad.txt"), "[UNK]\nab\n");
   CHECK_THROWS_WITH(lm::LmPreparation(config, data::load_tokenizer(scene.path("bad.txt"))), Contains("[SEP]"));
+}
+
+TEST_CASE("a stopped preparation of texts goes on behind its finished files, to equal bytes", "[lm]") {
+  const LmScene scene;
+  const auto preparation = scene.preparation(4, lm::TextEnds::lines);
+  const std::vector<std::string> texts = {"abc\ndef abc\n", "fade\nxx\xFF\ncab\n", "bad\ncafe\n"};
+  scene.prepare("whole.h5", *preparation, texts);
+  const std::string report = read_file(scene.path("report.jsonl"));
+  REQUIRE(report.find("utf8_invalid") != std::string::npos);
+  const auto run = [&] { return scene.prepare("out.h5", *preparation, texts); };
+  const auto stop = [&] {
+    return stopped_parts(scene.path("out.h5"), scene.path("report.jsonl"), ".rejects.jsonl", run);
+  };
+  REQUIRE(stop().size() == 2);
+  const prepare::Counts counts = run();
+  CHECK(read_file(scene.path("out.h5")) == read_file(scene.path("whole.h5")));
+  CHECK(read_file(scene.path("report.jsonl")) == report);
+  CHECK(counts.records == 7);
+  CHECK(counts.codes.at("ignored unknown_piece") == 2);
+  CHECK(counts.codes.at("ignored invalid_byte") == 1);
+  CHECK_FALSE(std::filesystem::exists(scene.path("out.h5.parts")));
+  // What was kept is what is used.
+  for (const auto& part : stop()) write_file_atomically(part, "kept\n");
+  run();
+  CHECK(read_file(scene.path("report.jsonl")) == "kept\nkept\n");
 }
 
 TEST_CASE("streams side by side use every example once, in its stream's order", "[lm]") {

@@ -6,6 +6,7 @@
 #include "tests/support/gzip.h"
 #include "tests/support/sentencepiece_model.h"
 #include "tests/tasks/pretrain/prepare_scene.h"
+#include "tests/tasks/stopped_preparation.h"
 
 namespace etc::test {
 namespace {
@@ -224,14 +225,8 @@ TEST_CASE("a stopped run goes on behind the files it has read, to equal bytes", 
   scene.run(inputs, "whole.h5");
   // Both files are cut into pieces when the report turns out to have no place.
   const auto stop = [&] {
-    std::filesystem::remove(scene.folder / "out.h5.rejects.jsonl");
-    std::filesystem::create_directories(scene.folder / "out.h5.rejects.jsonl");
-    CHECK_THROWS_AS(scene.run(inputs), Error);
-    std::filesystem::remove_all(scene.folder / "out.h5.rejects.jsonl");
-    std::vector<std::filesystem::path> pieces;
-    for (const auto& entry : std::filesystem::directory_iterator(scene.folder / "out.h5.parts")) {
-      if (entry.path().extension() == ".pieces") pieces.push_back(entry.path());
-    }
+    const auto pieces = stopped_parts(scene.folder / "out.h5", scene.folder / "out.h5.rejects.jsonl", ".pieces",
+                                      [&] { scene.run(inputs); });
     REQUIRE(pieces.size() == 2);
     return pieces;
   };

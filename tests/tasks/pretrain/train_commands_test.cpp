@@ -37,54 +37,16 @@ struct Scene : CommandScene {
 };
 
 Words etc_model(const std::string& steps) {
-  return {"--hidden-size",
-          "16",
-          "--num-hidden-layers",
-          "2",
-          "--num-attention-heads",
-          "2",
-          "--intermediate-size",
-          "32",
-          "--local-radius",
-          "4",
-          "--relative-pos-max-distance",
-          "4",
-          "--relative-vocab-size",
-          "12",
-          "--use-hard-g2l-mask",
-          "--objective",
-          "mlm_cpc",
-          "--batch-size",
-          "4",
-          "--steps",
-          steps};
+  return joined(two_layers("16", "32"),
+                {"--local-radius", "4", "--relative-pos-max-distance", "4", "--relative-vocab-size", "12",
+                 "--use-hard-g2l-mask", "--objective", "mlm_cpc", "--batch-size", "4", "--steps", steps});
 }
 
 Words dense_model(const std::string& steps) {
-  return {"--model-kind",
-          "dense",
-          "--hidden-size",
-          "32",
-          "--num-hidden-layers",
-          "2",
-          "--num-attention-heads",
-          "2",
-          "--intermediate-size",
-          "64",
-          "--max-absolute-position-embeddings",
-          "64",
-          "--segment-vocab-size",
-          "2",
-          "--hidden-dropout-prob",
-          "0",
-          "--attention-probs-dropout-prob",
-          "0",
-          "--objective",
-          "mlm_nsp",
-          "--batch-size",
-          "10",
-          "--steps",
-          steps};
+  return joined(two_layers("32", "64"),
+                {"--model-kind", "dense", "--max-absolute-position-embeddings", "64", "--segment-vocab-size", "2",
+                 "--hidden-dropout-prob", "0", "--attention-probs-dropout-prob", "0", "--objective", "mlm_nsp",
+                 "--batch-size", "10", "--steps", steps});
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // Commands that run a model in several processes leave what one process leaves, byte for byte.
+#include <csignal>
+
 #include "etc_core/comm/launch.h"
 #include "tests/tasks/processes/mpirun.h"
+#include "tests/tasks/train/tiny_training.h"
 
 using namespace etc::test;
 
@@ -43,79 +46,164 @@ TEST_CASE("eval, predict and encode write the same bytes in 1 and 3 processes", 
 
 namespace {
 
+// A task's raw files as `etc sample` leaves them, and how they are prepared.
 struct Raw {
-  const char *task, *file;
+  std::string task;
+  std::vector<std::pair<std::string, std::string>> inputs;  // option, file
+  std::string vocab = "vocab.txt";
+  Words options = {};
+  bool cut = true;  // the second files in their middle; not where they belong together line by line
 };
 
-// Prepares two files of generated records, the second cut in its middle, with `size` processes: output and report.
-std::string prepared(const TemporaryFolder& folder, const Raw& raw, int size) {
-  const std::string output = folder / (std::string(raw.task) + std::to_string(size) + ".h5");
-  const Result result = run_several(
-      size,
-      {program().value(), "prepare", "--task", raw.task, "--split", "train", "--input", folder / "a" / raw.file,
-       folder / ("cut_" + std::string(raw.file)), "--vocab", folder / "a/vocab.txt", "--output", output,
-       "--list-truncated", "--max-rejects", "1000", "--threads", "2"},
-      folder.path());
+const std::vector<Raw>& whole_texts() {
+  static const std::vector<Raw> kTasks = {
+      {"pretrain", {{"--input", "train.txt"}}, "vocab.txt", {"--objective", "mlm_nsp", "--dupe-factor", "3"}},
+      {"lm", {{"--input", "train.txt"}}, "vocab.chars", {"--text-ends", "lines", "--segment-length", "16"}},
+      {"translation",
+       {{"--source", "train.source"}, {"--target", "train.target"}},
+       "vocab.words",
+       {"--subword", "word", "--max-words", "20"},
+       false}};
+  return kTasks;
+}
+
+// The command that prepares two files of generated records.
+Words preparing(const TemporaryFolder& folder, const Raw& raw, const std::string& output) {
+  Words command = {
+      program().value(),        "prepare",  "--task", raw.task,           "--split",       "train", "--vocab",
+      folder / "a" / raw.vocab, "--output", output,   "--list-truncated", "--max-rejects", "1000"};
+  command.insert(command.end(), {"--threads", "2"});
+  for (const auto& [option, file] : raw.inputs) {
+    command.insert(command.end(), {option, folder / "a" / file, folder / ("second_" + file)});
+  }
+  return joined(command, raw.options);
+}
+
+// Output and report after the command has run with `size` processes.
+std::string prepared(const TemporaryFolder& folder, const Raw& raw, int size, const std::string& name) {
+  const std::string output = folder / (raw.task + name + ".h5");
+  const Result result = run_several(size, preparing(folder, raw, output), folder.path());
   INFO(size << " processes: " << result.err);
   REQUIRE((result.code == 0 || result.code == 2));  // 2: the second file cannot be read to its end
   REQUIRE(result.out.find("output: ") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(output + ".parts"));
   return std::to_string(result.code) + etc::read_file(output) + etc::read_file(output + ".rejects.jsonl");
 }
 
-void prepare_in_shares(const Raw& raw) {
-  const TemporaryFolder folder;
-  for (const char* seed : {"1", "2"}) {
-    const std::string sample = folder / (seed[0] == '1' ? "a" : "b");
+// Generated records in folders a and b, and the second files: both together, `times` over.
+void write_raw(const TemporaryFolder& folder, const Raw& raw, int times = 1) {
+  for (const std::string seed : {"1", "2"}) {
+    const std::string sample = folder / (seed == "1" ? "a" : "b");
     REQUIRE(run_several(1,
                         {program().value(), "sample", "--task", raw.task, "--records", "200", "--seed", seed,
                          "--output", sample},
                         folder.path())
                 .code == 0);
   }
-  // Ids that were there before are rejected or dropped; what is no JSON is rejected, or ends the file.
-  const std::string text = etc::read_file(folder / "b" / raw.file) + etc::read_file(folder / "a" / raw.file);
-  etc::write_file_atomically(folder / ("cut_" + std::string(raw.file)), text.substr(0, text.size() * 3 / 4));
+  for (const auto& [option, file] : raw.inputs) {
+    // Ids that were there before are rejected or dropped; what is no JSON is rejected, or ends the file.
+    std::string text;
+    for (int i = 0; i < times; ++i) text += etc::read_file(folder / "b" / file) + etc::read_file(folder / "a" / file);
+    if (raw.cut) text.resize(text.size() * 3 / 4);
+    etc::write_file_atomically(folder / ("second_" + file), text);
+  }
+}
+
+void prepare_in_shares(const Raw& raw, const std::vector<int>& sizes) {
+  const TemporaryFolder folder;
+  write_raw(folder, raw);
   CAPTURE(raw.task);
-  const std::string one = prepared(folder, raw, 1);
+  const std::string one = prepared(folder, raw, 1, "1");
   REQUIRE(one.size() > 1000);
-  CHECK(prepared(folder, raw, 3) == one);
+  for (const int size : sizes) {
+    CAPTURE(size);
+    CHECK(prepared(folder, raw, size, std::to_string(size)) == one);
+  }
 }
 
 }  // namespace
 
 TEST_CASE("records are prepared in shares, and output and report have the bytes of one process", "[tasks][processes]") {
   if (!have_mpirun()) return;
-  prepare_in_shares({"openkp", "train.jsonl"});  // chooses among all records first
+  prepare_in_shares({"openkp", {{"--input", "train.jsonl"}}}, {3});  // chooses among all records first
 }
 
-TEST_CASE("records of the other tasks are prepared in shares as well", "[tasks][processes][slow]") {
+TEST_CASE("whole texts are prepared in shares as well", "[tasks][processes]") {
   if (!have_mpirun()) return;
-  for (const Raw& raw : {Raw{"wikihop", "train.json"}, Raw{"hotpotqa", "train.json"}, Raw{"nq", "train.jsonl"},
-                         Raw{"squad", "train.json"}, Raw{"glue", "train.tsv"}}) {
-    prepare_in_shares(raw);
+  prepare_in_shares(whole_texts()[0], {4});
+  prepare_in_shares(whole_texts()[1], {2});
+}
+
+TEST_CASE("records and texts of the other tasks and forms are prepared in shares", "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  const std::string input = "--input";
+  for (const Raw& raw :
+       {Raw{"wikihop", {{input, "train.json"}}}, Raw{"hotpotqa", {{input, "train.json"}}},
+        Raw{"nq", {{input, "train.jsonl"}}}, Raw{"squad", {{input, "train.json"}}}, Raw{"glue", {{input, "train.tsv"}}},
+        Raw{"pretrain", {{input, "train.txt"}}, "vocab.txt", {"--objective", "mlm", "--dynamic-masking", "true"}},
+        Raw{"pretrain",
+            {{input, "train.txt"}},
+            "vocab.txt",
+            {"--objective", "mlm_cpc", "--document-ends", "files", "--lines", "wrapped"}},
+        whole_texts()[0], whole_texts()[1], whole_texts()[2]}) {
+    prepare_in_shares(raw, {2, 3, 4});
   }
 }
 
-TEST_CASE("what cannot be prepared in shares says that it is for one process", "[tasks][processes][slow]") {
+TEST_CASE("a killed preparation goes on behind its finished files, with any number of processes, to equal bytes",
+          "[tasks][processes][slow]") {
+  if (!have_mpirun()) return;
+  namespace fs = std::filesystem;
+  for (Raw raw : whole_texts()) {
+    const TemporaryFolder folder;
+    raw.cut = false;
+    write_raw(folder, raw, 30);
+    CAPTURE(raw.task);
+    const std::string one = prepared(folder, raw, 1, "1");
+    const fs::path output = folder / (raw.task + "x.h5"), parts = output.string() + ".parts";
+    const auto has_part = [&] {
+      std::error_code none;  // of the folder, yet
+      for (const auto& entry : fs::directory_iterator(parts, none)) {
+        if (entry.path().extension() == ".json") return true;
+      }
+      return false;
+    };
+    for (const int size : {1, 2}) {
+      const Words command = preparing(folder, raw, output);
+      {
+        Child run(size == 1 ? command : several(size, command), folder / "run");
+        REQUIRE(wait_for(20, [&] { return has_part() || !run.running(); }));
+        REQUIRE(run.running());
+        if (size == 1) {
+          run.send(SIGKILL);
+        } else {
+          ::kill(processes_of(run.pid(), size).at(1), SIGKILL);
+        }
+        CHECK(run.wait() != 0);
+      }
+      REQUIRE(has_part());
+      REQUIRE_FALSE(fs::exists(output));
+      CHECK(prepared(folder, raw, 3 - size, "x") == one);
+      const std::string said = etc::read_file(folder / "program.err");
+      CHECK_THAT(said, Catch::Contains("from an earlier run"));
+      fs::remove(output);
+    }
+  }
+}
+
+TEST_CASE("what each process has to read is no stream", "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
   const TemporaryFolder folder;
-  REQUIRE(run_several(1,
-                      {program().value(), "sample", "--task", "pretrain", "--records", "20", "--output",
-                       (folder / "a").string()},
-                      folder.path())
-              .code == 0);
-  const auto refused = [&](const Words& more, const std::string& message) {
-    Words command = {program().value(),      "prepare",  "--split",      "train", "--vocab",
-                     folder / "a/vocab.txt", "--output", folder / "o.h5"};
-    command.insert(command.end(), more.begin(), more.end());
-    const Result result = run_several(2, command, folder.path());
+  etc::write_file_atomically(folder / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n");
+  for (const std::string task : {"wikihop", "pretrain"}) {
+    const Result result = run_several(2,
+                                      {program().value(), "prepare", "--task", task, "--split", "train", "--vocab",
+                                       folder / "vocab.txt", "--input", "-", "--output", folder / "o.h5"},
+                                      folder.path());
     CHECK(result.code != 0);
-    CHECK_THAT(result.err, Catch::Contains(message));
+    CHECK_THAT(result.err, Catch::Contains("got a stream"));
     CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
-  };
-  refused({"--task", "pretrain", "--objective", "mlm_nsp", "--input", folder / "a/train.txt"},
-          "expected one process, got 2: task pretrain makes its examples of all records together");
-  refused({"--task", "wikihop", "--input", "-"}, "got a stream");
+  }
 }
 
 TEST_CASE("a program built without MPI says so when it is started as one of several processes", "[tasks][processes]") {

@@ -39,9 +39,12 @@ TEST_CASE("weights, moments and metrics are bit-equal for 1, 2 and 4 processes",
   CHECK(bits(4, {"--shard-moments"}) == one);
 }
 
-TEST_CASE("LAMB, checkpointing and batches of one micro-batch are bit-equal as well", "[tasks][processes][slow]") {
+TEST_CASE("LAMB, checkpointing, batches of one micro-batch and a model without scores are bit-equal as well",
+          "[tasks][processes][slow]") {
   if (!have_mpirun()) return;
+  constexpr const char* kScores = "--use-residual-attention";  // alone: without
   const std::vector<Words> variants = {
+      {kScores},
       {"--optimizer", "lamb", "--compute", "fp32", "--grad-checkpointing-period", "1", "--bucket-bytes", "4000"},
       {"--micro-batch-tokens", "0", "--optimizer", "lamb", "--shard-moments", "--bucket-bytes", "1"},
       {"--batch-size", "13", "--use-running-mean", "--bucket-bytes", "4000"},
@@ -56,11 +59,11 @@ TEST_CASE("LAMB, checkpointing and batches of one micro-batch are bit-equal as w
       Words command = training_command(folder.path(), run, "8", "3");
       for (const std::string& word : variant) {
         const auto found = std::find(command.begin(), command.end(), word);
-        if (word.starts_with("--") && found != command.end()) command.erase(found, found + 2);
+        if (word.starts_with("--") && found != command.end()) command.erase(found, found + (word == kScores ? 1 : 2));
       }
-      trained(folder.path(), size, with(command, variant));
+      trained(folder.path(), size, variant[0] == kScores ? command : with(command, variant));
       if (size == 1) one = bits_of(folder / run);
-      INFO(size << " processes, " << variant[0] << " " << variant[1]);
+      CAPTURE(size, variant);
       CHECK(bits_of(folder / run) == one);
     }
   }

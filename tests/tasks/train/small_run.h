@@ -15,6 +15,12 @@
 
 namespace etc::test {
 
+// Options of a model of two layers with two heads.
+inline std::vector<std::string> two_layers(const std::string& hidden_size, const std::string& intermediate_size) {
+  return {"--hidden-size",         hidden_size, "--num-hidden-layers", "2",
+          "--num-attention-heads", "2",         "--intermediate-size", intermediate_size};
+}
+
 // A run of so many steps that saves after each (or so many), with dropout, residual scores and evaluations; in bf16
 // where it can.
 inline std::vector<std::string> training_command(const std::filesystem::path& folder, const std::string& run,
@@ -22,8 +28,9 @@ inline std::vector<std::string> training_command(const std::filesystem::path& fo
   std::vector<std::string> words = {program().value(), "train"};
   const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
   add({"--task", "wikihop", "--data", folder / "train.h5", "--eval-data", folder / "dev.h5", "--output", folder / run});
-  add({"--vocab-size", "64", "--hidden-size", "16", "--num-hidden-layers", "2", "--num-attention-heads", "2"});
-  add({"--intermediate-size", "32", "--local-radius", "4", "--relative-pos-max-distance", "4"});
+  const std::vector<std::string> sizes = two_layers("16", "32");
+  words.insert(words.end(), sizes.begin(), sizes.end());
+  add({"--vocab-size", "64", "--local-radius", "4", "--relative-pos-max-distance", "4"});
   add({"--relative-vocab-size", "12", "--use-residual-attention", "--batch-size", "4", "--steps", steps});
   add({"--micro-batch-tokens", "60", "--learning-rate", "0.003", "--save-every", save_every, "--eval-every", "5"});
   add({"--log-every", "1", "--threads", "1"});

@@ -20,6 +20,7 @@
 #include "tests/support/gzip.h"
 #include "tests/support/mutate.h"
 #include "tests/support/sentencepiece_model.h"
+#include "tests/tasks/stopped_preparation.h"
 
 namespace etc::test {
 namespace {
@@ -106,6 +107,40 @@ TEST_CASE("pairs of lines become ids with </s>, numbered over all files", "[tran
   CHECK(info.source_files[3].name == "y.gz");
   CHECK(info.preprocess_config["special_ids"] == Json{{"bos", 0}, {"pad", 1}, {"eos", 2}, {"unk", 3}});
   CHECK(info.preprocess_config["subword"] == "bpe");
+}
+
+TEST_CASE("a stopped preparation goes on behind its finished pairs of files, to equal bytes", "[translation]") {
+  Scene scene;
+  scene.split = "dev";
+  scene.write("s0", "low\nl\xff\nlower\n");
+  scene.write("t0", "lower\nlow\nqq\n");
+  scene.write("s1", "er\n");
+  scene.write("t1", "low, er\n");
+  const auto run = [&] { scene.run({"s0", "s1"}, {"t0", "t1"}); };
+  run();
+  const std::string whole = read_file(scene.folder / "out.h5"), report = read_file(scene.folder / "report.jsonl");
+  REQUIRE(report.find("reject") != std::string::npos);
+  const std::string counts = scene.counts.summary();
+  CHECK_THAT(counts, Catch::Contains("ignored unknown_piece"));
+  const auto stop = [&] {
+    std::filesystem::remove(scene.folder / "out.h5");
+    return stopped_parts(scene.folder / "out.h5", scene.folder / "report.jsonl", ".rejects.jsonl", run);
+  };
+  REQUIRE(stop().size() == 1);
+  run();
+  CHECK(read_file(scene.folder / "out.h5") == whole);
+  CHECK(read_file(scene.folder / "report.jsonl") == report);
+  CHECK(scene.counts.summary() == counts);
+  CHECK(text(scene.examples().back(), "id") == "4");
+  CHECK_FALSE(std::filesystem::exists(scene.folder / "out.h5.parts"));
+  // What was kept is what is used; another target is another part.
+  write_file_atomically(stop().at(0), "kept\n");
+  run();
+  CHECK(read_file(scene.folder / "report.jsonl") == "kept\n");
+  write_file_atomically(stop().at(0), "kept\n");
+  scene.write("t0", "lower\nlow\nlow\n");
+  run();
+  CHECK(read_file(scene.folder / "report.jsonl") == report);
 }
 
 TEST_CASE("training keeps no references; its empty pairs are dropped and counted", "[translation]") {

@@ -1,0 +1,86 @@
+// A run that goes through its inputs one after the other: how finished ones are kept and found again, and how several
+// processes share the work. What is done with an input is the derived run's own affair.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "etc_core/base/not_copied.h"
+#include "etc_core/base/progress.h"
+#include "tasks/prepare/parts.h"
+#include "tasks/prepare/report.h"
+#include "tasks/prepare/run.h"
+#include "tasks/prepare/run_inputs.h"
+#include "tasks/train/stop_signal.h"
+
+namespace etc::prepare {
+
+// Where the records of one input go.
+struct Sink {
+  data::DatasetWriter& writer;
+  Report& report;
+};
+
+// An input: a file of RunOptions::inputs, with its translation where there are targets.
+class PartedRun : NotCopied {
+ public:
+  // preparation: outlives the run.
+  PartedRun(const Preparation& preparation, const RunOptions& options);
+  virtual ~PartedRun() = default;
+
+  // All inputs but the last go into a part of their own first (parts.h); a part that is there is taken. The output is the
+  // same, byte for byte, with and without. Of several processes the first does so, the others help (and get no counts).
+  Counts execute();
+
+ protected:
+  // Before the first input; sources() are known.
+  virtual void begin() {}
+  // Input i into the sink. source: gets size and hash of a stream, which are known at its end; null for a file. Called in
+  // the order of the inputs, after taken() of those before.
+  virtual Counts prepare_input(std::size_t i, const Sink& sink, data::SourceFile* source) = 0;
+  // The share of another process than the first in the same.
+  virtual void help_with(std::size_t i) = 0;
+  // Input i was found as a part from an earlier run.
+  virtual void found_part(std::size_t /*i*/) {}
+  // An example of a part on its way into the output.
+  virtual void copied(const data::Example& /*example*/) {}
+  // When the output is complete but for the end; counts of all inputs. Throws Error where that is nothing.
+  virtual void check(const Counts& /*counts*/) {}
+
+  bool is_last(std::size_t i) const { return i + 1 == options_.inputs.size(); }
+  PartFiles part_files(std::size_t i) const;
+  const std::vector<data::SourceFile>& sources() const { return sources_; }  // inputs, then targets
+  std::int64_t bytes_of_inputs() const { return input_bytes_; }              // 0 when one is a stream
+  ProgressUnit unit() const { return unit_; }
+  const Counts& counts_before() const { return done_; }  // of the inputs before this one
+  // What a walk over an input calls with the bytes read so far.
+  void update_progress(std::int64_t bytes_of_input, const std::string& note = {});
+  void stop_if_asked() const;  // throws Interrupted
+  // The end of an input: its faults, and the output's mark where it could not be read to its end.
+  void take_end(std::size_t i, const PassEnd& end, const char* unit, const Sink& sink, InputFaults& faults) const;
+
+  const Preparation& preparation_;
+  const RunOptions options_;
+
+ private:
+  Counts lead();
+  void help();
+  void finish_part(std::size_t i);
+  void take_part(std::size_t i, const Sink& output);
+  void call_helpers(bool needed) const;
+
+  Parts parts_;
+  StopSignal stop_signal_;
+  std::vector<data::SourceFile> sources_;
+  std::int64_t input_bytes_ = 0, bytes_before_ = 0;
+  ProgressUnit unit_ = progress_unit(0);
+  std::optional<Progress> progress_;
+  std::size_t finished_parts_ = 0;
+  Counts done_;
+};
+
+}  // namespace etc::prepare
