@@ -95,7 +95,7 @@ VocabularyResult loss(const Tensor& x, const VocabularyLayer& layer, std::span<c
   if (smoothing != 0) result.smoothed.resize(count);
   if (scale != nullptr) result.dx = Tensor::empty(x.shape(), Purpose::activations, x.device());
   for_slices(x, layer, [&](const Slice& slice, float* z) {
-    slice.logits(z);
+    slice.logits(z, scale == nullptr ? layer.packed : nullptr);
     ops::vocabulary_softmax(x.device(), {.rows = slice.rows,
                                          .vocabulary = slice.vocabulary(),
                                          .z = z,
@@ -143,7 +143,7 @@ std::vector<std::vector<VocabularyChoice>> vocabulary_choices(const Tensor& x, c
   if (k < 1 || k > layer.table->shape[0]) fail(kWhere, "k: expected 1 to {}, got {}", layer.table->shape[0], k);
   std::vector<std::vector<VocabularyChoice>> all;
   for_slices(x, layer, [&](const Slice& slice, float* z) {
-    slice.logits(z);
+    slice.logits(z, layer.packed);
     std::vector<std::int64_t> offsets;  // a row of logits is a segment of one column
     for (std::int64_t i = 0; i <= slice.rows; ++i) offsets.push_back(i * slice.vocabulary());
     std::vector<ops::Ranked> top(static_cast<std::size_t>(slice.rows * k));

@@ -16,7 +16,7 @@ namespace etc {
 struct VocabularyLayer {
   Parameter* table = nullptr;                  // E: the encoder's token table, which gets a second gradient here
   Parameter* bias = nullptr;                   // b; null: none
-  const ops::PackedWeights* packed = nullptr;  // E packed, which vocabulary_logits reads instead; null: not packed
+  const ops::PackedWeights* packed = nullptr;  // E packed, read instead where no gradients are wanted; null: not packed
 };
 
 // What a row of logits says of its label.

@@ -16,10 +16,21 @@ constexpr const char *kNorm = "gradient_norm", *kUpdate = "optimizer";
 
 }  // namespace
 
+EncoderCall::EncoderCall(const EncoderConfig& model, CallMode mode, ComputeType compute)
+    : mode_(mode), compute_(compute), encoder_(model.make_encoder(parameters_)), optimizer_({}) {
+  const auto* const both = dynamic_cast<const Seq2SeqConfig*>(&model);
+  if (both != nullptr) decoder_ = std::make_unique<Seq2SeqDecoder>(*both, parameters_);
+}
+
+void EncoderCall::release() {
+  encoder_->release_kernels(compute_);
+  if (decoder_) decoder_->release_kernels(compute_);
+}
+
 void EncoderCall::initialize(Device device) {
   parameters_.initialize(1);
   parameters_.to(device);
-  if (mode_ == CallMode::infer) encoder_->release_kernels(compute_);
+  if (mode_ == CallMode::infer) release();
 }
 
 void EncoderCall::run(const EncoderInput& input) {
@@ -37,7 +48,7 @@ void EncoderCall::run(const EncoderInput& input) {
 
 std::vector<profiler::Row> EncoderCall::count(const EncoderInput& input) {
   for (const auto& parameter : parameters_.all()) parameter->allocate();
-  if (mode_ == CallMode::infer) encoder_->release_kernels(compute_);
+  if (mode_ == CallMode::infer) release();
   forward_backward(input);
   const std::vector<Tensor> moments = moments_without_values(parameters_);
   parameters_.drop_gradients();
@@ -59,6 +70,12 @@ void EncoderCall::forward_backward(const EncoderInput& input) {
   options.training = mode_ == CallMode::train;
   options.compute = compute_;
   EncoderStates states = encoder_->forward(tape, input, options);
+  if (decoder_) {
+    decode(tape, input, states.long_states, options);
+    states = {};
+    if (mode_ == CallMode::train) tape.backward();
+    return;
+  }
   if (mode_ == CallMode::infer) return;
   // Any gradient will do; its size has no influence on the time.
   for (Var* var : {&states.long_states, &states.global_states}) {
@@ -69,6 +86,19 @@ void EncoderCall::forward_backward(const EncoderInput& input) {
   }
   states = {};
   tape.backward();
+}
+
+// A target of as many tokens, all the same: labels have no influence on time or memory.
+void EncoderCall::decode(Tape& tape, const EncoderInput& input, const Var& states, const ForwardOptions& options) {
+  const std::vector<std::int32_t> target(input.token_ids.size(), Seq2SeqConfig::kEndOfSentence);
+  const Var rows =
+      decoder_->forward(tape, states, {input.long_offsets, input.long_offsets, target, input.sample_ordinals}, options);
+  if (mode_ == CallMode::infer) {
+    vocabulary_loss(rows.value(), decoder_->packed_output(), target);
+    return;
+  }
+  constexpr double kScale = 1e-3, kSmoothing = 0.1;
+  rows.gradient()->add(vocabulary_loss_with_gradients(rows.value(), decoder_->output(), target, kScale, kSmoothing).dx);
 }
 
 double EncoderCall::gradient_numbers() const {

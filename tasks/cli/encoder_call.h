@@ -1,4 +1,4 @@
-// One call of a freshly drawn encoder on random tokens: what `etc benchmark` measures and forecasts.
+// One call of a freshly drawn model on random tokens: what `etc benchmark` measures and forecasts.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 #include "etc_core/base/profiler.h"
 #include "etc_core/nn/encoder.h"
 #include "etc_core/nn/random_input.h"
+#include "etc_core/nn/seq2seq/encoder_decoder.h"
 #include "etc_core/optim/optimizer.h"
 
 namespace etc::cli {
 
 enum class CallMode { infer, train };
 
-// infer: a forward pass. train: forward, backward, one AdamW update.
+// infer: a forward pass. train: forward, backward, one AdamW update. Of an encoder-decoder, encoder and decoder, which
+// reads a target of as many tokens as the source has, with the loss over the vocabulary.
 class EncoderCall {
  public:
   // Parameters have no values yet.
-  EncoderCall(const EncoderConfig& model, CallMode mode, ComputeType compute)
-      : mode_(mode), compute_(compute), encoder_(model.make_encoder(parameters_)), optimizer_({}) {}
+  EncoderCall(const EncoderConfig& model, CallMode mode, ComputeType compute);
 
   // Before run(); device: where it computes.
   void initialize(Device device);
@@ -33,12 +34,15 @@ class EncoderCall {
 
  private:
   void forward_backward(const EncoderInput& input);
+  void decode(Tape& tape, const EncoderInput& input, const Var& states, const ForwardOptions& options);
+  void release();
   double gradient_numbers() const;
 
   CallMode mode_;
   ComputeType compute_;
   ParameterSet parameters_;
   std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<Seq2SeqDecoder> decoder_;  // of an encoder-decoder
   Optimizer optimizer_;
 };
 

@@ -14,6 +14,7 @@
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
+#include "tasks/train/released_model.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -67,7 +68,7 @@ Metrics evaluate_model(const EvalOptions& options) {
   }
   load_weights(options.model, model);
   model.parameters.to(device);
-  model.encoder->release_kernels(compute);
+  release_kernels(model, compute);
   const DatasetPass pass = agreed_pass({reader, files_text(options.data), "evaluate", micro_batch_tokens},
                                        model.parameters, model.task_section);
   const auto predictions = processes().first() ? model.task->start_predictions({options.output, {}, 0}) : nullptr;

@@ -258,9 +258,11 @@ void print_forecast(const std::filesystem::path& path) {
   const std::int64_t positions = sweep.model->max_absolute_position_embeddings;  // 0: any length will do
   std::erase_if(sweep.lengths, [&](std::int64_t length) { return positions > 0 && length > positions; });
   sweep.residual = {!sweep.model->use_residual_attention ? "off" : sweep.model->use_running_mean ? "mean" : "sum"};
+  const bool pair = dynamic_cast<const Seq2SeqConfig*>(&*sweep.model) != nullptr;
+  const char* const what = pair ? "pair of a source and a target of this length each" : "example";
   for (const CallMode mode : {CallMode::infer, CallMode::train}) {
     sweep.mode = mode;
-    print("{} of one example:\n{}", mode == CallMode::infer ? "inference" : "training step",
+    print("{} of one {}:\n{}", mode == CallMode::infer ? "inference" : "training step", what,
           sweep_table(forecast_lengths(sweep)));
   }
 }

@@ -21,6 +21,7 @@
 #include "tasks/registry.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/inference_fit.h"
+#include "tasks/train/released_model.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -209,7 +210,7 @@ void run_predict(const PredictOptions& options) {
   }
   load_weights(options.model, model);
   model.parameters.to(device);
-  model.encoder->release_kernels(running.compute);
+  release_kernels(model, running.compute);
   const StopSignal listening;
   Profile profile(options.profile);
   std::int64_t refused = 0;

@@ -42,6 +42,9 @@ OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, ComputeT
                              SliceInput shape) {
   ModelConfig slice = model;
   slice->num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
+  if (auto* const both = dynamic_cast<Seq2SeqConfig*>(&*slice)) {
+    both->num_decoder_layers = std::min(kSliceLayers, both->num_decoder_layers);
+  }
   const EncoderInput input = random_input(*slice, shape.length, shape.tokens_per_global);
   EncoderCall call(*slice, mode, compute);
   call.initialize(device);

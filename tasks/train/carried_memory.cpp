@@ -12,12 +12,6 @@ namespace etc {
 
 namespace {
 
-// 0: the encoder remembers nothing.
-std::int64_t remembered_rows(const EncoderConfig& model) {
-  const auto* const dense = dynamic_cast<const DenseConfig*>(&model);
-  return dense == nullptr ? 0 : dense->memory_length;
-}
-
 // Rows [first, first + rows) as a tensor of their own.
 Tensor copied_rows(const Tensor& from, std::int64_t first, std::int64_t rows) {
   Tensor copy = Tensor::empty({rows, from.cols()}, Purpose::activations);
@@ -28,12 +22,12 @@ Tensor copied_rows(const Tensor& from, std::int64_t first, std::int64_t rows) {
 }  // namespace
 
 bool carries_memory(const EncoderConfig& model, const Json& task_section) {
-  return remembered_rows(model) > 0 && task_kind(task_name(task_section)).texts_go_on;
+  return CarriedMemory::rows_of(model) > 0 && task_kind(task_name(task_section)).texts_go_on;
 }
 
 CarriedMemory::CarriedMemory(const EncoderConfig& counted) {
   for (std::int64_t layer = 0; layer < counted.num_hidden_layers; ++layer) {
-    counted_.push_back(Tensor::empty({remembered_rows(counted), counted.hidden_size}, Purpose::activations));
+    counted_.push_back(Tensor::empty({CarriedMemory::rows_of(counted), counted.hidden_size}, Purpose::activations));
   }
 }
 
@@ -43,7 +37,7 @@ void CarriedMemory::serve(TaskModel& model, int processes) {
     fail_usage("processes",
                "a model with memory (memory_length {}) reads its texts in one process: expected 1, got {} (run without "
                "mpirun; --threads uses more processors)",
-               remembered_rows(*model.config), processes);
+               CarriedMemory::rows_of(*model.config), processes);
   }
   model.memory = carries ? this : nullptr;
 }
@@ -137,8 +131,13 @@ void CarriedMemory::set_tensors(const std::map<std::string, Tensor>& tensors, co
   }
 }
 
+std::int64_t CarriedMemory::rows_of(const EncoderConfig& model) {
+  const auto* const dense = dynamic_cast<const DenseConfig*>(&model);
+  return dense == nullptr ? 0 : dense->memory_length;
+}
+
 std::int64_t CarriedMemory::numbers_of(const EncoderConfig& model, std::int64_t streams) {
-  return streams * remembered_rows(model) * model.num_hidden_layers * model.hidden_size;
+  return streams * CarriedMemory::rows_of(model) * model.num_hidden_layers * model.hidden_size;
 }
 
 }  // namespace etc

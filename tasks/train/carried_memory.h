@@ -47,6 +47,8 @@ class CarriedMemory : NotCopied {
   // Throws Error naming `where` at what tensors() does not give: another name, layers that do not fit each other.
   void set_tensors(const std::map<std::string, Tensor>& tensors, const std::string& where);
 
+  // Rows of each layer that an example is given at most; 0: a model of this configuration remembers nothing.
+  static std::int64_t rows_of(const EncoderConfig& model);
   // Numbers that so many streams leave at most.
   static std::int64_t numbers_of(const EncoderConfig& model, std::int64_t streams);
 

@@ -1,5 +1,6 @@
 #include "tasks/train/evaluate.h"
 
+#include <algorithm>
 #include <set>
 
 #include "data/loader/loader.h"
@@ -10,6 +11,7 @@
 #include "tasks/train/carried_memory.h"
 #include "tasks/train/shared_logits.h"
 #include "tasks/train/stop_signal.h"
+#include "tasks/train/text_rounds.h"
 
 namespace etc {
 
@@ -127,8 +129,11 @@ class DatasetPredictor {
   }
 
   void decode(Examples examples) {
-    predict_examples(model_, examples, pass_.where, *predictions_);
-    if (model_.memory != nullptr) model_.memory->commit();
+    if (model_.memory != nullptr) {
+      predict_texts(model_, examples, pass_.where, *predictions_);
+    } else {
+      predict_examples(model_, examples, pass_.where, *predictions_);
+    }
     count(examples);
   }
 
@@ -156,8 +161,12 @@ class MemoryOfPass : NotCopied {
 
 }  // namespace
 
-std::int64_t evaluation_tokens(const EncoderConfig& model, const Json& task_section, std::int64_t most) {
-  return carries_memory(model, task_section) ? 1 : most;
+std::int64_t evaluation_tokens(const EncoderConfig& model, const Json& task_section, const data::DatasetReader& reader,
+                               std::int64_t most) {
+  if (!carries_memory(model, task_section)) return most;
+  const std::vector<std::int64_t> tokens = data::token_counts(reader);
+  const std::int64_t longest = *std::max_element(tokens.begin(), tokens.end());
+  return std::max<std::int64_t>(1, most * longest / (longest + CarriedMemory::rows_of(model)));
 }
 
 bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* predictions) {
@@ -168,7 +177,7 @@ bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* pre
   }
   const MemoryOfPass memory(model, processes.size());
   data::LoaderOptions order =
-      evaluation_order(evaluation_tokens(*model.config, model.task_section, pass.micro_batch_tokens));
+      evaluation_order(evaluation_tokens(*model.config, model.task_section, reader, pass.micro_batch_tokens));
   order.batch_examples *= processes.size();
   if (!processes.first()) {  // which decodes, and so reads everything
     order.rank = processes.rank();

@@ -19,9 +19,10 @@ inline constexpr std::int64_t kEvaluationTokens = 16384;
 // How an evaluation reads its data: every example once, in source order.
 data::LoaderOptions evaluation_order(std::int64_t micro_batch_tokens);
 
-// Tokens of a micro-batch while evaluating: `most`, or those of one example where the model reads each with the memory of
-// the one before (carried_memory.h).
-std::int64_t evaluation_tokens(const EncoderConfig& model, const Json& task_section, std::int64_t most);
+// Tokens of a micro-batch of these data while evaluating: `most`, or fewer, at least 1, where the model reads each example
+// with what it remembers of those before (carried_memory.h), which counts with them.
+std::int64_t evaluation_tokens(const EncoderConfig& model, const Json& task_section, const data::DatasetReader& reader,
+                               std::int64_t most);
 
 // Long and global tokens of an example, as `schema` counts them.
 std::int64_t tokens_of(const data::Example& example, const data::Schema& schema);

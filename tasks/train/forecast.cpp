@@ -134,8 +134,8 @@ void train_on(TaskModel& model, const MicroBatch& examples, const RunConfig& con
   tape.backward();
 }
 
-data::LoaderOptions evaluation_of(const RunConfig& config) {
-  return evaluation_order(evaluation_tokens(*config.model, config.task, kEvaluationTokens));
+data::LoaderOptions evaluation_of(const RunConfig& config, const data::DatasetReader& reader) {
+  return evaluation_order(evaluation_tokens(*config.model, config.task, reader, kEvaluationTokens));
 }
 
 // training: micro-batches as indices of examples, one of which has the peak.
@@ -144,7 +144,8 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
   const std::vector<MicroBatch> training = read_examples(*data.train, training_indices);
   std::vector<MicroBatch> evaluation;
   if (data.eval != nullptr) {
-    const auto heaviest = data::heaviest_micro_batches(*data.eval, evaluation_of(config), data.eval->size());
+    const auto heaviest =
+        data::heaviest_micro_batches(*data.eval, evaluation_of(config, *data.eval), data.eval->size());
     evaluation = read_examples(*data.eval, heaviest.examples);
   }
   ProcessMemory memory;
@@ -185,7 +186,7 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
   if (device != Device::cpu) return memory;
   memory.beside += peaks - memory.buffers.peak;
   add_reading(memory, *data.train, training_order(config), training);
-  if (data.eval != nullptr) add_reading(memory, *data.eval, evaluation_of(config), evaluation);
+  if (data.eval != nullptr) add_reading(memory, *data.eval, evaluation_of(config, *data.eval), evaluation);
   return memory;
 }
 

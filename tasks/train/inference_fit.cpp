@@ -12,6 +12,7 @@
 #include "tasks/train/carried_memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/forecast.h"
+#include "tasks/train/released_model.h"
 
 namespace etc {
 
@@ -144,7 +145,7 @@ CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Exam
   return [&config = model.config, &section = model.task_section, compute, examples, where](const Loaded& loaded) {
     TaskModel counted(*config, section);
     allocate(counted.parameters);
-    counted.encoder->release_kernels(compute);
+    release_kernels(counted, compute);
     loaded();
     CarriedMemory memory(*config);
     memory.serve(counted);

@@ -12,6 +12,7 @@
 #include "tasks/feed/features.h"
 #include "tasks/first_batch.h"
 #include "tasks/span/pieces.h"
+#include "tasks/train/released_model.h"
 #include "tasks/translation/bleu_pass.h"
 #include "tasks/translation/schema.h"
 #include "tasks/translation/score.h"
@@ -72,7 +73,7 @@ class EvaluationPass final : public Predictions {
 };
 
 // The head is the decoder: its output, a product with the token table, is made in slices with the loss.
-class TranslationTask final : public Task, public SetsWeightsFromData {
+class TranslationTask final : public Task, public SetsWeightsFromData, public PacksHead {
  public:
   TranslationTask(const Json& section, const EncoderConfig& model)
       : config_(decoder_config(model)), keys_(task_fields().read(section, "config", "task.")) {}
@@ -99,6 +100,11 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
 
   void add_parameters(ParameterSet& parameters) override {
     decoder_ = std::make_unique<Seq2SeqDecoder>(config_, parameters);
+  }
+
+  void release_head(ComputeType compute) override {
+    decoder_->release_kernels(compute);
+    rounded_ = compute != ComputeType::fp32;
   }
 
   HeadOutput head(Tape& tape, Examples examples, const EncoderStates& states, const EncoderInput& input,
@@ -133,7 +139,7 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
       fail_usage("etc predict", "task translation: sentences are translated by `etc translate`");
     }
     auto bleu = keys_.bleu_beam > 0 ? std::make_unique<BleuPass>(*decoder_, tokenizer_, keys_) : nullptr;
-    return std::make_unique<EvaluationPass>(decoder_->output(), std::move(bleu));
+    return std::make_unique<EvaluationPass>(rounded_ ? decoder_->packed_output() : decoder_->output(), std::move(bleu));
   }
 
   std::string show(const data::RecordSlice&, const data::Example&, const HeadOutput&) const override {
@@ -144,6 +150,7 @@ class TranslationTask final : public Task, public SetsWeightsFromData {
   const Seq2SeqConfig config_;
   const TaskKeys keys_;
   std::unique_ptr<Seq2SeqDecoder> decoder_;
+  bool rounded_ = false;  // the output layer is read packed, as `etc translate` does
   std::shared_ptr<const data::Tokenizer> tokenizer_;
 };
 

@@ -436,6 +436,18 @@ TEST_CASE("RAdam has the weights of the formulas, and does nothing but decay in 
   test::for_each_file_with("radam/w0", [](const GoldenFile& file) {
     CHECK(radam_difference(file, 1) <= 1);
     CHECK(radam_difference(file, 1.001) > 1);
+    const double beta_1 = file.real_attribute("radam", "beta1"), beta_2 = file.real_attribute("radam", "beta2");
+    const double limit = 2 / (1 - beta_2) - 1;  // ρ_∞
+    const auto rho = file.read<double>("radam/rho").values;
+    for (std::size_t i = 0; i < rho.size(); ++i) {
+      CAPTURE(i);
+      const auto t = static_cast<double>(i + 1);
+      const double p = std::pow(beta_2, t), r = rho[i];
+      CHECK(r == Approx(limit - 2 * t * p / (1 - p)).epsilon(1e-6));
+      const double rectified = (1 - p) * (r - 4) * (r - 2) * limit / ((limit - 4) * (limit - 2) * r);
+      const double factor = r < 5 ? 0 : std::sqrt(rectified) / (1 - std::pow(beta_1, t));
+      CHECK(radam_factor(beta_1, beta_2, static_cast<std::int64_t>(i + 1)) == Approx(factor).epsilon(1e-6));
+    }
   });
 }
 

@@ -7,6 +7,7 @@
 #include "etc_core/base/json.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/train/carried_memory.h"
+#include "tasks/train/text_rounds.h"
 #include "tests/tasks/lm/lm_scene.h"
 
 namespace etc::test {
@@ -22,12 +23,13 @@ struct Evaluation {
   std::map<std::string, double> metrics;
   std::vector<double> log2_p;
 };
-Evaluation evaluate(const LmScene& scene, SmallLm& lm, const std::string& file) {
+Evaluation evaluate(const LmScene& scene, SmallLm& lm, const std::string& file,
+                    std::int64_t tokens = kEvaluationTokens) {
   const TaskModel& model = lm.model;
   PredictionRequest request;
   request.output = scene.path("p.jsonl");
   const auto predictions = model.task->start_predictions(request);
-  const DatasetPass pass{open_dataset({scene.path(file)}, model.task->schema(), {}), file, "test"};
+  const DatasetPass pass{open_dataset({scene.path(file)}, model.task->schema(), {}), file, "test", tokens};
   REQUIRE(predict_dataset(lm.model, pass, predictions.get()));
   predictions->finish();
   Evaluation result;
@@ -61,6 +63,29 @@ TEST_CASE("segments with a memory as long as the context give the numbers of one
   // Less memory is another model; none, yet another.
   CHECK(largest_difference(whole, evaluate(scene, little, "cut.h5")) > 1e-2);
   CHECK(largest_difference(evaluate(scene, little, "cut.h5"), evaluate(scene, without, "cut.h5")) > 1e-2);
+}
+
+TEST_CASE("texts are evaluated side by side with the bits of one segment after the other, on any threads", "[lm]") {
+  const LmScene scene;
+  scene.prepare("cut.h5", *scene.preparation(7), kTexts);
+  const std::vector<data::LoadedExample> all = examples_of(scene.path("cut.h5"));  // 8, 2 and 3 segments
+  SmallLm lm(small_lm(9));
+  const std::vector<std::vector<std::size_t>> rounds{{0, 8}, {1, 9}, {2}, {3}, {4}, {5, 10}, {6, 11}, {7, 12}};
+  CHECK(text_rounds(*lm.model.task, all) == rounds);
+  // What goes on from before comes first, what goes on behind ends last, whichever is longer.
+  const std::vector<std::vector<std::size_t>> cut{{0}, {1}, {2, 3}};
+  CHECK(text_rounds(*lm.model.task, Examples(all).subspan(5, 4)) == cut);
+  const Evaluation single = evaluate(scene, lm, "cut.h5", 1);  // a segment at a time
+  for (const int threads : {1, 2, 3}) {
+    set_thread_count(threads);
+    for (const std::int64_t tokens : {16, 40, 60, 90, 16384}) {  // groups that end within texts
+      CAPTURE(threads, tokens);
+      const Evaluation together = evaluate(scene, lm, "cut.h5", tokens);
+      CHECK(together.log2_p == single.log2_p);
+      CHECK(together.metrics == single.metrics);
+    }
+  }
+  set_thread_count(1);
 }
 
 TEST_CASE("with one layer, segments and memory are one pass that sees the same windows", "[lm]") {

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
+#include <numbers>
 #include <sstream>
 
 #include "etc_core/base/files.h"
@@ -75,6 +76,76 @@ std::vector<double> values(const Scene& scene, const std::string& run, const std
   return found;
 }
 
+// In int8 an evaluation says of the translations made in int8 what their search said: of every piece the same log2 p.
+void check_rounded(const Scene& scene) {
+  const std::string source = scene.path("s/dev.source"), target = scene.path("int8.target");
+  scene.run({"translate", "--model", scene.path("run"), "--input", source, "--output", target, "--n-best-output",
+             scene.path("int8.jsonl"), "--compute", "int8", "--beam", "1", "--length-penalty", "0"});
+  double nats = 0;
+  std::istringstream lines(read_file(scene.path("int8.jsonl"))), words(read_file(target));
+  std::int64_t pieces = 0;  // words, and </s> of each line
+  for (std::string line; std::getline(lines, line); ++pieces) {
+    nats += Json::parse(line).at("answers").at(0).at("score").get<double>();
+  }
+  for (std::string word; words >> word;) ++pieces;
+  scene.run({"prepare", "--task", "translation", "--split", "dev", "--subword", "word", "--vocab",
+             scene.path("s/vocab.words"), "--source", source, "--target", target, "--output", scene.path("int8.h5")});
+  const auto bits = [&](const std::string& compute) {
+    return test::value_of(
+        scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("int8.h5"), "--compute", compute}),
+        "log2_likelihood");
+  };
+  const double found = nats / std::numbers::ln2 / static_cast<double>(pieces);
+  CHECK(bits("int8") == Approx(found).epsilon(1e-5));
+  CHECK(bits("fp32") != Approx(found).epsilon(1e-4));
+}
+
+// Takes out of a run's folder what runs did not write before batches were counted in tokens.
+void make_older(const std::string& run) {
+  const auto without = [](Json json) {
+    for (const char* key : {"tokens_per_batch", "padded_batches"}) REQUIRE(json.at("training").erase(key) == 1);
+    return json;
+  };
+  write_file_atomically(run + "/config.json", without(Json::parse(read_file(run + "/config.json"))).dump());
+  TensorFileWriter older;
+  {
+    const TensorFileReader state(run + "/last/state.safetensors");
+    for (const auto& [name, entry] : state.entries()) older.add(name, state.read_tensor(name, Purpose::moments));
+    for (const auto& [key, text] : state.metadata()) {
+      older.set_metadata(key, key == "identity" ? without(Json::parse(text)).dump() : text);
+    }
+  }
+  older.write(run + "/last/state.safetensors");
+}
+
+TEST_CASE("a run of before batches were counted in tokens goes on as if it had said so", "[translation][commands]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene("translation");
+  prepare(scene);
+  const Words more = {"--steps", "30", "--learning-rate", "0.01", "--save-every", "1"};
+  scene.run(training(scene, "run", more));
+  Words command = training(scene, "older", more);
+  command.insert(command.begin(), test::program().value());
+  {
+    test::Child child(command, scene.path("older.log"));
+    while (child.running() && !std::filesystem::exists(scene.path("older/last"))) {
+    }
+    child.send(SIGKILL);
+    child.wait();
+  }
+  make_older(scene.path("older"));
+  std::filesystem::copy(scene.path("older"), scene.path("again"), std::filesystem::copy_options::recursive);
+  const test::Result other = scene.try_run(training(
+      scene, "again", {"--steps", "30", "--learning-rate", "0.01", "--save-every", "1", "--tokens-per-batch", "300"}));
+  CHECK(other.code == 1);
+  CHECK_THAT(other.err, Contains("training.tokens_per_batch: the run was started with 0, now it is 300"));
+  scene.run({"train", "--resume", scene.path("older")});
+  scene.run(training(scene, "again", more));  // and by the command that began it
+  const std::string expected = read_file(scene.path("run/last/model.safetensors"));
+  CHECK(read_file(scene.path("older/last/model.safetensors")) == expected);
+  CHECK(read_file(scene.path("again/last/model.safetensors")) == expected);
+}
+
 TEST_CASE("an encoder-decoder learns generated pairs and translates what it was given", "[translation][commands]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Scene scene("translation");
@@ -98,6 +169,7 @@ TEST_CASE("an encoder-decoder learns generated pairs and translates what it was 
   CHECK(lines(translated) == lines(text));
   CHECK(translated.size() > 2 * static_cast<std::size_t>(lines(text)));  // not empty lines alone
   CHECK_THAT(scene.run({"eval", "--model", scene.path("run"), "--data", scene.path("dev.h5")}), Contains("perplexity"));
+  check_rounded(scene);
   const test::Result predicted =
       scene.try_run({"predict", "--model", scene.path("run"), "--data", scene.path("dev.h5"), "--output", "-"});
   CHECK(predicted.code == 2);
