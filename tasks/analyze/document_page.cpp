@@ -70,7 +70,8 @@ label{margin-right:14px}
 main{display:flex;gap:16px;padding:10px 12px}
 #text{flex:2;line-height:1.7}
 #side{flex:1;min-width:330px;position:sticky;top:80px;align-self:flex-start;max-height:85vh;overflow:auto}
-.t{padding:1px 2px;border-radius:3px;cursor:pointer}
+.t{padding:1px 2px;border-radius:3px;cursor:pointer;white-space:nowrap;scroll-margin:120px 0}
+.t.on{padding-left:0}
 .t:hover{outline:1px solid #888}
 .q{outline:2px solid #111;font-weight:bold}
 #globals{border:1px solid #ddd;padding:4px;margin-bottom:10px;max-height:130px;overflow:auto}
@@ -78,6 +79,14 @@ table{border-collapse:collapse;font-size:13px}
 td,th{padding:2px 8px;text-align:right;border-bottom:1px solid #eee}
 td:first-child,th:first-child{text-align:left}
 h2{font-size:13px;margin:10px 0 2px}
+@media(max-width:800px){
+header{position:static}
+label{white-space:nowrap;display:inline-block;margin-bottom:4px}
+main{flex-direction:column}
+#side{order:-1;min-width:0;width:100%;box-sizing:border-box;top:0;max-height:40vh;background:#fff;z-index:1;
+border-bottom:1px solid #ccc}
+td,th{padding:2px 4px}
+}
 </style></head><body>
 <header><h1 id="title"></h1>
 <label>layer <select id="layer"></select></label>
@@ -117,14 +126,21 @@ function keysOf(){
   return list;
 }
 const colours={l2l:'31,95,168',self:'31,95,168',l2g:'194,59,34',g2g:'138,90,181',g2l:'46,139,87'};
+// Pieces of a word stand together: "##" goes on with the word before, of SentencePiece what has no mark does.
 function spans(box,tokens,global){
+  const marked=tokens.some(t=>t.startsWith('\u2581'));
   tokens.forEach((t,i)=>{
-    const s=document.createElement('span');s.className='t';s.textContent=t;s.title=(global?'global ':'token ')+i;
-    s.onclick=()=>choose(global,i);box.appendChild(s);box.appendChild(document.createTextNode(' '));
+    const on=i>0&&!global&&(t.startsWith('##')&&t.length>2||marked&&!t.startsWith('\u2581')&&!/^[\[<].*[\]>]$/.test(t));
+    if(i>0&&!on)box.appendChild(document.createTextNode(' '));
+    const s=document.createElement('span');s.className=on?'t on':'t';s.title=(global?'global ':'token ')+i+': '+t;
+    s.textContent=global?i+' '+t:t.replace(on&&!marked?/^##/:/^\u2581(?=.)/,'');
+    s.onclick=()=>choose(global,i);box.appendChild(s);
   });
 }
 const fixed=x=>x.toFixed(2).replace(/^-0\.00$/,'0.00');
-function choose(global,token){state.global=global;state.token=token;draw();}
+function choose(global,token,place){state.global=global;state.token=token;draw();show(place||'nearest');}
+function show(place){const s=el(state.global?'globals':'longs').getElementsByClassName('t')[state.token];
+  if(s)s.scrollIntoView({block:place});}
 function draw(){
   const boxes={false:el('longs').getElementsByClassName('t'),true:el('globals').getElementsByClassName('t')};
   for(const box of [boxes[false],boxes[true]])for(const s of box){s.style.background='';s.classList.remove('q');}
@@ -135,7 +151,7 @@ function draw(){
   const names={};
   for(const k of list){
     const s=boxes[k.global][k.key];
-    if(s)s.style.background='rgba('+(colours[k.type]||'120,120,120')+','+(0.12+0.75*k.p/largest).toFixed(3)+')';
+    if(s)s.style.background='rgba('+(colours[k.type]||'120,120,120')+','+(0.1+0.5*k.p/largest).toFixed(3)+')';
     (names[k.type]=names[k.type]||[]).push(k);
   }
   el('who').textContent='layer '+state.layer+', head '+state.head+': '+(state.global?'global ':'token ')+state.token+
@@ -152,7 +168,7 @@ function draw(){
     for(const k of names[type]){
       const r=row([(k.global?D.globals:D.longs)[k.key],k.key,k.p.toFixed(3),fixed(k.own)]
         .concat(D.carries?[fixed(k.logit)]:[]),'td');
-      r.style.cursor='pointer';r.onclick=()=>choose(k.global,k.key);
+      r.style.cursor='pointer';r.onclick=()=>choose(k.global,k.key,'center');
     }
     out.appendChild(t);
   }
@@ -168,7 +184,7 @@ if(!D.globals.length){el('gh').style.display='none';el('globals').style.display=
 el('token').max=D.longs.length-1;
 el('layer').onchange=e=>{state.layer=+e.target.value;draw();};
 el('head').onchange=e=>{state.head=+e.target.value;draw();};
-el('token').onchange=e=>{const n=+e.target.value;if(n>=0&&n<D.longs.length)choose(false,n);};
+el('token').onchange=e=>{const n=+e.target.value;if(n>=0&&n<D.longs.length)choose(false,n,'center');};
 el('global').onchange=e=>{if(e.target.value!=='')choose(true,+e.target.value);};
 spans(el('globals'),D.globals,true);spans(el('longs'),D.longs,false);
 const asked=new URLSearchParams(location.hash.slice(1));
@@ -179,6 +195,7 @@ state={layer:asked.has('layer')&&layers.includes(+asked.get('layer'))?+asked.get
   head:within('head',D.heads),global,
   token:global?within('global',D.globals.length):within('token',D.longs.length)};
 draw();
+if(asked.has('token')||global)show('center');
 </script></body></html>
 )";
 

@@ -144,6 +144,30 @@ void add_means(Csv& csv, const ModelAnalysis& model, const OperatorResults& of, 
   }
 }
 
+// A row per table, row and head of the first layer: the distances it is of (ends take all that are farther), or what else.
+void write_tables(const ModelAnalysis& model, const std::filesystem::path& path) {
+  if (model.first_layer.empty()) return;
+  Csv csv(path, "table,row,first_distance,last_distance,label,head,norm_or_value");
+  for (const RelativeTableValues& table : model.first_layer) {
+    for (std::int64_t row = 0; row < table.rows; ++row) {
+      const auto own = std::find(table.row_of.begin(), table.row_of.end(), row);
+      const auto last = std::find(table.row_of.rbegin(), table.row_of.rend(), row);
+      const std::int64_t other = row - std::ssize(table.row_of);
+      const bool named = own == table.row_of.end() && other >= 0 && other < std::ssize(table.other_rows);
+      const std::int64_t from = table.first + (own - table.row_of.begin());
+      const std::int64_t to = table.first + (table.row_of.rend() - last) - 1;
+      const auto distance = [&](std::int64_t d) {
+        return own == table.row_of.end() ? std::string() : std::to_string(d);
+      };
+      for (std::int64_t head = 0; head < table.heads; ++head) {
+        csv.row(table.name, row, distance(from), distance(to),
+                named ? table.other_rows[static_cast<std::size_t>(other)] : "", head, table.size_of(row, head));
+      }
+    }
+  }
+  csv.finish();
+}
+
 // Spearman's rank correlation of values with their index; nan of fewer than two different ones.
 double rank_correlation(const std::vector<double>& values) {
   std::vector<double> ranks;
@@ -167,6 +191,25 @@ Json number(double value) {
   return std::isnan(value) ? Json() : Json(value);
 }
 
+// The first layer's attention by distance: near 0, and all within 10; mean over heads of the first query group.
+Json near_attention(const OperatorResults& of) {
+  const std::vector<float> means = distance_means(of);
+  const std::int64_t columns = 2 * of.reach + 1;
+  Json json = Json::object();
+  double within = 0;
+  for (std::int64_t d = -std::min(kFarFrom, of.reach); d <= std::min(kFarFrom, of.reach); ++d) {
+    double sum = 0;
+    for (std::int64_t head = 0; head < of.heads; ++head) {
+      sum += static_cast<double>(means[static_cast<std::size_t>(head * of.groups * columns + d + of.reach)]);
+    }
+    const double mean = sum / static_cast<double>(of.heads);
+    if (std::abs(d) <= 2) json[fmt::format("{:+}", d)] = number(mean);
+    if (!std::isnan(mean)) within += mean;
+  }
+  json["within_10"] = within;
+  return json;
+}
+
 Json summary_of(const OperatorResults& of) {
   Json json = {{"operator", of.name}, {"queries", of.queries}, {"queries_without_visible_keys", of.unseen}};
   std::vector<double> medians;
@@ -180,6 +223,7 @@ Json summary_of(const OperatorResults& of) {
   const auto top = static_cast<std::int64_t>(medians.size()) - std::max<std::int64_t>(1, of.layers / 4);
   double sum = 0;
   for (std::int64_t layer = top; layer < of.layers; ++layer) sum += medians[static_cast<std::size_t>(layer)];
+  json["first_layer_probability_by_distance"] = near_attention(of);
   json["median_entropy_of_the_top_quarter"] = number(sum / static_cast<double>(of.layers - top));
   for (const Quantity quantity : quantities()) {
     if (!of.has(quantity)) continue;
@@ -191,6 +235,18 @@ Json summary_of(const OperatorResults& of) {
       if (!open) of_layers["median"].push_back(number(over_heads(of, quantity, layer, median_of)));
     }
     json["mean_over_heads_by_layer"][of.name_of(quantity)] = of_layers;
+  }
+  return json;
+}
+
+// How much nearer distance 0 is than far ones, and what belonging adds to a logit (analysis 6).
+Json summary_of(const RelativeTableValues& table) {
+  Json json = {{"table", table.name}, {"rows", table.rows}, {"heads", table.heads}};
+  json["row_of_distance_0_by_median_beyond_10"] = number(table.nearness());
+  if (table.vectors || table.other_rows.size() < 2) return json;
+  const auto not_member = std::ssize(table.row_of);
+  for (std::int64_t head = 0; head < table.heads; ++head) {
+    json["member_less_not_member"].push_back(table.size_of(not_member + 1, head) - table.size_of(not_member, head));
   }
   return json;
 }
@@ -248,6 +304,14 @@ void write_h5(const ModelAnalysis& model, const std::filesystem::path& path) {
   for (const TableNorms& table : model.tables) {
     put_array(file, "tables/" + table.name, {table.rows, table.heads}, {table.values.begin(), table.values.end()});
   }
+  for (const RelativeTableValues& table : model.first_layer) {
+    put_array(file, "first_layer/" + table.name, {table.rows, table.heads, table.size}, table.values);
+  }
+  const FirstTokens& tokens = model.first_tokens;
+  if (tokens.tokens > 0) {
+    put_array(file, "first_layer/tokens", {tokens.tokens, tokens.tokens},
+              {tokens.attention.begin(), tokens.attention.end()});
+  }
   file.finish();
 }
 
@@ -278,6 +342,7 @@ void write_csv(const ModelAnalysis& model, const std::filesystem::path& folder) 
   labels.finish();
   distances.finish();
   if (compared) matches.finish();
+  write_tables(model, folder / "relative_tables.csv");
 }
 
 Json summary_of(std::span<const ModelAnalysis> models) {
@@ -296,6 +361,7 @@ Json summary_of(std::span<const ModelAnalysis> models) {
                  {"operators", Json::array()}};
     if (model.layers == 1) json["notes"].push_back("one layer: there is nothing to compare, so no divergences");
     for (const OperatorResults& of : model.operators) json["operators"].push_back(summary_of(of));
+    for (const RelativeTableValues& table : model.first_layer) json["relative_tables"].push_back(summary_of(table));
     all.push_back(std::move(json));
   }
   return {{"format", "etc analysis"},

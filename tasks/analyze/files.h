@@ -15,12 +15,15 @@ namespace etc::analyze {
 //                                                     have it inside the sequence)
 //   jsd_of_heads/OPERATOR/{mean,median} [layers, heads, heads of the layer before], with all heads compared
 //   tables/NAME [R, heads]: norms of relative vectors, biases in logit units
+//   first_layer/PART [R, heads, D]: the relative tables its attention reads, whatever the method
+//   first_layer/tokens [n, n]: mean probability over heads of the first tokens of an example
 void write_h5(const ModelAnalysis& model, const std::filesystem::path& path);
 
 // Where a quantity lies: "entropy", with several operators "entropy/long"; of one type "etc/mass/l2g".
 std::string h5_path(const ModelAnalysis& model, const OperatorResults& results, Quantity quantity);
 
-// statistics.csv, label_mass.csv, distance_mass.csv, best_match.csv (with all heads compared), in the folder.
+// statistics.csv, label_mass.csv, distance_mass.csv, best_match.csv (with all heads compared), relative_tables.csv (of the
+// first layer), in the folder.
 void write_csv(const ModelAnalysis& model, const std::filesystem::path& folder);
 
 // Medians, variances and what the figures' statements are checked by (analysis 4), one object per model.

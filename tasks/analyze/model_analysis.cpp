@@ -10,6 +10,7 @@
 #include "etc_core/base/random.h"
 #include "sparse/etc_attention.h"
 #include "sparse/labels/relative_ids.h"
+#include "tasks/analyze/memory.h"
 #include "tasks/train/evaluate.h"
 #include "tasks/train/fed_encoder.h"
 #include "tasks/train/model.h"
@@ -32,7 +33,10 @@ class Collector {
     radius_ = config.value("local_radius", std::int64_t{0});
     reach_ = request.reach > 0 ? request.reach : (radius_ > 0 ? radius_ : kFullReach);
     const std::int64_t labels = config.value("relative_pos_max_distance", std::int64_t{0});
-    if (model.has_global_tokens() && labels > 0) member_label_ = sparse::member_id(labels);
+    if (model.has_global_tokens() && labels > 0) {
+      member_label_ = sparse::member_id(labels);
+      etc_distance_ = labels;
+    }
   }
 
   void set_lengths(std::int64_t most_long, std::int64_t most_global) {
@@ -65,15 +69,24 @@ class Collector {
       results.add(of, from);
     });
     ForwardOptions options;
-    options.attention_watch = std::ref(analysis);
+    const bool first = operators_.empty();
+    options.attention_watch = [&](const WatchedAttention& watched) {
+      if (first && watched.layer == 0) keep_tables(watched);
+      analysis(watched);
+    };
     fed_.encoder().forward(tape, input, options);
     if (operators_.empty()) fail(kWhere, "this model's attention is linear: it has no probabilities to look at");
   }
 
+  std::vector<RelativeTableValues> take_tables() { return std::move(tables_); }
   std::vector<OperatorResults> take() { return std::move(operators_); }
   const std::string& task() const { return tokens_.task; }
 
  private:
+  void keep_tables(const WatchedAttention& watched) {
+    for (RelativeTableValues& table : relative_tables_of(watched, etc_distance_)) tables_.push_back(std::move(table));
+  }
+
   OperatorResults& results_of(const LayerStatistics& of, bool global) {
     std::string name = of.op->name;
     name = name.substr(0, name.find('_'));
@@ -87,9 +100,10 @@ class Collector {
   const FedEncoder& fed_;
   const AnalysisRequest& request_;
   TaskTokens tokens_;
-  std::int64_t radius_ = 0, reach_ = 0, member_label_ = -1;
+  std::int64_t radius_ = 0, reach_ = 0, member_label_ = -1, etc_distance_ = 0;
   double most_keys_[2] = {2, 2};  // that long and global queries see
   std::vector<OperatorResults> operators_;
+  std::vector<RelativeTableValues> tables_;  // of the first layer
 };
 
 // Tables of relative positions by name: [R, N, D] vectors, [R, N] biases.
@@ -139,6 +153,7 @@ std::vector<std::int64_t> drawn_examples(std::int64_t size, std::int64_t count, 
 
 ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request) {
   FedEncoder fed(request.data, folder, request.allow_incomplete);
+  const std::int64_t at_a_time = request.memory_limit > 0 ? fitting_tokens(fed, request) : request.micro_batch_tokens;
   fed.load(Device::cpu, ComputeType::fp32);
   const data::DatasetReader& reader = *fed.reader();
   const std::vector<std::int64_t> chosen = drawn_examples(reader.size(), request.examples, request.seed);
@@ -167,7 +182,7 @@ ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisR
   for (const std::int64_t index : chosen) {
     data::LoadedExample example{index, index, reader.read(index)};
     const std::int64_t tokens = tokens_of(example.features, reader.schema());
-    if (batch_tokens + tokens > request.micro_batch_tokens) run();
+    if (batch_tokens + tokens > at_a_time) run();
     batch_tokens += tokens;
     result.tokens += tokens;
     batch.push_back(std::move(example));
@@ -185,6 +200,10 @@ ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisR
     result.groups.push_back(query_group_names()[static_cast<std::size_t>(group)]);
   }
   result.operators = collector.take();
+  result.first_layer = collector.take_tables();
+  if (!chosen.empty()) {
+    result.first_tokens = first_tokens_of(fed, {chosen.front(), chosen.front(), reader.read(chosen.front())});
+  }
   result.tables = tables_of(fed);
   return result;
 }

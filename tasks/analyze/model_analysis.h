@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "etc_core/base/json_fwd.h"
+#include "tasks/analyze/first_tokens.h"
 #include "tasks/analyze/query_groups.h"
+#include "tasks/analyze/relative_tables.h"
 #include "tasks/analyze/results.h"
 
 namespace etc::analyze {
@@ -22,7 +24,8 @@ struct AnalysisRequest {
   bool exact = false;      // quantiles of kept values, not of bins
   bool all_heads = false;  // each head is compared with all heads of the layer before
   bool allow_incomplete = false;
-  std::int64_t micro_batch_tokens = 16384;  // long and global tokens in memory at once
+  std::int64_t micro_batch_tokens = 16384;  // long and global tokens in memory at once, fewer where memory is limited
+  std::int64_t memory_limit = 0;            // of the process, in bytes; 0: none
 };
 
 // Rows of a table of relative positions: |rel| and rel_bias by label and head.
@@ -40,6 +43,8 @@ struct ModelAnalysis {
   std::vector<std::string> groups;
   std::vector<OperatorResults> operators;
   std::vector<TableNorms> tables;
+  std::vector<RelativeTableValues> first_layer;
+  FirstTokens first_tokens;  // of the first of the chosen examples
 };
 
 // The indices of `count` of `size` examples, in ascending order; all when there are no more. Equal arguments give equal

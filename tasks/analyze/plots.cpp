@@ -91,7 +91,7 @@ void jsd_violins(const OperatorResults& of, const std::string& group, const std:
   std::vector<ViolinGrid> grids{coloured(grid_of(of, Quantity::jsd, 1))};
   if (!of.heads_compared.empty()) {
     ViolinGrid best = coloured(grid_of(of, Quantity::jsd, 1));
-    best.title = "the same, from the most similar head of the layer before";
+    best.title = "the same, from the most similar head of the layer before (a<b: head a from head b)";
     best.cell = [&of](std::int64_t row, std::int64_t head) -> const Distribution& {
       return of.compared(row + 1, head, of.best_match(row + 1, head));
     };
@@ -163,21 +163,18 @@ void write_plots(const ModelAnalysis& model, const std::filesystem::path& folder
   for (const OperatorResults& of : model.operators) {
     entropy_violins(of, model.groups.front(), folder, base);
     if (of.has(Quantity::jsd)) jsd_violins(of, model.groups.front(), folder);
-    lines_by_layer(of, folder, "mass",
-                   {fmt::format("Probability by type, {} attention", of.name), "", "mean over queries and heads", {}},
-                   {Quantity::mass_0, Quantity::mass_1, Quantity::member_1, Quantity::one_hot});
-    lines_by_layer(of, folder, "entropy",
-                   {fmt::format("Entropy, whole and by type, {} attention", of.name),
-                    "",
-                    "mean over queries and heads (nats)",
-                    {}},
-                   {Quantity::entropy, Quantity::entropy_0, Quantity::entropy_1});
-    lines_by_layer(of, folder, "carry",
-                   {fmt::format("Growth of carried scores, {} attention", of.name),
-                    "",
-                    "mean over queries and heads (units of a logit)",
-                    {}},
-                   {Quantity::carry_mean, Quantity::carry_largest, Quantity::logit_stddev});
+    const bool typed = !of.types[1].empty();
+    const auto lines = [&](const char* name, const char* what, const char* y_label,
+                           const std::vector<Quantity>& of_what) {
+      lines_by_layer(of, folder, name, {fmt::format("{}, {} attention", what, of.name), "", y_label, {}}, of_what);
+    };
+    lines("mass", typed ? "Probability by type" : "Queries with a probability above 0.99",
+          "mean over queries and heads", {Quantity::mass_0, Quantity::mass_1, Quantity::member_1, Quantity::one_hot});
+    lines("entropy", typed ? "Entropy, whole and by type" : "Entropy", "mean over queries and heads (nats)",
+          {Quantity::entropy, Quantity::entropy_0, Quantity::entropy_1});
+    lines("carry", of.carries ? "Spread of logits and growth of carried scores" : "Spread of logits",
+          "mean over queries and heads (units of a logit)",
+          {Quantity::carry_mean, Quantity::carry_largest, Quantity::logit_stddev});
     profiles(of, folder, model.groups.front());
   }
 }
@@ -196,21 +193,26 @@ void write_comparison(std::span<const ModelAnalysis> models, const std::vector<s
       {"entropy_variance", Quantity::entropy, variance_of, "Variance of the entropy over tokens",
        "mean over heads (nats squared)"},
       {"jsd", Quantity::jsd, median_of, "Median divergence from the layer before", "mean over heads (bits)"},
-      {"own_jsd", Quantity::own_jsd, median_of, "The same of the layers' own scores", "mean over heads (bits)"},
-      {"one_hot", Quantity::one_hot, mean_of, "Queries with a probability above 0.99", "share"},
-      {"carry_mean", Quantity::carry_mean, mean_of, "Size of the carried scores", "mean"},
+      {"own_jsd", Quantity::own_jsd, median_of, "Median divergence of the layers' own scores",
+       "mean over heads (bits)"},
+      {"one_hot", Quantity::one_hot, mean_of, "Queries with a probability above 0.99", "share, mean over heads"},
+      {"carry_mean", Quantity::carry_mean, mean_of, "Size of the carried scores",
+       "mean over queries and heads (units of a logit)"},
   };
   for (const Compared& compared : kCompared) {
     for (const OperatorResults& of_first : models.front().operators) {
       LinePlot plot{fmt::format("{}, {} attention", compared.title, of_first.name), "layer", compared.y_label, {}};
+      bool any = false;
       for (std::size_t n = 0; n < models.size(); ++n) {
+        Series series{names[n] + " (none)", {}};  // keeps the model's colour
         for (const OperatorResults& of : models[n].operators) {
           if (of.name != of_first.name || !of.has(compared.quantity)) continue;
-          plot.series.push_back(by_layer(of, compared.quantity, compared.take, names[n]));
+          series = by_layer(of, compared.quantity, compared.take, names[n]);
+          any = true;
         }
+        plot.series.push_back(std::move(series));
       }
-      if (plot.series.empty()) continue;
-      write_picture(folder, fmt::format("compare_{}_{}", compared.name, of_first.name), drawn(plot));
+      if (any) write_picture(folder, fmt::format("compare_{}_{}", compared.name, of_first.name), drawn(plot));
     }
   }
 }

@@ -16,6 +16,10 @@ enum class LogBase { nats, bits };
 // entropies, which their colours follow, too.
 void write_plots(const ModelAnalysis& model, const std::filesystem::path& folder, LogBase base);
 
+// The first layer's tables of relative positions, drawn by distance (relative_PART.svg), with the sizes of their rows
+// (relative_sizes_PART.svg), and first_tokens.svg: whom the first tokens of an example attend to there.
+void write_relative_plots(const ModelAnalysis& model, const std::filesystem::path& folder);
+
 // Of several, whose names are given: compare_{entropy,entropy_variance,jsd,own_jsd,one_hot,carry_mean}_OP.svg, a line per
 // model over the layers.
 void write_comparison(std::span<const ModelAnalysis> models, const std::vector<std::string>& names,

@@ -103,7 +103,9 @@ std::string series_colour(std::size_t n, std::size_t count) {
 }
 
 std::string drawn(const LinePlot& plot) {
-  constexpr double kHeight = 400, kLeft = 70, kPlotWidth = 420, kTop = 40, kBottom = 50, kKey = 42;
+  constexpr double kLeft = 70, kPlotWidth = 420, kTop = 40, kBottom = 50, kKey = 42, kKeyRow = 16;
+  // Lower than the names of many layers.
+  const double height = std::max(400.0, kTop + kKeyRow * static_cast<double>(plot.series.size() + 1));
   double names = 100;
   for (const Series& series : plot.series) names = std::max(names, width_of(series.name, 11));
   const double width = std::max(kLeft + kPlotWidth + kKey + names, kLeft + width_of(plot.title, 14));
@@ -117,16 +119,19 @@ std::string drawn(const LinePlot& plot) {
       most_y = std::max(most_y, y);
     }
   }
-  Svg svg(width, kHeight);
+  Svg svg(width, height);
   svg.text(kLeft, 22, plot.title, Anchor::start, 14);
   if (!(most_y >= least_y)) {
-    svg.text(width / 2, kHeight / 2, "no values", Anchor::middle);
+    svg.text(width / 2, height / 2, "no values", Anchor::middle);
     return svg.finish();
   }
-  if (most_x == least_x) most_x = least_x + 1;
+  if (most_x == least_x) {  // one layer: in the middle
+    least_x -= 0.5;
+    most_x += 0.5;
+  }
   if (most_y == least_y) most_y = least_y + 1;
   const Axis x{least_x, most_x, kLeft, kLeft + kPlotWidth};
-  const Axis y{least_y, most_y + 0.05 * (most_y - least_y), kHeight - kBottom, kTop};
+  const Axis y{least_y, most_y + 0.05 * (most_y - least_y), height - kBottom, kTop};
   for (const double tick : y.ticks(6)) {
     svg.line({x.from, y.at(tick)}, {x.to, y.at(tick)}, "#dddddd");
     svg.text(x.from - 6, y.at(tick) + 4, tick_text(tick), Anchor::end);
@@ -137,7 +142,7 @@ std::string drawn(const LinePlot& plot) {
   }
   svg.line({x.from, y.from}, {x.to, y.from}, "#333333");
   svg.line({x.from, y.from}, {x.from, y.to}, "#333333");
-  svg.text((x.from + x.to) / 2, kHeight - 12, plot.x_label, Anchor::middle);
+  svg.text((x.from + x.to) / 2, height - 12, plot.x_label, Anchor::middle);
   svg.vertical_text(18, (y.from + y.to) / 2, plot.y_label);
   for (std::size_t n = 0; n < plot.series.size(); ++n) {
     const Series& series = plot.series[n];
@@ -156,7 +161,7 @@ std::string drawn(const LinePlot& plot) {
       }
     }
     draw();
-    const double row = kTop + 10 + 16 * static_cast<double>(n);
+    const double row = kTop + 10 + kKeyRow * static_cast<double>(n);
     svg.line({x.to + 12, row}, {x.to + 30, row}, colour, 2);
     svg.text(x.to + 36, row + 4, series.name);
   }

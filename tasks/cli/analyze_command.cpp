@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "etc_core/base/atomic_folder.h"
+#include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
@@ -18,10 +19,12 @@
 #include "etc_core/nn/backends.h"
 #include "tasks/analyze/document.h"
 #include "tasks/analyze/files.h"
+#include "tasks/analyze/memory.h"
 #include "tasks/analyze/plots.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/device_option.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/inference/model_folder.h"
 #include "tasks/output.h"
@@ -53,7 +56,8 @@ struct AnalyzeOptions {
   std::string input, vocab;
   std::int64_t part = 0, top = 16;
   std::vector<std::string> layers;  // numbers
-  bool overwrite = false;
+  std::string memory_limit;
+  bool overwrite = false, forecast = false;
   int threads = 0;
 };
 
@@ -95,6 +99,7 @@ void write_model(const analyze::ModelAnalysis& model, const fs::path& folder, an
   analyze::write_h5(model, folder / "analysis.h5");
   analyze::write_csv(model, folder);
   analyze::write_plots(model, folder, base);
+  analyze::write_relative_plots(model, folder);
 }
 
 void write_all(const std::vector<analyze::ModelAnalysis>& models, const AnalyzeOptions& options) {
@@ -153,6 +158,9 @@ std::vector<std::int64_t> layer_numbers(const std::vector<std::string>& words) {
 
 // One example as a page.
 void run_document(const AnalyzeOptions& options) {
+  if (options.forecast || !options.memory_limit.empty()) {
+    fail_usage(kWhere, "--memory-limit and --forecast are of analyses of many examples: --document is one");
+  }
   if (!options.compare.empty()) fail_usage(kWhere, "--document shows one model: expected no --compare");
   CommandPaths paths(kWhere);
   if (options.data.empty() == options.input.empty()) {
@@ -187,12 +195,21 @@ void run_document(const AnalyzeOptions& options) {
         page.size(), options.output);
 }
 
+// Only says how much memory each model's analysis is expected to take.
+void print_forecast(const std::vector<fs::path>& folders, const analyze::AnalysisRequest& request) {
+  for (const fs::path& folder : folders) {
+    const FedEncoder fed(request.data, folder, request.allow_incomplete);
+    print("{}: expected peak memory {}\n", folder.string(), byte_size_text(analyze::expected_memory(fed, request)));
+  }
+}
+
 void run_analyze(AnalyzeOptions& options) {
   require_one_process(kWhere, "this command");
   if (options.threads > 0) set_thread_count(options.threads);
   open_device(kDefaultDevice);
   options.model = model_folder(options.model);
   for (std::string& more : options.compare) more = model_folder(more);
+  if (options.output.empty() && !options.forecast) fail_usage(kWhere, "expected --output: a folder to write");
   if (options.document >= 0) return run_document(options);
   if (!options.vocab.empty()) fail_usage(kWhere, "--vocab needs --document: nothing else shows text");
   if (!options.input.empty() || options.part > 0)
@@ -202,13 +219,16 @@ void run_analyze(AnalyzeOptions& options) {
   for (const std::string& more : options.compare) folders.emplace_back(more);
   options.request.groups = analyze::chosen_groups(options.groups);
   options.request.data = options.data;
+  if (folders.size() > 1) check_comparison(folders);
+  options.request.memory_limit = take_memory_limit(options.memory_limit, Device::cpu);
+  if (options.forecast) return print_forecast(folders, options.request);
   check_paths(options, folders);
   check_output(options);
-  if (folders.size() > 1) check_comparison(folders);
   std::vector<analyze::ModelAnalysis> models;
   for (const fs::path& folder : folders) models.push_back(analyze::analyse_model(folder, options.request));
   write_all(models, options);
   for (const analyze::ModelAnalysis& model : models) print_table(model);
+  log_peak_memory(Device::cpu);
   print("output: {}\n", options.output);
 }
 
@@ -221,7 +241,7 @@ void add_analyze_command(Program& program) {
   command.option("--model", options->model, "model directory: config.json and model.safetensors").required();
   command.option("--compare", options->compare, "more models, side by side with the first");
   command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
-  command.option("--output", options->output, "folder to write; with --document a file").required();
+  command.option("--output", options->output, "folder to write; with --document a file");
   command.option("--examples", options->request.examples, "so many at most, drawn by the seed")
       .at_least(1)
       .show_default();
@@ -238,6 +258,9 @@ void add_analyze_command(Program& program) {
   command.flag("--exact", options->request.exact, "quantiles from up to 100,000 kept values, not from 512 bins");
   command.flag("--all-heads", options->request.all_heads,
                "also each head's divergence from all heads of the layer before (takes so many times as long)");
+  add_memory_option(command, options->memory_limit,
+                    "choose how many tokens are in memory at a time, with the same results");
+  command.flag("--forecast", options->forecast, "only say how much memory the analysis would take");
   command.flag("--overwrite", options->overwrite, "replace an earlier analysis, or page");
   command
       .option("--document", options->document,

@@ -59,6 +59,7 @@ TEST_CASE("analyze writes numbers, tables and pictures, equal for any thread cou
                                           "distance_mass_l2l.svg",
                                           "entropy_global.svg",
                                           "entropy_long.svg",
+                                          "first_tokens.svg",
                                           "label_mass.csv",
                                           "label_mass_g2g.svg",
                                           "label_mass_g2l.svg",
@@ -66,6 +67,15 @@ TEST_CASE("analyze writes numbers, tables and pictures, equal for any thread cou
                                           "label_mass_l2l.svg",
                                           "mass_global.svg",
                                           "mass_long.svg",
+                                          "relative_global_biases.svg",
+                                          "relative_global_vectors.svg",
+                                          "relative_long_biases.svg",
+                                          "relative_long_vectors.svg",
+                                          "relative_sizes_global_biases.svg",
+                                          "relative_sizes_global_vectors.svg",
+                                          "relative_sizes_long_biases.svg",
+                                          "relative_sizes_long_vectors.svg",
+                                          "relative_tables.csv",
                                           "statistics.csv",
                                           "summary.json",
                                           "violins_entropy_global.svg",
@@ -131,6 +141,23 @@ TEST_CASE("means of analysis.h5 are those of every example's tokens", "[analyze]
     CHECK(at("entropy/long/mean", group) == Approx(entropy[group] / count[group]).epsilon(1e-6));
   }
   CHECK(at("jsd/long/mean", 0) == Approx(jsd / count[0]).epsilon(1e-6));
+  // First layer: its tables are the parameters, its first tokens have probabilities.
+  const auto table = file.read<float>("first_layer/long_vectors");
+  CHECK(table.shape == std::vector<std::int64_t>{12, 2, loaded.model->config->head_size()});
+  const auto& parameters = loaded.model->parameters.all();
+  const auto own = std::find_if(parameters.begin(), parameters.end(), [](const auto& parameter) {
+    return parameter->name.ends_with("long_qkv_attention/qkv_relative_attention/relative_emb_table");
+  });
+  REQUIRE(own != parameters.end());
+  const float* const values = (*own)->value.data();
+  CHECK(table.values == std::vector<float>(values, values + (*own)->size()));
+  const auto tokens = file.read<double>("first_layer/tokens");
+  const auto n = static_cast<std::size_t>(tokens.shape.at(0));
+  for (std::size_t row = 0; row < n; ++row) {
+    double sum = 0;
+    for (std::size_t key = 0; key < n; ++key) sum += tokens.values[row * n + key];
+    CHECK((sum > 0 && sum < 1 + 1e-5));
+  }
   CHECK(at("etc/mass/l2l/mean", 0) + at("etc/mass/l2g/mean", 0) == Approx(1).epsilon(1e-6));
 }
 
@@ -152,6 +179,30 @@ TEST_CASE("several models stand side by side, those with other heads are refused
   CHECK(refused.code == 1);
   CHECK(has(refused.err, "expected 2 heads as"));
   CHECK(has(refused.err, "got 4"));
+}
+
+TEST_CASE("the memory of an analysis is told before it starts, and limited with the same results", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const Result forecast = scene.run({"analyze", "--model", scene.model, "--data", scene.data, "--forecast"});
+  INFO(forecast.err);
+  REQUIRE(forecast.code == 0);
+  CHECK(has(forecast.out, "best: expected peak memory "));
+  CHECK(!fs::exists(scene.output));
+  REQUIRE(scene.analyze({"--examples", "5"}).code == 0);
+  const std::string whole = etc::read_file(scene.output / "analysis.h5");
+  const Result limited = scene.analyze({"--examples", "5", "--overwrite", "--memory-limit", "2GB"});
+  INFO(limited.err);
+  REQUIRE(limited.code == 0);
+  CHECK(has(limited.err, "memory limit 2"));
+  CHECK(has(limited.err, "peak memory "));
+  CHECK(etc::read_file(scene.output / "analysis.h5") == whole);
+  const Result small = scene.analyze({"--overwrite", "--memory-limit", "5MB"});
+  CHECK(small.code == 1);
+  CHECK(has(small.err, "the memory limit of 5"));
+  CHECK(etc::read_file(scene.output / "analysis.h5") == whole);
+  CHECK(has(scene.run({"analyze", "--model", scene.model, "--data", scene.data}).err, "expected --output"));
+  CHECK(has(scene.analyze({"--document", "0", "--forecast"}).err, "--document is one"));
 }
 
 TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[analyze]") {

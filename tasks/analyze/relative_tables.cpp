@@ -1,0 +1,94 @@
+#include "tasks/analyze/relative_tables.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sparse/labels/relative_ids.h"
+
+namespace etc::analyze {
+
+namespace {
+
+// Rows by distance of labels that follow from it. The tiles list the labels of falling distances, kGroup - 1 of them
+// beyond either end (sparse/distance_labels.h).
+void rows_by_distance(const sparse::DistanceLabels& labels, RelativeTableValues& table) {
+  const std::int64_t farthest = labels.codes.size() - 1, distances = labels.codes.size() - (sparse::kGroup - 1);
+  table.first = labels.first;
+  for (std::int64_t at = 0; at < distances; ++at) table.row_of.push_back(labels.lanes[farthest - at]);
+}
+
+// Of ETC's ids, which the input lists.
+void rows_of_ids(std::int64_t max_distance, RelativeTableValues& table) {
+  table.first = -max_distance;
+  for (std::int64_t d = -max_distance; d <= max_distance; ++d) {
+    table.row_of.push_back(sparse::relative_id(d, max_distance));
+  }
+  for (const char* name : {"not member", "member", "other paragraph"}) {
+    if (sparse::distance_id_count(max_distance) + std::ssize(table.other_rows) < table.rows)
+      table.other_rows.push_back(name);
+  }
+}
+
+}  // namespace
+
+double RelativeTableValues::size_of(std::int64_t row, std::int64_t head) const {
+  const float* const own = values.data() + (row * heads + head) * size;
+  if (!vectors) return static_cast<double>(own[0]);
+  double sum = 0;
+  for (std::int64_t c = 0; c < size; ++c) sum += static_cast<double>(own[c]) * static_cast<double>(own[c]);
+  return std::sqrt(sum);
+}
+
+double RelativeTableValues::nearness() const {
+  const auto mean = [&](std::int64_t distance) {
+    double sum = 0;
+    for (std::int64_t head = 0; head < heads; ++head) sum += std::abs(size_of(row(distance), head));
+    return sum / static_cast<double>(heads);
+  };
+  std::vector<double> far;
+  for (std::int64_t d = first; has(d); ++d) {
+    if (std::abs(d) > kFarFrom) far.push_back(mean(d));
+  }
+  if (far.empty() || !has(0)) return std::nan("");
+  std::sort(far.begin(), far.end());
+  const std::size_t middle = far.size() / 2;
+  const double median = far.size() % 2 == 1 ? far[middle] : (far[middle - 1] + far[middle]) / 2;
+  return mean(0) / median;
+}
+
+std::vector<RelativeTableValues> relative_tables_of(const WatchedAttention& watched, std::int64_t etc_max_distance) {
+  const sparse::AttentionInputs& in = watched.inputs;
+  const sparse::RelativeTable& from = in.relative;
+  std::string name = in.tiles->op->name;
+  name = name.substr(0, name.find('_'));
+  std::vector<RelativeTableValues> tables;
+  const auto add = [&](const char* part, const float* values, bool vectors, float factor = 1) {
+    if (values == nullptr) return;
+    RelativeTableValues table;
+    table.name = name + "_" + part;
+    table.vectors = vectors;
+    table.rows = from.labels;
+    table.heads = from.heads(in.heads);
+    table.size = vectors ? in.head_size : 1;
+    table.values.assign(values, values + table.rows * table.heads * table.size);
+    for (float& value : table.values) value *= factor;
+    const auto by_distance = std::find_if(std::begin(in.tiles->types), std::end(in.tiles->types),
+                                          [](const sparse::TypeTiles& type) { return type.distance.used(); });
+    if (by_distance != std::end(in.tiles->types)) {
+      rows_by_distance(by_distance->distance, table);
+    } else if (etc_max_distance > 0) {
+      rows_of_ids(etc_max_distance, table);
+    }
+    tables.push_back(std::move(table));
+  };
+  add("vectors", from.vectors, true);
+  // Huang's method 4 adds one table to both sides, NEZHA one to keys and values.
+  if (from.key_vectors != from.vectors) add("key_vectors", from.key_vectors, true);
+  add("products", from.products, true);
+  if (from.value_vectors != from.vectors) add("value_vectors", from.value_vectors, true);
+  add("factors", from.factors, false);
+  add("biases", from.biases, false, sparse::score_scale(in));
+  return tables;
+}
+
+}  // namespace etc::analyze
