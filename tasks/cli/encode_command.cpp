@@ -267,8 +267,10 @@ void add_encode_command(Program& program) {
   command.option("--inputs", options->inputs, "HDF5 file with padded input arrays");
   command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
   command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
-  command.option("--text", options->text.inputs, "texts, JSON lines, plain or gzip; -: standard input");
-  command.option("--states", options->text.states, "with --text: which states")
+  command.option("--text", options->text.inputs, "texts, JSON lines or an array, plain or gzip; -: standard input");
+  command
+      .option("--states", options->text.states,
+              "with --text: which states: of every token, of every sentence, or a vector a text")
       .one_of({"long", "global", "mean"})
       .show_default();
   command
@@ -278,7 +280,7 @@ void add_encode_command(Program& program) {
   command.option("--vocab", options->vocab, "with --text: the vocabulary, where the model's folder does not hold it");
   command
       .option("--output", options->output,
-              "HDF5 file to write; with --text also .jsonl, .npy, or - for standard output")
+              "HDF5 file to write; with --text also .jsonl, .json, .npy, or - for standard output")
       .required();
   command.flag("--all-layers", options->all_layers,
                "also the states after the embedding stage and every layer, and with residual attention the scores "

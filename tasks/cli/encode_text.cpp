@@ -35,15 +35,22 @@ class StatesOutput {
 
 class JsonOutput final : public StatesOutput {
  public:
-  explicit JsonOutput(const EncodeTextOptions& options) : states_(options.states), output_(options.output) {}
+  // array: one of all texts instead of a line each.
+  JsonOutput(const EncodeTextOptions& options, bool array)
+      : array_(array), states_(options.states), output_(options.output) {}
 
   void add(const std::string& id, const EncodedText& text) override {
-    output_.write(text::one_line(states_answer(id, text, states_)) + "\n");
+    const std::string line = text::one_line(states_answer(id, text, states_));
+    output_.write(array_ ? std::exchange(between_, ",\n") + line : line + "\n");
   }
-  void finish() override { output_.finish(); }
+  void finish() override {
+    if (array_) output_.write("\n]\n");
+    output_.finish();
+  }
 
  private:
-  std::string states_;
+  bool array_;
+  std::string states_, between_ = "[\n";
   Output output_;
 };
 
@@ -132,10 +139,11 @@ class H5Output final : public StatesOutput {
 
 std::unique_ptr<StatesOutput> open_output(const TextEncoder& encoder, const EncodeTextOptions& options) {
   const std::string ending = std::filesystem::path(options.output).extension().string();
-  if (options.output == "-" || ending == ".jsonl") return std::make_unique<JsonOutput>(options);
+  if (options.output == "-" || ending == ".jsonl") return std::make_unique<JsonOutput>(options, false);
+  if (ending == ".json") return std::make_unique<JsonOutput>(options, true);
   if (ending == ".npy") return std::make_unique<NpyOutput>(options);
   if (ending == ".h5" || ending == ".hdf5") return std::make_unique<H5Output>(encoder, options);
-  fail_usage(kWhere, "--output {}: expected -, or a name that ends in .jsonl, .npy or .h5", options.output);
+  fail_usage(kWhere, "--output {}: expected -, or a name that ends in .jsonl, .json, .npy or .h5", options.output);
 }
 
 // A line's text and id.
@@ -281,7 +289,11 @@ void encode_texts(const TextEncoder& encoder, const EncodeTextOptions& options) 
         windows.add({text, id, place}, most);
       }
     } catch (const data::InputFault& fault) {
-      fail(data::raw_file_text(input), "{}: {}", fault.code(), fault.what());
+      fail(
+          data::raw_file_text(input),
+          "{}: {}: expected texts in JSON, each a string or an object with \"text\" (jq -Rs . FILE makes one of a file "
+          "of plain text)",
+          fault.code(), fault.what());
     }
     windows.flush();
   }

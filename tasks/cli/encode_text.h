@@ -9,15 +9,15 @@
 namespace etc::cli {
 
 struct EncodeTextOptions {
-  std::vector<std::string> inputs;  // files of JSON lines; "-": standard input
+  std::vector<std::string> inputs;  // files of JSON; "-": standard input
   std::string states = "mean";      // long, global or mean
-  std::string output;               // "-" or *.jsonl, *.npy, *.h5
+  std::string output;               // "-" or *.jsonl, *.json, *.npy, *.h5
 };
 
 // A text is a JSON string or an object with "text" and, if wanted, "id"; without one its id is its number from 0. Of
 // each text in order
 //   JSON lines  {"id", "tokens": {"read", "cut"}, "states": [H] (mean), [L][H] or [G][H]}, written before the next text is
-//               waited for
+//               waited for; *.json: one array of them
 //   NumPy       float32 [texts, H] (mean) or the rows of all texts [ΣL, H], and beside them OUTPUT.offsets.npy, int64
 //               [texts + 1]: text i has rows offsets[i] … offsets[i+1]-1
 //   HDF5        the layout of prepared data (encode_dataset.h): id, tokens_read, tokens_cut, and long, global or mean

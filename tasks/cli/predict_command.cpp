@@ -147,7 +147,7 @@ void check_options(const PredictOptions& options) {
     fail_usage(kWhere, "--answers goes without --output, --n-best-output and --null-odds-output: run it on its own");
   }
   if (options.show == 0 && !writes_files(options) && options.answers.empty()) {
-    fail_usage(kWhere, "expected --output FILE, or --answers FILE with --input (- for standard output)");
+    fail_usage(kWhere, "expected --output FILE (- for standard output)");
   }
   check_paths(options);
 }
@@ -254,7 +254,7 @@ void add_predict_command(Program& program) {
       "input, a record at a time");
   command.option("--answers", options->answers,
                  "instead of --output: an answer to each record of --input as soon as there is one, JSON lines "
-                 "(tasks/ANSWERS.md); -: standard output");
+                 "(tasks/ANSWERS.md); -: standard output, which is where they go when nothing else is wanted");
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
   command.option("--splitter", options->splitter,
                  "for raw data: punkt:DIR when the model's data used Punkt and its folder holds no tables");
@@ -274,9 +274,11 @@ void add_predict_command(Program& program) {
       "  etc predict --model run/best --data dev.h5 --output predictions.json\n"
       "  etc predict --model run/best --data dev.h5 --n-best 5 --n-best-output answers.jsonl\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --output predictions.json\n"
-      "  gunzip -c dev.json.gz | etc predict --model run/best --input - --answers -\n"
+      "  gunzip -c dev.json.gz | etc predict --model run/best --input -\n"
       "  etc predict --model run/best --input dev.json --vocab vocab.txt --show 3");
   command.action([options] {
+    const bool wanted = options->show > 0 || writes_files(*options);
+    if (!wanted && !options->input.empty() && options->answers.empty()) options->answers = data::kStandardInput;
     options->model = model_folder(options->model);
     run_predict(*options);
   });

@@ -26,7 +26,7 @@ constexpr const char* kExamples = R"(Examples:
   etc prepare --task wikihop --split train --input train.json --vocab vocab.txt --splitter punkt:learned \
               --learn-splitter --output train.h5
   unzip -p nq.zip train.jsonl | etc prepare --task nq --split train --input - --vocab vocab.txt --output train.h5
-  etc prepare --learn-vocab 30522 --input books.txt news.txt.gz --output vocab.txt
+  etc prepare --task pretrain --learn-vocab 30522 --input books.txt news.txt.gz --output vocab.txt
   etc prepare --task pretrain --objective mlm_nsp --split train --input books.txt news.txt.gz --vocab vocab.txt \
               --output train.h5
   etc prepare --task translation --learn-vocab 8000 --source train.en --target train.de --output vocab.bpe
@@ -65,11 +65,17 @@ Json parse_setting(const Field& setting, const std::string& text) {
              usual.is_number_integer() ? "an integer" : "a value", json_line(usual), text);
 }
 
+// Null: the task has no such setting.
+const Field* length_setting(const prepare::PreparationKind& kind) {
+  for (const char* name : {"long_seq_len", "seq_len", "long_max_length", "max_seq_length"}) {
+    if (const Field* setting = kind.settings.find(name)) return setting;
+  }
+  return nullptr;
+}
+
 // The key that says how many long tokens an example may have: one idea, spelled as each published preparation does.
 const Field& length_setting(const prepare::PreparationKind& kind, const std::string& task) {
-  for (const char* name : {"long_seq_len", "seq_len", "long_max_length", "max_seq_length"}) {
-    if (const Field* setting = kind.settings.find(name)) return *setting;
-  }
+  if (const Field* setting = length_setting(kind)) return *setting;
   fail_usage("etc prepare", "{} is no option of task {}", kMaxLongTokens, task);
 }
 
@@ -231,6 +237,45 @@ void run_prepare(PrepareOptions& options) {
   }
 }
 
+// What some tasks have beside their settings: the help of the others does not name it.
+void add_options_of_tasks(const Command& command, const std::shared_ptr<PrepareOptions>& options) {
+  const auto of_translation = [](const std::string& help) {
+    return std::vector<OptionOfTask>{{"translation", help, "TEXT ...", ""}};
+  };
+  const std::string source = "in the place of --input: source texts, a sentence a line",
+                    target = "and their translations, line by line";
+  command.option("--source", options->sources, "task translation, " + source).of_tasks(of_translation(source));
+  command.option("--target", options->run.targets, target).of_tasks(of_translation(target));
+  const std::string learn = "instead of preparing, learn a vocabulary from the input's texts: of so many ";
+  command
+      .option(
+          "--learn-vocab", options->learn_vocab,
+          learn + "WordPiece pieces [of task pretrain], merges or words of task translation, or characters of task lm")
+      .at_least(1)
+      .of_tasks({{"pretrain", learn + "WordPiece pieces", "INT", ""},
+                 {"translation", learn + "merges, or of words", "INT", ""},
+                 {"lm", learn + "characters", "INT", ""}});
+  std::vector<OptionOfTask> lengths, splitters;
+  for (const TaskEntry& entry : task_entries()) {
+    if (const Field* own = length_setting(entry.preparation))
+      lengths.push_back({entry.name, "another name of " + own->option_name(), "INT", ""});
+    if (entry.preparation.settings.find("splitter") != nullptr)
+      splitters.push_back(
+          {entry.name, "learn Punkt tables from the input first, into the folder of --splitter punkt:FOLDER", "", ""});
+  }
+  command
+      .take_text(
+          kMaxLongTokens, [options](const std::string& text) { options->max_long_tokens = text; },
+          "most long tokens of an example, in every task's preparation: another name of --long-seq-len (wikihop, "
+          "hotpotqa), --seq-len (nq, squad, glue), --long-max-length (openkp) and --max-seq-length (pretrain)")
+      .group("Settings")
+      .of_tasks(lengths);
+  command
+      .flag("--learn-splitter", options->learn_splitter,
+            "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER")
+      .of_tasks(splitters);
+}
+
 }  // namespace
 
 void add_prepare_command(Program& program) {
@@ -240,13 +285,10 @@ void add_prepare_command(Program& program) {
   command.option("--task", options->task, fmt::format("{}", fmt::join(task_names(), ", ")));
   command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)");
   command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
-  command.option("--source", options->sources,
-                 "task translation, in the place of --input: source texts, a sentence a line");
-  command.option("--target", options->run.targets, "and their translations, line by line");
   command.option("--vocab", options->vocab,
                  "WordPiece vocabulary, SentencePiece model (*.model), one learned for translation (*.bpe, *.words), "
                  "or characters (*.chars)");
-  command.option("--output", options->run.output, "HDF5 file to write; the vocabulary with --learn-vocab");
+  command.option("--output", options->run.output, "HDF5 file to write, or the vocabulary that is learned");
   command.option("--report", options->run.report,
                  "file for faults, one JSON object per line (default: "
                  "the output's name with .rejects.jsonl)");
@@ -256,21 +298,8 @@ void add_prepare_command(Program& program) {
       .show_default()
       .at_least(0);
   command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
-  command.flag("--learn-splitter", options->learn_splitter,
-               "learn Punkt tables from the input first and write them to the folder of --splitter punkt:FOLDER");
-  command
-      .option(
-          "--learn-vocab", options->learn_vocab,
-          "instead of preparing, learn a vocabulary from the input's texts [of task pretrain]: of so many WordPiece "
-          "pieces, merges or words of task translation, or characters of task lm")
-      .at_least(1);
-  command
-      .take_text(
-          kMaxLongTokens, [options](const std::string& text) { options->max_long_tokens = text; },
-          "most long tokens of an example, in every task's preparation: another name of --long-seq-len (wikihop, "
-          "hotpotqa), --seq-len (nq, squad, glue), --long-max-length (openkp) and --max-seq-length (pretrain)")
-      .group("Settings");
   command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
+  add_options_of_tasks(command, options);
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const Field*> settings;
   std::map<std::string, std::vector<OptionOfTask>> tasks;

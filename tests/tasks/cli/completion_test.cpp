@@ -56,6 +56,10 @@ TEST_CASE("help of a task shows that task's options alone, with types and defaul
   // Of settings that several tasks have each shows its own default.
   CHECK_THAT(nq, Catch::Contains("--global-seq-len INT=230"));
   CHECK_THAT(printed({"prepare", "wikihop", "--help"}), Catch::Contains("--global-seq-len INT=430"));
+  for (const char* other : {"--source", "--learn-vocab", "learn-splitter", "--long-seq-len"})
+    CHECK_THAT(nq, !Catch::Contains(other));
+  CHECK_THAT(on_one_line(nq), Catch::Contains("--max-long-tokens INT another name of --seq-len "));
+  CHECK_THAT(printed({"prepare", "translation", "--help"}), Catch::Contains("--source TEXT ..."));
   CHECK_THAT(printed({"train", "openkp", "--help"}), Catch::Contains("--max-loss") &&
                                                          Catch::Contains("--learning-rate") &&
                                                          !Catch::Contains("--answer-encoding"));

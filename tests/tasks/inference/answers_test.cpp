@@ -111,7 +111,7 @@ TEST_CASE("a model of one form of Natural Questions reads the other, and a run s
     text += (text.empty() ? "" : " ") + token.at("token").get<std::string>();
   simplified.erase("document_tokens");
   simplified["document_text"] = text;
-  const test::Result both = scene.try_run({"predict", "--model", scene.path("run"), "--input", "-", "--answers", "-"},
+  const test::Result both = scene.try_run({"predict", "--model", scene.path("run"), "--input", "-"},
                                           page + "\n" + json_line(simplified) + "\n");
   INFO(both.err);
   REQUIRE(both.code == 0);
@@ -166,5 +166,5 @@ TEST_CASE("options of answers that do not go together are refused", "[inference]
   CHECK_THAT(refused({"--input", "-", "-", "--answers", "-"}), Catch::Contains("expected - (standard input) once"));
   CHECK_THAT(refused({"--input", "a.json", "--answers", "-", "--output", "p.json"}),
              Catch::Contains("--answers goes without --output"));
-  CHECK_THAT(refused({"--input", "a.json"}), Catch::Contains("expected --output FILE, or --answers FILE"));
+  CHECK_THAT(refused({"--data", "a.h5"}), Catch::Contains("expected --output FILE"));
 }

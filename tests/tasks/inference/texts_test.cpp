@@ -77,6 +77,11 @@ TEST_CASE("texts have states a token, a sentence or a text, in every form of out
   encode("mean", scene.path("m.npy"));
   CHECK(numbers_of<float>(scene.path("m.npy"), "<f4", "2, 32").size() == 64);
   CHECK(!std::filesystem::exists(scene.path("m.npy.offsets.npy")));
+  encode("mean", scene.path("m.json"));
+  const Json array = read_json_file(scene.path("m.json"));
+  REQUIRE(array.size() == 2);
+  CHECK(array[0] == means[0]);
+  CHECK(array[1] == means[1]);
   encode("mean", scene.path("m.h5"));
   CHECK_THAT(scene.run({"info", scene.path("m.h5")}), Catch::Contains("text_states"));
 
@@ -106,7 +111,7 @@ TEST_CASE("texts and outputs that cannot be meant are refused with the reason", 
   CHECK_THAT(refused("7\n", "-", 1), Catch::Contains("standard input: line 1: expected a string, or an object"));
   CHECK_THAT(refused("{\"text\": 7}\n", "-", 1), Catch::Contains("line 1: expected a string"));
   CHECK_THAT(refused("\"\"\n", "-", 1), Catch::Contains("line 1: the document is empty"));
-  CHECK_THAT(refused("\"a\n", "-", 1), Catch::Contains("json_syntax"));
+  CHECK_THAT(refused("\"a\n", "-", 1), Catch::Contains("json_syntax") && Catch::Contains("jq -Rs . FILE"));
   CHECK_THAT(refused("", scene.path("a.npy"), 1), Catch::Contains("the input holds no text"));
   CHECK(!std::filesystem::exists(scene.path("a.npy")));
   CHECK_THAT(refused("\"a\"", scene.path("a.csv"), 2), Catch::Contains("expected -, or a name that ends in"));

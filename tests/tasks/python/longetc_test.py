@@ -85,6 +85,11 @@ def slow_encoder():
     return longetc.from_weights(state, config, family="bert"), np.arange(2000, dtype=np.int32) % 160
 
 
+def setUpModule():
+    # A shell that runs this in the background makes it deaf to Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Scene(unittest.TestCase):
     """A vocabulary and a run of HotpotQA, made by the package itself."""
 
