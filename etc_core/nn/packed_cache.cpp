@@ -98,14 +98,11 @@ void PackedCache::release_later(std::vector<std::vector<Dense>> layers, ComputeT
   set_compute(compute);
   clear();
   waiting_ = std::move(layers);
-  rows_read_ = 0;
   released_ = true;
 }
 
 void PackedCache::begin_pass(std::int64_t rows) {
-  if (waiting_.empty()) return;
-  rows_read_ += rows;
-  if (rows_read_ <= ops::kRowsInPlace) return;
+  if (waiting_.empty() || rows <= ops::kRowsInPlace) return;
   const std::vector<std::vector<Dense>> layers = std::exchange(waiting_, {});
   release_kernels(layers, compute_);
 }

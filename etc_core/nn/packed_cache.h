@@ -22,8 +22,9 @@ class PackedCache {
   void release_kernels(const std::vector<std::vector<Dense>>& layers, ComputeType compute);
 
   // The same for an encoder that tells begin_pass() of each pass. On the CPU in fp32 the kernels, where bits allow, stay
-  // as they are until it has read more than kRowsInPlace rows (ops/rows_in_place.h): packing takes more time and fresh
-  // memory than products with so few rows lose by reading kernels where they are, so a first short answer waits for none.
+  // as they are until a pass has more than kRowsInPlace rows (ops/rows_in_place.h): packing takes more time and fresh
+  // memory than products with so few rows lose by reading kernels where they are. It is the pass itself that decides,
+  // not those before it, so that what a pass is forecast to take does not depend on them.
   void release_later(std::vector<std::vector<Dense>> layers, ComputeType compute);
 
   // Before a pass over so many rows, or tokens, that does not record: packs what release_later() left.
@@ -49,7 +50,6 @@ class PackedCache {
   ComputeType compute_ = ComputeType::fp32;
   bool released_ = false;
   std::vector<std::vector<Dense>> waiting_;  // layers of release_later() that are read in place
-  std::int64_t rows_read_ = 0;               // by these
 };
 
 }  // namespace etc

@@ -52,7 +52,7 @@ TEST_CASE("packed layers side by side give what each gives alone, with and witho
   }
 }
 
-TEST_CASE("layers read in place give the bits of packed ones, and are packed when rows add up", "[nn]") {
+TEST_CASE("layers read in place give the bits of packed ones, and are packed for a longer pass", "[nn]") {
   register_cpu_backend();
   constexpr std::int64_t kIn = 100, kColumns = 192;
   constexpr Initializer kNormal{Initializer::Kind::truncated_normal, 0.5f};
@@ -82,11 +82,9 @@ TEST_CASE("layers read in place give the bits of packed ones, and are packed whe
   }
   PackedCache cache;
   cache.release_later({{together}, {alone}}, ComputeType::fp32);
-  cache.begin_pass(500);
+  for (int pass = 0; pass < 3; ++pass) cache.begin_pass(512);
   CHECK(set.at("kernel").value);
-  cache.begin_pass(12);  // 512 in all
-  CHECK(set.at("kernel").value);
-  cache.begin_pass(1);
+  cache.begin_pass(513);
   CHECK_FALSE(set.at("kernel").value);
   CHECK_FALSE(set.at("kernel_2").value);
   CHECK(cache.packed(alone).packed != nullptr);
