@@ -51,3 +51,53 @@ TEST_CASE("packed layers side by side give what each gives alone, with and witho
     column += out;
   }
 }
+
+TEST_CASE("layers read in place give the bits of packed ones, and are packed for a longer pass", "[nn]") {
+  register_cpu_backend();
+  constexpr std::int64_t kIn = 100, kColumns = 192;
+  constexpr Initializer kNormal{Initializer::Kind::truncated_normal, 0.5f};
+  ParameterSet set;
+  Dense together, alone;
+  for (int i = 0; i < 3; ++i) {
+    together.parts.push_back({&set.add("kernel_" + std::to_string(i), {kIn, kColumns}, kNormal),
+                              &set.add("bias_" + std::to_string(i), {kColumns}, kNormal)});
+  }
+  alone.parts = {{&set.add("kernel", {kIn, 1024}, kNormal), nullptr}};
+  set.initialize(1);
+  Tape tape(Recording::off);
+  for (const std::int64_t rows : {1, 16, 63, 64, 200}) {
+    CAPTURE(rows);
+    const Var x(Tensor::from(test::random_floats(rows * kIn, 2), {rows, kIn}, Purpose::activations));
+    PackedCache packed, later;
+    std::vector<std::vector<float>> expected;
+    for (const Dense& dense : {together, alone}) expected.push_back(values(linear(tape, x, packed.packed(dense))));
+    later.release_later({{together, alone}}, ComputeType::fp32);
+    later.begin_pass(rows);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Dense dense = later.packed(i == 0 ? together : alone);
+      CHECK(dense.packed == nullptr);
+      CHECK(values(linear(tape, x, dense)) == expected[i]);
+    }
+    CHECK_THROWS_WITH(later.begin_training(), Catch::Contains("the kernels were released"));
+  }
+  PackedCache cache;
+  cache.release_later({{together}, {alone}}, ComputeType::fp32);
+  for (int pass = 0; pass < 3; ++pass) cache.begin_pass(512);
+  CHECK(set.at("kernel").value);
+  cache.begin_pass(513);
+  CHECK_FALSE(set.at("kernel").value);
+  CHECK_FALSE(set.at("kernel_2").value);
+  CHECK(cache.packed(alone).packed != nullptr);
+}
+
+TEST_CASE("layers side by side whose columns are no whole tiles are packed at once", "[nn]") {
+  register_cpu_backend();
+  ParameterSet set;
+  Dense dense;
+  for (int i = 0; i < 2; ++i) dense.parts.push_back({&set.add("kernel_" + std::to_string(i), {8, 100}, {}), nullptr});
+  set.initialize(1);
+  PackedCache cache;
+  cache.release_later({{dense}}, ComputeType::fp32);
+  CHECK_FALSE(set.at("kernel_0").value);
+  CHECK(cache.packed(dense).packed != nullptr);
+}
