@@ -114,7 +114,6 @@ DenseEncoder::Impl::Context DenseEncoder::Impl::context(const EncoderInput& inpu
   made.shared = dense_attention.share(input, ordinals, setting);
   made.attention = made.shared.pairs;
   prepare_context(made, setting, cache);
-  if (!setting.recording) cache.begin_pass(input.long_offsets.back());
   return made;
 }
 
@@ -171,7 +170,7 @@ void DenseEncoder::release(ComputeType compute) {
     layers.push_back(layer.attention.dense_layers());
     layers.back().insert(layers.back().end(), {layer.feed_forward.inner, layer.feed_forward.outer});
   }
-  impl_->cache.release_later(std::move(layers), compute);
+  impl_->cache.release_kernels(layers, compute);
 }
 
 }  // namespace etc

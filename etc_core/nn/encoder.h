@@ -68,8 +68,8 @@ class Encoder {
   // The input need not outlive the call, except the adders' numbers, which the caller must not change before backward.
   virtual EncoderStates forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) = 0;
 
-  // Packs all dense layers, at once or when it pays (packed_cache.h), and gives the kernels' own memory back: weights are
-  // there once, in a program that only runs the model. Afterwards recording is an Error until they are loaded anew.
+  // Packs all dense layers and gives the kernels' own memory back: halves the weights of a program that only runs the
+  // model. Afterwards these parameters have no value: recording and saving are Errors until they are loaded anew.
   // compute: number type of dense products and, bf16 for int8 as well, of attention's; Error where not offered.
   void release_kernels(ComputeType compute = ComputeType::fp32) { release(compute); }
 

@@ -82,7 +82,6 @@ EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const F
   context.rows[1] = ragged_rows(input.global_offsets, ordinals);
   context.attention = impl_->attention_batch(input, ordinals, setting);
   prepare_context(context, setting, impl_->cache);
-  if (!tape.recording()) impl_->cache.begin_pass(input.long_offsets.back() + input.global_offsets.back());
 
   const PoolUse pooled(tape);
   LayerStack stack;
@@ -102,7 +101,7 @@ EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const F
 void EtcEncoder::release(ComputeType compute) {
   std::vector<std::vector<Dense>> layers;
   for (const EtcLayer& layer : impl_->layers) layers.push_back(layer.dense_layers());
-  impl_->cache.release_later(std::move(layers), compute);
+  impl_->cache.release_kernels(layers, compute);
 }
 
 }  // namespace etc

@@ -1,12 +1,9 @@
 #include "etc_core/nn/packed_cache.h"
 
-#include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/large_blocks.h"
-#include "etc_core/ops/rows_in_place.h"
 
 namespace etc {
 
@@ -19,19 +16,9 @@ void copy_columns(const float* from, std::int64_t rows, std::int64_t cols, float
   }
 }
 
-// Whether the layer gives the same bits unpacked, and has values to read.
-bool can_be_read_in_place(const Dense& dense) {
-  return dense.layout == ops::WeightLayout::in_out && std::ranges::all_of(dense.parts, [&](const Dense::Part& part) {
-           const Tensor& kernel = part.kernel->value;
-           const bool whole_tiles = dense.parts.size() == 1 || part.kernel->shape[1] % ops::kColumnsInPlace == 0;
-           return kernel && kernel.device() == Device::cpu && whole_tiles;
-         });
-}
-
 }  // namespace
 
 Dense PackedCache::packed(const Dense& dense) {
-  if (!waiting_.empty() && compute_ == ComputeType::fp32 && dense.layout == ops::WeightLayout::in_out) return dense;
   std::vector<const Parameter*> kernels;
   std::uint64_t versions = 0;
   for (const Dense::Part& part : dense.parts) {
@@ -79,7 +66,6 @@ Dense PackedCache::packed(const Dense& dense) {
 
 void PackedCache::release_kernels(const std::vector<std::vector<Dense>>& layers, ComputeType compute) {
   set_compute(compute);
-  waiting_.clear();
   for (const std::vector<Dense>& layer : layers) {
     for (const Dense& dense : layer) packed(dense);
     for (const Dense& dense : layer) {
@@ -88,23 +74,6 @@ void PackedCache::release_kernels(const std::vector<std::vector<Dense>>& layers,
   }
   large_blocks::release_kept();  // for int8 the sources were three quarters of the program's memory
   released_ = true;
-}
-
-void PackedCache::release_later(std::vector<std::vector<Dense>> layers, ComputeType compute) {
-  const auto can_wait = [](const std::vector<Dense>& layer) {
-    return std::ranges::all_of(layer, can_be_read_in_place);
-  };
-  if (compute != ComputeType::fp32 || !std::ranges::all_of(layers, can_wait)) return release_kernels(layers, compute);
-  set_compute(compute);
-  clear();
-  waiting_ = std::move(layers);
-  released_ = true;
-}
-
-void PackedCache::begin_pass(std::int64_t rows) {
-  if (waiting_.empty() || rows <= ops::kRowsInPlace) return;
-  const std::vector<std::vector<Dense>> layers = std::exchange(waiting_, {});
-  release_kernels(layers, compute_);
 }
 
 void PackedCache::begin_training() {

@@ -13,22 +13,13 @@ namespace etc {
 
 class PackedCache {
  public:
-  // The same layer with packed kernels, packed now if they are not yet or if a kernel or bias changed since; as it is
-  // while release_later() waits. The result points into the cache: use it before the next clear().
+  // The same layer with packed kernels, packed now if they are not yet or if a kernel or bias changed since. The result
+  // points into the cache: use it before the next clear().
   Dense packed(const Dense& dense);
 
   // Packs all layers in this number type and takes the values of their kernels away, model layer by model layer, so that
   // at no time all kernels are there twice. Kernels may be shared within a model layer only.
   void release_kernels(const std::vector<std::vector<Dense>>& layers, ComputeType compute);
-
-  // The same for an encoder that tells begin_pass() of each pass. On the CPU in fp32 the kernels, where bits allow, stay
-  // as they are until a pass has more than kRowsInPlace rows (ops/rows_in_place.h): packing takes more time and fresh
-  // memory than products with so few rows lose by reading kernels where they are. It is the pass itself that decides,
-  // not those before it, so that what a pass is forecast to take does not depend on them.
-  void release_later(std::vector<std::vector<Dense>> layers, ComputeType compute);
-
-  // Before a pass over so many rows, or tokens, that does not record: packs what release_later() left.
-  void begin_pass(std::int64_t rows);
 
   // Before a tape records: empties the cache, since training changes the kernels. Throws Error when they were released.
   void begin_training();
@@ -49,7 +40,6 @@ class PackedCache {
   std::map<std::vector<const Parameter*>, std::unique_ptr<Entry>> entries_;  // by the kernels
   ComputeType compute_ = ComputeType::fp32;
   bool released_ = false;
-  std::vector<std::vector<Dense>> waiting_;  // layers of release_later() that are read in place
 };
 
 }  // namespace etc

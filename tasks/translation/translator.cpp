@@ -68,7 +68,7 @@ fs::path vocabulary_of(const std::vector<fs::path>& folders, const DataIdentity&
 struct Model {
   explicit Model(const fs::path& folder)
       : config(config_of(folder)), encoder(config, parameters), decoder(config, parameters) {
-    map_parameters(folder / "model.safetensors", parameters);
+    load_parameters(folder / "model.safetensors", parameters);
   }
 
   Seq2SeqConfig config;

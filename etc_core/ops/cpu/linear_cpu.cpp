@@ -21,32 +21,16 @@
 #include "etc_core/ops/cpu/tile_shape.h"
 #include "etc_core/ops/cpu/weight_gradient.h"
 #include "etc_core/ops/linear.h"
-#include "etc_core/ops/rows_in_place.h"
 
 namespace etc::ops::cpu {
 
 namespace {
 
-// Columns of W as the products read them: panel i begins at data + i·step, its rows lie `stride` floats apart.
-struct Panels {
-  const float* data;
-  std::int64_t step;
-  std::int64_t stride;  // 0: panels are contiguous
-
-  MatrixView at(std::int64_t panel, std::int64_t width) const {
-    return {data + panel * step, stride == 0 ? width : stride};
-  }
-};
-
-Panels packed_panels(const float* packed, std::int64_t k) {
-  return {packed, kPanelCols * k, 0};
-}
-
 // y [rows, width] (= or +=) act(x [rows, k]·panel [k, width] + bias) for the 64 rows (fewer at the end) from first_row
 // on. A whole tile is multiplied where x and y lie. The last rows are copied first, with zero rows behind them up to a
 // height that is known to give the same bits: in place the product would read and write rows behind the matrix.
 void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t first_col, std::int64_t width,
-                  const MatrixView& panel) {
+                  const float* panel) {
   const std::int64_t rows = std::min(kTileRows, p.rows - first_row);
   const bool whole = rows == kTileRows;
   const std::int64_t height = tile_height(rows, width, p.k);
@@ -67,7 +51,7 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
     x = {x_tile, p.k};
     product = {y_tile, width};
   }
-  tile_product({.m = height, .n = width, .k = p.k, .a = x, .b = panel, .y = product, .add = p.add});
+  tile_product({.m = height, .n = width, .k = p.k, .a = x, .b = {panel, width}, .y = product, .add = p.add});
   if (whole && p.bias == nullptr && p.activation == Activation::linear) return;
   TileEpilogue end;
   end.rows = rows;
@@ -92,15 +76,16 @@ std::int64_t tiles_of_block(std::int64_t rows, std::int64_t k) {
   return std::max<std::int64_t>(1, kBlockBytes / (kTileRows * row_bytes));
 }
 
-// All tiles over `panels` panels whose first has number `first_panel`; `of` starts with that panel.
-void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const Panels& of) {
+// All tiles over `panels` panels whose first has number `first_panel`; `packed` starts with that panel.
+void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
   const std::int64_t tiles = ceil_div(p.rows, kTileRows), most = tiles_of_block(p.rows, p.k);
   parallel_for(tiles * panels, [&](std::int64_t task) {
     const std::int64_t first_tile = task / (most * panels) * most, within = task - first_tile * panels;
     const std::int64_t height = std::min(most, tiles - first_tile);  // of this block, in tiles
     const std::int64_t panel = within / height, tile = first_tile + within % height;
-    const std::int64_t first_col = (first_panel + panel) * kPanelCols, width = panel_width(p.n, first_panel + panel);
-    product_tile(p, tile * kTileRows, first_col, width, of.at(panel, width));
+    const std::int64_t first_col = (first_panel + panel) * kPanelCols;
+    product_tile(p, tile * kTileRows, first_col, panel_width(p.n, first_panel + panel),
+                 packed + panel * kPanelCols * p.k);
   });
 }
 
@@ -122,7 +107,7 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
       copy_panel({weight, layout, p.k, p.n, 0, p.k, first_col, panel_width(p.n, first + i)},
                  packed + i * kPanelCols * p.k);
     });
-    product_tiles(p, first, count, packed_panels(packed, p.k));
+    product_tiles(p, first, count, packed);
   }
 }
 
@@ -158,20 +143,9 @@ void weight_gradient(const WeightGradient& g) {
   if (whole < g.rows) add_gradients(g, whole, g.rows, gradient_tile_of_part(g.p, g.q));
 }
 
-static_assert(kPanelCols == kColumnsInPlace);
-
-// Whether a product of so many rows with an unpacked W [k, n] reads W where it lies.
-bool reads_in_place(ComputeType compute, WeightLayout layout, std::int64_t rows, std::int64_t k, std::int64_t n) {
-  if (compute != ComputeType::fp32 || layout != WeightLayout::in_out || rows > kRowsInPlace) return false;
-  const std::int64_t last = n % kPanelCols;
-  return keeps_bits_in_place(std::min(n, kPanelCols), k, n) && (last == 0 || keeps_bits_in_place(last, k, n));
-}
-
-// The product with weights that nobody packed: training, where W changes with every step, and the first short inputs.
-void multiply_unpacked(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
-  if (reads_in_place(compute, layout, p.rows, p.k, p.n)) {
-    product_tiles(p, 0, ceil_div(p.n, kPanelCols), {weight, kPanelCols, p.n});
-  } else if (compute == ComputeType::fp32) {
+// The product with weights that nobody packed: training, where W changes with every step.
+void multiply_packing(const DenseProduct& p, ComputeType compute, const float* weight, WeightLayout layout) {
+  if (compute == ComputeType::fp32) {
     product_packing(p, weight, layout);
   } else {
     multiply_reduced_packing(p, compute, weight, layout);
@@ -212,15 +186,8 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
   });
 }
 
-// That of the transpose.
-WeightLayout other(WeightLayout layout) {
-  return layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out;
-}
-
 // Bytes of scratch that a product of [rows, k] with unpacked [k, n] takes on the calling thread to pack its weights.
-std::int64_t packing_scratch(ComputeType compute, WeightLayout layout, std::int64_t rows, std::int64_t k,
-                             std::int64_t n) {
-  if (reads_in_place(compute, layout, rows, k, n)) return 0;
+std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_t k, std::int64_t n) {
   if (compute != ComputeType::fp32) return reduced_packing_scratch(compute, rows, k, n);
   return packing_floats(k, n) * static_cast<std::int64_t>(sizeof(float));
 }
@@ -230,10 +197,9 @@ void linear(const LinearForward& a) {
                              a.pre_activation, a.out, a.y,   a.y_stride};
   // bits do not depend on which branch is taken: packed or not, the tiles and their sums are the same
   if (a.packed == nullptr) {
-    multiply_unpacked(product, a.compute, a.weight, a.layout);
+    multiply_packing(product, a.compute, a.weight, a.layout);
   } else if (a.packed->compute == ComputeType::fp32) {
-    const auto* packed = static_cast<const float*>(a.packed->bytes.data());
-    product_tiles(product, 0, ceil_div(a.out, kPanelCols), packed_panels(packed, a.in));
+    product_tiles(product, 0, ceil_div(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
   } else {
     multiply_reduced(product, a.packed->compute, static_cast<const std::byte*>(a.packed->bytes.data()));
   }
@@ -244,7 +210,8 @@ void linear_backward(const LinearBackward& a) {
     // forward: z = x·W; so dx = dz·Wᵀ, a product with the other layout of the same numbers.
     const DenseProduct product{a.rows,  a.out, a.in, a.dz,       a.dz_stride, a.add_to_dx, nullptr, Activation::linear,
                                nullptr, 0,     a.dx, a.dx_stride};
-    multiply_unpacked(product, a.compute, a.weight, other(a.layout));
+    multiply_packing(product, a.compute, a.weight,
+                     a.layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out);
   }
   // forward: z = x·W + b; so dW = xᵀ·dz, or its transpose dzᵀ·x, and db = column sums of dz.
   const auto gradient = a.compute == ComputeType::fp32 ? weight_gradient : weight_gradient_bf16;
@@ -268,7 +235,7 @@ std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
 // Packed weights were charged when they were packed; only products that pack for themselves take scratch.
 void count_linear(const LinearForward& a) {
   if (a.packed != nullptr) return;
-  count_scratch(cpu_offers(a.compute) ? packing_scratch(a.compute, a.layout, a.rows, a.in, a.out)
+  count_scratch(cpu_offers(a.compute) ? packing_scratch(a.compute, a.rows, a.in, a.out)
                                       : rounded_bytes(a.rows, a.in, a.out));
 }
 
@@ -279,7 +246,7 @@ void count_linear_backward(const LinearBackward& a) {
     if (a.dweight != nullptr) count_scratch(2 * a.rows * (a.in + a.out));
     return;
   }
-  if (a.dx != nullptr) count_scratch(packing_scratch(a.compute, other(a.layout), a.rows, a.out, a.in));
+  if (a.dx != nullptr) count_scratch(packing_scratch(a.compute, a.rows, a.out, a.in));
   if (a.dweight == nullptr || a.compute == ComputeType::fp32) return;
   const bool in_out = a.layout == WeightLayout::in_out;
   count_scratch(weight_gradient_bf16_scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));

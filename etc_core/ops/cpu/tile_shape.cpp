@@ -61,23 +61,6 @@ bool low_tiles_keep_bits(std::int64_t n, std::int64_t k) {
   return true;
 }
 
-// keeps_bits_in_place() for tiles of these heights.
-bool in_place_keeps_bits(std::int64_t n, std::int64_t k, std::int64_t stride,
-                         const std::vector<std::int64_t>& heights) {
-  const auto x = numbers(kTileRows * k, 1), w = numbers(k * n, 2);
-  std::vector<float> wide(static_cast<std::size_t>((k - 1) * stride + n));
-  for (std::int64_t i = 0; i < k; ++i) std::copy_n(w.data() + i * n, n, wide.data() + i * stride);
-  std::vector<float> packed(static_cast<std::size_t>(kTileRows * n)), in_place(packed.size());
-  return std::all_of(heights.begin(), heights.end(), [&](std::int64_t height) {
-    const auto multiply = [&](const MatrixView& of, std::vector<float>& y) {
-      tile_product({.m = height, .n = n, .k = k, .a = {x.data(), k}, .b = of, .y = {y.data(), n}});
-    };
-    multiply({w.data(), n}, packed);
-    multiply({wide.data(), stride}, in_place);
-    return same_rows(in_place, packed, height * n);
-  });
-}
-
 // Operands as bytes: bf16 numbers are the upper halves of floats; any bytes do for int8, whose sums are exact.
 std::vector<std::uint16_t> reduced_numbers(std::int64_t count, std::uint32_t state) {
   std::vector<std::uint16_t> values;
@@ -219,15 +202,6 @@ GradientTile gradient_tile(const WeightGradient& g) {
 
 std::int64_t tile_height(std::int64_t rows, std::int64_t n, std::int64_t k) {
   return height_or_whole(whole_steps(rows), std::pair(n, k), [&] { return low_tiles_keep_bits(n, k); });
-}
-
-bool keeps_bits_in_place(std::int64_t n, std::int64_t k, std::int64_t stride) {
-  std::vector<std::int64_t> heights;  // that occur
-  for (std::int64_t rows = kHeightStep; rows < kTileRows; rows += kHeightStep) {
-    if (tile_height(rows, n, k) < kTileRows) heights.push_back(rows);
-  }
-  heights.push_back(kTileRows);
-  return once_for(std::tuple(n, k, stride), [&] { return in_place_keeps_bits(n, k, stride, heights); });
 }
 
 std::int64_t reduced_tile_height(ComputeType compute, std::int64_t rows, std::int64_t n, std::int64_t k) {

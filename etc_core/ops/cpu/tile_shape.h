@@ -18,10 +18,6 @@ std::int64_t tile_height(std::int64_t rows, std::int64_t n, std::int64_t k);
 // The same for products of bf16 or int8 (reduced_product.h), where packed weights must lie alike, too.
 std::int64_t reduced_tile_height(ComputeType compute, std::int64_t rows, std::int64_t n, std::int64_t k);
 
-// Whether products of a tile's rows with n columns of a matrix [k, …] whose rows lie `stride` floats apart have the bits
-// of those with a contiguous copy of these columns [k, n].
-bool keeps_bits_in_place(std::int64_t n, std::int64_t k, std::int64_t stride);
-
 // A tile of dw [p, q].
 struct GradientTile {
   std::int64_t high = 0, wide = 0;
