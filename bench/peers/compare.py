@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Time and memory of `etc` beside encoders people use today, in one interleaved run.
 
-    python3 -m venv VENV && VENV/bin/pip install torch transformers
+    python3 -m venv VENV && VENV/bin/pip install torch transformers onnxruntime onnx onnxscript openvino nncf
     VENV/bin/python bench/peers/compare.py --lengths 512,1024,2048,4096 --types fp32,bf16,int8 --output comparison
 
 Every point runs in a process of its own; all programs take their turn at a point before the next one, and all points
 are done once before the second round. Quoted is the median over the rounds of processor seconds per call (wall seconds
 depend on the neighbours), and the largest resident size of the process. Needs build/cpu/etc. What is compared: a batch
 of one, base size (peer.py), random weights. ETC's global tokens come on top of the long ones, 230 per 4,096; running
-scores are measured in the first number type. A peer `name:bf16@N` runs in bf16, up to N tokens. With --budget no point is
+scores are measured in the first number type. A peer `name:bf16@N` runs in bf16, up to N tokens;
+BERT in inference runtimes (`onnxruntime`, `openvino`: fp32, int8) and `lfm2` run when named. With --budget no point is
 started that is not expected to end in time; what was left out is listed.
 """
 import argparse
@@ -27,7 +28,8 @@ from machine import machine  # noqa: E402
 from tables import comparison_table, median  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PEERS = ["bert", "flex", "modernbert", "longt5", "longformer", "bigbird"]
+PEERS = ["bert", "flex", "modernbert", "longt5", "longformer", "bigbird", "lfm2", "onnxruntime", "openvino"]
+USUAL = PEERS[:6]
 
 
 def run(command, threads):
@@ -78,9 +80,9 @@ def peer_of(text):
     """`name[:type][@longest]` -> (name, type, longest)."""
     program, _, longest = text.partition("@")
     name, _, number_type = program.partition(":")
-    if name not in PEERS or number_type not in ("", "fp32", "bf16") or (longest and not longest.isdigit()):
-        raise argparse.ArgumentTypeError(f"expected name[:type][@longest], name one of {', '.join(PEERS)}, type fp32 or "
-                                         f"bf16; got {text}")
+    if name not in PEERS or number_type not in ("", "fp32", "bf16", "int8") or (longest and not longest.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected name[:type][@longest], name one of {', '.join(PEERS)}, type fp32, "
+                                         f"bf16 or int8; got {text}")
     return name, number_type or "fp32", int(longest) if longest else None
 
 
@@ -144,7 +146,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lengths", default="512,1024,2048,4096")
     parser.add_argument("--peers", type=lambda text: [peer_of(peer) for peer in text.split(",") if peer],
-                        default=",".join(PEERS), help="name[:type][@longest] of " + ", ".join(PEERS))
+                        default=",".join(USUAL), help="name[:type][@longest] of " + ", ".join(PEERS))
     parser.add_argument("--types", default="fp32", help="of etc: fp32, bf16, int8; separated by commas")
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
     parser.add_argument("--threads", type=int, default=1)

@@ -5,12 +5,14 @@
 
 Models are built from their configurations with random weights: nothing is downloaded. All have the size of BERT base
 (12 layers, 768 hidden, 12 heads, 3072 inner; gated feed-forward layers two thirds of that, for equal operations),
-batch 1, vocabulary 30522. Global tokens, where a model has them, are 230 per 4,096 and among the tokens.
+batch 1, vocabulary 30522, but for lfm2. Global tokens, where a model has them, are 230 per 4,096 and among the tokens.
 """
 import argparse
 import json
 import os
 import time
+
+from runtimes import RUNTIMES
 
 LAYERS, HIDDEN, HEADS, INNER, VOCABULARY = 12, 768, 12, 3072, 30522
 RADIUS = 84
@@ -72,6 +74,20 @@ def longt5(torch, length):
     return LongT5EncoderModel(config), {}
 
 
+def lfm2(torch, length):
+    """The 350M configuration of LFM2: 16 layers of 1024, ten of them short convolutions, six causal attention with 8 key
+    heads. A decoder read as an encoder, as its embedding models are; larger than BERT base."""
+    from transformers import Lfm2Config, Lfm2Model
+
+    attention = (2, 5, 8, 10, 12, 14)
+    config = Lfm2Config(vocab_size=65536, hidden_size=1024, num_hidden_layers=16, num_attention_heads=16,
+                        num_key_value_heads=8, conv_L_cache=3, block_ff_dim=6656,
+                        layer_types=["full_attention" if i in attention else "conv" for i in range(16)],
+                        max_position_embeddings=max(length, 4096), use_cache=False)
+    config._attn_implementation = "sdpa"
+    return Lfm2Model(config), {}
+
+
 def flex(torch, length):
     """FlexAttention, compiled, window of radius 84 and 5.6 % global tokens, in a plain post-norm encoder."""
     from torch import nn
@@ -108,15 +124,16 @@ def flex(torch, length):
 
 
 PEERS = {"bert": bert, "flex": flex, "modernbert": modernbert, "longt5": longt5, "longformer": longformer,
-         "bigbird": bigbird}
+         "bigbird": bigbird, "lfm2": lfm2}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", required=True, choices=PEERS)
+    parser.add_argument("--peer", required=True, choices=[*PEERS, *RUNTIMES])
     parser.add_argument("--length", type=int, required=True)
     parser.add_argument("--mode", choices=("infer", "train"), default="infer")
-    parser.add_argument("--type", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--type", choices=("fp32", "bf16", "int8"), default="fp32",
+                        help="int8: runtimes only; bf16: the others only")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
@@ -127,10 +144,21 @@ def main():
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(1)
-    model, extra = PEERS[options.peer](torch, options.length)
-    ids = torch.randint(5, VOCABULARY, (1, options.length))
+    report(call_of(torch, options), options.repeats)
+
+
+def call_of(torch, options):
+    """What is timed: one inference or training step."""
     training = options.mode == "train"
+    make, types = RUNTIMES.get(options.peer, (None, ("fp32", "bf16")))
+    if options.type not in types or (make and training):
+        raise SystemExit(f"{options.peer}: expected inference" if make and training else
+                         f"{options.peer}: expected type {' or '.join(types)}, got {options.type}")
+    model, extra = PEERS["bert" if make else options.peer](torch, options.length)
+    ids = torch.randint(5, VOCABULARY, (1, options.length))
     model.train(training)
+    if make:
+        return make(torch, model, ids, options.type, options.threads)
     if options.type == "bf16":
         model.to(torch.bfloat16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6) if training else None
@@ -144,9 +172,14 @@ def main():
             optimizer.step()
             optimizer.zero_grad()
 
+    return call
+
+
+def report(call, repeats):
+    """Calls once, then `repeats` times; prints the medians."""
     call()  # compiles, packs, touches the memory
     cpu, wall = [], []
-    for _ in range(options.repeats):
+    for _ in range(repeats):
         start, cpu_start = time.perf_counter(), time.process_time()
         call()
         wall.append(time.perf_counter() - start)
