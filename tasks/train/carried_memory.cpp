@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "etc_core/base/error.h"
+#include "etc_core/comm/gather_values.h"
 #include "etc_core/nn/dense_config.h"
 #include "tasks/registry.h"
 #include "tasks/train/model.h"
@@ -31,15 +32,8 @@ CarriedMemory::CarriedMemory(const EncoderConfig& counted) {
   }
 }
 
-void CarriedMemory::serve(TaskModel& model, int processes) {
-  const bool carries = carries_memory(*model.config, model.task_section);
-  if (carries && processes > 1) {
-    fail_usage("processes",
-               "a model with memory (memory_length {}) reads its texts in one process: expected 1, got {} (run without "
-               "mpirun; --threads uses more processors)",
-               CarriedMemory::rows_of(*model.config), processes);
-  }
-  model.memory = carries ? this : nullptr;
+void CarriedMemory::serve(TaskModel& model) {
+  model.memory = carries_memory(*model.config, model.task_section) ? this : nullptr;
 }
 
 const CarriedMemory::Left* CarriedMemory::of(const Task& task, const data::LoadedExample& example) const {
@@ -84,6 +78,68 @@ void CarriedMemory::take(Examples examples, const LayerMemory& after) {
 
 void CarriedMemory::commit() {
   left_ = std::exchange(taken_, {});
+}
+
+void CarriedMemory::fetch(Communicator& processes, const Task& task,
+                          std::span<const std::vector<data::LoadedExample>> own) {
+  if (processes.size() == 1) return;
+  std::vector<Place> wanted;
+  for (const Examples examples : own) {
+    for (const data::LoadedExample& example : examples) {
+      const Place place{example.epoch, example.index};
+      if (!task.begins_text(example) && !left_.contains(place)) wanted.push_back(place);
+    }
+  }
+  exchange(processes, wanted, false);
+}
+
+void CarriedMemory::collect(Communicator& processes) {
+  if (processes.size() > 1) exchange(processes, {}, true);
+}
+
+// Every process tells what it has and what it wants; then all know who sends what to whom, in the same order.
+void CarriedMemory::exchange(Communicator& processes, std::span<const Place> wanted, bool all_to_first) {
+  struct Entry {
+    std::int64_t epoch, example, rank, layers, rows, columns;  // layers 0: wanted
+    Place place() const { return {epoch, example}; }
+  };
+  std::vector<Entry> own;
+  for (const auto& [place, left] : left_) {
+    own.push_back(
+        {place.first, place.second, processes.rank(), std::ssize(left), left.front().rows(), left.front().cols()});
+  }
+  for (const Place& place : wanted) own.push_back({place.first, place.second, processes.rank(), 0, 0, 0});
+  const std::vector<Entry> all = gather_values<Entry>(processes, own);
+
+  std::map<Place, Entry> holders;  // the first one: what several have is equal
+  for (const Entry& entry : all) {
+    if (entry.layers > 0) holders.emplace(entry.place(), entry);
+  }
+  std::vector<std::pair<std::int64_t, Entry>> sent;  // to, what
+  for (const Entry& entry : all) {
+    const auto holder = holders.find(entry.place());
+    if (entry.layers == 0 && holder != holders.end()) sent.emplace_back(entry.rank, holder->second);
+  }
+  for (const auto& [place, holder] : holders) {
+    if (all_to_first && holder.rank != 0) sent.emplace_back(0, holder);
+  }
+
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  for (const auto& [to, what] : sent) {
+    if (what.rank != processes.rank() && to != processes.rank()) continue;
+    Left& left = left_[what.place()];
+    for (std::int64_t layer = 0; layer < what.layers; ++layer) {
+      const std::int64_t bytes = what.rows * what.columns * static_cast<std::int64_t>(sizeof(float));
+      if (what.rank == processes.rank()) {
+        out.push_back({static_cast<int>(to), left[static_cast<std::size_t>(layer)].data(), bytes});
+      } else {
+        left.push_back(Tensor::empty({what.rows, what.columns}, Purpose::activations));
+        in.push_back({static_cast<int>(what.rank), left.back().data(), bytes});
+      }
+    }
+  }
+  processes.exchange(out, in);
 }
 
 std::map<std::string, Tensor> CarriedMemory::tensors() const {

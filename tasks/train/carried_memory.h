@@ -2,16 +2,21 @@
 // set whose examples go on in each other is trained on or evaluated.
 //
 // Nothing of a step is seen before commit(): the same step computed again reads the same memory.
+//
+// Of several processes each takes what its own micro-batches leave. Which process computes a stream's next segment depends
+// on the lengths in its batch, so what a process lacks is sent by the one that has it, before the step (fetch()).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "etc_core/base/json_fwd.h"
 #include "etc_core/base/not_copied.h"
+#include "etc_core/comm/communicator.h"
 #include "etc_core/nn/encoder_config.h"
 #include "tasks/task.h"
 
@@ -30,8 +35,7 @@ class CarriedMemory : NotCopied {
   explicit CarriedMemory(const EncoderConfig& counted);
 
   // From now on the model's passes read and leave memory here, where it carries any; where it does not, none at all.
-  // Throws UsageError where it does and there are several processes: each would know the streams of its own share alone.
-  void serve(TaskModel& model, int processes = 1);
+  void serve(TaskModel& model);
 
   // Puts into the input what the example before each of these left in the same epoch; nothing for those that begin a
   // text (Task::begins_text), or of whose stream nothing has been read.
@@ -40,6 +44,11 @@ class CarriedMemory : NotCopied {
   void take(Examples examples, const LayerMemory& after);
   // What was taken since the last call is what is given from now on, in the place of all before.
   void commit();
+
+  // Calls of all processes, between commit() and the passes after it. fetch: what these micro-batches of this process go on
+  // from comes here, where another one has it. collect: everything comes to the first process, for a checkpoint.
+  void fetch(Communicator& processes, const Task& task, std::span<const std::vector<data::LoadedExample>> own);
+  void collect(Communicator& processes);
 
   // What would be given, for a checkpoint: a tensor of each stream and layer, named kPrefix….
   static constexpr const char* kPrefix = "memory/";
@@ -57,6 +66,7 @@ class CarriedMemory : NotCopied {
   using Left = std::vector<Tensor>;                     // [layers], [rows, H]
 
   const Left* of(const Task& task, const data::LoadedExample& example) const;
+  void exchange(Communicator& processes, std::span<const Place> wanted, bool all_to_first);
 
   std::map<Place, Left> left_, taken_;
   Left counted_;  // not empty: memory is counted

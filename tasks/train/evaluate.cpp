@@ -150,7 +150,7 @@ class DatasetPredictor {
 // The memory of one pass in the place of the model's own, a run's say.
 class MemoryOfPass : NotCopied {
  public:
-  MemoryOfPass(TaskModel& model, int processes) : model_(model), before_(model.memory) { own_.serve(model, processes); }
+  explicit MemoryOfPass(TaskModel& model) : model_(model), before_(model.memory) { own_.serve(model); }
   ~MemoryOfPass() { model_.memory = before_; }
 
  private:
@@ -158,6 +158,17 @@ class MemoryOfPass : NotCopied {
   CarriedMemory* before_;
   CarriedMemory own_;
 };
+
+// A text's segments wait for each other, so a model with memory is evaluated by the first process; the others wait for it.
+bool first_alone(TaskModel& model, DatasetPass pass, Predictions* predictions) {
+  Communicator& processes = *pass.processes;
+  bool whole = true;
+  if (processes.first()) {
+    pass.processes = &one_process();
+    whole = predict_dataset(model, pass, predictions);
+  }
+  return !any_of(processes, !whole);
+}
 
 }  // namespace
 
@@ -171,11 +182,14 @@ std::int64_t evaluation_tokens(const EncoderConfig& model, const Json& task_sect
 
 bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* predictions) {
   const Communicator& processes = *pass.processes;
+  if (processes.size() > 1 && carries_memory(*model.config, model.task_section)) {
+    return first_alone(model, pass, predictions);
+  }
   const data::DatasetReader& reader = *pass.reader;
   for (std::int64_t row = 0; predictions != nullptr && row < reader.gold_size(); ++row) {
     predictions->add_gold(reader.read_gold(row));
   }
-  const MemoryOfPass memory(model, processes.size());
+  const MemoryOfPass memory(model);
   data::LoaderOptions order =
       evaluation_order(evaluation_tokens(*model.config, model.task_section, reader, pass.micro_batch_tokens));
   order.batch_examples *= processes.size();

@@ -52,9 +52,10 @@ struct DatasetPass {
   Communicator* processes = &one_process();
 };
 
-// Decodes the data set in source order, a model with memory beginning without any, then its rejected records; false when a stop signal cut it short. Several
-// processes compute shares of the examples; the first one decodes, from equal logits in the same order as if it were
-// alone, and is the only one with predictions (elsewhere null).
+// Decodes the data set in source order, a model with memory beginning without any, then its rejected records; false when
+// a stop signal cut it short. Several processes compute shares of the examples; the first one decodes, from equal logits
+// in the same order as if it were alone, and is the only one with predictions (elsewhere null). A model with memory is
+// computed by the first one alone.
 bool predict_dataset(TaskModel& model, const DatasetPass& pass, Predictions* predictions);
 
 // What prepared data must be for a model.

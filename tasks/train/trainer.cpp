@@ -119,7 +119,7 @@ Trainer::Trainer(const RunConfig& config, const OpenedDevice& device, const fs::
       optimizer_(optimizer_options(training_), divided_moments()),
       sum_(division_, model_.parameters,
            divided_moments() != nullptr ? ProcessSum::Result::own_share : ProcessSum::Result::whole) {
-  memory_.serve(model_, processes_.size());
+  memory_.serve(model_);
   require_agreement(processes_, agreement_of(config_, identity_));
   division_.rounds = rounds_between(processes_, device_.device);
   if (processes_.first()) record_ = std::make_unique<RunRecord>(output, checkpoint_config_, model_files_);
@@ -195,7 +195,8 @@ TrainReport Trainer::run_steps() {
 // ---- One step. ----
 
 void Trainer::step(const data::LoadedBatch& batch) {
-  // 1. What the losses are divided by.
+  // 1. What segments go on from, and what the losses are divided by.
+  if (model_.memory != nullptr) memory_.fetch(processes_, *model_.task, batch.micro_batches);
   const std::vector<double> counts = loss_counts(processes_, *model_.task, batch);
   // 2. Gradients of every micro-batch, each in one of the processes, added as one tree.
   const double loss = compute(batch, counts);
@@ -394,6 +395,7 @@ void Trainer::evaluate() {
 
 void Trainer::save() {
   if (!any_of(processes_, record_ && record_->wants_save(progress_))) return;
+  memory_.collect(processes_);
   std::map<std::string, Tensor> tensors = optimizer_.moments();
   tensors.merge(memory_.tensors());
   if (record_) record_->save(model_.parameters, tensors, progress_, identity_);

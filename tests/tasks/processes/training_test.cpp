@@ -151,6 +151,56 @@ TEST_CASE("ADMIN's first batch, batches by tokens and BLEU are the same in 1, 2 
   CHECK(bits(3) == one);
 }
 
+TEST_CASE("streams with memory move from process to process, and a run begun by three goes on with one and two",
+          "[tasks][processes]") {
+  if (!have_mpirun()) return;
+  const TemporaryFolder folder;
+  const std::string program = etc::test::program().value(), here = folder.path();
+  const auto run = [&](int size, const Words& words) { return trained(folder.path(), size, with({program}, words)); };
+  run(1, {"sample", "--task", "lm", "--records", "60", "--distance", "12", "--output", here + "/s"});
+  for (const std::string split : {"train", "dev"}) {
+    // Texts of 15 to 21 characters: segments of 8 and fewer, so that micro-batches have now two examples, now more.
+    run(1, {"prepare", "--task", "lm", "--split", split, "--input", here + "/s/" + split + ".txt", "--vocab",
+            here + "/s/vocab.chars", "--text-ends", "lines", "--segment-length", "8", "--output",
+            here + "/" + split + ".h5"});
+  }
+  const auto training = [&](const std::string& output) {
+    return Words{"train",
+                 "--config",
+                 (source_folder() / "tasks/configs/lm_tiny.json").string(),
+                 "--data",
+                 here + "/train.h5",
+                 "--eval-data",
+                 here + "/dev.h5",
+                 "--vocab",
+                 here + "/s/vocab.chars",
+                 "--batch-size",
+                 "7",
+                 "--micro-batch-tokens",
+                 "20",
+                 "--threads",
+                 "1",
+                 "--use-residual-attention",
+                 "--eval-every",
+                 "4",
+                 "--save-every",
+                 "3",
+                 "--output",
+                 here + "/" + output,
+                 "--steps"};
+  };
+  run(1, with(training("one"), {"8"}));
+  run(3, with(training("three"), {"8"}));
+  CHECK(bits_of(folder / "three") == bits_of(folder / "one"));
+  // Four steps by three processes, three by one, one by two.
+  run(3, with(training("parts"), {"4", "--schedule", "inverse_sqrt", "--warmup-steps", "2"}));
+  run(1, with(training("parts"), {"7", "--schedule", "inverse_sqrt", "--warmup-steps", "2"}));
+  run(2, with(training("parts"), {"8", "--schedule", "inverse_sqrt", "--warmup-steps", "2"}));
+  run(1, with(training("steady"), {"8", "--schedule", "inverse_sqrt", "--warmup-steps", "2"}));
+  CHECK(etc::read_file(folder / "parts/last/model.safetensors") ==
+        etc::read_file(folder / "steady/last/model.safetensors"));
+}
+
 TEST_CASE("an emulated device trains the same bits in 1, 2 and 3 processes, through the hosts and linked",
           "[tasks][processes][cuda]") {
   if (!have_mpirun()) return;
