@@ -79,8 +79,8 @@ void mutate_wordpiece(int count) {
 void mutate_subword(int count) {
   std::string codes = "#version: 0.2\nt h\nth e</w>\ne n\nen d</w>\n\u00e9 -\na f\n";
   std::string pieces = "the 9\nend 4\nth@@ 2\nen@@ 2\na@@ 2\n\u4e2d@@ 1\n. 3\n, 3\nmadeupword0000 0\n";
-  mutate_vocabulary("codes.bpe", codes + "#dictionary words=13a case=mixed\n" + pieces, count / 2);
-  mutate_vocabulary("pieces.words", "#dictionary words=blanks case=lower\n" + pieces, count - count / 2);
+  mutate_vocabulary("codes.bpe", codes + "#dictionary words=13a case=mixed\n" + pieces, count);
+  mutate_vocabulary("pieces.words", "#dictionary words=blanks case=lower\n" + pieces, count);
 }
 
 void mutate_characters(int count) {

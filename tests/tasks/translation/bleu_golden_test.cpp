@@ -30,6 +30,15 @@ BleuOptions options_of(const std::string& name) {
   return options;
 }
 
+// By sacreBLEU's name.
+Smoothing smoothing_of(const std::string& name) {
+  static const std::map<std::string, Smoothing> kSmoothings{{"exp", Smoothing::exponential},
+                                                            {"floor", Smoothing::floor},
+                                                            {"add-k", Smoothing::add_k},
+                                                            {"none", Smoothing::none}};
+  return kSmoothings.at(name);
+}
+
 void check_numbers(const std::vector<double>& ours, const std::vector<double>& theirs) {
   REQUIRE(ours.size() == theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i) CHECK(std::abs(ours[i] - theirs[i]) < kTolerance);
@@ -117,11 +126,7 @@ TEST_CASE("the published test cases of sacreBLEU have their scores", "[golden][t
     const Json& given = one["options"];
     BleuOptions options;
     if (given.contains("tokenize")) options = options_of("tokenize_" + given["tokenize"].get<std::string>());
-    static const std::map<std::string, Smoothing> kSmoothings{{"exp", Smoothing::exponential},
-                                                              {"floor", Smoothing::floor},
-                                                              {"add-k", Smoothing::add_k},
-                                                              {"none", Smoothing::none}};
-    options.smoothing = kSmoothings.at(given.value("smooth_method", "exp"));
+    options.smoothing = smoothing_of(given.value("smooth_method", "exp"));
     options.lower_case = given.value("lowercase", false);
     options.smooth_value = given.value("smooth_value", 0.0);
     options.max_order = given.value("max_ngram_order", 4);
@@ -142,6 +147,7 @@ TEST_CASE("system outputs of WMT'17 have their scores, counts and lengths", "[go
     CAPTURE(json_line(one));
     BleuOptions options = options_of("tokenize_" + one["tokenize"].get<std::string>());
     options.lower_case = one["lowercase"];
+    options.smoothing = smoothing_of(one["smooth"].get<std::string>());
     const std::vector<Lines> references = {lines_of(*folder / "golden" / one["reference"].get<std::string>())};
     const Bleu bleu =
         corpus_bleu(lines_of(*folder / "golden" / one["hypothesis"].get<std::string>()), references, options);
