@@ -183,6 +183,10 @@ TEST_CASE("models and lines that cannot be translated are refused by name", "[tr
   const Words cut = {"translate", "--model", folder,        "--input", "-",
                      "--output",  "-",       "--positions", "3",       "--truncate-source"};
   CHECK(scene.run(cut, "a b c\n") == scene.run(cut, "a b\n"));
+  const test::Result wide =
+      scene.try_run({"translate", "--model", folder, "--input", "-", "--output", "-", "--beam", "20"}, "a b\n");
+  CHECK(wide.code == 0);
+  CHECK_THAT(wide.err, Contains("beam 20 is reduced to 12: the vocabulary has 13 tokens"));
 }
 
 TEST_CASE("a model folder of an encoder-decoder says what it holds", "[translation]") {
