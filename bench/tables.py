@@ -19,6 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md", ROOT / "bench" / "experiments" / "README.md",
              ROOT / "bench" / "experiments" / "FINE_TUNING.md", ROOT / "bench" / "experiments" / "PRETRAINING.md",
+             ROOT / "bench" / "experiments" / "POSITIONS.md",
              ROOT / "bench" / "experiments" / "LANGUAGE_MODEL.md", ROOT / "bench" / "experiments" / "ATTENTION.md",
              ROOT / "bench" / "experiments" / "TRANSLATION.md"]
 NAMES = {"bert": "BERT, full attention", "flex": "compiled FlexAttention, window and globals", "longt5": "LongT5",

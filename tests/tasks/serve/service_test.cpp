@@ -157,6 +157,39 @@ TEST_CASE("documents, texts and tokens are answered as the commands do", "[serve
   CHECK_THAT(page.head, Catch::Contains("default-src 'none'"));
 }
 
+// What a headless browser makes of the page once its scripts have run; empty: there is no browser.
+std::string in_browser(int port, const std::string& wanted) {
+  if (std::system("command -v chromium >/dev/null 2>&1") != 0) return "";
+  const test::TemporaryFolder folder;
+  const std::string output = folder / "dom";
+  const std::string command = fmt::format(
+      "chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=60000 --dump-dom "
+      "'http://127.0.0.1:{}/#{}' >'{}' 2>/dev/null",
+      port, wanted, output);
+  REQUIRE(std::system(command.c_str()) == 0);
+  const std::string dom = read_file(output);
+  return dom.substr(0, dom.find("<script>"));
+}
+
+TEST_CASE("in a browser the page shows answer, evidence and attention, and says what was refused", "[serve][slow]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  serve::ServiceOptions options;
+  const Served served(options);
+  const std::string answered = in_browser(served.port(), "example=0&run&look");
+  if (answered.empty()) return test::skip("chromium is not installed");
+  CHECK_THAT(answered, Catch::Contains("task hotpotqa") && Catch::Contains("<dt>tokens</dt>"));
+  CHECK_THAT(answered, Catch::Contains("id=\"spoken\" role=\"status\">Answer: "));
+  CHECK_THAT(answered, Catch::Contains("<section id=\"marked-box\" aria-labelledby=\"marked-title\">"));
+  CHECK_THAT(answered, Catch::Contains("srcdoc=\"&lt;!doctype") || Catch::Contains("srcdoc=\"<!doctype"));
+  CHECK_THAT(answered, !Catch::Contains("undefined"));
+
+  options.http.body_bytes = 100;  // less than the example
+  const Served small(options);
+  const std::string refused = in_browser(small.port(), "example=0&run");
+  CHECK_THAT(refused, Catch::Contains("id=\"error\" role=\"alert\">request: ") || Catch::Contains("100 bytes"));
+  CHECK_THAT(refused, Catch::Contains("id=\"marked-box\" aria-labelledby=\"marked-title\" hidden"));
+}
+
 TEST_CASE("what cannot be answered is refused with the status and the reason", "[serve]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Served served;
