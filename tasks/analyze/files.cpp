@@ -49,6 +49,9 @@ void put_quantity(data::ArrayFileWriter& file, const std::string& path, const Op
   put("count", 0, number([](const Distribution& cell) { return static_cast<double>(cell.count()); }));
   put("mean", 0, number(mean_of));
   put("var", 0, number(variance_of));
+  put("least", 0, number([](const Distribution& cell) { return cell.least(); }));
+  put("largest", 0, number([](const Distribution& cell) { return cell.largest(); }));
+  put("skipped", 0, number([](const Distribution& cell) { return static_cast<double>(cell.skipped()); }));
   if (info_of(quantity).range == QuantityInfo::Range::open) return;
   put("quantiles", std::ssize(kQuantiles), [](const Distribution& cell, std::vector<float>& to) {
     for (const double q : kQuantiles) to.push_back(static_cast<float>(cell.quantile(q)));
@@ -232,7 +235,11 @@ Json summary_of(const OperatorResults& of) {
     for (std::int64_t layer = 0; layer < of.layers; ++layer) {
       of_layers["mean"].push_back(number(over_heads(of, quantity, layer, mean_of)));
       of_layers["variance"].push_back(number(over_heads(of, quantity, layer, variance_of)));
-      if (!open) of_layers["median"].push_back(number(over_heads(of, quantity, layer, median_of)));
+      if (open) {
+        of_layers["largest"].push_back(number(over_heads(of, quantity, layer, largest_of)));
+      } else {
+        of_layers["median"].push_back(number(over_heads(of, quantity, layer, median_of)));
+      }
     }
     json["mean_over_heads_by_layer"][of.name_of(quantity)] = of_layers;
   }
@@ -261,6 +268,10 @@ double mean_of(const Distribution& cell) {
 }
 double variance_of(const Distribution& cell) {
   return cell.variance();
+}
+
+double largest_of(const Distribution& cell) {
+  return cell.largest();
 }
 
 double over_heads(const OperatorResults& results, Quantity quantity, std::int64_t layer,
@@ -312,6 +323,9 @@ void write_h5(const ModelAnalysis& model, const std::filesystem::path& path) {
     put_array(file, "first_layer/tokens", {tokens.tokens, tokens.tokens},
               {tokens.attention.begin(), tokens.attention.end()});
   }
+  for (const auto& [part, norms] : parts_of(model.gradients)) {
+    if (!norms.empty()) put_array(file, "gradients/" + part, {std::ssize(norms)}, {norms.begin(), norms.end()});
+  }
   file.finish();
 }
 
@@ -343,6 +357,12 @@ void write_csv(const ModelAnalysis& model, const std::filesystem::path& folder) 
   distances.finish();
   if (compared) matches.finish();
   write_tables(model, folder / "relative_tables.csv");
+  if (model.gradients.examples == 0) return;
+  Csv gradients(folder / "gradient_norms.csv", "layer,part,norm");
+  for (const auto& [part, norms] : parts_of(model.gradients)) {
+    for (std::size_t layer = 0; layer < norms.size(); ++layer) gradients.row(layer, part, norms[layer]);
+  }
+  gradients.finish();
 }
 
 Json summary_of(std::span<const ModelAnalysis> models) {
@@ -362,6 +382,10 @@ Json summary_of(std::span<const ModelAnalysis> models) {
     if (model.layers == 1) json["notes"].push_back("one layer: there is nothing to compare, so no divergences");
     for (const OperatorResults& of : model.operators) json["operators"].push_back(summary_of(of));
     for (const RelativeTableValues& table : model.first_layer) json["relative_tables"].push_back(summary_of(table));
+    if (model.gradients.examples > 0) {
+      json["gradient_norms"] = {{"examples", model.gradients.examples}, {"loss", model.gradients.loss}};
+      for (const auto& [part, norms] : parts_of(model.gradients)) json["gradient_norms"][part] = norms;
+    }
     all.push_back(std::move(json));
   }
   return {{"format", "etc analysis"},

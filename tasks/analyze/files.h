@@ -10,20 +10,22 @@
 namespace etc::analyze {
 
 // analysis.h5: arrays of floats [layers, heads, groups, …]
-//   PATH/{count,mean,var,quantiles [.., 5],histogram [.., 512]}    PATH: h5_path of every quantity that has values
+//   PATH/{count,mean,var,least,largest,skipped,quantiles [.., 5],histogram [.., 512]}
+//                                                     PATH: h5_path of every quantity that has values
 //   [etc/]label_mass/TYPE [.., R], distance_mass/TYPE [.., 2*reach+1]: means over queries (of a distance: over those that
 //                                                     have it inside the sequence)
 //   jsd_of_heads/OPERATOR/{mean,median} [layers, heads, heads of the layer before], with all heads compared
 //   tables/NAME [R, heads]: norms of relative vectors, biases in logit units
 //   first_layer/PART [R, heads, D]: the relative tables its attention reads, whatever the method
 //   first_layer/tokens [n, n]: mean probability over heads of the first tokens of an example
+//   gradients/{query_key,rest} [layers], where asked for
 void write_h5(const ModelAnalysis& model, const std::filesystem::path& path);
 
 // Where a quantity lies: "entropy", with several operators "entropy/long"; of one type "etc/mass/l2g".
 std::string h5_path(const ModelAnalysis& model, const OperatorResults& results, Quantity quantity);
 
 // statistics.csv, label_mass.csv, distance_mass.csv, best_match.csv (with all heads compared), relative_tables.csv (of the
-// first layer), in the folder.
+// first layer), gradient_norms.csv (where asked for), in the folder.
 void write_csv(const ModelAnalysis& model, const std::filesystem::path& folder);
 
 // Medians, variances and what the figures' statements are checked by (analysis 4), one object per model.
@@ -35,5 +37,6 @@ double over_heads(const OperatorResults& results, Quantity quantity, std::int64_
 double median_of(const Distribution& cell);
 double mean_of(const Distribution& cell);
 double variance_of(const Distribution& cell);
+double largest_of(const Distribution& cell);
 
 }  // namespace etc::analyze

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "data/loader/order.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
@@ -80,7 +81,6 @@ class Collector {
 
   std::vector<RelativeTableValues> take_tables() { return std::move(tables_); }
   std::vector<OperatorResults> take() { return std::move(operators_); }
-  const std::string& task() const { return tokens_.task; }
 
  private:
   void keep_tables(const WatchedAttention& watched) {
@@ -151,7 +151,37 @@ std::vector<std::int64_t> drawn_examples(std::int64_t size, std::int64_t count, 
   return all;
 }
 
-ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request) {
+std::vector<std::vector<std::int64_t>> micro_batches_of(const std::vector<std::int64_t>& tokens,
+                                                        const std::vector<std::int64_t>& chosen, std::int64_t limit) {
+  std::vector<std::int64_t> own;
+  for (const std::int64_t index : chosen) own.push_back(tokens[static_cast<std::size_t>(index)]);
+  std::vector<std::vector<std::int64_t>> batches;
+  auto at = chosen.begin();
+  for (const std::int64_t size : data::cut_micro_batches(own, limit)) {
+    batches.emplace_back(at, at + size);
+    at += size;
+  }
+  return batches;
+}
+
+namespace {
+
+// Whatever is told of the model itself.
+ModelAnalysis described(const FedEncoder& fed, const std::filesystem::path& folder, const AnalysisRequest& request) {
+  ModelAnalysis result;
+  result.folder = folder;
+  result.task = fed.reader()->info().task;
+  result.residual = residual_text(fed.model());
+  result.layers = fed.model().num_hidden_layers;
+  result.heads = fed.model().num_attention_heads;
+  result.examples_asked = request.examples;
+  for (const QueryGroup group : request.groups) {
+    result.groups.push_back(query_group_names()[static_cast<std::size_t>(group)]);
+  }
+  return result;
+}
+
+ModelAnalysis attention_results(const std::filesystem::path& folder, const AnalysisRequest& request) {
   FedEncoder fed(request.data, folder, request.allow_incomplete);
   const std::int64_t at_a_time = request.memory_limit > 0 ? fitting_tokens(fed, request) : request.micro_batch_tokens;
   fed.load(Device::cpu, ComputeType::fp32);
@@ -160,51 +190,47 @@ ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisR
   if (std::ssize(chosen) < request.examples) {
     log::info("{}: {} examples asked for, the data have {}: all are used", kWhere, request.examples, reader.size());
   }
+  const std::vector<std::int64_t> tokens = data::token_counts(reader);
   const auto lengths = reader.lengths(reader.schema().long_align);
-  std::int64_t most_long = 1, most_global = 0;
-  std::vector<data::LoadedExample> batch;
-  std::int64_t batch_tokens = 0, done = 0;
+  std::int64_t most_long = 1;
   for (const std::int64_t index : chosen) most_long = std::max(most_long, lengths[static_cast<std::size_t>(index)]);
-  if (fed.model().has_global_tokens()) most_global = most_long;  // never more than the tokens they stand for
   Collector collector(fed, request);
-  collector.set_lengths(most_long, most_global);
-  ModelAnalysis result;
+  // Never more global tokens than the tokens they stand for.
+  collector.set_lengths(most_long, fed.model().has_global_tokens() ? most_long : 0);
+  ModelAnalysis result = described(fed, folder, request);
   Progress progress("analyze " + folder.string(), std::ssize(chosen), "examples");
-  const StopSignal listening;
-  const auto run = [&] {
-    if (batch.empty()) return;
+  for (const std::vector<std::int64_t>& indices : micro_batches_of(tokens, chosen, at_a_time)) {
     if (StopSignal::requested()) throw Interrupted("etc analyze: stopped before the end; no file was written");
+    std::vector<data::LoadedExample> batch;
+    for (const std::int64_t index : indices) {
+      batch.push_back({index, index, reader.read(index)});
+      result.tokens += tokens[static_cast<std::size_t>(index)];
+    }
     collector.add(batch);
-    progress.update(done += std::ssize(batch));
-    batch.clear();
-    batch_tokens = 0;
-  };
-  for (const std::int64_t index : chosen) {
-    data::LoadedExample example{index, index, reader.read(index)};
-    const std::int64_t tokens = tokens_of(example.features, reader.schema());
-    if (batch_tokens + tokens > at_a_time) run();
-    batch_tokens += tokens;
-    result.tokens += tokens;
-    batch.push_back(std::move(example));
+    progress.update(result.examples += std::ssize(batch));
   }
-  run();
   progress.finish();
-  result.folder = folder;
-  result.task = collector.task();
-  result.residual = residual_text(fed.model());
-  result.layers = fed.model().num_hidden_layers;
-  result.heads = fed.model().num_attention_heads;
-  result.examples = std::ssize(chosen);
-  result.examples_asked = request.examples;
-  for (const QueryGroup group : request.groups) {
-    result.groups.push_back(query_group_names()[static_cast<std::size_t>(group)]);
-  }
   result.operators = collector.take();
   result.first_layer = collector.take_tables();
   if (!chosen.empty()) {
     result.first_tokens = first_tokens_of(fed, {chosen.front(), chosen.front(), reader.read(chosen.front())});
   }
   result.tables = tables_of(fed);
+  return result;
+}
+
+}  // namespace
+
+ModelAnalysis analyse_model(const std::filesystem::path& folder, const AnalysisRequest& request) {
+  const StopSignal listening;
+  ModelAnalysis result = attention_results(folder, request);
+  if (request.gradients == 0) return result;
+  // Anew: what ran before had its weights packed.
+  const LoadedModel loaded = load_model(folder);
+  const FedEncoder fed(request.data, folder, request.allow_incomplete);
+  std::vector<std::int64_t> chosen = drawn_examples(fed.reader()->size(), request.examples, request.seed);
+  chosen.resize(std::min(chosen.size(), static_cast<std::size_t>(request.gradients)));
+  result.gradients = gradient_norms_of(*loaded.model, *fed.reader(), chosen, fed.where());
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "etc_core/base/json_fwd.h"
 #include "tasks/analyze/first_tokens.h"
+#include "tasks/analyze/gradient_norms.h"
 #include "tasks/analyze/query_groups.h"
 #include "tasks/analyze/relative_tables.h"
 #include "tasks/analyze/results.h"
@@ -24,6 +25,7 @@ struct AnalysisRequest {
   bool exact = false;      // quantiles of kept values, not of bins
   bool all_heads = false;  // each head is compared with all heads of the layer before
   bool allow_incomplete = false;
+  std::int64_t gradients = 0;  // of the loss of so many of the examples, the first ones, the layers' gradient norms
   std::int64_t micro_batch_tokens = 16384;  // long and global tokens in memory at once, fewer where memory is limited
   std::int64_t memory_limit = 0;            // of the process, in bytes; 0: none
 };
@@ -45,11 +47,17 @@ struct ModelAnalysis {
   std::vector<TableNorms> tables;
   std::vector<RelativeTableValues> first_layer;
   FirstTokens first_tokens;  // of the first of the chosen examples
+  GradientNorms gradients;
 };
 
 // The indices of `count` of `size` examples, in ascending order; all when there are no more. Equal arguments give equal
 // choices.
 std::vector<std::int64_t> drawn_examples(std::int64_t size, std::int64_t count, std::uint64_t seed);
+
+// Examples that are in memory together, in order: as many as have `limit` long and global tokens, or a single one.
+// tokens: of every example of the data.
+std::vector<std::vector<std::int64_t>> micro_batches_of(const std::vector<std::int64_t>& tokens,
+                                                        const std::vector<std::int64_t>& chosen, std::int64_t limit);
 
 // Runs the model on the examples, in inference mode and fp32. Throws Error as encoder, task and reader do; on a model
 // whose attention has no pairs; on probabilities that are not numbers (naming layer, head and example). Interrupted after

@@ -157,6 +157,30 @@ void profiles(const OperatorResults& of, const std::filesystem::path& folder, co
           folder / fmt::format("distance_mass_{}.svg", of.types[0]));
 }
 
+// ---- Gradients. ----
+
+Series gradient_series(const std::vector<double>& norms, const std::string& name) {
+  Series series{name, {}};
+  for (const double norm : norms) series.points.emplace_back(static_cast<double>(series.points.size()), norm);
+  return series;
+}
+
+void compare_gradients(std::span<const ModelAnalysis> models, const std::vector<std::string>& names,
+                       const std::filesystem::path& folder) {
+  if (models.front().gradients.examples == 0) return;
+  for (std::size_t part = 0; part < 2; ++part) {
+    const std::string name = parts_of(models.front().gradients)[part].first;
+    LinePlot plot{part == 0 ? "Gradient norm of queries, keys and relative tables" : "Gradient norm of the rest",
+                  "layer",
+                  "L2 norm over the layer's parameters",
+                  {}};
+    for (std::size_t n = 0; n < models.size(); ++n) {
+      plot.series.push_back(gradient_series(parts_of(models[n].gradients)[part].second, names[n]));
+    }
+    write_picture(folder, "compare_gradient_" + name, drawn(plot));
+  }
+}
+
 }  // namespace
 
 void write_plots(const ModelAnalysis& model, const std::filesystem::path& folder, LogBase base) {
@@ -169,7 +193,8 @@ void write_plots(const ModelAnalysis& model, const std::filesystem::path& folder
       lines_by_layer(of, folder, name, {fmt::format("{}, {} attention", what, of.name), "", y_label, {}}, of_what);
     };
     lines("mass", typed ? "Probability by type" : "Queries with a probability above 0.99",
-          "mean over queries and heads", {Quantity::mass_0, Quantity::mass_1, Quantity::member_1, Quantity::one_hot});
+          "mean over queries and heads",
+          {Quantity::mass_0, Quantity::mass_1, Quantity::member_1, Quantity::other_1, Quantity::one_hot});
     lines("entropy", typed ? "Entropy, whole and by type" : "Entropy", "mean over queries and heads (nats)",
           {Quantity::entropy, Quantity::entropy_0, Quantity::entropy_1});
     lines("carry", of.carries ? "Spread of logits and growth of carried scores" : "Spread of logits",
@@ -177,6 +202,14 @@ void write_plots(const ModelAnalysis& model, const std::filesystem::path& folder
           {Quantity::carry_mean, Quantity::carry_largest, Quantity::logit_stddev});
     profiles(of, folder, model.groups.front());
   }
+  if (model.gradients.examples == 0) return;
+  LinePlot plot{fmt::format("Gradient norm of the loss of {} examples", model.gradients.examples),
+                "layer",
+                "L2 norm over the layer's parameters",
+                {}};
+  plot.series.push_back(gradient_series(model.gradients.query_key, "queries, keys, relative tables"));
+  plot.series.push_back(gradient_series(model.gradients.rest, "rest"));
+  write_picture(folder, "gradient_norms", drawn(plot));
 }
 
 void write_comparison(std::span<const ModelAnalysis> models, const std::vector<std::string>& names,
@@ -215,6 +248,7 @@ void write_comparison(std::span<const ModelAnalysis> models, const std::vector<s
       if (any) write_picture(folder, fmt::format("compare_{}_{}", compared.name, of_first.name), drawn(plot));
     }
   }
+  compare_gradients(models, names, folder);
 }
 
 }  // namespace etc::analyze

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
@@ -26,6 +27,7 @@ constexpr QuantityInfo kInfo[kQuantityCount] = {
     {"mass_%0", "", "probability on keys of the type", Range::one},
     {"mass_%1", "", "probability on keys of the type", Range::one},
     {"member_%1", "", "probability on keys of the type that the query belongs to, or that belong to it", Range::one},
+    {"other_%1", "", "probability on the other keys of the type", Range::one},
     {"one_hot", "", "share of queries with a probability above 0.99", Range::one},
     {"distance_%0", "tokens", "mean distance of what is attended to, weighted by probability", Range::open},
     {"logit_stddev", "", "standard deviation of a query's logits", Range::open},
@@ -104,10 +106,13 @@ std::string OperatorResults::name_of(Quantity quantity) const {
   return type.empty() ? "" : text.substr(0, mark) + type;
 }
 
+bool OperatorResults::takes(Quantity quantity) const {
+  const bool of_type = std::string_view(info_of(quantity).name).find('%') != std::string_view::npos;
+  return !of_type || quantity == Quantity::distance_0 || !types[1].empty();
+}
+
 bool OperatorResults::has(Quantity quantity) const {
-  // One attention type: its mass is all of it and its entropy the whole one's.
-  const bool of_type = std::string(info_of(quantity).name).find('%') != std::string::npos;
-  if (of_type && quantity != Quantity::distance_0 && types[1].empty()) return false;
+  if (!takes(quantity)) return false;
   const auto first = cells.begin() + static_cast<std::ptrdiff_t>(cell_index(quantity, 0, 0, 0));
   return std::any_of(first, first + static_cast<std::ptrdiff_t>(layers * heads * groups),
                      [](const Distribution& cell) { return cell.count() > 0; });
@@ -123,6 +128,7 @@ std::int64_t OperatorResults::best_match(std::int64_t layer, std::int64_t head) 
 
 void OperatorResults::add_query(const LayerStatistics& of, std::int64_t head, std::int64_t i, std::uint8_t bits) {
   const auto add = [&](Quantity quantity, double value) {
+    if (!takes(quantity)) return;
     for (int g = 0; g < groups; ++g) {
       if ((bits >> g & 1) != 0) cells[cell_index(quantity, of.layer, head, g)].add(value);
     }
@@ -130,6 +136,9 @@ void OperatorResults::add_query(const LayerStatistics& of, std::int64_t head, st
   const double visible = of.at(head, i, QueryStatistic::visible), entropy = of.at(head, i, QueryStatistic::entropy);
   for (const auto& [quantity, statistic] : kCopied) add(quantity, of.at(head, i, statistic));
   add(Quantity::entropy_normalised, visible > 1 ? std::min(1.0, entropy / std::log(visible)) : kNan);
+  // What one sum leaves of another: never below 0.
+  const double member = of.at(head, i, QueryStatistic::member_1);
+  add(Quantity::other_1, std::isnan(member) ? kNan : std::max(0.0, of.at(head, i, QueryStatistic::mass_1) - member));
   add(Quantity::jsd_distance, std::sqrt(of.at(head, i, QueryStatistic::jsd)));
   add(Quantity::one_hot, of.at(head, i, QueryStatistic::largest) > kOneHot ? 1.0 : 0.0);
   for (std::int64_t before = 0; before < heads && !of.jsd_of_heads.empty(); ++before) {

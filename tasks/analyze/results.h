@@ -21,6 +21,7 @@ enum class Quantity : int {
   mass_0,
   mass_1,
   member_1,
+  other_1,
   one_hot,
   distance_0,
   logit_stddev,
@@ -32,7 +33,7 @@ enum class Quantity : int {
   own_jsd,
   jsd_distance,
 };
-inline constexpr int kQuantityCount = 17;
+inline constexpr int kQuantityCount = 18;
 
 struct QuantityInfo {
   const char* name;
@@ -78,6 +79,8 @@ struct OperatorResults {
   // "mass_l2g"; "": a quantity of a key set without keys.
   std::string name_of(Quantity quantity) const;
   bool has(Quantity quantity) const;  // any value at all
+  // Whether values are taken at all: of one attention type alone its mass is all of it and its entropy the whole one's.
+  bool takes(Quantity quantity) const;
 
   // Adds one layer of a batch. Throws Error naming layer, head and example where probabilities are not numbers.
   void add(const LayerStatistics& of, const BatchQueries& from);

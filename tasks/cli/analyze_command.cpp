@@ -140,6 +140,13 @@ void print_table(const analyze::ModelAnalysis& model) {
     }
     if (of.unseen > 0) print("{} queries without a visible key were skipped\n", of.unseen);
   }
+  if (model.gradients.examples == 0) return;
+  print("gradient of the loss {:.4f} of {} examples, norms\n{:>10} {:>6} {:>16} {:>12}\n", model.gradients.loss,
+        model.gradients.examples, "", "layer", "queries, keys", "rest");
+  for (std::size_t layer = 0; layer < model.gradients.rest.size(); ++layer) {
+    print("{:>10} {:>6} {:>16.3e} {:>12.3e}\n", "", layer, model.gradients.query_key[layer],
+          model.gradients.rest[layer]);
+  }
 }
 
 std::vector<std::int64_t> layer_numbers(const std::vector<std::string>& words) {
@@ -197,9 +204,12 @@ void run_document(const AnalyzeOptions& options) {
 
 // Only says how much memory each model's analysis is expected to take.
 void print_forecast(const std::vector<fs::path>& folders, const analyze::AnalysisRequest& request) {
+  std::int64_t held = 0;  // results of the models before
   for (const fs::path& folder : folders) {
     const FedEncoder fed(request.data, folder, request.allow_incomplete);
-    print("{}: expected peak memory {}\n", folder.string(), byte_size_text(analyze::expected_memory(fed, request)));
+    const analyze::ExpectedMemory expected = analyze::expected_memory(fed, request);
+    print("{}: expected peak memory {}\n", folder.string(), byte_size_text(held + expected.peak));
+    held += expected.results;
   }
 }
 
@@ -279,6 +289,11 @@ void add_analyze_command(Program& program) {
       .option("--layers", options->layers,
               "for --document: those shown [all, or as many, evenly spread, as leave room for 4 keys of each query]")
       .comma_separated();
+  command
+      .option("--gradients", options->request.gradients,
+              "also the norms of each layer's gradient: of the loss of so many of these examples, the first ones, as "
+              "one batch")
+      .at_least(1);
   command.flag("--allow-incomplete", options->request.allow_incomplete, kAllowIncompleteHelp);
   command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
   command.footer(kExamples);

@@ -1,5 +1,9 @@
 // etc analyze: the files it writes, what it says, what it refuses.
+#include <cmath>
+#include <cstdio>
 #include <fstream>
+#include <functional>
+#include <sstream>
 
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
@@ -203,6 +207,111 @@ TEST_CASE("the memory of an analysis is told before it starts, and limited with 
   CHECK(etc::read_file(scene.output / "analysis.h5") == whole);
   CHECK(has(scene.run({"analyze", "--model", scene.model, "--data", scene.data}).err, "expected --output"));
   CHECK(has(scene.analyze({"--document", "0", "--forecast"}).err, "--document is one"));
+}
+
+TEST_CASE("gradient norms by layer are written and drawn where asked for, by model in a comparison", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const Result result = scene.analyze({"--examples", "6", "--gradients", "4", "--compare", scene.model.string()});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  CHECK(has(result.out, "of 4 examples, norms"));
+  for (const char* name : {"model_1/gradient_norms.svg", "model_2/gradient_norms.csv", "compare_gradient_query_key.svg",
+                           "compare_gradient_rest.svg"}) {
+    CHECK(fs::exists(scene.output / name));
+  }
+  const etc::Json model = etc::read_json_file(scene.output / "summary.json").at("models").at(0).at("gradient_norms");
+  CHECK(model.at("examples") == 4);
+  const etc::test::GoldenFile file(scene.output / "model_1/analysis.h5");
+  for (const std::string part : {"query_key", "rest"}) {
+    const auto norms = file.read<double>("gradients/" + part);
+    REQUIRE(norms.shape == std::vector<std::int64_t>{2});
+    for (const std::size_t layer : {0, 1}) {
+      CHECK(norms.values[layer] > 0);
+      CHECK(model.at(part).at(layer).get<double>() == Approx(norms.values[layer]).epsilon(1e-6));
+    }
+  }
+  // Fewer examples than asked for: all; without the option nothing.
+  const Result all = scene.analyze({"--examples", "3", "--gradients", "40", "--overwrite"});
+  CHECK(has(all.out, "of 3 examples, norms"));
+  REQUIRE(scene.analyze({"--examples", "3", "--overwrite"}).code == 0);
+  CHECK(!fs::exists(scene.output / "gradient_norms.svg"));
+  CHECK(!etc::test::GoldenFile(scene.output / "analysis.h5").has("gradients"));
+}
+
+TEST_CASE("distances of global keys and what lies outside are told by query group, with extremes", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  REQUIRE(scene.analyze({"--examples", "7"}).code == 0);
+  const etc::test::GoldenFile file(scene.output / "analysis.h5");
+  const auto values = [&](const std::string& name) { return file.read<double>(name).values; };
+  // [layers, heads, groups]; groups: all, cls, question, candidate, sentence_globals, paragraph_globals.
+  const auto count = values("etc/distance/g2g/count"), mean = values("etc/distance/g2g/mean");
+  REQUIRE(count.size() == 2 * 2 * 6);
+  for (std::size_t cell = 0; cell < 4; ++cell) {
+    const std::size_t first = cell * 6;
+    double members = 0, sum = 0;
+    CHECK(count[first + 1] == 0);
+    for (std::size_t group = 2; group < 6; ++group) {
+      members += count[first + group];
+      if (count[first + group] > 0) sum += count[first + group] * mean[first + group];
+    }
+    CHECK(members == count[first]);  // every global token of these data stands for one of the four
+    CHECK(sum / members == Approx(mean[first]).epsilon(1e-5));
+  }
+  for (const std::string type : {"l2g", "g2l"}) {
+    const auto member = values("etc/member/" + type + "/mean"), other = values("etc/other/" + type + "/mean");
+    const auto mass = values("etc/mass/" + type + "/mean");
+    for (std::size_t i = 0; i < mass.size(); ++i) {
+      if (!std::isnan(mass[i])) CHECK(member[i] + other[i] == Approx(mass[i]).epsilon(1e-4));
+    }
+  }
+  const auto carry = values("carry_largest/long/mean"), most = values("carry_largest/long/largest");
+  const etc::Json summary = etc::read_json_file(scene.output / "summary.json").at("models").at(0).at("operators");
+  CHECK(summary.at(0).at("mean_over_heads_by_layer").at("carry_largest").at("largest").size() == 2);
+  for (std::size_t i = 0; i < carry.size(); ++i) {
+    if (!std::isnan(carry[i])) CHECK(most[i] >= carry[i]);
+  }
+}
+
+// Megabytes of "expected peak memory 61.3 MB".
+double megabytes(const std::string& text) {
+  const std::size_t at = text.find("expected peak memory ");
+  REQUIRE(at != std::string::npos);
+  std::istringstream words(text.substr(at + 21));
+  double number = 0;
+  std::string unit;
+  words >> number >> unit;
+  return unit.starts_with("GB") ? 1000 * number : number;
+}
+
+// What the process takes, against what was said before. Memory of the program itself, of libraries' heaps and of threads
+// differs by a few megabytes.
+void compare_memory(const std::string& what, const std::function<Result(const Words&)>& analyze, const Words& more) {
+  CAPTURE(what);
+  const double expected = megabytes(analyze(joined(more, {"--forecast"})).out);
+  const Result result = analyze(more);
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const double took = 1e-6 * static_cast<double>(result.peak_bytes);
+  std::printf("analyze %s: expected %.1f MB, took %.1f MB\n", what.c_str(), expected, took);
+  CHECK(expected > std::min(0.93 * took, took - 8));
+  CHECK(expected < std::max(1.15 * took, took + 20));
+}
+
+TEST_CASE("an analysis takes the memory that was forecast for it", "[analyze]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Scene scene({"--num-hidden-layers", "4", "--hidden-size", "96", "--num-attention-heads", "4"});
+  etc::test::write_readable_dataset(scene.folder / "many.h5", 0, 400);
+  const auto analyze = [&](const Words& more) {
+    return scene.run(joined({"analyze", "--model", scene.model, "--data", scene.folder / "many.h5", "--output",
+                             scene.output, "--overwrite", "--threads", "1"},
+                            more));
+  };
+  compare_memory("400 short examples", analyze, {});
+  compare_memory("3 short examples, all heads", analyze, {"--examples", "3", "--all-heads"});
+  compare_memory("400 short examples, gradients", analyze, {"--gradients", "4"});
+  compare_memory("400 short examples, exact", analyze, {"--exact", "--groups", "all"});
 }
 
 TEST_CASE("analyze says what it leaves out and refuses what it cannot do", "[analyze]") {
