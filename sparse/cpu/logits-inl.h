@@ -7,6 +7,7 @@
 #define SPARSE_CPU_LOGITS_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <cstdint>
@@ -53,6 +54,10 @@ HWY_INLINE hn::Vec<IntTag> bring_forward(FloatVec own, ScoreElement* place) {
   return c;
 }
 
+// Columns of C that are fetched ahead of the one in use: 2 KB, what memory brings while as many columns are computed.
+// Hardware fetches ahead within a page of 4 KB alone, and learns anew behind each.
+constexpr std::int64_t kScoresAhead = 32;
+
 // Logits of one key block, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows
 // the largest logit. Returns, by lane, whether a visible pair's score left the range of C (nan is out of it, too). Mode
 // and term are known to the compiler: the loop has no branch but the look-up of mixed labels.
@@ -73,6 +78,8 @@ HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& blo
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   // Column by column: a line of logits, a line of C, 16 bits of who sees the key.
   for (std::int64_t j = 0; j < keys; ++j) {
+    // C is read once a layer and comes from memory, from where the next key block goes on.
+    if constexpr (kMode != ScoreMode::none) hwy::Prefetch(running + (j + kScoresAhead) * kGroup);
     for (int v = 0; v < kGroupVectors; ++v) {
       float* place = s + j * kGroup + v * kLanes;  // [kLanes]: key j
       const FloatMask visible = lanes_of(visible_columns[j], v);

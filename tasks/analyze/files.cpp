@@ -236,7 +236,7 @@ Json summary_of(const OperatorResults& of) {
       of_layers["mean"].push_back(number(over_heads(of, quantity, layer, mean_of)));
       of_layers["variance"].push_back(number(over_heads(of, quantity, layer, variance_of)));
       if (open) {
-        of_layers["largest"].push_back(number(over_heads(of, quantity, layer, largest_of)));
+        of_layers["largest"].push_back(number(over_heads(of, quantity, layer, maximum_of)));
       } else {
         of_layers["median"].push_back(number(over_heads(of, quantity, layer, median_of)));
       }
@@ -270,7 +270,7 @@ double variance_of(const Distribution& cell) {
   return cell.variance();
 }
 
-double largest_of(const Distribution& cell) {
+double maximum_of(const Distribution& cell) {
   return cell.largest();
 }
 

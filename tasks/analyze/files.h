@@ -37,6 +37,6 @@ double over_heads(const OperatorResults& results, Quantity quantity, std::int64_
 double median_of(const Distribution& cell);
 double mean_of(const Distribution& cell);
 double variance_of(const Distribution& cell);
-double largest_of(const Distribution& cell);
+double maximum_of(const Distribution& cell);
 
 }  // namespace etc::analyze
