@@ -187,6 +187,11 @@ TEST_CASE("models and lines that cannot be translated are refused by name", "[tr
       scene.try_run({"translate", "--model", folder, "--input", "-", "--output", "-", "--beam", "20"}, "a b\n");
   CHECK(wide.code == 0);
   CHECK_THAT(wide.err, Contains("beam 20 is reduced to 12: the vocabulary has 13 tokens"));
+  // What the vocabulary lacks is translated as <unk>, and its share is told.
+  const test::Result lacks =
+      scene.try_run({"translate", "--model", folder, "--input", "-", "--output", "-"}, "a zz b qq\na b c a\n");
+  CHECK(lacks.code == 0);
+  CHECK_THAT(lacks.err, Contains("2 lines, 25.000 % of 8 pieces are not in the vocabulary"));
 }
 
 TEST_CASE("a model folder of an encoder-decoder says what it holds", "[translation]") {
