@@ -295,7 +295,7 @@ void compare_memory(const std::string& what, const std::function<Result(const Wo
   REQUIRE(result.code == 0);
   const double took = 1e-6 * static_cast<double>(result.peak_bytes);
   std::printf("analyze %s: expected %.1f MB, took %.1f MB\n", what.c_str(), expected, took);
-  CHECK(expected > std::min(0.93 * took, took - 8));
+  CHECK(expected > std::min(0.88 * took, took - 8));
   CHECK(expected < std::max(1.15 * took, took + 20));
 }
 
