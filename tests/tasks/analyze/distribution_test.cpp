@@ -121,6 +121,26 @@ TEST_CASE("queries without visible keys are skipped and counted, nan is an error
                     Contains("self attention of layer 0, head 0, example 23: expected probabilities, got nan"));
 }
 
+TEST_CASE("one-hot shares, roots of divergences and mean distances are those of the queries", "[analyze]") {
+  const std::vector<std::int64_t> offsets{0, 2, 4}, numbers{17, 23};
+  const std::vector<std::uint8_t> bits{1, 1, 1, 1};
+  LayerStatistics layer = layer_of({0.5, 0.5, 0.25, 1}, {4, 4, 4, 4});
+  const auto set = [&](sparse::QueryStatistic what, const std::vector<double>& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      layer.of_queries[i * sparse::kQueryStatistics + static_cast<std::size_t>(what)] = values[i];
+    }
+  };
+  set(sparse::QueryStatistic::largest, {0.991, 0.99, 0.5, 1});  // one-hot: above 0.99
+  set(sparse::QueryStatistic::jsd, {0.25, 0.04, 0, 1});
+  set(sparse::QueryStatistic::distance_0, {1, 2, 3, 6});
+  OperatorResults results(layer, 1, 1, 4, false);
+  results.add(layer, {offsets, bits, numbers});
+  CHECK(results.cell(Quantity::one_hot, 0, 0).mean() == Approx(0.5));
+  CHECK(results.cell(Quantity::jsd_distance, 0, 0).mean() == Approx((0.5 + 0.2 + 0 + 1) / 4));
+  CHECK(results.cell(Quantity::distance_0, 0, 0).mean() == Approx(3));
+  CHECK(results.cell(Quantity::distance_0, 0, 0).largest() == Approx(6));
+}
+
 TEST_CASE("query groups go by types and ids of the task's data, unknown ones are refused with the list", "[analyze]") {
   const auto groups = chosen_groups({"cls", "question", "candidate", "sentence_globals", "paragraph_globals"});
   EncoderInput input;
