@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 #include "etc_core/base/fields.h"
+#include "etc_core/base/process_memory.h"
 
 namespace etc {
 
@@ -47,14 +49,28 @@ class LineTranslator {
   virtual std::int64_t unknown_pieces() const = 0;
 };
 
+// Which models translate, and how.
+struct TranslatorRequest {
+  std::vector<std::filesystem::path> folders;  // of one model, or of an ensemble's
+  std::filesystem::path vocab;                 // in the place of the one that the first folder keeps; empty: that one
+  std::shared_ptr<const Json> options;         // keys that have another value than their default, checked
+  TranslatorCompute compute;
+  // Bytes of the process, or of the device where it computes on one; 0: any. So many sentences are searched together as
+  // fit, with the same translations; translate() throws Error naming a line that does not fit alone.
+  std::int64_t memory_limit = 0;
+};
+
+// Lines of a text, some at a time; none at its end.
+using NextLines = std::function<std::vector<SourceLine>()>;
+
 // The translator as the task's row of tasks/registry.h holds it.
 struct TranslatorKind {
   Fields options = {};  // of the search; also options (batch_tokens: --batch-tokens)
-  // folders: of one model, or of an ensemble's. vocab: in the place of the one that the first folder keeps; empty: that
-  // one. options: keys that have another value than their default, checked. Null: the task translates nothing.
-  std::unique_ptr<LineTranslator> (*open)(const std::vector<std::filesystem::path>& folders,
-                                          const std::filesystem::path& vocab, const Json& options,
-                                          const TranslatorCompute& compute) = nullptr;
+  // Null: the task translates nothing.
+  std::unique_ptr<LineTranslator> (*open)(const TranslatorRequest& request) = nullptr;
+  // The expected peak of a process that translates all these lines as they come, without the weights. At most: every
+  // translation is taken to be as long as it may be. Throws Error as open() and translate() do.
+  ProcessMemory (*forecast)(const TranslatorRequest& request, const NextLines& next) = nullptr;
 };
 
 }  // namespace etc

@@ -115,6 +115,11 @@ class Task {
 
   virtual std::unique_ptr<Predictions> start_predictions(const PredictionRequest& request) const = 0;
 
+  // Within count_memory(): allocates what Predictions::add() does of these where that computes with the model, such as a
+  // product with a vocabulary or a search, and keeps nothing.
+  virtual void count_predictions(Examples /*examples*/, const EncoderInput& /*input*/,
+                                 const HeadOutput& /*logits*/) const {}
+
   // Null: the task's predictions come in files only.
   virtual std::unique_ptr<RecordAnswer> start_answer() const { return nullptr; }
 

@@ -19,14 +19,13 @@
 #include "tasks/cli/profile_option.h"
 #include "tasks/inference/model_folder.h"
 #include "tasks/n_best_file.h"
+#include "tasks/output.h"
 #include "tasks/registry.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr const char* kWhere = "etc translate";
 
@@ -36,7 +35,8 @@ struct TranslateCommand {
   std::int64_t n_best = 0;  // 0: the beam
   std::int64_t window = 2048;
   int threads = 0;  // 0: all processors
-  std::string compute = kDefaultCompute, device = kDefaultDevice;
+  std::string compute = kDefaultCompute, device = kDefaultDevice, memory_limit;
+  bool forecast = false;
   ProfileOption profile;
   std::shared_ptr<Json> search = std::make_shared<Json>(Json::object());
 };
@@ -156,21 +156,35 @@ void translate_text(LineTranslator& translator, const TranslateCommand& options)
             translator.pieces());
 }
 
+// Only says how much memory translating the text is expected to take at most.
+void print_forecast(const TranslatorRequest& request, const TranslateCommand& options) {
+  SourceLines text(options);
+  const ProcessMemory memory = translator_kind().forecast(request, [&] { return text.next(options.window); });
+  print("expected peak memory, with translations as long as they may be: {}\n", memory_text(memory));
+}
+
 void run_translate(TranslateCommand& options) {
   require_one_process(kWhere, "it");
-  if (options.output.empty() && options.n_best_output.empty()) {
+  if (options.forecast && !options.memory_limit.empty()) {
+    fail_usage(kWhere, "--forecast says what is taken without a limit: expected either it or --memory-limit");
+  }
+  if (options.output.empty() && options.n_best_output.empty() && !options.forecast) {
     fail_usage(kWhere, "expected --output FILE (- for standard output)");
   }
   if (options.n_best > 0 && options.n_best_output.empty()) {
     fail_usage(kWhere, "--n-best: expected --n-best-output FILE, where they are written");
   }
-  std::vector<fs::path> folders;
-  for (std::string& model : options.models) folders.emplace_back(model = model_folder(model));
+  TranslatorRequest request;
+  for (std::string& model : options.models) request.folders.emplace_back(model = model_folder(model));
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
-  const auto translator = translator_kind().open(folders, options.vocab, *options.search,
-                                                 {device, chosen_compute(options.compute, device)});
+  request.vocab = options.vocab;
+  request.options = options.search;
+  request.compute = {device, chosen_compute(options.compute, device)};
+  request.memory_limit = take_memory_limit(options.memory_limit, device);
+  if (options.forecast) return print_forecast(request, options);
+  const auto translator = translator_kind().open(request);
   if (options.n_best > translator->most())
     fail_usage(kWhere, "--n-best: expected at most the beam, {}, got {}", translator->most(), options.n_best);
   Profile profile(options.profile);
@@ -215,6 +229,9 @@ void add_translate_command(Program& program) {
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
   add_compute_option(command, options->compute);
   add_device_option(command, options->device);
+  add_memory_option(command, options->memory_limit,
+                    "search fewer sentences together where it takes that, with the same translations");
+  command.flag("--forecast", options->forecast, "only say how much memory translating the text would take at most");
   add_profile_option(command, options->profile);
   command.option("--threads", options->threads, "threads to compute with [all processors]").at_least(1);
   command.footer(

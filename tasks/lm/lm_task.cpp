@@ -96,6 +96,10 @@ class LmTask final : public Task {
     return std::make_unique<LmPredictions>(request, output_, vocabulary_);
   }
 
+  void count_predictions(Examples examples, const EncoderInput&, const HeadOutput& states) const override {
+    count_piece_result(states, output_, examples);
+  }
+
   bool takes_whole_texts() const override { return true; }
   bool begins_text(const data::LoadedExample& example) const override {
     return feed::number(example.features, "segment") == 0;

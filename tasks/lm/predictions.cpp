@@ -21,13 +21,26 @@ LmPredictions::LmPredictions(const PredictionRequest& request, const VocabularyL
   if (!request.output.empty()) file_.emplace(request.output);
 }
 
-void LmPredictions::add(Examples examples, const EncoderInput&, const HeadOutput& states) {
+namespace {
+
+std::vector<std::int32_t> labels_of_all(Examples examples) {
   std::vector<std::int32_t> labels;
   for (const data::LoadedExample& loaded : examples) {
     const std::vector<std::int32_t> own = labels_of(loaded.features);
     labels.insert(labels.end(), own.begin(), own.end());
-    characters_ += feed::number(loaded.features, "characters");
   }
+  return labels;
+}
+
+}  // namespace
+
+void count_piece_result(const HeadOutput& states, const VocabularyLayer& output, Examples examples) {
+  span::piece_result(states.at(0), output, labels_of_all(examples));
+}
+
+void LmPredictions::add(Examples examples, const EncoderInput&, const HeadOutput& states) {
+  const std::vector<std::int32_t> labels = labels_of_all(examples);
+  for (const data::LoadedExample& loaded : examples) characters_ += feed::number(loaded.features, "characters");
   const VocabularyResult result = span::piece_result(states.at(0), output_, labels);
   perplexity_.add(result, labels);
   if (file_) write(examples, labels, result);

@@ -18,6 +18,9 @@ namespace etc::lm {
 // The labels of a segment (schema.h).
 std::vector<std::int32_t> labels_of(const data::Example& example);
 
+// While counting (Task::count_predictions): what LmPredictions takes of these.
+void count_piece_result(const HeadOutput& states, const VocabularyLayer& output, Examples examples);
+
 // What is counted: every label of the data, the piece that ends a text included, each predicted from the pieces before it
 // that its segment and, of a model with memory, the memory reach; the first piece of a text is predicted from the text
 // end alone.

@@ -82,6 +82,10 @@ class PretrainTask final : public Task {
     return std::make_unique<PretrainPredictions>(request, predictor());
   }
 
+  void count_predictions(Examples examples, const EncoderInput&, const HeadOutput& outputs) const override {
+    span::piece_result(outputs.at(kTransformed), head_->vocabulary(), batch_of(examples, options_, pieces_).labels);
+  }
+
   bool takes_whole_texts() const override { return true; }
 
   std::string show(const data::RecordSlice&, const data::Example& example, const HeadOutput& outputs) const override {

@@ -179,7 +179,8 @@ ProcessMemory forecast(const RunConfig& config, const RunData& data, Device devi
     for (const MicroBatch& examples : evaluation) {
       EncoderInput input = model.task->feed(examples, files_text(config.data.eval));
       Tape tape(Recording::off);
-      model.forward(tape, examples, input, ForwardOptions{});
+      const HeadOutput logits = model.forward(tape, examples, input, ForwardOptions{});
+      model.task->count_predictions(examples, input, logits);
     }
     peaks = memory_ledger::sum_of_heap_peaks();
   });

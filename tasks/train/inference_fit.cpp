@@ -49,18 +49,29 @@ void InferenceFit::hold(std::int64_t bytes) {
   if (device_ == Device::cpu) beside_ += bytes;
 }
 
-std::int64_t InferenceFit::peak(const CountedCall& call) const {
-  std::int64_t before = 0, loading = 0, peaks = 0;
-  const MemoryReport report = count_memory([&] {
+ProcessMemory InferenceFit::memory(const CountedCall& call) const {
+  std::int64_t before = 0, peaks = 0;
+  MemoryReport loading;
+  ProcessMemory memory;
+  memory.buffers = count_memory([&] {
     before = memory_ledger::report().total;
     call([&] {
-      loading = memory_ledger::report().peak;
+      loading = memory_ledger::report();
       memory_ledger::reset_peak();
     });
     peaks = memory_ledger::sum_of_heap_peaks();
   });
-  const std::int64_t computing = device_ == Device::cpu ? peaks : report.peak;
-  return held_ + std::max(loading, computing) - before + beside_;
+  memory.beside = beside_;
+  if (device_ == Device::cpu) memory.beside += peaks - memory.buffers.peak;
+  const std::int64_t computing = memory.buffers.peak + memory.beside - beside_;
+  if (loading.peak > computing) {
+    memory.buffers = loading;
+    memory.beside = beside_;
+  }
+  // What was loaded since this was made are weights, which the call has, too.
+  memory.buffers.peak += held_ - before;
+  memory.buffers.at_peak[static_cast<std::size_t>(Purpose::weights)] += held_ - before;
+  return memory;
 }
 
 bool InferenceFit::fits_all(const data::DatasetReader& reader, std::int64_t micro_batch_tokens,
@@ -151,7 +162,8 @@ CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Exam
     memory.serve(counted);
     EncoderInput input = counted.task->feed(examples, where);
     Tape tape(Recording::off);
-    counted.forward(tape, examples, input, ForwardOptions{});
+    const HeadOutput logits = counted.forward(tape, examples, input, ForwardOptions{});
+    counted.task->count_predictions(examples, input, logits);
   };
 }
 

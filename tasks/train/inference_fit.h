@@ -28,7 +28,8 @@ class InferenceFit {
   void hold(std::int64_t bytes);
 
   // Expected peak of the process with such a call.
-  std::int64_t peak(const CountedCall& call) const;
+  ProcessMemory memory(const CountedCall& call) const;
+  std::int64_t peak(const CountedCall& call) const { return memory(call).peak(); }
   bool fits(const CountedCall& call) const { return peak(call) <= limit_; }
 
   // Tokens of a micro-batch with which all of the data fits, the most of them up to `most`; 1 is one example at a time.

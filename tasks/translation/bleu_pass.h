@@ -9,11 +9,18 @@
 #include "data/text/tokenizer.h"
 #include "etc_core/nn/seq2seq/encoder_decoder.h"
 #include "tasks/task.h"
+#include "tasks/translation/decode/beam_search.h"
 #include "tasks/translation/score.h"
 
 namespace etc::translation {
 
-// Translations have at most 1.2·S + 10 pieces, which ends those of a model that has not learned to end them.
+// The translations of sources that are encoded, [S, H], by the decoder's search with `beam` hypotheses. They have at most
+// 1.2·S + 10 pieces, which ends those of a model that has not learned to end them.
+std::vector<std::vector<Hypothesis>> searched_translations(Seq2SeqDecoder& decoder,
+                                                           const std::vector<std::int64_t>& source_offsets,
+                                                           const Tensor& encoder_states, std::int64_t beam,
+                                                           const SearchTokens& tokens);
+
 class BleuPass {
  public:
   // keys: bleu_beam and how BLEU is counted. Throws Error where the vocabulary lacks special pieces.

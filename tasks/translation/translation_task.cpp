@@ -139,7 +139,14 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
       fail_usage("etc predict", "task translation: sentences are translated by `etc translate`");
     }
     auto bleu = keys_.bleu_beam > 0 ? std::make_unique<BleuPass>(*decoder_, tokenizer_, keys_) : nullptr;
-    return std::make_unique<EvaluationPass>(rounded_ ? decoder_->packed_output() : decoder_->output(), std::move(bleu));
+    return std::make_unique<EvaluationPass>(output_layer(), std::move(bleu));
+  }
+
+  // The special pieces' ids change nothing of it.
+  void count_predictions(Examples examples, const EncoderInput& input, const HeadOutput& states) const override {
+    span::piece_result(states.at(0), output_layer(), labels_of(examples));
+    if (keys_.bleu_beam > 0)
+      searched_translations(*decoder_, input.long_offsets, states.at(1).value(), keys_.bleu_beam, {});
   }
 
   std::string show(const data::RecordSlice&, const data::Example&, const HeadOutput&) const override {
@@ -147,6 +154,8 @@ class TranslationTask final : public Task, public SetsWeightsFromData, public Pa
   }
 
  private:
+  VocabularyLayer output_layer() const { return rounded_ ? decoder_->packed_output() : decoder_->output(); }
+
   const Seq2SeqConfig config_;
   const TaskKeys keys_;
   std::unique_ptr<Seq2SeqDecoder> decoder_;

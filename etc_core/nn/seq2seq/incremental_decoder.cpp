@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "etc_core/base/counting.h"
 #include "etc_core/base/device_memory.h"
 #include "etc_core/base/error.h"
 #include "sparse/patterns/causal.h"
@@ -101,6 +102,7 @@ void IncrementalDecoder::put(const RowPlacement& placement, const Columns& fresh
   const std::int64_t width = decoder_.config().attention_size();
   const Tensor before = cache;
   if (placement.elsewhere) cache = Tensor::empty({placement.rows, width}, Purpose::activations, device);
+  if (counting()) return;  // pages that nobody touches cost nothing
   const auto copy = [&](std::int64_t to, const float* from, std::int64_t rows) {
     copy_bytes(device, cache.data() + to * width, device, from,
                rows * width * static_cast<std::int64_t>(sizeof(float)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etc_core/base/counting.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/vocabulary_softmax.h"
@@ -47,6 +48,11 @@ double log_p_of(const ScoredRows& rows, std::int64_t row, std::int32_t token) {
          rows.log_sums[static_cast<std::size_t>(row)];
 }
 
+// While counting: the last tokens, each less probable than the one behind it.
+double counted_log_p(std::int32_t token, std::int64_t vocabulary) {
+  return static_cast<double>(token - vocabulary);
+}
+
 // The logarithm of the mean of the probabilities of `models` rows [V], into the first.
 void mean_of_probabilities(double* rows, std::int64_t models, std::int64_t vocabulary) {
   for (std::int64_t v = 0; v < vocabulary; ++v) {
@@ -60,7 +66,8 @@ void mean_of_probabilities(double* rows, std::int64_t models, std::int64_t vocab
 
 }  // namespace
 
-ModelTokens::ModelTokens(const std::vector<EncodedSources>& models, std::int64_t ranked) : ranked_(ranked) {
+ModelTokens::ModelTokens(const std::vector<EncodedSources>& models, std::int64_t ranked)
+    : ranked_(ranked), counting_(counting()) {
   if (models.empty()) fail(kWhere, "expected at least one model");
   vocabulary_ = models.front().decoder.config().target_vocabulary();
   for (const EncodedSources& model : models) {
@@ -88,7 +95,12 @@ void ModelTokens::step(std::span<const LiveHypothesis> hypotheses) {
     one_ = std::move(all.front());
     return;
   }
-  mixed_.resize(hypotheses.size() * static_cast<std::size_t>(vocabulary_));
+  const std::int64_t numbers = std::ssize(hypotheses) * vocabulary_;
+  if (mixed_.size() < numbers) {
+    mixed_ = {};  // before there is more
+    mixed_ = Buffer<double>(numbers, Purpose::activations);
+  }
+  if (counting_) return;
   parallel_for(std::ssize(hypotheses), [&](std::int64_t row) {
     std::vector<double> of_models(static_cast<std::size_t>(count * vocabulary_));
     double* next = of_models.data();
@@ -101,11 +113,19 @@ void ModelTokens::step(std::span<const LiveHypothesis> hypotheses) {
 }
 
 double ModelTokens::log_p(std::int64_t hypothesis, std::int32_t token) const {
-  return models_.size() == 1 ? log_p_of(one_, hypothesis, token)
-                             : mixed_[static_cast<std::size_t>(hypothesis * vocabulary_ + token)];
+  if (counting_) return counted_log_p(token, vocabulary_);
+  return models_.size() == 1 ? log_p_of(one_, hypothesis, token) : mixed_[hypothesis * vocabulary_ + token];
 }
 
 std::vector<NextToken> ModelTokens::best(std::int64_t hypothesis, std::int64_t k) const {
+  if (counting_) {
+    std::vector<NextToken> last;
+    for (std::int64_t i = 1; i <= k; ++i) {
+      const auto token = static_cast<std::int32_t>(vocabulary_ - i);
+      last.push_back({token, counted_log_p(token, vocabulary_)});
+    }
+    return last;
+  }
   if (models_.size() > 1) {
     return best_of({mixed_.data() + hypothesis * vocabulary_, static_cast<std::size_t>(vocabulary_)}, k);
   }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "etc_core/base/buffer.h"
 #include "etc_core/nn/seq2seq/incremental_decoder.h"
 #include "etc_core/ops/top_k.h"
 #include "tasks/translation/decode/beam_search.h"
@@ -26,6 +27,8 @@ struct ScoredRows {
 };
 
 // log p of one model, or of several the logarithm of the mean of their probabilities; each remembers what it has read.
+// Made while the thread counts (counting.h), it says that the vocabulary's last tokens are the most probable ones always, so
+// that no translation ends before it must: a search then takes the most memory it can.
 class ModelTokens final : public NextTokens {
  public:
   // ranked: how many of the best tokens of a hypothesis will be asked for, which one model finds at once; more take longer.
@@ -44,8 +47,9 @@ class ModelTokens final : public NextTokens {
   };
   std::vector<Model> models_;
   std::int64_t vocabulary_ = 0, ranked_ = 0;
-  ScoredRows one_;             // of a single model
-  std::vector<double> mixed_;  // [hypotheses, V] of several
+  const bool counting_;
+  ScoredRows one_;        // of a single model
+  Buffer<double> mixed_;  // [hypotheses, V] of several
 };
 
 }  // namespace etc::translation

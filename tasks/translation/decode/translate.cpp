@@ -13,8 +13,20 @@ namespace {
 
 using Numbers = std::vector<std::size_t>;  // of sentences
 
-// Those with tokens, from the shortest to the longest, in batches of at most batch_tokens or one sentence.
-std::vector<Numbers> batches(std::span<const TranslationSource> sentences, const TranslateOptions& options) {
+EncoderInput input_of(std::span<const TranslationSource> sentences, const Numbers& numbers) {
+  EncoderInput input;
+  for (const std::size_t i : numbers) {
+    const std::vector<std::int32_t>& ids = sentences[i].ids;
+    input.token_ids.insert(input.token_ids.end(), ids.begin(), ids.end());
+    input.long_offsets.push_back(std::ssize(input.token_ids));
+    input.global_offsets.push_back(0);
+  }
+  return input;
+}
+
+}  // namespace
+
+std::vector<Numbers> search_batches(std::span<const TranslationSource> sentences, const TranslateOptions& options) {
   Numbers order;
   for (std::size_t i = 0; i < sentences.size(); ++i) {
     const std::int64_t tokens = std::ssize(sentences[i].ids);
@@ -38,24 +50,11 @@ std::vector<Numbers> batches(std::span<const TranslationSource> sentences, const
   return all;
 }
 
-EncoderInput input_of(std::span<const TranslationSource> sentences, const Numbers& numbers) {
-  EncoderInput input;
-  for (const std::size_t i : numbers) {
-    const std::vector<std::int32_t>& ids = sentences[i].ids;
-    input.token_ids.insert(input.token_ids.end(), ids.begin(), ids.end());
-    input.long_offsets.push_back(std::ssize(input.token_ids));
-    input.global_offsets.push_back(0);
-  }
-  return input;
-}
-
-}  // namespace
-
 std::vector<std::vector<Hypothesis>> translate(const std::vector<TranslationModel>& models,
                                                std::span<const TranslationSource> sentences,
                                                const TranslateOptions& options) {
   std::vector<std::vector<Hypothesis>> results(sentences.size());
-  for (const Numbers& numbers : batches(sentences, options)) {
+  for (const Numbers& numbers : search_batches(sentences, options)) {
     const EncoderInput input = input_of(sentences, numbers);
     Tape tape(Recording::off);
     std::vector<EncodedSources> encoded;

@@ -1,0 +1,148 @@
+// Memory of translating: forecasts against what processes take, and limits that change no translation.
+#include <algorithm>
+#include <cstdio>
+#include <sstream>
+
+#include "etc_core/base/files.h"
+#include "tests/tasks/command_scene.h"
+
+namespace etc {
+namespace {
+
+using Scene = test::CommandScene;
+using Catch::Contains;
+using test::Words;
+
+// The megabytes behind `what` in a text: "what 61.3 MB: …".
+double told(const std::string& text, const std::string& what) {
+  const std::size_t at = text.find(what + " ");
+  REQUIRE(at != std::string::npos);
+  std::istringstream words(text.substr(at + what.size()));
+  double number = 0;
+  std::string unit;
+  words >> number >> unit;
+  return unit.starts_with("GB") ? 1000 * number : number;
+}
+
+// A run of one step on generated pairs: a model that has learned nothing and seldom ends a translation.
+struct Trained : Scene {
+  explicit Trained(const Words& more) : Scene("translation") {
+    run({"sample", "--task", "translation", "--records", "200", "--output", path("s")});
+    for (const std::string split : {"train", "dev"}) {
+      run({"prepare", "--task", "translation", "--split", split, "--subword", "word", "--vocab", path("s/vocab.words"),
+           "--source", path("s/" + split + ".source"), "--target", path("s/" + split + ".target"), "--output",
+           path(split + ".h5")});
+    }
+    Words words = {"train",
+                   "--task",
+                   "translation",
+                   "--data",
+                   path("train.h5"),
+                   "--eval-data",
+                   path("dev.h5"),
+                   "--vocab",
+                   path("s/vocab.words"),
+                   "--model-kind",
+                   "seq2seq",
+                   "--steps",
+                   "1",
+                   "--threads",
+                   "1",
+                   "--output",
+                   path("run")};
+    words.insert(words.end(), more.begin(), more.end());
+    const test::Result result = try_run(words);
+    INFO(result.err);
+    REQUIRE(result.code == 0);
+    log = result.err;
+  }
+
+  // All of dev.source, every translation of 100 words.
+  test::Result translate(const Words& more) const {
+    Words words = {"translate", "--model", path("run"), "--input", path("s/dev.source"), "--max-len-b", "100",
+                   "--min-len", "100",     "--threads", "1",       "--batch-tokens",     "2048"};
+    words.insert(words.end(), more.begin(), more.end());
+    return try_run(words);
+  }
+
+  std::string log;
+};
+
+const Words kModel = {"--hidden-size",       "64",  "--num-hidden-layers",   "2", "--num-decoder-layers", "2",
+                      "--intermediate-size", "128", "--num-attention-heads", "2", "--batch-size",         "16"};
+
+TEST_CASE("translating takes the memory that was forecast, and with a limit less, with the same translations",
+          "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Trained scene(kModel);
+  for (const Words& more : {Words{}, Words{"--compute", "int8", "--beam", "3"}, Words{"--model", scene.path("run")}}) {
+    CAPTURE(more);
+    Words words = more;
+    words.insert(words.end(), {"--forecast"});
+    const test::Result forecast = scene.translate(words);
+    REQUIRE(forecast.code == 0);
+    const double expected = told(forecast.out, "may be:");
+    words = more;
+    words.insert(words.end(), {"--output", scene.path("whole.target")});
+    const test::Result whole = scene.translate(words);
+    REQUIRE(whole.code == 0);
+    const double taken = told(whole.err, "peak memory");
+    std::printf("translate: expected %.1f MB, took %.1f MB\n", expected, taken);
+    CHECK(taken < expected + 2);
+    CHECK(taken > 0.8 * expected - 10);
+
+    const double limit = 0.7 * expected;
+    words = more;
+    words.insert(words.end(), {"--output", scene.path("limited.target"), "--memory-limit",
+                               std::to_string(static_cast<long long>(limit * 1e6))});
+    const test::Result limited = scene.translate(words);
+    INFO(limited.err);
+    REQUIRE(limited.code == 0);
+    CHECK_THAT(limited.err, Contains("tokens are searched together, of 2048"));
+    CHECK(told(limited.err, "info: peak memory") <= limit);
+    CHECK(read_file(scene.path("limited.target")) == read_file(scene.path("whole.target")));
+  }
+}
+
+TEST_CASE("a limit that no translation fits is refused with what would fit", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Trained scene(kModel);
+  const Words output = {"--output", scene.path("none")};
+  const auto refused = [&](const Words& more, int code, const char* message) {
+    Words words = output;
+    words.insert(words.end(), more.begin(), more.end());
+    const test::Result result = scene.translate(words);
+    CHECK(result.code == code);
+    CHECK_THAT(result.err, Contains(message));
+  };
+  refused({"--memory-limit", "5MB"}, 1, "the memory limit of 5.0 MB is too low for this model, which takes ");
+  refused({"--memory-limit", "much"}, 2, "--memory-limit");
+  refused({"--memory-limit", "1GB", "--forecast"}, 2, "expected either it or --memory-limit");
+  const std::string long_line = scene.path("long.txt");
+  std::string words;
+  for (int i = 0; i < 900; ++i) words += "some ";
+  write_file_atomically(long_line, "some\n" + words + "\n");
+  const test::Result one =
+      scene.try_run({"translate", "--model", scene.path("run"), "--input", long_line, "--output", scene.path("none"),
+                     "--max-len-b", "900", "--beam", "30", "--threads", "1", "--memory-limit", "60MB"});
+  CHECK(one.code == 1);
+  CHECK_THAT(one.err, Contains(": its ") && Contains(" pieces and a translation of up to 900 take ") &&
+                          Contains("; one of up to "));
+}
+
+TEST_CASE("training that watches BLEU takes the memory that it said it would", "[translation]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  for (const std::string beam : {"0", "8"}) {
+    CAPTURE(beam);
+    Words model = kModel;
+    model.insert(model.end(), {"--bleu-beam", beam});
+    const Trained scene(model);
+    const double expected = told(scene.log, "expected peak memory"), taken = told(scene.log, "info: peak memory");
+    std::printf("beam %s: expected %.1f MB, took %.1f MB\n", beam.c_str(), expected, taken);
+    CHECK(taken < 1.1 * expected + 3);
+    CHECK(taken > 0.8 * expected - 10);
+  }
+}
+
+}  // namespace
+}  // namespace etc
