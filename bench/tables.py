@@ -268,6 +268,21 @@ def dense_table(name, folder=RESULTS):
     return lines
 
 
+def first_answer_table(name):
+    """The file that bench/first_answer.py writes for one program."""
+    data = json.loads((RESULTS / name).read_text())
+    threads = data["threads"]
+    lines = [f"{machine_text(data['machine'])}; {threads} thread{'s' if threads > 1 else ''}; {data['rounds']} rounds, load "
+             f"{data['load']:.1f}; weights of {data['weights_mb']:,.0f} MB in the page cache; raw numbers: `bench/results/{name}`; "
+             f"`{data['command']}`.", "", "| process | seconds | CPU seconds | peak RSS, MB |", "|---|---|---|---|"]
+    labels = {"cat": "`cat` of the weights", "encode": "`etc encode`, base model, a text of 14 words", "help": "`etc --help`"}
+    for key, label in labels.items():
+        figures = data["figures"][key]
+        cells = [f"{figures[what][0]:.3f} ({figures[what][1]:.3f} to {figures[what][2]:.3f})" for what in ("seconds", "cpu_seconds")]
+        lines.append(f"| {label} | {' | '.join(cells)} | {figures['peak_mb'][0]:,.0f} |")
+    return lines
+
+
 def patterns_table(name):
     """The file that bench/patterns.py writes: forward and backward together, and the larger of what either needs."""
     data = json.loads((RESULTS / name).read_text())
@@ -288,7 +303,7 @@ def patterns_table(name):
     return lines
 
 
-KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "patterns": patterns_table, "offset": offset_table, "copying": copying_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "patterns": patterns_table, "first_answer": first_answer_table, "offset": offset_table, "copying": copying_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 

@@ -208,13 +208,12 @@ void read_rows(const TensorFileReader& file, const std::string& name, const std:
   for (const std::int64_t row : rows) out = std::copy_n(stored.data() + row * width, width, out);
 }
 
-}  // namespace
+using ParameterSources = std::vector<std::pair<Parameter*, std::string>>;  // parameter, name in the file
 
-void load_parameters(const std::filesystem::path& file_path, ParameterSet& parameters, Match match,
-                     const RowChoice& rows) {
-  const TensorFileReader file(file_path);
-  const std::string where = in_message(file_path);
-  std::vector<std::pair<Parameter*, std::string>> pairs;  // parameter, name in the file
+// What load_parameters() fills from where. Parameters that take chosen rows are filled already.
+ParameterSources matched(const TensorFileReader& file, ParameterSet& parameters, Match match, const RowChoice& rows) {
+  const std::string where = in_message(file.path());
+  ParameterSources pairs;
   std::set<std::string, std::less<>> used;
   std::vector<std::string> unmatched;
   for (const auto& parameter : parameters.all()) {
@@ -247,14 +246,42 @@ void load_parameters(const std::filesystem::path& file_path, ParameterSet& param
     fail(where, "{} tensor{} unmatched: {}", unmatched.size(), unmatched.size() == 1 ? "" : "s",
          fmt::join(unmatched, "; "));
   }
-  fill_parameters(where, std::move(pairs), [&](const std::string& name, float* out, const NumbersRead& seen) {
-    file.read_floats(name, out, seen);
+  return pairs;
+}
+
+void fill_from(const TensorFileReader& file, ParameterSources pairs) {
+  fill_parameters(
+      in_message(file.path()), std::move(pairs),
+      [&](const std::string& name, float* out, const NumbersRead& seen) { file.read_floats(name, out, seen); });
+}
+
+}  // namespace
+
+void load_parameters(const std::filesystem::path& file_path, ParameterSet& parameters, Match match,
+                     const RowChoice& rows) {
+  const TensorFileReader file(file_path);
+  fill_from(file, matched(file, parameters, match, rows));
+}
+
+void map_parameters(const std::filesystem::path& file_path, ParameterSet& parameters, Match match) {
+  const TensorFileReader file(file_path);
+  ParameterSources mapped = matched(file, parameters, match, {});
+  const auto copied = std::stable_partition(mapped.begin(), mapped.end(),
+                                            [&](const auto& pair) { return file.is_mappable(pair.second); });
+  fill_from(file, {copied, mapped.end()});
+  mapped.erase(copied, mapped.end());
+  parallel_for(static_cast<std::int64_t>(mapped.size()), [&](std::int64_t i) {
+    const auto& [parameter, name] = mapped[static_cast<std::size_t>(i)];
+    parameter->value = file.map_tensor(name, Purpose::weights);
+    if (!parameter->value) parameter->value = file.read_tensor(name, Purpose::weights);
+    ++parameter->version;
+    require_finite(in_message(file.path()), *parameter);
   });
 }
 
 std::vector<std::string> load_pretraining_heads(const std::filesystem::path& file_path, ParameterSet& parameters) {
   const TensorFileReader file(file_path);
-  std::vector<std::pair<Parameter*, std::string>> pairs;
+  ParameterSources pairs;
   std::vector<std::string> names;
   for (const auto& parameter : parameters.all()) {
     if (!is_pretraining_tensor(parameter->name) || !file.has(parameter->name)) continue;
@@ -266,9 +293,7 @@ std::vector<std::string> load_pretraining_heads(const std::filesystem::path& fil
     pairs.emplace_back(parameter.get(), parameter->name);
     names.push_back(parameter->name);
   }
-  fill_parameters(
-      in_message(file_path), std::move(pairs),
-      [&](const std::string& name, float* out, const NumbersRead& seen) { file.read_floats(name, out, seen); });
+  fill_from(file, std::move(pairs));
   return names;
 }
 

@@ -83,6 +83,11 @@ using RowChoice = std::function<std::vector<std::int64_t>(const Parameter& param
 void load_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact,
                      const RowChoice& rows = {});
 
+// The same for inference: large tensors of F32 that lie on 64-byte lines, as our writer's do, are read where the file
+// has them (TensorFileReader::map_tensor), others are copied. Values are then read-only, and the file must not be
+// shortened or overwritten in place until they are gone.
+void map_parameters(const std::filesystem::path& file, ParameterSet& parameters, Match match = Match::exact);
+
 // Fills those parameters of pre-training heads that the file has, and returns their names. Throws Error as
 // load_parameters where shapes differ or numbers are not finite.
 std::vector<std::string> load_pretraining_heads(const std::filesystem::path& file, ParameterSet& parameters);

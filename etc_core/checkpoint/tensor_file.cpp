@@ -9,6 +9,7 @@
 #include "etc_core/base/files.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/json.h"
+#include "etc_core/base/memory_ledger.h"
 #include "etc_core/base/shape.h"
 
 namespace etc {
@@ -20,6 +21,8 @@ namespace {
 // Room for a hundred thousand tensors. The format allows 100 MB, but a header can be written so that parsing it takes
 // twenty times its size in memory.
 constexpr std::uint64_t kMaxHeaderBytes = 16 << 20;
+constexpr std::uint64_t kLine = 64;               // what Tensor::adopt() asks for
+constexpr std::uint64_t kLeastMapped = 64 << 10;  // bytes: a copy of fewer costs less than a mapping
 constexpr const char* kMetadataKey = "__metadata__";
 
 struct DtypeInfo {
@@ -221,6 +224,27 @@ Tensor TensorFileReader::read_tensor(std::string_view name, Purpose purpose) con
   return tensor;
 }
 
+bool TensorFileReader::is_mappable(std::string_view name) const {
+  const TensorEntry& what = entry(name);
+  return what.dtype == StoredDtype::f32 && (data_start_ + what.begin) % kLine == 0 &&
+         what.end - what.begin >= kLeastMapped;
+}
+
+Tensor TensorFileReader::map_tensor(std::string_view name, Purpose purpose) const {
+  const TensorEntry& what = entry(name);
+  if (!is_mappable(name)) fail(path().string(), "{}: cannot be mapped (read it instead)", name);
+  const std::shared_ptr<const std::byte> pages = file_.map(data_start_ + what.begin, what.end - what.begin);
+  if (pages == nullptr) return {};
+  const auto bytes = static_cast<std::int64_t>(round_up(what.end - what.begin, kLine));
+  memory_ledger::charge(purpose, bytes);
+  // Tensors are handles on numbers that may be written; the mapping itself refuses it.
+  auto* const numbers = const_cast<float*>(reinterpret_cast<const float*>(pages.get()));
+  const auto give_back = [pages, ledger = memory_ledger::current(), purpose, bytes](float*) {
+    memory_ledger::give_back(ledger, purpose, bytes);
+  };
+  return Tensor::adopt(std::shared_ptr<float>(numbers, give_back), what.shape, purpose);
+}
+
 namespace {
 
 template <typename Wide, typename Narrow, typename Read>
@@ -293,10 +317,12 @@ void TensorFileWriter::set_metadata(const std::string& key, const std::string& t
 
 void TensorFileWriter::write(const std::filesystem::path& path,
                              const std::function<void(std::int64_t)>& written) const {
+  std::vector<Item> in_order = items_;
+  std::stable_partition(in_order.begin(), in_order.end(), [](const Item& item) { return item.bytes % kLine == 0; });
   Json header = Json::object();
   if (!metadata_.empty()) header[kMetadataKey] = metadata_;
   std::uint64_t offset = 0;
-  for (const Item& item : items_) {
+  for (const Item& item : in_order) {
     header[item.name] = {{"dtype", stored_dtype_name(item.dtype)},
                          {"shape", item.shape},
                          {"data_offsets", {offset, offset + item.bytes}}};
@@ -308,14 +334,15 @@ void TensorFileWriter::write(const std::filesystem::path& path,
   } catch (const Json::exception&) {
     fail(path.string(), "names and metadata must be UTF-8");
   }
-  text.resize(round_up(text.size(), std::size_t{8}), ' ');  // tensors begin at a multiple of eight bytes
+  const std::uint64_t length_bytes = sizeof(std::uint64_t);
+  text.resize(round_up(length_bytes + text.size(), kLine) - length_bytes, ' ');
   if (text.size() > kMaxHeaderBytes) fail(path.string(), "header: {} bytes are more than readers accept", text.size());
   const std::uint64_t header_bytes = text.size();
   AtomicFile file(path);
   file.write({reinterpret_cast<const char*>(&header_bytes), sizeof header_bytes});
   file.write(text);
   std::int64_t done = 0;
-  for (const Item& item : items_) {
+  for (const Item& item : in_order) {
     if (item.bytes > 0) file.write({static_cast<const char*>(item.data), item.bytes});
     if (written) written(++done);
   }

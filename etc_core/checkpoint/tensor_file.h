@@ -59,6 +59,12 @@ class TensorFileReader {
   void read_floats(std::string_view name, float* out, const NumbersRead& seen = {}) const;
   Tensor read_tensor(std::string_view name, Purpose purpose) const;
 
+  // Whether the tensor can be used where it lies in the file: F32, on a 64-byte line, and worth a mapping of its own.
+  bool is_mappable(std::string_view name) const;
+  // A mappable tensor as read-only memory (InputFile::map: nobody may shorten the file meanwhile), charged to the
+  // purpose as a copy would be: its pages count as memory of the process. Anything else is an Error.
+  Tensor map_tensor(std::string_view name, Purpose purpose) const;
+
   // The tensor's bytes as they lie in the file, end - begin of them.
   void read_raw(std::string_view name, void* out, const BytesRead& seen = {}) const;
 
@@ -73,8 +79,9 @@ class TensorFileReader {
   std::map<std::string, std::string> metadata_;
 };
 
-// Collects tensors, then writes them in the order they were added. Numbers handed over as tensors or pointers are not
-// copied: they must live until write().
+// Collects tensors, then writes them: those of whole 64-byte lines first, each set in the order in which they were
+// added. So they all begin on a line of their own, since the header ends on one; the format allows no gaps between
+// tensors. Numbers handed over as tensors or pointers are not copied: they must live until write().
 class TensorFileWriter {
  public:
   // Throws Error on a name used twice.

@@ -200,7 +200,7 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   if (on.memory_limit > 0) require_fit(inputs, *config, on);
   ParameterSet parameters;
   const auto encoder = config->make_encoder(parameters);
-  load_parameters(folder / "model.safetensors", parameters, Match::encoder);
+  map_parameters(folder / "model.safetensors", parameters, Match::encoder);
   parameters.to(on.device);
   encoder->release_kernels(on.compute);
 

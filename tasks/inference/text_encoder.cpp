@@ -66,7 +66,7 @@ TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& 
   loaded->encoder = config->make_encoder(loaded->parameters);
   parts.encoder = {loaded, loaded->encoder.get()};
   parts.load = [loaded = loaded.get(), options] {
-    load_parameters(options.model / "model.safetensors", loaded->parameters, Match::encoder);
+    map_parameters(options.model / "model.safetensors", loaded->parameters, Match::encoder);
     loaded->parameters.to(options.device);
     loaded->encoder->release_kernels(options.compute);
   };

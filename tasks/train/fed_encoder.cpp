@@ -48,7 +48,7 @@ FedEncoder::FedEncoder(const std::vector<std::string>& files, const std::filesys
 }
 
 void FedEncoder::load(Device device, ComputeType compute) {
-  load_parameters(folder_ / "model.safetensors", parameters_, has_task(*document_) ? Match::exact : Match::encoder);
+  map_parameters(folder_ / "model.safetensors", parameters_, has_task(*document_) ? Match::exact : Match::encoder);
   parameters_.to(device);
   encoder_->release_kernels(compute);
 }

@@ -153,7 +153,7 @@ LoadedModel load_model(const fs::path& folder, const ModelUse& use) {
 }
 
 void load_weights(const fs::path& folder, TaskModel& model) {
-  load_parameters(folder / kTensorFile, model.parameters);
+  map_parameters(folder / kTensorFile, model.parameters);
 }
 
 void require_vocabulary_of(const fs::path& checkpoint, const DataIdentity& data) {

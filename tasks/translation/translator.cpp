@@ -91,7 +91,7 @@ Translator::Translator(const TranslatorRequest& request, const Folders& folders)
   if (request.memory_limit > 0) memory_.emplace(folders.configs, options_, request.compute, request.memory_limit);
   for (std::size_t i = 0; i < folders.configs.size(); ++i) {
     TranslatorModel& model = *models_.emplace_back(std::make_unique<TranslatorModel>(folders.configs[i]));
-    load_parameters(request.folders[i] / "model.safetensors", model.parameters);
+    map_parameters(request.folders[i] / "model.safetensors", model.parameters);
     model.parameters.to(request.compute.device);
     model.release_kernels(request.compute.type);
   }

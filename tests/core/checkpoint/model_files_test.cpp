@@ -68,6 +68,48 @@ TEST_CASE("a model directory gives back configuration and every parameter bit by
   }
 }
 
+TEST_CASE("a mapped model has the bits of a loaded one, from our files and from others'", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const auto add = [](ParameterSet& set) {
+    set.add("table", {200, 128}, {Initializer::Kind::normal, 1});
+    set.add("kernel", {160, 128}, {Initializer::Kind::normal, 1});
+    set.add("bias", {3}, {Initializer::Kind::normal, 1});
+  };
+  ParameterSet written;
+  add(written);
+  written.initialize(7);
+  TensorFileWriter writer;
+  for (const auto& parameter : written.all()) writer.add(parameter->name, parameter->value);
+  writer.write(folder / "ours");
+  // The same file with a header of another length: nothing lies on a line any more.
+  const std::string bytes = read_file(folder / "ours");
+  std::string shifted = bytes;
+  shifted.insert(8 + static_cast<unsigned char>(bytes[0]) + 256u * static_cast<unsigned char>(bytes[1]), 4, ' ');
+  shifted[0] = static_cast<char>(shifted[0] + 4);
+  write_file_atomically(folder / "theirs", shifted);
+  CHECK(TensorFileReader(folder / "ours").is_mappable("kernel"));
+  CHECK_FALSE(TensorFileReader(folder / "theirs").is_mappable("kernel"));
+  for (const char* file : {"ours", "theirs"}) {
+    ParameterSet mapped;
+    add(mapped);
+    map_parameters(folder / file, mapped);
+    for (const auto& parameter : written.all()) {
+      CAPTURE(file, parameter->name);
+      const Parameter& other = mapped.at(parameter->name);
+      CHECK(std::equal(other.value.data(), other.value.data() + other.size(), parameter->value.data()));
+      CHECK(other.version > 0);
+    }
+  }
+  written.at("table").value.data()[300] = NAN;
+  TensorFileWriter damaged;
+  for (const auto& parameter : written.all()) damaged.add(parameter->name, parameter->value);
+  damaged.write(folder / "damaged");
+  ParameterSet mapped;
+  add(mapped);
+  REQUIRE_THROWS_WITH(map_parameters(folder / "damaged", mapped),
+                      Contains("table [200, 128]: expected finite weights, got nan at element [2, 44]"));
+}
+
 TEST_CASE("every tensor of the model is found and every tensor of the file used, or all are listed", "[checkpoint]") {
   const test::TemporaryFolder folder;
   Model model;

@@ -1,12 +1,16 @@
 #include "etc_core/checkpoint/tensor_file.h"
 
+#include <sys/resource.h>
+
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <memory>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/memory_ledger.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/support/mutate.h"
@@ -66,7 +70,75 @@ TEST_CASE("equal contents give byte-equal tensor files with aligned data", "[che
   example_writer().write(folder / "b");
   const std::string bytes = read_file(folder / "a");
   REQUIRE(bytes == read_file(folder / "b"));
-  REQUIRE(static_cast<unsigned char>(bytes[0]) % 8 == 0);
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  REQUIRE((8 + header) % 64 == 0);
+}
+
+TEST_CASE("a large tensor is read where the file has it, and outlives reader and name", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  constexpr std::int64_t kRows = 128, kColumns = 256;
+  std::vector<float> numbers(kRows * kColumns);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i) * 0.5f;
+  TensorFileWriter writer;  // sizes that would shift what follows come first, and are written last
+  writer.add("three", {3}, numbers.data());
+  writer.add("large", {kRows, kColumns}, numbers.data());
+  writer.add("line", {16}, numbers.data());
+  writer.add("odd", {kRows * kColumns - 1}, numbers.data());
+  writer.write(folder / "a");
+  auto file = std::make_unique<TensorFileReader>(folder / "a");
+  CHECK(file->is_mappable("large"));
+  CHECK_FALSE(file->is_mappable("line"));  // small
+  CHECK_FALSE(file->is_mappable("odd"));   // behind three numbers
+  REQUIRE_THROWS_WITH(file->map_tensor("odd", Purpose::weights), Contains("odd: cannot be mapped"));
+  CHECK(file->entry("large").begin == 0);
+  CHECK(file->entry("line").begin % 64 == 0);
+  const auto weights = [] { return memory_ledger::report().current[static_cast<int>(Purpose::weights)]; };
+  const std::int64_t before = weights();
+  {
+    const Tensor mapped = file->map_tensor("large", Purpose::weights),
+                 copy = file->read_tensor("odd", Purpose::scratch);
+    CHECK(weights() == before + kRows * kColumns * 4);
+    file.reset();
+    std::filesystem::remove(folder / "a");
+    CHECK(mapped.shape() == std::vector<std::int64_t>{kRows, kColumns});
+    CHECK(std::equal(numbers.begin(), numbers.end(), mapped.data()));
+    CHECK(std::equal(numbers.begin(), numbers.end() - 1, copy.data()));
+  }
+  CHECK(weights() == before);
+}
+
+TEST_CASE("a file that was cut off after it was opened is refused, not mapped", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const std::vector<float> numbers(1 << 16, 1.0f);
+  TensorFileWriter writer;
+  writer.add("large", {1 << 16}, numbers.data());
+  writer.write(folder / "a");
+  const TensorFileReader file(folder / "a");
+  std::filesystem::resize_file(folder / "a", 1 << 12);
+  REQUIRE_THROWS_WITH(file.map_tensor("large", Purpose::weights), Contains("(cut off?)"));
+  REQUIRE_THROWS_WITH(TensorFileReader(folder / "a"), Contains("cut off"));
+}
+
+TEST_CASE("a tensor that the system does not map has no memory, and can be read", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  constexpr std::int64_t kNumbers = 1 << 20;
+  const std::vector<float> numbers(kNumbers, 1.5f);
+  TensorFileWriter writer;
+  writer.add("large", {kNumbers}, numbers.data());
+  writer.write(folder / "a");
+  const TensorFileReader file(folder / "a");
+  Tensor copy = Tensor::empty({kNumbers}, Purpose::scratch);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 1 << 20;  // less than the process has: nothing more is mapped
+  REQUIRE(::setrlimit(RLIMIT_AS, &none) == 0);
+  const Tensor mapped = file.map_tensor("large", Purpose::weights);
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  CHECK_FALSE(mapped);
+  file.read_floats("large", copy.data());
+  CHECK(copy.data()[kNumbers - 1] == 1.5f);
 }
 
 TEST_CASE("a tensor name is used once", "[checkpoint]") {

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""From start to the first answer, and what a start costs alone.
+
+    bench/first_answer.py [--program build/cpu/etc ...] [--rounds 15] [--threads 2] [--output FILE.json]
+
+A base model (12 layers of 768, 30,522 tokens, random weights) is made once. Then take turns, a process each: `etc encode`
+of one short text with that model, and `etc --help`. Printed are the median and the range over the rounds of the seconds by
+the clock, of the CPU seconds, and of the peak RSS. Several --program are compared in the same rounds, their order changing.
+The weights are in the page cache after the making. `cat` of the weights is the machine's own limit for reading them.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from machine import machine
+
+CONFIG = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
+          "local_radius": 84, "relative_pos_max_distance": 12, "relative_vocab_size": 32, "vocab_size": 30522,
+          "share_qkv_projections": False, "use_residual_attention": True}
+TEXT = json.dumps("How long does a model take from its start to its first answer?") + "\n"
+
+
+def random_model(program, folder):
+    def etc(*words):
+        subprocess.run([program, *map(str, words)], check=True, capture_output=True)
+    sample, data, run = folder / "sample", folder / "train.h5", folder / "run"
+    etc("sample", "--task", "hotpotqa", "--records", 2, "--output", sample)
+    vocabulary = sample / "vocab.txt"
+    etc("prepare", "--task", "hotpotqa", "--split", "train", "--input", sample / "train.json", "--vocab", vocabulary,
+        "--max-long-tokens", 256, "--output", data)
+    config = folder / "config.json"
+    config.write_text(json.dumps({"model": CONFIG, "task": {"name": "hotpotqa"},
+                                  "data": {"train": [str(data)], "vocab": str(vocabulary)},
+                                  "training": {"batch_size": 1, "steps": 1}}))
+    etc("train", "--config", config, "--output", run)
+    return run / "best" if (run / "best").exists() else run
+
+
+def timed(command, text=None):
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process.stdin.write((text or "").encode())
+    process.stdin.close()
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    if status != 0:
+        sys.exit(f"{' '.join(map(str, command))}: {errors.decode()}")
+    return {"seconds": time.perf_counter() - begin, "cpu_seconds": usage.ru_utime + usage.ru_stime,
+            "peak_mb": usage.ru_maxrss * 1024 / 1e6}
+
+
+def figures(rounds):
+    return {key: [statistics.median(values := [r[key] for r in rounds]), min(values), max(values)] for key in rounds[0]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", action="append")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--model", help="a model folder made before")
+    parser.add_argument("--output")
+    options = parser.parse_args()
+    programs = options.program or [str(pathlib.Path(__file__).resolve().parents[1] / "build/cpu/etc")]
+    with tempfile.TemporaryDirectory() as folder:
+        model = pathlib.Path(options.model) if options.model else random_model(programs[0], pathlib.Path(folder))
+        commands = {"cat": (["cat", str(model / "model.safetensors")], None)}
+        for i, program in enumerate(programs):
+            name = f" {i + 1}" if len(programs) > 1 else ""
+            commands["encode" + name] = ([program, "encode", "--model", str(model), "--text", "-", "--states", "mean",
+                                          "--output", "-", "--threads", str(options.threads)], TEXT)
+            commands["help" + name] = ([program, "--help"], None)
+        rounds = {name: [] for name in commands}
+        for i in range(options.rounds + 1):
+            for name in list(commands) if i % 2 == 0 else reversed(list(commands)):
+                took = timed(*commands[name])
+                if i > 0:  # the first round brings files into the page cache
+                    rounds[name].append(took)
+        result = {"machine": machine(), "processors": os.cpu_count(), "threads": options.threads, "rounds": options.rounds,
+                  "command": "bench/first_answer.py " + " ".join(["--rounds", str(options.rounds), "--threads", str(options.threads)]),
+                  "load": os.getloadavg()[0], "weights_mb": (model / "model.safetensors").stat().st_size / 1e6,
+                  "figures": {name: figures(taken) for name, taken in rounds.items()}}
+    for name, taken in result["figures"].items():
+        print(f"{name:10}" + "".join(f"  {key} {value[0]:.3f} ({value[1]:.3f} to {value[2]:.3f})"
+                                     for key, value in taken.items()))
+    if options.output:
+        pathlib.Path(options.output).write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
