@@ -1,7 +1,7 @@
 // What residual scores cost in time: both operators of an encoder's inference with and without them, against the time
 // that memory takes to bring and take the scores.
 //   bench_scores [--repeats N] [--threads N] [--layers N]      default 5, 1 and 12
-// For each length: seconds of one layer's long and global attention, without scores and in each of the modes an
+// For each length, and for scores of 32 and of 16 bits: seconds of one layer's long and global attention, without scores and in each of the modes an
 // encoder uses (the first layer writes, those between add, the last adds and does not keep), all by turns with a walk
 // over memory (x += 1, read and written, larger than caches). Over all layers
 //   extra   = sum of (with scores) - (without)
@@ -41,17 +41,20 @@ const std::vector<std::int64_t> kLengths = {512, 1024, 2048, 4096, 8192, 16384};
 // Both operators of one layer and the scores they share with the next.
 class Layer {
  public:
-  explicit Layer(std::int64_t length) {
+  Layer(std::int64_t length, ScoreType type) : type_(type) {
     const std::int64_t globals = std::max<std::int64_t>(1, 230 * length / 4096);
     const bench::AttentionCase base{"", {length}, {globals}, 84, 12, 64, 32, bench::Labels::document};
     const auto structure = std::make_shared<const Structure>(base);
     for (const Side side : {Side::long_side, Side::global_side}) {
       problems_.push_back(std::make_unique<AttentionProblem>(base, structure, side));
-      for (int type = 0; type < 2; ++type) {
-        const std::int64_t elements = sparse::score_elements(problems_.back()->tiles(type), base.heads);
-        running_.emplace_back(elements, Purpose::scores);
+      for (int t = 0; t < 2; ++t) {
+        const std::int64_t elements = sparse::score_elements(problems_.back()->tiles(t), base.heads);
+        const bool half = type == ScoreType::fp16;
+        running_.emplace_back(half ? 0 : elements, Purpose::scores);
         running_.back().zero();
-        bytes_ += elements * static_cast<std::int64_t>(sizeof(sparse::ScoreElement));
+        half_.emplace_back(half ? elements : 0, Purpose::scores);
+        half_.back().zero();
+        bytes_ += elements * static_cast<std::int64_t>(half ? sizeof(sparse::HalfScore) : sizeof(sparse::ScoreElement));
       }
     }
   }
@@ -63,15 +66,21 @@ class Layer {
       if (mode == ScoreMode::none) {
         problems_[side]->forward();
       } else {
-        problems_[side]->forward({mode, running_[2 * side].data(), 1.0f, 0},
-                                 {mode, running_[2 * side + 1].data(), 1.0f, 0});
+        problems_[side]->forward(scores(mode, 2 * side), scores(mode, 2 * side + 1));
       }
     }
   }
 
  private:
+  sparse::TypeScores scores(ScoreMode mode, std::size_t type) {
+    if (type_ == ScoreType::fp16) return {mode, nullptr, 1.0f, 0, half_[type].data()};
+    return {mode, running_[type].data(), 1.0f, 0};
+  }
+
+  ScoreType type_;
   std::vector<std::unique_ptr<AttentionProblem>> problems_;
-  std::vector<Buffer<sparse::ScoreElement>> running_;
+  std::vector<Buffer<sparse::ScoreElement>> running_;  // of one of these two
+  std::vector<Buffer<sparse::HalfScore>> half_;
   std::int64_t bytes_ = 0;
 };
 
@@ -88,34 +97,41 @@ void walk(std::vector<std::int32_t>& memory) {
   });
 }
 
+// One length and number type.
+void measure(std::int64_t length, ScoreType type, std::int64_t repeats, double count,
+             std::vector<std::int32_t>& memory) {
+  Layer layer(length, type);
+  // The extra time of a short text is little beside what it is the difference of.
+  const std::int64_t turns = repeats * std::max<std::int64_t>(1, 4096 / length);
+  std::vector<double> without, extra, walks;
+  for (std::int64_t turn = 0; turn <= turns; ++turn) {
+    const auto time = [&](ScoreMode mode) {
+      const double walked = seconds_of([&] { walk(memory); });
+      if (turn > 0) walks.push_back(walked);  // the first turn warms up
+      return seconds_of([&] { layer.forward(mode); });
+    };
+    const double none = time(ScoreMode::none), write = time(ScoreMode::write), add = time(ScoreMode::add);
+    const double last = time(ScoreMode::add_unkept);
+    if (turn == 0) continue;
+    without.push_back(count * none);
+    extra.push_back(write + (count - 2) * add + last - count * none);
+  }
+  const double rate = 2.0 * kWalkBytes / bench::median(walks);
+  const double traffic = static_cast<double>(layer.score_bytes()) * (2 + 2 * (count - 2)), limit = traffic / rate;
+  std::printf("%8lld %6d %10.1f %12.3f %12.3f %10.1f %10.3f %8.2f\n", static_cast<long long>(length),
+              type == ScoreType::fp16 ? 16 : 32, 1e-6 * static_cast<double>(layer.score_bytes()),
+              bench::median(without), bench::median(extra), 1e-9 * rate, limit, bench::median(extra) / limit);
+  std::fflush(stdout);
+}
+
 void measure(std::int64_t repeats, std::int64_t layers) {
-  const auto count = static_cast<double>(layers);
   std::vector<std::int32_t> memory(kWalkBytes / sizeof(std::int32_t));
-  std::printf("%8s %10s %12s %12s %10s %10s %8s\n", "tokens", "scores MB", "attention s", "extra s", "GB/s", "limit s",
-              "of it");
+  std::printf("%8s %6s %10s %12s %12s %10s %10s %8s\n", "tokens", "bits", "scores MB", "attention s", "extra s", "GB/s",
+              "limit s", "of it");
   for (const std::int64_t length : kLengths) {
-    Layer layer(length);
-    // The extra time of a short text is little beside what it is the difference of.
-    const std::int64_t turns = repeats * std::max<std::int64_t>(1, 4096 / length);
-    std::vector<double> without, extra, walks;
-    for (std::int64_t turn = 0; turn <= turns; ++turn) {
-      const auto time = [&](ScoreMode mode) {
-        const double walked = seconds_of([&] { walk(memory); });
-        if (turn > 0) walks.push_back(walked);  // the first turn warms up
-        return seconds_of([&] { layer.forward(mode); });
-      };
-      const double none = time(ScoreMode::none), write = time(ScoreMode::write), add = time(ScoreMode::add);
-      const double last = time(ScoreMode::add_unkept);
-      if (turn == 0) continue;
-      without.push_back(count * none);
-      extra.push_back(write + (count - 2) * add + last - count * none);
+    for (const ScoreType type : {ScoreType::int32, ScoreType::fp16}) {
+      measure(length, type, repeats, static_cast<double>(layers), memory);
     }
-    const double rate = 2.0 * kWalkBytes / bench::median(walks);
-    const double traffic = static_cast<double>(layer.score_bytes()) * (2 + 2 * (count - 2)), limit = traffic / rate;
-    std::printf("%8lld %10.1f %12.3f %12.3f %10.1f %10.3f %8.2f\n", static_cast<long long>(length),
-                1e-6 * static_cast<double>(layer.score_bytes()), bench::median(without), bench::median(extra),
-                1e-9 * rate, limit, bench::median(extra) / limit);
-    std::fflush(stdout);
   }
 }
 

@@ -159,10 +159,15 @@ void AttentionChecks::scores(int t, const TypeScores& scores) const {
   const TypeTiles& type = tiles.types[t];
   // A type that carries nothing needs no memory.
   if (scores.mode == ScoreMode::none) return;
-  if (scores.running == nullptr && type.columns > 0) {
+  const bool half = scores.half != nullptr;
+  if (!half && scores.running == nullptr && type.columns > 0) {
     fail(tiles.op->name, "scores.{}: expected running scores, got null", type.type.name);
   }
+  if (half && (scores.running != nullptr || scores.mode == ScoreMode::read)) {
+    fail(tiles.op->name, "scores.{}: expected 16-bit scores alone and no recomputation from them", type.type.name);
+  }
   alignment(type.type.name, scores.running);
+  alignment(type.type.name, scores.half);
 }
 
 void AttentionChecks::scores(int t, const TypeScoreGradients& scores) const {

@@ -105,6 +105,7 @@ struct TypeScores {
   ScoreElement* running = nullptr;  // C [N, columns, kGroup], 64-byte aligned (scores.h)
   float logit_scale = 1.0f;         // c: 1, or 1/(layer+1) for the running mean
   int layer = 0;                    // for messages
+  HalfScore* half = nullptr;        // C in 16 bits in the place of `running`: CPU, forward without recomputation
 };
 
 enum class ScoreGradientMode : int {

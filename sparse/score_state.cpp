@@ -34,6 +34,10 @@ ScoreState::ScoreState(const ScoreOptions& options, const ScoredOperators& opera
   if (options.layers < 1 || options.heads < 1) {
     fail("scores", "expected at least 1 layer and 1 head, got {} layers and {} heads", options.layers, options.heads);
   }
+  const bool half = options.type == ScoreType::fp16;
+  if (half && (options.training || options.device != Device::cpu)) {
+    fail("scores", "fp16: offered for inference on the CPU (backward needs the exact sums of int32)");
+  }
   // Uninitialised: forward of layer 0 writes every place before anything reads it.
   for (const AttentionTiles* tiles : operators) {
     Held& held = operators_.emplace_back();
@@ -46,7 +50,11 @@ ScoreState::ScoreState(const ScoreOptions& options, const ScoredOperators& opera
       own.carries = index < options.types.size() && options.types[index];
       if (!own.carries) continue;
       const std::int64_t elements = score_elements(*own.tiles, options.heads);
-      own.running = Buffer<ScoreElement>(elements, Purpose::scores, options.device);
+      if (half) {
+        own.half = Buffer<HalfScore>(elements, Purpose::scores);
+      } else {
+        own.running = Buffer<ScoreElement>(elements, Purpose::scores, options.device);
+      }
       if (options.training) own.gradient = Buffer<float>(elements, Purpose::scores, options.device);
     }
   }
@@ -89,7 +97,8 @@ LayerScores ScoreState::scores_of(Held& held, std::int64_t layer, ScoreMode mode
   for (std::size_t t = 0; t < scores.size(); ++t) {
     Carried& own = held.types[t];
     // The others keep mode none: their logits are s.
-    if (own.carries) scores[t] = {mode, own.running.data(), logit_scale(layer), static_cast<int>(layer)};
+    if (own.carries)
+      scores[t] = {mode, own.running.data(), logit_scale(layer), static_cast<int>(layer), own.half.data()};
   }
   return scores;
 }
@@ -169,7 +178,11 @@ LayerScoreGradients ScoreState::backward(std::int64_t layer, const AttentionOper
 
 void ScoreState::export_running(AttentionType type, float* external) const {
   const Carried& own = carried(type);
-  export_scores(*own.tiles, options_.heads, OnHost(own.running).data(), external);
+  if (options_.type == ScoreType::fp16) {
+    export_scores(*own.tiles, options_.heads, own.half.data(), external);
+  } else {
+    export_scores(*own.tiles, options_.heads, OnHost(own.running).data(), external);
+  }
 }
 
 void ScoreState::export_gradient(AttentionType type, float* external) const {
@@ -183,6 +196,7 @@ void ScoreState::export_gradient(AttentionType type, float* external) const {
 
 void ScoreState::import_running(std::int64_t layer, const std::vector<const float*>& external) {
   check_layer("running scores", "import", layer);
+  if (options_.type == ScoreType::fp16) fail("scores", "import: expected running scores of type int32, got fp16");
   for (Held& held : operators_) {
     for (Carried& own : held.types) {
       if (!own.carries) continue;
@@ -203,7 +217,9 @@ void ScoreState::import_running(std::int64_t layer, const std::vector<const floa
 std::int64_t ScoreState::bytes() const {
   std::int64_t total = 0;
   for (const Held& held : operators_) {
-    for (const Carried& own : held.types) total += bytes_of(own.running) + bytes_of(own.gradient);
+    for (const Carried& own : held.types) {
+      total += bytes_of(own.running) + bytes_of(own.half) + bytes_of(own.gradient);
+    }
   }
   return total;
 }

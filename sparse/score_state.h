@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "etc_core/base/buffer.h"
+#include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
 #include "sparse/attention_types.h"
 #include "sparse/scores.h"
@@ -20,12 +21,13 @@ namespace etc::sparse {
 
 struct ScoreOptions {
   std::int64_t layers = 0;
-  std::int64_t heads = 0;       // N
-  std::vector<bool> types;      // which attention types carry scores, by index; those beyond the end do not
-  bool running_mean = false;    // logits of carrying types are divided by layer+1; C never is
-  bool training = false;        // a backward will follow: dC is kept, the last layer writes C
-  bool keep_last = false;       // without training: the last layer writes C all the same (to export it)
-  Device device = Device::cpu;  // where C and dC lie
+  std::int64_t heads = 0;             // N
+  std::vector<bool> types;            // which attention types carry scores, by index; those beyond the end do not
+  bool running_mean = false;          // logits of carrying types are divided by layer+1; C never is
+  bool training = false;              // a backward will follow: dC is kept, the last layer writes C
+  bool keep_last = false;             // without training: the last layer writes C all the same (to export it)
+  Device device = Device::cpu;        // where C and dC lie
+  ScoreType type = ScoreType::int32;  // of C; fp16: not in training, on the CPU
 };
 
 using ScoredOperators = std::vector<const AttentionTiles*>;
@@ -62,7 +64,7 @@ class ScoreState {
   void export_gradient(AttentionType type, float* external) const;
 
   // Sets C of the carrying types from external forms as if layers 0 … layer had been summed; by the types' indices,
-  // entries of other types are not looked at.
+  // entries of other types are not looked at. Of type int32 only.
   void import_running(std::int64_t layer, const std::vector<const float*>& external);
 
   std::int64_t bytes() const;
@@ -73,6 +75,7 @@ class ScoreState {
     const TypeTiles* tiles = nullptr;
     bool carries = false;
     Buffer<ScoreElement> running;  // C  [N, columns, kGroup]
+    Buffer<HalfScore> half;        // C of type fp16, and then `running` is empty
     Buffer<float> gradient;        // dC [N, columns, kGroup]; training only
   };
   // One operator's types, and what its C holds.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/half.h"
 #include "etc_core/base/parallel.h"
 
 namespace etc::sparse {
@@ -75,17 +76,28 @@ std::int64_t external_score_elements(const TypeTiles& tiles, std::int64_t heads)
   return heads * pairs;
 }
 
-void export_scores(const TypeTiles& tiles, std::int64_t heads, const ScoreElement* inside, float* external) {
+namespace {
+
+template <typename Element, typename Value>
+void export_elements(const TypeTiles& tiles, std::int64_t heads, const Element* inside, float* external,
+                     const Value& value) {
   std::fill_n(external, external_score_elements(tiles, heads), 0.0f);
-  for_each_pair(tiles, heads, [&](std::int64_t in, std::int64_t out, bool, std::int64_t) {
-    external[out] = score_to_float(inside[in]);
-  });
+  for_each_pair(tiles, heads,
+                [&](std::int64_t in, std::int64_t out, bool, std::int64_t) { external[out] = value(inside[in]); });
+}
+
+}  // namespace
+
+void export_scores(const TypeTiles& tiles, std::int64_t heads, const ScoreElement* inside, float* external) {
+  export_elements(tiles, heads, inside, external, [](ScoreElement element) { return score_to_float(element); });
+}
+
+void export_scores(const TypeTiles& tiles, std::int64_t heads, const HalfScore* inside, float* external) {
+  export_elements(tiles, heads, inside, external, [](HalfScore half) { return float_from_half(half); });
 }
 
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* inside, float* external) {
-  std::fill_n(external, external_score_elements(tiles, heads), 0.0f);
-  for_each_pair(tiles, heads,
-                [&](std::int64_t in, std::int64_t out, bool, std::int64_t) { external[out] = inside[in]; });
+  export_elements(tiles, heads, inside, external, [](float gradient) { return gradient; });
 }
 
 void import_scores(const TypeTiles& tiles, std::int64_t heads, const float* external, ScoreElement* inside) {

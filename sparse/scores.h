@@ -13,7 +13,7 @@
 
 namespace etc::sparse {
 
-// Elements of the inside form.
+// Elements of the inside form, in either number type.
 std::int64_t score_elements(const TypeTiles& tiles, std::int64_t heads);
 
 // Elements of the external form.
@@ -21,6 +21,7 @@ std::int64_t external_score_elements(const TypeTiles& tiles, std::int64_t heads)
 
 // external = C. Masked pairs inside visible tiles are given as they are: finite, meaning nothing.
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const ScoreElement* inside, float* external);
+void export_scores(const TypeTiles& tiles, std::int64_t heads, const HalfScore* inside, float* external);
 // The same for gradients (dC).
 void export_scores(const TypeTiles& tiles, std::int64_t heads, const float* inside, float* external);
 

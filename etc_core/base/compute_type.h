@@ -1,4 +1,5 @@
-// In what numbers the large products are multiplied: those of dense layers and of attention.
+// In what numbers the large products are multiplied, those of dense layers and of attention; in what numbers scores are
+// carried from layer to layer.
 //
 // Sums are kept in fp32 (int8: int32 and then fp32), and everything that is not a large product (normalisation,
 // softmax, running scores, residual sums) stays fp32. Everything that is compared with the reference uses fp32.
@@ -27,5 +28,24 @@ inline std::optional<ComputeType> compute_type_from_name(std::string_view name) 
   }
   return std::nullopt;
 }
+
+// Of the running scores of residual attention. int32: fixed point, sums are exact (sparse/score_element.h). fp16: half
+// the memory, for inference on the CPU; a sum of l scores is off by at most 2^-11 of the sums before it, together.
+enum class ScoreType : int { int32, fp16 };
+
+inline std::optional<ScoreType> score_type_from_name(std::string_view name) {
+  if (name == "int32") return ScoreType::int32;
+  if (name == "fp16") return ScoreType::fp16;
+  return std::nullopt;
+}
+
+// What a model that only runs computes with.
+struct InferenceTypes {
+  constexpr InferenceTypes(ComputeType products = ComputeType::fp32, ScoreType carried = ScoreType::int32)
+      : compute(products), scores(carried) {}
+
+  ComputeType compute;
+  ScoreType scores;
+};
 
 }  // namespace etc

@@ -7,6 +7,7 @@
 #include "etc_core/base/bf16.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
+#include "etc_core/base/half.h"
 #include "etc_core/base/integers.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/memory_ledger.h"
@@ -90,17 +91,6 @@ TensorEntry parse_entry(const std::string& where, const Json& json) {
          shape_text(entry.shape), entry.begin, entry.end);
   }
   return entry;
-}
-
-float float_from_half(std::uint16_t half) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1fu, fraction = half & 0x3ffu;
-  if (exponent == 0) {  // zero or subnormal: fraction · 2^-24
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
 }
 
 // Throws Error unless the tensors fill the file's `bytes` of them, one behind the other.

@@ -1,6 +1,7 @@
 #include "etc_core/nn/backends.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/error.h"
@@ -100,7 +101,9 @@ ComputeType chosen_compute(const std::string& name, Device device) {
     log::info("--compute auto: {}", compute_type_name(fastest));
     return fastest;
   }
-  const ComputeType type = compute_type_from_name(name).value();
+  const std::optional<ComputeType> named = compute_type_from_name(name);
+  if (!named) fail_usage("--compute", "expected fp32, bf16, int8 or auto, got \"{}\"", name);
+  const ComputeType type = *named;
   if (device_offers(device, type)) return type;
   if (device != Device::cpu) {
     fail_usage("--compute", "{} offers {}, not {}", device_name(device), offered_types(device), name);
@@ -109,6 +112,15 @@ ComputeType chosen_compute(const std::string& name, Device device) {
              "this processor ({}) has no {} products: expected AMX, or AVX-512 with BF16; use fp32 or "
              "auto",
              instruction_set(), name);
+}
+
+InferenceTypes chosen_types(const std::string& compute, const std::string& scores, Device device) {
+  const std::optional<ScoreType> type = score_type_from_name(scores);
+  if (!type) fail_usage("--scores", "expected int32 or fp16, got \"{}\"", scores);
+  if (*type == ScoreType::fp16 && device != Device::cpu) {
+    fail_usage("--scores", "{} carries scores in int32; fp16 is offered on the CPU", device_name(device));
+  }
+  return {chosen_compute(compute, device), *type};
 }
 
 }  // namespace etc

@@ -40,4 +40,7 @@ bool device_offers(Device device, ComputeType type);
 // kernels.
 ComputeType chosen_compute(const std::string& name, Device device);
 
+// The same with the number type of running scores, int32 or fp16 (--scores); UsageError where the device has no fp16.
+InferenceTypes chosen_types(const std::string& compute, const std::string& scores, Device device);
+
 }  // namespace etc

@@ -104,7 +104,7 @@ Var DenseEncoder::Impl::feed_forward(Tape& tape, const Var& x, std::int64_t laye
 
 PassSetting DenseEncoder::Impl::setting(const Tape& tape, const ForwardOptions& options) const {
   return {config, parameters.embedding.tokens->value.device(), tape.recording(),
-          tape.recording() ? options.compute : cache.compute(), options};
+          tape.recording() ? InferenceTypes(options.compute) : cache.types(), options};
 }
 
 DenseEncoder::Impl::Context DenseEncoder::Impl::context(const EncoderInput& input, const PassSetting& setting) {
@@ -164,13 +164,13 @@ Var DenseEncoder::forward_layers(Tape& tape, Var x, const EncoderInput& input, c
   return impl_->run(tape, std::move(x), context, options);
 }
 
-void DenseEncoder::release(ComputeType compute) {
+void DenseEncoder::release(InferenceTypes types) {
   std::vector<std::vector<Dense>> layers;
   for (const DenseLayer& layer : impl_->parameters.layers) {
     layers.push_back(layer.attention.dense_layers());
     layers.back().insert(layers.back().end(), {layer.feed_forward.inner, layer.feed_forward.outer});
   }
-  impl_->cache.release_kernels(layers, compute);
+  impl_->cache.release_kernels(layers, types);
 }
 
 }  // namespace etc

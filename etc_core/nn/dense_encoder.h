@@ -27,7 +27,7 @@ class DenseEncoder final : public Encoder {
   Var forward_layers(Tape& tape, Var x, const EncoderInput& input, const ForwardOptions& options);
 
  private:
-  void release(ComputeType compute) override;
+  void release(InferenceTypes types) override;
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

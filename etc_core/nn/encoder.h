@@ -70,11 +70,12 @@ class Encoder {
 
   // Packs all dense layers and gives the kernels' own memory back: halves the weights of a program that only runs the
   // model. Afterwards these parameters have no value: recording and saving are Errors until they are loaded anew.
-  // compute: number type of dense products and, bf16 for int8 as well, of attention's; Error where not offered.
-  void release_kernels(ComputeType compute = ComputeType::fp32) { release(compute); }
+  // types.compute: of dense products and, bf16 for int8 as well, of attention's; types.scores: of the running scores of
+  // passes that do not record. Error where not offered.
+  void release_kernels(InferenceTypes types = {}) { release(types); }
 
  private:
-  virtual void release(ComputeType compute) = 0;
+  virtual void release(InferenceTypes types) = 0;
 };
 
 }  // namespace etc

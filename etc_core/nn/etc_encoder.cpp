@@ -76,7 +76,7 @@ EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const F
   check_input(input, impl_->config);
   const std::vector<std::int64_t> ordinals = ordinals_of(input);
   const PassSetting setting{impl_->config, impl_->embedding_stage.device(), tape.recording(),
-                            tape.recording() ? options.compute : impl_->cache.compute(), options};
+                            tape.recording() ? InferenceTypes(options.compute) : impl_->cache.types(), options};
   EtcContext context;
   context.rows[0] = ragged_rows(input.long_offsets, ordinals);
   context.rows[1] = ragged_rows(input.global_offsets, ordinals);
@@ -98,10 +98,10 @@ EncoderStates EtcEncoder::forward(Tape& tape, const EncoderInput& input, const F
   return {states[0], states[1]};
 }
 
-void EtcEncoder::release(ComputeType compute) {
+void EtcEncoder::release(InferenceTypes types) {
   std::vector<std::vector<Dense>> layers;
   for (const EtcLayer& layer : impl_->layers) layers.push_back(layer.dense_layers());
-  impl_->cache.release_kernels(layers, compute);
+  impl_->cache.release_kernels(layers, types);
 }
 
 }  // namespace etc

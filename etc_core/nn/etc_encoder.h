@@ -23,7 +23,7 @@ class EtcEncoder final : public Encoder {
   EncoderStates forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) override;
 
  private:
-  void release(ComputeType compute) override;
+  void release(InferenceTypes types) override;
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -26,7 +26,7 @@ Dense PackedCache::packed(const Dense& dense) {
     versions += part.kernel->version + (part.bias != nullptr ? part.bias->version : 0);
   }
   std::unique_ptr<Entry>& entry = entries_[kernels];
-  const bool other_type = entry != nullptr && entry->weights.compute != compute_ && kernels[0]->value;
+  const bool other_type = entry != nullptr && entry->weights.compute != types_.compute && kernels[0]->value;
   if (entry == nullptr || entry->versions != versions || other_type) {
     for (const Parameter* kernel : kernels) {
       if (!kernel->value) fail("encoder", "{} has no value yet (initialize or load the parameters)", kernel->name);
@@ -56,7 +56,7 @@ Dense PackedCache::packed(const Dense& dense) {
       }
       matrix = joined;
     }
-    entry->weights = ops::pack_weights(device, {matrix.data(), in, out, dense.layout}, compute_);
+    entry->weights = ops::pack_weights(device, {matrix.data(), in, out, dense.layout}, types_.compute);
   }
   Dense result = dense;
   result.packed = &entry->weights;
@@ -64,8 +64,8 @@ Dense PackedCache::packed(const Dense& dense) {
   return result;
 }
 
-void PackedCache::release_kernels(const std::vector<std::vector<Dense>>& layers, ComputeType compute) {
-  set_compute(compute);
+void PackedCache::release_kernels(const std::vector<std::vector<Dense>>& layers, InferenceTypes types) {
+  types_ = types;
   for (const std::vector<Dense>& layer : layers) {
     for (const Dense& dense : layer) packed(dense);
     for (const Dense& dense : layer) {

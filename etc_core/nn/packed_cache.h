@@ -17,17 +17,18 @@ class PackedCache {
   // points into the cache: use it before the next clear().
   Dense packed(const Dense& dense);
 
-  // Packs all layers in this number type and takes the values of their kernels away, model layer by model layer, so that
+  // Packs all layers in the number type of products and takes the values of their kernels away, model layer by model layer, so that
   // at no time all kernels are there twice. Kernels may be shared within a model layer only.
-  void release_kernels(const std::vector<std::vector<Dense>>& layers, ComputeType compute);
+  void release_kernels(const std::vector<std::vector<Dense>>& layers, InferenceTypes types);
 
   // Before a tape records: empties the cache, since training changes the kernels. Throws Error when they were released.
   void begin_training();
 
   // The number type of layers packed from now on. What is packed in another is packed anew at its next use, as long as
   // the kernels have values.
-  void set_compute(ComputeType compute) { compute_ = compute; }
-  ComputeType compute() const { return compute_; }
+  void set_compute(ComputeType compute) { types_.compute = compute; }
+  // That, and as release_kernels() was told.
+  InferenceTypes types() const { return types_; }
 
   void clear();
 
@@ -38,7 +39,7 @@ class PackedCache {
     Tensor bias;
   };
   std::map<std::vector<const Parameter*>, std::unique_ptr<Entry>> entries_;  // by the kernels
-  ComputeType compute_ = ComputeType::fp32;
+  InferenceTypes types_;
   bool released_ = false;
 };
 

@@ -42,27 +42,56 @@ HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
   return hn::NearestInt(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
 }
 
+// Of C in 16 bits.
+using HalfTag = hn::Rebind<hwy::float16_t, FloatTag>;
+using HalfBitsTag = hn::RebindToUnsigned<HalfTag>;
+
 // C of one vector of pairs with this layer's s, `own`, in it; kept at `place` unless the mode says that nobody reads it.
 template <ScoreMode kMode>
-HWY_INLINE hn::Vec<IntTag> bring_forward(FloatVec own, ScoreElement* place) {
+HWY_INLINE FloatVec bring_forward(FloatVec own, ScoreElement* place) {
   const IntTag di;
   hn::Vec<IntTag> c = score_element(own);
   if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, place));
   // Past the caches: nobody reads C before the next layer, and writing whole lines saves reading them.
   if constexpr (kMode == ScoreMode::write) hn::Stream(c, di, place);
   if constexpr (kMode == ScoreMode::add) hn::StoreU(c, di, place);
+  return score_value(c);
+}
+
+template <ScoreMode kMode>
+HWY_INLINE FloatVec bring_forward(FloatVec own, HalfScore* place) {
+  const FloatTag d;
+  const HalfTag dh;
+  const HalfBitsTag db;
+  FloatVec c = own;
+  if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(db, place))));
+  // To nearest even. What a masked pair holds may be infinite or no number: nobody looks at it.
+  if constexpr (kMode != ScoreMode::add_unkept) {
+    const auto kept = hn::BitCast(db, hn::DemoteTo(dh, c));
+    if constexpr (kMode == ScoreMode::write) hn::Stream(kept, db, place);
+    if constexpr (kMode == ScoreMode::add) hn::StoreU(kept, db, place);
+  }
   return c;
 }
 
 // Columns of C that are fetched ahead of the one in use: 2 KB, what memory brings while as many columns are computed.
 // Hardware fetches ahead within a page of 4 KB alone, and learns anew behind each.
-constexpr std::int64_t kScoresAhead = 32;
+template <typename Element>
+constexpr std::int64_t kScoresAhead = 2048 / (kGroup * static_cast<std::int64_t>(sizeof(Element)));
+
+// C of one type and head.
+template <typename Element>
+struct Running {
+  ScoreMode mode;
+  Element* place;  // [columns, kGroup]
+  float logit_scale;
+};
 
 // Logits of one key block, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows
 // the largest logit. Returns, by lane, whether a visible pair's score left the range of C (nan is out of it, too). Mode
 // and term are known to the compiler: the loop has no branch but the look-up of mixed labels.
-template <ScoreMode kMode, typename Term>
-HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
+template <ScoreMode kMode, typename Element, typename Term>
+HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
                                     const Term& term, float* s, FloatVec* max) {
   const FloatTag d;
   const IntTag di;
@@ -74,12 +103,12 @@ HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& blo
   const FloatVec hidden = hn::Set(d, -std::numeric_limits<float>::infinity());
   const FloatVec limit = hn::Set(d, kScoreLimit);
   const FloatVec logit_scale = hn::Set(d, kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale);
-  ScoreElement* running = kMode == ScoreMode::none ? nullptr : scores.running + block.column * kGroup;
+  Element* const running = kMode == ScoreMode::none ? nullptr : scores.place + block.column * kGroup;
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   // Column by column: a line of logits, a line of C, 16 bits of who sees the key.
   for (std::int64_t j = 0; j < keys; ++j) {
     // C is read once a layer and comes from memory, from where the next key block goes on.
-    if constexpr (kMode != ScoreMode::none) hwy::Prefetch(running + (j + kScoresAhead) * kGroup);
+    if constexpr (kMode != ScoreMode::none) hwy::Prefetch(running + (j + kScoresAhead<Element>)*kGroup);
     for (int v = 0; v < kGroupVectors; ++v) {
       float* place = s + j * kGroup + v * kLanes;  // [kLanes]: key j
       const FloatMask visible = lanes_of(visible_columns[j], v);
@@ -91,7 +120,7 @@ HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& blo
         logit = score_value(hn::LoadU(di, running + j * kGroup + v * kLanes));
       } else {
         const FloatVec own = score(head, term, s, j, v);
-        logit = score_value(bring_forward<kMode>(own, running + j * kGroup + v * kLanes));
+        logit = bring_forward<kMode>(own, running + j * kGroup + v * kLanes);
         // Checked here, where s and C are in registers anyway; masked pairs may be anything.
         const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
         bad = hn::Or(bad, hn::AndNot(good, visible));
@@ -106,37 +135,44 @@ HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& blo
   return bad;
 }
 
+// The same with the mode of a type that carries scores.
+template <typename Element, typename Term>
+HWY_INLINE FloatMask carried_logits(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
+                                    const Term& term, float* s, FloatVec* max) {
+  switch (scores.mode) {
+    case ScoreMode::write:
+      return logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max);
+    case ScoreMode::add:
+      return logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max);
+    default:
+      return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max);
+  }
+}
+
 // The same with the mode of the key block's type. Throws Error when a score leaves the range of C.
 HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
                                 const TermScratch& terms, float* s, FloatVec* max) {
   const FloatTag d;
-  FloatMask bad = hn::MaskFromVec(hn::Zero(d));
+  const Running<ScoreElement> exact{scores.mode, scores.running, scores.logit_scale};
   // C holds all terms already.
   if (scores.mode == ScoreMode::read) {
-    logits_in_mode<ScoreMode::read>(head, block, scores, NoTerm(), s, max);
+    logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), s, max);
     return;
   }
   if (scores.mode == ScoreMode::none && terms.late[block.set]) {
-    logits_in_mode<ScoreMode::none>(head, block, scores, distance_term(terms, block), s, max);
+    logits_in_mode<ScoreMode::none>(head, block, exact, distance_term(terms, block), s, max);
     return;
   }
+  FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   with_term(
       terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-        switch (scores.mode) {
-          case ScoreMode::none:
-            bad = logits_in_mode<ScoreMode::none>(head, block, scores, term, s, max);
-            return;
-          case ScoreMode::write:
-            bad = logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max);
-            return;
-          case ScoreMode::add:
-            bad = logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max);
-            return;
-          case ScoreMode::add_unkept:
-            bad = logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max);
-            return;
-          case ScoreMode::read:
-            return;
+        if (scores.mode == ScoreMode::none) {
+          logits_in_mode<ScoreMode::none>(head, block, exact, term, s, max);
+        } else if (scores.half != nullptr) {
+          bad = carried_logits(head, block, Running<HalfScore>{scores.mode, scores.half, scores.logit_scale}, term, s,
+                               max);
+        } else {
+          bad = carried_logits(head, block, exact, term, s, max);
         }
       });
   // Once per key block, not per column: a branch in the loop would cost more than the work done in vain.

@@ -310,6 +310,7 @@ struct HeadContext {
 
 // The scores of one head.
 inline TypeScores of_head(TypeScores scores, const TypeTiles& tiles, std::int64_t head) {
+  if (scores.half != nullptr) scores.half += tiles.first_column(head) * kGroup;
   if (scores.running != nullptr) scores.running += tiles.first_column(head) * kGroup;
   return scores;
 }

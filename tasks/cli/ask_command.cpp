@@ -29,7 +29,7 @@ struct DocumentOptions {
   std::string model, vocab, form;
   std::vector<std::string> documents;
   std::string question;
-  std::string device = kDefaultDevice, compute = kDefaultCompute, memory_limit;
+  std::string device = kDefaultDevice, compute = kDefaultCompute, scores = kDefaultScores, memory_limit;
   int threads = 0;
   bool json = false;
   GivenOptions given;  // decoding keys of section task
@@ -62,6 +62,7 @@ RecordModelOptions model_options(const DocumentOptions& options) {
   model.task = options.given->value("task", Json::object());
   model.device = options.device;
   model.compute = options.compute;
+  model.scores = options.scores;
   model.memory_limit = take_memory_limit(options.memory_limit, open_device(options.device).device);
   return model;
 }
@@ -146,6 +147,7 @@ void add_common_options(const Command& command, DocumentOptions& options) {
   command.flag("--json", options.json, "write one JSON object a line (tasks/ANSWERS.md lists its members)");
   command.option("--vocab", options.vocab, "the vocabulary of the model's data, where its folder does not hold it");
   add_compute_option(command, options.compute);
+  add_score_option(command, options.scores);
   add_device_option(command, options.device);
   add_memory_option(command, options.memory_limit, "how many tokens are in memory at a time, with the same results");
   command.option("--threads", options.threads, "threads to compute with [all processors]").at_least(1);

@@ -11,6 +11,7 @@
 #include "etc_core/nn/etc_encoder.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
+#include "tasks/cli/compute_option.h"
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/length_sweep.h"
 #include "tasks/cli/memory_option.h"
@@ -30,6 +31,7 @@ struct BenchmarkOptions {
   std::vector<std::string> residual = {"off", "sum"};
   std::string mode = "infer";
   std::vector<std::string> compute = {"fp32"};
+  std::string scores = kDefaultScores;
   std::string preset = "base";
   std::string config;
   std::string output;
@@ -59,6 +61,9 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   sweep.mode = options.mode == "train" ? CallMode::train : CallMode::infer;
   if (sweep.mode == CallMode::train && std::count(options.compute.begin(), options.compute.end(), "int8") > 0) {
     fail_usage("etc benchmark", "--compute: training offers fp32 and bf16, not int8");
+  }
+  if (sweep.mode == CallMode::train && options.scores != kDefaultScores) {
+    fail_usage("etc benchmark", "--scores: training offers int32, not {}", options.scores);
   }
   sweep.tokens_per_global = options.tokens_per_global;
   sweep.repeats = options.repeats;
@@ -103,6 +108,7 @@ void run_benchmark(const BenchmarkOptions& options) {
   sweep.device = open_device(options.device).device;
   sweep.memory_limit = take_memory_limit(options.memory_limit, sweep.device);
   sweep.compute = offered_types(options.compute, sweep.device);
+  sweep.scores = chosen_types("fp32", options.scores, sweep.device).scores;
   const StopSignal listening;
   std::vector<SweepRow> rows = forecast_lengths(sweep);
   if (!options.forecast) {
@@ -138,6 +144,7 @@ void add_benchmark_command(Program& program) {
       .comma_separated()
       .one_of({"off", "sum", "mean"})
       .show_default();
+  add_score_option(command, options->scores);
   command.option("--preset", options->preset, "size of the model").one_of(model_preset_names()).show_default();
   command.option("--config", options->config, "configuration file whose section model to use instead");
   command.option("--tokens-per-global", options->tokens_per_global, "long tokens per global token")

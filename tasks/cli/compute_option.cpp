@@ -11,4 +11,13 @@ void add_compute_option(const Command& command, std::string& compute) {
       .show_default();
 }
 
+void add_score_option(const Command& command, std::string& scores) {
+  command
+      .option("--scores", scores,
+              "number type of the scores that residual attention carries: int32, exact sums; fp16: half their memory, "
+              "rounded (CPU)")
+      .one_of({"int32", "fp16"})
+      .show_default();
+}
+
 }  // namespace etc::cli

@@ -1,4 +1,4 @@
-// --compute of the commands that run a trained model; chosen_compute (nn/backends.h) says what its words mean.
+// --compute and --scores of the commands that run a trained model; chosen_types (nn/backends.h) says what their words mean.
 #pragma once
 
 #include <string>
@@ -10,5 +10,10 @@ namespace etc::cli {
 inline constexpr const char* kDefaultCompute = "fp32";
 
 void add_compute_option(const Command& command, std::string& compute);
+
+// --scores of those that run an encoder.
+inline constexpr const char* kDefaultScores = "int32";
+
+void add_score_option(const Command& command, std::string& scores);
 
 }  // namespace etc::cli

@@ -116,12 +116,12 @@ class StatesFile {
 
 // Throws Error unless each of the inputs, which are of one size, fits into the memory limit.
 void require_fit(const EncodeInputs& inputs, const EncoderConfig& config, const EncodeOn& on) {
-  InferenceFit fit("etc encode", on.memory_limit, on.device, config, on.compute);
+  InferenceFit fit("etc encode", on.memory_limit, on.device, config, on.types);
   const CountedCall call = [&](const std::function<void()>& loaded) {
     ParameterSet parameters;
     const auto encoder = config.make_encoder(parameters);
     for (const auto& parameter : parameters.all()) parameter->allocate();
-    encoder->release_kernels(on.compute);
+    encoder->release_kernels(on.types);
     loaded();
     ForwardOptions options;
     if (on.all_layers) options.watch = [](std::int64_t, const Tensor&, const Tensor&, const ExternalScores&) {};
@@ -202,7 +202,7 @@ void encode_inputs(const EncodeOptions& options, const EncodeOn& on) {
   const auto encoder = config->make_encoder(parameters);
   map_parameters(folder / "model.safetensors", parameters, Match::encoder);
   parameters.to(on.device);
-  encoder->release_kernels(on.compute);
+  encoder->release_kernels(on.types);
 
   require_equal_models(parameters, config->to_json(), {{"inputs", data::sha256_of_file(options.inputs)}});
 
@@ -235,8 +235,8 @@ void run_encode(const EncodeOptions& options) {
   if (options.threads > 0) set_thread_count(options.threads);
   const Device device = open_device(options.device).device;
   Profile profile(options.profile);
-  const EncodeOn on{device, chosen_compute(options.compute, device), take_memory_limit(options.memory_limit, device),
-                    options.all_layers, options.allow_incomplete};
+  const EncodeOn on{device, chosen_types(options.compute, options.scores, device),
+                    take_memory_limit(options.memory_limit, device), options.all_layers, options.allow_incomplete};
   if (of_text) {
     EncodeTextOptions text = options.text;
     text.output = options.output;
@@ -244,7 +244,7 @@ void run_encode(const EncodeOptions& options) {
       require_equal_work(
           {{"weights", data::sha256_of_file(std::filesystem::path(options.model) / "model.safetensors")}}, nullptr);
     }
-    encode_texts(TextEncoder("etc encode", {options.model, options.vocab, on.device, on.compute, on.memory_limit,
+    encode_texts(TextEncoder("etc encode", {options.model, options.vocab, on.device, on.types, on.memory_limit,
                                             options.max_long_tokens}),
                  text);
   } else if (options.data.empty()) {

@@ -102,7 +102,7 @@ CountedCall counted_encoding(const Json& document, const EncoderConfig& model, c
     const auto encoder = model.make_encoder(parameters);
     if (has_task(document)) task->add_parameters(parameters);
     for (const auto& parameter : parameters.all()) parameter->allocate();
-    encoder->release_kernels(on.compute);
+    encoder->release_kernels(on.types);
     loaded();
     Tape tape(Recording::off);
     EncoderInput input = task->feed(examples, "");
@@ -130,7 +130,7 @@ std::int64_t micro_batch_tokens(const Json& document, const EncoderConfig& model
                                 const data::DatasetReader& reader) {
   const std::int64_t most = on.all_layers ? 1 : kEvaluationTokens;
   if (on.memory_limit == 0) return most;
-  InferenceFit fit("etc encode", on.memory_limit, on.device, model, on.compute);
+  InferenceFit fit("etc encode", on.memory_limit, on.device, model, on.types);
   // The writer collects a chunk of every feature and packs it; with what HDF5 keeps of each, four times as much.
   constexpr std::int64_t kChunkBytes = 65536 * sizeof(float);
   fit.hold(4 * kChunkBytes * std::ssize(encoded_schema(model, on.all_layers).features));
@@ -168,7 +168,7 @@ class DatasetEncoder {
   DatasetEncoder(const std::vector<std::string>& files, const std::filesystem::path& folder, const EncodeOn& on)
       : on_(on), fed_(files, folder, on.allow_incomplete) {
     micro_batch_tokens_ = micro_batch_tokens(fed_.document(), fed_.model(), on, *fed_.reader());
-    fed_.load(on.device, on.compute);
+    fed_.load(on.device, on.types);
   }
 
   const EncoderConfig& model() const { return fed_.model(); }

@@ -25,10 +25,10 @@ namespace etc::cli {
 // data it came from.
 data::Schema encoded_schema(const EncoderConfig& model, bool all_layers);
 
-// Where, with which number type of the large products, in how much memory, and how much of it is wanted.
+// Where, with which number types, in how much memory, and how much of it is wanted.
 struct EncodeOn {
   Device device = Device::cpu;
-  ComputeType compute = ComputeType::fp32;
+  InferenceTypes types;
   std::int64_t memory_limit = 0;  // bytes of the process, or of the device; 0: none
   bool all_layers = false;
   bool allow_incomplete = false;  // DataDemand's; the output is then marked as the data are

@@ -16,15 +16,15 @@ constexpr const char *kNorm = "gradient_norm", *kUpdate = "optimizer";
 
 }  // namespace
 
-EncoderCall::EncoderCall(const EncoderConfig& model, CallMode mode, ComputeType compute)
-    : mode_(mode), compute_(compute), encoder_(model.make_encoder(parameters_)), optimizer_({}) {
+EncoderCall::EncoderCall(const EncoderConfig& model, CallMode mode, InferenceTypes types)
+    : mode_(mode), types_(types), encoder_(model.make_encoder(parameters_)), optimizer_({}) {
   const auto* const both = dynamic_cast<const Seq2SeqConfig*>(&model);
   if (both != nullptr) decoder_ = std::make_unique<Seq2SeqDecoder>(*both, parameters_);
 }
 
 void EncoderCall::release() {
-  encoder_->release_kernels(compute_);
-  if (decoder_) decoder_->release_kernels(compute_);
+  encoder_->release_kernels(types_);
+  if (decoder_) decoder_->release_kernels(types_);
 }
 
 void EncoderCall::initialize(Device device) {
@@ -68,7 +68,7 @@ void EncoderCall::forward_backward(const EncoderInput& input) {
   Tape tape(mode_ == CallMode::train ? Recording::on : Recording::off);
   ForwardOptions options;
   options.training = mode_ == CallMode::train;
-  options.compute = compute_;
+  options.compute = types_.compute;
   EncoderStates states = encoder_->forward(tape, input, options);
   if (decoder_) {
     decode(tape, input, states.long_states, options);

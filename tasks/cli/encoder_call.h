@@ -22,7 +22,7 @@ enum class CallMode { infer, train };
 class EncoderCall {
  public:
   // Parameters have no values yet.
-  EncoderCall(const EncoderConfig& model, CallMode mode, ComputeType compute);
+  EncoderCall(const EncoderConfig& model, CallMode mode, InferenceTypes types);
 
   // Before run(); device: where it computes.
   void initialize(Device device);
@@ -39,7 +39,7 @@ class EncoderCall {
   double gradient_numbers() const;
 
   CallMode mode_;
-  ComputeType compute_;
+  InferenceTypes types_;
   ParameterSet parameters_;
   std::unique_ptr<Encoder> encoder_;
   std::unique_ptr<Seq2SeqDecoder> decoder_;  // of an encoder-decoder

@@ -56,19 +56,19 @@ Metrics evaluate_model(const EvalOptions& options) {
   const LoadedModel loaded = open_model(options.model, {options.vocab, options.given->value("task", Json::object())});
   TaskModel& model = *loaded.model;
   require_task("etc eval", options.task, model.task_section);
-  const ComputeType compute = chosen_compute(options.compute, device);
+  const InferenceTypes types = chosen_types(options.compute, options.scores, device);
   const auto reader =
       open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
   std::int64_t micro_batch_tokens = kEvaluationTokens;
   if (limit > 0) {
-    InferenceFit fit("etc eval", limit, device, *model.config, compute);
+    InferenceFit fit("etc eval", limit, device, *model.config, types);
     micro_batch_tokens = fit.choose(*reader, kEvaluationTokens, [&](Examples examples) {
-      return counted_prediction(model, compute, examples, files_text(options.data));
+      return counted_prediction(model, types, examples, files_text(options.data));
     });
   }
   load_weights(options.model, model);
   model.parameters.to(device);
-  release_kernels(model, compute);
+  release_kernels(model, types);
   const DatasetPass pass = agreed_pass({reader, files_text(options.data), "evaluate", micro_batch_tokens},
                                        model.parameters, model.task_section);
   const auto predictions = processes().first() ? model.task->start_predictions({options.output, {}, 0}) : nullptr;

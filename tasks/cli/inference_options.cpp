@@ -8,6 +8,7 @@ namespace etc::cli {
 
 void add_inference_options(const Command& command, InferenceOptions& options) {
   add_compute_option(command, options.compute);
+  add_score_option(command, options.scores);
   add_profile_option(command, options.profile);
   add_device_option(command, options.device);
   // Without the flag such data are refused (open_dataset).

@@ -12,7 +12,7 @@
 namespace etc::cli {
 
 struct InferenceOptions {
-  std::string compute = kDefaultCompute;
+  std::string compute = kDefaultCompute, scores = kDefaultScores;
   std::string device = kDefaultDevice;
   std::string memory_limit;
   int threads = 0;  // 0: all processors

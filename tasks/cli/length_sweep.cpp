@@ -53,7 +53,7 @@ Forecast forecast_call(const SweepOptions& options, const EncoderConfig& model, 
   std::int64_t peaks = 0;
   forecast.memory.buffers = count_memory([&] {
     const CountedInput counted(model, length, options.tokens_per_global);
-    forecast.work = EncoderCall(model, options.mode, compute).count(counted.input());
+    forecast.work = EncoderCall(model, options.mode, {compute, options.scores}).count(counted.input());
     peaks = memory_ledger::sum_of_heap_peaks();
   });
   if (options.device == Device::cpu) forecast.memory.beside += peaks - forecast.memory.buffers.peak;
@@ -82,7 +82,7 @@ SweepRow forecast_row(const SweepOptions& options, const std::string& residual, 
   ModelConfig model = model_of(options, residual);
   const SliceInput slice = slice_input(length, options.tokens_per_global);
   if (!rates.contains(slice)) {
-    rates.emplace(slice, OperatorRates(*model, options.mode, compute, options.device, slice));
+    rates.emplace(slice, OperatorRates(*model, options.mode, {compute, options.scores}, options.device, slice));
   }
   SweepRow row;
   row.residual = residual;
@@ -139,7 +139,7 @@ void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progr
   ModelConfig model = model_of(options, row.residual);
   model->grad_checkpointing_period = row.period;
   const EncoderInput input = random_input(*model, row.length, options.tokens_per_global);
-  EncoderCall call(*model, options.mode, row.compute);
+  EncoderCall call(*model, options.mode, {row.compute, options.scores});
   call.initialize(options.device);
   // Makes what is made once: packed weights, moments. A median is to know nothing of fresh memory either; for a single
   // call, which tells the memory of a long input, half the time is worth more.

@@ -21,6 +21,7 @@ struct SweepOptions {
   std::vector<std::string> residual;  // "off", "sum", "mean"
   CallMode mode = CallMode::infer;
   std::vector<ComputeType> compute = {ComputeType::fp32};  // of inference; training is fp32
+  ScoreType scores = ScoreType::int32;                     // of inference
   std::int64_t tokens_per_global = 16;                     // G = L / this, rounded up
   Device device = Device::cpu;
   std::int64_t repeats = 3;       // timed, after one call that is not

@@ -196,21 +196,21 @@ void run_predict(const PredictOptions& options) {
   std::shared_ptr<const data::DatasetReader> reader;
   if (!raw)
     reader = open_dataset(options.data, model.task->schema(), {loaded.data.vocab_sha256, options.allow_incomplete});
-  Running running{model, chosen_compute(options.compute, device), nullptr, kEvaluationTokens};
+  Running running{model, chosen_types(options.compute, options.scores, device), nullptr, kEvaluationTokens};
   std::optional<InferenceFit> fit;
   if (limit > 0) {
-    fit.emplace(kWhere, limit, device, *model.config, running.compute);
+    fit.emplace(kWhere, limit, device, *model.config, running.types);
     if (raw) fit->hold(bytes_of_reading(options.input));
     if (reader) {
       running.micro_batch_tokens = fit->choose(*reader, kEvaluationTokens, [&](Examples examples) {
-        return counted_prediction(model, running.compute, examples, files_text(options.data));
+        return counted_prediction(model, running.types, examples, files_text(options.data));
       });
     }
     running.fit = &*fit;
   }
   load_weights(options.model, model);
   model.parameters.to(device);
-  release_kernels(model, running.compute);
+  release_kernels(model, running.types);
   const StopSignal listening;
   Profile profile(options.profile);
   std::int64_t refused = 0;

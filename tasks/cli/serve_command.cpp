@@ -31,7 +31,7 @@ constexpr auto kLook = std::chrono::milliseconds(20);
 
 struct ServeOptions {
   std::string model, vocab, splitter, token_file, max_body = "4MB";
-  std::string device = kDefaultDevice, compute = kDefaultCompute, memory_limit;
+  std::string device = kDefaultDevice, compute = kDefaultCompute, scores = kDefaultScores, memory_limit;
   std::string host = "127.0.0.1";
   std::int64_t port = 8080;
   std::int64_t max_long_tokens = 0, waiting = 256, connections = 256, read_seconds = 30, wait_seconds = 300;
@@ -58,6 +58,7 @@ serve::ServiceOptions service_options(const ServeOptions& options) {
   service.model.task = options.given->value("task", Json::object());
   service.model.device = options.device;
   service.model.compute = options.compute;
+  service.model.scores = options.scores;
   service.model.memory_limit = take_memory_limit(options.memory_limit, open_device(options.device).device);
   service.max_long_tokens = options.max_long_tokens;
   service.token = token_in(options.token_file);
@@ -137,6 +138,7 @@ void add_serve_command(Program& program) {
   command.option("--splitter", options->splitter,
                  "punkt:DIR when the model's data used Punkt and its folder holds no tables");
   add_compute_option(command, options->compute);
+  add_score_option(command, options->scores);
   add_device_option(command, options->device);
   add_memory_option(command, options->memory_limit,
                     "chooses how many tokens are in memory at a time, and refuses what does not fit (413)");

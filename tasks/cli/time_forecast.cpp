@@ -38,7 +38,7 @@ SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global) {
   return {kSliceTokens, std::min(tokens_per_global, block)};
 }
 
-OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, ComputeType compute, Device device,
+OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, InferenceTypes types, Device device,
                              SliceInput shape) {
   ModelConfig slice = model;
   slice->num_hidden_layers = std::min(kSliceLayers, model.num_hidden_layers);
@@ -46,7 +46,7 @@ OperatorRates::OperatorRates(const EncoderConfig& model, CallMode mode, ComputeT
     both->num_decoder_layers = std::min(kSliceLayers, both->num_decoder_layers);
   }
   const EncoderInput input = random_input(*slice, shape.length, shape.tokens_per_global);
-  EncoderCall call(*slice, mode, compute);
+  EncoderCall call(*slice, mode, types);
   call.initialize(device);
   call.run(input);  // warms caches and makes what is made once
   const double enough = std::min(kMeasuredSeconds, kMeasuredCalls * seconds_of([&] { call.run(input); }));

@@ -34,7 +34,7 @@ SliceInput slice_input(std::int64_t length, std::int64_t tokens_per_global);
 class OperatorRates {
  public:
   // Runs the slice three times or, where that takes less, for two seconds. Takes the profiler.
-  OperatorRates(const EncoderConfig& model, CallMode mode, ComputeType compute, Device device, SliceInput shape);
+  OperatorRates(const EncoderConfig& model, CallMode mode, InferenceTypes types, Device device, SliceInput shape);
 
   // Of a call with this work per operator.
   Seconds of(const std::vector<profiler::Row>& work) const;

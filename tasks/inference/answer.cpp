@@ -17,7 +17,7 @@ std::size_t end_of_micro_batch(Running& running, Examples examples, std::size_t 
     }
     if (running.fit == nullptr) return end;
     const Examples chosen = examples.subspan(first, end - first);
-    const CountedCall call = counted_prediction(running.model, running.compute, chosen, where);
+    const CountedCall call = counted_prediction(running.model, running.types, chosen, where);
     if (running.fit->fits(call)) return end;
     if (chosen.size() == 1) {
       const EncoderInput input = running.model.task->feed(chosen, where);

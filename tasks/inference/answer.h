@@ -18,7 +18,7 @@ namespace etc {
 // Where and how a model predicts.
 struct Running {
   TaskModel& model;
-  ComputeType compute;
+  InferenceTypes types;
   const InferenceFit* fit;          // null: as much memory as it takes
   std::int64_t micro_batch_tokens;  // at most
 };

@@ -27,12 +27,12 @@ RecordModel::RecordModel(std::string where, const RecordModelOptions& options) :
   preparation_ = make_raw_preparation(where_, loaded_, folder, options.splitter);
   const bool lower_case = loaded_.data.preprocess_config.value("do_lower_case", true);
   tokenizer_ = data::load_tokenizer(loaded_.vocab, {.do_lower_case = lower_case});
-  const ComputeType compute = chosen_compute(options.compute, device_);
-  if (options.memory_limit > 0) fit_.emplace(where_, options.memory_limit, device_, *model.config, compute);
-  running_.emplace(Running{model, compute, fit_ ? &*fit_ : nullptr, kEvaluationTokens});
+  const InferenceTypes types = chosen_types(options.compute, options.scores, device_);
+  if (options.memory_limit > 0) fit_.emplace(where_, options.memory_limit, device_, *model.config, types);
+  running_.emplace(Running{model, types, fit_ ? &*fit_ : nullptr, kEvaluationTokens});
   load_weights(folder, model);
   model.parameters.to(device_);
-  model.encoder->release_kernels(compute);
+  model.encoder->release_kernels(types);
 }
 
 std::vector<data::LoadedExample> RecordModel::prepare(const Json& record, const std::string& what) const {

@@ -26,7 +26,7 @@ struct RecordModelOptions {
   std::string splitter;         // "punkt:DIR" in the place of the tables that it keeps; empty: those
   Json task = Json::object();   // keys of section task in the place of the checkpoint's
   std::string device = "cpu";
-  std::string compute = "fp32";
+  std::string compute = "fp32", scores = "int32";
   std::int64_t memory_limit = 0;  // bytes; 0: none
 };
 

@@ -68,7 +68,7 @@ TextEncoderParts parts_of(const TextEncoderOptions& options, const std::string& 
   parts.load = [loaded = loaded.get(), options] {
     map_parameters(options.model / "model.safetensors", loaded->parameters, Match::encoder);
     loaded->parameters.to(options.device);
-    loaded->encoder->release_kernels(options.compute);
+    loaded->encoder->release_kernels(options.types);
   };
   return parts;
 }
@@ -110,7 +110,7 @@ TextEncoder::TextEncoder(std::string where, const TextEncoderOptions& options, E
     : TextEncoder(where, parts_of(options, where, &loaded), options) {}
 
 TextEncoder::TextEncoder(std::string where, TextEncoderParts parts, const TextEncoderOptions& options)
-    : where_(std::move(where)), config_(parts.config), compute_(options.compute), encoder_(std::move(parts.encoder)) {
+    : where_(std::move(where)), config_(parts.config), types_(options.types), encoder_(std::move(parts.encoder)) {
   if (!parts.vocab.empty()) take_vocabulary(parts);
   const std::int64_t room = config_->max_absolute_position_embeddings;
   longest_ = options.max_long_tokens > 0 ? options.max_long_tokens
@@ -119,7 +119,7 @@ TextEncoder::TextEncoder(std::string where, TextEncoderParts parts, const TextEn
   if (room > 0 && longest_ > room)
     fail_usage(where_, "--max-long-tokens: expected at most {}, the model's positions, got {}", room, longest_);
   if (longest_ < 3) fail_usage(where_, "--max-long-tokens: expected at least 3, got {}", longest_);
-  if (options.memory_limit > 0) fit_.emplace(where_, options.memory_limit, options.device, *config_, compute_);
+  if (options.memory_limit > 0) fit_.emplace(where_, options.memory_limit, options.device, *config_, types_);
   if (parts.load) parts.load();
 }
 
@@ -209,7 +209,7 @@ CountedCall TextEncoder::counted(std::span<const PreparedText> texts) const {
     ParameterSet parameters;
     const auto encoder = config_->make_encoder(parameters);
     for (const auto& parameter : parameters.all()) parameter->allocate();
-    encoder->release_kernels(compute_);
+    encoder->release_kernels(types_);
     loaded();
     const EncoderInput input = input_of(texts);
     Tape tape(Recording::off);

@@ -28,7 +28,7 @@ struct TextEncoderOptions {
   std::filesystem::path model;  // folder with an encoder, with or without a head
   std::filesystem::path vocab;  // in the place of the vocabulary that the folder keeps; empty: that one
   Device device = Device::cpu;
-  ComputeType compute = ComputeType::fp32;
+  InferenceTypes types;
   std::int64_t memory_limit = 0;  // bytes; 0: none
   std::int64_t max_long_tokens =
       0;  // most tokens of a text, special ones included; 0: 4096, or what the model has room for
@@ -121,7 +121,7 @@ class TextEncoder : NotCopied {
   std::unique_ptr<data::SentenceSplitter> splitter_;
   std::int32_t cls_ = 0, sep_ = 0;
   std::int64_t longest_ = 0;
-  ComputeType compute_;
+  InferenceTypes types_;
   std::shared_ptr<Encoder> encoder_;
   mutable std::optional<InferenceFit> fit_;
 };

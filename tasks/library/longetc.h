@@ -96,6 +96,7 @@ struct LoadOptions {
   std::string splitter;              // "punkt:FOLDER" in the place of the tables that it keeps; empty: those
   std::string decoding = "{}";       // JSON object: keys of section task, as options of `etc predict`
   std::string compute = "fp32";      // or bf16, int8, auto
+  std::string scores = "int32";      // of residual attention; or fp16: half the memory, rounded
   std::int64_t memory_limit = 0;     // bytes that computing may take; 0: no limit
   std::int64_t max_long_tokens = 0;  // of a text that is encoded, special ones included; 0: 4096, or the model's limit
 };

@@ -32,7 +32,7 @@ etc::TextEncoderOptions encoder_options(const std::string& folder, const LoadOpt
   etc::TextEncoderOptions own;
   own.model = folder;
   own.vocab = options.vocabulary;
-  own.compute = etc::chosen_compute(options.compute, etc::Device::cpu);
+  own.types = etc::chosen_types(options.compute, options.scores, etc::Device::cpu);
   own.memory_limit = options.memory_limit;
   own.max_long_tokens = options.max_long_tokens;
   return own;
@@ -169,6 +169,7 @@ struct Model::Impl {
     own.splitter = options.splitter;
     own.task = etc::parse_json(options.decoding, "longetc: decoding");
     own.compute = options.compute;
+    own.scores = options.scores;
     own.memory_limit = options.memory_limit;
     texts.reset();
     records = std::make_shared<etc::RecordModel>(kWhere, own);
@@ -225,7 +226,7 @@ Model::Model(const Weights& weights, const LoadOptions& options) : impl_(std::ma
     const etc::TextEncoderOptions own = encoder_options("", options);
     etc::ModelConfig config;
     const auto encoder = read_weights(weights, config);
-    encoder->encoder->release_kernels(own.compute);
+    encoder->encoder->release_kernels(own.types);
     impl_->config = {{"model", config->to_json()}};
     impl_->texts = std::make_unique<etc::TextEncoder>(
         kWhere,

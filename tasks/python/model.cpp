@@ -102,6 +102,7 @@ void add_options(nb::module_& module) {
       .def_rw("splitter", &LoadOptions::splitter)
       .def_rw("decoding", &LoadOptions::decoding)
       .def_rw("compute", &LoadOptions::compute)
+      .def_rw("scores", &LoadOptions::scores)
       .def_rw("memory_limit", &LoadOptions::memory_limit)
       .def_rw("max_long_tokens", &LoadOptions::max_long_tokens);
   nb::enum_<States>(module, "States")

@@ -163,7 +163,7 @@ void Service::load() {
     }
   } else {
     texts.device = open_device(model.device).device;
-    texts.compute = chosen_compute(model.compute, texts.device);
+    texts.types = chosen_types(model.compute, model.scores, texts.device);
     texts_ = std::make_unique<TextEncoder>(kServe, texts);
   }
   asking_.records = records_.get();

@@ -47,10 +47,10 @@ FedEncoder::FedEncoder(const std::vector<std::string>& files, const std::filesys
   reader_ = open_dataset(files, task_->schema(), {vocab_sha256, allow_incomplete});
 }
 
-void FedEncoder::load(Device device, ComputeType compute) {
+void FedEncoder::load(Device device, InferenceTypes types) {
   map_parameters(folder_ / "model.safetensors", parameters_, has_task(*document_) ? Match::exact : Match::encoder);
   parameters_.to(device);
-  encoder_->release_kernels(compute);
+  encoder_->release_kernels(types);
 }
 
 EncoderInput FedEncoder::feed(Tape& tape, Examples examples) const {

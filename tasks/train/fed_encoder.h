@@ -31,7 +31,7 @@ class FedEncoder : NotCopied {
   FedEncoder(const std::vector<std::string>& files, const std::filesystem::path& folder, bool allow_incomplete);
 
   // Reads the weights and packs them for inference on a device.
-  void load(Device device, ComputeType compute);
+  void load(Device device, InferenceTypes types);
 
   // Input of the examples, with what the task adds to the embeddings.
   EncoderInput feed(Tape& tape, Examples examples) const;

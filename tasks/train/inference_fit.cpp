@@ -36,12 +36,12 @@ std::vector<data::LoadedExample> loaded_examples(const data::DatasetReader& read
 }  // namespace
 
 InferenceFit::InferenceFit(std::string where, std::int64_t limit, Device device, const EncoderConfig& model,
-                           ComputeType compute)
+                           InferenceTypes types)
     : where_(std::move(where)),
       limit_(limit),
       device_(device),
       model_(model),
-      compute_(compute),
+      types_(types),
       held_(memory_ledger::report().total),
       beside_(device == Device::cpu ? bytes_beside_buffers() + bytes_of_computing() : 0) {}
 
@@ -135,7 +135,7 @@ void InferenceFit::refuse(const std::string& what, std::int64_t long_tokens, std
       ParameterSet parameters;
       const auto encoder = model_->make_encoder(parameters);
       allocate(parameters);
-      encoder->release_kernels(compute_);
+      encoder->release_kernels(types_);
       loaded();
       const CountedInput counted(*model_, middle * block, block);
       Tape tape(Recording::off);
@@ -151,12 +151,12 @@ void InferenceFit::refuse(const std::string& what, std::int64_t long_tokens, std
                          good * block));
 }
 
-CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Examples examples,
+CountedCall counted_prediction(const TaskModel& model, InferenceTypes types, Examples examples,
                                const std::string& where) {
-  return [&config = model.config, &section = model.task_section, compute, examples, where](const Loaded& loaded) {
+  return [&config = model.config, &section = model.task_section, types, examples, where](const Loaded& loaded) {
     TaskModel counted(*config, section);
     allocate(counted.parameters);
-    release_kernels(counted, compute);
+    release_kernels(counted, types);
     loaded();
     CarriedMemory memory(*config);
     memory.serve(counted);

@@ -22,7 +22,7 @@ class InferenceFit {
  public:
   // Made before the weights are loaded: what the process holds now is part of every peak. where: for messages, as is
   // the limit, in bytes of the process or of the device.
-  InferenceFit(std::string where, std::int64_t limit, Device device, const EncoderConfig& model, ComputeType compute);
+  InferenceFit(std::string where, std::int64_t limit, Device device, const EncoderConfig& model, InferenceTypes types);
 
   // More that will be held on the host beside all this, in bytes.
   void hold(std::int64_t bytes);
@@ -50,13 +50,13 @@ class InferenceFit {
   std::int64_t limit_;
   Device device_;
   ModelConfig model_;
-  ComputeType compute_;
+  InferenceTypes types_;
   std::int64_t held_;    // by the ledger
   std::int64_t beside_;  // what the process holds beside, and what is known to come
 };
 
 // Predicts examples with a task's model and its head.
-CountedCall counted_prediction(const TaskModel& model, ComputeType compute, Examples examples,
+CountedCall counted_prediction(const TaskModel& model, InferenceTypes types, Examples examples,
                                const std::string& where);
 
 }  // namespace etc

@@ -2,9 +2,9 @@
 
 namespace etc {
 
-void release_kernels(TaskModel& model, ComputeType compute) {
-  model.encoder->release_kernels(compute);
-  if (auto* const head = dynamic_cast<PacksHead*>(model.task.get())) head->release_head(compute);
+void release_kernels(TaskModel& model, InferenceTypes types) {
+  model.encoder->release_kernels(types);
+  if (auto* const head = dynamic_cast<PacksHead*>(model.task.get())) head->release_head(types.compute);
 }
 
 }  // namespace etc

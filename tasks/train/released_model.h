@@ -16,6 +16,6 @@ class PacksHead {
 
 // Encoder and head. Before predictions are started: what they read of the head is packed, too. Throws Error as
 // Encoder::release_kernels.
-void release_kernels(TaskModel& model, ComputeType compute);
+void release_kernels(TaskModel& model, InferenceTypes types);
 
 }  // namespace etc

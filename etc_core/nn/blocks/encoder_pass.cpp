@@ -14,7 +14,7 @@ namespace {
 
 // The CPU's kernels have no backward in bf16, and without matrix tiles those of fp32 are faster than anything bf16.
 ComputeType attention_compute(const PassSetting& setting) {
-  if (setting.compute == ComputeType::fp32) return ComputeType::fp32;
+  if (setting.types.compute == ComputeType::fp32) return ComputeType::fp32;
   const bool has_bf16 = setting.device != Device::cpu || (!setting.recording && cpu_has_amx(ComputeType::bf16));
   return has_bf16 ? ComputeType::bf16 : ComputeType::fp32;
 }
@@ -76,6 +76,8 @@ void prepare_attention(AttentionBatch& batch, const PassSetting& setting,
   scores.running_mean = config.use_running_mean;
   scores.training = setting.recording;
   scores.device = setting.device;
+  // Statistics read the scores as the kernels of training do.
+  if (!setting.recording && !setting.options.attention_watch) scores.type = setting.types.scores;
   scores.keep_last = setting.options.watch || setting.options.attention_watch;
   batch.scores.emplace(scores, batch.scored_operators());
 }
@@ -86,7 +88,7 @@ void prepare_context(ForwardContext& context, const PassSetting& setting, Packed
   context.hidden_dropout = setting.options.training ? static_cast<float>(setting.config.hidden_dropout_prob) : 0;
   context.seed = setting.options.seed;
   context.packed = setting.recording ? nullptr : &cache;
-  context.compute = setting.compute;
+  context.compute = setting.types.compute;
 }
 
 std::int64_t checkpoint_period(const EncoderConfig& config, bool& explained) {

@@ -41,7 +41,7 @@ struct PassSetting {
   const EncoderConfig& config;
   Device device = Device::cpu;  // where it computes
   bool recording = false;
-  ComputeType compute = ComputeType::fp32;  // of dense products
+  InferenceTypes types;  // of dense products; of running scores, where it does not record
   const ForwardOptions& options;
   std::int64_t layers = 0;  // of a stack other than the encoder's; 0: num_hidden_layers
 };

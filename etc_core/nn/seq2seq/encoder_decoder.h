@@ -29,7 +29,7 @@ class Seq2SeqEncoder final : public Encoder {
   void watch_skips(SkipWatch* watch) { watch_ = watch; }
 
  private:
-  void release(ComputeType compute) override { run_.release(compute); }
+  void release(InferenceTypes types) override { run_.release(types); }
 
   const Seq2SeqConfig config_;
   Seq2SeqRun run_;
@@ -62,7 +62,7 @@ class Seq2SeqDecoder {
   VocabularyLayer packed_output();
 
   // Packs all dense layers, as Encoder::release_kernels.
-  void release_kernels(ComputeType compute = ComputeType::fp32) { run_.release(compute); }
+  void release_kernels(InferenceTypes types = {}) { run_.release(types); }
 
   void watch_skips(SkipWatch* watch) { watch_ = watch; }
 

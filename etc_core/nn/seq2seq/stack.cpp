@@ -22,7 +22,7 @@ Seq2SeqRun::Seq2SeqRun(const Seq2SeqConfig& config, Seq2SeqStack parameters, Sta
 
 PassSetting Seq2SeqRun::setting(const Tape& tape, const ForwardOptions& options) const {
   return {config_,          parameters_.table->value.device(),
-          tape.recording(), tape.recording() ? options.compute : cache_.compute(),
+          tape.recording(), tape.recording() ? InferenceTypes(options.compute) : cache_.types(),
           options,          std::ssize(parameters_.layers)};
 }
 
@@ -113,7 +113,7 @@ const ops::PackedWeights* Seq2SeqRun::packed_table() {
   return cache_.packed(dense).packed;
 }
 
-void Seq2SeqRun::release(ComputeType compute) {
+void Seq2SeqRun::release(InferenceTypes types) {
   std::vector<std::vector<Dense>> all;
   for (const Seq2SeqLayer& layer : parameters_.layers) {
     std::vector<Dense>& own = all.emplace_back();
@@ -123,7 +123,7 @@ void Seq2SeqRun::release(ComputeType compute) {
     }
     own.insert(own.end(), {layer.feed_forward.inner, layer.feed_forward.outer});
   }
-  cache_.release_kernels(all, compute);
+  cache_.release_kernels(all, types);
 }
 
 }  // namespace etc

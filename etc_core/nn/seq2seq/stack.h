@@ -51,7 +51,7 @@ class Seq2SeqRun : NotCopied {
   // Of the encoder's states [S, H] for this layer of a decoder.
   KeyColumns cross_keys(Tape& tape, const Var& encoder_states, std::int64_t layer, const ForwardContext& context) const;
 
-  void release(ComputeType compute);
+  void release(InferenceTypes types);
 
   // The table as the matrix of an output layer, which keeps its values beside.
   const ops::PackedWeights* packed_table();

@@ -271,33 +271,34 @@ def _text(document: Union[str, bytes]) -> str:
 
 
 def _options(vocabulary: Optional[Path], splitter: Optional[str], decoding: Optional[Mapping[str, Any]], compute: str,
-             memory_limit: int, max_long_tokens: int) -> _longetc.LoadOptions:
+             scores: str, memory_limit: int, max_long_tokens: int) -> _longetc.LoadOptions:
     options = _longetc.LoadOptions()
     options.vocabulary = os.fspath(vocabulary) if vocabulary is not None else ""
     options.splitter = splitter or ""
     options.decoding = json.dumps(dict(decoding or {}))
     options.compute = compute
+    options.scores = scores
     options.memory_limit = memory_limit
     options.max_long_tokens = max_long_tokens
     return options
 
 
 def load(folder: Path, *, vocabulary: Optional[Path] = None, splitter: Optional[str] = None,
-         decoding: Optional[Mapping[str, Any]] = None, compute: str = "fp32", memory_limit: int = 0,
-         max_long_tokens: int = 0) -> Model:
+         decoding: Optional[Mapping[str, Any]] = None, compute: str = "fp32", scores: str = "int32",
+         memory_limit: int = 0, max_long_tokens: int = 0) -> Model:
     """A model folder, or a run, whose best checkpoint is taken. decoding: keys of the task, as options of `etc predict`.
-    compute: "fp32", "bf16", "int8", "auto". memory_limit: bytes. max_long_tokens: of a text that is encoded."""
-    options = _options(vocabulary, splitter, decoding, compute, memory_limit, max_long_tokens)
+    compute: "fp32", "bf16", "int8", "auto". scores: "int32", or "fp16", half the memory of residual scores. memory_limit: bytes. max_long_tokens: of a text that is encoded."""
+    options = _options(vocabulary, splitter, decoding, compute, scores, memory_limit, max_long_tokens)
     return Model(_longetc.Model(os.fspath(folder), options))
 
 
 def from_weights(weights: Mapping[str, Any], config: Union[Mapping[str, Any], Path], *, family: str = "etc",
-                 vocabulary: Optional[Path] = None, compute: str = "fp32", memory_limit: int = 0,
+                 vocabulary: Optional[Path] = None, compute: str = "fp32", scores: str = "int32", memory_limit: int = 0,
                  max_long_tokens: int = 0) -> Model:
     """An encoder of weights in memory: name → array, NumPy's or PyTorch's (a state dict of `transformers`). They are
     copied. family: "etc" (our own names), "bert", "roberta", "nezha", "xlnet", "t5". config: its config.json, as a
     mapping or a file. Texts need a vocabulary."""
-    options = _options(vocabulary, None, None, compute, memory_limit, max_long_tokens)
+    options = _options(vocabulary, None, None, compute, scores, memory_limit, max_long_tokens)
     return Model(_longetc.Model.of_weights(dict(weights), family, _json_of(config), options))
 
 

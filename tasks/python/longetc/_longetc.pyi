@@ -32,6 +32,7 @@ class LoadOptions:
     splitter: str
     decoding: str
     compute: str
+    scores: str
     memory_limit: int
     max_long_tokens: int
     def __init__(self) -> None: ...

@@ -233,6 +233,8 @@ class Answers(Scene):
     def test_a_folder_without_a_model_is_named(self):
         with self.assertRaisesRegex(longetc.Error, "nowhere"):
             longetc.load(self.folder / "nowhere")
+        with self.assertRaisesRegex(longetc.Error, "expected int32 or fp16, got \"fp8\""):
+            longetc.load(self.folder / "run", scores="fp8").encode(["a"])
 
 
 class Arrays(unittest.TestCase):

@@ -86,6 +86,7 @@ TEST_CASE("command lines that cannot be meant give exit code 2 and a hint", "[ta
   refused({"benchmark", "--lengths", "0"}, "--lengths");
   refused({"benchmark", "--preset", "bse"}, "(did you mean base?)");
   refused({"benchmark", "--mode", "train", "--compute", "int8"}, "training offers fp32 and bf16, not int8");
+  refused({"benchmark", "--mode", "train", "--scores", "fp16"}, "training offers int32, not fp16");
   refused({"benchmark", "--forecast", "--output", "x"}, "--forecast runs nothing");
   refused({"encode", "--model", "x", "--output", "y"}, "expected either --inputs or --data");
   refused({"info", missing}, "no such file or folder");

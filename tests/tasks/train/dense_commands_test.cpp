@@ -126,6 +126,12 @@ TEST_CASE("dense encoders go through every command with Natural Questions", "[ta
           scene.run({"eval", "--model", best, "--data", scene.path("dev.h5"), "--compute", compute});
       CHECK(value_of(reduced, "loss") == Approx(value_of(by_model, "loss")).epsilon(0.05));
     }
+    const std::string half = scene.run({"eval", "--model", best, "--data", scene.path("dev.h5"), "--scores", "fp16"});
+    if (residual) {
+      CHECK(value_of(half, "loss") == Approx(value_of(by_model, "loss")).epsilon(1e-3));
+    } else {
+      CHECK(value_of(half, "loss") == value_of(by_model, "loss"));
+    }
   }
 }
 

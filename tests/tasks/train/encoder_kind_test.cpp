@@ -79,7 +79,7 @@ class BagEncoder final : public Encoder {
     const Lookup tokens{table_, std::make_shared<const std::vector<std::int32_t>>(ids), "token_ids"};
     return linear(tape, embedding(tape, {.rows = rows, .width = config_.hidden_size, .tokens = tokens}), dense_);
   }
-  void release(ComputeType) override {}
+  void release(InferenceTypes) override {}
 
   const BagConfig config_;
   Parameter* table_;
