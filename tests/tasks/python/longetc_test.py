@@ -402,9 +402,14 @@ class LongCalls(unittest.TestCase):
                 self.encoder.encode(ids=self.ids[:100])
             except longetc.Error as error:
                 return "forked" in str(error)
-        thread = threading.Thread(target=lambda: self.encoder.encode(ids=self.ids))
+        amid = threading.Event()  # one of 20 texts is done
+
+        def progress(report):
+            if report.done >= 1:
+                amid.set()
+        thread = threading.Thread(target=lambda: self.encoder.encode(ids=[self.ids] * 20, progress=progress))
         thread.start()
-        time.sleep(0.2)
+        self.assertTrue(amid.wait(timeout=60))
         self.assertTrue(thread.is_alive())
         code = exit_code_of(in_child)
         thread.join()
