@@ -134,6 +134,12 @@ class DatasetWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+// How the examples of a data set will be read.
+enum class ReadOrder {
+  any,   // decompressed blocks are kept as far as there is room
+  once,  // from the first to the last, each once: of each column no more is kept than neighbours share
+};
+
 // Reads one or several files (shards in the order given) as one data set. Every file is first opened by a probe in a
 // child process, so that a library crash on a damaged file becomes an Error. Load-time checks of task-wikihop 8.3.
 // read() may be called from several threads; the HDF5 library itself is entered by one at a time.
@@ -144,7 +150,7 @@ class DatasetReader {
   // strings that are not UTF-8, variable-length types, links or raw data that lead out of the file. What values mean
   // (ids below the vocabulary's size, say) is checked by the tasks, example by example.
   // Cost: everything is read once by the probe (about 0.2 GB of values a second); offsets stay in memory.
-  DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema);
+  DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema, ReadOrder order = ReadOrder::any);
   ~DatasetReader();
 
   const Schema& schema() const;

@@ -21,6 +21,9 @@ class BlockCache {
   // Block `index` of `column`, which must outlive the cache. Stays valid for as long as the pointer is held.
   std::shared_ptr<const Block> get(const ColumnReader& column, std::int64_t index);
 
+  // Another capacity; before the first get().
+  void limit(std::int64_t capacity) { capacity_ = capacity; }
+
   // Bytes it may come to hold beyond those it holds, of columns that have so many in all.
   std::int64_t growth(std::int64_t column_bytes);
 

@@ -88,7 +88,7 @@ DatasetInfo joined_info(const std::vector<Shard>& shards) {
 }  // namespace
 
 struct DatasetReader::Impl {
-  Impl(const std::vector<std::filesystem::path>& paths, const Schema& schema_) : schema(schema_) {
+  Impl(const std::vector<std::filesystem::path>& paths, const Schema& schema_, ReadOrder order) : schema(schema_) {
     if (paths.empty()) fail("h5", "expected at least one file");
     shards.reserve(paths.size());
     for (const std::filesystem::path& path : paths) {
@@ -103,9 +103,20 @@ struct DatasetReader::Impl {
       gold_starts.push_back(gold_starts.back() + (shards.back().gold ? shards.back().gold->rows() : 0));
     }
     info = joined_info(shards);
+    if (order == ReadOrder::once) cache.limit(bytes_of_neighbours());
     for (const FeatureSpec& spec : schema.features) {
       if (!spec.align.empty() && !lengths.contains(spec.align)) lengths.emplace(spec.align, lengths_of(spec.align));
     }
+  }
+
+  // Two blocks of each column: an example may begin in one and end in the next.
+  std::int64_t bytes_of_neighbours() const {
+    std::int64_t most = 0;
+    for (const Shard& shard : shards) {
+      const std::int64_t gold = shard.gold ? shard.gold->block_bytes() : 0;
+      most = std::max(most, 2 * (shard.examples->block_bytes() + gold));
+    }
+    return most;
   }
 
   Buffer<std::int64_t> lengths_of(const std::string& align) const {
@@ -137,9 +148,9 @@ struct DatasetReader::Impl {
   mutable h5::BlockCache cache{cache_bytes()};
 };
 
-DatasetReader::DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema) {
+DatasetReader::DatasetReader(std::vector<std::filesystem::path> paths, const Schema& schema, ReadOrder order) {
   const h5::Lock lock;
-  impl_ = std::make_unique<Impl>(paths, schema);
+  impl_ = std::make_unique<Impl>(paths, schema, order);
 }
 
 DatasetReader::~DatasetReader() {

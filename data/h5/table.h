@@ -79,7 +79,8 @@ class TableReader {
               std::optional<std::int64_t> rows, std::uint64_t file_bytes, const std::string& where);
 
   std::int64_t rows() const { return rows_; }
-  std::int64_t bytes() const;  // of all values, as the cache holds them
+  std::int64_t bytes() const;        // of all values, as the cache holds them
+  std::int64_t block_bytes() const;  // of one block of each column
 
   // Values of all features of one row. Not locked: the cache enters the library.
   Example read(std::int64_t row, BlockCache& cache) const;

@@ -160,6 +160,13 @@ std::int64_t TableReader::bytes() const {
   return sum;
 }
 
+std::int64_t TableReader::block_bytes() const {
+  std::int64_t sum = 0;
+  for (const Feature& feature : features_)
+    sum += std::min(feature.values->size(), feature.values->block_elements()) * feature.values->type().size;
+  return sum;
+}
+
 Example TableReader::read(std::int64_t row, BlockCache& cache) const {
   Example example;
   for (const Feature& feature : features_) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "etc_core/base/files.h"
+#include "etc_core/base/memory_ledger.h"
 #include "tests/data/store/samples.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
@@ -93,6 +94,25 @@ TEST_CASE("what was written is read, in any order, with faults and counts", "[da
   CHECK(error_of([&] { reader.require_vocabulary("00ff"); }) == where + ": vocab_sha256: expected 00ff, got " +
                                                                     std::string(64, 'a') +
                                                                     " (prepare the data with the model's vocabulary)");
+}
+
+TEST_CASE("read once in order, a data set is the same and most of its blocks are not kept", "[data][store]") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "out.h5";
+  const auto written = write_samples(path, 3000, 0, 400);  // some blocks of each long column
+  const DatasetReader any({path}, sample_schema()), once({path}, sample_schema(), ReadOrder::once);
+  const auto held_after = [&](const DatasetReader& reader) {
+    const std::int64_t before = memory_ledger::report().total;
+    for (std::int64_t i = 0; i < reader.size(); ++i) CHECK(reader.read(i) == written[static_cast<std::size_t>(i)]);
+    return memory_ledger::report().total - before;
+  };
+  const std::int64_t all = any.cache_growth(), neighbours = once.cache_growth();
+  CHECK(neighbours < all / 2);
+  CHECK(held_after(any) >= all);
+  const std::int64_t kept = held_after(once);
+  CHECK(kept > 0);
+  CHECK(kept <= neighbours);
+  CHECK(once.read(7) == written[7]);  // any order is right, if slower
 }
 
 TEST_CASE("an empty data set and empty examples are legal", "[data][store]") {
