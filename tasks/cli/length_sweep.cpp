@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "etc_core/base/device_state.h"
@@ -215,8 +216,18 @@ constexpr Picture kPictures[] = {{kSweepFiles[2], "Time", "seconds by the clock,
                                  {kSweepFiles[3], "Memory", "peak memory, MB", 7}};
 
 constexpr const char* kPictureStyle =
-    "set datafile separator ','\nset terminal svg size 800,500 background 'white'\nset xlabel 'long tokens L'\n"
-    "set key top left\nset grid\nset logscale x 2\nset logscale y\n";
+    "set datafile separator ','\nset terminal svg size 900,500 background 'white'\nset xlabel 'long tokens L'\n"
+    "set key outside right top\nset border 31\nset logscale x 2\nset logscale y\nset mytics 10\n"
+    "set grid xtics ytics mytics linecolor rgb '#909090', linecolor rgb '#d8d8d8'\n";
+
+// A colour for each kind of residual scores (told apart with any kind of colour vision), a dash for each number type.
+std::string line_style(const SweepRow& row) {
+  const char* const colour = row.residual == "off" ? "#000000" : row.residual == "sum" ? "#0072B2" : "#D55E00";
+  const char* const dash = row.compute == ComputeType::fp32   ? "solid"
+                           : row.compute == ComputeType::bf16 ? "(9,5)"
+                                                              : "(2,4)";
+  return fmt::format("linewidth 3 linecolor rgb '{}' dashtype {}", colour, dash);
+}
 
 // What was measured: "one training step, 12 layers, H 768, cpu, 2 threads".
 std::string measured_text(const SweepOptions& options) {
@@ -229,17 +240,15 @@ std::string measured_text(const SweepOptions& options) {
 
 // gnuplot's commands for one picture from the CSV: a line per kind of residual scores and number type.
 std::string plot_text(const SweepOptions& options, const std::vector<SweepRow>& rows, const Picture& picture) {
-  std::vector<std::string> kinds;
-  for (const SweepRow& row : rows) {
-    if (std::find(kinds.begin(), kinds.end(), row_kind(row)) == kinds.end()) kinds.push_back(row_kind(row));
-  }
   std::string script =
       fmt::format("set title '{} of {}'\nset ylabel '{}'\nplot ", picture.title, measured_text(options), picture.axis);
-  for (std::size_t k = 0; k < kinds.size(); ++k) {
-    script += fmt::format(
-        "{}'{}' using 2:(strcol(1) eq '{}' ? ${} : NaN) with linespoints title "
-        "'residual scores {}'",
-        k == 0 ? "" : ", ", kSweepFiles[0], kinds[k], picture.column, kinds[k]);
+  std::set<std::string> drawn;
+  for (const SweepRow& row : rows) {
+    const std::string kind = row_kind(row);
+    if (!drawn.insert(kind).second) continue;
+    script +=
+        fmt::format("{}'{}' using 2:(strcol(1) eq '{}' ? ${} : NaN) with linespoints {} title 'residual scores {}'",
+                    drawn.size() == 1 ? "" : ", ", kSweepFiles[0], kind, picture.column, line_style(row), kind);
   }
   return script + "\n";
 }

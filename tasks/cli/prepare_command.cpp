@@ -2,14 +2,18 @@
 #include <map>
 #include <memory>
 
+#include "etc_core/base/byte_size.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/log.h"
+#include "etc_core/base/log_receiver.h"
 #include "etc_core/base/parallel.h"
 #include "tasks/cli/command_paths.h"
 #include "tasks/cli/commands.h"
 #include "tasks/cli/config_options.h"
+#include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
 #include "tasks/output.h"
+#include "tasks/prepare/forecast.h"
 #include "tasks/prepare/learn_splitter.h"
 #include "tasks/prepare/learn_vocabulary.h"
 #include "tasks/prepare/run.h"
@@ -25,6 +29,7 @@ constexpr const char* kExamples = R"(Examples:
               --parity reference --output dev.h5
   etc prepare --task wikihop --split train --input train.json --vocab vocab.txt --splitter punkt:learned \
               --learn-splitter --output train.h5
+  etc prepare --task hotpotqa --split train --input train.json --vocab vocab.txt --forecast
   unzip -p nq.zip train.jsonl | etc prepare --task nq --split train --input - --vocab vocab.txt --output train.h5
   etc prepare --task pretrain --learn-vocab 30522 --input books.txt news.txt.gz --output vocab.txt
   etc prepare --task pretrain --objective mlm_nsp --split train --input books.txt news.txt.gz --vocab vocab.txt \
@@ -44,7 +49,7 @@ struct PrepareOptions {
   int threads = 0;
   std::int64_t max_rejects = 0;
   std::int64_t learn_vocab = 0;  // pieces; 0: prepare
-  bool learn_splitter = false;
+  bool learn_splitter = false, forecast = false;
   std::vector<std::filesystem::path> sources;  // in the place of run.inputs
   prepare::RunOptions run;
   std::map<std::string, std::string> settings;  // key → the option's text
@@ -188,17 +193,52 @@ void learn_vocabulary(PrepareOptions& options) {
   print("output: {}\n", options.run.output.string());
 }
 
-// Which options there must be depends on whether a vocabulary is learned.
+// Which options there must be depends on whether a vocabulary is learned, and whether anything is written.
 void check_given(const PrepareOptions& options) {
   const bool learn = options.learn_vocab > 0;
+  if (options.forecast && (learn || options.learn_splitter)) {
+    fail_usage("etc prepare", "--forecast is of preparing data: expected no {}",
+               learn ? "--learn-vocab" : "--learn-splitter");
+  }
   const std::pair<const char*, bool> given[] = {{"--task", learn || !options.task.empty()},
                                                 {"--split", learn || !options.run.split.empty()},
                                                 {"--input", !options.run.inputs.empty() || !options.sources.empty()},
                                                 {"--vocab", learn || !options.vocab.empty()},
-                                                {"--output", !options.run.output.empty()}};
+                                                {"--output", options.forecast || !options.run.output.empty()}};
   for (const auto& [name, there] : given) {
     if (!there) fail_usage("etc prepare", "{} is required", name);
   }
+}
+
+std::unique_ptr<prepare::Preparation> make_preparation(const PrepareOptions& options, const Json& settings) {
+  const auto labels = options.run.labelled ? prepare::Labels::required : prepare::Labels::optional;
+  return preparation_kind(options.task).make(settings, options.vocab, labels);
+}
+
+// While one exists, messages go nowhere: what cutting the sample causes is no news of the data.
+struct Silence {
+  Silence() { log::to_receiver(nullptr); }
+  ~Silence() { log::to_stderr(); }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+};
+
+prepare::Forecast quiet_forecast(const prepare::Preparation& preparation, const prepare::RunOptions& options) {
+  const Silence silence;
+  return prepare::forecast(preparation, options);
+}
+
+// Only says what preparing the inputs is expected to take.
+void print_forecast(const PrepareOptions& options, const Json& settings) {
+  require_one_process("etc prepare", "--forecast");
+  const auto preparation = make_preparation(options, settings);
+  const prepare::Forecast expected = quiet_forecast(*preparation, options.run);
+  const auto& [sample, all] = std::pair(expected.sample, expected.all);
+  print("from the first {} of {} ({} of about {} records):\n", byte_size_text(sample.bytes), byte_size_text(all.bytes),
+        sample.records, all.records);
+  print("expected peak memory {}\n", memory_text(expected.memory));
+  print("expected time {:.3g} s with {} threads\n", expected.seconds, thread_count());
+  print("expected output {} examples, {}\n", all.examples, byte_size_text(expected.output_bytes));
 }
 
 void run_prepare(PrepareOptions& options) {
@@ -209,21 +249,25 @@ void run_prepare(PrepareOptions& options) {
   const prepare::PreparationKind& kind = preparation_kind(options.task);
   take_inputs(options, options.task, kind);
   options.run.labelled = options.run.split != "test";
+  const Json settings = resolve_settings(kind, options);
+  if (options.forecast) {
+    check_paths(options, settings);
+    return print_forecast(options, settings);
+  }
   if (options.run.report.empty() && is_special(options.run.output)) {
     fail_usage("etc prepare",
                "--output {} is no plain file, so no report can be kept beside it: expected --report FILE",
                options.run.output.string());
   }
   if (options.run.report.empty()) options.run.report = options.run.output.string() + ".rejects.jsonl";
-  const Json settings = resolve_settings(kind, options);
   check_paths(options, settings);
   options.run.processes = &processes();
   if (options.learn_splitter) require_one_process("etc prepare", "--learn-splitter");
   if (options.learn_splitter) learn_splitter(options.task, kind, settings, options.run.inputs);
-  const auto labels = options.run.labelled ? prepare::Labels::required : prepare::Labels::optional;
-  const auto preparation = kind.make(settings, options.vocab, labels);
+  const auto preparation = make_preparation(options, settings);
   const prepare::Counts counts = prepare::run(*preparation, options.run);
   print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
+  log_peak_memory(Device::cpu);
   if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());
   if (counts.fatal) {
     log::warn("prepare: {} is incomplete: train, eval, predict and encode take it with --allow-incomplete only",
@@ -299,6 +343,8 @@ void add_prepare_command(Program& program) {
       .at_least(0);
   command.flag("--strict", options->run.strict, "stop at the first rejected record and write nothing");
   command.flag("--list-truncated", options->run.list_truncated, "list shortened records in the report, too");
+  command.flag("--forecast", options->forecast,
+               "only say how much memory, time and room on disk preparing the input would take; needs no --output");
   add_options_of_tasks(command, options);
   // Tasks share settings; each option is declared once, and the task says at the run whether it is one of its own.
   std::map<std::string, const Field*> settings;

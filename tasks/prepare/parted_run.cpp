@@ -95,7 +95,7 @@ void PartedRun::finish_part(std::size_t i) {
 
 void PartedRun::take_part(std::size_t i, const Sink& output) {
   const PartFiles files = part_files(i);
-  const data::DatasetReader reader({files.examples}, preparation_.schema());
+  const data::DatasetReader reader({files.examples}, preparation_.schema(), data::ReadOrder::once);
   for (std::int64_t e = 0; e < reader.size(); ++e) {
     stop_if_asked();
     const data::Example example = reader.read(e);

@@ -53,6 +53,14 @@ void FaultList::count(const std::string& what) {
   counted_.push_back(what);
 }
 
+std::int64_t Preparation::kept_bytes(const InputSize& inputs) const {
+  // An id in the map of choice.h: a node with a string of 16 to 31 characters, and its place in the table.
+  constexpr std::int64_t kChosen = 128;
+  constexpr std::int64_t kHash = 24;  // while the first pass's list of hashes grows; only repeated ids get to the map
+  if (whole_run() != nullptr) return 0;
+  return inputs.records * (unique_field() == nullptr ? kChosen : kHash);
+}
+
 std::string quoted(std::string_view text) {
   constexpr std::size_t kLongest = 60;  // bytes
   if (text.size() <= kLongest) return fmt::format("\"{}\"", text);

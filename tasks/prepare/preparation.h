@@ -70,6 +70,11 @@ struct Candidate {
 
 class WholeRun;  // run.h
 
+// What of the inputs was, or is to be, prepared. Bytes are uncompressed ones, without targets.
+struct InputSize {
+  std::int64_t bytes = 0, records = 0, examples = 0;
+};
+
 class Preparation {
  public:
   virtual ~Preparation() = default;
@@ -88,6 +93,10 @@ class Preparation {
   // For tasks whose examples are made of all records together: who does the whole run. Null: run.h goes from record to
   // record with what stands above.
   virtual const WholeRun* whole_run() const { return nullptr; }
+
+  // Bytes that a run over so much comes to hold beyond what any run holds: the ids of all records, where none may come
+  // twice. For the forecast (forecast.h).
+  virtual std::int64_t kept_bytes(const InputSize& inputs) const;
 
   // For tasks that keep one record per id, the best of all input files: the name of the field that holds the id. A
   // first pass (first_pass.h) then asks the records of repeated ids for their rank; the others of an id are dropped as

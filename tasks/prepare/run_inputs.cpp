@@ -44,8 +44,7 @@ std::vector<fs::path> files_of(const RunOptions& options) {
   return files;
 }
 
-std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options) {
-  const std::vector<fs::path> inputs = files_of(options);
+void check_files(const Preparation& preparation, const std::vector<fs::path>& inputs) {
   for (const fs::path& input : inputs) {
     check_input(input);
     if (is_stream(input)) check_stream(preparation, input, &input == &inputs.back());
@@ -55,6 +54,11 @@ std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const
       }
     }
   }
+}
+
+std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options) {
+  const std::vector<fs::path> inputs = files_of(options);
+  check_files(preparation, inputs);
   std::vector<data::SourceFile> sources;
   for (const fs::path& input : inputs) sources.push_back(source_of(input));
   return sources;

@@ -17,8 +17,10 @@ namespace etc::prepare {
 // Inputs, then targets.
 std::vector<std::filesystem::path> files_of(const RunOptions& options);
 
-// Name, size and SHA-256 of each of these; of a stream the name alone. Throws UsageError on inputs that are missing or
-// double, and on a stream where a file is needed.
+// Throws UsageError on inputs that are missing or double, and on a stream where a file is needed.
+void check_files(const Preparation& preparation, const std::vector<std::filesystem::path>& inputs);
+
+// Name, size and SHA-256 of each of these; of a stream the name alone. Errors as check_files().
 std::vector<data::SourceFile> check_inputs(const Preparation& preparation, const RunOptions& options);
 
 // Of all inputs together; 0 when one is a stream.

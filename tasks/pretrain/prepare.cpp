@@ -8,6 +8,7 @@
 #include "data/readers/line_blocks.h"
 #include "etc_core/base/error.h"
 #include "tasks/pretrain/corpus_run.h"
+#include "tasks/pretrain/number_file.h"
 #include "tasks/pretrain/schema.h"
 #include "tasks/text/tokenized_preparation.h"
 
@@ -108,6 +109,10 @@ Json PretrainPreparation::preprocess_config() const {
 
 std::unique_ptr<data::RecordReader> PretrainPreparation::open_records(data::ByteStream& stream) const {
   return open_text(stream, config_);
+}
+
+std::int64_t PretrainPreparation::kept_bytes(const prepare::InputSize& inputs) const {
+  return std::min(kHeldBytes, inputs.bytes);
 }
 
 prepare::Counts PretrainPreparation::run(const prepare::RunOptions& options) const {

@@ -25,6 +25,8 @@ class PretrainPreparation : public prepare::WholeTextPreparation {
   // Records are blocks of lines, or lines of JSON.
   std::unique_ptr<data::RecordReader> open_records(data::ByteStream& stream) const override;
   prepare::Counts run(const prepare::RunOptions& options) const override;
+  // Of the files beside the output as much as is held in memory; a piece has about as many bytes in them as in the text.
+  std::int64_t kept_bytes(const prepare::InputSize& inputs) const override;
 
   // The sentences of a record. Bad JSON is a fault; it begins a document all the same. Thread-safe.
   CutText cut(data::RecordSlice& record, prepare::FaultList& faults) const;

@@ -1,0 +1,150 @@
+#include "tasks/prepare/forecast.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "data/readers/byte_stream.h"
+#include "etc_core/base/atomic_folder.h"
+#include "etc_core/base/error.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/log_receiver.h"
+#include "etc_core/base/memory_ledger.h"
+#include "tasks/prepare/inputs.h"
+#include "tasks/prepare/run_inputs.h"
+
+namespace etc::prepare {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
+// Where the beginning of an input ends: at the first of these that is reached, or at its end.
+struct Cut {
+  std::int64_t bytes = kAll, lines = kAll;
+};
+
+struct Beginning {
+  std::int64_t bytes = 0, lines = 0;  // that were copied
+  bool whole = false;                 // the input has no more
+  double packing = 1;                 // uncompressed bytes for each one of the file
+};
+
+// How much of [begin, begin + size) lies before the end of line `most`; counts the lines in it.
+std::size_t before_line_end(const char* begin, std::size_t size, std::int64_t& lines, std::int64_t most) {
+  const char *at = begin, *const end = begin + size;
+  while (lines < most && at != end) {
+    const char* const line_end = std::find(at, end, '\n');
+    if (line_end == end) return size;
+    ++lines;
+    at = line_end + 1;
+  }
+  return static_cast<std::size_t>(at - begin);
+}
+
+// The beginning of an input, uncompressed, as a file. By bytes it ends with a line where it has line ends at all: one
+// long array of records is cut anywhere, and the record at the cut is lost.
+Beginning copy_beginning(const fs::path& input, const Cut& cut, const fs::path& to) {
+  constexpr std::size_t kBlock = 1 << 20;
+  data::ByteStream stream(input);
+  std::string text;
+  std::vector<char> block(kBlock);
+  Beginning found;
+  while (std::ssize(text) < cut.bytes && found.lines < cut.lines) {
+    const std::size_t size = stream.read(block.data(), block.size());
+    found.whole = size == 0;
+    if (found.whole) break;
+    text.append(block.data(), before_line_end(block.data(), size, found.lines, cut.lines));
+  }
+  if (!text.empty()) found.packing = static_cast<double>(text.size()) / static_cast<double>(stream.position());
+  if (!found.whole) {
+    if (std::ssize(text) > cut.bytes) text.resize(static_cast<std::size_t>(cut.bytes));
+    if (const std::size_t last = text.rfind('\n'); last != std::string::npos) text.resize(last + 1);
+    found.lines = std::count(text.begin(), text.end(), '\n');
+  }
+  found.bytes = std::ssize(text);
+  write_file_atomically(to, text);
+  return found;
+}
+
+void check(const Preparation& preparation, const RunOptions& options) {
+  if (options.inputs.empty()) fail_usage("etc prepare", "expected at least one input file");
+  check_files(preparation, files_of(options));
+  for (const fs::path& input : files_of(options)) {
+    if (!is_stream(input)) continue;
+    fail_usage("etc prepare", "input {}: --forecast reads the beginning of each input: expected a file, got a stream",
+               input.string());
+  }
+}
+
+// Copies of the inputs' beginnings, and how large the inputs are beside them.
+struct Sample {
+  RunOptions options;         // of a run over the copies
+  std::int64_t bytes = 0;     // of the copies of inputs
+  std::int64_t of_bytes = 0;  // of all inputs, uncompressed; of compressed ones taken to be packed as the sample is
+};
+
+Sample make_sample(const RunOptions& options, std::int64_t bytes, const fs::path& folder) {
+  Sample sample{options};
+  sample.options.inputs.clear();
+  sample.options.targets.clear();
+  sample.options.output = folder / "output.h5";
+  sample.options.report = folder / "report.jsonl";
+  sample.options.strict = false;
+  const std::int64_t most_of_one = options.inputs.size() > 1 ? bytes / 2 : bytes;
+  double expected = 0;                  // uncompressed bytes of the inputs that the sample has something of
+  std::int64_t stored = 0, others = 0;  // bytes of their files, and of the other inputs' files
+  for (std::size_t i = 0; i < options.inputs.size(); ++i) {
+    const auto size = static_cast<std::int64_t>(fs::file_size(options.inputs[i]));
+    if (sample.bytes >= bytes) {
+      others += size;
+      continue;
+    }
+    const fs::path copy = folder / fmt::format("input{}", i);
+    const Beginning beginning = copy_beginning(options.inputs[i], {.bytes = most_of_one}, copy);
+    sample.options.inputs.push_back(copy);
+    sample.bytes += beginning.bytes;
+    stored += size;
+    expected += beginning.whole ? static_cast<double>(beginning.bytes) : beginning.packing * static_cast<double>(size);
+    if (options.targets.empty()) continue;
+    const fs::path target = folder / fmt::format("target{}", i);
+    copy_beginning(options.targets[i], beginning.whole ? Cut{} : Cut{.lines = beginning.lines}, target);
+    sample.options.targets.push_back(target);
+  }
+  if (stored > 0) expected *= 1 + static_cast<double>(others) / static_cast<double>(stored);
+  sample.of_bytes = std::max(sample.bytes, static_cast<std::int64_t>(expected));
+  return sample;
+}
+
+}  // namespace
+
+Forecast forecast(const Preparation& preparation, const RunOptions& options, std::int64_t sample_bytes) {
+  check(preparation, options);
+  const AtomicFolder folder(fs::temp_directory_path() / "etc_prepare_forecast", OldFiles::drop);
+  const Sample sample = make_sample(options, sample_bytes, folder.path());
+  const ProgressReceiver unseen([](const ProgressReport&) {});
+  memory_ledger::reset_peak();
+  reset_process_peak();
+  const auto start = std::chrono::steady_clock::now();
+  const Counts counts = run(preparation, sample.options);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  if (counts.records == 0) {
+    fail("etc prepare", "expected a record in the first {} bytes of the input, found none", sample.bytes);
+  }
+  Forecast expected;
+  expected.memory = measured_memory(Device::cpu);
+  expected.sample = {sample.bytes, counts.records, counts.examples};
+  const double times = static_cast<double>(sample.of_bytes) / static_cast<double>(sample.bytes);
+  const auto of_all = [&](auto value) { return static_cast<std::int64_t>(times * static_cast<double>(value)); };
+  expected.all = {sample.of_bytes, of_all(counts.records), of_all(counts.examples)};
+  expected.output_bytes = of_all(fs::file_size(sample.options.output));
+  expected.seconds = times * taken.count();
+  expected.memory.beside += preparation.kept_bytes(expected.all) - preparation.kept_bytes(expected.sample);
+  return expected;
+}
+
+}  // namespace etc::prepare

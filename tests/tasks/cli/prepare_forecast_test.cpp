@@ -1,0 +1,161 @@
+// What `etc prepare --forecast` says against what preparing takes.
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "etc_core/base/files.h"
+#include "tasks/prepare/forecast.h"
+#include "tasks/registry.h"
+#include "tests/support/gzip.h"
+#include "tests/tasks/command_scene.h"
+#include "tests/tasks/train/place.h"
+
+using namespace etc;
+using namespace etc::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Generated records of a task, and its preparation.
+struct Sampled : CommandScene {
+  std::string name;
+  prepare::RunOptions options;
+
+  Sampled(const std::string& task, const std::string& records) : CommandScene(task), name(task) {
+    run({"sample", "--task", task, "--records", records, "--seed", "1", "--output", path("sample")});
+    for (const auto& entry : fs::directory_iterator(path("sample"))) {
+      if (entry.path().stem() == "train") options.inputs = {entry.path()};
+    }
+    options.output = path("out.h5");
+    options.report = path("out.jsonl");
+    options.split = "train";
+  }
+
+  std::string vocab() const { return path("sample/vocab.txt"); }
+
+  std::unique_ptr<prepare::Preparation> preparation() const {
+    const prepare::PreparationKind& kind = preparation_kind(name);
+    Json settings = kind.settings.defaults();
+    if (settings.contains("splitter")) settings["splitter"] = "icu";
+    return kind.make(settings, vocab(), prepare::Labels::required);
+  }
+};
+
+// Within a share of what was expected.
+void check_near(double found, double expected, double share) {
+  CAPTURE(found, expected);
+  CHECK(found >= expected * (1 - share));
+  CHECK(found <= expected * (1 + share));
+}
+
+// The number behind `before`, in megabytes where a unit follows.
+double megabytes(const std::string& text, const std::string& before) {
+  const std::size_t at = text.find(before);
+  REQUIRE(at != std::string::npos);
+  std::istringstream words(text.substr(at + before.size()));
+  double number = 0;
+  std::string unit;
+  words >> number >> unit;
+  return unit.starts_with("GB") ? 1000 * number : unit.starts_with("KB") ? number / 1000 : number;
+}
+
+}  // namespace
+
+TEST_CASE("a forecast from the beginning tells the records, examples and bytes of the whole preparation", "[tasks]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  for (const std::string task : {"wikihop", "hotpotqa", "openkp", "pretrain", "squad"}) {
+    CAPTURE(task);
+    Sampled sampled(task, task == "squad" ? "3000" : "300");  // an article at the cut is lost with all its questions
+    const auto size = static_cast<std::int64_t>(fs::file_size(sampled.options.inputs[0]));
+    const auto preparation = sampled.preparation();
+    const prepare::Forecast expected = prepare::forecast(*preparation, sampled.options, size / 4);
+    CHECK(!fs::exists(sampled.options.output));
+    CHECK(expected.sample.bytes <= size / 4);
+    CHECK(expected.sample.records > 0);
+    CHECK(expected.all.bytes == size);
+    CHECK(expected.seconds > 0);
+    const prepare::Counts counts = prepare::run(*preparation, sampled.options);
+    CHECK(expected.sample.records < counts.records);
+    check_near(static_cast<double>(counts.records), static_cast<double>(expected.all.records), 0.1);
+    check_near(static_cast<double>(counts.examples), static_cast<double>(expected.all.examples), 0.15);
+    CHECK(static_cast<std::int64_t>(fs::file_size(sampled.options.output)) < 2 * expected.output_bytes);
+
+    // Of a packed input the sizes are those of its text.
+    const fs::path packed = sampled.path("packed.gz");
+    std::ofstream(packed, std::ios::binary) << gzip(read_file(sampled.options.inputs[0]));
+    sampled.options.inputs = {packed};
+    const prepare::Forecast whole = prepare::forecast(*preparation, sampled.options);
+    CHECK(whole.all.bytes == size);
+    CHECK(whole.all.records == counts.records);
+    CHECK(whole.all.examples == counts.examples);
+    CHECK(whole.sample.examples == counts.examples);
+  }
+}
+
+TEST_CASE("of several inputs and of pairs of texts the forecast counts all", "[tasks]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Sampled one("hotpotqa", "120");
+  prepare::RunOptions three = one.options;
+  for (const char* copy : {"b", "c"}) {
+    three.inputs.push_back(one.path(copy));
+    fs::copy_file(one.options.inputs[0], three.inputs.back());
+    std::ofstream(three.inputs.back(), std::ios::app) << "\n";  // another content
+  }
+  const auto preparation = one.preparation();
+  const auto size = static_cast<std::int64_t>(fs::file_size(one.options.inputs[0]));
+  check_near(static_cast<double>(prepare::forecast(*preparation, three, size).all.records), 360, 0.1);
+  CHECK(prepare::forecast(*preparation, three).all.records == 360);
+
+  const Sampled pairs("translation", "200");
+  const fs::path source = pairs.path("sample/train.source");
+  const prepare::PreparationKind& kind = preparation_kind("translation");
+  Json settings = kind.settings.defaults();
+  settings["subword"] = "word";
+  prepare::RunOptions options = pairs.options;
+  options.inputs = {source};
+  options.targets = {pairs.path("sample/train.target")};
+  const auto of_pairs = kind.make(settings, pairs.path("sample/vocab.words"), prepare::Labels::required);
+  const auto quarter = static_cast<std::int64_t>(fs::file_size(source)) / 4;
+  const prepare::Forecast expected = prepare::forecast(*of_pairs, options, quarter);
+  CHECK(expected.sample.records < 60);
+  check_near(static_cast<double>(expected.all.records), 200, 0.2);
+}
+
+TEST_CASE("preparing takes the memory that was forecast, and the forecast writes nothing", "[tasks]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Sampled sampled("wikihop", "200");
+  Words words = {
+      "prepare", "--task",        "wikihop",    "--split", "train",     "--input", sampled.options.inputs[0].string(),
+      "--vocab", sampled.vocab(), "--splitter", "icu",     "--threads", "2"};
+  Words forecast = words;
+  forecast.emplace_back("--forecast");
+  const Result expected = sampled.try_run(forecast);
+  INFO(expected.out << expected.err);
+  REQUIRE(expected.code == 0);
+  CHECK(expected.err.empty());
+  CHECK(expected.out.find("200 of about 200 records") != std::string::npos);
+  CHECK(expected.out.find("s with 2 threads") != std::string::npos);
+  words.insert(words.end(), {"--output", sampled.path("out.h5")});
+  const Result taken = sampled.try_run(words);
+  REQUIRE(taken.code == 0);
+  check_near(megabytes(taken.err, "peak memory "), megabytes(expected.out, "expected peak memory "), 0.15);
+  CHECK(taken.out.find("\nexamples: 200\n") != std::string::npos);
+  CHECK(expected.out.find("output 200 examples, ") != std::string::npos);
+
+  const auto refused = [&](const Words& more, int code, const std::string& message) {
+    Words all = forecast;
+    all.insert(all.end(), more.begin(), more.end());
+    const Result result = sampled.try_run(all, "{}");
+    INFO(result.err);
+    CHECK(result.code == code);
+    CHECK(result.err.find(message) != std::string::npos);
+  };
+  refused({"--learn-vocab", "100"}, 2, "expected no --learn-vocab");
+  refused({"--learn-splitter"}, 2, "expected no --learn-splitter");
+  refused({"--input", "-"}, 2, "expected a file, got a stream");
+  refused({"--input", sampled.path("none")}, 2, "no such file");
+  std::ofstream(sampled.path("empty.json")) << "[]";
+  std::replace(forecast.begin(), forecast.end(), sampled.options.inputs[0].string(), sampled.path("empty.json"));
+  refused({}, 1, "expected a record in the first 2 bytes of the input, found none");
+}
