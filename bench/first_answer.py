@@ -19,27 +19,12 @@ import tempfile
 import time
 
 from machine import machine
+from random_model import random_model
 
 CONFIG = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072,
           "local_radius": 84, "relative_pos_max_distance": 12, "relative_vocab_size": 32, "vocab_size": 30522,
           "share_qkv_projections": False, "use_residual_attention": True}
 TEXT = json.dumps("How long does a model take from its start to its first answer?") + "\n"
-
-
-def random_model(program, folder):
-    def etc(*words):
-        subprocess.run([program, *map(str, words)], check=True, capture_output=True)
-    sample, data, run = folder / "sample", folder / "train.h5", folder / "run"
-    etc("sample", "--task", "hotpotqa", "--records", 2, "--output", sample)
-    vocabulary = sample / "vocab.txt"
-    etc("prepare", "--task", "hotpotqa", "--split", "train", "--input", sample / "train.json", "--vocab", vocabulary,
-        "--max-long-tokens", 256, "--output", data)
-    config = folder / "config.json"
-    config.write_text(json.dumps({"model": CONFIG, "task": {"name": "hotpotqa"},
-                                  "data": {"train": [str(data)], "vocab": str(vocabulary)},
-                                  "training": {"batch_size": 1, "steps": 1}}))
-    etc("train", "--config", config, "--output", run)
-    return run / "best" if (run / "best").exists() else run
 
 
 def timed(command, text=None):
@@ -70,7 +55,8 @@ def main():
     options = parser.parse_args()
     programs = options.program or [str(pathlib.Path(__file__).resolve().parents[1] / "build/cpu/etc")]
     with tempfile.TemporaryDirectory() as folder:
-        model = pathlib.Path(options.model) if options.model else random_model(programs[0], pathlib.Path(folder))
+        model = pathlib.Path(options.model) if options.model else random_model(
+            programs[0], pathlib.Path(folder), CONFIG, records=2, long_tokens=256)
         commands = {"cat": (["cat", str(model / "model.safetensors")], None)}
         for i, program in enumerate(programs):
             name = f" {i + 1}" if len(programs) > 1 else ""

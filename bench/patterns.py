@@ -13,35 +13,28 @@ import csv
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
 from machine import machine
+from picture import Curve, Panel, draw
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "build/cpu/bench_patterns"
 
 
 def plot(rows, folder):
-    patterns = list(dict.fromkeys(row["pattern"] for row in rows))
-    blocks, names = [], []
-    for number, pattern in enumerate(patterns):
-        points = [f"{row['tokens']} {float(row['forward_s']) + float(row['backward_s'])} "
-                  f"{max(int(row['forward_bytes']), int(row['backward_bytes'])) / 1e6}"
-                  for row in rows if row["pattern"] == pattern]
-        blocks.append(f"$d{number} << EOD\n" + "\n".join(points) + "\nEOD\n")
-        names.append((f"$d{number}", pattern))
+    def curves(value):
+        patterns = dict.fromkeys(row["pattern"] for row in rows)
+        return [Curve([(row["tokens"], value(row)) for row in rows if row["pattern"] == pattern], pattern, colour)
+                for colour, pattern in enumerate(patterns)]
 
-    def lines(column):
-        return ", ".join(f"{data} using 1:{column} with linespoints title '{name}' noenhanced" for data, name in names)
-
-    script = "".join(blocks) + (
-        "set terminal svg size 1100,500 background 'white'\nset output 'patterns.svg'\nset multiplot layout 1,2\n"
-        "set logscale xy\nset logscale x 2\nset key top left\nset title 'one attention by pattern'\nset xlabel 'tokens'\n"
-        f"set ylabel 'processor seconds, forward and backward'\nplot {lines(2)}\n"
-        f"set ylabel 'MB of scratch and kept'\nplot {lines(3)}\nunset multiplot\n")
-    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+    ticks = tuple(sorted({int(row["tokens"]) for row in rows}))
+    draw(folder / "patterns.svg",
+         Panel("CPU time of one attention layer, forward and backward", "tokens", "CPU seconds",
+               curves(lambda row: float(row["forward_s"]) + float(row["backward_s"])), "xy", ticks),
+         Panel("Memory of one attention layer beside inputs and results", "tokens", "MB",
+               curves(lambda row: max(int(row["forward_bytes"]), int(row["backward_bytes"])) / 1e6), "xy", ticks))
 
 
 def write(rows, folder):
@@ -54,8 +47,7 @@ def write(rows, folder):
     os.replace(temporary, folder / "patterns.csv")
     with open(folder / "patterns.json", "w") as file:  # what the table says beside the numbers
         json.dump({"command": " ".join(sys.argv), "machine": machine(), "rows": rows}, file, indent=1)
-    if shutil.which("gnuplot"):
-        plot(rows, folder)
+    plot(rows, folder)
 
 
 def main():

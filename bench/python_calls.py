@@ -22,23 +22,11 @@ import time
 import longetc
 
 from machine import machine
+from random_model import random_model
 
 CONFIG = {"hidden_size": 256, "num_hidden_layers": 6, "num_attention_heads": 4, "intermediate_size": 1024, "local_radius": 84,
-          "relative_pos_max_distance": 12, "relative_vocab_size": 32, "use_residual_attention": True}
-
-
-def random_model(program, folder):
-    def etc(*words):
-        subprocess.run([program, *map(str, words)], check=True, capture_output=True)
-    sample, data, run = folder / "sample", folder / "train.h5", folder / "run"
-    etc("sample", "--task", "hotpotqa", "--records", 8, "--output", sample)
-    vocabulary = sample / "vocab.txt"
-    etc("prepare", "--task", "hotpotqa", "--split", "train", "--input", sample / "train.json", "--vocab", vocabulary,
-        "--output", data)
-    longetc.train({"model": {**CONFIG, "vocab_size": 512}, "task": {"name": "hotpotqa"},
-                   "data": {"train": [str(data)], "vocab": str(vocabulary)}, "training": {"batch_size": 1, "steps": 1}},
-                  run, progress=False)
-    return run
+          "relative_pos_max_distance": 12, "relative_vocab_size": 32, "use_residual_attention": True,
+          "vocab_size": 512}
 
 
 def text_of(model, tokens):
@@ -91,7 +79,7 @@ def main():
     parser.add_argument("--output")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        folder = options.model or random_model(options.program, pathlib.Path(folder))
+        folder = options.model or random_model(options.program, pathlib.Path(folder), CONFIG)
         longetc.set_threads(options.threads)
         model = longetc.load(folder, max_long_tokens=options.tokens)
         text = text_of(model, options.tokens)

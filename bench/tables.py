@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables of measured results in README.md and bench (RESULTS.md, experiments), made from the raw numbers in
+"""Tables of measured results in README.md and bench (README.md, RESULTS.md, experiments), made from the raw numbers in
 bench/results.
 
     bench/tables.py            writes what stands between `<!-- table KIND FILE… -->` and `<!-- end -->` anew
@@ -17,13 +17,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
-DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "RESULTS.md", ROOT / "bench" / "experiments" / "README.md",
+DOCUMENTS = [ROOT / "README.md", ROOT / "bench" / "README.md", ROOT / "bench" / "RESULTS.md", ROOT / "bench" / "experiments" / "README.md",
              ROOT / "bench" / "experiments" / "FINE_TUNING.md", ROOT / "bench" / "experiments" / "PRETRAINING.md",
              ROOT / "bench" / "experiments" / "POSITIONS.md",
              ROOT / "bench" / "experiments" / "LANGUAGE_MODEL.md", ROOT / "bench" / "experiments" / "ATTENTION.md",
              ROOT / "bench" / "experiments" / "TRANSLATION.md"]
 NAMES = {"bert": "BERT, full attention", "flex": "compiled FlexAttention, window and globals", "longt5": "LongT5",
-         "longformer": "Longformer", "modernbert": "ModernBERT", "bigbird": "BigBird"}
+         "longformer": "Longformer", "modernbert": "ModernBERT", "bigbird": "BigBird",
+         "lfm2": "LFM2 350M, causal", "onnxruntime": "BERT in ONNX Runtime", "openvino": "BERT in OpenVINO"}
 
 
 def median(values):
@@ -97,10 +98,10 @@ def comparison_table(name, folder=RESULTS):
 
 
 def at_length_table(name, length, number_type):
-    """One length and number type, the fastest program first."""
+    """One length and number type, the fastest program first; models of base size alone, which LFM2 350M is not."""
     result, length = Comparison(name), int(length)
     programs = [p for p in result.programs
-                if (p, length) in result.points and p.split()[1].rstrip(",") == number_type]
+                if (p, length) in result.points and p.split()[1].rstrip(",") == number_type and not p.startswith("lfm2")]
     lines = [result.caption(), "", f"| {number_type}, {length:,} tokens | CPU seconds | peak RSS, MB |", "|---|---|---|"]
     for program in sorted(programs, key=lambda p: result.seconds(p, length)):
         ours = program.startswith("etc ")
@@ -283,6 +284,23 @@ def first_answer_table(name):
     return lines
 
 
+def position_cost_table(name):
+    """The file that bench/position_cost.py writes; ratios are those of one round, by their medians."""
+    data = json.loads((RESULTS / name).read_text())
+    points = {(p["method"], p["mode"]): p["cpu_s"] for p in data["points"]}
+    methods = list(dict.fromkeys(p["method"] for p in data["points"]))
+    lines = [f"{machine_text(data['machine'])}; {data['length']} tokens, {data['threads']} thread"
+             f"{'s' if data['threads'] > 1 else ''}; medians of {len(data['points'][0]['cpu_s'])} rounds; raw numbers: "
+             f"`bench/results/{name}`; `{data['command']}`.", "",
+             f"| dense base | inference, CPU s | of {methods[0]} | a training step, CPU s | of {methods[0]} |", "|---" * 5 + "|"]
+    for method in methods:
+        cells = [f"{median(points[method, mode]):.2f} | "
+                 f"{median([a / b for a, b in zip(points[method, mode], points[methods[0], mode])]):.2f}"
+                 for mode in ("infer", "train")]
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return lines
+
+
 def patterns_table(name):
     """The file that bench/patterns.py writes: forward and backward together, and the larger of what either needs."""
     data = json.loads((RESULTS / name).read_text())
@@ -303,7 +321,7 @@ def patterns_table(name):
     return lines
 
 
-KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "patterns": patterns_table, "first_answer": first_answer_table, "offset": offset_table, "copying": copying_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
+KINDS = {"csv": csv_table, "processes": processes_table, "dense": dense_table, "patterns": patterns_table, "position_cost": position_cost_table, "first_answer": first_answer_table, "offset": offset_table, "copying": copying_table, "waiting": waiting_table, "comparison": comparison_table, "at_length": at_length_table, "ratios": ratios_table,
          "attention": attention_table, "memory": memory_table, "lengths": lengths_table, "text": text_table}
 
 

@@ -11,13 +11,14 @@ character of held-out texts. `bench/tables.py` makes the table of LANGUAGE_MODEL
 import argparse
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-import program
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import program  # noqa: E402
+from picture import Panel, draw, seed_curves  # noqa: E402
 
 CONFIG = program.ROOT / "tasks/configs/lm_tiny.json"
 HEADER = ["memory_length", "seed", "step", "bits_per_character", "answer_accuracy", "seconds"]
@@ -69,19 +70,12 @@ def train(etc, folder, vocabulary, memory, seed, steps):
 
 def plot(rows, folder):
     """Bits per character against steps; the seeds of a memory length have one colour."""
-    blocks, lines = [], []
-    for number, memory in enumerate(dict.fromkeys(row[0] for row in rows)):
-        for first, seed in enumerate(dict.fromkeys(row[1] for row in rows if row[0] == memory)):
-            points = [f"{row[2]} {row[3]}" for row in rows if row[:2] == [memory, seed]]
-            title = f"title 'memory {memory}'" if first == 0 else "notitle"
-            lines.append(f"$d{len(blocks)} using 1:2 with linespoints linecolor {number + 1} {title}")
-            blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(points) + "\nEOD\n")
-    script = "".join(blocks) + (
-        "set terminal svg size 900,500 background 'white'\nset output 'memory_task.svg'\nset key outside\n"
-        "set title 'copying from far: memory of so many tokens'\nset xlabel 'training steps'\n"
-        "set ylabel 'bits per character of held-out texts'\nplot "
-        + ", ".join(lines) + "\n")
-    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+    runs = {}
+    for memory, seed, step, bits, *_ in rows:
+        runs.setdefault(f"memory {memory}", {}).setdefault(seed, []).append((step, bits))
+    curves = seed_curves({memory: list(seeds.values()) for memory, seeds in runs.items()})
+    draw(folder / "memory_task.svg", Panel("Copying from far: memory of so many tokens", "training steps",
+                                           "bits per character of held-out texts", curves))
 
 
 def main():
@@ -102,8 +96,7 @@ def main():
             for memory in options.memory.split(","):
                 rows += train(etc, folder, vocabulary, memory, seed, options.steps)
             program.write_csv(options.output / "memory_task.csv", HEADER, rows)  # what there is, should it be stopped
-    if shutil.which("gnuplot"):
-        plot(rows, options.output)
+    plot(rows, options.output)
 
 
 if __name__ == "__main__":

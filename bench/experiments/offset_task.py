@@ -11,9 +11,11 @@ the table of README.md from bench/results/offset_task.csv.
 import argparse
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from picture import Panel, draw, seed_curves  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/cpu/offset_task"
@@ -21,19 +23,12 @@ PROGRAM = ROOT / "build/cpu/offset_task"
 
 def plot(rows, folder):
     """Accuracy against steps; the seeds of a method have one colour."""
-    methods = list(dict.fromkeys(row[0] for row in rows))
-    blocks, lines = [], []
-    for number, method in enumerate(methods):
-        for first, seed in enumerate(dict.fromkeys(row[1] for row in rows if row[0] == method)):
-            points = [f"{row[2]} {row[3]}" for row in rows if row[:2] == [method, seed]]
-            title = f"title '{method}'" if first == 0 else "notitle"
-            lines.append(f"$d{len(blocks)} using 1:2 with lines linecolor {number + 1} {title} noenhanced")
-            blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(points) + "\nEOD\n")
-    script = "".join(blocks) + (
-        "set terminal svg size 900,600 background 'white'\nset output 'offset_task.svg'\nset key outside\n"
-        "set title 'offset task'\nset xlabel 'training steps'\nset ylabel 'accuracy on held-out sequences'\nset yrange [0:1.02]\nplot "
-        + ", ".join(lines) + "\n")
-    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+    runs = {}
+    for method, seed, step, accuracy, *_ in rows:
+        runs.setdefault(method, {}).setdefault(seed, []).append((step, accuracy))
+    curves = seed_curves({method: list(seeds.values()) for method, seeds in runs.items()})
+    draw(folder / "offset_task.svg", Panel("Offset task: which position methods point to a fixed distance", "training steps",
+                                           "share of held-out sequences that are right", curves, y_range="[0:1.02]"))
 
 
 def joined(old, new):
@@ -70,8 +65,7 @@ def main():
         lines = lines[:1] + joined(target.read_text().splitlines(keepends=True)[1:], lines[1:])
     temporary.write_text("".join(lines))
     os.replace(temporary, target)
-    if shutil.which("gnuplot"):
-        plot([line.strip().split(",") for line in lines[1:]], options.output)
+    plot([line.strip().split(",") for line in lines[1:]], options.output)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,13 @@ import json
 import math
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
 
-from corpus import write_corpus
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from corpus import write_corpus  # noqa: E402
+from picture import Panel, draw, seed_curves  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ETC = ROOT / "build/cpu/etc"
@@ -123,17 +124,9 @@ def write_table(path, header, rows):
 
 def plot(folder, name, title, curves, axes=None):
     """curves: label -> list of points, by default (step, loss); axes: their names, "x" and "y" """
-    if not shutil.which("gnuplot"):
-        return
-    blocks, lines = [], []
-    for label, points in curves.items():
-        lines.append(f"$d{len(blocks)} using 1:2 with lines linewidth 2 title '{label}' noenhanced")
-        blocks.append(f"$d{len(blocks)} << EOD\n" + "\n".join(f"{x} {y}" for x, y in points) + "\nEOD\n")
     axes = axes or {"x": "training steps", "y": "training loss (nats)"}
-    script = "".join(blocks) + (f"set terminal svg size 900,600 background 'white'\nset output '{name}.svg'\nset grid\n"
-                                f"set key outside\nset title '{title}'\nset xlabel '{axes['x']}'\n"
-                                f"set ylabel '{axes['y']}'\nset yrange [0:*]\nplot " + ", ".join(lines) + "\n")
-    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+    lines = seed_curves({label: [points] for label, points in curves.items()})
+    draw(folder / f"{name}.svg", Panel(title, axes["x"], axes["y"], lines, y_range="[0:*]"))
 
 
 def ladder(options, data):

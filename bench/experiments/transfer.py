@@ -17,12 +17,14 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import statistics
 import subprocess
+import sys
 
-from corpus import write_corpus
-from program import Program, add_option, write_csv
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from corpus import write_corpus  # noqa: E402
+from picture import Curve, Panel, draw  # noqa: E402
+from program import Program, add_option, write_csv  # noqa: E402
 
 TEXTS = ["wikitext2_valid.txt", "wikitext2_test.txt", "state_of_the_union_documents.txt.gz"]
 PIECES = 8192
@@ -110,16 +112,9 @@ def stsb(lab):
 
 
 def plot(folder, curves):
-    if not shutil.which("gnuplot"):
-        return
-    blocks = "".join(f"$d{i} << EOD\n" + "\n".join(f"{x} {y}" for x, y in points) + "\nEOD\n"
-                     for i, points in enumerate(curves.values()))
-    lines = ", ".join(f"$d{i} using 1:2 with linespoints linewidth 2 title '{label}'" for i, label in enumerate(curves))
-    script = (blocks + "set terminal svg size 900,600 background 'white'\nset output 'transfer_stsb.svg'\nset grid\n"
-              "set key bottom right\nset title 'STS-B: Pearson on dev, mean of the seeds'\nset xlabel 'training steps'\n"
-              "set ylabel 'Pearson correlation'\n"
-              f"plot {lines}\n")
-    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=True)
+    lines = [Curve(points, label, colour) for colour, (label, points) in enumerate(curves.items())]
+    draw(folder / "transfer_stsb.svg",
+         Panel("STS-B: correlation on dev, mean of the seeds", "training steps", "Pearson correlation", lines))
 
 
 def first_name(context, question):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tables of bench/RESULTS.md: attention alone, then whole encoders beside their peers, within 18 minutes on an
-# otherwise idle machine.   PYTHON=VENV/bin/python bench/peers/all.sh [OUTPUT]
+# The tables of bench/RESULTS.md: attention alone, then whole encoders beside their peers, about an hour on an otherwise
+# idle machine.   PYTHON=VENV/bin/python bench/peers/all.sh [OUTPUT]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 python="${PYTHON:-python3}"
@@ -8,9 +8,11 @@ output="${1:-bench/results}"
 
 "$python" bench/peers/attention.py --rounds 1 --output "$output"
 # The longest inputs come last: they are what is left out when time runs out.
-"$python" bench/peers/compare.py --lengths 4096,2048,1024,512,8192 --types fp32,bf16,int8 --repeats 1 --rounds 4 \
-  --peers flex,bert,flex:bf16,bert:bf16,modernbert@4096,modernbert:bf16@4096,longt5@4096,longformer@4096,bigbird@2048 \
-  --budget "${BUDGET:-900}" --output "$output"
+"$python" bench/peers/compare.py --lengths 512,1024,2048,4096,8192 --types fp32,bf16,int8 --rounds 1 --repeats 1 \
+  --peers flex,flex:bf16,bert,bert:bf16,modernbert,modernbert:bf16@4096,lfm2@4096,onnxruntime@4096,onnxruntime:int8@4096,openvino,openvino:int8 \
+  --budget "${BUDGET:-3600}" --output "$output"
+"$python" bench/peers/compare.py --mode train --lengths 2048,4096 --types fp32,bf16 --rounds 1 --repeats 1 \
+  --peers bert,modernbert,bert:bf16 --name training --output "$output"
 build/cpu/etc benchmark --config bench/peers/base.json --lengths 512,4096 --residual off --tokens-per-global 18 \
   --compute fp32,bf16 --repeats 1 --threads 1 --profile >"$output/profile.txt"
-"$python" bench/tables.py  # RESULTS.md and README.md, from bench/results
+"$python" bench/tables.py  # the documents' tables, from bench/results

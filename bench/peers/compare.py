@@ -17,7 +17,6 @@ import csv
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from machine import machine  # noqa: E402
+from picture import Curve, Panel, draw  # noqa: E402
 from tables import comparison_table, median  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -107,39 +107,53 @@ class Budget:
         self.taken[name, length] = seconds
 
 
-def plot(names, column, what, picture, folder):
-    """A picture of one column of comparison.csv against the length, by gnuplot."""
-    lines = [f"'comparison.csv' using (stringcolumn(1) eq '{name}' ? $2 : 1/0):{column} with linespoints title '{name}'"
-             for name in names]
-    script = (f"set datafile separator ','\nset terminal svg size 900,600 background 'white'\nset output '{picture}'\n"
-              f"set logscale xy 2\nset title 'a whole encoder, base size: {what}'\nset xlabel 'tokens'\nset ylabel '{what}'\nset key outside\n"
-              "plot " + ", ".join(lines) + "\n")
-    subprocess.run(["gnuplot"], input=script, text=True, cwd=folder, check=False, stderr=subprocess.DEVNULL)
+COLOURS = {name: number for number, name in enumerate(["etc", "bert", "flex", "modernbert", "lfm2", "openvino",
+                                                       "onnxruntime", "longt5", "longformer", "bigbird"])}
+TYPES = ["fp32", "bf16", "int8"]
+
+
+def curve(name, points):
+    """`etc fp32, scores`: a colour for the program, a dash for the number type, hollow marks for residual scores."""
+    program, number_type = name.split(",")[0].split()
+    return Curve(points, name, COLOURS[program], TYPES.index(number_type), program == "etc", hollow="scores" in name)
+
+
+def plot(names, rows, column, panel, path):
+    """rows: of the CSV; panel: without its curves."""
+    of_name = {name: [(row[1], row[column]) for row in rows if row[0] == name] for name in names}
+    panel.curves = [curve(name, points) for name, points in of_name.items()]
+    panel.ticks = tuple(sorted({row[1] for row in rows}))
+    panel.logarithmic = "xy"
+    draw(path, panel)
 
 
 def write(results, left_out, options):
     """results: {(program, length): [(cpu, wall, peak), …]}"""
     options.output.mkdir(parents=True, exist_ok=True)
     lengths = sorted(options.lengths)
-    with open(options.output / "comparison.json", "w") as file:
-        json.dump({"command": " ".join(sys.argv), "mode": options.mode, "threads": options.threads,
-                   "repeats": options.repeats, "machine": machine(), "left_out": sorted(left_out),
-                   "points": [{"program": name, "length": length, "rounds": [
-                       dict(zip(("cpu_s", "wall_s", "peak_mb"), point)) for point in points]}
-                       for (name, length), points in sorted(results.items())]}, file, indent=1)
+    with open(options.output / f"{options.name}.json", "w") as file:
+        points = [json.dumps({"program": name, "length": length, "rounds": [
+            dict(zip(("cpu_s", "wall_s", "peak_mb"), point)) for point in points]})
+            for (name, length), points in sorted(results.items())]
+        head = json.dumps({"command": " ".join(sys.argv), "mode": options.mode, "threads": options.threads,
+                           "repeats": options.repeats, "machine": machine(), "left_out": sorted(left_out)}, indent=1)
+        file.write(head.removesuffix("\n}") + ',\n "points": [\n  ' + ",\n  ".join(points) + "\n ]\n}\n")
     names = list(dict.fromkeys(name for name, _ in results))
     rows = [[name, length, f"{cpu:.6f}", f"{median([p[1] for p in results[name, length]]):.6f}", f"{peak:.1f}",
              len(results[name, length])]
             for name in names for length in lengths if (name, length) in results
             for cpu, peak in [(median([p[0] for p in results[name, length]]),
                                median([p[2] for p in results[name, length]]))]]
-    with open(options.output / "comparison.csv", "w", newline="") as file:
+    with open(options.output / f"{options.name}.csv", "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(
             [["program", "length", "cpu_s", "wall_s", "peak_mb", "rounds"], *rows])
-    if shutil.which("gnuplot"):
-        plot(names, 3, "processor seconds per call", "comparison_time.svg", options.output)
-        plot(names, 5, "largest resident size, MB", "comparison_memory.svg", options.output)
-    return "\n".join(comparison_table("comparison.json", options.output))
+    what = "a training step" if options.mode == "train" else "inference"
+    threads = f"{options.threads} thread{'s' if options.threads > 1 else ''}"
+    plot(names, rows, 2, Panel(f"CPU time of {what}: encoders of base size, {threads}", "tokens", "CPU seconds", []),
+         options.output / f"{options.name}_time.svg")
+    plot(names, rows, 4, Panel(f"Memory of {what}: encoders of base size, {threads}", "tokens", "peak RSS, MB", []),
+         options.output / f"{options.name}_memory.svg")
+    return "\n".join(comparison_table(f"{options.name}.json", options.output))
 
 
 def main():
@@ -153,7 +167,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--budget", type=float, help="seconds for everything")
-    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("comparison"))
+    parser.add_argument("--name", default="comparison", help="what the files' names begin with")
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("comparison"), help="folder")
     options = parser.parse_args()
     options.lengths = [int(length) for length in options.lengths.split(",")]
     options.types = options.types.split(",")

@@ -1,0 +1,90 @@
+"""Pictures (SVG) of measurements, drawn by gnuplot: all in one style, so that a reader of one can read them all.
+
+A grid, axes on all four sides with the quantity and its unit, a title that says what was measured. One colour for each
+thing compared, one dash for each variant of it (a number type, say), and the project's own program bold.
+"""
+import dataclasses
+import pathlib
+import shutil
+import subprocess
+
+# Told apart by readers with any kind of colour vision (Okabe and Ito, 2008), then darker ones; black comes first.
+COLOURS = ["#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#777777"]
+DASHES = ["solid", "(9,5)", "(2,4)", "(9,4,2,4)"]
+
+
+@dataclasses.dataclass
+class Curve:
+    points: list  # of (x, y)
+    label: str = ""  # "": none in the key, as of the further seeds of one thing
+    colour: int = 0  # into COLOURS
+    dash: int = 0  # into DASHES
+    bold: bool = False
+    marks: bool = True
+    hollow: bool = False  # marks
+
+
+@dataclasses.dataclass
+class Panel:
+    title: str
+    x: str
+    y: str
+    curves: list
+    logarithmic: str = ""  # "x", "y" or "xy"
+    ticks: tuple = ()  # of x; (): gnuplot's choice
+    y_range: str = "[*:*]"
+
+
+def seed_curves(runs):
+    """Curves of the seeds of some methods, in one colour each. runs: {method: [points of a seed, …]}"""
+    return [Curve(points, method if first == 0 else "", colour, colour // len(COLOURS), marks=False)
+            for colour, (method, seeds) in enumerate(runs.items()) for first, points in enumerate(seeds)]
+
+
+def in_quotes(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def curve_text(curve, data):
+    dash = DASHES[curve.dash % len(DASHES)]
+    marks = f"linespoints pointtype {4 if curve.hollow else 7} pointsize {1.2 if curve.hollow else 0.6}" if curve.marks else "lines"
+    title = f"title {in_quotes(curve.label)} noenhanced" if curve.label else "notitle"
+    return (f"{data} using 1:2 with {marks} linewidth {3.5 if curve.bold else 1.5} "
+            f"linecolor rgb '{COLOURS[curve.colour % len(COLOURS)]}' dashtype {dash} {title}")
+
+
+def panel_text(panel, number):
+    blocks, lines = [], []
+    for i, curve in enumerate(panel.curves):
+        data = f"$d{number}_{i}"
+        blocks.append(f"{data} << EOD\n" + "\n".join(f"{x} {y}" for x, y in curve.points) + "\nEOD\n")
+        lines.append(curve_text(curve, data))
+    text = "".join(blocks) + "unset logscale\nset xtics auto\n"
+    if "x" in panel.logarithmic:
+        text += "set logscale x 2\n"
+    if "y" in panel.logarithmic:
+        text += "set logscale y 10\nset mytics 10\n"
+    if panel.ticks:
+        text += "set xtics (" + ", ".join(f"'{tick:,}' {tick}" for tick in panel.ticks) + ") rotate by -40\n"
+        text += f"set xrange [{panel.ticks[0] / 1.1}:{panel.ticks[-1] * 1.1}]\n"
+    return text + (f"set title {in_quotes(panel.title)} noenhanced\nset xlabel {in_quotes(panel.x)} noenhanced\n"
+                   f"set ylabel {in_quotes(panel.y)} noenhanced\nset yrange {panel.y_range}\nplot "
+                   + ", ".join(lines) + "\n")
+
+
+def draw(path, *panels):
+    """Panels side by side. False where gnuplot is not installed: then there is no picture."""
+    if not shutil.which("gnuplot"):
+        return False
+    path = pathlib.Path(path)
+    script = (f"set terminal svg size {900 if len(panels) == 1 else 750 * len(panels)},600 background 'white'\n"
+              f"set output {in_quotes(path.name)}\nset border 31\n"
+              "set grid xtics ytics mytics linecolor rgb '#909090' linewidth 0.7, linecolor rgb '#d8d8d8' linewidth 0.7\n"
+              "set key outside right top\n")
+    if len(panels) > 1:
+        script += f"set multiplot layout 1,{len(panels)}\n"
+    script += "".join(panel_text(panel, number) for number, panel in enumerate(panels))
+    done = subprocess.run(["gnuplot"], input=script, text=True, cwd=path.parent, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        raise RuntimeError(f"gnuplot: {path}: status {done.returncode}\n{done.stderr}")
+    return True
