@@ -124,7 +124,7 @@ void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::s
   items.push_back({name + "backward", backward, [plain] { plain->backward(); }, {}});
   AttentionCase reduced = c;
   reduced.compute = ComputeType::bf16;
-  if (cpu_has_amx(ComputeType::bf16)) {
+  if (cpu_has_avx512(ComputeType::bf16)) {
     auto bf16 = std::make_shared<AttentionProblem>(reduced, structure, side);
     auto bf16_scored = std::make_shared<ScoredProblem>(reduced, structure, side);
     items.push_back({name + "forward, bf16", forward, [bf16] { bf16->forward(); }, {}});

@@ -59,7 +59,7 @@ AttentionChecks check_inputs(const AttentionInputs& in) {
 
 void attention_forward(Device device, const AttentionForward& args) {
   const AttentionChecks checks = check_inputs(args.inputs);
-  checks.forward_compute(device, args.inputs);
+  checks.forward_type(device, args.inputs);
   const std::int64_t queries = args.inputs.q.rows;
   checks.query_rows("out", args.out);
   // Everything is checked before anything is written.

@@ -88,6 +88,10 @@ struct AttentionBackward {
 //   relative-positions 3 to 8 (rel, rel_v: Shaw et al.; rel_k, factor, w: Huang et al., methods 1 to 4).
 void attention_forward(Device device, const AttentionForward& args);
 
+// The number type in which a forward pass with this table can multiply, where `wanted` is asked for: the CPU's bf16
+// pass takes no relative vectors of keys, of products or of values.
+ComputeType forward_compute(Device device, ComputeType wanted, const RelativeTable& table);
+
 // Gradients of the above; with m_ij = q_i·k_j the two lines of factor and w are absent, e_ij = 1 and w = 1.
 //   ds_ij = p_ij (dropout'_ij dout_i·(v_j + rel_v[r]) - dout_i·out_i) c        at visible pairs, else 0
 //   dC_ij = ds_ij | dC_ij + ds_ij      (ScoreGradientMode first | inner);  without scores dC = ds

@@ -24,6 +24,12 @@ bool trains(Device device, ComputeType compute) {
 
 }  // namespace
 
+ComputeType forward_compute(Device device, ComputeType wanted, const RelativeTable& table) {
+  // They multiply keys, or weights, that the CPU's pass in bf16 has rounded or not kept.
+  const bool by_pair = table.key_vectors != nullptr || table.products != nullptr || table.value_vectors != nullptr;
+  return wanted == ComputeType::bf16 && by_pair && !trains(device, wanted) ? ComputeType::fp32 : wanted;
+}
+
 void AttentionChecks::sizes() const {
   if (heads < 1 || head_size < 1)
     fail(tiles.op->name, "expected N >= 1 heads of D >= 1, got {}", shape_text({{"N", heads}, {"D", head_size}}));
@@ -118,17 +124,14 @@ profiler::Work AttentionChecks::work(int products) const {
   return {2.0 * products * pairs * static_cast<double>(head_size), 0};
 }
 
-void AttentionChecks::forward_compute(Device device, const AttentionInputs& in) const {
+void AttentionChecks::forward_type(Device device, const AttentionInputs& in) const {
   const ComputeType compute = in.compute;
   if (compute == ComputeType::int8) fail(tiles.op->name, "compute: expected fp32 or bf16, got int8");
-  // There are no dropout bits in the CPU's pass of AMX tiles.
+  // There are no dropout bits in the CPU's pass in bf16.
   if (compute == ComputeType::bf16 && in.dropout.rate > 0.0f && !trains(device, compute)) {
     fail(tiles.op->name, "compute: bf16 is for inference: expected no dropout, got a rate of {}", in.dropout.rate);
   }
-  // They multiply keys, or weights, that a pass of AMX tiles has rounded or not kept.
-  const RelativeTable& table = in.relative;
-  if (compute == ComputeType::bf16 && !trains(device, compute) &&
-      (table.key_vectors != nullptr || table.products != nullptr || table.value_vectors != nullptr)) {
+  if (compute != forward_compute(device, compute, in.relative)) {
     fail(tiles.op->name, "compute: expected fp32 with relative vectors of keys, of products or of values, got bf16");
   }
 }

@@ -33,7 +33,7 @@ struct AttentionChecks {
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
   // A device may multiply in bf16 only where nothing is trained (Backend::trains_attention), as the CPU does.
-  void forward_compute(Device device, const AttentionInputs& inputs) const;
+  void forward_type(Device device, const AttentionInputs& inputs) const;
   void backward_compute(Device device, ComputeType compute) const;
 
   // Running scores of key set t.

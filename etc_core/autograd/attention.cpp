@@ -56,7 +56,6 @@ sparse::AttentionInputs operator_inputs(const AttentionBatch& batch, const Opera
   sparse::AttentionInputs inputs;
   inputs.heads = batch.heads;
   inputs.head_size = batch.head_size;
-  inputs.compute = batch.compute;
   inputs.tiles = &own.tiles;
   inputs.q = roles.all[0].rows();
   for (std::size_t t = 0; t < sparse::kKeySets; ++t) {
@@ -64,6 +63,7 @@ sparse::AttentionInputs operator_inputs(const AttentionBatch& batch, const Opera
   }
   inputs.scale = batch.scale;
   if (own.relative) inputs.relative = relative_table(batch, own.tiles.op->name, roles.relative);
+  inputs.compute = sparse::forward_compute(roles.all[0].tensor.device(), batch.compute, inputs.relative);
   if (batch.dropout_rate > 0) {
     inputs.dropout = {batch.seed, batch.dropout_rate, batch.sample_ordinals.data(), static_cast<std::uint32_t>(layer)};
   }

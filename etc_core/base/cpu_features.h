@@ -18,7 +18,6 @@ void require_instructions(bool avx2, bool fma);
 std::string instruction_set();
 
 // Whether the processor multiplies matrices of this type: int8 always, bf16 with AMX or the BF16 part of AVX-512.
-// (Without AMX bf16 is offered, but slower than fp32.)
 bool cpu_offers(ComputeType type);
 
 // Whether it has the part of AVX-512 that multiplies bf16 (BF16) or bytes (VNNI).

@@ -1,5 +1,5 @@
-// Which number type multiplies matrices fastest on this processor: measured, since instruction sets do not tell (bf16
-// without AMX is slower than fp32).
+// Which number type multiplies matrices fastest on this processor: measured, since instruction sets do not tell (some
+// processors with AVX-512's BF16 part multiply bf16 no faster than fp32).
 #pragma once
 
 #include "etc_core/base/compute_type.h"

@@ -112,7 +112,7 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 
-// What joins q·k before the loop of the logits; inference in bf16 has no keys of the tables (AttentionChecks::forward_compute).
+// What joins q·k before the loop of the logits; inference in bf16 has no keys of the tables (forward_compute).
 HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms, bool scored, float* dots) {
   if (HWY_LIKELY(!terms.joined[block.set]) || (!scored && terms.late[block.set])) return;
   if (terms.by_distance[block.set].used()) return join_by_distance(terms, block, block.keys, dots);

@@ -1,5 +1,5 @@
-// The two products of an attention group with bf16 operands and fp32 sums. This is what a processor's matrix tiles do:
-// AMX where there is some; the same arithmetic in plain C++ elsewhere.
+// The two products of an attention group with bf16 operands and fp32 sums, by a processor's matrix tiles (AMX), by dot
+// products of vectors (AVX-512's BF16 part), or in plain C++, for tests.
 //
 // Operands lie as AMX wants them: the left one in rows, the right one in pairs of neighbouring rows. bf16 numbers are
 // the upper 16 bits of a float.
@@ -60,7 +60,7 @@ class TileUse {
 
 const Bf16Tiles& plain_bf16_tiles();
 
-// Those of AMX where cpu_has_amx(ComputeType::bf16), else the plain ones.
+// The fastest this processor has: AMX's, those of AVX-512's BF16 part, or the plain ones, which are slow.
 const Bf16Tiles& bf16_tiles();
 
 }  // namespace etc::sparse

@@ -8,7 +8,8 @@
 
 namespace etc::sparse {
 
-const Bf16Tiles& amx_bf16_tiles();  // bf16_tiles_amx.cpp
+const Bf16Tiles& amx_bf16_tiles();     // bf16_tiles_amx.cpp
+const Bf16Tiles& avx512_bf16_tiles();  // bf16_tiles_avx512.cpp
 
 namespace {
 
@@ -74,7 +75,9 @@ const Bf16Tiles& plain_bf16_tiles() {
 // machine may hide them.
 const Bf16Tiles& bf16_tiles() {
 #if defined(__x86_64__)
-  if (cpu_has_amx(ComputeType::bf16) && __builtin_cpu_supports("avx512bf16")) return amx_bf16_tiles();
+  if (cpu_has_avx512(ComputeType::bf16)) {
+    return cpu_has_amx(ComputeType::bf16) ? amx_bf16_tiles() : avx512_bf16_tiles();
+  }
 #endif
   return plain_bf16_tiles();
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "etc_core/base/philox-inl.h"
+#include "etc_core/base/power_of_two-inl.h"
 #include "sparse/cpu/register_tile-inl.h"
 #include "sparse/visible_tiles.h"
 
@@ -30,29 +31,9 @@ using WideTag = hn::RepartitionToWide<UintTag>;
 inline constexpr float kLog2E = 1.44269504f;
 inline constexpr float kLn2 = 0.69314718f;
 
-// 2^x for x <= 127, at most 1 ulp off; exactly 0 below -125, before the result would be subnormal (the threads flush
-// those anyway), and for x = -inf.
-// x = n + r with |r| <= 1/2; 2^r by a polynomial; n is added to the exponent bits.
+// 2^x (base/power_of_two-inl.h).
 HWY_INLINE FloatVec power_of_two(FloatVec x) {
-  const FloatTag d;
-  const IntTag di;
-  // The clamp keeps the exponent's addition below from wrapping; `tiny` then says which results are 0.
-  const FloatMask tiny = hn::Lt(x, hn::Set(d, -125.0f));
-  const FloatVec clamped = hn::Max(x, hn::Set(d, -125.0f));
-  // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
-  const FloatVec magic = hn::Set(d, 12582912.0f);
-  const FloatVec shifted = hn::Add(clamped, magic);
-  const FloatVec r = hn::Sub(clamped, hn::Sub(shifted, magic));
-  // (2^r - 1) / r: minimax for the relative error of 2^r on [-1/2, 1/2] (2e-9).
-  FloatVec p = hn::Set(d, 1.5353358e-4f);
-  p = hn::MulAdd(p, r, hn::Set(d, 1.3398876e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 9.618437e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 5.5503324e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.24022648f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.6931472f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  const auto bits = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted)));
-  return hn::IfThenZeroElse(tiny, hn::BitCast(d, bits));
+  return etc::HWY_NAMESPACE::power_of_two(FloatTag(), x);
 }
 
 // The lanes of vector `v` whose bit is set.

@@ -288,7 +288,6 @@ struct HeadContext {
 
   explicit HeadContext(const AttentionInputs& in)
       : op(in.tiles->op->name), head_size(in.head_size), stride(row_stride(in.head_size)), scale(score_scale(in)) {
-    // Chosen once per task: AMX where there is some, else plain C++.
     if (in.compute != ComputeType::bf16) return;
     bf16 = &bf16_tiles();
     bf16_stride = round_up(stride, kTilePairs);

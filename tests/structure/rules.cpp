@@ -142,7 +142,7 @@ const std::vector<Door>& doors() {
       {"Highway",
        std::regex("hwy/.*"),
        {"sparse/cpu/", "etc_core/ops/cpu/", "etc_core/base/bf16-inl.h", "etc_core/base/philox-inl.h",
-        "tests/base/vectors_test.cpp", "etc_core/base/cpu_limit.cpp"}},
+        "etc_core/base/power_of_two-inl.h", "tests/base/vectors_test.cpp", "etc_core/base/cpu_limit.cpp"}},
       {"simdjson", std::regex("simdjson.*"), {"data/readers/", "bench/json_pass."}},
       {"zlib", std::regex("zlib\\.h"), {"data/readers/", "etc_core/checkpoint/convert/pickle/zip_", "tests/support/"}},
       {"libdeflate", std::regex("libdeflate\\.h"), {"data/h5/"}},

@@ -6,6 +6,7 @@
 #define ETC_CORE_OPS_CPU_ACTIVATION_INL_H_
 #endif
 
+#include "etc_core/base/power_of_two-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
@@ -54,16 +55,17 @@ struct Tanh {
 };
 
 // gelu(x) = x/2·(1 + tanh(u)) = x·sigmoid(2u) = x / (1 + exp(−2u)) with 2u = x·(a + b·x²). The last form costs one
-// exponential and one division and loses no digits where tanh is near −1.
+// power and one division and loses no digits where tanh is near −1. The power is of 2: log2 e is in a and b.
 struct Gelu {
   static constexpr float kA = 1.5957691216057308f;  // 2·sqrt(2/pi)
   static constexpr float kB = 1.5957691216057308f * 0.044715f;
-  static constexpr float kLargestExponent = 88.0f;  // exp stays finite; x / exp(88) is as good as 0
+  static constexpr float kLog2E = 1.4426950408889634f;
+  static constexpr float kLargestExponent = 127.0f;  // the power stays finite; x / 2^127 is as good as 0
 
   template <class D, class V>
   static HWY_INLINE V exp_minus_2u(D d, V x) {
-    const V minus_2u = hn::Mul(hn::Neg(x), hn::MulAdd(hn::Set(d, kB), hn::Mul(x, x), hn::Set(d, kA)));
-    return hn::Exp(d, hn::Min(hn::Set(d, kLargestExponent), minus_2u));
+    const V factor = hn::MulAdd(hn::Set(d, -kB * kLog2E), hn::Mul(x, x), hn::Set(d, -kA * kLog2E));
+    return etc::HWY_NAMESPACE::power_of_two(d, hn::Min(hn::Set(d, kLargestExponent), hn::Mul(x, factor)));
   }
   template <class D, class V>
   static HWY_INLINE V value(D d, V x) {

@@ -45,26 +45,74 @@ void backward_range(const float* x, const float* dy, float* dx, std::int64_t siz
   hn::BlendedStore(Act::gradient(d, hn::MaskedLoad(rest, d, x + i), hn::MaskedLoad(rest, d, dy + i)), rest, d, dx + i);
 }
 
+// All lanes of a vector, or the first ones: whole vectors go without a mask, which stores pay for.
+struct AllLanes {
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
+    return hn::LoadU(d, from);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> value, hn::TFromD<D>* to) const {
+    hn::StoreU(value, d, to);
+  }
+};
+struct FirstLanes {
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
+    return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> value, hn::TFromD<D>* to) const {
+    hn::BlendedStore(value, hn::FirstN(d, count), d, to);
+  }
+  std::size_t count;
+};
+
+// The products of some columns of a row as fp32, whatever they are.
+struct FloatProducts {
+  template <class D, class L>
+  static HWY_INLINE hn::Vec<D> value(D d, L lanes, const TileEpilogue& t, std::int64_t row, std::int64_t col) {
+    return lanes.load(d, t.product + row * t.product_stride + col);
+  }
+};
+
+// Sums of bytes; the difference is exact in 32 bits.
+struct ByteProducts {
+  template <class D, class L>
+  static HWY_INLINE hn::Vec<D> value(D d, L lanes, const TileEpilogue& t, std::int64_t row, std::int64_t col) {
+    const hn::RebindToSigned<D> di;
+    const auto* sums = reinterpret_cast<const std::int32_t*>(t.product) + row * t.product_stride;  // [cols]
+    const auto shift = hn::ShiftLeft<7>(lanes.load(di, t.bytes.column_sums + col));
+    const auto scale = hn::Mul(hn::Set(d, t.bytes.rows[row]), lanes.load(d, t.bytes.columns + col));
+    return hn::Mul(hn::ConvertTo(d, hn::Sub(lanes.load(di, sums + col), shift)), scale);
+  }
+};
+
 // Bias, activation and, if wanted, the sum with what y holds, for a tile that the product has just left in cache. Each
 // step is one instruction per vector; passes of their own over y would read and write it from memory again.
-template <class Act>
+template <class Act, class Products>
 void finish_rows(const TileEpilogue& t) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto finish = [&](auto lanes, std::int64_t row, std::int64_t col) HWY_ATTR {
+    float* y = t.y + row * t.y_stride + col;  // perhaps product itself: read before it is written
+    auto value = Products::value(d, lanes, t, row, col);
+    if (t.bias != nullptr) value = hn::Add(value, lanes.load(d, t.bias + col));
+    if (t.z != nullptr) lanes.store(d, value, t.z + row * t.z_stride + col);
+    value = Act::value(d, value);
+    if (t.add) value = hn::Add(lanes.load(d, y), value);
+    lanes.store(d, value, y);
+  };
+  const auto vector = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t row = 0; row < t.rows; ++row) {
-    const float* product = t.product + row * t.product_stride;     // [cols]
-    float* z = t.z == nullptr ? nullptr : t.z + row * t.z_stride;  // [cols] or none
-    float* y = t.y + row * t.y_stride;  // [cols], perhaps product itself: read before it is written
-    for (std::int64_t i = 0; i < t.cols; i += lanes) {
-      const auto some = hn::FirstN(d, static_cast<std::size_t>(std::min(lanes, t.cols - i)));
-      auto value = hn::MaskedLoad(some, d, product + i);
-      if (t.bias != nullptr) value = hn::Add(value, hn::MaskedLoad(some, d, t.bias + i));
-      if (z != nullptr) hn::BlendedStore(value, some, d, z + i);
-      value = Act::value(d, value);
-      if (t.add) value = hn::Add(hn::MaskedLoad(some, d, y + i), value);
-      hn::BlendedStore(value, some, d, y + i);
-    }
+    std::int64_t col = 0;
+    for (; col + vector <= t.cols; col += vector) finish(AllLanes(), row, col);
+    if (col < t.cols) finish(FirstLanes{static_cast<std::size_t>(t.cols - col)}, row, col);
   }
+}
+
+template <class Act>
+void finish_rows(const TileEpilogue& t) {
+  t.bytes.rows == nullptr ? finish_rows<Act, FloatProducts>(t) : finish_rows<Act, ByteProducts>(t);
 }
 
 // The switch is outside the loops: each activation is a loop of its own without a branch in it.

@@ -7,13 +7,23 @@
 
 namespace etc::ops::cpu {
 
+// What sums of bytes stand for: the shift of x by 128 is undone, and the scales of both operands are put back.
+//   (sums[r][c] - 128·column_sums[c]) · (row_scales[r]·column_scales[c])
+struct ByteScales {
+  const float* rows = nullptr;     // [rows]
+  const float* columns = nullptr;  // [cols]
+  const std::int32_t* column_sums = nullptr;
+};
+
 // While a tile of products is in cache: z = product + bias, y (= or +=) act(z).
 //   product, z, y [rows, cols] with their own row strides; bias [cols] or null; z null: not kept
+//   with bytes.rows: product is int32 sums of bytes
 // y and z may be product itself (same stride), y may not be z unless the activation is linear.
 struct TileEpilogue {
   std::int64_t rows = 0, cols = 0;
   const float* product = nullptr;
   std::int64_t product_stride = 0;
+  ByteScales bytes;
   const float* bias = nullptr;
   Activation activation = Activation::linear;
   float* z = nullptr;

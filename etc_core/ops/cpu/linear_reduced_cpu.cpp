@@ -1,6 +1,6 @@
 // Dense layers in bf16 or int8: rows of x are rounded at run time, weights when they are packed.
 //
-// Tiles of 64 rows (fewer at the end) by 192 columns, as in fp32, so that no row knows its position. A task takes a
+// Tiles of 64 rows (fewer at the end) by panels of 192 columns, as in fp32. A task takes a
 // block of rows, rounds them once, and walks the panels: a panel of weights stays in the second-level cache while the
 // block's tiles use it.
 #include "etc_core/ops/cpu/linear_reduced.h"
@@ -16,7 +16,7 @@
 #include "etc_core/ops/cpu/quantize.h"
 #include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/scratch.h"
-#include "etc_core/ops/cpu/tile_shape.h"
+#include "etc_core/ops/cpu/tile_shape.h"  // kTileRows
 
 namespace etc::ops::cpu {
 
@@ -24,6 +24,8 @@ namespace {
 
 // Of one block of rounded rows: with a panel of weights it fits a second-level cache of 2 MiB.
 constexpr std::int64_t kBlockBytes = 1 << 20;
+// Rows of a product are a multiple (reduced_product.h).
+constexpr std::int64_t kRowStep = 16;
 // Blocks of rows per thread, about: the last ones then even out what the first ones took longer.
 constexpr std::int64_t kTasksPerThread = 4;
 
@@ -49,22 +51,16 @@ struct Layout {
         panels(ceil_div(n, kPanelCols)),
         compute(type),
         int8(type == ComputeType::int8),
-        whole(type, kTileRows, std::min(kPanelCols, n), k),
-        last(type, kTileRows, n - (panels - 1) * kPanelCols, k) {}
+        whole(type, std::min(kPanelCols, n), k),
+        last(type, n - (panels - 1) * kPanelCols, k) {}
 
-  // For the tile of `rows` rows.
-  ReducedProduct product(std::int64_t panel, std::int64_t rows) const {
-    const ReducedProduct& full = product(panel);
-    const std::int64_t height = reduced_tile_height(compute, rows, width(panel), in);
-    return height == kTileRows ? full : ReducedProduct(compute, height, width(panel), in);
-  }
   const ReducedProduct& product(std::int64_t panel) const { return panel + 1 < panels ? whole : last; }
   std::int64_t width(std::int64_t panel) const { return panel_width(out, panel); }
   std::int64_t panel_at(std::int64_t panel) const { return panel * aligned(whole.packed_bytes()); }
   std::int64_t scales_at() const { return panel_at(panels - 1) + aligned(last.packed_bytes()); }
   std::int64_t sums_at() const { return scales_at() + aligned(out * 4); }
   std::int64_t bytes() const { return int8 ? sums_at() + aligned(out * 4) : scales_at(); }
-  std::int64_t scratch_bytes() const { return std::max(whole.scratch_bytes(), last.scratch_bytes()); }
+  std::int64_t scratch_bytes() const { return std::max(whole.scratch_bytes(kTileRows), last.scratch_bytes(kTileRows)); }
 };
 
 // Columns of a panel as signed bytes, with their scales and sums.   w [in, width] -> bytes [in, width], scales [width],
@@ -114,47 +110,51 @@ struct RoundedRows {
   }
 };
 
-// What the tiles of a block of rows share. packed: the Layout of W; scratch: of the library's products.
+// What the tiles of a block of rows share. packed: the Layout of W; scratch: of a product's run.
 struct TileContext {
   const DenseProduct& p;
   const Layout& layout;
   const std::byte* packed;
   const RoundedRows& x;
   std::int64_t first_row;  // of the block
-  float* sums;             // [64, group_cols] of a tile; int32 for int8 until they are dequantised in place
+  float* sums;             // [64, group_cols] of a tile; int32 for int8
   std::byte* scratch;
 };
+
+// The scales of rows from `row` of the block on and of columns from `column` on.
+ByteScales scales_of(const TileContext& c, std::int64_t row, std::int64_t column) {
+  if (!c.layout.int8) return {};
+  const auto* columns = reinterpret_cast<const float*>(c.packed + c.layout.scales_at());
+  const auto* sums = reinterpret_cast<const std::int32_t*>(c.packed + c.layout.sums_at());
+  return {c.x.scales + row, columns + column, sums + column};
+}
 
 // Rows [row, row + rows) of the block by one panel, a group of columns at a time: its sums are still in the cache
 // nearest to the core when they are finished, and its stores leave while the next one is summed.
 void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, std::int64_t rows) {
-  const ReducedProduct product = c.layout.product(panel, rows);
-  const std::int64_t width = c.layout.width(panel);
+  const ReducedProduct& product = c.layout.product(panel);
+  const std::int64_t width = c.layout.width(panel), height = round_up(rows, kRowStep);
   const std::byte* weights = c.packed + c.layout.panel_at(panel);  // packed [k, width]
+  const DenseProduct& p = c.p;
   for (std::int64_t col = 0; col < width; col += product.group_cols()) {
     const std::int64_t cols = std::min(product.group_cols(), width - col), column = panel * kPanelCols + col;
-    product.run(c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums);
-    if (c.layout.int8) {
-      const auto* scales = reinterpret_cast<const float*>(c.packed + c.layout.scales_at()) + column;  // [cols]
-      const auto* sums = reinterpret_cast<const std::int32_t*>(c.packed + c.layout.sums_at()) + column;
-      for (std::int64_t i = 0; i < rows; ++i) {
-        float* y = c.sums + i * cols;  // [cols]
-        dequantize_row(reinterpret_cast<const std::int32_t*>(y), cols, sums, c.x.scales[row + i], scales, y);
-      }
-    }
-    const DenseProduct& p = c.p;
     const std::int64_t y_row = c.first_row + row;
+    float* const y = p.y + y_row * p.y_stride + column;
+    // Rows beyond the last are only asked for.
+    product.run({height, c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums, y,
+                 p.y_stride * static_cast<std::int64_t>(sizeof(float))});
     TileEpilogue end;
     end.rows = rows;
     end.cols = cols;
     end.product = c.sums;
     end.product_stride = cols;
+    end.bytes = scales_of(c, row, column);
     end.add = p.add;
     end.bias = p.bias == nullptr ? nullptr : p.bias + column;
     end.activation = p.activation;
     if (p.z != nullptr) end.z = p.z + y_row * p.z_stride + column;
     end.z_stride = p.z_stride;
-    end.y = p.y + y_row * p.y_stride + column;
+    end.y = y;
     end.y_stride = p.y_stride;
     finish_tile(end);
   }

@@ -2,7 +2,6 @@
 // against the CPU. Instead of matmul_onednn.cpp, which is many times faster.
 #include <algorithm>
 
-#include "etc_core/ops/cpu/reduced_kernel.h"
 #include "etc_core/ops/cpu/tile_product.h"
 #include "etc_core/ops/library_versions.h"
 
@@ -20,11 +19,6 @@ void tile_product(const TileProduct& p) {
       for (std::int64_t j = 0; j < p.n; ++j) row[j] += factor * b[inner * ldb + j];
     }
   }
-}
-
-// bf16 then needs AMX, int8 runs on int8_pairs_cpu.cpp.
-std::unique_ptr<ReducedKernel> library_kernel(ComputeType, std::int64_t, std::int64_t, std::int64_t) {
-  return nullptr;
 }
 
 }  // namespace etc::ops::cpu

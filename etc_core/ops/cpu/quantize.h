@@ -1,4 +1,4 @@
-// Rows of fp32 to the operands of reduced products, and their results back.
+// Rows of fp32 to the operands of reduced products.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,5 @@ void round_to_bf16_turned(const float* x, std::int64_t stride, std::int64_t rows
 // Unsigned bytes around 128: to[i] = 128 + round(x[i] / scale), scale = max |x| / 127 (1 for a row of zeros). Returns
 // the scale. A row with NaN or infinity has a scale of NaN, and so has its result.
 float quantize_row(const float* x, std::int64_t size, std::uint8_t* to);
-
-// y[j] = (sums[j] - 128·column_sums[j]) · x_scale · w_scales[j], in place of the sums: undoes the shift by 128.
-void dequantize_row(const std::int32_t* sums, std::int64_t size, const std::int32_t* column_sums, float x_scale,
-                    const float* w_scales, float* y);
 
 }  // namespace etc::ops::cpu

@@ -1,4 +1,4 @@
-// Rows of fp32 as bf16 or as bytes around 128, and sums of bytes back to fp32 (quantize.h).
+// Rows of fp32 as bf16 or as bytes around 128 (quantize.h).
 //
 // Why bytes around 128: the fast instructions (VNNI, AMX) multiply unsigned by signed bytes, so x is shifted by 128 and
 // becomes unsigned; 128 times the column sums of W is taken off afterwards, exactly, in integers.
@@ -116,22 +116,6 @@ float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
   return scale;
 }
 
-// y [size] = (sums − 128·column_sums)·(x_scale·w_scales); the difference is exact in 32 bits. y may be where sums are.
-void dequantize_range(const std::int32_t* sums, std::int64_t size, const std::int32_t* column_sums, float x_scale,
-                      const float* w_scales, float* y) {
-  const FloatTag d;
-  const IntTag di;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto scale = hn::Set(d, x_scale);
-  for (std::int64_t i = 0; i < size; i += lanes) {
-    const auto some = hn::FirstN(d, static_cast<std::size_t>(size - i < lanes ? size - i : lanes));
-    const auto some_int = hn::RebindMask(di, some);
-    const auto shift = hn::ShiftLeft<7>(hn::MaskedLoad(some_int, di, column_sums + i));
-    const auto value = hn::ConvertTo(d, hn::Sub(hn::MaskedLoad(some_int, di, sums + i), shift));
-    hn::BlendedStore(hn::Mul(value, hn::Mul(scale, hn::MaskedLoad(some, d, w_scales + i))), some, d, y + i);
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace etc::ops::cpu
 HWY_AFTER_NAMESPACE();
@@ -142,7 +126,6 @@ namespace etc::ops::cpu {
 HWY_EXPORT(bf16_range);
 HWY_EXPORT(bf16_turned);
 HWY_EXPORT(quantize_range);
-HWY_EXPORT(dequantize_range);
 
 void round_to_bf16(const float* x, std::int64_t size, std::uint16_t* to) {
   HWY_DYNAMIC_DISPATCH(bf16_range)(x, size, to);
@@ -155,11 +138,6 @@ void round_to_bf16_turned(const float* x, std::int64_t stride, std::int64_t rows
 
 float quantize_row(const float* x, std::int64_t size, std::uint8_t* to) {
   return HWY_DYNAMIC_DISPATCH(quantize_range)(x, size, to);
-}
-
-void dequantize_row(const std::int32_t* sums, std::int64_t size, const std::int32_t* column_sums, float x_scale,
-                    const float* w_scales, float* y) {
-  HWY_DYNAMIC_DISPATCH(dequantize_range)(sums, size, column_sums, x_scale, w_scales, y);
 }
 
 }  // namespace etc::ops::cpu

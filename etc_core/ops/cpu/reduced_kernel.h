@@ -1,10 +1,11 @@
-// What a ReducedProduct stands on: the products of one shape, by the library or by kernels of our own.
+// What a ReducedProduct stands on: the products with weights of one shape on one kind of instructions.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/ops/cpu/reduced_product.h"
 
 namespace etc::ops::cpu {
 
@@ -17,20 +18,18 @@ class ReducedKernel {
   virtual std::int64_t row_bytes() const = 0;
   virtual std::int64_t group_cols() const = 0;
   virtual std::int64_t packed_bytes() const = 0;
-  virtual std::int64_t scratch_bytes() const = 0;
-  virtual bool packs_like(const ReducedKernel& other) const = 0;
+  virtual std::int64_t scratch_bytes(std::int64_t rows) const = 0;
   virtual void pack(const void* w, void* packed) const = 0;
-  virtual void run(const void* x, const void* packed, std::int64_t first_col, void* scratch, void* y) const = 0;
+  virtual void run(const ReducedRun& of) const = 0;
 };
 
 // Null where the processor has no matrix tiles (AMX) for the type.
-std::unique_ptr<ReducedKernel> amx_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k);
+std::unique_ptr<ReducedKernel> amx_kernel(ComputeType compute, std::int64_t n, std::int64_t k);
 
-// Null where the processor has no instructions (AVX-512 with BF16 or VNNI) for the library's exact products of the
-// type: without them its sums of bytes saturate, and bf16 it has not at all.
-std::unique_ptr<ReducedKernel> library_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k);
+// Null where it has no dot products for the type (the BF16 or VNNI part of AVX-512).
+std::unique_ptr<ReducedKernel> avx512_kernel(ComputeType compute, std::int64_t n, std::int64_t k);
 
 // Bytes on any processor.
-std::unique_ptr<ReducedKernel> int8_pairs_kernel(std::int64_t m, std::int64_t n, std::int64_t k);
+std::unique_ptr<ReducedKernel> int8_pairs_kernel(std::int64_t n, std::int64_t k);
 
 }  // namespace etc::ops::cpu

@@ -13,35 +13,32 @@ namespace etc::ops::cpu {
 
 namespace {
 
-// The first that this processor has: matrix tiles, the library, 16-bit pairs (int8 only; bf16 without instructions for
-// it would be slower than fp32).
-std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
-  if (auto kernel = amx_kernel(compute, m, n, k)) return kernel;
-  if (auto kernel = library_kernel(compute, m, n, k)) return kernel;
-  if (compute == ComputeType::int8) return int8_pairs_kernel(m, n, k);
-  fail("linear",
-       "no {} products on this processor ({}) and in this build: asked for [{}, {}] by [{}, {}] (compute in "
-       "fp32)",
-       compute_type_name(compute), instruction_set(), m, k, k, n);
+// The first that this processor has: matrix tiles, dot products of vectors, 16-bit pairs (int8 only; bf16 without
+// instructions for it would be slower than fp32).
+std::unique_ptr<ReducedKernel> best_kernel(ComputeType compute, std::int64_t n, std::int64_t k) {
+  if (auto kernel = amx_kernel(compute, n, k)) return kernel;
+  if (auto kernel = avx512_kernel(compute, n, k)) return kernel;
+  if (compute == ComputeType::int8) return int8_pairs_kernel(n, k);
+  fail("linear", "no {} products on this processor ({}): asked for weights of [{}, {}] (compute in fp32)",
+       compute_type_name(compute), instruction_set(), k, n);
 }
 
-// Kernels are made once per shape and kept to the end: the library generates code for each, and a network has few
-// shapes. The lock is held for a look-up, once or twice for each tile.
-const ReducedKernel& kernel_of(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k) {
-  using Key = std::tuple<ComputeType, std::int64_t, std::int64_t, std::int64_t>;
+// Kernels are made once per shape and kept to the end: a network has few shapes. The lock is held for a look-up.
+const ReducedKernel& kernel_of(ComputeType compute, std::int64_t n, std::int64_t k) {
+  using Key = std::tuple<ComputeType, std::int64_t, std::int64_t>;
   static std::mutex mutex;
   static std::map<Key, std::unique_ptr<ReducedKernel>> kernels;
   const std::lock_guard lock(mutex);
-  const Key key(compute, m, n, k);  // y [m, n] = x [m, k]·W [k, n]
+  const Key key(compute, n, k);
   auto place = kernels.find(key);
-  if (place == kernels.end()) place = kernels.emplace(key, best_kernel(compute, m, n, k)).first;
+  if (place == kernels.end()) place = kernels.emplace(key, best_kernel(compute, n, k)).first;
   return *place->second;
 }
 
 }  // namespace
 
-ReducedProduct::ReducedProduct(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k)
-    : kernel_(&kernel_of(compute, m, n, k)) {}
+ReducedProduct::ReducedProduct(ComputeType compute, std::int64_t n, std::int64_t k)
+    : kernel_(&kernel_of(compute, n, k)) {}
 
 std::int64_t ReducedProduct::row_bytes() const {
   return kernel_->row_bytes();
@@ -55,20 +52,16 @@ std::int64_t ReducedProduct::packed_bytes() const {
   return kernel_->packed_bytes();
 }
 
-std::int64_t ReducedProduct::scratch_bytes() const {
-  return kernel_->scratch_bytes();
-}
-
-bool ReducedProduct::packs_like(const ReducedProduct& other) const {
-  return kernel_->packs_like(*other.kernel_);
+std::int64_t ReducedProduct::scratch_bytes(std::int64_t rows) const {
+  return kernel_->scratch_bytes(rows);
 }
 
 void ReducedProduct::pack(const void* w, void* packed) const {
   kernel_->pack(w, packed);
 }
 
-void ReducedProduct::run(const void* x, const void* packed, std::int64_t first_col, void* scratch, void* y) const {
-  kernel_->run(x, packed, first_col, scratch, y);
+void ReducedProduct::run(const ReducedRun& of) const {
+  kernel_->run(of);
 }
 
 // Begin and end of a task's products: AMX sets its tiles up and gives them back; the other kernels do nothing.

@@ -10,24 +10,35 @@ namespace etc::ops::cpu {
 
 class ReducedKernel;
 
-// y [m, n] = x [m, k]·W [k, n], a group of columns at a time, row-major without gaps.
+// Some rows by one group of columns.
+struct ReducedRun {
+  std::int64_t rows = 0;    // a multiple of 16
+  const void* x = nullptr;  // [rows, k], rows row_bytes() apart
+  const void* packed = nullptr;
+  std::int64_t first_col = 0;  // of the group
+  void* scratch = nullptr;     // scratch_bytes(rows)
+  void* y = nullptr;           // [rows, min(group_cols, n - first_col)], without gaps
+  // Where the caller will write as many rows and columns of 4 bytes next, and the bytes from row to row; null: not said.
+  const void* next = nullptr;
+  std::int64_t next_row_bytes = 0;
+};
+
+// y [rows, n] = x [rows, k]·W [k, n], a group of columns at a time.
 //   bf16: x and W bf16, y fp32, summed in fp32        int8: x unsigned, W signed bytes, y and sums int32
-// With equal m, n, k the bits of a row of y depend on that row of x and on W only. m is a multiple of 16. Throws Error
-// (from the constructor) when there is no such product on this processor.
+// The bits of a row of y depend on that row of x and on W only. Throws Error (from the constructor) when there is no
+// such product on this processor.
 class ReducedProduct {
  public:
-  ReducedProduct(ComputeType compute, std::int64_t m, std::int64_t n, std::int64_t k);
+  ReducedProduct(ComputeType compute, std::int64_t n, std::int64_t k);
 
-  // From one row of x to the next, at least k numbers; what lies between the rows is finite.
+  // From one row of x to the next, at least k numbers; what lies between the rows is zero.
   std::int64_t row_bytes() const;
   std::int64_t group_cols() const;  // columns of a group; n is not always a multiple
   std::int64_t packed_bytes() const;
-  std::int64_t scratch_bytes() const;                  // of one run
-  bool packs_like(const ReducedProduct& other) const;  // whether packed weights of one serve the other
-  void pack(const void* w, void* packed) const;        // w [k, n] bf16 or signed bytes, without gaps
-  // Within a ReducedUse on the same thread. The group that begins with first_col: y [m, min(group_cols, n -
-  // first_col)]. Faster with x, packed and y on borders of 64 bytes.
-  void run(const void* x, const void* packed, std::int64_t first_col, void* scratch, void* y) const;
+  std::int64_t scratch_bytes(std::int64_t rows) const;  // of one run
+  void pack(const void* w, void* packed) const;         // w [k, n] bf16 or signed bytes, without gaps
+  // Within a ReducedUse on the same thread. Faster with x, packed and y on borders of 64 bytes.
+  void run(const ReducedRun& of) const;
 
  private:
   friend class ReducedUse;

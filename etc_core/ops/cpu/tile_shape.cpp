@@ -10,14 +10,12 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/panels.h"
-#include "etc_core/ops/cpu/reduced_product.h"
 #include "etc_core/ops/cpu/tile_product.h"
 #include "etc_core/ops/cpu/weight_gradient.h"
 
@@ -25,7 +23,7 @@ namespace etc::ops::cpu {
 
 namespace {
 
-constexpr std::int64_t kHeightStep = 16;  // rows: of a matrix tile (AMX), so all heights are multiples of it
+constexpr std::int64_t kHeightStep = 16;  // rows
 
 // Numbers in (-1, 1) whose sums round.
 std::vector<float> numbers(std::int64_t count, std::uint32_t state) {
@@ -56,42 +54,6 @@ bool low_tiles_keep_bits(std::int64_t n, std::int64_t k) {
       auto low = before;  // [64, n], the first `height` rows computed
       multiply(height, low);
       if (!same_rows(low, whole, height * n)) return false;
-    }
-  }
-  return true;
-}
-
-// Operands as bytes: bf16 numbers are the upper halves of floats; any bytes do for int8, whose sums are exact.
-std::vector<std::uint16_t> reduced_numbers(std::int64_t count, std::uint32_t state) {
-  std::vector<std::uint16_t> values;
-  for (const float x : numbers(count, state)) {
-    std::uint32_t bits;
-    std::memcpy(&bits, &x, sizeof(bits));
-    values.push_back(static_cast<std::uint16_t>(bits >> 16));
-  }
-  return values;
-}
-
-// The same for products of bf16 and int8. Low tiles also have to read the packing of whole ones, since weights are
-// packed once, and to be content with their scratch.
-bool low_tiles_keep_bits(ComputeType compute, std::int64_t n, std::int64_t k) {
-  const ReducedProduct product(compute, kTileRows, n, k);
-  const auto x = reduced_numbers(kTileRows * product.row_bytes() / 2, 1), w = reduced_numbers(k * n, 2);
-  std::vector<std::byte> packed(static_cast<std::size_t>(product.packed_bytes()));
-  product.pack(w.data(), packed.data());
-  const auto run = [&](const ReducedProduct& with, std::int64_t col) {
-    std::vector<std::byte> scratch(static_cast<std::size_t>(with.scratch_bytes()));
-    std::vector<std::uint32_t> y(static_cast<std::size_t>(kTileRows * n));
-    const ReducedUse use(with);
-    with.run(x.data(), packed.data(), col, scratch.data(), y.data());
-    return y;
-  };
-  for (std::int64_t height = kHeightStep; height < kTileRows; height += kHeightStep) {
-    const ReducedProduct low(compute, height, n, k);
-    if (!low.packs_like(product) || low.scratch_bytes() > product.scratch_bytes()) return false;
-    for (std::int64_t col = 0; col < n; col += product.group_cols()) {
-      const std::int64_t cols = std::min(product.group_cols(), n - col);
-      if (!same_rows(run(low, col), run(product, col), height * cols)) return false;
     }
   }
   return true;
@@ -202,11 +164,6 @@ GradientTile gradient_tile(const WeightGradient& g) {
 
 std::int64_t tile_height(std::int64_t rows, std::int64_t n, std::int64_t k) {
   return height_or_whole(whole_steps(rows), std::pair(n, k), [&] { return low_tiles_keep_bits(n, k); });
-}
-
-std::int64_t reduced_tile_height(ComputeType compute, std::int64_t rows, std::int64_t n, std::int64_t k) {
-  return height_or_whole(whole_steps(rows), std::tuple(compute, n, k),
-                         [&] { return low_tiles_keep_bits(compute, n, k); });
 }
 
 }  // namespace etc::ops::cpu

@@ -31,9 +31,9 @@ constexpr std::int64_t kStretchBytes = 16 << 20;  // of rounded tokens, unless o
 // The last block is filled up with zeros to a multiple, so that there are few shapes of products.
 constexpr std::int64_t kTokenStep = 64;
 
-// A tile of dw as a product: [64, tokens]·[tokens, width], tokens rounded up to the step.
+// Of tiles of dw: [64, tokens]·[tokens, width], tokens rounded up to the step.
 ReducedProduct product_of(std::int64_t width, std::int64_t tokens) {
-  return ReducedProduct(ComputeType::bf16, kTileHigh, width, round_up(tokens, kTokenStep));
+  return ReducedProduct(ComputeType::bf16, width, round_up(tokens, kTokenStep));
 }
 
 // From one row of a's tiles to the next, in numbers.
@@ -139,10 +139,10 @@ class RoundedTokens {
     for (std::int64_t block = 0; block < block_count(); ++block) {
       Scratch of_block;
       const ReducedProduct product = product_of(width, block_tokens(block));
-      auto* library_scratch = of_block.take<std::byte>(product.scratch_bytes());
+      auto* of_run = of_block.take<std::byte>(product.scratch_bytes(kTileHigh));
       for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
         for (std::int64_t col = 0; col < width; col += product.group_cols()) {
-          product.run(a_tile(block, tile), b_panel(block, panel), col, library_scratch, sums);
+          product.run({kTileHigh, a_tile(block, tile), b_panel(block, panel), col, of_run, sums});
           TileEpilogue end;
           end.rows = std::min(kTileHigh, g_.p - tile * kTileHigh);
           end.cols = std::min(product.group_cols(), width - col);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"
 #include "etc_core/base/log.h"
@@ -191,6 +192,25 @@ TEST_CASE("with every method an example has the same bits alone and in a batch, 
       const Tensor other = recomputed.parameters.find(parameter->name)->grad;
       REQUIRE(other);
       CHECK(std::memcmp(parameter->grad.data(), other.data(), static_cast<std::size_t>(other.size()) * 4) == 0);
+    }
+  }
+}
+
+TEST_CASE(
+    "every method runs in bf16 and int8 where the processor offers them, near fp32 and with the bits of one alone",
+    "[nn]") {
+  for (const ComputeType compute : {ComputeType::bf16, ComputeType::int8}) {
+    if (!cpu_offers(compute)) continue;
+    for (const Method method : kMethods) {
+      CAPTURE(static_cast<int>(method), compute_type_name(compute));
+      Model model(with_method(method)), reduced(with_method(method));
+      reduced.encoder.release_kernels(compute);
+      const std::vector<float> exact = model.states(tokens({some_ids(14), some_ids(33)}));
+      const std::vector<float> both = reduced.states(tokens({some_ids(14), some_ids(33)}));
+      // Rows are normalised: of size 1. Products of some ten rounded numbers, in two layers.
+      CHECK(difference(exact, both) < 0.1);
+      CHECK(difference(exact, both) > 0);
+      CHECK(difference(rows(both, 14, 33), reduced.states(tokens({some_ids(33)}))) == 0);
     }
   }
 }

@@ -8,7 +8,7 @@
 // is computed here: the compiler does not know that a tile load reads memory.
 #if defined(__x86_64__)
 
-#include "etc_core/ops/cpu/amx_tiles.h"
+#include "etc_core/ops/cpu/word_product.h"
 
 #include <immintrin.h>
 
@@ -27,8 +27,8 @@ namespace {
 // and 5 are not touched, so that the last rows of a matrix cost half.
 template <ComputeType kType, bool kBoth>
 void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
-  constexpr std::int64_t kYRowBytes = 2 * kAmxRowBytes;  // 32 sums of 4 bytes
-  const char* lower = x + kAmxRows * row_bytes;          // rows 16-31 of x
+  constexpr std::int64_t kYRowBytes = 2 * kWordRowBytes;  // 32 sums of 4 bytes
+  const char* lower = x + kWordRows * row_bytes;          // rows 16-31 of x
   _tile_zero(0);
   _tile_zero(1);
   if constexpr (kBoth) {
@@ -37,8 +37,8 @@ void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::
   }
   for (std::int64_t step = 0; step < steps; ++step) {
     _tile_loadd(4, x, row_bytes);
-    _tile_loadd(6, weights, kAmxRowBytes);
-    _tile_loadd(7, weights + kAmxTileBytes, kAmxRowBytes);
+    _tile_loadd(6, weights, kWordRowBytes);
+    _tile_loadd(7, weights + kWordBlockBytes, kWordRowBytes);
     if constexpr (kBoth) _tile_loadd(5, lower, row_bytes);
     if constexpr (kType == ComputeType::bf16) {
       _tile_dpbf16ps(0, 4, 6);
@@ -51,30 +51,30 @@ void sum_tiles(const char* x, std::int64_t row_bytes, const char* weights, std::
       if constexpr (kBoth) _tile_dpbusd(2, 5, 6);
       if constexpr (kBoth) _tile_dpbusd(3, 5, 7);
     }
-    x += kAmxRowBytes;
-    lower += kAmxRowBytes;
-    weights += 2 * kAmxTileBytes;
+    x += kWordRowBytes;
+    lower += kWordRowBytes;
+    weights += 2 * kWordBlockBytes;
   }
   _tile_stored(0, y, kYRowBytes);
-  _tile_stored(1, y + kAmxRowBytes, kYRowBytes);
+  _tile_stored(1, y + kWordRowBytes, kYRowBytes);
   if constexpr (kBoth) {
-    _tile_stored(2, y + kAmxRows * kYRowBytes, kYRowBytes);
-    _tile_stored(3, y + kAmxRows * kYRowBytes + kAmxRowBytes, kYRowBytes);
+    _tile_stored(2, y + kWordRows * kYRowBytes, kYRowBytes);
+    _tile_stored(3, y + kWordRows * kYRowBytes + kWordRowBytes, kYRowBytes);
   }
 }
 
 // All rows of y for one group of columns. Only a group of exactly 32 columns is as wide as y's rows; the tiles of
 // others go into a buffer, from which the columns that exist are copied.
 template <ComputeType kType>
-void multiply(const AmxProduct& p) {
-  constexpr std::int64_t kNumber = 4, kGroupRow = kAmxCols * kNumber;  // bytes of numbers of y
+void multiply(const WordProduct& p) {
+  constexpr std::int64_t kNumber = 4, kCols = kAmxWords.cols(), kGroupRow = kCols * kNumber;  // bytes of y
   const std::int64_t y_row = p.cols * kNumber;
   const auto* weights = static_cast<const char*>(p.weights);
-  alignas(64) char group[2 * kAmxRows * kGroupRow];  // [32, 32] of 4 bytes, where there are fewer columns
-  for (std::int64_t row = 0; row < p.m; row += 2 * kAmxRows) {
+  alignas(64) char group[2 * kWordRows * kGroupRow];  // [32, 32] of 4 bytes, where there are fewer columns
+  for (std::int64_t row = 0; row < p.m; row += 2 * kWordRows) {
     const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
     char* y = static_cast<char*>(p.y) + row * y_row;
-    const bool whole = p.cols == kAmxCols, both = row + kAmxRows < p.m;
+    const bool whole = p.cols == kCols, both = row + kWordRows < p.m;
     char* to = whole ? y : group;
     if (both) {
       sum_tiles<kType, true>(x, p.row_bytes, weights, p.steps, to);
@@ -82,7 +82,7 @@ void multiply(const AmxProduct& p) {
       sum_tiles<kType, false>(x, p.row_bytes, weights, p.steps, to);
     }
     if (whole) continue;
-    for (std::int64_t i = 0; i < (both ? 2 : 1) * kAmxRows; ++i) {
+    for (std::int64_t i = 0; i < (both ? 2 : 1) * kWordRows; ++i) {
       std::memcpy(y + i * y_row, group + i * kGroupRow, static_cast<std::size_t>(y_row));
     }
   }
@@ -102,11 +102,11 @@ void end_amx() {
   if (--depth == 0) _tile_release();
 }
 
-void amx_bf16(const AmxProduct& product) {
+void amx_bf16(const WordProduct& product) {
   multiply<ComputeType::bf16>(product);
 }
 
-void amx_int8(const AmxProduct& product) {
+void amx_int8(const WordProduct& product) {
   multiply<ComputeType::int8>(product);
 }
 

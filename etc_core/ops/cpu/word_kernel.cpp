@@ -1,0 +1,96 @@
+// Products of our own on words of packed weights (word_product.h). The library's run as fast on operands in the caches
+// nearest to the core; ours also when they come from farther away, their sums are finished while they are in the
+// first-level cache, and any number of rows reads the same packed weights with the same bits.
+#include <algorithm>
+
+#include "etc_core/base/cpu_features.h"
+#include "etc_core/base/integers.h"
+#include "etc_core/ops/cpu/reduced_kernel.h"
+#include "etc_core/ops/cpu/word_product.h"
+
+namespace etc::ops::cpu {
+
+#if defined(__x86_64__)
+
+namespace {
+
+void nothing() {}
+
+// The functions of one instruction set.
+struct WordProducts {
+  const WordLayout& layout;
+  void (*bf16)(const WordProduct&);
+  void (*int8)(const WordProduct&);
+  void (*begin)();
+  void (*end)();
+};
+
+constexpr WordProducts kAmx{kAmxWords, amx_bf16, amx_int8, begin_amx, end_amx};
+constexpr WordProducts kAvx512{kAvx512Words, avx512_bf16, avx512_int8, nothing, nothing};
+
+class WordKernel final : public ReducedKernel {
+ public:
+  WordKernel(const WordProducts& products, ComputeType compute, std::int64_t n, std::int64_t k)
+      : products_(products), compute_(compute), n_(n), k_(k) {}
+
+  // The tile configuration is per thread state of the processor: once per task, not once per product.
+  void begin() const override { products_.begin(); }
+  void end() const override { products_.end(); }
+
+  // An odd number of cache lines: neighbouring rows then fall into different sets of the first-level cache.
+  std::int64_t row_bytes() const override { return (steps() | 1) * kWordRowBytes; }
+  std::int64_t group_cols() const override { return products_.layout.cols(); }
+  // The last group is padded with zero columns: its blocks are read as a whole.
+  std::int64_t packed_bytes() const override { return ceil_div(n_, group_cols()) * group_bytes(); }
+  std::int64_t scratch_bytes(std::int64_t) const override { return 0; }  // the sums live in registers
+
+  void pack(const void* w, void* packed) const override {
+    if (compute_ == ComputeType::bf16) {
+      pack_words(static_cast<const std::uint16_t*>(w), k_, n_, products_.layout, static_cast<std::uint16_t*>(packed));
+    } else {
+      pack_words(static_cast<const std::uint8_t*>(w), k_, n_, products_.layout, static_cast<std::uint8_t*>(packed));
+    }
+  }
+
+  void run(const ReducedRun& of) const override {
+    const auto* group = static_cast<const char*>(of.packed) + of.first_col / group_cols() * group_bytes();
+    const std::int64_t cols = std::min(group_cols(), n_ - of.first_col);
+    const WordProduct product{of.rows, cols, steps(), of.x, row_bytes(), group, of.y, of.next, of.next_row_bytes};
+    (compute_ == ComputeType::bf16 ? products_.bf16 : products_.int8)(product);
+  }
+
+ private:
+  // How many times 64 bytes of k there are: 32 bf16 numbers or 64 bytes each; zeros fill the last one.
+  std::int64_t steps() const { return ceil_div(k_ * (compute_ == ComputeType::bf16 ? 2 : 1), kWordRowBytes); }
+  std::int64_t group_bytes() const { return steps() * products_.layout.blocks * kWordBlockBytes; }
+
+  const WordProducts& products_;
+  ComputeType compute_;
+  std::int64_t n_, k_;
+};
+
+}  // namespace
+
+std::unique_ptr<ReducedKernel> amx_kernel(ComputeType compute, std::int64_t n, std::int64_t k) {
+  if (!cpu_has_amx(compute)) return nullptr;
+  return std::make_unique<WordKernel>(kAmx, compute, n, k);
+}
+
+std::unique_ptr<ReducedKernel> avx512_kernel(ComputeType compute, std::int64_t n, std::int64_t k) {
+  if (!cpu_has_avx512(compute)) return nullptr;
+  return std::make_unique<WordKernel>(kAvx512, compute, n, k);
+}
+
+#else
+
+std::unique_ptr<ReducedKernel> amx_kernel(ComputeType, std::int64_t, std::int64_t) {
+  return nullptr;
+}
+
+std::unique_ptr<ReducedKernel> avx512_kernel(ComputeType, std::int64_t, std::int64_t) {
+  return nullptr;
+}
+
+#endif
+
+}  // namespace etc::ops::cpu

@@ -1,0 +1,103 @@
+// Dot products of vectors (word_product.h). Nothing else is here: this file is compiled for processors with AVX-512.
+//
+//            k: a word                 48 columns                      48 columns
+//   8 rows [ x: a broadcast each ]  ·  [ W: 3 vectors ]  +=   8 rows [ y: 3 registers each ]
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "etc_core/ops/cpu/word_product.h"
+
+namespace etc::ops::cpu {
+
+namespace {
+
+constexpr int kRows = 8;
+constexpr int kVectors = static_cast<int>(kAvx512Words.blocks);
+constexpr std::int64_t kCols = kAvx512Words.cols();
+constexpr std::int64_t kTileRow = kVectors * kWordRowBytes;  // bytes of a row's 48 sums
+
+// sum + the products within the words of x and w: of bytes, or of bf16.
+template <bool kBytes>
+inline __m512i add_products(__m512i sum, __m512i x, __m512i w) {
+  if constexpr (kBytes) {
+    return _mm512_dpbusd_epi32(sum, x, w);
+  } else {
+    return _mm512_castps_si512(
+        _mm512_dpbf16_ps(_mm512_castsi512_ps(sum), reinterpret_cast<__m512bh>(x), reinterpret_cast<__m512bh>(w)));
+  }
+}
+
+// 8 rows by 48 columns.   x [8, steps·64 bytes], rows row_bytes apart; y [8, 48]
+// Loops over rows and vectors are unrolled by request: only then GCC 12 keeps the sums in registers.
+template <bool kBytes>
+inline void sum_tile(const char* x, std::int64_t row_bytes, const char* weights, std::int64_t steps, char* y) {
+  __m512i sum[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_si512();
+  }
+  for (std::int64_t word = 0; word < steps * kWordRows; ++word, x += sizeof(int), weights += kTileRow) {
+    __m512i w[kVectors];
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) w[v] = _mm512_loadu_si512(weights + v * kWordRowBytes);
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      int numbers;
+      std::memcpy(&numbers, x + r * row_bytes, sizeof(numbers));
+      const __m512i row = _mm512_set1_epi32(numbers);
+#pragma GCC unroll 3
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = add_products<kBytes>(sum[r][v], row, w[v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 3
+    for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(y + r * kTileRow + v * kWordRowBytes, sum[r][v]);
+  }
+}
+
+// Asks for 8 rows of `bytes` bytes, to be written.
+inline void ask_for_rows(const char* row, std::int64_t row_bytes, std::int64_t bytes) {
+  for (int r = 0; r < kRows; ++r, row += row_bytes) {
+    for (std::int64_t at = 0; at < bytes; at += kWordRowBytes) __builtin_prefetch(row + at, 1, 3);
+  }
+}
+
+// All rows of y. Only a group of exactly 48 columns is as wide as a tile; tiles of others go into a buffer, from which
+// the columns that exist are copied.
+template <bool kBytes>
+void multiply(const WordProduct& p) {
+  const std::int64_t y_row = p.cols * 4;
+  const bool whole = p.cols == kCols;
+  alignas(64) char tile[kRows * kTileRow];
+  for (std::int64_t row = 0; row < p.m; row += kRows) {
+    const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
+    char* y = static_cast<char*>(p.y) + row * y_row;
+    if (p.next != nullptr)
+      ask_for_rows(static_cast<const char*>(p.next) + row * p.next_row_bytes, p.next_row_bytes, y_row);
+    sum_tile<kBytes>(x, p.row_bytes, static_cast<const char*>(p.weights), p.steps, whole ? y : tile);
+    if (whole) continue;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      std::memcpy(y + r * y_row, tile + r * kTileRow, static_cast<std::size_t>(y_row));
+    }
+  }
+}
+
+}  // namespace
+
+void avx512_bf16(const WordProduct& product) {
+  multiply<false>(product);
+}
+
+void avx512_int8(const WordProduct& product) {
+  multiply<true>(product);
+}
+
+}  // namespace etc::ops::cpu
+
+#endif  // __x86_64__
