@@ -84,8 +84,15 @@ float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
   const IntTag di;
   const hn::Rebind<std::uint8_t, FloatTag> narrow;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  auto largest = hn::Zero(d), sum = hn::Zero(d);
+  auto largest = hn::Zero(d), sum = hn::Zero(d), more = hn::Zero(d);
   std::int64_t i = 0;
+  // Two sums, so that additions need not wait for each other.
+  for (; i + 2 * lanes <= size; i += 2 * lanes) {
+    const auto first = hn::Abs(hn::LoadU(d, x + i)), second = hn::Abs(hn::LoadU(d, x + i + lanes));
+    largest = hn::Max(largest, hn::Max(first, second));
+    sum = hn::Add(sum, first);
+    more = hn::Add(more, second);
+  }
   for (; i + lanes <= size; i += lanes) {
     const auto value = hn::Abs(hn::LoadU(d, x + i));
     largest = hn::Max(largest, value);
@@ -94,7 +101,7 @@ float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
   const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
   const auto last = hn::Abs(hn::MaskedLoad(rest, d, x + i));
   largest = hn::Max(largest, last);
-  sum = hn::Add(sum, last);
+  sum = hn::Add(hn::Add(sum, more), last);
   const float max = hn::GetLane(hn::MaxOfLanes(d, largest));
   // Not finite: a scale of nan makes the whole row of y nan, so the error is seen where the numbers are looked at.
   if (!std::isfinite(hn::GetLane(hn::SumOfLanes(d, sum)))) {
