@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""What every pass of the CUDA backend takes at least on a GPU, on paper: nothing is run.
+
+    bench/gpu_roofline.py [--length 4096] [--batch 8] [--tflops 989] [--bandwidth 4.8] [--output FOLDER]
+
+A pass reads and writes what its kernel's comment says (etc_core/ops/cuda, sparse/cuda), every array once; what caches
+cannot hold on the way is not counted. Its time is at least the larger of operations / rate and bytes / bandwidth; passes
+follow one another on one stream, so times add up. Rates are an H200's by its data sheet: dense bf16 tensor cores and
+HBM3e. Base size, bf16, radius 84, a global token for 18 long ones, 32 labels, dense g2l. `as it is`: the passes the
+program has today. `bf16 written`: products, norms and attention write bf16 where a product or attention reads next, in
+the rows it reads, so that no pass converts. Writes FOLDER/gpu_roofline.csv (a line for each pass of a layer, forward and
+backward) and FOLDER/gpu_roofline_model.csv (whole calls).
+"""
+import argparse
+import csv
+import pathlib
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+H, F, N, D, R, LAYERS, RADIUS = 768, 3072, 12, 64, 32, 12, 84
+FP32, BF16 = 4, 2
+SPLIT_KEYS = 512  # keys of one item where keys are split: 8 tiles of 64 (sparse/cuda/attention_plan.cpp)
+
+
+@dataclass
+class Pass:
+    name: str
+    flops: float
+    now: float      # bytes moved, as it is
+    written: float  # bytes moved with bf16 written; None: there is no such pass then
+
+    def seconds(self, moved, gpu):
+        return 0.0 if moved is None else max(self.flops / gpu.flops, moved / gpu.bandwidth)
+
+
+@dataclass
+class Gpu:
+    flops: float
+    bandwidth: float
+
+
+class Sizes:
+    """T long and U global tokens of a batch; pairs of both operators."""
+
+    def __init__(self, length, batch):
+        globals_of_one = length // 18
+        self.long, self.globals = batch * length, batch * globals_of_one
+        self.rows = self.long + self.globals
+        seen = 2 * RADIUS + 1
+        self.pairs_long = batch * length * (seen + globals_of_one)
+        self.pairs_global = batch * globals_of_one * (length + globals_of_one)
+        self.splits = -(-length // SPLIT_KEYS) + 1
+
+
+def convert(name, numbers):
+    return Pass(name, 0, (FP32 + BF16) * numbers, None)
+
+
+def product(name, rows, inner, cols, writes_bf16):
+    """y [rows, cols] = x·W."""
+    read = BF16 * (rows * inner + inner * cols)
+    return Pass(name, 2 * rows * inner * cols, read + FP32 * rows * cols,
+                read + (BF16 if writes_bf16 else FP32) * rows * cols)
+
+
+def norm(name, rows):
+    """Sum of two and layer norm; with bf16 written a second copy of y for the next product."""
+    return Pass(name, 0, 3 * FP32 * rows * H, (3 * FP32 + BF16) * rows * H)
+
+
+def attention_forward(side, queries, keys, pairs, splits):
+    """convert, table, forward, combine: of one operator."""
+    operands = H * (queries + 2 * keys)
+    table, lse, slots = FP32 * queries * N * R, FP32 * queries * N, FP32 * splits * queries * N * (D + 2)
+    kernel = BF16 * operands + table + lse
+    passes = [convert(f"{side}: q, k, v to bf16", operands),
+              Pass(f"{side}: table of relative terms", 2 * queries * N * R * D, FP32 * queries * H + table,
+                   BF16 * queries * H + table)]
+    if splits == 0:
+        passes.append(Pass(f"{side}: forward", 4 * D * N * pairs, kernel + FP32 * queries * H, kernel + BF16 * queries * H))
+    else:
+        passes += [Pass(f"{side}: forward, split keys", 4 * D * N * pairs, kernel + slots, kernel + slots),
+                   Pass(f"{side}: combine", 0, slots + FP32 * queries * H, slots + BF16 * queries * H)]
+    return passes
+
+
+def attention_backward(side, queries, keys, pairs, splits):
+    """Two kernels with four and three products in place of five: neither adds to what another block writes."""
+    operands, rows = H * (queries + 2 * keys), H * queries
+    table, labels = FP32 * queries * N * R, FP32 * queries * N * R
+    slots = FP32 * splits * queries * N * (D + R)
+    read = BF16 * (operands + rows) + table + 2 * FP32 * queries * N
+    return [convert(f"{side}: q, k, v, dout to bf16", operands + rows),
+            Pass(f"{side}: table of relative terms again", 2 * queries * N * R * D, FP32 * rows + table,
+                 BF16 * rows + table),
+            Pass(f"{side}: delta", 0, 2 * FP32 * rows, 2 * BF16 * rows),
+            Pass(f"{side}: gradients of keys and values", 8 * D * N * pairs, read + FP32 * 2 * H * keys,
+                 read + BF16 * 2 * H * keys),
+            Pass(f"{side}: gradients of queries", 6 * D * N * pairs, read + FP32 * rows + labels + slots,
+                 read + BF16 * rows + labels + slots),
+            Pass(f"{side}: label sums to dq and tables", 4 * queries * N * R * D, labels + 3 * FP32 * rows + slots,
+                 labels + (2 * BF16 + FP32) * rows + slots)]
+
+
+def layer_forward(s, training):
+    m = s.rows
+    passes = [convert("x to bf16, for q, k, v", m * H), product("q, k, v = x·W", m, H, 3 * H, True)]
+    passes += attention_forward("long", s.long, s.rows, s.pairs_long, 0)
+    passes += attention_forward("global", s.globals, s.rows, s.pairs_global, s.splits)
+    passes += [convert("attention's output to bf16", m * H), product("output projection", m, H, H, False),
+               norm("sum and norm behind attention", m), convert("x to bf16, for the feed-forward", m * H),
+               product("first feed-forward product, gelu", m, H, F, True)]
+    if training:
+        # z is kept beside gelu(z)
+        passes[-1].now += FP32 * m * F
+        passes[-1].written += BF16 * m * F
+    passes += [convert("gelu(z) to bf16", m * F), product("second feed-forward product", m, F, H, False),
+               norm("sum and norm behind the feed-forward", m)]
+    if training:
+        weights = 4 * H * H + 2 * H * F
+        passes.append(convert("weights to bf16", weights))
+    return passes
+
+
+def dense_backward(name, rows, inner, cols, dx_bf16):
+    """dz, W and x to bf16, dx = dz·Wᵀ, dW += xᵀ·dz, db: of y [rows, cols] = x [rows, inner]·W."""
+    return [convert(f"{name}: dz, x, W to bf16", rows * cols + rows * inner + inner * cols),
+            product(f"{name}: dx", rows, cols, inner, dx_bf16),
+            Pass(f"{name}: dW", 2 * rows * inner * cols, BF16 * rows * (inner + cols) + 2 * FP32 * inner * cols,
+                 BF16 * rows * (inner + cols) + 2 * FP32 * inner * cols),
+            Pass(f"{name}: db", 0, FP32 * rows * cols, BF16 * rows * cols)]
+
+
+def norm_backward(name, rows):
+    return Pass(name, 0, 4 * FP32 * rows * H, (4 * FP32 + BF16) * rows * H)
+
+
+def layer_backward(s):
+    m = s.rows
+    passes = [norm_backward("norm behind the feed-forward, backward", m)]
+    passes += dense_backward("second feed-forward product", m, F, H, True)
+    passes += [Pass("gelu(z) again, its slope", 0, 5 * FP32 * m * F, 5 * BF16 * m * F)]
+    passes += dense_backward("first feed-forward product", m, H, F, False)
+    passes += [norm_backward("norm behind attention, backward", m)]
+    passes += dense_backward("output projection", m, H, H, True)
+    passes += attention_backward("long", s.long, s.rows, s.pairs_long, 0)
+    passes += attention_backward("global", s.globals, s.rows, s.pairs_global, s.splits)
+    passes += dense_backward("q, k, v", m, H, 3 * H, False)
+    return passes
+
+
+def useful_flops(s, training):
+    """Of a layer: dense products, and two or (backward) five products of visible pairs."""
+    dense = 2 * s.rows * (4 * H * H + 2 * H * F)
+    attention = 2 * D * N * (s.pairs_long + s.pairs_global)
+    return 3 * dense + 7 * attention if training else dense + 2 * attention
+
+
+def write(path, header, rows):
+    with open(path, "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--length", type=int, default=4096)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--tflops", type=float, default=989, help="bf16, dense")
+    parser.add_argument("--bandwidth", type=float, default=4.8, help="TB/s")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "bench/results")
+    options = parser.parse_args()
+    gpu = Gpu(options.tflops * 1e12, options.bandwidth * 1e12)
+
+    sizes = Sizes(options.length, options.batch)
+    rows = []
+    for part, passes in (("forward", layer_forward(sizes, True)), ("backward", layer_backward(sizes))):
+        for p in passes:
+            milliseconds = [f"{1e3 * p.seconds(moved, gpu):.3f}" for moved in (p.now, p.written)]
+            bound = "bytes" if p.now / gpu.bandwidth > p.flops / gpu.flops else "operations"
+            rows.append([part, p.name, f"{p.flops / 1e9:.0f}", f"{p.now / 1e6:.0f}",
+                         "" if p.written is None else f"{p.written / 1e6:.0f}", bound, *milliseconds])
+    write(options.output / "gpu_roofline.csv", ["pass", "of a layer", "GFLOP", "MB, as it is", "MB, bf16 written",
+                                                "bound by", "ms, as it is", "ms, bf16 written"], rows)
+
+    rows = []
+    for length in (4096, 8192, 16384, 32768):
+        s = Sizes(length, max(1, options.batch * options.length // length))
+        for training in (False, True):
+            passes = layer_forward(s, training) + (layer_backward(s) if training else [])
+            useful = useful_flops(s, training)
+            line = ["training step" if training else "inference", f"{length} x {s.long // length}"]
+            for moved in ("now", "written"):
+                seconds = sum(p.seconds(getattr(p, moved), gpu) for p in passes)
+                line += [f"{LAYERS * 1e3 * seconds:.1f}", f"{100 * useful / seconds / gpu.flops:.0f} %"]
+            rows.append(line)
+    write(options.output / "gpu_roofline_model.csv",
+          ["layers of base size", "tokens x texts", "ms at least, as it is", "of the bf16 peak at most",
+           "ms at least, bf16 written", "of the peak at most"], rows)
+
+
+if __name__ == "__main__":
+    main()
