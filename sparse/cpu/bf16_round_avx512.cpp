@@ -1,10 +1,11 @@
-// Rounding to bf16 by the instruction for it, which comes with matrix tiles: two vectors of floats at a time. Subnormal
-// numbers become 0.
+// Rounding to bf16 by the instruction for it: two vectors of floats at a time. Subnormal numbers become 0.
 #if defined(__x86_64__)
 
 #include <immintrin.h>
 
 #include <cstdint>
+
+#include "sparse/cpu/bf16_round.h"
 
 namespace etc::sparse {
 

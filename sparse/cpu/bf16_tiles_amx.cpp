@@ -10,14 +10,10 @@
 #include <cstdint>
 
 #include "etc_core/base/amx_config.h"
+#include "sparse/cpu/bf16_round.h"
 #include "sparse/cpu/bf16_tiles.h"
 
 namespace etc::sparse {
-
-// bf16_round_avx512.cpp
-void round_row_avx512(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to);
-void round_pairs_avx512(const float* first, const float* second, std::int64_t size, std::int64_t stride,
-                        std::uint16_t* to);
 
 namespace {
 

@@ -1,0 +1,12 @@
+// Rounding the operands of Bf16Tiles by AVX-512's instruction for it: round_row and round_pairs of bf16_tiles.h.
+#pragma once
+
+#include <cstdint>
+
+namespace etc::sparse {
+
+void round_row_avx512(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to);
+void round_pairs_avx512(const float* first, const float* second, std::int64_t size, std::int64_t stride,
+                        std::uint16_t* to);
+
+}  // namespace etc::sparse
