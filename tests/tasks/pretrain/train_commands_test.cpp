@@ -78,7 +78,7 @@ TEST_CASE("a dense encoder learns pairs of texts by heart, and says what it pred
   if (!program()) return skip("ETC_PROGRAM is not set");
   const Scene scene(pair_example);
   scene.run(scene.command("run",
-                          joined(dense_model("250"), {"--learning-rate", "0.005", "--eval-data", scene.path("train.h5"),
+                          joined(dense_model("500"), {"--learning-rate", "0.005", "--eval-data", scene.path("train.h5"),
                                                       "--eval-every", "50", "--weight-decay", "0.01"})));
   const std::string scores = scene.run({"eval", "--model", scene.path("run/best"), "--data", scene.path("train.h5")});
   CHECK(value_of(scores, "masked_lm_accuracy") > 0.95);
