@@ -1,8 +1,7 @@
 // Dense layers in bf16 or int8: rows of x are rounded at run time, weights when they are packed.
 //
-// Tiles of 64 rows (fewer at the end) by panels of 192 columns, as in fp32. A task takes a
-// block of rows, rounds them once, and walks the panels: a panel of weights stays in the second-level cache while the
-// block's tiles use it.
+// Tiles of 64 rows (fewer at the end) by panels of 192 columns, as in fp32. A task takes a block of rows, rounds them
+// once, and walks the panels: a panel of weights stays in the second-level cache while the block's tiles use it.
 #include "etc_core/ops/cpu/linear_reduced.h"
 
 #include <algorithm>
