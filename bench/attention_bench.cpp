@@ -181,16 +181,21 @@ void add_terms(std::vector<Item>& items) {
     sparse::DistanceMap map;
     bench::RelativeParts parts;  // vectors, biases, key_vectors, factors, products, value_vectors
   };
-  const sparse::DistanceMap clipped = sparse::clipped_distances(64), all = sparse::clipped_distances(length - 1);
+  // Shaw et al. clip at 16, NEZHA, whose keys and values are the same, at 64.
+  const sparse::DistanceMap near = sparse::clipped_distances(16), clipped = sparse::clipped_distances(64);
+  const sparse::DistanceMap all = sparse::clipped_distances(length - 1);
   const std::vector<Method> methods = {
       {"plain", {}, {}},
+      {"Shaw, k=16", near, {true, false}},
+      {"Shaw and values, k=16", near, {true, false, false, false, false, true}},
       {"Shaw, k=64", clipped, {true, false}},
       {"Shaw and values, k=64", clipped, {true, false, false, false, false, true}},
       {"T5", sparse::t5_distances({}), {false, true}},
+      {"Transformer-XL", all, {true, true}},
       {"Huang 1", sparse::undirected_distances(length - 1), {false, false, false, true}},
-      {"Huang 3, k=16", sparse::clipped_distances(16), {false, false, false, false, true}},
+      {"Huang 3, k=16", near, {false, false, false, false, true}},
       {"Huang 3, unclipped", all, {false, false, false, false, true}},
-      {"Huang 4, k=16", sparse::clipped_distances(16), {true, false, true}},
+      {"Huang 4, k=16", near, {true, false, true}},
       {"Huang 4, unclipped", all, {true, false, true}},
   };
   for (const Method& method : methods) {

@@ -7,9 +7,10 @@ A pass reads and writes what its kernel's comment says (etc_core/ops/cuda, spars
 cannot hold on the way is not counted. Its time is at least the larger of operations / rate and bytes / bandwidth; passes
 follow one another on one stream, so times add up. Rates are an H200's by its data sheet: dense bf16 tensor cores and
 HBM3e. Base size, bf16, radius 84, a global token for 18 long ones, 32 labels, dense g2l. `as it is`: the passes the
-program has today. `bf16 written`: products, norms and attention write bf16 where a product or attention reads next, in
-the rows it reads, so that no pass converts. Writes FOLDER/gpu_roofline.csv (a line for each pass of a layer, forward and
-backward) and FOLDER/gpu_roofline_model.csv (whole calls).
+program has: products, norms and attention write bf16 where a product or attention reads next, in the rows it reads.
+`all in fp32`: the same with every activation and gradient in fp32 and passes that round operands, as the program had it.
+Writes FOLDER/gpu_roofline.csv (a line for each pass of a layer, forward and backward) and
+FOLDER/gpu_roofline_model.csv (whole calls).
 """
 import argparse
 import csv
@@ -26,8 +27,8 @@ SPLIT_KEYS = 512  # keys of one item where keys are split: 8 tiles of 64 (sparse
 class Pass:
     name: str
     flops: float
-    now: float      # bytes moved, as it is
-    written: float  # bytes moved with bf16 written; None: there is no such pass then
+    fp32: float  # bytes moved, all activations in fp32
+    now: float   # bytes moved, as it is; None: there is no such pass
 
     def seconds(self, moved, gpu):
         return 0.0 if moved is None else max(self.flops / gpu.flops, moved / gpu.bandwidth)
@@ -63,9 +64,10 @@ def product(name, rows, inner, cols, writes_bf16):
                 read + (BF16 if writes_bf16 else FP32) * rows * cols)
 
 
-def norm(name, rows):
-    """Sum of two and layer norm; with bf16 written a second copy of y for the next product."""
-    return Pass(name, 0, 3 * FP32 * rows * H, (3 * FP32 + BF16) * rows * H)
+def norm(name, rows, training):
+    """Sum of two (kept for backward) and layer norm; as it is with a second copy of y for the next product."""
+    arrays = 4 if training else 3
+    return Pass(name, 0, arrays * FP32 * rows * H, (arrays * FP32 + BF16) * rows * H)
 
 
 def attention_forward(side, queries, keys, pairs, splits):
@@ -105,26 +107,30 @@ def attention_backward(side, queries, keys, pairs, splits):
 def layer_forward(s, training):
     m = s.rows
     passes = [convert("x to bf16, for q, k, v", m * H), product("q, k, v = x·W", m, H, 3 * H, True)]
+    if training:
+        # Three products, each of which rounded x for itself: gradients of keys and values may be absent.
+        passes[0].fp32 *= 3
     passes += attention_forward("long", s.long, s.rows, s.pairs_long, 0)
     passes += attention_forward("global", s.globals, s.rows, s.pairs_global, s.splits)
     passes += [convert("attention's output to bf16", m * H), product("output projection", m, H, H, False),
-               norm("sum and norm behind attention", m), convert("x to bf16, for the feed-forward", m * H),
-               product("first feed-forward product, gelu", m, H, F, True)]
+               norm("sum and norm behind attention", m, training), convert("x to bf16, for the feed-forward", m * H),
+               product("first feed-forward product" + ("" if training else ", gelu"), m, H, F, True)]
     if training:
-        # z is kept beside gelu(z)
-        passes[-1].now += FP32 * m * F
-        passes[-1].written += BF16 * m * F
+        passes.append(Pass("gelu(z)", 0, 2 * FP32 * m * F, 2 * BF16 * m * F))  # z is kept
     passes += [convert("gelu(z) to bf16", m * F), product("second feed-forward product", m, F, H, False),
-               norm("sum and norm behind the feed-forward", m)]
+               norm("sum and norm behind the feed-forward", m, training)]
     if training:
-        weights = 4 * H * H + 2 * H * F
-        passes.append(convert("weights to bf16", weights))
+        passes.append(weights_rounded(4 * H * H + 2 * H * F))
     return passes
 
 
+def weights_rounded(numbers):
+    return Pass("weights to bf16", 0, (FP32 + BF16) * numbers, (FP32 + BF16) * numbers)
+
+
 def dense_backward(name, rows, inner, cols, dx_bf16):
-    """dz, W and x to bf16, dx = dz·Wᵀ, dW += xᵀ·dz, db: of y [rows, cols] = x [rows, inner]·W."""
-    return [convert(f"{name}: dz, x, W to bf16", rows * cols + rows * inner + inner * cols),
+    """dz, x and W to bf16, dx = dz·Wᵀ, dW += xᵀ·dz, db: of y [rows, cols] = x [rows, inner]·W."""
+    return [convert(f"{name}: dz, x to bf16", rows * cols + rows * inner), weights_rounded(inner * cols),
             product(f"{name}: dx", rows, cols, inner, dx_bf16),
             Pass(f"{name}: dW", 2 * rows * inner * cols, BF16 * rows * (inner + cols) + 2 * FP32 * inner * cols,
                  BF16 * rows * (inner + cols) + 2 * FP32 * inner * cols),
@@ -132,7 +138,8 @@ def dense_backward(name, rows, inner, cols, dx_bf16):
 
 
 def norm_backward(name, rows):
-    return Pass(name, 0, 4 * FP32 * rows * H, (4 * FP32 + BF16) * rows * H)
+    """Two kernels read dy and s: sums of the tables, and ds, which goes to x (added) and to the branch."""
+    return Pass(name, 0, 7 * FP32 * rows * H, (6 * FP32 + BF16) * rows * H)
 
 
 def layer_backward(s):
@@ -175,12 +182,13 @@ def main():
     rows = []
     for part, passes in (("forward", layer_forward(sizes, True)), ("backward", layer_backward(sizes))):
         for p in passes:
-            milliseconds = [f"{1e3 * p.seconds(moved, gpu):.3f}" for moved in (p.now, p.written)]
-            bound = "bytes" if p.now / gpu.bandwidth > p.flops / gpu.flops else "operations"
-            rows.append([part, p.name, f"{p.flops / 1e9:.0f}", f"{p.now / 1e6:.0f}",
-                         "" if p.written is None else f"{p.written / 1e6:.0f}", bound, *milliseconds])
-    write(options.output / "gpu_roofline.csv", ["pass", "of a layer", "GFLOP", "MB, as it is", "MB, bf16 written",
-                                                "bound by", "ms, as it is", "ms, bf16 written"], rows)
+            milliseconds = [f"{1e3 * p.seconds(moved, gpu):.3f}" for moved in (p.fp32, p.now)]
+            moved = p.fp32 if p.now is None else p.now
+            bound = "bytes" if moved / gpu.bandwidth > p.flops / gpu.flops else "operations"
+            rows.append([part, p.name, f"{p.flops / 1e9:.0f}", f"{p.fp32 / 1e6:.0f}",
+                         "" if p.now is None else f"{p.now / 1e6:.0f}", bound, *milliseconds])
+    write(options.output / "gpu_roofline.csv", ["pass", "of a layer", "GFLOP", "MB, all in fp32", "MB, as it is",
+                                                "bound by", "ms, all in fp32", "ms, as it is"], rows)
 
     rows = []
     for length in (4096, 8192, 16384, 32768):
@@ -189,13 +197,13 @@ def main():
             passes = layer_forward(s, training) + (layer_backward(s) if training else [])
             useful = useful_flops(s, training)
             line = ["training step" if training else "inference", f"{length} x {s.long // length}"]
-            for moved in ("now", "written"):
+            for moved in ("fp32", "now"):
                 seconds = sum(p.seconds(getattr(p, moved), gpu) for p in passes)
                 line += [f"{LAYERS * 1e3 * seconds:.1f}", f"{100 * useful / seconds / gpu.flops:.0f} %"]
             rows.append(line)
     write(options.output / "gpu_roofline_model.csv",
-          ["layers of base size", "tokens x texts", "ms at least, as it is", "of the bf16 peak at most",
-           "ms at least, bf16 written", "of the peak at most"], rows)
+          ["layers of base size", "tokens x texts", "ms at least, all in fp32", "of the bf16 peak at most",
+           "ms at least, as it is", "of the peak at most"], rows)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "sparse/attention_checks.h"
@@ -29,7 +30,7 @@ AttentionChecks check_sizes(const AttentionInputs& in) {
          "tiles of {}: expected a window, since this operator is divided by queries (Partition::keys takes any type)",
          tiles.types[0].type.name);
   }
-  const AttentionChecks checks{tiles, in.heads, in.head_size};
+  const AttentionChecks checks{tiles, in.heads, in.head_size, in.type};
   checks.sizes();
   return checks;
 }
@@ -40,10 +41,24 @@ float score_scale(const AttentionInputs& in) {
   return in.scale > 0.0f ? in.scale : static_cast<float>(1.0 / std::sqrt(static_cast<double>(in.head_size)));
 }
 
+bool is_pairwise(const AttentionInputs& in) {
+  return in.relative.joins() || in.relative.rows() > kMostListedLabels || in.tiles->types[0].heads > 1;
+}
+
+ElementType row_type(Device device, const AttentionInputs& in) {
+  const bool as_they_lie =
+      keeps_bf16(device, in.compute) && !is_pairwise(in) && in.head_size == bf16_width(static_cast<int>(in.head_size));
+  return as_they_lie ? ElementType::bf16 : ElementType::fp32;
+}
+
 namespace {
 
-AttentionChecks check_inputs(const AttentionInputs& in) {
+AttentionChecks check_inputs(Device device, const AttentionInputs& in) {
   const AttentionChecks checks = check_sizes(in);
+  if (in.type == ElementType::bf16 && row_type(device, in) != ElementType::bf16) {
+    fail(in.tiles->op->name, "expected q, k and v in fp32 on {} with these tables and heads of D={}, got bf16",
+         device_name(device), in.head_size);
+  }
   checks.query_rows("q", in.q);
   for (int t = 0; t < kKeySets; ++t) {
     checks.key_rows("k", t, in.keys[t].k);
@@ -58,7 +73,7 @@ AttentionChecks check_inputs(const AttentionInputs& in) {
 }  // namespace
 
 void attention_forward(Device device, const AttentionForward& args) {
-  const AttentionChecks checks = check_inputs(args.inputs);
+  const AttentionChecks checks = check_inputs(device, args.inputs);
   checks.forward_type(device, args.inputs);
   const std::int64_t queries = args.inputs.q.rows;
   checks.query_rows("out", args.out);
@@ -74,7 +89,7 @@ void attention_forward(Device device, const AttentionForward& args) {
 }
 
 void attention_backward(Device device, const AttentionBackward& args) {
-  const AttentionChecks checks = check_inputs(args.inputs);
+  const AttentionChecks checks = check_inputs(device, args.inputs);
   checks.backward_compute(device, args.inputs.compute);
   std::int64_t rows = args.inputs.q.rows;
   checks.query_rows("out", args.out);

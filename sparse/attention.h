@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/element_type.h"
 #include "etc_core/base/kernel_slot.h"
 #include "sparse/attention_types.h"
 
@@ -34,6 +35,7 @@ struct AttentionInputs {
   DropoutArgs dropout;
   ComputeType compute = ComputeType::fp32;  // bf16: products of rounded numbers (cpu: inference only)
   float scale = 0.0f;                       // of the scores; 0: 1/sqrt(D). T5 does not scale: 1
+  ElementType type = ElementType::fp32;     // of q, k, v, and of out and all their gradients; bf16: see row_type()
 };
 
 // The scale the scores of a call have.
@@ -91,6 +93,17 @@ void attention_forward(Device device, const AttentionForward& args);
 // The number type in which a forward pass with this table can multiply, where `wanted` is asked for: the CPU's bf16
 // pass takes no relative vectors of keys, of products or of values.
 ComputeType forward_compute(Device device, ComputeType wanted, const RelativeTable& table);
+
+// Rows a table may have for kernels that read a byte for each pair of a mixed column, labels by distance included.
+inline constexpr std::int64_t kMostListedLabels = 256;
+
+// Whether a pair's vectors are read from tables, or its pattern is its head's own: kernels of GPUs multiply such calls in
+// fp32.
+bool is_pairwise(const AttentionInputs& inputs);
+
+// The type in which q, k and v are best given to a call with these sizes, tables and tiles (the rows need not be set):
+// bf16 where the device's kernels multiply them as they lie. out and the gradients are then rounded as they are written.
+ElementType row_type(Device device, const AttentionInputs& inputs);
 
 // Gradients of the above; with m_ij = q_i·k_j the two lines of factor and w are absent, e_ij = 1 and w = 1.
 //   ds_ij = p_ij (dropout'_ij dout_i·(v_j + rel_v[r]) - dout_i·out_i) c        at visible pairs, else 0

@@ -13,7 +13,7 @@ namespace {
 
 // Checks look at places and sizes only.
 Rows read_only(const MutableRows& rows) {
-  return {rows.data, rows.stride, rows.rows};
+  return {rows.data, rows.stride, rows.rows, rows.bf16};
 }
 
 // Without a backend there is no kernel either, which its slot tells.
@@ -51,13 +51,24 @@ void AttentionChecks::rows(const char* name, const char* type, const Rows& rows,
   }
   // An empty tensor has no address to check.
   if (expected == 0) return;
-  if (rows.data == nullptr) {
+  const bool bf16 = rows_type == ElementType::bf16;
+  if ((bf16 ? rows.data != nullptr : rows.bf16 != nullptr)) {
+    fail(tiles.op->name, "{}: expected numbers in {} like those of the call, got the other type", full,
+         element_type_name(rows_type));
+  }
+  if (rows.data == nullptr && rows.bf16 == nullptr) {
     fail(tiles.op->name, "{}: expected {}, got null", full,
          shape_text({{letter, expected}, {"N", heads}, {"D", head_size}}));
   }
   if (rows.stride < heads * head_size) {
-    fail(tiles.op->name, "{}: expected rows at least N*D={} floats apart, got {}", full, heads * head_size,
+    fail(tiles.op->name, "{}: expected rows at least N*D={} numbers apart, got {}", full, heads * head_size,
          rows.stride);
+  }
+  // Kernels copy 16 bytes at a time.
+  constexpr std::int64_t kColumns = 8;
+  if (bf16 && (rows.stride % kColumns != 0 || reinterpret_cast<std::uintptr_t>(rows.bf16) % 16 != 0)) {
+    fail(tiles.op->name, "{}: expected rows of bf16 that begin at multiples of 16 bytes, got them {} numbers apart",
+         full, rows.stride);
   }
 }
 

@@ -15,7 +15,8 @@ namespace etc::sparse {
 // What an operator's tensors are checked against.
 struct AttentionChecks {
   const AttentionTiles& tiles;
-  std::int64_t heads, head_size;  // N, D
+  std::int64_t heads, head_size;              // N, D
+  ElementType rows_type = ElementType::fp32;  // of all rows
 
   void sizes() const;
 

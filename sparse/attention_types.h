@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/random.h"
 #include "sparse/score_element.h"
 
@@ -41,18 +42,27 @@ struct AttentionOperator {
   Partition partition;
 };
 
-// Token-major vectors of all heads: row t lies at data + t*stride and holds N*D floats, head n at n*D. A column range
-// of a wider matrix (one fused QKV product) is a Rows with the wider stride.
+// Of heads in bf16 on a GPU: rows of other heads are copied, padded with zeros to the next width. A width is a template
+// argument of the kernels: each one more is six kernels more to compile.
+constexpr int bf16_width(int head_size) {
+  return head_size <= 16 ? 16 : head_size <= 32 ? 32 : head_size <= 64 ? 64 : 128;
+}
+
+// Token-major vectors of all heads: row t lies at data + t*stride and holds N*D numbers, head n at n*D. A column range
+// of a wider matrix (one fused QKV product) is a Rows with the wider stride. In bf16 where row_type() (attention.h) says
+// so.
 struct Rows {
   const float* data = nullptr;  // [rows, stride]
-  std::int64_t stride = 0;      // floats from row to row, at least N*D
+  std::int64_t stride = 0;      // numbers from row to row, at least N*D
   std::int64_t rows = 0;
+  const Bf16* bf16 = nullptr;  // instead of data
 };
 
 struct MutableRows {
   float* data = nullptr;  // [rows, stride]
   std::int64_t stride = 0;
   std::int64_t rows = 0;
+  Bf16* bf16 = nullptr;  // instead of data
 };
 
 // Relative tables of one operator, shared by its key sets: a pair's label selects the row r. The parts are independent;

@@ -100,6 +100,7 @@ class AttentionProblem {
     return side == Side::long_side ? structure->long_tiles : structure->global_tiles;
   }
   const sparse::TypeTiles& tiles(int index) const { return tiles().types[index]; }
+  sparse::AttentionInputs inputs() const;
   // 2 operations per component and visible pair for each of `products`.
   double useful_operations(int products) const;
 
@@ -116,7 +117,6 @@ class AttentionProblem {
   Buffer<float> lse;  // [N, queries]
 
  private:
-  sparse::AttentionInputs inputs() const;
   void make_tables(std::uint64_t key);
   void* scratch(std::int64_t bytes);
 

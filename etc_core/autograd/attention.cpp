@@ -16,7 +16,11 @@ struct Role {
 
   explicit Role(const Columns& columns)
       : tensor(columns.var.value()), first(columns.first), gradient(columns.var.gradient()) {}
-  sparse::Rows rows() const { return {tensor.columns(first), tensor.cols(), tensor.rows()}; }
+  bool in_bf16() const { return tensor.type() == ElementType::bf16; }
+  sparse::Rows rows() const {
+    if (in_bf16()) return {nullptr, tensor.cols(), tensor.rows(), tensor.bf16() + first};
+    return {tensor.columns(first), tensor.cols(), tensor.rows()};
+  }
 };
 
 struct Roles {
@@ -26,6 +30,8 @@ struct Roles {
   explicit Roles(const AttentionInputs& in)
       : all{Role(in.q), Role(in.keys[0].k), Role(in.keys[0].v), Role(in.keys[1].k), Role(in.keys[1].v)},
         relative(in.relative) {}
+
+  ElementType type() const { return all[0].tensor.type(); }
 };
 
 // The parts that are given, each with the numbers R rows of all heads have.
@@ -64,6 +70,7 @@ sparse::AttentionInputs operator_inputs(const AttentionBatch& batch, const Opera
   inputs.scale = batch.scale;
   if (own.relative) inputs.relative = relative_table(batch, own.tiles.op->name, roles.relative);
   inputs.compute = sparse::forward_compute(roles.all[0].tensor.device(), batch.compute, inputs.relative);
+  inputs.type = roles.type();
   if (batch.dropout_rate > 0) {
     inputs.dropout = {batch.seed, batch.dropout_rate, batch.sample_ordinals.data(), static_cast<std::uint32_t>(layer)};
   }
@@ -71,7 +78,13 @@ sparse::AttentionInputs operator_inputs(const AttentionBatch& batch, const Opera
 }
 
 sparse::MutableRows mutable_rows(const Tensor& tensor) {
+  if (tensor.type() == ElementType::bf16) return {nullptr, tensor.cols(), tensor.rows(), tensor.bf16()};
   return {tensor.data(), tensor.cols(), tensor.rows()};
+}
+
+sparse::Rows rows_of(const Tensor& tensor) {
+  const sparse::MutableRows rows = mutable_rows(tensor);
+  return {rows.data, rows.stride, rows.rows, rows.bf16};
 }
 
 // Where the tables' gradients go: to parameters and variables, or where nothing is to be learned to memory nobody reads.
@@ -116,12 +129,13 @@ void attend_backward(AttentionBatch& batch, const Kept& kept, const Tensor& dout
   const Device device = kept.out.device();
   sparse::AttentionBackward args;
   args.inputs = operator_inputs(batch, *kept.own, kept.layer, roles);
-  args.out = {kept.out.data(), kept.out.cols(), kept.out.rows()};
+  args.out = rows_of(kept.out);
   args.lse = kept.lse.data();
-  args.dout = {dout.data(), dout.cols(), dout.rows()};
+  args.dout = rows_of(dout);
   std::array<Tensor, 1 + 2 * sparse::kKeySets> gradients;  // as roles.all
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    gradients[i] = Tensor::empty(roles.all[i].tensor.shape(), Purpose::activations, device);
+    const Tensor& of = roles.all[i].tensor;
+    gradients[i] = Tensor::empty(of.shape(), Purpose::activations, device, of.type());
   }
   args.dq = mutable_rows(gradients[0]);
   for (std::size_t t = 0; t < sparse::kKeySets; ++t) {
@@ -175,6 +189,19 @@ sparse::ScoredOperators AttentionBatch::scored_operators() const {
   return tiles;
 }
 
+ElementType row_type(const AttentionBatch& batch, const sparse::AttentionOperator& op,
+                     const RelativeParameters& relative, Device device) {
+  if (batch.watch) return ElementType::fp32;
+  const OperatorBatch& own = batch.of(op);
+  sparse::AttentionInputs inputs;
+  inputs.heads = batch.heads;
+  inputs.head_size = batch.head_size;
+  inputs.tiles = &own.tiles;
+  if (own.relative) inputs.relative = relative_table(batch, op.name, relative);
+  inputs.compute = sparse::forward_compute(device, batch.compute, inputs.relative);
+  return sparse::row_type(device, inputs);
+}
+
 Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared_ptr<AttentionBatch>& batch,
               std::int64_t layer, Pass pass, const AttentionInputs& inputs) {
   const OperatorBatch& own = batch->of(op);
@@ -183,7 +210,7 @@ Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared
   check_columns(tape, op.name, roles, width);
   const Device device = roles.all[0].tensor.device();
   const std::int64_t queries = roles.all[0].tensor.rows();
-  const Tensor out = tape.empty({queries, width}, Purpose::activations, device);  // [queries, N·D]
+  const Tensor out = tape.empty({queries, width}, Purpose::activations, device, roles.type());  // [queries, N·D]
   const Tensor lse =  // [N, queries] log-sum-exp of each row, which backward needs
       tape.empty({batch->heads, queries}, tape.recording() ? Purpose::activations : Purpose::scratch, device);
   sparse::AttentionForward args;
@@ -212,9 +239,9 @@ Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared
     const bool live = slot->defined();
     // Without a gradient there is nothing to do, except that running scores must be walked back over every layer.
     if (!live && !batch->scores) return;
-    const Tensor& out_of_forward = kept.out;
-    Tensor dout =
-        live ? slot->take() : Tensor::zeros(out_of_forward.shape(), Purpose::scratch, out_of_forward.device());
+    const Tensor& of = kept.out;
+    const Tensor dout = live ? slot->take() : Tensor::empty(of.shape(), Purpose::scratch, of.device(), of.type());
+    if (!live) dout.zero();
     if (!name.empty()) check_finite(name, "gradient of output", dout);
     attend_backward(*batch, kept, dout, live);
   });

@@ -101,9 +101,15 @@ struct AttentionInputs {
   RelativeParameters relative;  // read only where the batch's labels are relative
 };
 
-// out [queries, N·D] of an operator of the batch; formulas in sparse/attention.h. Saves the five inputs, the tables that
-// are variables, out and the log-sum-exp. With running scores, layers must be called in order, and in backward in reverse order (ScoreState says
-// which calls are errors); a result without gradient then still walks the scores back.
+// The type in which q, k and v of an operator of the batch are best given: sparse::row_type(), fp32 while somebody
+// watches.
+ElementType row_type(const AttentionBatch& batch, const sparse::AttentionOperator& op,
+                     const RelativeParameters& relative, Device device);
+
+// out [queries, N·D] of an operator of the batch, in the type of q, k and v; formulas in sparse/attention.h. Saves the
+// five inputs, the tables that are variables, out and the log-sum-exp. With running scores, layers must be called in
+// order, and in backward in reverse order (ScoreState says which calls are errors); a result without gradient then still
+// walks the scores back.
 Var attention(Tape& tape, const sparse::AttentionOperator& op, const std::shared_ptr<AttentionBatch>& batch,
               std::int64_t layer, Pass pass, const AttentionInputs& inputs);
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "etc_core/autograd/recording.h"
+#include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
+#include "etc_core/ops/elementwise.h"
 #include "etc_core/ops/embedding.h"
 
 namespace etc {
@@ -16,6 +18,8 @@ namespace {
 // the caches, and rows do not depend on one another. Not with kernels that every product has to pack anew: those of
 // checkpointed layers, whose backward pass holds such blocks of all rows anyway.
 constexpr std::int64_t kFeedForwardRows = 512;
+// On a GPU, which wants many rows at a time: what bounds the block's memory.
+constexpr std::int64_t kFeedForwardRowsOfGpu = 16384;
 
 std::string dense_name(const Dense& dense) {
   return "linear " + dense.parts.front().kernel->name;
@@ -34,23 +38,48 @@ void note_uses(Tape& tape, const Dense& dense) {
   }
 }
 
-// What a dense layer multiplies: x [rows, in] without gaps.
-struct DenseInput {
-  const float* x;
-  std::int64_t rows;
-  Device device;
-};
-
-DenseInput all_rows(const Tensor& x) {
-  return {x.data(), x.rows(), x.device()};
-}
-
 // Whether packed weights may be taken where there are any.
 enum class Weights : bool { own, packed };
 
+// Rows of a tensor in either type: x [rows, cols] without gaps. What a dense layer multiplies, or where its result goes.
+struct DenseRows {
+  float* fp32 = nullptr;
+  Bf16* bf16 = nullptr;  // instead
+  std::int64_t rows = 0;
+  Device device = Device::cpu;
+};
+
+// Rows [first, first + count) of x.
+DenseRows rows_from(const Tensor& x, std::int64_t first, std::int64_t count) {
+  const std::int64_t at = first * x.cols();
+  if (x.type() == ElementType::bf16) return {nullptr, x.bf16() + at, count, x.device()};
+  return {x.data() + at, nullptr, count, x.device()};
+}
+
+DenseRows all_rows(const Tensor& x) {
+  return rows_from(x, 0, x.rows());
+}
+
+// Whether `dense` multiplies arrays of bf16, of which its rows are then multiples.
+bool keeps_bf16(const Dense& dense, Weights weights, Device device) {
+  const bool packed = weights == Weights::packed && dense.packed != nullptr;
+  return etc::keeps_bf16(device, packed ? dense.packed->compute : dense.compute) && dense.in() % ops::kBf16Columns == 0;
+}
+
+// What a layer of products in bf16 reads of x: x itself, or its rounded copy, made here by the first who asks.
+const Tensor& operand_of(const Tape& tape, const Var& x, bool in_bf16) {
+  const Tensor& value = x.value();
+  if (!in_bf16 || value.type() == ElementType::bf16) return value;
+  if (!x.rounded()) {
+    x.rounded() = tape.empty(value.shape(), Purpose::activations, value.device(), ElementType::bf16);
+    ops::round_to_bf16(value.device(), value.data(), x.rounded().bf16(), value.size());
+  }
+  return x.rounded();
+}
+
 // y [rows, dense.out()] = act(x·W + b).
-void run_dense(const Dense& dense, Weights weights, const DenseInput& input, ops::Activation act, float* y) {
-  ops::LinearForward args{.rows = input.rows, .in = dense.in(), .x = input.x};
+void run_dense(const Dense& dense, Weights weights, const DenseRows& input, ops::Activation act, DenseRows y) {
+  ops::LinearForward args{.rows = input.rows, .in = dense.in(), .x = input.fp32, .x_bf16 = input.bf16};
   args.x_stride = args.in;
   args.layout = dense.layout;
   args.compute = dense.compute;
@@ -60,7 +89,8 @@ void run_dense(const Dense& dense, Weights weights, const DenseInput& input, ops
     args.out = dense.out();
     args.packed = dense.packed;
     args.bias = dense.packed_bias;
-    args.y = y;
+    args.y = y.fp32;
+    args.y_bf16 = y.bf16;
     ops::linear(input.device, args);
     return;
   }
@@ -68,30 +98,50 @@ void run_dense(const Dense& dense, Weights weights, const DenseInput& input, ops
     args.out = in_out(part, dense.layout).second;
     args.weight = data_of(part.kernel);
     args.bias = data_of(part.bias);
-    args.y = y;
+    args.y = y.fp32;
+    args.y_bf16 = y.bf16;
     ops::linear(input.device, args);
-    y += args.out;
+    if (y.fp32 != nullptr) y.fp32 += args.out;
+    if (y.bf16 != nullptr) y.bf16 += args.out;
   }
 }
 
-// Adds to the gradients of the parts, and writes (or adds to) dx unless it is null. dz [rows, dense.out()].
-void run_dense_backward(const Dense& dense, const DenseInput& input, const float* dz, float* dx, bool add_to_dx) {
-  ops::LinearBackward args{.rows = input.rows, .in = dense.in(), .dz_stride = dense.out(), .x = input.x};
+// Of a layer's result: its products read it in bf16 if anything.
+ElementType gradient_type(bool in_bf16, std::int64_t columns) {
+  return in_bf16 && columns % ops::kBf16Columns == 0 ? ElementType::bf16 : ElementType::fp32;
+}
+
+// Where a layer's dx goes: nowhere, or = or += into rows of either type.
+struct DenseGradient {
+  DenseRows to;
+  bool add = false;
+
+  explicit DenseGradient(const InputGradient& dx) : to{dx.data, dx.bf16}, add(dx.add) {}
+  explicit DenseGradient(const Tensor& dx) : to(all_rows(dx)) {}
+};
+
+// Adds to the gradients of the parts, and writes (or adds to) dx. dz [rows, dense.out()].
+void run_dense_backward(const Dense& dense, const DenseRows& input, DenseRows dz, const DenseGradient& dx) {
+  ops::LinearBackward args{.rows = input.rows, .in = dense.in(), .dz_stride = dense.out(), .x = input.fp32};
+  args.x_bf16 = input.bf16;
   args.x_stride = args.in;
   args.layout = dense.layout;
   args.compute = dense.compute;
-  args.dx = dx;
+  args.dx = dx.to.fp32;
+  args.dx_bf16 = dx.to.bf16;
   args.dx_stride = args.in;
+  args.add_to_dx = dx.add;
   for (const Dense::Part& part : dense.parts) {
     args.out = in_out(part, dense.layout).second;
-    args.dz = dz;
+    args.dz = dz.fp32;
+    args.dz_bf16 = dz.bf16;
     args.weight = data_of(part.kernel);
-    args.add_to_dx = add_to_dx;
     args.dweight = part.kernel->gradient().data();
     args.dbias = part.bias != nullptr ? part.bias->gradient().data() : nullptr;
     ops::linear_backward(input.device, args);
-    dz += args.out;
-    add_to_dx = true;
+    if (dz.fp32 != nullptr) dz.fp32 += args.out;
+    if (dz.bf16 != nullptr) dz.bf16 += args.out;
+    args.add_to_dx = true;
   }
 }
 
@@ -120,19 +170,20 @@ std::int64_t Dense::out() const {
   return sum;
 }
 
-Var linear(Tape& tape, const Var& x, const Dense& dense) {
+Var linear(Tape& tape, const Var& x, const Dense& dense, ElementType type) {
   check_matrix("linear", x, dense.in());
-  const Tensor& value = x.value();
-  Tensor y = tape.empty({value.rows(), dense.out()}, Purpose::activations, value.device());  // [M, out]
+  const Device device = x.value().device();
   const Weights weights = tape.recording() ? Weights::own : Weights::packed;
-  run_dense(dense, weights, all_rows(value), ops::Activation::linear, y.data());
+  const bool in_bf16 = keeps_bf16(dense, weights, device);
+  const Tensor& value = operand_of(tape, x, in_bf16);
+  Tensor y = tape.empty({value.rows(), dense.out()}, Purpose::activations, device, type);  // [M, out]
+  run_dense(dense, weights, all_rows(value), ops::Activation::linear, all_rows(y));
   const std::string name = tape.checked() ? dense_name(dense) : "";
-  Var result = made(tape, name, std::move(y));
+  Var result = made(tape, name, std::move(y), gradient_type(in_bf16, dense.out()));
   note_uses(tape, dense);
   if (tape.recording()) {
     record(tape, name, result, [dense, value, slot = x.gradient()](Tensor dy) {
-      const InputGradient dx(slot);
-      run_dense_backward(dense, all_rows(value), dy.data(), dx.data, dx.add);
+      run_dense_backward(dense, all_rows(value), all_rows(dy), DenseGradient(InputGradient(slot)));
     });
   }
   return result;
@@ -152,46 +203,71 @@ Var activation(Tape& tape, const Var& x, ops::Activation act) {
   return result;
 }
 
+namespace {
+
+// y = act(x) of tensors in one type.
+void activate(ops::Activation act, const Tensor& x, const Tensor& y) {
+  if (x.type() == ElementType::bf16) return ops::activation_forward(x.device(), act, x.bf16(), y.bf16(), x.size());
+  ops::activation_forward(x.device(), act, x.data(), y.data(), x.size());
+}
+
+// dy = dy · act'(x).
+void activate_backward(ops::Activation act, const Tensor& x, const Tensor& dy) {
+  if (x.type() == ElementType::bf16) {
+    return ops::activation_backward(x.device(), act, x.bf16(), dy.bf16(), dy.bf16(), x.size());
+  }
+  ops::activation_backward(x.device(), act, x.data(), dy.data(), dy.data(), x.size());
+}
+
+// Rows of [M, F] a feed-forward layer computes at a time.
+std::int64_t step_of(const Dense& first, Device device, std::int64_t rows) {
+  if (first.packed == nullptr) return rows;
+  return std::min(rows, device == Device::cpu ? kFeedForwardRows : kFeedForwardRowsOfGpu);
+}
+
+}  // namespace
+
 Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation act, const Dense& second) {
   check_matrix("feed_forward", x, first.in());
   if (second.in() != first.out()) fail("feed_forward", "expected W2 [F={}, H], got F={}", first.out(), second.in());
-  const Tensor& value = x.value();
-  const Device device = value.device();
+  const Device device = x.value().device();
+  const Weights weights = tape.recording() ? Weights::own : Weights::packed;
+  const bool in_bf16 = keeps_bf16(first, weights, device) && keeps_bf16(second, weights, device);
+  const Tensor& value = operand_of(tape, x, in_bf16);
+  const ElementType type = in_bf16 ? ElementType::bf16 : ElementType::fp32;  // of all that is [M, F]
   const std::int64_t rows = value.rows(), inner = first.out();
   Tensor y = tape.empty({rows, second.out()}, Purpose::activations, device);  // [M, H]
   const std::string name = tape.checked() ? "feed_forward " + first.parts.front().kernel->name : "";
   note_uses(tape, first);
   note_uses(tape, second);
   if (!tape.recording()) {
-    const std::int64_t step = first.packed != nullptr ? std::min(rows, kFeedForwardRows) : rows;
-    const Tensor h = tape.empty({step, inner}, Purpose::scratch, device);  // [step, F]: a part of the rows at a time
+    const std::int64_t step = step_of(first, device, rows);
+    const Tensor h = tape.empty({step, inner}, Purpose::scratch, device, type);  // [step, F]: a part of the rows
     for (std::int64_t row = 0; row < rows; row += step) {
       const std::int64_t n = std::min(step, rows - row);
-      run_dense(first, Weights::packed, {value.data() + row * value.cols(), n, device}, act, h.data());
-      run_dense(second, Weights::packed, {h.data(), n, device}, ops::Activation::linear, y.data() + row * y.cols());
+      run_dense(first, weights, rows_from(value, row, n), act, rows_from(h, 0, n));
+      run_dense(second, weights, rows_from(h, 0, n), ops::Activation::linear, rows_from(y, row, n));
     }
     return made(tape, name, std::move(y));
   }
-  Tensor z = Tensor::empty({rows, inner}, Purpose::activations, device);  // [M, F] kept for backward
-  run_dense(first, Weights::own, all_rows(value), ops::Activation::linear, z.data());
+  Tensor z = Tensor::empty({rows, inner}, Purpose::activations, device, type);  // [M, F] kept for backward
+  run_dense(first, weights, all_rows(value), ops::Activation::linear, all_rows(z));
   {
-    const Tensor h = Tensor::empty({rows, inner}, Purpose::scratch, device);  // [M, F] not kept
-    ops::activation_forward(device, act, z.data(), h.data(), z.size());
-    run_dense(second, Weights::own, all_rows(h), ops::Activation::linear, y.data());
+    const Tensor h = Tensor::empty({rows, inner}, Purpose::scratch, device, type);  // [M, F] not kept
+    activate(act, z, h);
+    run_dense(second, weights, all_rows(h), ops::Activation::linear, all_rows(y));
   }
-  Var result = made(tape, name, std::move(y));
+  Var result = made(tape, name, std::move(y), gradient_type(in_bf16, second.out()));
   record(tape, name, result, [first, act, second, value, z, slot = x.gradient()](Tensor dy) {
-    const Device on = value.device();
-    const Tensor dh = Tensor::empty(z.shape(), Purpose::scratch, on);
+    const Tensor dh = Tensor::empty(z.shape(), Purpose::scratch, z.device(), z.type());
     {
-      const Tensor h = Tensor::empty(z.shape(), Purpose::scratch, on);
-      ops::activation_forward(on, act, z.data(), h.data(), z.size());
-      run_dense_backward(second, all_rows(h), dy.data(), dh.data(), false);
+      const Tensor h = Tensor::empty(z.shape(), Purpose::scratch, z.device(), z.type());
+      activate(act, z, h);
+      run_dense_backward(second, all_rows(h), all_rows(dy), DenseGradient(dh));
     }
     dy = Tensor();
-    ops::activation_backward(on, act, z.data(), dh.data(), dh.data(), z.size());
-    const InputGradient dx(slot);
-    run_dense_backward(first, all_rows(value), dh.data(), dx.data, dx.add);
+    activate_backward(act, z, dh);
+    run_dense_backward(first, all_rows(value), all_rows(dh), DenseGradient(InputGradient(slot)));
   });
   return result;
 }

@@ -58,19 +58,24 @@ struct Dense {
 };
 
 // y = [x·W_0 + b_0 | x·W_1 + b_1 | …].   x [M, in] → y [M, out].   Saves x.
-Var linear(Tape& tape, const Var& x, const Dense& dense);
+// type: of y; bf16 for results that only attention reads, where its row_type() says so. Where products read arrays of
+// bf16 (keeps_bf16() in base/backend.h) x is rounded once for all of them (Var::rounded()), or is bf16 already, and that is
+// what is saved.
+Var linear(Tape& tape, const Var& x, const Dense& dense, ElementType type = ElementType::fp32);
 
 // y = act(x), element by element. Saves x.
 Var activation(Tape& tape, const Var& x, ops::Activation act);
 
 // y = act(x·W1 + b1)·W2 + b2 (etc-core 6.3).   x [M, H] → y [M, H].
-// Saves x and x·W1 + b1 [M, F]; the activation's result is computed again in backward rather than kept.
+// Saves x and x·W1 + b1 [M, F]; the activation's result is computed again in backward rather than kept. Where products
+// read arrays of bf16, all that is [M, F] is bf16.
 Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation act, const Dense& second);
 
 struct LayerNormParameters {
   Parameter* gamma = nullptr;  // [H]
   Parameter* beta = nullptr;   // [H]
   ops::NormStatistics statistics = {};
+  bool rounded = false;  // y is made in bf16 as well (Var::rounded()), for the products that read it
 };
 
 // y = (x − mean)·rstd·gamma + beta over the last axis.   x, y [M, H].   Saves x, mean, rstd.

@@ -14,10 +14,14 @@ namespace etc::recording {
 
 using Slot = std::shared_ptr<Gradient>;
 
-// Wraps an operator's result, checked on a checked tape.
-inline Var made(const Tape& tape, const std::string& name, Tensor y) {
+// Wraps an operator's result, checked on a checked tape. gradient: as it is best given to the operator's backward.
+inline Var made(const Tape& tape, const std::string& name, Tensor y, ElementType gradient) {
   if (tape.checked()) check_finite(name, "output", y);
-  return Var(std::move(y), tape.recording());
+  return Var(std::move(y), tape.recording(), gradient);
+}
+inline Var made(const Tape& tape, const std::string& name, Tensor y) {
+  const ElementType type = y.type();
+  return made(tape, name, std::move(y), type);
 }
 
 // Records a closure that runs only if a gradient reached y, with that gradient.
@@ -44,10 +48,18 @@ inline void check_matrix(const char* where, const Var& x, std::int64_t cols) {
 
 // Where an operator writes or adds its input's gradient; null when nobody needs it.
 struct InputGradient {
-  explicit InputGradient(const Slot& slot)
-      : add(slot->needed() && slot->defined()), data(slot->needed() ? slot->storage().data() : nullptr) {}
+  explicit InputGradient(const Slot& slot) : add(slot->needed() && slot->defined()) {
+    if (!slot->needed()) return;
+    const Tensor& own = slot->storage();
+    if (own.type() == ElementType::bf16) {
+      bf16 = own.bf16();
+    } else {
+      data = own.data();
+    }
+  }
   bool add;
-  float* data;
+  float* data = nullptr;
+  Bf16* bf16 = nullptr;  // instead
 };
 
 }  // namespace etc::recording

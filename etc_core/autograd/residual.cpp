@@ -1,10 +1,12 @@
 // Layer norms, residual sums and dropout on a tape.
 #include "etc_core/autograd/functions.h"
 #include "etc_core/autograd/recording.h"
+#include "etc_core/base/backend.h"
 #include "etc_core/base/counting.h"
 #include "etc_core/base/device_memory.h"
 #include "etc_core/base/error.h"
 #include "etc_core/ops/layer_norm.h"
+#include "etc_core/ops/linear.h"
 #include "etc_core/ops/scaled_sum.h"
 
 namespace etc {
@@ -42,12 +44,19 @@ void normalized_backward(const NormSaved& saved, const Slot& slot, const Slot& b
   back.dx = dx.data;
   back.add_to_dx = dx.add;
   const bool to_branch = branch_slot != nullptr && branch_slot->needed();
+  Tensor dbranch;
   if (to_branch) {
-    back.dbranch = dy.data();  // in place: dy is the closure's own
     back.dropout = saved.dropout.arguments();
+    if (branch_slot->type() == ElementType::bf16) {
+      dbranch = Tensor::empty(dy.shape(), Purpose::activations, dy.device(), ElementType::bf16);
+      back.dbranch_bf16 = dbranch.bf16();
+    } else {
+      dbranch = dy;  // in place: dy is the closure's own
+      back.dbranch = dbranch.data();
+    }
   }
   ops::layer_norm_backward(saved.sum.device(), back);
-  if (to_branch) branch_slot->add(dy);
+  if (to_branch) branch_slot->add(dbranch);
 }
 
 // layer_norm and residual_layer_norm: `branch` undefined for the former.
@@ -65,6 +74,11 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, const LayerNormParam
                              .beta = data_of(norm.beta),
                              .y = y.data(),
                              .statistics = norm.statistics};
+  Tensor bf16;
+  if (norm.rounded && etc::keeps_bf16(device, ComputeType::bf16) && cols % ops::kBf16Columns == 0) {
+    bf16 = tape.empty({rows, cols}, Purpose::activations, device, ElementType::bf16);
+    args.y_bf16 = bf16.bf16();
+  }
   if (branch.defined()) {
     check_equal_shapes("residual_layer_norm", x, branch);
     args.branch = branch.value().data();
@@ -86,6 +100,7 @@ Var normalized(Tape& tape, const Var& x, const Var& branch, const LayerNormParam
   tape.uses(norm.gamma);
   tape.uses(norm.beta);
   Var result = made(tape, name, std::move(y));
+  result.rounded() = std::move(bf16);
   if (!tape.recording()) return result;
   record(tape, name, result,
          [saved = NormSaved{norm, dropout, sum, mean, rstd}, slot = x.gradient(),

@@ -10,7 +10,7 @@
 namespace etc {
 
 Tensor& Gradient::storage() {
-  if (!tensor_) tensor_ = Tensor::empty(shape_, Purpose::activations, device_);
+  if (!tensor_) tensor_ = Tensor::empty(shape_, Purpose::activations, device_, type_);
   return tensor_;
 }
 
@@ -18,8 +18,14 @@ void Gradient::add(const Tensor& x) {
   if (x.shape() != shape_) {
     fail("autograd", "gradient: expected shape {}, got {}", shape_text(shape_), x.shape_text());
   }
-  if (!tensor_) {
+  if (x.type() == ElementType::fp32 && type_ == ElementType::bf16) {
+    const Tensor rounded = Tensor::empty(shape_, x.purpose(), device_, type_);
+    ops::round_to_bf16(device_, x.data(), rounded.bf16(), x.size());
+    add(rounded);
+  } else if (!tensor_) {
     tensor_ = x;
+  } else if (type_ == ElementType::bf16) {
+    ops::add(x.device(), tensor_.bf16(), x.bf16(), tensor_.bf16(), x.size());
   } else {
     ops::add(x.device(), tensor_.data(), x.data(), tensor_.data(), x.size());
   }
@@ -31,8 +37,8 @@ Tensor Gradient::take() {
   return taken;
 }
 
-Var::Var(Tensor value, bool needs_grad) : node_(std::make_shared<Node>()) {
-  node_->gradient = std::make_shared<Gradient>(value.shape(), value.device(), needs_grad);
+Var::Var(Tensor value, bool needs_grad, ElementType gradient) : node_(std::make_shared<Node>()) {
+  node_->gradient = std::make_shared<Gradient>(value, needs_grad, gradient);
   node_->value = std::move(value);
 }
 
@@ -42,20 +48,21 @@ Tensor& Var::grad() {
   return gradient.tensor();
 }
 
-Tensor TensorPool::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) {
+Tensor TensorPool::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device, ElementType type) {
   std::int64_t size = 1;
   for (const std::int64_t extent : shape) size *= extent;
   for (const Tensor& tensor : held_) {
-    if (tensor.is_only_handle() && tensor.size() == size && tensor.purpose() == purpose && tensor.device() == device) {
+    if (tensor.is_only_handle() && tensor.size() == size && tensor.purpose() == purpose && tensor.device() == device &&
+        tensor.type() == type) {
       return tensor.reshaped(std::move(shape));
     }
   }
-  return held_.emplace_back(Tensor::empty(std::move(shape), purpose, device));
+  return held_.emplace_back(Tensor::empty(std::move(shape), purpose, device, type));
 }
 
-Tensor Tape::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) const {
-  return pool_ != nullptr ? pool_->empty(std::move(shape), purpose, device)
-                          : Tensor::empty(std::move(shape), purpose, device);
+Tensor Tape::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device, ElementType type) const {
+  return pool_ != nullptr ? pool_->empty(std::move(shape), purpose, device, type)
+                          : Tensor::empty(std::move(shape), purpose, device, type);
 }
 
 void Tape::record(std::function<void()> backward) {
@@ -99,9 +106,10 @@ void Tape::announce_down_to(std::size_t closures) {
 
 void check_finite(const std::string& operator_name, const char* what, const Tensor& result) {
   const Tensor tensor = result.to(Device::cpu);
+  const bool bf16 = tensor.type() == ElementType::bf16;
   std::int64_t bad = 0, first = -1;
   for (std::int64_t i = 0; i < tensor.size(); ++i) {
-    if (std::isfinite(tensor.data()[i])) continue;
+    if (std::isfinite(bf16 ? float_from_bf16(tensor.bf16()[i].bits) : tensor.data()[i])) continue;
     if (bad++ == 0) first = i;
   }
   if (bad == 0) return;

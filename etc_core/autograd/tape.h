@@ -23,9 +23,10 @@ struct Parameter;
 // in the forward pass already.
 class Gradient {
  public:
-  Gradient(std::vector<std::int64_t> shape, Device device, bool needed)
-      : shape_(std::move(shape)), device_(device), needed_(needed) {}
+  Gradient(const Tensor& value, bool needed, ElementType type)
+      : shape_(value.shape()), device_(value.device()), type_(type), needed_(needed) {}
 
+  ElementType type() const { return type_; }
   bool needed() const { return needed_; }
   bool defined() const { return static_cast<bool>(tensor_); }
   Tensor& tensor() { return tensor_; }
@@ -33,7 +34,8 @@ class Gradient {
   // Memory for the gradient, uninitialised when there was none: the caller then writes, otherwise adds. The pattern is
   //   const bool add = g.defined();  kernel(…, g.storage().data(), add);
   Tensor& storage();
-  // Adds x, or, when there is no gradient yet, keeps x itself without a copy: hand over memory nobody else changes.
+  // Adds x, or, when there is no gradient yet, keeps x itself without a copy: hand over memory nobody else changes. x in
+  // fp32 is rounded first where the gradient is bf16.
   void add(const Tensor& x);
   // Hands the gradient over, so that a closure may reuse its memory; there is none afterwards.
   Tensor take();
@@ -41,6 +43,7 @@ class Gradient {
  private:
   std::vector<std::int64_t> shape_;
   Device device_;
+  ElementType type_;
   Tensor tensor_;
   bool needed_;
 };
@@ -49,11 +52,16 @@ class Gradient {
 class Var {
  public:
   Var() = default;
-  explicit Var(Tensor value, bool needs_grad = false);
+  explicit Var(Tensor value, bool needs_grad = false) : Var(value, needs_grad, value.type()) {}
+  // gradient: its type, bf16 where only products read it
+  Var(Tensor value, bool needs_grad, ElementType gradient);
 
   bool defined() const { return node_ != nullptr; }
   const Tensor& value() const { return node_->value; }
   Tensor& value() { return node_->value; }
+  // The value as products in bf16 read it, where an operator or its first reader has made that; else undefined. Lives as
+  // long as the variable.
+  Tensor& rounded() const { return node_->rounded; }
   bool needs_grad() const { return node_ != nullptr && node_->gradient->needed(); }
   bool has_grad() const { return node_ != nullptr && node_->gradient->defined(); }
 
@@ -65,7 +73,7 @@ class Var {
 
  private:
   struct Node {
-    Tensor value;
+    Tensor value, rounded;
     std::shared_ptr<Gradient> gradient;
   };
   std::shared_ptr<Node> node_;
@@ -75,7 +83,7 @@ class Var {
 // fresh pages from the system cost about 5 % of a forward pass.
 class TensorPool {
  public:
-  Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device);
+  Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device, ElementType type);
 
  private:
   std::vector<Tensor> held_;
@@ -96,7 +104,8 @@ class Tape {
   FiniteChecks checks() const { return checks_; }
   // Memory for an operator's result, from the pool while there is one. Only for tapes that do not record: backward is
   // to give memory back as it walks.
-  Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) const;
+  Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device,
+               ElementType type = ElementType::fp32) const;
   void use_pool(TensorPool* pool) { pool_ = pool; }  // null: none
 
   // Throws Error on a tape that does not record or whose backward() has run.

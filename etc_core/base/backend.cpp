@@ -41,6 +41,11 @@ const Backend* find_backend(Device device) {
   return entry.added ? &entry.backend : nullptr;
 }
 
+bool keeps_bf16(Device device, ComputeType compute) {
+  const Backend* const backend = find_backend(device);
+  return backend != nullptr && backend->keeps_bf16 && compute == ComputeType::bf16;
+}
+
 void set_backend_ready(Device device) {
   entry_of(device).ready = true;
 }

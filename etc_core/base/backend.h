@@ -17,6 +17,7 @@ struct Backend {
   bool (*offers)(ComputeType) = nullptr;            // whether large products can be computed in this type there
   bool (*trains_attention)(ComputeType) = nullptr;  // whether attention has dropout and a backward in this type
   ComputeType fastest = ComputeType::fp32;          // of large products; not looked at for the CPU, which is measured
+  bool keeps_bf16 = false;                          // see keeps_bf16()
   DeviceMemory memory;                              // not the CPU's
   DeviceState state;                                // not the CPU's
   // Fills the slots and makes sure a device is there that can do what the kernels need; throws Error saying what is
@@ -29,6 +30,11 @@ void add_backend(const Backend& backend);
 
 // What was added; null: nothing.
 const Backend* find_backend(Device device);
+
+// Whether a device that multiplies in `compute` reads and writes arrays of bf16: there what only products and attention
+// read is kept in it, at half the memory and without a pass that rounds. The CPU rounds rows in its caches, as it packs
+// them.
+bool keeps_bf16(Device device, ComputeType compute);
 
 // By a backend that fills its slots, once it was added: from here on its memory and state may be asked for.
 void set_backend_ready(Device device);

@@ -9,6 +9,11 @@
 
 namespace etc {
 
+// One number of an array in bf16.
+struct Bf16 {
+  std::uint16_t bits;
+};
+
 // The bits of x rounded to bf16, to nearest even; NaN stays NaN.
 inline std::uint16_t bf16_from_float(float x) {
   std::uint32_t bits;

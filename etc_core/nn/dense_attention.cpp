@@ -191,12 +191,23 @@ DenseAttention::Shared DenseAttention::share(const EncoderInput& input, const st
   return shared;
 }
 
+const std::shared_ptr<AttentionBatch>& DenseAttention::pairs_of(const Shared& shared, std::int64_t layer) const {
+  return shared.of_layers.empty() ? shared.pairs : shared.of_layers[static_cast<std::size_t>(layer)];
+}
+
+ElementType DenseAttention::row_type(const Shared& shared, std::int64_t layer, const RelativeParameters& tables,
+                                     Device device) const {
+  // Linear attention, and keys that a memory joins to those of the tokens, are fp32.
+  if (shared.linear != nullptr || shared.memory != nullptr) return ElementType::fp32;
+  return etc::row_type(*pairs_of(shared, layer), op(), tables, device);
+}
+
 Var DenseAttention::attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass,
                            const AttentionInputs& inputs) const {
   const auto at = static_cast<std::size_t>(layer);
   const KeyColumns& own = inputs.keys[0];
   if (shared.linear != nullptr) return performer(tape, shared.linear, shared.projections[at], {inputs.q, own.k, own.v});
-  return attention(tape, op(), shared.of_layers.empty() ? shared.pairs : shared.of_layers[at], layer, pass, inputs);
+  return attention(tape, op(), pairs_of(shared, layer), layer, pass, inputs);
 }
 
 }  // namespace etc

@@ -37,10 +37,14 @@ class DenseAttention {
   // not fit (check_memory).
   Shared share(const EncoderInput& input, const std::vector<std::int64_t>& ordinals, const PassSetting& setting);
 
+  // The type in which attend() best takes q, k and v.
+  ElementType row_type(const Shared& shared, std::int64_t layer, const RelativeParameters& tables, Device device) const;
+
   // q, k, v [T, A] → [T, A]
   Var attend(Tape& tape, const Shared& shared, std::int64_t layer, Pass pass, const AttentionInputs& inputs) const;
 
  private:
+  const std::shared_ptr<AttentionBatch>& pairs_of(const Shared& shared, std::int64_t layer) const;
   OperatorBatch tiles(const EncoderInput& input, std::int64_t layer, const SegmentMemory* memory) const;
   OperatorBatch causal_tiles(const EncoderInput& input, const SegmentMemory* memory) const;
   const sparse::AttentionOperator& op() const;

@@ -71,7 +71,7 @@ KeyColumns DenseEncoder::Impl::keys_of(Tape& tape, const std::vector<Columns>& o
   const SegmentMemory* const memory = context.shared.memory.get();
   if (memory == nullptr || !memory->seen()) return {of[1], of[2]};
   const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
-  const Var states = own.attention_residual.input(tape, memory->states(layer));
+  const Var states = own.attention_residual.input(tape, memory->states(layer), context);
   if (context.packed != nullptr) {  // one product has them all
     const Columns all = memory->join(tape, own.attention.project(tape, states, context)[1], of[1]);
     return {all, {all.var, of[2].first}};
@@ -85,16 +85,19 @@ KeyColumns DenseEncoder::Impl::keys_of(Tape& tape, const std::vector<Columns>& o
 
 Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const {
   const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
-  const std::vector<Columns> of = own.attention.project(tape, own.attention_residual.input(tape, x), context);
+  const RelativeParameters tables = parameters.positions.tables(tape, layer);
+  const ElementType type = dense_attention.row_type(context.shared, layer, tables, x.value().device());
+  const std::vector<Columns> of =
+      own.attention.project(tape, own.attention_residual.input(tape, x, context), context, type);
   const KeyColumns keys = keys_of(tape, of, layer, context);
   if (context.shared.memory != nullptr && pass == Pass::forward) context.shared.memory->remember(layer, x.value());
   const Columns no_keys = {Var(Tensor::empty({0, config.attention_size()}, Purpose::activations, x.value().device())),
                            0};
   const Var attended =
-      dense_attention.attend(tape, context.shared, layer, pass,
-                             {of[0], {{keys, {no_keys, no_keys}}}, parameters.positions.tables(tape, layer)});
+      dense_attention.attend(tape, context.shared, layer, pass, {of[0], {{keys, {no_keys, no_keys}}}, tables});
   return own.attention_residual.output(tape, x, own.attention.project_out(tape, attended, context),
-                                       context.dropout(layer, DropoutSite::long_attention_output, context.rows));
+                                       context.dropout(layer, DropoutSite::long_attention_output, context.rows),
+                                       context);
 }
 
 Var DenseEncoder::Impl::feed_forward(Tape& tape, const Var& x, std::int64_t layer, const Context& context) const {

@@ -162,9 +162,10 @@ States EtcLayer::forward(Tape& tape, States x, const EtcContext& context, Pass p
   const ResidualPlacement &norm_0 = sides_[0].attention_residual, &norm_1 = sides_[1].attention_residual;
   States y;  // [T, H], [U, H] after attention and its residual sum
   {
-    const States a = attend(tape, {norm_0.input(tape, x.of_long), norm_1.input(tape, x.of_global)}, context, pass);
-    y = {norm_0.output(tape, x.of_long, a.of_long, context.side_dropout(index_, kAttentionOutput, false)),
-         norm_1.output(tape, x.of_global, a.of_global, context.side_dropout(index_, kAttentionOutput, true))};
+    const States a =
+        attend(tape, {norm_0.input(tape, x.of_long, context), norm_1.input(tape, x.of_global, context)}, context, pass);
+    y = {norm_0.output(tape, x.of_long, a.of_long, context.side_dropout(index_, kAttentionOutput, false), context),
+         norm_1.output(tape, x.of_global, a.of_global, context.side_dropout(index_, kAttentionOutput, true), context)};
   }
   x = {};  // in inference nobody else holds it: its memory is free before the feed-forward layer asks for [M, F]
   const bool shared = sides_[0].feed_forward.same_weights(sides_[1].feed_forward);
@@ -190,17 +191,23 @@ Projected projected(const std::vector<Columns>& columns) {
 
 States EtcLayer::attend(Tape& tape, const States& x, const EtcContext& context, Pass pass) const {
   const AttentionBlock &of_long = sides_[0].attention, &of_global = sides_[1].attention;
+  // Keys and values of both sides are read by both operators.
+  const Device device = x.of_long.value().device();
+  const AttentionBatch& batch = *context.attention;
+  const bool bf16 = row_type(batch, sparse::kLongAttention, of_long.relative, device) == ElementType::bf16 &&
+                    row_type(batch, sparse::kGlobalAttention, of_global.relative, device) == ElementType::bf16;
+  const ElementType type = bf16 ? ElementType::bf16 : ElementType::fp32;
   Projected l, g;  // of long tokens: each [T, A]; of global tokens: each [U, A]
   if (context.packed != nullptr) {
     // [T, 3·A or 5·A], [U, 3·A or 5·A]
     const States all = on_both(tape, x, share_qkv_, context, [&](const Var& rows, bool global) {
-      return linear(tape, rows, context.dense(sides_[global].attention.all_projections()));
+      return linear(tape, rows, context.dense(sides_[global].attention.all_projections()), type);
     });
     l = projected(of_long.columns_of(all.of_long));
     g = projected(of_global.columns_of(all.of_global));
   } else {
-    l = projected(of_long.project(tape, x.of_long, context));
-    g = projected(of_global.project(tape, x.of_global, context));
+    l = projected(of_long.project(tape, x.of_long, context, type));
+    g = projected(of_global.project(tape, x.of_global, context, type));
   }
   // One softmax each: long queries over l2l and l2g keys [T, A], global queries over g2g and g2l keys [U, A].
   const States attended = {attention(tape, sparse::kLongAttention, context.attention, index_, pass,

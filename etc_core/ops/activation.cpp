@@ -11,6 +11,10 @@ namespace etc::ops {
 constinit KernelSlot<void(Activation, const float*, float*, std::int64_t)> activation_forward_kernel{"activation"};
 constinit KernelSlot<void(Activation, const float*, const float*, float*, std::int64_t)> activation_backward_kernel{
     "activation_backward"};
+constinit KernelSlot<void(Activation, const Bf16*, Bf16*, std::int64_t)> activation_forward_bf16_kernel{
+    "activation bf16"};
+constinit KernelSlot<void(Activation, const Bf16*, const Bf16*, Bf16*, std::int64_t)> activation_backward_bf16_kernel{
+    "activation_backward bf16"};
 
 Activation activation_from_name(const std::string& name) {
   std::string lower = name;
@@ -49,6 +53,17 @@ void activation_backward(Device device, Activation activation, const float* x, c
                          std::int64_t size) {
   const profiler::Scope profiled("activation_backward", {0, 12.0 * static_cast<double>(size)});
   activation_backward_kernel(device, activation, x, dy, dx, size);
+}
+
+void activation_forward(Device device, Activation activation, const Bf16* x, Bf16* y, std::int64_t size) {
+  const profiler::Scope profiled("activation bf16", {0, 4.0 * static_cast<double>(size)});
+  activation_forward_bf16_kernel(device, activation, x, y, size);
+}
+
+void activation_backward(Device device, Activation activation, const Bf16* x, const Bf16* dy, Bf16* dx,
+                         std::int64_t size) {
+  const profiler::Scope profiled("activation_backward bf16", {0, 6.0 * static_cast<double>(size)});
+  activation_backward_bf16_kernel(device, activation, x, dy, dx, size);
 }
 
 }  // namespace etc::ops

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
@@ -49,6 +50,10 @@ void layer_norm(Device device, const LayerNormForward& args) {
   }
   if (args.rows == 0) return;
   check_given(kWhere, {{"x", args.x}, {"gamma", args.gamma}, {"beta", args.beta}, {"y", args.y}});
+  if (args.y_bf16 != nullptr && (!keeps_bf16(device, ComputeType::bf16) || args.cols % 2 != 0)) {
+    fail(kWhere, "y_bf16: expected null with an odd H or on a device that keeps none, got H={} on {}", args.cols,
+         device_name(device));
+  }
   const int arrays = 2 + (args.branch != nullptr) + (args.sum != nullptr);
   const profiler::Scope profiled(kWhere, {0, bytes_of(args.rows, args.cols, arrays)});
   layer_norm_kernel(device, args);
@@ -57,7 +62,14 @@ void layer_norm(Device device, const LayerNormForward& args) {
 void layer_norm_backward(Device device, const LayerNormBackward& args) {
   constexpr const char* kWhere = "layer_norm_backward";
   check_sizes(kWhere, args.rows, args.cols);
-  if (args.dbranch != nullptr) check_dropout(kWhere, args.dropout, args.rows);
+  const bool wants_branch = args.dbranch != nullptr || args.dbranch_bf16 != nullptr;
+  if (wants_branch) check_dropout(kWhere, args.dropout, args.rows);
+  if (args.dbranch_bf16 != nullptr &&
+      (args.dbranch != nullptr || !keeps_bf16(device, ComputeType::bf16) || args.cols % 2 != 0)) {
+    fail(kWhere,
+         "dbranch_bf16: expected null beside dbranch, with an odd H or on a device that keeps none, got H={} on {}",
+         args.cols, device_name(device));
+  }
   if ((args.dgamma == nullptr) != (args.dbeta == nullptr)) {
     fail(kWhere, "dgamma and dbeta are computed together: expected both or neither, got {} alone",
          args.dgamma == nullptr ? "dbeta" : "dgamma");
@@ -66,7 +78,7 @@ void layer_norm_backward(Device device, const LayerNormBackward& args) {
   if (args.rows == 0) return;
   check_given(kWhere,
               {{"dy", args.dy}, {"sum", args.sum}, {"mean", args.mean}, {"rstd", args.rstd}, {"gamma", args.gamma}});
-  const int arrays = 2 + (args.dx != nullptr) + (args.dbranch != nullptr);
+  const int arrays = 2 + (args.dx != nullptr) + wants_branch;
   const profiler::Scope profiled(kWhere, {0, bytes_of(args.rows, args.cols, arrays)});
   layer_norm_backward_kernel(device, args);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/device.h"
 #include "etc_core/base/kernel_slot.h"
 #include "etc_core/ops/dropout.h"
@@ -25,6 +26,8 @@ struct NormStatistics {
 //   y = (s − mean) · rstd · gamma + beta,   rstd = 1/sqrt(var + epsilon),   var = mean((s − mean)²);   not centred: mean = 0
 //   x, branch, y  [M, H] without gaps; y may be x or branch
 //   gamma, beta   [H]
+//   y_bf16 =      [M, H]  y once more, rounded to nearest even, for products; null: not wanted. Where keeps_bf16()
+//                 (base/backend.h), H then even
 //   sum =         [M, H]  s, for backward; null: not kept; may be x or branch. Must be null with branch null: s is x
 //   mean, rstd =  [M]     for backward; both or neither null
 // Rules: two passes (variance of centred values: with so small an epsilon E[x²]−E[x]² would not do); the bits of a row
@@ -37,6 +40,7 @@ struct LayerNormForward {
   const float* gamma = nullptr;
   const float* beta = nullptr;
   float* y = nullptr;
+  Bf16* y_bf16 = nullptr;
   float* sum = nullptr;
   float* mean = nullptr;
   float* rstd = nullptr;
@@ -48,7 +52,7 @@ void layer_norm(Device device, const LayerNormForward& args);
 //   ds = rstd · (g − mean_H(g) − xhat·mean_H(g·xhat)), not centred without mean_H(g);   dgamma += sum_M dy·xhat,   dbeta += sum_M dy
 //   dx (= or +=) ds,   dbranch = dropout(ds)
 //   sum, mean, rstd as saved (sum is x when there was no branch);  dy, dx, dbranch [M, H]; dx may be dy
-// Each of dx, dbranch, and the pair dgamma, dbeta may be null.
+// Each of dx, dbranch (of either type), and the pair dgamma, dbeta may be null.
 // Rules: dgamma and dbeta are sums over fixed blocks of rows, combined in order: same bits for any thread count.
 struct LayerNormBackward {
   std::int64_t rows = 0, cols = 0;
@@ -59,8 +63,9 @@ struct LayerNormBackward {
   const float* gamma = nullptr;
   float* dx = nullptr;
   bool add_to_dx = false;
-  float* dbranch = nullptr;    // may be dy, but not dx
-  HiddenDropout dropout = {};  // of branch, the same as forward
+  float* dbranch = nullptr;      // may be dy, but not dx
+  Bf16* dbranch_bf16 = nullptr;  // instead, rounded to nearest even; where keeps_bf16() (base/backend.h), H then even
+  HiddenDropout dropout = {};    // of branch, the same as forward
   float* dgamma = nullptr;
   float* dbeta = nullptr;
   bool centred = true;

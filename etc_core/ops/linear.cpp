@@ -1,5 +1,6 @@
 #include "etc_core/ops/linear.h"
 
+#include "etc_core/base/backend.h"
 #include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "etc_core/base/shape.h"
@@ -26,10 +27,29 @@ profiler::Work work_of(const Args& args, int products) {
   return {2.0 * products * m * in * out, 4.0 * products * (m * in + m * out + in * out)};
 }
 
+// One array of a call, in one of two types.
+struct Given {
+  const char* name;
+  const float* fp32;
+  const Bf16* bf16;
+};
+
 // A row may be longer than its used columns, never shorter.
-void check_rows(const char* where, const char* name, const float* data, std::int64_t stride, std::int64_t cols) {
-  if (data == nullptr) fail(where, "{} is missing (null)", name);
-  if (stride < cols) fail(where, "{}_stride: expected at least {} columns, got {}", name, cols, stride);
+void check_rows(const char* where, const Given& of, std::int64_t stride, std::int64_t cols) {
+  if (of.fp32 == nullptr && of.bf16 == nullptr) fail(where, "{} is missing (null)", of.name);
+  if (of.fp32 != nullptr && of.bf16 != nullptr) fail(where, "{}: expected fp32 or bf16, got both", of.name);
+  if (stride < cols) fail(where, "{}_stride: expected at least {} columns, got {}", of.name, cols, stride);
+  if (of.bf16 != nullptr && (stride % kBf16Columns != 0 || cols % kBf16Columns != 0)) {
+    fail(where, "{} in bf16: expected multiples of {} columns, got {} of rows {} apart", of.name, kBf16Columns, cols,
+         stride);
+  }
+}
+
+// Whether this device takes arrays in bf16, if there are any.
+void check_bf16(const char* where, Device device, ComputeType compute, bool any) {
+  if (!any || keeps_bf16(device, compute)) return;
+  fail(where, "{}: expected arrays in fp32 beside products in {}, got bf16", device_name(device),
+       compute_type_name(compute));
 }
 
 void check_unpacked(const char* where, ComputeType compute) {
@@ -60,14 +80,19 @@ void linear(Device device, const LinearForward& args) {
     fail(kWhere, "packed weights lie on {}, the product was asked of {}", device_name(args.packed->device),
          device_name(device));
   }
-  if (args.pre_activation != nullptr && args.activation == Activation::linear) {
+  if ((args.pre_activation != nullptr || args.pre_activation_bf16 != nullptr) &&
+      args.activation == Activation::linear) {
     fail(kWhere, "pre_activation is y itself when the activation is linear: expected null");
   }
   if (args.rows == 0) return;
-  check_rows(kWhere, "x", args.x, args.x_stride, args.in);
-  check_rows(kWhere, "y", args.y, args.y_stride, args.out);
+  check_rows(kWhere, {"x", args.x, args.x_bf16}, args.x_stride, args.in);
+  check_rows(kWhere, {"y", args.y, args.y_bf16}, args.y_stride, args.out);
   if (args.packed == nullptr) check_unpacked(kWhere, args.compute);
   const ComputeType compute = args.packed == nullptr ? args.compute : args.packed->compute;
+  check_bf16(kWhere, device, compute, args.x_bf16 != nullptr || args.y_bf16 != nullptr);
+  if (args.y_bf16 != nullptr ? args.pre_activation != nullptr : args.pre_activation_bf16 != nullptr) {
+    fail(kWhere, "pre_activation: expected the type of y");
+  }
   constexpr const char* kNames[kComputeTypes] = {"linear", "linear bf16", "linear int8"};
   const profiler::Scope profiled(kNames[static_cast<int>(compute)], work_of(args, 1));
   linear_kernel(device, args);
@@ -77,15 +102,18 @@ void linear_backward(Device device, const LinearBackward& args) {
   constexpr const char* kWhere = "linear_backward";
   check_sizes(kWhere, args.rows, args.in, args.out);
   if (args.rows == 0) return;
-  check_rows(kWhere, "dz", args.dz, args.dz_stride, args.out);
-  if (args.dx != nullptr) {
-    check_rows(kWhere, "dx", args.dx, args.dx_stride, args.in);
+  const bool wants_dx = args.dx != nullptr || args.dx_bf16 != nullptr;
+  check_rows(kWhere, {"dz", args.dz, args.dz_bf16}, args.dz_stride, args.out);
+  if (wants_dx) {
+    check_rows(kWhere, {"dx", args.dx, args.dx_bf16}, args.dx_stride, args.in);
     if (args.weight == nullptr) fail(kWhere, "dx needs weight, which is missing (null)");
   }
-  if (args.dweight != nullptr) check_rows(kWhere, "x", args.x, args.x_stride, args.in);
+  if (args.dweight != nullptr) check_rows(kWhere, {"x", args.x, args.x_bf16}, args.x_stride, args.in);
   check_unpacked(kWhere, args.compute);
+  check_bf16(kWhere, device, args.compute,
+             args.dz_bf16 != nullptr || args.x_bf16 != nullptr || args.dx_bf16 != nullptr);
   const char* name = args.compute == ComputeType::fp32 ? kWhere : "linear_backward bf16";
-  const profiler::Scope profiled(name, work_of(args, (args.dx != nullptr) + (args.dweight != nullptr)));
+  const profiler::Scope profiled(name, work_of(args, wants_dx + (args.dweight != nullptr)));
   linear_backward_kernel(device, args);
 }
 

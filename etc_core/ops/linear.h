@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/buffer.h"
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
@@ -45,11 +46,18 @@ struct PackedWeights {
 PackedWeights pack_weights(Device device, const WeightMatrix& weight, ComputeType compute = ComputeType::fp32,
                            Purpose purpose = Purpose::weights);
 
+// Rows of bf16 arrays have a multiple of so many numbers (16 bytes: what tensor cores' products ask for).
+inline constexpr std::int64_t kBf16Columns = 8;
+
 // Dense layer: every row of x times W, plus a bias, through an activation.
 //   z = x·W + b,  y = act(z)
+// Where keeps_bf16() (base/backend.h), x, and y with z, may be given in bf16 instead (x_bf16 for x, …): z and y are then
+// rounded to nearest even as they are written, the bias before it is added, and in, out and strides are multiples of
+// kBf16Columns.
 struct LinearForward {
   std::int64_t rows = 0, in = 0, out = 0;  // M, in, out; rows = 0 does nothing
-  const float* x = nullptr;                // [M, in], rows x_stride floats apart
+  const float* x = nullptr;                // [M, in], rows x_stride numbers apart
+  const Bf16* x_bf16 = nullptr;            // instead
   std::int64_t x_stride = 0;
   const float* weight = nullptr;  // [in, out] or [out, in]; or null and:
   WeightLayout layout = WeightLayout::in_out;
@@ -57,9 +65,11 @@ struct LinearForward {
   ComputeType compute = ComputeType::fp32;  // fp32 or bf16: of a weight that is not packed
   const float* bias = nullptr;              // [out]; null: no bias
   Activation activation = Activation::linear;
-  float* y = nullptr;  // =  [M, out], rows y_stride floats apart; must not overlap x
+  float* y = nullptr;      // =  [M, out], rows y_stride numbers apart; must not overlap x
+  Bf16* y_bf16 = nullptr;  // instead
   std::int64_t y_stride = 0;
-  float* pre_activation = nullptr;  // =  z [M, out] without gaps, for backward; null: not kept. Not for linear.
+  float* pre_activation = nullptr;      // =  z [M, out] without gaps, for backward; null: not kept. Not for linear.
+  Bf16* pre_activation_bf16 = nullptr;  // instead, beside y_bf16
 };
 // In bf16 x and W are rounded to nearest even; their products are summed in fp32, and all else is fp32.
 // Rules: the bits of row i of y depend on row i of x, W, b and the activation only; packed or not makes no difference.
@@ -71,17 +81,21 @@ void linear(Device device, const LinearForward& args);
 //   dx (= or +=) dz·Wᵀ,   dW += xᵀ·dz,   db += sum over the rows of dz
 // In bf16 the operands of the two products (dz and W, x and dz) are rounded to nearest even and their products summed
 // in fp32; db is the sum of dz as it is. bf16 has the range of fp32, so a loss needs no scaling.
+// Where keeps_bf16(), dz, x and dx may be given in bf16 instead, as in LinearForward; dx is then rounded as it is written.
 // Each of dx, dweight, dbias may be null: it is then not computed, and what only it needs (weight; x) may be null, too.
 struct LinearBackward {
   std::int64_t rows = 0, in = 0, out = 0;
-  const float* dz = nullptr;  // [M, out], rows dz_stride floats apart
+  const float* dz = nullptr;      // [M, out], rows dz_stride numbers apart
+  const Bf16* dz_bf16 = nullptr;  // instead
   std::int64_t dz_stride = 0;
-  const float* x = nullptr;  // [M, in], rows x_stride floats apart; for dweight
+  const float* x = nullptr;      // [M, in], rows x_stride numbers apart; for dweight
+  const Bf16* x_bf16 = nullptr;  // instead
   std::int64_t x_stride = 0;
   const float* weight = nullptr;               // for dx
   WeightLayout layout = WeightLayout::in_out;  // of weight and of dweight
   ComputeType compute = ComputeType::fp32;     // fp32 or bf16
-  float* dx = nullptr;                         // [M, in], rows dx_stride floats apart; must not overlap dz
+  float* dx = nullptr;                         // [M, in], rows dx_stride numbers apart; must not overlap dz
+  Bf16* dx_bf16 = nullptr;                     // instead
   std::int64_t dx_stride = 0;
   bool add_to_dx = false;    // false: dx =, true: dx +=
   float* dweight = nullptr;  // +=  in the layout of weight

@@ -17,19 +17,16 @@ std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   return count;
 }
 
-std::int64_t bytes_of(std::int64_t elements) {
-  return elements * static_cast<std::int64_t>(sizeof(float));
-}
-
 }  // namespace
 
-Tensor Tensor::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device) {
+Tensor Tensor::empty(std::vector<std::int64_t> shape, Purpose purpose, Device device, ElementType type) {
   Tensor result;
   result.size_ = element_count(shape);
   result.shape_ = std::move(shape);
   result.device_ = device;
   result.purpose_ = purpose;
-  const auto storage = std::make_shared<Buffer<float>>(result.size_, purpose, device);
+  result.type_ = type;
+  const auto storage = std::make_shared<Bytes>(result.bytes(), purpose, device);
   result.data_ = storage->data();
   result.owner_ = storage;
   return result;
@@ -62,7 +59,7 @@ Tensor Tensor::from(const std::vector<float>& values, std::vector<std::int64_t> 
   if (static_cast<std::int64_t>(values.size()) != result.size()) {
     fail("tensor", "expected {} values for shape {}, got {}", result.size(), result.shape_text(), values.size());
   }
-  copy_bytes(device, result.data(), Device::cpu, values.data(), bytes_of(result.size()));
+  copy_bytes(device, result.data_, Device::cpu, values.data(), result.bytes());
   return result;
 }
 
@@ -73,20 +70,20 @@ std::int64_t Tensor::rows() const {
 }
 
 void Tensor::zero() const {
-  if (owner_ != nullptr && !counting()) zero_bytes(device_, data_, bytes_of(size_));
+  if (owner_ != nullptr && !counting()) zero_bytes(device_, data_, bytes());
 }
 
 Tensor Tensor::clone(Purpose purpose) const {
   if (owner_ == nullptr) return {};
-  Tensor copy = empty(shape_, purpose, device_);
-  copy_bytes(device_, copy.data(), device_, data(), bytes_of(size_));
+  Tensor copy = empty(shape_, purpose, device_, type_);
+  copy_bytes(device_, copy.data_, device_, data_, bytes());
   return copy;
 }
 
 Tensor Tensor::to(Device device) const {
   if (owner_ == nullptr || device == device_) return *this;
-  Tensor copy = empty(shape_, purpose_, device);
-  copy_bytes(device, copy.data(), device_, data(), bytes_of(size_));
+  Tensor copy = empty(shape_, purpose_, device, type_);
+  copy_bytes(device, copy.data_, device_, data_, bytes());
   return copy;
 }
 
@@ -98,6 +95,11 @@ Tensor Tensor::reshaped(std::vector<std::int64_t> shape) const {
   Tensor result = *this;
   result.shape_ = std::move(shape);
   return result;
+}
+
+void Tensor::fail_type(ElementType expected) const {
+  fail("tensor", "{}: expected numbers in {}, they are in {}", shape_text(), element_type_name(expected),
+       element_type_name(type_));
 }
 
 std::string Tensor::shape_text() const {

@@ -1,4 +1,5 @@
-// A dense block of fp32 numbers with a shape: the currency of autograd, nn and optim.
+// A dense block of numbers with a shape: the currency of autograd, nn and optim. The numbers are fp32; on a GPU that
+// multiplies in bf16, those that only products and attention read are bf16 (keeps_bf16() in base/backend.h).
 //
 // Invariant: always contiguous, the last dimension fastest (token-major: [T, H]). A Tensor is a handle: copies share
 // the memory, and constness belongs to the handle, not to the numbers (as with std::shared_ptr). There are no strided
@@ -10,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/buffer.h"
 #include "etc_core/base/device.h"
+#include "etc_core/base/element_type.h"
 
 namespace etc {
 
@@ -21,7 +24,8 @@ class Tensor {
 
   // Uninitialised memory for the product of `shape` numbers, charged to `purpose` until the last handle is gone.
   // Sizes may be 0 (no global tokens); a negative one is an Error.
-  static Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu);
+  static Tensor empty(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu,
+                      ElementType type = ElementType::fp32);
   static Tensor zeros(std::vector<std::int64_t> shape, Purpose purpose, Device device = Device::cpu);
   // A copy of `values`, which must be as many as the shape says.
   static Tensor from(const std::vector<float>& values, std::vector<std::int64_t> shape, Purpose purpose,
@@ -42,9 +46,17 @@ class Tensor {
   std::int64_t rows() const;
   Device device() const { return device_; }
   Purpose purpose() const { return purpose_; }
+  ElementType type() const { return type_; }
 
-  // For the host to read and write only when device() is cpu.
-  float* data() const { return data_; }
+  // For the host to read and write only when device() is cpu. Each throws Error when the numbers are of the other type.
+  float* data() const {
+    if (type_ != ElementType::fp32) fail_type(ElementType::fp32);
+    return static_cast<float*>(data_);
+  }
+  Bf16* bf16() const {
+    if (type_ != ElementType::bf16) fail_type(ElementType::bf16);
+    return static_cast<Bf16*>(data_);
+  }
   float* columns(std::int64_t first) const { return data() + first; }
 
   void zero() const;
@@ -61,12 +73,16 @@ class Tensor {
   std::string shape_text() const;  // "[4096, 768]" for messages
 
  private:
+  std::int64_t bytes() const { return size_ * element_bytes(type_); }
+  [[noreturn]] void fail_type(ElementType expected) const;
+
   std::shared_ptr<void> owner_;  // of the memory: our own Buffer, or what adopt() was given
-  float* data_ = nullptr;
+  void* data_ = nullptr;
   std::vector<std::int64_t> shape_;
   std::int64_t size_ = 0;
   Device device_ = Device::cpu;
   Purpose purpose_ = Purpose::scratch;
+  ElementType type_ = ElementType::fp32;
 };
 
 }  // namespace etc

@@ -160,7 +160,10 @@ HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, 
     return;
   }
   if (scores.mode == ScoreMode::none && terms.late[block.set]) {
-    logits_in_mode<ScoreMode::none>(head, block, exact, distance_term(terms, block), s, max);
+    with_late_term(
+        terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+          logits_in_mode<ScoreMode::none>(head, block, exact, term, s, max);
+        });
     return;
   }
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));

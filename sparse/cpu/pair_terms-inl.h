@@ -195,12 +195,15 @@ struct BlockColumns {
   bool scored;
 };
 
-// m of some columns of a key block, without what the loop of the logits adds (DistanceTerm).   s [keys, kGroup]
+// m of some columns of a key block, without what the loop of the logits adds (a late term).   s [keys, kGroup]
 // Column by column the same instructions whoever asks: rewinding subtracts the bits that were added.
 HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, const BlockColumns& columns,
                               const GroupScratch& scratch, float* s) {
   const auto [first, keys, scored] = columns;
-  if (HWY_LIKELY(!scratch.terms.joined[block.set]) || (!scored && scratch.terms.late[block.set])) {
+  const bool late = !scored && scratch.terms.late[block.set];
+  if (HWY_LIKELY(!scratch.terms.joined[block.set]) || late) {
+    const DistanceScratch& own = scratch.terms.by_distance[block.set];
+    if (late && own.key_places > 0) multiply_keys(head, own, *block.panel, block.row + first + keys);
     return dot_products(scratch.q_lanes, block.panel->k(block.row + first), head.stride, keys, head.head_size, s);
   }
   joined_dots(head, scratch, block.from(first), keys, s);
@@ -272,6 +275,27 @@ HWY_INLINE void add_key_places(const DistanceScratch& own, const LabelsByDistanc
   for (std::int64_t j = 0; j < block.keys; ++j) add_run(g + j * kGroup, 1, rows + j * own.key_places + labels.place(j));
 }
 
+// Rows [first, first + count) of a panel, whole steps.
+struct KeyRows {
+  std::int64_t first, count;
+};
+
+// Backward, kVectors vectors of components from c on of some keys: dk += dproducts rel_k, drel_k += dproductsᵀ k.
+template <int kVectors>
+HWY_INLINE void key_place_sums(const DistanceScratch& own, KeyPanel& panel, const KeyRows& rows, std::int64_t stride,
+                               std::int64_t c) {
+  const std::int64_t places = own.key_places, row = rows.first;
+  const float* const sums = panel.dproducts(row, places);  // [count, places]
+  for (std::int64_t j = 0; j < rows.count; j += kTileRows) {
+    register_tile<kTileRows, kVectors, Sum::added>({sums + j * places, places, 1}, {own.key_vectors + c, stride},
+                                                   {panel.dk(row + j) + c, stride}, places);
+  }
+  for (std::int64_t n = 0; n < places; n += kTileRows) {
+    register_tile<kTileRows, kVectors, Sum::added>({sums + n, 1, places}, {panel.k(row) + c, stride},
+                                                   {own.dkey_vectors + n * stride + c, stride}, rows.count);
+  }
+}
+
 // Backward, rows of a panel that no group sees any more, or the task's end: dk += dproducts rel_k, drel_k += dproductsᵀ k
 // up to row `end`.
 HWY_NOINLINE inline void finish_key_places(const HeadContext& head, const DistanceScratch& own, KeyPanel& panel,
@@ -281,20 +305,18 @@ HWY_NOINLINE inline void finish_key_places(const HeadContext& head, const Distan
   const std::int64_t stop = std::min(std::max<std::int64_t>(end, kRunStep), panel.multiplied());
   if (stop <= from) return;
   panel.set_finished(std::min(end, stop));
-  for (std::int64_t at = from; at < stop; at += kRunStep) {
-    const std::int64_t row = std::min(at, stop - kRunStep);
-    float* const sums = panel.dproducts(row, places);  // [kRunStep, places]
-    for (std::int64_t c = 0; c < stride; c += kLanes) {
-      for (std::int64_t j = 0; j < kRunStep; j += kTileRows) {
-        register_tile<kTileRows, 1, Sum::added>({sums + j * places, places, 1}, {own.key_vectors + c, stride},
-                                                {panel.dk(row + j) + c, stride}, places);
-      }
-      for (std::int64_t n = 0; n < places; n += kTileRows) {
-        register_tile<kTileRows, 1, Sum::added>({sums + n, 1, places}, {panel.k(row) + c, stride},
-                                                {own.dkey_vectors + n * stride + c, stride}, kRunStep);
-      }
+  // Many keys at a time while there are: each time drel_k is read and written.
+  constexpr std::int64_t kMany = 8 * kRunStep;
+  for (std::int64_t at = from; at < stop;) {
+    const std::int64_t count = stop - at >= kMany ? kMany : kRunStep;
+    const KeyRows rows{std::min(at, stop - count), count};
+    at += count;
+    std::int64_t c = 0;
+    for (; c + kTileVectors * kLanes <= stride; c += kTileVectors * kLanes) {
+      key_place_sums<kTileVectors>(own, panel, rows, stride, c);
     }
-    std::fill_n(sums, kRunStep * places, 0.0f);
+    for (; c < stride; c += kLanes) key_place_sums<1>(own, panel, rows, stride, c);
+    std::fill_n(panel.dproducts(rows.first, places), count * places, 0.0f);
   }
 }
 

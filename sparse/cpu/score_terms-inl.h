@@ -11,8 +11,8 @@
 //
 // Of listed labels a term is a policy of the tile loop, chosen per key block at compile time (with_term): a key block
 // without labels runs the loop in which the term does not occur. By distance they are a policy of types
-// without running scores (DistanceTerm); beside scores, or other parts of m, they are added to m beforehand, by a pass
-// over the key block (pair_terms-inl.h): fewer copies of the loops. Highway's per-target include guard.
+// without running scores (DistanceTerm, DistanceKeyTerm); beside scores, or other parts of m, they are added to m
+// beforehand, by a pass over the key block (pair_terms-inl.h): fewer copies of the loops. Highway's per-target include guard.
 #if defined(SPARSE_CPU_SCORE_TERMS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_SCORE_TERMS_INL_H_
 #undef SPARSE_CPU_SCORE_TERMS_INL_H_
@@ -208,8 +208,29 @@ struct DistanceTerm {
   }
 };
 
-HWY_INLINE DistanceTerm distance_term(const TermScratch& terms, const KeyBlock& block) {
-  return {terms.by_distance[block.set].table, labels_by_distance(block)};
+// The same with k·rel_k, of which every key has a row of products with all places (multiply_keys).
+struct DistanceKeyTerm {
+  const float* rows;        // skewed
+  const float* products;    // [keys, key_places]
+  std::int64_t key_places;  // of a row
+  LabelsByDistance labels;  // of the key block
+
+  HWY_INLINE FloatVec score(FloatVec dot, FloatVec scale, std::int64_t j, int v) const {
+    const FloatTag d;
+    const std::int64_t place = labels.place(j);
+    const FloatVec of_query = hn::LoadU(d, rows + place * kGroup + v * kLanes);
+    const FloatVec of_key = hn::LoadU(d, products + j * key_places + place + v * kLanes);
+    return hn::Mul(hn::Add(hn::Add(dot, of_query), of_key), scale);
+  }
+};
+
+// Calls body(term) with the policy of a key block whose type is `late`.
+template <typename Body>
+HWY_INLINE void with_late_term(const TermScratch& terms, const KeyBlock& block, const Body& body) {
+  const DistanceScratch& own = terms.by_distance[block.set];
+  const LabelsByDistance labels = labels_by_distance(block);
+  if (own.key_places == 0) return body(DistanceTerm{own.table, labels});
+  body(DistanceKeyTerm{own.table, block.panel->products(block.row, own.key_places), own.key_places, labels});
 }
 
 // Whether pairs of this key block have a summand to look up in the loop of the logits.
@@ -228,7 +249,7 @@ HWY_INLINE void with_term(const TermScratch& terms, const KeyBlock& block, const
 // The same, and that of labels by distance where the key block's type carries no scores.
 template <typename Body>
 HWY_INLINE void with_any_term(const TermScratch& terms, const KeyBlock& block, bool unscored, const Body& body) {
-  if (unscored && terms.late[block.set]) return body(distance_term(terms, block));
+  if (unscored && terms.late[block.set]) return with_late_term(terms, block, body);
   with_term(terms, block, body);
 }
 

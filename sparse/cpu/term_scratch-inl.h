@@ -89,7 +89,7 @@ struct TermScratch {
   bool listed = false;         // whether some key set lists its labels
   bool biased = false;         // whether there is rel_bias
   bool joined[kKeySets] = {};  // whether m of a key set's pairs is more than q·k
-  bool late[kKeySets] = {};    // whether that is a table by distance alone, which the loop of the logits may add, too
+  bool late[kKeySets] = {};    // whether that is summands by distance alone, which the loop of the logits may add, too
   DistanceScratch by_distance[kKeySets];
   // Of the task's head.
   float* vectors = nullptr;               // [labels, stride]  rel
@@ -125,9 +125,11 @@ struct TermScratch {
       const TypeTiles& type = in.tiles->types[set];
       terms.by_distance[set] = DistanceScratch::take(arena, in, set, pass);
       terms.listed = terms.listed || type.relative;
-      const bool pairs = given.key_vectors != nullptr || given.factors != nullptr || given.products != nullptr;
+      const bool scaled = given.factors != nullptr || given.products != nullptr;
+      const bool pairs = given.key_vectors != nullptr || scaled;
       terms.joined[set] = type.labelled() && given.rows() > 0 && (pairs || (type.distance.used() && given.adds()));
-      terms.late[set] = terms.joined[set] && !pairs;
+      const bool keys_late = given.key_vectors == nullptr || terms.by_distance[set].key_places > 0;
+      terms.late[set] = terms.joined[set] && type.distance.used() && given.adds() && !scaled && keys_late;
     }
     terms.biased = given.biases != nullptr;
     terms.labels = padded_rows(given.rows());

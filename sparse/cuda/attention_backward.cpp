@@ -84,7 +84,7 @@ void relative_gradients(const AttentionBackward& args, const BackwardScratch& sc
   const std::int64_t vectors =
       in.relative.vectors == nullptr ? 0 : in.relative.labels * sizes.table_heads * in.head_size;
   launch_relative({sizes,
-                   operand_of(in.q, in),
+                   numbers_of(in.q, in),
                    {in.relative.vectors, vectors},
                    simt::read_only(scratch.dtable),
                    output_of(args.dq, in),
@@ -104,7 +104,7 @@ void backward(const AttentionBackward& args) {
   const BackwardScratch scratch(carver, in, *plan);
   prepare(in, *plan, scratch.common);
   // delta = dout·out before anything else: both backward kernels read it.
-  launch_delta({sizes_of(in), operand_of(args.out, in), operand_of(args.dout, in), scratch.delta}, simt::stream());
+  launch_delta({sizes_of(in), numbers_of(args.out, in), numbers_of(args.dout, in), scratch.delta}, simt::stream());
   if (uses_bf16(in)) {
     convert(args.dout, in, scratch.dout);
     gradients_with<std::uint32_t>(args, *plan, scratch);

@@ -113,9 +113,18 @@ struct Operand {
   std::int64_t head_stride = 0, row_stride = 0;
 };
 
+// The same for kernels that read single numbers, of either type: component d of head h of row t is number
+// h*head_stride + t*row_stride + d.
+struct NumberRows {
+  Span<const float> values;         // or empty and:
+  Span<const std::uint32_t> pairs;  // two numbers of bf16 a word
+  std::int64_t head_stride = 0, row_stride = 0;
+};
+
 // Gradients and outputs are token-major, as the tensors of the caller are.
 struct Output {
-  Span<float> values;  // [rows, row_stride]
+  Span<float> values;         // [rows, row_stride]; or empty and:
+  Span<std::uint32_t> pairs;  // [rows, row_stride / 2] two numbers of bf16 a word
   std::int64_t row_stride = 0;
 };
 
@@ -220,7 +229,7 @@ struct ConvertParams {
 // table[n][g][r][i] = (q_i·rel[r] + rel_bias[r]) / sqrt(D)
 struct TableParams {
   AttentionSizes sizes;
-  Operand<float> q;
+  NumberRows q;
   Span<const float> rel, rel_bias;       // [R, table_heads, D], [R, table_heads]; either may be empty
   Span<const std::int64_t> group_rows;   // [groups + 1]: first query of each group; the last may be short
   Span<const std::int32_t> group_sizes;  // [groups]
@@ -259,7 +268,7 @@ struct BackwardParams {
 // delta[n][t] = dout_t·out_t of head n
 struct DeltaParams {
   AttentionSizes sizes;
-  Operand<float> out, dout;
+  NumberRows out, dout;
   Span<float> delta;  // [N, queries]
 };
 
@@ -285,7 +294,7 @@ struct SumKeysParams {
 // What the relative terms give back to queries and tables.
 struct RelativeParams {
   AttentionSizes sizes;
-  Operand<float> q;
+  NumberRows q;
   Span<const float> rel;     // [R, table_heads, D]
   Span<const float> dtable;  // [N, queries, R]
   Output dq;                 // += dtable·rel

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "etc_core/base/integers.h"
+#include "sparse/attention.h"
 
 namespace etc::sparse::cuda {
 

@@ -15,10 +15,6 @@
 
 namespace etc::sparse::cuda {
 
-// Rows a table of LabelTerms may have: such kernels read a byte for each pair of a mixed column, labels by distance
-// included. Larger tables are pairwise terms.
-inline constexpr std::int64_t kMostListedLabels = 256;
-
 // Labels of a type by distance: the map, for pairwise terms, and, if they are few, as if they had been listed
 // (TypeTiles::label, mixed). Empty for other types.
 struct ListedDistances {

@@ -24,9 +24,11 @@ void check_supported(const AttentionInputs& in) {
   }
 }
 
-// Pairs of bf16, rows padded to a width the kernels know; in fp32 rows are read where they lie.
+// Pairs of bf16, rows padded to a width the kernels know; rows of the kernels' own type are read where they lie.
 std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in) {
-  return uses_bf16(in) ? rows * in.heads * (bf16_width(static_cast<int>(in.head_size)) / 2) : 0;
+  return uses_bf16(in) && in.type == ElementType::fp32
+             ? rows * in.heads * (bf16_width(static_cast<int>(in.head_size)) / 2)
+             : 0;
 }
 
 // The order of the arrays is the layout: both calls, counting and taking, come through here.
@@ -68,19 +70,33 @@ DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch
 }
 
 namespace {
-// From the first float of a tensor of rows to the last that may be touched: the span kernels are checked against.
-std::int64_t floats_of(std::int64_t rows, std::int64_t stride, const AttentionInputs& in) {
+// From the first number of a tensor of rows to the last that may be touched: the span kernels are checked against.
+std::int64_t numbers_in(std::int64_t rows, std::int64_t stride, const AttentionInputs& in) {
   return rows == 0 ? 0 : (rows - 1) * stride + in.heads * in.head_size;
 }
 }  // namespace
 
 Output output_of(const MutableRows& rows, const AttentionInputs& in) {
-  return {{rows.data, floats_of(rows.rows, rows.stride, in)}, rows.stride};
+  const std::int64_t size = numbers_in(rows.rows, rows.stride, in);
+  if (in.type == ElementType::fp32) return {{rows.data, size}, {}, rows.stride};
+  return {{}, {reinterpret_cast<std::uint32_t*>(rows.bf16), size / 2}, rows.stride};
 }
 
 // Token-major: head n of row t at n*D + t*stride.
-Operand<float> operand_of(const Rows& rows, const AttentionInputs& in) {
-  return {{rows.data, floats_of(rows.rows, rows.stride, in)}, in.head_size, rows.stride};
+Operand<float> fp32_operand(const Rows& rows, const AttentionInputs& in) {
+  return {{rows.data, numbers_in(rows.rows, rows.stride, in)}, in.head_size, rows.stride};
+}
+
+Operand<std::uint32_t> bf16_operand(const Rows& rows, const AttentionInputs& in) {
+  return {{reinterpret_cast<const std::uint32_t*>(rows.bf16), numbers_in(rows.rows, rows.stride, in) / 2},
+          in.head_size / 2,
+          rows.stride / 2};
+}
+
+NumberRows numbers_of(const Rows& rows, const AttentionInputs& in) {
+  const bool bf16 = in.type == ElementType::bf16;
+  return {bf16 ? Span<const float>{} : fp32_operand(rows, in).values,
+          bf16 ? bf16_operand(rows, in).values : Span<const std::uint32_t>{}, in.head_size, rows.stride};
 }
 
 Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const AttentionInputs& in) {
@@ -90,8 +106,9 @@ Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int
 }
 
 void convert(const Rows& from, const AttentionInputs& in, const Span<std::uint32_t>& to) {
+  if (in.type == ElementType::bf16) return;
   ConvertParams params;
-  params.from = operand_of(from, in);
+  params.from = fp32_operand(from, in);
   params.to = to;
   params.heads = in.heads;
   params.rows = from.rows;
@@ -139,7 +156,7 @@ void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScra
   if (sizes_of(in).labels > 0) {
     TableParams params;
     params.sizes = sizes_of(in);
-    params.q = operand_of(in.q, in);
+    params.q = numbers_of(in.q, in);
     // Rows of the tables: [R, N] or [R]; either part may be missing.
     const std::int64_t width = in.relative.labels * params.sizes.table_heads;
     params.rel = {in.relative.vectors, in.relative.vectors == nullptr ? 0 : width * in.head_size};

@@ -10,11 +10,6 @@
 
 namespace etc::sparse::cuda {
 
-// Whether the tables are read pair by pair (pairwise_terms.h). Its kernels also serve tiles that every head has its own
-// of, with tables or without.
-inline bool is_pairwise(const AttentionInputs& in) {
-  return in.relative.joins() || in.relative.rows() > kMostListedLabels || in.tiles->types[0].heads > 1;
-}
 // Whether this call multiplies in bf16. Pairwise terms cost more than products in fp32 do, and stand beside no others.
 inline bool uses_bf16(const AttentionInputs& in) {
   return in.compute == ComputeType::bf16 && !is_pairwise(in);
@@ -37,11 +32,14 @@ struct CommonScratch {
 AttentionSizes sizes_of(const AttentionInputs& in);
 DropoutView dropout_view(const AttentionInputs& in, const CommonScratch& scratch);
 Output output_of(const MutableRows& rows, const AttentionInputs& in);
-// Rows as they are.
-Operand<float> operand_of(const Rows& rows, const AttentionInputs& in);
-// Rows in bf16: `converted` of the same rows, made by convert().
+// Rows as they are, for kernels that read single numbers.
+NumberRows numbers_of(const Rows& rows, const AttentionInputs& in);
+// Rows as they are, in fp32 and in bf16.
+Operand<float> fp32_operand(const Rows& rows, const AttentionInputs& in);
+Operand<std::uint32_t> bf16_operand(const Rows& rows, const AttentionInputs& in);
+// Rows that are bf16 in a copy, made by convert().
 Operand<std::uint32_t> operand_of(const Span<std::uint32_t>& converted, std::int64_t rows, const AttentionInputs& in);
-// To [N, rows, width / 2] words, zeros beyond D.
+// Rows in fp32 to [N, rows, width / 2] words, zeros beyond D; nothing to do where they are bf16 already.
 void convert(const Rows& from, const AttentionInputs& in, const Span<std::uint32_t>& to);
 std::int64_t converted_words(std::int64_t rows, const AttentionInputs& in);
 
@@ -58,9 +56,9 @@ void prepare(const AttentionInputs& in, const DevicePlan& plan, const CommonScra
 template <typename Element>
 Operand<Element> operand(const AttentionInputs& in, const Rows& rows, const Span<std::uint32_t>& converted) {
   if constexpr (std::is_same_v<Element, float>) {
-    return operand_of(rows, in);
+    return fp32_operand(rows, in);
   } else {
-    return operand_of(converted, rows.rows, in);
+    return in.type == ElementType::bf16 ? bf16_operand(rows, in) : operand_of(converted, rows.rows, in);
   }
 }
 

@@ -245,8 +245,7 @@ struct ForwardKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       const float max = softmax.max[half], sum = softmax.sum[half];
       const std::int64_t slot = (slots + query) * (head_size + 2), row = own.item.query_row + query;
       const float factor = !whole ? 1.0f : sum == 0.0f ? 0.0f : p.dropout.kept_scale / sum;
-      const RowPlace out =
-          whole ? RowPlace{p.out.values, row * p.out.row_stride + own.head * head_size} : RowPlace{p.slots, slot};
+      const RowPlace out = whole ? place_of(p.out, row, own.head, head_size) : scratch_place(p.slots, slot);
       store_row(out, softmax.out, half, head_size, factor);
       // One of the four lanes of a row writes what the row has once.
       if (lane % 4 != 0) continue;
@@ -273,27 +272,32 @@ struct CombineKernel : simt::BlockOf<128> {
     const std::int64_t head = head_of(p.own_heads, simt::block_x());
     const int head_size = p.sizes.head_size;
     const std::int64_t part = p.sizes.heads * kBlockQueries * (head_size + 2);  // from slot to slot
-    for (int i = simt::thread_index(); i < split.queries * head_size; i += kThreads) {
-      const int query = i / head_size, d = i % head_size;
+    // Two components a thread: rows in bf16 are written in words.
+    const int pairs = ceil_div(head_size, 2);
+    for (int i = simt::thread_index(); i < split.queries * pairs; i += kThreads) {
+      const int query = i / pairs, d = i % pairs * 2, last = d + 1 < head_size ? 1 : 0;
       const std::int64_t first = ((split.first_slot * p.sizes.heads + head) * kBlockQueries + query) * (head_size + 2);
-      // Every component's thread reads the row's maxima and sums again: they are few, and no thread waits for another.
+      // Every thread reads the row's maxima and sums again: they are few, and no thread waits for another.
       float max = kHidden;
       for (int n = 0; n < split.slots; ++n) {
         const float other = simt::load(p.slots, first + n * part + head_size);
         max = max > other ? max : other;
       }
-      float sum = 0.0f, total = 0.0f;
+      float sum = 0.0f, total[2] = {0.0f, 0.0f};
       for (int n = 0; n < split.slots; ++n) {
         const float own = simt::load(p.slots, first + n * part + head_size);
         // A split in which the query saw nothing has no output to weigh.
         const float weight = own == kHidden ? 0.0f : simt::exp2(own - max);
         sum = simt::fma(weight, simt::load(p.slots, first + n * part + head_size + 1), sum);
-        total = simt::fma(weight, simt::load(p.slots, first + n * part + d), total);
+        for (int e = 0; e <= last; ++e) {
+          total[e] = simt::fma(weight, simt::load(p.slots, first + n * part + d + e), total[e]);
+        }
       }
       const std::int64_t row = split.query_row + query;
       const bool seen = sum != 0.0f;
-      simt::store(p.out.values, row * p.out.row_stride + head * head_size + d,
-                  seen ? total * (p.kept_scale / sum) : 0.0f);
+      const float factor = seen ? p.kept_scale / sum : 0.0f;
+      store_two(place_of(p.out, row, head, head_size), d, head_size, seen ? total[0] * factor : 0.0f,
+                seen ? total[1] * factor : 0.0f);
       if (d == 0) {
         simt::store(p.lse, head * p.sizes.queries + row,
                     seen ? simt::fma(max, kLn2, simt::log(sum)) : -simt::infinity());

@@ -252,12 +252,10 @@ struct KeyGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
     for (int half = 0; half < 2; ++half) {
       const int key = kGroup * simt::warp_index() + simt::lane_index() / 4 + 8 * half;
       if (key >= item.keys) continue;
-      const std::int64_t slot = (slots + key) * 2 * head_size, row = item.key_row + key, column = head * head_size;
-      store_row(whole ? RowPlace{dk_out.values, row * dk_out.row_stride + column} : RowPlace{p.key_slots, slot}, dk,
-                half, head_size);
-      store_row(
-          whole ? RowPlace{dv_out.values, row * dv_out.row_stride + column} : RowPlace{p.key_slots, slot + head_size},
-          dv, half, head_size);
+      const std::int64_t slot = (slots + key) * 2 * head_size, row = item.key_row + key;
+      store_row(whole ? place_of(dk_out, row, head, head_size) : scratch_place(p.key_slots, slot), dk, half, head_size);
+      store_row(whole ? place_of(dv_out, row, head, head_size) : scratch_place(p.key_slots, slot + head_size), dv, half,
+                head_size);
     }
   }
 };

@@ -12,10 +12,6 @@ namespace etc::sparse::cuda {
 inline constexpr int kMaxBf16Head = 128;
 inline constexpr int kMaxFp32Head = 112;      // what fits into shared memory
 inline constexpr int kMaxPairwiseHead = 104;  // with a tile of labels beside it
-// A width is a template argument of the kernels: each one more is six kernels more to compile.
-constexpr int bf16_width(int head_size) {
-  return head_size <= 16 ? 16 : head_size <= 32 ? 32 : head_size <= 64 ? 64 : 128;
-}
 
 // Before the attention kernels.
 void launch_convert(const ConvertParams& params, void* stream);

@@ -111,7 +111,7 @@ Operand<float> operand_of(const Rows& rows, const PerformerInputs& in) {
   return {{rows.data, floats_of(rows.rows, rows.stride, in)}, in.head_size, rows.stride};
 }
 Output output_of(const MutableRows& rows, const PerformerInputs& in) {
-  return {{rows.data, floats_of(rows.rows, rows.stride, in)}, rows.stride};
+  return {{rows.data, floats_of(rows.rows, rows.stride, in)}, {}, rows.stride};
 }
 
 void set_operands(PerformerParams& params, const PerformerInputs& in) {

@@ -311,11 +311,41 @@ ETC_DEVICE void clear(float (&sums)[kTiles][4]) {
   }
 }
 
-// Where component 0 of one row of a head is kept; the others follow it.
+// Where component 0 of one row of a head is kept; the others follow it. In bf16 rows begin at words.
 struct RowPlace {
-  Span<float> values;
-  std::int64_t at = 0;
+  Span<float> values;         // or empty and:
+  Span<std::uint32_t> pairs;  // two numbers of bf16 a word
+  std::int64_t at = 0;        // in numbers
 };
+
+// Row `row` of head `head` of the caller's tensor, and a place in scratch.
+ETC_DEVICE RowPlace place_of(const Output& to, std::int64_t row, std::int64_t head, int head_size) {
+  return {to.values, to.pairs, row * to.row_stride + head * head_size};
+}
+ETC_DEVICE RowPlace scratch_place(const Span<float>& slots, std::int64_t at) {
+  return {slots, {}, at};
+}
+
+// Number i of rows in either type.
+ETC_DEVICE float number(const NumberRows& rows, std::int64_t i) {
+  if (rows.pairs.size == 0) return simt::load(rows.values, i);
+  const std::uint32_t pair = simt::load(rows.pairs, i / 2);
+  return i % 2 == 0 ? simt::low_bf16(pair) : simt::high_bf16(pair);
+}
+
+// Component d of a row that was written.
+ETC_DEVICE float component(const RowPlace& of, int d) {
+  if (of.pairs.size == 0) return simt::load(of.values, of.at + d);
+  const std::uint32_t pair = simt::load(of.pairs, (of.at + d) / 2);
+  return (of.at + d) % 2 == 0 ? simt::low_bf16(pair) : simt::high_bf16(pair);
+}
+
+// Two neighbouring components from d on, which is even, to a row whose second one is beyond D where D is odd.
+ETC_DEVICE void store_two(const RowPlace& to, int d, int head_size, float first, float second) {
+  if (to.pairs.size > 0) return simt::store(to.pairs, (to.at + d) / 2, simt::pack_bf16(first, second));
+  simt::store(to.values, to.at + d, first);
+  if (d + 1 < head_size) simt::store(to.values, to.at + d + 1, second);
+}
 
 // to = factor · row lane/4 + 8 half of the accumulators, by the four lanes that hold it. Columns beyond D are left out.
 template <int kTiles>
@@ -323,11 +353,8 @@ ETC_DEVICE void store_row(const RowPlace& to, const float (&sums)[kTiles][4], in
                           float factor = 1.0f) {
   ETC_UNROLL
   for (int t = 0; t < kTiles; ++t) {
-    ETC_UNROLL
-    for (int e = 0; e < 2; ++e) {
-      const int d = 8 * t + simt::lane_index() % 4 * 2 + e;
-      if (d < head_size) simt::store(to.values, to.at + d, sums[t][2 * half + e] * factor);
-    }
+    const int d = 8 * t + simt::lane_index() % 4 * 2;
+    if (d < head_size) store_two(to, d, head_size, sums[t][2 * half] * factor, sums[t][2 * half + 1] * factor);
   }
 }
 

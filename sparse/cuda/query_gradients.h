@@ -183,8 +183,8 @@ struct QueryGradientKernel : simt::BlockOf<kBlockThreads, kMaxTileBytes> {
       const int query = own.first() + simt::lane_index() / 4 + 8 * half;
       if (query >= own.item.queries) continue;
       const std::int64_t row = own.item.query_row + query;
-      const RowPlace to = whole ? RowPlace{p.dq.values, row * p.dq.row_stride + own.head * head_size}
-                                : RowPlace{p.query_slots, (slots + query) * width};
+      const RowPlace to =
+          whole ? place_of(p.dq, row, own.head, head_size) : scratch_place(p.query_slots, (slots + query) * width);
       store_row(to, dq, half, head_size);
     }
   }

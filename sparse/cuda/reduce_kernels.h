@@ -9,7 +9,8 @@
 namespace etc::sparse::cuda {
 
 // delta = dout·out. A warp takes one row of one head: block x four rows, block y a head.
-// Both precisions read out and dout in fp32: delta is subtracted from dp, where rounding would show.
+// The products and sums are fp32, whatever out and dout are kept in: delta is subtracted from dp, where rounding would
+// show.
 struct DeltaKernel : simt::BlockOf<kBlockThreads> {
   using Params = DeltaParams;
   static const char* name() { return "attention backward, delta"; }
@@ -25,7 +26,7 @@ struct DeltaKernel : simt::BlockOf<kBlockThreads> {
     // decides.
     float sum = 0.0f;
     for (int d = simt::lane_index(); d < p.sizes.head_size; d += simt::kWarp) {
-      sum = simt::fma(simt::load(p.out.values, out + d), simt::load(p.dout.values, dout + d), sum);
+      sum = simt::fma(number(p.out, out + d), number(p.dout, dout + d), sum);
     }
     for (int mask = 1; mask < simt::kWarp; mask *= 2) sum += simt::shuffle_xor(sum, mask);
     if (simt::lane_index() == 0) simt::store(p.delta, head * p.sizes.queries + row, sum);
@@ -44,19 +45,24 @@ struct SumQueriesKernel : simt::BlockOf<128> {
     const int head_size = p.sizes.head_size, labels = p.sizes.labels, width = head_size + labels;
     // A slot holds all heads of one item.
     const std::int64_t part = p.sizes.heads * kBlockQueries * width;  // from slot to slot
-    for (int i = simt::thread_index(); i < split.queries * width; i += kThreads) {
-      const std::int64_t first = (split.first_slot * p.sizes.heads + head) * kBlockQueries * width + i;
+    const std::int64_t slots = (split.first_slot * p.sizes.heads + head) * kBlockQueries * width;
+    const auto sum_of = [&](int query, int column) {
       float sum = 0.0f;
-      for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, first + n * part);
-      // Elements of a slot are numbered [queries, D + R].
-      const std::int64_t row = split.query_row + i / width;
-      const int column = i % width;
-      // The first D columns are dq, the others dtable.
-      if (column < head_size) {
-        simt::store(p.dq.values, row * p.dq.row_stride + head * head_size + column, sum);
-      } else {
-        simt::store(p.dtable, (head * p.sizes.queries + row) * labels + column - head_size, sum);
-      }
+      for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, slots + query * width + column + n * part);
+      return sum;
+    };
+    // Elements of a slot are numbered [queries, D + R]. The first D columns are dq, two of them a thread's,
+    const int pairs = ceil_div(head_size, 2);
+    for (int i = simt::thread_index(); i < split.queries * pairs; i += kThreads) {
+      const int query = i / pairs, d = i % pairs * 2;
+      store_two(place_of(p.dq, split.query_row + query, head, head_size), d, head_size, sum_of(query, d),
+                d + 1 < head_size ? sum_of(query, d + 1) : 0.0f);
+    }
+    // the others dtable.
+    for (int i = simt::thread_index(); i < split.queries * labels; i += kThreads) {
+      const int query = i / labels, label = i % labels;
+      simt::store(p.dtable, (head * p.sizes.queries + split.query_row + query) * labels + label,
+                  sum_of(query, head_size + label));
     }
   }
 };
@@ -74,16 +80,18 @@ struct SumKeysKernel : simt::BlockOf<128> {
     const std::int64_t part = p.sizes.heads * kTileKeys * width;
     const Output& dk = split.type == 0 ? p.dk[0] : p.dk[1];
     const Output& dv = split.type == 0 ? p.dv[0] : p.dv[1];
-    for (int i = simt::thread_index(); i < split.keys * width; i += kThreads) {
-      const std::int64_t first = (split.first_slot * p.sizes.heads + head) * kTileKeys * width + i;
+    const std::int64_t slots = (split.first_slot * p.sizes.heads + head) * kTileKeys * width;
+    const auto sum_of = [&](int key, int column) {
       float sum = 0.0f;
-      for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, first + n * part);
-      // Elements of a slot are numbered [keys, 2 D].
-      const std::int64_t row = split.key_row + i / width;
-      const int column = i % width;
-      // The first D columns are dk, the others dv.
-      const Output& to = column < head_size ? dk : dv;
-      simt::store(to.values, row * to.row_stride + head * head_size + column % head_size, sum);
+      for (int n = 0; n < split.slots; ++n) sum += simt::load(p.slots, slots + key * width + column + n * part);
+      return sum;
+    };
+    // Elements of a slot are numbered [keys, 2 D]: the first D columns are dk, the others dv. Two of them a thread's.
+    const int pairs = ceil_div(head_size, 2);
+    for (int i = simt::thread_index(); i < split.keys * 2 * pairs; i += kThreads) {
+      const int key = i / (2 * pairs), half = i / pairs % 2, d = i % pairs * 2, column = half * head_size + d;
+      store_two(place_of(half == 0 ? dk : dv, split.key_row + key, head, head_size), d, head_size, sum_of(key, column),
+                d + 1 < head_size ? sum_of(key, column + 1) : 0.0f);
     }
   }
 };

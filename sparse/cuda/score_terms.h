@@ -223,7 +223,7 @@ struct TableKernel : simt::BlockOf<128> {
         const std::int64_t q = head * p.q.head_stride + (row + query) * p.q.row_stride;
         const std::int64_t own = table_row(p.sizes, label, head), r = own * head_size;
         for (int d = 0; p.rel.size > 0 && d < head_size; ++d)
-          sum = simt::fma(simt::load(p.q.values, q + d), simt::load(p.rel, r + d), sum);
+          sum = simt::fma(number(p.q, q + d), simt::load(p.rel, r + d), sum);
         if (p.rel_bias.size > 0) sum += simt::load(p.rel_bias, own);
       }
       simt::store(p.table, (head * groups + group) * p.sizes.labels * kGroup + i, sum * p.sizes.scale);
@@ -247,15 +247,18 @@ struct RelativeKernel : simt::BlockOf<128> {
     // [rows, R] of this block's queries
     const std::int64_t dtable = (head * p.sizes.queries + first) * labels;
     const bool has_vectors = p.rel.size > 0;  // biases alone give nothing back to queries
-    for (int i = simt::thread_index(); has_vectors && i < rows * head_size; i += kThreads) {
-      const int row = i / head_size, d = i % head_size;
-      const std::int64_t place = (first + row) * p.dq.row_stride + head * head_size + d;
-      float sum = simt::load(p.dq.values, place);
+    // Two components a thread: rows in bf16 are words.
+    const int pairs = ceil_div(head_size, 2);
+    for (int i = simt::thread_index(); has_vectors && i < rows * pairs; i += kThreads) {
+      const int row = i / pairs, d = i % pairs * 2, last = d + 1 < head_size ? 1 : 0;
+      const RowPlace place = place_of(p.dq, first + row, head, head_size);
+      float sum[2] = {component(place, d), last == 1 ? component(place, d + 1) : 0.0f};
       for (int r = 0; r < labels; ++r) {
-        sum = simt::fma(simt::load(p.dtable, dtable + row * labels + r),
-                        simt::load(p.rel, table_row(p.sizes, r, head) * head_size + d), sum);
+        const float weight = simt::load(p.dtable, dtable + row * labels + r);
+        const std::int64_t vector = table_row(p.sizes, r, head) * head_size + d;
+        for (int e = 0; e <= last; ++e) sum[e] = simt::fma(weight, simt::load(p.rel, vector + e), sum[e]);
       }
-      simt::store(p.dq.values, place, sum);
+      store_two(place, d, head_size, sum[0], sum[1]);
     }
     // A part of the tables per kRelativeRows queries: fixed, so that the sum's order is.
     const std::int64_t partial = (simt::block_x() * p.sizes.heads + head) * labels * (head_size + 1);
@@ -265,8 +268,7 @@ struct RelativeKernel : simt::BlockOf<128> {
       for (int row = 0; row < rows; ++row) {
         // Column D is the bias's: dtable itself.
         const float weight = simt::load(p.dtable, dtable + row * labels + r);
-        const float q =
-            d < head_size ? simt::load(p.q.values, head * p.q.head_stride + (first + row) * p.q.row_stride + d) : 1.0f;
+        const float q = d < head_size ? number(p.q, head * p.q.head_stride + (first + row) * p.q.row_stride + d) : 1.0f;
         sum = simt::fma(weight, q, sum);
       }
       simt::store(p.partial, partial + i, sum);

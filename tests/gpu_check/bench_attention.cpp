@@ -1,6 +1,7 @@
 // Rates of the two sparse operators on the device, next to the products of dense attention by the library.
 #include "etc_core/autograd/attention.h"
 #include "etc_core/ops/cuda/product.h"
+#include "etc_core/ops/elementwise.h"
 #include "sparse/labels/builders.h"
 #include "tests/gpu_check/device_arrays.h"
 #include "tests/gpu_check/stages.h"
@@ -12,8 +13,12 @@ namespace {
 
 constexpr std::int64_t kHeadSize = 64, kTokensPerGlobal = 16;
 
+// In bf16, as a model's products write them.
 Tensor random_there(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
-  return random_on(Device::cuda, {rows, cols}, seed);
+  const Tensor fp32 = random_on(Device::cuda, {rows, cols}, seed);
+  const Tensor bf16 = Tensor::empty({rows, cols}, Purpose::activations, Device::cuda, ElementType::bf16);
+  ops::round_to_bf16(Device::cuda, fp32.data(), bf16.bf16(), fp32.size());
+  return bf16;
 }
 
 // One example: `length` long tokens, a global one for every kTokensPerGlobal of them.
@@ -102,25 +107,24 @@ std::string measure(Problem& problem, bool global_side, const AttentionBench& be
 
 // Q·Kᵀ and P·V of all heads in bf16, without the softmax between them.
 std::string dense_products(std::int64_t length, const AttentionBench& bench, Json& figures) {
-  const std::int64_t words = length * kHeadSize / 2;
-  const Tensor q = random_there(1, words, 1), k = random_there(1, words, 2), v = random_there(1, words, 3);
-  const Tensor p = random_there(1, length * length / 2, 4);
+  const Tensor q = random_there(length, kHeadSize, 1), k = random_there(length, kHeadSize, 2);
+  const Tensor v = random_there(length, kHeadSize, 3), p = random_there(length, length, 4);
   const Tensor s = Tensor::empty({length, length}, Purpose::activations, Device::cuda);
   const Tensor out = Tensor::empty({length, kHeadSize}, Purpose::activations, Device::cuda);
   ops::cuda::Product scores, sums;
   scores.rows = scores.cols = length;
   scores.inner = kHeadSize;
   scores.compute = ComputeType::bf16;
-  scores.a = {q.data(), kHeadSize, false};
-  scores.b = {k.data(), kHeadSize, true};
+  scores.a = {q.bf16(), kHeadSize, false};
+  scores.b = {k.bf16(), kHeadSize, true};
   scores.c = s.data();
   scores.c_stride = length;
   sums.rows = length;
   sums.cols = kHeadSize;
   sums.inner = length;
   sums.compute = ComputeType::bf16;
-  sums.a = {p.data(), length, false};
-  sums.b = {v.data(), kHeadSize, false};
+  sums.a = {p.bf16(), length, false};
+  sums.b = {v.bf16(), kHeadSize, false};
   sums.c = out.data();
   sums.c_stride = kHeadSize;
   const double seconds = seconds_of(bench.repeats, [&] {

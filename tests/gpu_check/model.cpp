@@ -24,11 +24,13 @@ struct Outcome {
 
 // loss = sum of the states times the weights given, tensors of the states' sizes.
 Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EncoderInput& input, const Tensor& weights_long,
-                  const Tensor& weights_global, bool backward) {
+                  const Tensor& weights_global, bool backward, ComputeType compute = ComputeType::fp32) {
   Outcome outcome;
+  ForwardOptions options;
+  options.compute = compute;
   Tape tape(backward ? Recording::on : Recording::off);
   {
-    const EncoderStates output = encoder.forward(tape, input, {});
+    const EncoderStates output = encoder.forward(tape, input, options);
     Var of_long = on_device(tape, output.long_states, Device::cpu);
     Var of_global = on_device(tape, output.global_states, Device::cpu);
     outcome.of_long = of_long.value();
@@ -47,6 +49,10 @@ Outcome run_model(EtcEncoder& encoder, ParameterSet& parameters, const EncoderIn
   }
   return outcome;
 }
+
+// Of outputs, which are normalised, and of gradients relative to the largest of a tensor: factors are off by up to 2^-9 of
+// themselves, and a dozen of them follow one another.
+constexpr double kBf16Tolerance = 0.05;
 
 // The largest difference where the expectation is a number (nan: it does not count).
 double worst_of(const float* got, const float* expected, std::int64_t size) {
@@ -101,33 +107,50 @@ void golden(Report& report, const GoldenPack& pack, const std::string& name) {
 
 }  // namespace
 
+// A model's outcome on the device and on the host, from equal weights.
+std::pair<Outcome, Outcome> on_both(const EtcConfig& config, ComputeType of_device) {
+  const EncoderInput input = test::tiny_input(config, {11, 4, 70}, {3, 2, 5});
+  const auto outcome = [&](Device device) {
+    ParameterSet parameters;
+    EtcEncoder encoder(config, parameters);
+    parameters.initialize(3);
+    parameters.to(device);
+    const auto weights = [&](std::int64_t rows) {
+      const Tensor ones = Tensor::empty({rows, config.hidden_size}, Purpose::scratch);
+      for (std::int64_t i = 0; i < ones.size(); ++i) ones.data()[i] = static_cast<float>(i % 7) - 3.0f;
+      return ones;
+    };
+    const ComputeType compute = device == Device::cuda ? of_device : ComputeType::fp32;
+    return run_model(encoder, parameters, input, weights(input.long_tokens()), weights(input.global_tokens()), true,
+                     compute);
+  };
+  return {outcome(Device::cuda), outcome(Device::cpu)};
+}
+
+std::string compare(const std::pair<Outcome, Outcome>& both, double tolerance, Json& figures) {
+  const auto& [device, host] = both;
+  figures["outputs"] = worst_of(device.of_long.data(), host.of_long.data(), host.of_long.size());
+  figures["gradients"] = gradient_difference(device.gradients, host.gradients);
+  const bool near = figures["outputs"] <= tolerance && figures["gradients"] <= tolerance;
+  return near ? "" : "differs from the CPU's";
+}
+
 void model(Report& report, const std::filesystem::path& pack) {
   for (const bool residual : {false, true}) {
+    EtcConfig config = test::tiny_config();
+    config.use_residual_attention = residual;
+    config.grad_checkpointing_period = residual ? 1 : 0;
     run_case(report, residual ? "tiny model with scores, as the CPU's" : "tiny model, as the CPU's",
-             [&](Json& figures) -> std::string {
-               EtcConfig config = test::tiny_config();
-               config.use_residual_attention = residual;
-               config.grad_checkpointing_period = residual ? 1 : 0;
-               const EncoderInput input = test::tiny_input(config, {11, 4, 70}, {3, 2, 5});
-               const auto outcome = [&](Device device) {
-                 ParameterSet parameters;
-                 EtcEncoder encoder(config, parameters);
-                 parameters.initialize(3);
-                 parameters.to(device);
-                 const auto weights = [&](std::int64_t rows) {
-                   const Tensor ones = Tensor::empty({rows, config.hidden_size}, Purpose::scratch);
-                   for (std::int64_t i = 0; i < ones.size(); ++i) ones.data()[i] = static_cast<float>(i % 7) - 3.0f;
-                   return ones;
-                 };
-                 return run_model(encoder, parameters, input, weights(input.long_tokens()),
-                                  weights(input.global_tokens()), true);
-               };
-               const Outcome device = outcome(Device::cuda), host = outcome(Device::cpu);
-               figures["outputs"] = worst_of(device.of_long.data(), host.of_long.data(), host.of_long.size());
-               figures["gradients"] = gradient_difference(device.gradients, host.gradients);
-               const bool near = figures["outputs"] <= 1e-5 && figures["gradients"] <= 1e-5;
-               return near ? "" : "differs from the CPU's";
-             });
+             [&](Json& figures) { return compare(on_both(config, ComputeType::fp32), 1e-5, figures); });
+    // Heads and layers of whole tensor-core tiles: activations and gradients between products are bf16.
+    config.num_hidden_layers = 2;
+    config.hidden_size = 128;
+    config.num_attention_heads = 2;
+    config.intermediate_size = 256;
+    config.initializer_range = 0.05;  // with larger weights attention looks at one key, and rounding chooses which
+    run_case(report,
+             residual ? "small model in bf16 with scores, near the CPU's" : "small model in bf16, near the CPU's",
+             [&](Json& figures) { return compare(on_both(config, ComputeType::bf16), kBf16Tolerance, figures); });
   }
   if (pack.empty()) return;
   const GoldenPack goldens(pack);

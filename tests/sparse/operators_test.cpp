@@ -115,7 +115,7 @@ TEST_CASE("arguments that do not fit are refused with their shapes", "[sparse]")
   refuses(bad, "q: expected [queries=40, N=2, D=8], got null");
   bad = args;
   bad.inputs.keys[0].v.stride = 15;
-  refuses(bad, "v of l2l: expected rows at least N*D=16 floats apart, got 15");
+  refuses(bad, "v of l2l: expected rows at least N*D=16 numbers apart, got 15");
   bad = args;
   bad.inputs.heads = 0;
   refuses(bad, "long_attention: expected N >= 1 heads of D >= 1, got [N=0, D=8]");

@@ -17,6 +17,7 @@ Backend device_backend() {
   backend.offers = offers;
   backend.trains_attention = offers;
   backend.fastest = ComputeType::bf16;
+  backend.keeps_bf16 = true;
   backend.memory = {allocate, release, copy_to_device, copy_to_host, copy_within, fill_zero};
   backend.state = {wait, memory_capacity};
   return backend;

@@ -156,6 +156,13 @@ ETC_DEVICE std::uint32_t pack_bf16(float low, float high) {
 ETC_DEVICE Bf16 to_bf16(float value) {
   return __float2bfloat16_rn(value);
 }
+// The two numbers of such a register; exact.
+ETC_DEVICE float low_bf16(std::uint32_t pair) {
+  return __uint_as_float(pair << 16);
+}
+ETC_DEVICE float high_bf16(std::uint32_t pair) {
+  return __uint_as_float(pair & 0xffff0000u);
+}
 
 // Four 8x8 matrices of bf16: lane 8m+r gives the place of row r of matrix m (16 bytes, 16-byte aligned); r[m] holds
 // elements (lane/4, 2*(lane%4)) and (lane/4, 2*(lane%4)+1) of matrix m, transposed: (2*(lane%4), lane/4) and

@@ -188,15 +188,18 @@ void copy_async_wait() {
   host::copy_async_wait(kPending);
 }
 
-// The upper half of a float.
-struct Bf16 {
-  std::uint16_t bits;
-};
+using etc::Bf16;
 inline Bf16 to_bf16(float value) {
   return {bf16_from_float(value)};
 }
 inline std::uint32_t pack_bf16(float low, float high) {
   return static_cast<std::uint32_t>(to_bf16(low).bits) | static_cast<std::uint32_t>(to_bf16(high).bits) << 16;
+}
+inline float low_bf16(std::uint32_t pair) {
+  return float_from_bf16(pair & 0xffffu);
+}
+inline float high_bf16(std::uint32_t pair) {
+  return float_from_bf16(pair >> 16);
 }
 
 inline void load_matrix(const SharedTile<Bf16>& tile, int at, std::uint32_t (&r)[4], Site site = Site::here()) {

@@ -8,10 +8,13 @@ Dense AttentionBlock::all_projections() const {
   return dense;
 }
 
-std::vector<Columns> AttentionBlock::project(Tape& tape, const Var& x, const ForwardContext& context) const {
-  if (context.packed != nullptr) return columns_of(linear(tape, x, context.dense(all_projections())));
+std::vector<Columns> AttentionBlock::project(Tape& tape, const Var& x, const ForwardContext& context,
+                                             ElementType type) const {
+  if (context.packed != nullptr) return columns_of(linear(tape, x, context.dense(all_projections()), type));
   std::vector<Columns> columns;
-  for (const Dense::Part& part : projections) columns.push_back({linear(tape, x, context.dense(single(part))), 0});
+  for (const Dense::Part& part : projections) {
+    columns.push_back({linear(tape, x, context.dense(single(part)), type), 0});
+  }
   return columns;
 }
 

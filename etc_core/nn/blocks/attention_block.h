@@ -18,8 +18,9 @@ struct AttentionBlock {
 
   // Every projection of x [M, H], in order, [M, A] each. In inference one product gives all columns; in training every
   // projection is a variable of its own, so that one without a gradient (keys that no loss reads) leaves its parameters
-  // alone.
-  std::vector<Columns> project(Tape& tape, const Var& x, const ForwardContext& context) const;
+  // alone. type: as the attention operators read them (row_type() in autograd/attention.h).
+  std::vector<Columns> project(Tape& tape, const Var& x, const ForwardContext& context,
+                               ElementType type = ElementType::fp32) const;
   // The same from a product with all_projections(), [M, count·A].
   std::vector<Columns> columns_of(const Var& product) const;
 

@@ -50,8 +50,9 @@ Var EmbeddingBlock::forward(Tape& tape, const EmbeddedTokens& input, const Forwa
     sum.base = linear(tape, narrow, context.dense(projection));                                  // [M, H]
     sum.tokens = {};
   }
-  const Var e = embedding(tape, sum);                                        // [M, H]
-  const Var normed = norm.gamma == nullptr ? e : layer_norm(tape, e, norm);  // [M, H]
+  const Var e = embedding(tape, sum);  // [M, H]
+  if (norm.gamma == nullptr) return etc::dropout(tape, e, dropped);
+  const Var normed = layer_norm(tape, e, dropped.rate > 0 ? norm : context.norm(norm));  // [M, H]
   return etc::dropout(tape, normed, dropped);
 }
 

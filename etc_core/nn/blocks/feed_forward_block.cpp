@@ -16,10 +16,10 @@ Var dropped_branch(Tape& tape, const Var& x, const Dense& first, ops::Activation
 Var FeedForwardBlock::forward(Tape& tape, const Var& x, const ForwardContext& context, const Dropout& dropout,
                               const Dropout& of_inner) const {
   const Dense first = context.dense(inner), second = context.dense(outer);
-  const Var read = residual.input(tape, x);
+  const Var read = residual.input(tape, x, context);
   const Var branch = of_inner.rate > 0 ? dropped_branch(tape, read, first, activation, second, of_inner)
                                        : feed_forward(tape, read, first, activation, second);  // [M, H]
-  return residual.output(tape, x, branch, dropout, context.skip_watch);
+  return residual.output(tape, x, branch, dropout, context);
 }
 
 }  // namespace etc

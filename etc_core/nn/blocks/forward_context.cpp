@@ -14,6 +14,12 @@ Dense ForwardContext::dense(const Dense& layer) const {
   return result;
 }
 
+LayerNormParameters ForwardContext::norm(const LayerNormParameters& of) const {
+  LayerNormParameters result = of;
+  result.rounded = compute == ComputeType::bf16;
+  return result;
+}
+
 Initializer truncated_normal(double stddev) {
   return {Initializer::Kind::truncated_normal, static_cast<float>(stddev)};
 }

@@ -24,6 +24,8 @@ struct ForwardContext {
 
   Dropout dropout(std::int64_t layer, DropoutSite site, const std::shared_ptr<const RaggedRows>& rows) const;
   Dense dense(const Dense& layer) const;  // as this pass multiplies it
+  // A layer norm whose result this pass's products read.
+  LayerNormParameters norm(const LayerNormParameters& of) const;
 };
 
 inline constexpr Initializer kZeros{Initializer::Kind::zeros, 0};

@@ -2,8 +2,8 @@
 
 namespace etc {
 
-Var ResidualPlacement::input(Tape& tape, const Var& x) const {
-  return norm_at == NormPlacement::before ? layer_norm(tape, x, norm) : x;
+Var ResidualPlacement::input(Tape& tape, const Var& x, const ForwardContext& context) const {
+  return norm_at == NormPlacement::before ? layer_norm(tape, x, context.norm(norm)) : x;
 }
 
 Var ResidualPlacement::sum(Tape& tape, const Var& x, const Var& branch, const Dropout& dropped,
@@ -19,11 +19,11 @@ Var ResidualPlacement::sum(Tape& tape, const Var& x, const Var& branch, const Dr
 }
 
 Var ResidualPlacement::output(Tape& tape, const Var& x, const Var& branch, const Dropout& dropped,
-                              SkipWatch* watch) const {
-  const bool plain = alpha == nullptr && omega == nullptr && skip == 1;
-  if (plain && norm_at == NormPlacement::after) return residual_layer_norm(tape, x, branch, norm, dropped);
-  const Var y = sum(tape, x, branch, dropped, watch);
-  return norm_at == NormPlacement::after ? layer_norm(tape, y, norm) : y;
+                              const ForwardContext& context) const {
+  const bool plain = alpha == nullptr && omega == nullptr && skip == 1, after = norm_at == NormPlacement::after;
+  if (plain && after) return residual_layer_norm(tape, x, branch, context.norm(norm), dropped);
+  const Var y = sum(tape, x, branch, dropped, context.skip_watch);
+  return after ? layer_norm(tape, y, context.norm(norm)) : y;
 }
 
 }  // namespace etc

@@ -31,10 +31,9 @@ struct ResidualPlacement {
   float skip = 1;              // not beside alpha or omega
 
   // What the block reads.   x, result [M, H]
-  Var input(Tape& tape, const Var& x) const;
+  Var input(Tape& tape, const Var& x, const ForwardContext& context) const;
   // y.   x, branch = block(input(x)), result [M, H]
-  // watch: of a placement with omega; null: nobody.
-  Var output(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout, SkipWatch* watch = nullptr) const;
+  Var output(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout, const ForwardContext& context) const;
 
  private:
   Var sum(Tape& tape, const Var& x, const Var& branch, const Dropout& dropout, SkipWatch* watch) const;

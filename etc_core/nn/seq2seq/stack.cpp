@@ -75,7 +75,7 @@ KeyColumns Seq2SeqRun::cross_keys(Tape& tape, const Var& encoder_states, std::in
 
 Var Seq2SeqRun::attend(Tape& tape, const Var& x, std::int64_t layer, const Seq2SeqAttention& own, const StackPass& pass,
                        Pass run) const {
-  const std::vector<Columns> of = own.queries.project(tape, own.residual.input(tape, x), pass);
+  const std::vector<Columns> of = own.queries.project(tape, own.residual.input(tape, x, pass), pass);
   const KeyColumns fresh = own.across() ? KeyColumns{} : KeyColumns{of[1], of[2]};
   const KeyColumns keys = pass.keys(tape, layer, own.across(), fresh);
   const Columns no_keys{Var(Tensor::empty({0, config_.attention_size()}, Purpose::activations, x.value().device())), 0};
@@ -83,7 +83,7 @@ Var Seq2SeqRun::attend(Tape& tape, const Var& x, std::int64_t layer, const Seq2S
   const Var attended = attention(tape, op, pass.attention, layer, run, {of[0], {{keys, {no_keys, no_keys}}}, {}});
   const DropoutSite site = own.across() ? DropoutSite::global_attention_output : DropoutSite::long_attention_output;
   return own.residual.output(tape, x, own.queries.project_out(tape, attended, pass),
-                             pass.dropout(layer, site, pass.rows), pass.skip_watch);
+                             pass.dropout(layer, site, pass.rows), pass);
 }
 
 Var Seq2SeqRun::layer(Tape& tape, Var x, std::int64_t layer, const StackPass& pass, Pass run) const {

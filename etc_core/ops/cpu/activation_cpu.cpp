@@ -230,6 +230,10 @@ void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::
 void register_activation() {
   fill_slot(activation_forward_kernel, activation_forward);
   fill_slot(activation_backward_kernel, activation_backward);
+  // Of devices that keep bf16, counted here.
+  activation_forward_bf16_kernel.fill(Device::counting, [](Activation, const Bf16*, Bf16*, std::int64_t) {});
+  activation_backward_bf16_kernel.fill(Device::counting,
+                                       [](Activation, const Bf16*, const Bf16*, Bf16*, std::int64_t) {});
 }
 
 }  // namespace etc::ops::cpu

@@ -71,6 +71,9 @@ void register_elementwise() {
   fill_slot(axpy_kernel, axpy);
   fill_slot(scale_kernel, scale);
   fill_slot(sum_of_squares_kernel, sum_of_squares);
+  // Of devices that keep bf16, counted here.
+  add_bf16_kernel.fill(Device::counting, [](const Bf16*, const Bf16*, Bf16*, std::int64_t) {});
+  round_to_bf16_kernel.fill(Device::counting, [](const float*, Bf16*, std::int64_t) {});
 }
 
 }  // namespace etc::ops::cpu

@@ -227,7 +227,7 @@ void linear_backward(const LinearBackward& a) {
 // ---- Counting. ----
 
 // A number type without products on this processor is counted for a device that has them: it rounds both operands of
-// every product, in bf16 to two bytes a number.
+// every product, in bf16 to two bytes a number, but for those that are given in it.
 std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
   return 2 * k * (rows + n);
 }
@@ -236,17 +236,19 @@ std::int64_t rounded_bytes(std::int64_t rows, std::int64_t k, std::int64_t n) {
 void count_linear(const LinearForward& a) {
   if (a.packed != nullptr) return;
   count_scratch(cpu_offers(a.compute) ? packing_scratch(a.compute, a.rows, a.in, a.out)
-                                      : rounded_bytes(a.rows, a.in, a.out));
+                                      : rounded_bytes(a.x_bf16 != nullptr ? 0 : a.rows, a.in, a.out));
 }
 
 // dx packs W for each call as the forward does; dW in fp32 reads x and dz where they are and takes nothing.
 void count_linear_backward(const LinearBackward& a) {
+  const bool wants_dx = a.dx != nullptr || a.dx_bf16 != nullptr;
   if (!cpu_offers(a.compute)) {
-    if (a.dx != nullptr) count_scratch(rounded_bytes(a.rows, a.out, a.in));
-    if (a.dweight != nullptr) count_scratch(2 * a.rows * (a.in + a.out));
+    const std::int64_t rows_of_dz = a.dz_bf16 != nullptr ? 0 : a.rows, rows_of_x = a.x_bf16 != nullptr ? 0 : a.rows;
+    if (wants_dx) count_scratch(rounded_bytes(rows_of_dz, a.out, a.in));
+    if (a.dweight != nullptr) count_scratch(2 * (rows_of_x * a.in + rows_of_dz * a.out));
     return;
   }
-  if (a.dx != nullptr) count_scratch(packing_scratch(a.compute, a.rows, a.out, a.in));
+  if (wants_dx) count_scratch(packing_scratch(a.compute, a.rows, a.out, a.in));
   if (a.dweight == nullptr || a.compute == ComputeType::fp32) return;
   const bool in_out = a.layout == WeightLayout::in_out;
   count_scratch(weight_gradient_bf16_scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/cuda/device_array.h"
 
 namespace etc::ops::cuda {
@@ -30,6 +31,14 @@ class OnDevice {
 template <typename T>
 Span<T> span(T* data, std::int64_t size) {
   return {data, data == nullptr ? 0 : size};
+}
+
+// `size` numbers of bf16, an even number of them, as words of two.
+inline Span<const std::uint32_t> words(const Bf16* data, std::int64_t size) {
+  return {reinterpret_cast<const std::uint32_t*>(data), data == nullptr ? 0 : size / 2};
+}
+inline Span<std::uint32_t> words(Bf16* data, std::int64_t size) {
+  return {reinterpret_cast<std::uint32_t*>(data), data == nullptr ? 0 : size / 2};
 }
 
 }  // namespace etc::ops::cuda

@@ -10,6 +10,9 @@ namespace etc::ops::cuda {
 // An overload per kind of parameters. They return when the kernel is on the stream; errors of a kernel are found later.
 void launch(const ElementwiseParams& params, void* stream);
 void launch(const ActivationParams& params, void* stream);
+void launch(const AddBf16Params& params, void* stream);
+void launch(const RoundParams& params, void* stream);
+void launch(const ActivationBf16Params& params, void* stream);
 void launch(const FinishRowsParams& params, void* stream);
 void launch(const RoundRowsParams& params, void* stream);
 void launch(const CopyRowsParams& params, void* stream);

@@ -52,9 +52,20 @@ struct LayerNormKernel : simt::BlockOf<kNormThreads> {
     const float rstd = 1.0f / simt::sqrt(block_sum<kThreads>(squares, shared) / cols + p.epsilon);
 
     // Pass 3: the result. y may hold s until here: a thread reads its own element before it overwrites it.
-    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+    const auto result = [&](std::int64_t c) {
       const float value = summed ? simt::load(kept, base + c) : simt::load(p.x, base + c);
-      simt::store(p.y, base + c, simt::fma((value - mean) * rstd, simt::load(p.gamma, c), simt::load(p.beta, c)));
+      return simt::fma((value - mean) * rstd, simt::load(p.gamma, c), simt::load(p.beta, c));
+    };
+    if (p.y_bf16.size == 0) {
+      for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) simt::store(p.y, base + c, result(c));
+    } else {
+      // Both numbers of a word are one thread's, whoever wrote their sums: block_sum's barriers were in between.
+      for (std::int64_t c = 2 * simt::thread_index(); c < p.cols; c += 2 * kThreads) {
+        const float low = result(c), high = result(c + 1);
+        simt::store(p.y, base + c, low);
+        simt::store(p.y, base + c + 1, high);
+        simt::store(p.y_bf16, (base + c) / 2, simt::pack_bf16(low, high));
+      }
     }
     if (simt::thread_index() == 0 && p.mean.size > 0) {
       simt::store(p.mean, row, mean);
@@ -86,13 +97,26 @@ struct LayerNormBackwardKernel : simt::BlockOf<kNormThreads> {
     const float g_mean = p.centred ? g_sum / cols : 0.0f;
     const float gx_mean = block_sum<kThreads>(gx_total, shared) / cols;
     // Pass 2: ds. g and xhat are computed again: that costs less than keeping them. dx may be dy, element by element.
-    const RowStream stream = p.dbranch.size > 0 ? row_stream(p.dropout, row) : RowStream{};
-    for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+    const bool pairs = p.dbranch_bf16.size > 0, to_branch = pairs || p.dbranch.size > 0;
+    const RowStream stream = to_branch ? row_stream(p.dropout, row) : RowStream{};
+    // Of column c: writes dx, gives the branch's.
+    const auto gradient = [&](std::int64_t c) {
       const float xhat = (simt::load(p.sum, base + c) - mean) * rstd;
       const float g = simt::load(p.dy, base + c) * simt::load(p.gamma, c);
       const float ds = rstd * simt::fma(-xhat, gx_mean, g - g_mean);
       if (p.dx.size > 0) simt::store(p.dx, base + c, p.add_to_dx ? simt::load(p.dx, base + c) + ds : ds);
-      if (p.dbranch.size > 0) simt::store(p.dbranch, base + c, dropped(p.dropout, stream, c, ds));
+      return to_branch ? dropped(p.dropout, stream, c, ds) : 0.0f;
+    };
+    if (pairs) {
+      for (std::int64_t c = 2 * simt::thread_index(); c < p.cols; c += 2 * kThreads) {
+        const float low = gradient(c), high = gradient(c + 1);
+        simt::store(p.dbranch_bf16, (base + c) / 2, simt::pack_bf16(low, high));
+      }
+    } else {
+      for (std::int64_t c = simt::thread_index(); c < p.cols; c += kThreads) {
+        const float branch = gradient(c);
+        if (to_branch) simt::store(p.dbranch, base + c, branch);
+      }
     }
   }
 };

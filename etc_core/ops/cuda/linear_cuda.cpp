@@ -56,7 +56,7 @@ void pack_weights(const float* weight, WeightLayout layout, Purpose purpose, Pac
                      : rounded(static_cast<const float*>(matrix.data()), in, out, out, purpose);
 }
 
-// Bias and activation as a kernel of their own, in place on y [rows, out], for what the library does not fuse.
+// Bias and activation as a kernel of their own, in place on y [rows, out] in fp32, for what the library does not fuse.
 void finish_rows(const LinearForward& a) {
   launch(FinishRowsParams{.rows = a.rows,
                           .cols = a.out,
@@ -68,31 +68,68 @@ void finish_rows(const LinearForward& a) {
          simt::stream());
 }
 
+// A matrix of a call, in one of two types.
+struct Given {
+  const float* fp32;
+  const Bf16* bf16;
+  std::int64_t stride;
+};
+
 // A matrix [rows, cols] as a factor of products in `compute`: as it is, or a rounded copy that goes with this.
 class Operand {
  public:
-  Operand(ComputeType compute, const float* from, std::int64_t rows, std::int64_t cols, std::int64_t stride)
-      : copy_(compute == ComputeType::bf16 ? rounded(from, rows, cols, stride, Purpose::scratch) : Bytes()),
-        data_(compute == ComputeType::bf16 ? copy_.data() : from),
-        stride_(compute == ComputeType::bf16 ? bf16_stride(cols) : stride) {}
+  Operand(ComputeType compute, const Given& from, std::int64_t rows, std::int64_t cols) {
+    if (compute == ComputeType::bf16 && from.bf16 == nullptr) {
+      copy_ = rounded(from.fp32, rows, cols, from.stride, Purpose::scratch);
+      data_ = copy_.data();
+      stride_ = bf16_stride(cols);
+    } else {
+      data_ = from.bf16 != nullptr ? static_cast<const void*>(from.bf16) : from.fp32;
+      stride_ = from.stride;
+    }
+  }
 
   Factor as_stored() const { return {.data = data_, .stride = stride_, .transposed = false}; }
   Factor transposed() const { return {.data = data_, .stride = stride_, .transposed = true}; }
 
  private:
-  Bytes copy_;           // [rows, bf16_stride(cols)] in bf16; empty in fp32
+  Bytes copy_;           // [rows, bf16_stride(cols)] in bf16; empty where the caller's is taken
   const void* data_;     // copy_'s, or the caller's
   std::int64_t stride_;  // in numbers
 };
 
 // W as it is stored.
 Operand weight_operand(ComputeType compute, const float* weight, std::int64_t in, std::int64_t out, bool turned) {
-  return turned ? Operand(compute, weight, out, in, in) : Operand(compute, weight, in, out, out);
+  return turned ? Operand(compute, {weight, nullptr, in}, out, in) : Operand(compute, {weight, nullptr, out}, in, out);
+}
+
+// The rest of multiply_and_finish() for y in bf16: bias in bf16, too, since the library adds no other to such a result.
+void multiply_to_bf16(const LinearForward& a, Product product) {
+  Bytes bias;  // [out]
+  if (a.bias != nullptr) bias = rounded(a.bias, 1, a.out, a.out, Purpose::scratch);
+  product.bias = bias.data();
+  product.c_type = ElementType::bf16;
+  const bool fused = a.activation == Activation::linear || a.activation == Activation::gelu;
+  product.gelu = a.activation == Activation::gelu;
+  product.c = a.y_bf16;
+  if (fused) product.pre_activation = a.pre_activation_bf16;
+  // Other activations are a pass of their own, from z where it is kept.
+  const bool kept = !fused && a.pre_activation_bf16 != nullptr;
+  if (kept) {
+    product.c = a.pre_activation_bf16;
+    product.c_stride = a.out;
+  }
+  multiply_rows(product);
+  if (fused) return;
+  if (a.y_stride != a.out) fail("linear", "cuda: y in bf16: expected rows without gaps beside this activation");
+  const std::int64_t size = a.rows * a.out;
+  const Bf16* const z = kept ? a.pre_activation_bf16 : a.y_bf16;
+  launch(ActivationBf16Params{a.activation, words(z, size), {}, words(a.y_bf16, size)}, simt::stream());
 }
 
 // y = act(x·W + b) with W [in, out] as a factor that is ready.
 void multiply_and_finish(const LinearForward& a, ComputeType compute, const Factor& weight) {
-  const Operand x(compute, a.x, a.rows, a.in, a.x_stride);  // [rows, in]
+  const Operand x(compute, {a.x, a.x_bf16, a.x_stride}, a.rows, a.in);  // [rows, in]
   Product product;
   product.rows = a.rows;
   product.cols = a.out;
@@ -102,6 +139,7 @@ void multiply_and_finish(const LinearForward& a, ComputeType compute, const Fact
   product.b = weight;
   product.c = a.y;
   product.c_stride = a.y_stride;
+  if (a.y_bf16 != nullptr) return multiply_to_bf16(a, product);
   // The library finishes linear and gelu layers itself; where its rules do not fit, a kernel of ours does.
   const bool fused_gelu = a.activation == Activation::gelu && (a.pre_activation == nullptr || a.out % 8 == 0);
   if (a.activation == Activation::linear || fused_gelu) {
@@ -127,8 +165,8 @@ void linear(const LinearForward& a) {
 
 void multiply_backward(const LinearBackward& a) {
   const bool turned = a.layout == WeightLayout::out_in;
-  const Operand dz(a.compute, a.dz, a.rows, a.out, a.dz_stride);  // [rows, out], for both products
-  if (a.dx != nullptr) {
+  const Operand dz(a.compute, {a.dz, a.dz_bf16, a.dz_stride}, a.rows, a.out);  // [rows, out], for both products
+  if (a.dx != nullptr || a.dx_bf16 != nullptr) {
     // forward: z = x·W; so dx = dz·Wᵀ.
     const Operand weight = weight_operand(a.compute, a.weight, a.in, a.out, turned);
     Product product;
@@ -138,7 +176,8 @@ void multiply_backward(const LinearBackward& a) {
     product.compute = a.compute;
     product.a = dz.as_stored();
     product.b = turned ? weight.as_stored() : weight.transposed();
-    product.c = a.dx;
+    product.c = a.dx_bf16 != nullptr ? static_cast<void*>(a.dx_bf16) : a.dx;
+    product.c_type = a.dx_bf16 != nullptr ? ElementType::bf16 : ElementType::fp32;
     product.c_stride = a.dx_stride;
     product.add = a.add_to_dx;
     multiply_rows(product);
@@ -146,7 +185,7 @@ void multiply_backward(const LinearBackward& a) {
   if (a.dweight != nullptr) {
     // forward: z = x·W; so dW += xᵀ·dz, or its transpose dzᵀ·x. Rows of dW are not
     // tokens, so multiply_rows(), which slices tokens, does not apply.
-    const Operand x(a.compute, a.x, a.rows, a.in, a.x_stride);
+    const Operand x(a.compute, {a.x, a.x_bf16, a.x_stride}, a.rows, a.in);
     Product product;
     product.rows = turned ? a.out : a.in;
     product.cols = turned ? a.in : a.out;
@@ -162,7 +201,7 @@ void multiply_backward(const LinearBackward& a) {
 }
 
 void linear_backward(const LinearBackward& a) {
-  if (a.dx != nullptr || a.dweight != nullptr) multiply_backward(a);
+  if (a.dx != nullptr || a.dx_bf16 != nullptr || a.dweight != nullptr) multiply_backward(a);
   if (a.dbias != nullptr) {
     const std::int64_t partial = column_blocks(a.rows) * a.out;
     // forward: z = x·W + b; so db += column sums of dz, in two steps of fixed order: [blocks, out], then [out].
@@ -171,6 +210,7 @@ void linear_backward(const LinearBackward& a) {
                            .cols = a.out,
                            .stride = a.dz_stride,
                            .x = span(a.dz, (a.rows - 1) * a.dz_stride + a.out),
+                           .x_bf16 = words(a.dz_bf16, (a.rows - 1) * a.dz_stride + a.out),
                            .partial = {static_cast<float*>(memory.data()), partial},
                            .sums = span(a.dbias, a.out)},
            simt::stream());

@@ -70,7 +70,15 @@ struct ColumnPartialKernel : simt::BlockOf<kColumnThreads> {
     const std::int64_t first = simt::block_x() * kColumnRows;
     const std::int64_t end = first + kColumnRows < p.rows ? first + kColumnRows : p.rows;
     float sum = 0.0f;
-    for (std::int64_t row = first; row < end; ++row) sum += simt::load(p.x, row * p.stride + column);
+    if (p.x.size > 0) {
+      for (std::int64_t row = first; row < end; ++row) sum += simt::load(p.x, row * p.stride + column);
+    } else {
+      // Neighbours share a word.
+      for (std::int64_t row = first; row < end; ++row) {
+        const std::uint32_t pair = simt::load(p.x_bf16, (row * p.stride + column) / 2);
+        sum += column % 2 == 0 ? simt::low_bf16(pair) : simt::high_bf16(pair);
+      }
+    }
     simt::store(p.partial, simt::block_x() * p.cols + column, sum);
   }
 };

@@ -31,6 +31,24 @@ struct ElementwiseParams {
   Span<float> y;           // [size]
 };
 
+// Arrays of bf16, two numbers a word, `low` first. y = a + b
+struct AddBf16Params {
+  Span<const std::uint32_t> a, b;  // [size/2]
+  Span<std::uint32_t> y;           // [size/2]
+};
+
+// y = x as bf16.
+struct RoundParams {
+  Span<const float> x;    // [size]
+  Span<std::uint32_t> y;  // [size/2]
+};
+
+struct ActivationBf16Params {
+  Activation activation = Activation::linear;
+  Span<const std::uint32_t> x, dy;  // [size/2]; dy empty: forward
+  Span<std::uint32_t> out;          // [size/2] act(x), or dy·act'(x)
+};
+
 struct ActivationParams {
   Activation activation = Activation::linear;
   Span<const float> x, dy;  // [size]; dy empty: forward
@@ -61,9 +79,10 @@ struct CopyRowsParams {
 
 struct ColumnSumParams {
   std::int64_t rows = 0, cols = 0, stride = 0;
-  Span<const float> x;  // [rows, cols], rows `stride` apart
-  Span<float> partial;  // [blocks, cols]
-  Span<float> sums;     // [cols] +=
+  Span<const float> x;               // [rows, cols], rows `stride` apart; or empty and:
+  Span<const std::uint32_t> x_bf16;  // the same in bf16, two numbers a word
+  Span<float> partial;               // [blocks, cols]
+  Span<float> sums;                  // [cols] +=
 };
 
 struct SumOfSquaresParams {
@@ -96,6 +115,7 @@ struct LayerNormParams {
   std::int64_t rows = 0, cols = 0;
   Span<const float> x, branch, gamma, beta;  // [M, H], [M, H] or empty, [H], [H]
   Span<float> y, sum, mean, rstd;            // [M, H], [M, H], [M], [M]; all but y may be empty
+  Span<std::uint32_t> y_bf16;                // [M, H/2] two numbers a word; may be empty
   DropoutRows dropout;
   float epsilon = 0;    // of NormStatistics, whose header device code cannot read
   bool centred = true;  // likewise
@@ -105,6 +125,7 @@ struct LayerNormBackwardParams {
   std::int64_t rows = 0, cols = 0;
   Span<const float> dy, sum, mean, rstd, gamma;  // [M, H], [M, H], [M], [M], [H]
   Span<float> dx, dbranch;                       // [M, H] each; may be empty
+  Span<std::uint32_t> dbranch_bf16;              // instead of dbranch: [M, H/2] two numbers a word
   bool add_to_dx = false;
   DropoutRows dropout;
   bool centred = true;

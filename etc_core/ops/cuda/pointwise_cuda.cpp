@@ -133,6 +133,7 @@ void layer_norm(const LayerNormForward& args) {
                          .sum = span(args.sum, size),
                          .mean = span(args.mean, args.rows),  // [M], as rstd
                          .rstd = span(args.rstd, args.rows),
+                         .y_bf16 = words(args.y_bf16, size),
                          .dropout = dropout.rows(),
                          .epsilon = args.statistics.epsilon,
                          .centred = args.statistics.centred},
@@ -158,7 +159,7 @@ void layer_norm_backward(const LayerNormBackward& args) {
                                  .dbeta = span(args.dbeta, args.cols)},
            simt::stream());
   }
-  if (args.dx == nullptr && args.dbranch == nullptr) return;
+  if (args.dx == nullptr && args.dbranch == nullptr && args.dbranch_bf16 == nullptr) return;
   launch(LayerNormBackwardParams{.rows = args.rows,
                                  .cols = args.cols,
                                  .dy = span(args.dy, size),
@@ -168,6 +169,7 @@ void layer_norm_backward(const LayerNormBackward& args) {
                                  .gamma = span(args.gamma, args.cols),
                                  .dx = span(args.dx, size),
                                  .dbranch = span(args.dbranch, size),
+                                 .dbranch_bf16 = words(args.dbranch_bf16, size),
                                  .add_to_dx = args.add_to_dx,
                                  .dropout = dropout.rows(),
                                  .centred = args.centred},
@@ -254,6 +256,20 @@ void register_pointwise() {
       Device::cuda, [](Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
         launch(ActivationParams{activation, span(x, size), span(dy, size), span(dx, size)}, simt::stream());
       });
+  activation_forward_bf16_kernel.fill(
+      Device::cuda, [](Activation activation, const Bf16* x, Bf16* y, std::int64_t size) {
+        launch(ActivationBf16Params{activation, words(x, size), {}, words(y, size)}, simt::stream());
+      });
+  activation_backward_bf16_kernel.fill(
+      Device::cuda, [](Activation activation, const Bf16* x, const Bf16* dy, Bf16* dx, std::int64_t size) {
+        launch(ActivationBf16Params{activation, words(x, size), words(dy, size), words(dx, size)}, simt::stream());
+      });
+  add_bf16_kernel.fill(Device::cuda, [](const Bf16* a, const Bf16* b, Bf16* y, std::int64_t size) {
+    launch(AddBf16Params{words(a, size), words(b, size), words(y, size)}, simt::stream());
+  });
+  round_to_bf16_kernel.fill(Device::cuda, [](const float* x, Bf16* y, std::int64_t size) {
+    launch(RoundParams{span(x, size), words(y, size)}, simt::stream());
+  });
   add_kernel.fill(Device::cuda, [](const float* a, const float* b, float* y, std::int64_t size) {
     elementwise(Binary::add, 1.0f, a, b, y, size);
   });

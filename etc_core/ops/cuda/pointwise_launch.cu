@@ -1,6 +1,7 @@
 // Launches of the point-wise kernels. A grid is {blocks x, blocks y, blocks z, bytes of shared memory}. What there may
 // be many of (rows, segments, ids, blocks of elements) counts in x (up to 2^31), panels of columns in y.
 #include "etc_core/base/integers.h"
+#include "etc_core/ops/cuda/bf16_kernels.h"
 #include "etc_core/ops/cuda/cross_entropy_kernels.h"
 #include "etc_core/ops/cuda/elementwise_kernels.h"
 #include "etc_core/ops/cuda/embedding_kernels.h"
@@ -18,6 +19,19 @@ void launch(const ElementwiseParams& params, void* stream) {
 
 void launch(const ActivationParams& params, void* stream) {
   simt::launch<ActivationKernel>({ceil_div(params.out.size, kElementThreads), 1, 1, 0}, params, stream);
+}
+
+// A thread takes a word: two numbers.
+void launch(const AddBf16Params& params, void* stream) {
+  simt::launch<AddBf16Kernel>({ceil_div(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
+}
+
+void launch(const RoundParams& params, void* stream) {
+  simt::launch<RoundKernel>({ceil_div(params.y.size, kElementThreads), 1, 1, 0}, params, stream);
+}
+
+void launch(const ActivationBf16Params& params, void* stream) {
+  simt::launch<ActivationBf16Kernel>({ceil_div(params.out.size, kElementThreads), 1, 1, 0}, params, stream);
 }
 
 std::int64_t sum_blocks(std::int64_t size) {

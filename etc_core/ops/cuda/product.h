@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "etc_core/base/compute_type.h"
+#include "etc_core/base/element_type.h"
 
 namespace etc::ops::cuda {
 
@@ -18,20 +19,22 @@ struct Factor {
 // c (= or +=) a·b, and behind it, in the same pass over c:
 //   z = a·b + bias,   c = z | gelu(z)
 //   a [rows, inner], b [inner, cols]   floats, or both bf16 (their strides then multiples of 8)
-//   c [rows, cols], rows c_stride apart;   bias [cols], null: none;   pre_activation [rows, cols] = z, null: not kept
+//   c [rows, cols], rows c_stride apart, floats or, beside factors in bf16, bf16 (cols and c_stride then multiples of 8)
+//   bias [cols], null: none;   pre_activation [rows, cols] = z, null: not kept;   both of c's type
 // With add there is neither bias nor gelu; pre_activation only with gelu, and cols then a multiple of 8.
-// Sums are in fp32. Same bits for equal calls on one device model and library; a row of c may depend on `rows`, since
-// the library chooses by sizes how it sums (row_slices.h: where that must not be).
+// Sums are in fp32, rounded once where c is bf16. Same bits for equal calls on one device model and library; a row of c
+// may depend on `rows`, since the library chooses by sizes how it sums (row_slices.h: where that must not be).
 struct Product {
   std::int64_t rows = 0, cols = 0, inner = 0;
   ComputeType compute = ComputeType::fp32;  // of a and b: fp32 or bf16
   Factor a, b;
-  float* c = nullptr;
+  void* c = nullptr;
+  ElementType c_type = ElementType::fp32;
   std::int64_t c_stride = 0;
   bool add = false;
-  const float* bias = nullptr;
+  const void* bias = nullptr;
   bool gelu = false;
-  float* pre_activation = nullptr;
+  void* pre_activation = nullptr;
   bool whole_sums = false;  // a number of c is one sum by one block, never parts of it that are added
 };
 void multiply(const Product& product);

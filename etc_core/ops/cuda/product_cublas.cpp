@@ -56,8 +56,12 @@ void set(const Description& description, cublasLtMatmulDescAttributes_t attribut
   check("description", cublasLtMatmulDescSetAttribute(description.get(), attribute, &value, sizeof value));
 }
 
+cudaDataType_t type_of(ElementType type) {
+  return type == ElementType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
 // What is computed: sums in fp32, which of the two factors are transposed (they are exchanged, see the top), and what
-// is done behind the product. GELU_AUX keeps the value before gelu, which our backward needs.
+// is done behind the product. GELU_AUX keeps the value before gelu, which our backward needs, in c's type.
 Description describe(const Product& p) {
   cublasLtMatmulDesc_t made = nullptr;
   check("description", cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -77,7 +81,7 @@ Description describe(const Product& p) {
   set(description, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
   if (p.bias != nullptr) {
     set(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-    set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+    set(description, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(p.c_type));  // no other is allowed
   }
   return description;
 }
@@ -109,15 +113,15 @@ std::uint32_t alignment(const Factor& factor, ComputeType compute) {
   return alignment(factor.data, factor.stride * bytes);
 }
 
-// Of c [rows, cols], always fp32.
+// Of c [rows, cols].
 std::uint32_t alignment_of_c(const Product& p) {
-  return alignment(p.c, p.c_stride * static_cast<std::int64_t>(sizeof(float)));
+  return alignment(p.c, p.c_stride * element_bytes(p.c_type));
 }
 
 // The library's first choice for a call of this shape; asked for once, so that equal calls have equal bits.
 const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& description, const Layout& b,
                                       const Layout& a, const Layout& c) {
-  using Key = std::array<std::int64_t, 17>;
+  using Key = std::array<std::int64_t, 18>;
   // The key is everything the heuristic looks at: sizes, strides, epilogue, and of the addresses their alignment.
   static std::map<Key, cublasLtMatmulAlgo_t> chosen;
   const Key key{p.rows,
@@ -129,6 +133,7 @@ const cublasLtMatmulAlgo_t& algorithm(const Product& p, const Description& descr
                 p.b.stride,
                 p.b.transposed,
                 p.c_stride,
+                static_cast<std::int64_t>(p.c_type),
                 p.add,
                 p.bias != nullptr,
                 p.gelu,
@@ -176,7 +181,7 @@ void multiply(const Product& p) {
   const Description description = describe(p);
   // b [inner, cols] and a [rows, inner], each in columns as it is stored; c as its [cols, rows].
   const Layout b = layout_of(p.b, p.compute, p.inner, p.cols), a = layout_of(p.a, p.compute, p.rows, p.inner);
-  const Layout c = layout(CUDA_R_32F, p.cols, p.rows, p.c_stride);
+  const Layout c = layout(type_of(p.c_type), p.cols, p.rows, p.c_stride);
   // cᵀ [cols, rows] = 1·bᵀ·aᵀ + beta·cᵀ, in place.
   const float alpha = 1.0f, beta = p.add ? 1.0f : 0.0f;
   const cublasLtMatmulAlgo_t& chosen = algorithm(p, description, b, a, c);

@@ -26,9 +26,9 @@ struct Rows {
 };
 
 // Rows of `cols` numbers, `stride` numbers apart, in words.
-Rows rows_of(const void* data, std::int64_t cols, std::int64_t stride, ComputeType compute = ComputeType::fp32) {
+Rows rows_of(const void* data, std::int64_t cols, std::int64_t stride, ElementType type) {
   auto* const bytes = static_cast<std::byte*>(const_cast<void*>(data));
-  if (compute == ComputeType::bf16) return {bytes, ceil_div(cols, 2), stride / 2};
+  if (type == ElementType::bf16) return {bytes, ceil_div(cols, 2), stride / 2};
   return {bytes, cols, stride};
 }
 
@@ -61,20 +61,25 @@ class Slice {
   Rows rows_;
 };
 
+// Those of a.
+Rows factor_rows(const Product& p) {
+  return rows_of(p.a.data, p.inner, p.a.stride, p.compute == ComputeType::bf16 ? ElementType::bf16 : ElementType::fp32);
+}
+
 // The last `count` rows, fewer than a slice, computed as the first ones of a full slice.
 void multiply_last(Product p, std::int64_t count) {
-  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute), c = rows_of(p.c, p.cols, p.c_stride);
+  const Rows a = factor_rows(p), c = rows_of(p.c, p.cols, p.c_stride, p.c_type);
   const Slice full_a(a), full_c(c);
   copy(a, count, full_a.rows(), kSliceRows);
   if (p.add) copy(c, count, full_c.rows(), kSliceRows);
   p.a.data = full_a.rows().data;
-  p.c = reinterpret_cast<float*>(full_c.rows().data);
+  p.c = full_c.rows().data;
   if (p.pre_activation == nullptr) {
     multiply(p);
   } else {
-    const Rows z = rows_of(p.pre_activation, p.cols, p.cols);
+    const Rows z = rows_of(p.pre_activation, p.cols, p.cols, p.c_type);
     const Slice full_z(z);
-    p.pre_activation = reinterpret_cast<float*>(full_z.rows().data);
+    p.pre_activation = full_z.rows().data;
     multiply(p);
     copy(full_z.rows(), count, z, count);
   }
@@ -86,14 +91,17 @@ void multiply_last(Product p, std::int64_t count) {
 void multiply_rows(const Product& p) {
   if (determinism() == Determinism::run) return multiply(p);
   if (p.a.transposed) fail("multiply_rows", "expected rows of a, got columns");
-  const Rows a = rows_of(p.a.data, p.inner, p.a.stride, p.compute);  // [rows, inner]
+  const Rows a = factor_rows(p);  // [rows, inner]
+  const Rows c = rows_of(p.c, p.cols, p.c_stride, p.c_type);
   Product slice = p;
   slice.rows = kSliceRows;  // of every call: the library then chooses the same algorithm for all
   slice.whole_sums = true;
   for (std::int64_t first = 0; first < p.rows; first += kSliceRows) {
     slice.a.data = a.from(first).data;
-    slice.c = p.c + first * p.c_stride;
-    if (p.pre_activation != nullptr) slice.pre_activation = p.pre_activation + first * p.cols;
+    slice.c = c.from(first).data;
+    if (p.pre_activation != nullptr) {
+      slice.pre_activation = rows_of(p.pre_activation, p.cols, p.cols, p.c_type).from(first).data;
+    }
     if (first + kSliceRows <= p.rows) {
       multiply(slice);
     } else {

@@ -62,8 +62,8 @@ TEST_CASE("copies of a variable are the same variable", "[autograd]") {
 
 TEST_CASE("gradients are added in place and handed over without copies", "[autograd]") {
   register_cpu_backend();
-  Gradient gradient({2, 2}, Device::cpu, true);
   const Tensor x = Tensor::from({1, 2, 3, 4}, {2, 2}, Purpose::activations);
+  Gradient gradient(x, true, ElementType::fp32);
   gradient.add(x);
   REQUIRE(gradient.tensor().shares_memory_with(x));
   gradient.add(Tensor::from({10, 20, 30, 40}, {2, 2}, Purpose::activations));

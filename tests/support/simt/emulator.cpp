@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -95,6 +96,7 @@ class Emulator {
   SharedCell& cell(std::uint32_t offset) { return cells_[offset / 2]; }
   GlobalShadow& global() { return global_; }
   EmulatorCounts counts;
+  std::map<std::string, std::int64_t> launches_by_name;
 
   void wait(Wait what, Site site) {
     Thread& thread = self();
@@ -171,6 +173,7 @@ void Emulator::launch(const char* name, const Grid& grid, int threads, std::int6
   cells_.resize(static_cast<std::size_t>((shared_bytes_ + 1) / 2));
   global_.forget();
   ++counts.launches;
+  ++launches_by_name[name];
   block_number_ = 0;
   for (block_[2] = 0; block_[2] < grid.z; ++block_[2]) {
     for (block_[1] = 0; block_[1] < grid.y; ++block_[1]) {
@@ -383,6 +386,10 @@ void Emulator::land(const Copy& copy) {
 
 EmulatorCounts emulator_counts() {
   return emulator().counts;
+}
+
+std::int64_t launches_of(const std::string& kernel) {
+  return emulator().launches_by_name[kernel];
 }
 
 namespace host {

@@ -33,6 +33,8 @@ struct EmulatorCounts {
   std::int64_t launches = 0, blocks = 0;
 };
 EmulatorCounts emulator_counts();
+// Launches of kernels of this name among them.
+std::int64_t launches_of(const std::string& kernel);
 
 // Device memory there is in all; more is an OutOfMemory. 1 TiB unless set.
 void set_memory_capacity(std::int64_t bytes);

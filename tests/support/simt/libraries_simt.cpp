@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/buffer.h"
 #include "etc_core/base/cuda/simt_host.h"
 #include "etc_core/base/error.h"
@@ -27,6 +28,20 @@ double number(const Factor& factor, ComputeType compute, std::int64_t row, std::
   return static_cast<double>(float_from_bf16(bits));
 }
 
+// Number i of an array of c's type.
+float number(const void* data, ElementType type, std::int64_t i) {
+  if (type == ElementType::fp32) return static_cast<const float*>(data)[i];
+  return float_from_bf16(static_cast<const Bf16*>(data)[i].bits);
+}
+
+void put(void* data, ElementType type, std::int64_t i, float value) {
+  if (type == ElementType::fp32) {
+    static_cast<float*>(data)[i] = value;
+  } else {
+    static_cast<Bf16*>(data)[i] = {bf16_from_float(value)};
+  }
+}
+
 // The library's gelu is the tanh form, too.
 float gelu(float x) {
   return 0.5f * x * (1.0f + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
@@ -38,6 +53,12 @@ void check(const Product& p) {
   if (p.pre_activation != nullptr && (!p.gelu || p.cols % 8 != 0)) fail("product", "pre_activation is not available");
   if (p.compute == ComputeType::bf16 && (p.a.stride % 8 != 0 || p.b.stride % 8 != 0)) {
     fail("product", "rows of bf16 must begin at 16 bytes");
+  }
+  if (p.c_type == ElementType::bf16 && p.compute != ComputeType::bf16) {
+    fail("product", "a result in bf16 is not available beside factors in fp32");
+  }
+  if (p.c_type == ElementType::bf16 && (p.cols % 8 != 0 || p.c_stride % 8 != 0)) {
+    fail("product", "rows of a result in bf16 must begin at 16 bytes");
   }
 }
 
@@ -56,8 +77,8 @@ void multiply(const Product& p) {
   const std::int64_t part = p.whole_sums ? std::max<std::int64_t>(1, p.inner) : 1 + p.rows % 7;
   for (std::int64_t i = 0; i < p.rows; ++i) {
     for (std::int64_t j = 0; j < p.cols; ++j) {
-      float& c = p.c[i * p.c_stride + j];
-      float z = p.add ? c : 0.0f;
+      const std::int64_t at = i * p.c_stride + j;
+      float z = p.add ? number(p.c, p.c_type, at) : 0.0f;
       for (std::int64_t first = 0; first < p.inner; first += part) {
         double sum = 0;
         for (std::int64_t k = first; k < std::min(p.inner, first + part); ++k) {
@@ -65,9 +86,9 @@ void multiply(const Product& p) {
         }
         z += static_cast<float>(sum);
       }
-      if (p.bias != nullptr) z += p.bias[j];
-      if (p.pre_activation != nullptr) p.pre_activation[i * p.cols + j] = z;
-      c = p.gelu ? gelu(z) : z;
+      if (p.bias != nullptr) z += number(p.bias, p.c_type, j);
+      if (p.pre_activation != nullptr) put(p.pre_activation, p.c_type, i * p.cols + j, z);
+      put(p.c, p.c_type, at, p.gelu ? gelu(z) : z);
     }
   }
 }

@@ -62,10 +62,23 @@ TEST_CASE("emulated dense encoders of every kind compute the CPU's states and gr
   }
 }
 
+// Every kind as it is, and with heads and layers of whole tensor-core tiles, which are kept in bf16 where they can be.
+std::vector<DenseConfig> variants_in_bf16() {
+  std::vector<DenseConfig> all;
+  for (const DenseConfig& variant : test::dense_variants()) {
+    DenseConfig config = few_layers(variant);
+    all.push_back(config);
+    config.hidden_size = 32;
+    config.num_attention_heads = 2;
+    config.intermediate_size = 48;
+    all.push_back(config);
+  }
+  return all;
+}
+
 TEST_CASE("emulated dense encoders in bf16 stay near the CPU's fp32, packed and in training", "[nn][cuda]") {
   register_cuda_backend();
-  for (const DenseConfig& variant : test::dense_variants()) {
-    const DenseConfig config = few_layers(variant);
+  for (const DenseConfig& config : variants_in_bf16()) {
     CAPTURE(json_line(config.to_json()));
     const EncoderInput input = sequences({7, 4, 1});
     SmallDense host(config), device(config);

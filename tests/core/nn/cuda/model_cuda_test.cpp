@@ -22,6 +22,20 @@ TinyModel& on(Device device, TinyModel& model) {
   return model;
 }
 
+// Heads and layers of whole tensor-core tiles: what only products and attention read is bf16 there, if they are.
+EtcConfig tensor_core_config() {
+  EtcConfig config = tiny_config();
+  config.num_hidden_layers = 2;
+  config.hidden_size = 32;
+  config.num_attention_heads = 2;
+  config.intermediate_size = 48;
+  config.use_residual_attention = true;
+  config.hidden_dropout_prob = 0.2;
+  config.attention_probs_dropout_prob = 0.3;
+  config.grad_checkpointing_period = 1;
+  return config;
+}
+
 // Each turns on what the others leave out.
 std::vector<EtcConfig> variants() {
   std::vector<EtcConfig> list;
@@ -44,6 +58,7 @@ std::vector<EtcConfig> variants() {
   config.intermediate_size = 15;  // the library does not fuse gelu then
   config.hidden_act = "relu";
   list.push_back(config);
+  list.push_back(tensor_core_config());
   return list;
 }
 
@@ -153,6 +168,46 @@ TEST_CASE("an emulated training in bf16 rounds dense layers and attention, near 
     CHECK(worst < 0.1 * largest);
     CHECK(worst > 1e-4 * largest);
   }
+}
+
+TEST_CASE("a model in bf16 keeps what products read in bf16: no pass converts it", "[nn][cuda]") {
+  const EtcConfig config = tensor_core_config();
+  Twins twins(config);
+  auto& [input, options, host, device] = twins;
+  on(Device::cuda, device);
+  struct Launches {
+    std::int64_t operands = simt::launches_of("attention operands to bf16");
+    std::int64_t numbers = simt::launches_of("numbers to bf16");
+    std::int64_t rows = simt::launches_of("rows to bf16");
+  };
+  // Training: the embeddings' dropout comes behind their norms, and a checkpointed layer is given fp32 states.
+  options.compute = ComputeType::bf16;
+  const Launches untrained;
+  device.fresh_gradients(input, options);
+  const Launches trained;
+  CHECK(trained.operands == untrained.operands);
+  CHECK(trained.numbers - untrained.numbers == 2 * (1 + config.num_hidden_layers));
+  // Matrices are rounded forward and backward, and biases of results in bf16 forward; in the first layer, which is
+  // recomputed, forward twice. No gradient is.
+  REQUIRE(config.num_hidden_layers == 2);
+  const std::int64_t sides = 2, matrices = 8,
+                     biased = 6;  // of a side: q, k and v twice, output, two of the feed-forward
+  CHECK(trained.rows - untrained.rows == sides * (5 * matrices + 3 * biased));
+
+  device.encoder.release_kernels(ComputeType::bf16);
+  const Tensor first = device.infer(input).long_states.value().to(Device::cpu);
+  const Launches before;
+  const Tensor again = device.infer(input).long_states.value().to(Device::cpu);
+  const Launches after;
+  // Products packed, and the norms of the embeddings, wrote all that the layers read.
+  CHECK(after.operands == before.operands);
+  CHECK(after.numbers == before.numbers);
+  // What is left are the biases of results in bf16: of all projections, and of the first feed-forward layer.
+  CHECK(after.rows - before.rows == 4 * config.num_hidden_layers);
+  CHECK(equal_bits(first, again));
+  const Tensor exact = host.infer(input).long_states.value();
+  CHECK(relative_difference(again, exact) < 0.05);
+  CHECK(relative_difference(again, exact) > 1e-4);
 }
 
 TEST_CASE("under strict determinism an example has the same bits alone and between others", "[nn][cuda]") {
