@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each position method costs a dense encoder of base size: inference and a training step, beside absolute positions.
 
-    bench/position_cost.py [--length 512] [--rounds 3] [--threads 1] [--output FOLDER]
+    bench/position_cost.py [--lengths 128,512] [--rounds 3] [--threads 1] [--output FOLDER]
 
 Every point is a process (`etc benchmark`); all methods take turns in a round. Writes FOLDER/position_cost.json, of which
 `bench/tables.py` makes a table. `build/cpu/bench_attention --only terms` measures the attention alone.
@@ -25,6 +25,8 @@ BASE = {"kind": "dense", "vocab_size": 30522, "hidden_size": 768, "num_hidden_la
 # Label → keys of the model. Huang's tables are clipped at 16, as in sparse/RESULTS.md.
 METHODS = {
     "absolute": {"max_absolute_position_embeddings": 4096},
+    "Shaw, k 16": {"relative_positions": "shaw", "relative_clip": 16},
+    "Shaw and values, k 16": {"relative_positions": "shaw_values", "relative_clip": 16},
     "Shaw, k 64": {"relative_positions": "shaw", "relative_clip": 64},
     "Shaw and values, k 64": {"relative_positions": "shaw_values", "relative_clip": 64},
     "T5": {"relative_positions": "t5"},
@@ -37,12 +39,12 @@ METHODS = {
 }
 
 
-def measure(method, mode, options):
+def measure(method, mode, length, options):
     """CPU seconds of one call."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "model.json").write_text(json.dumps({"model": BASE | METHODS[method]}))
-        command = [ETC, "benchmark", "--config", folder / "model.json", "--lengths", str(options.length), "--mode", mode,
+        command = [ETC, "benchmark", "--config", folder / "model.json", "--lengths", str(length), "--mode", mode,
                    "--residual", "off", "--repeats", "3", "--threads", str(options.threads), "--output", folder / "out"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with open(folder / "out" / "benchmark.csv") as file:
@@ -51,20 +53,23 @@ def measure(method, mode, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--length", type=int, default=512)
+    parser.add_argument("--lengths", default="128,512")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "bench/results")
     options = parser.parse_args()
     if not ETC.exists():
         sys.exit(f"{ETC.relative_to(ROOT)} is missing: ./run build")
-    points = {(method, mode): [] for method in METHODS for mode in ("infer", "train")}
+    lengths = [int(length) for length in options.lengths.split(",")]
+    points = {(length, method, mode): [] for length in lengths for method in METHODS for mode in ("infer", "train")}
     for number in range(options.rounds):
-        for (method, mode), seconds in points.items():
-            seconds.append(measure(method, mode, options))
-            print(f"round {number + 1}: {method}, {mode}: {seconds[-1]:.3f} CPU s", file=sys.stderr, flush=True)
-    result = {"command": " ".join(sys.argv), "machine": machine(), "length": options.length, "threads": options.threads,
-              "points": [{"method": method, "mode": mode, "cpu_s": seconds} for (method, mode), seconds in points.items()]}
+        for (length, method, mode), seconds in points.items():
+            seconds.append(measure(method, mode, length, options))
+            print(f"round {number + 1}: {length} tokens, {method}, {mode}: {seconds[-1]:.3f} CPU s", file=sys.stderr,
+                  flush=True)
+    result = {"command": " ".join(sys.argv), "machine": machine(), "lengths": lengths, "threads": options.threads,
+              "points": [{"length": length, "method": method, "mode": mode, "cpu_s": seconds}
+                         for (length, method, mode), seconds in points.items()]}
     options.output.mkdir(parents=True, exist_ok=True)
     temporary = options.output / "position_cost.json.tmp"
     temporary.write_text(json.dumps(result, indent=1) + "\n")

@@ -287,16 +287,19 @@ def first_answer_table(name):
 def position_cost_table(name):
     """The file that bench/position_cost.py writes; ratios are those of one round, by their medians."""
     data = json.loads((RESULTS / name).read_text())
-    points = {(p["method"], p["mode"]): p["cpu_s"] for p in data["points"]}
+    points = {(p["length"], p["method"], p["mode"]): p["cpu_s"] for p in data["points"]}
     methods = list(dict.fromkeys(p["method"] for p in data["points"]))
-    lines = [f"{machine_text(data['machine'])}; {data['length']} tokens, {data['threads']} thread"
-             f"{'s' if data['threads'] > 1 else ''}; medians of {len(data['points'][0]['cpu_s'])} rounds; raw numbers: "
+    kinds = [(length, mode) for length in data["lengths"] for mode in ("infer", "train")]
+    titles = [f"{length} tokens, {'inference' if mode == 'infer' else 'a training step'}" for length, mode in kinds]
+    lines = [f"{machine_text(data['machine'])}; {data['threads']} thread{'s' if data['threads'] > 1 else ''}; CPU seconds and, in "
+             f"brackets, of {methods[0]} positions; medians of {len(data['points'][0]['cpu_s'])} rounds; raw numbers: "
              f"`bench/results/{name}`; `{data['command']}`.", "",
-             f"| dense base | inference, CPU s | of {methods[0]} | a training step, CPU s | of {methods[0]} |", "|---" * 5 + "|"]
+             "| dense base | " + " | ".join(titles) + " |", "|---" * (1 + len(kinds)) + "|"]
     for method in methods:
-        cells = [f"{median(points[method, mode]):.2f} | "
-                 f"{median([a / b for a, b in zip(points[method, mode], points[methods[0], mode])]):.2f}"
-                 for mode in ("infer", "train")]
+        cells = []
+        for length, mode in kinds:
+            own, plain = points[length, method, mode], points[length, methods[0], mode]
+            cells.append(f"{median(own):.2f} ({median([a / b for a, b in zip(own, plain)]):.2f})")
         lines.append(f"| {method} | {' | '.join(cells)} |")
     return lines
 
