@@ -130,6 +130,11 @@ void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::s
     items.push_back({name + "forward, bf16", forward, [bf16] { bf16->forward(); }, {}});
     items.push_back(
         {name + "forward, bf16, scores add", forward, [bf16_scored] { bf16_scored->forward(ScoreMode::add); }, {}});
+    items.push_back({name + "backward, bf16", backward, [bf16] { bf16->backward(); }, {}});
+    items.push_back({name + "backward, bf16, scores inner, rewind",
+                     backward,
+                     [bf16_scored] { bf16_scored->backward(ScoreGradientMode::inner, true); },
+                     {}});
   }
   items.push_back(
       {name + "forward, scores add_unkept", forward, [scored] { scored->forward(ScoreMode::add_unkept); }, {}});

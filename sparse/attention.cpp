@@ -67,6 +67,7 @@ AttentionChecks check_inputs(Device device, const AttentionInputs& in) {
   checks.scale(in.scale);
   checks.table(in.relative);
   checks.dropout(in.dropout);
+  checks.compute(device, in);
   return checks;
 }
 
@@ -74,7 +75,6 @@ AttentionChecks check_inputs(Device device, const AttentionInputs& in) {
 
 void attention_forward(Device device, const AttentionForward& args) {
   const AttentionChecks checks = check_inputs(device, args.inputs);
-  checks.forward_type(device, args.inputs);
   const std::int64_t queries = args.inputs.q.rows;
   checks.query_rows("out", args.out);
   // Everything is checked before anything is written.
@@ -90,7 +90,6 @@ void attention_forward(Device device, const AttentionForward& args) {
 
 void attention_backward(Device device, const AttentionBackward& args) {
   const AttentionChecks checks = check_inputs(device, args.inputs);
-  checks.backward_compute(device, args.inputs.compute);
   std::int64_t rows = args.inputs.q.rows;
   checks.query_rows("out", args.out);
   checks.pointer("lse", args.lse, args.inputs.heads * rows);

@@ -33,7 +33,7 @@ struct AttentionInputs {
   RelativeTable relative;
   const AttentionTiles* tiles = nullptr;
   DropoutArgs dropout;
-  ComputeType compute = ComputeType::fp32;  // bf16: products of rounded numbers (cpu: inference only)
+  ComputeType compute = ComputeType::fp32;  // bf16: products of rounded numbers, sums in fp32
   float scale = 0.0f;                       // of the scores; 0: 1/sqrt(D). T5 does not scale: 1
   ElementType type = ElementType::fp32;     // of q, k, v, and of out and all their gradients; bf16: see row_type()
 };
@@ -90,9 +90,9 @@ struct AttentionBackward {
 //   relative-positions 3 to 8 (rel, rel_v: Shaw et al.; rel_k, factor, w: Huang et al., methods 1 to 4).
 void attention_forward(Device device, const AttentionForward& args);
 
-// The number type in which a forward pass with this table can multiply, where `wanted` is asked for: the CPU's bf16
-// pass takes no relative vectors of keys, of products or of values.
-ComputeType forward_compute(Device device, ComputeType wanted, const RelativeTable& table);
+// The number type in which forward and backward with this table can multiply, where `wanted` is asked for: the CPU's
+// kernels in bf16 take no relative vectors of keys, of products or of values.
+ComputeType compute_of(Device device, ComputeType wanted, const RelativeTable& table);
 
 // Rows a table may have for kernels that read a byte for each pair of a mixed column, labels by distance included.
 inline constexpr std::int64_t kMostListedLabels = 256;
@@ -115,8 +115,9 @@ ElementType row_type(Device device, const AttentionInputs& inputs);
 //   dfactor[r] += sum g_ij q_i·k_j      dw[r] += sum g_ij q_i⊙k_j
 //   C_ij  = C_ij - s_ij                if rewind
 // Shapes: dq = [queries, N, D];  dkeys[t] = [keys of set t, N, D];  tables' gradients as the tables.
-// Rules: inputs, dropout, out and lse are those of the forward. A type that carries scores reads p from C of this
-//   layer, not from q·k. Parameter gradients are summed over a fixed partition in a fixed order.
+// Rules: inputs, dropout, compute, out and lse are those of the forward. A type that carries scores reads p from C of
+//   this layer, not from q·k. In bf16 the operands of all products are rounded, p and ds too; p itself, ds and their sums
+//   for the tables are fp32. Parameter gradients are summed over a fixed partition in a fixed order.
 // Cost: 5 products of the size of the forward's 2; scratch: partial sums, of keys that several tasks see, of dq where
 //   keys are split, and of the tables.
 void attention_backward(Device device, const AttentionBackward& args);

@@ -17,17 +17,17 @@ Rows read_only(const MutableRows& rows) {
 }
 
 // Without a backend there is no kernel either, which its slot tells.
-bool trains(Device device, ComputeType compute) {
+bool joins_in_bf16(Device device) {
   const Backend* const backend = find_backend(device);
-  return backend == nullptr || backend->trains_attention(compute);
+  return backend == nullptr || backend->joins_in_bf16;
 }
 
 }  // namespace
 
-ComputeType forward_compute(Device device, ComputeType wanted, const RelativeTable& table) {
-  // They multiply keys, or weights, that the CPU's pass in bf16 has rounded or not kept.
+ComputeType compute_of(Device device, ComputeType wanted, const RelativeTable& table) {
+  // They multiply keys, or weights, that the CPU's kernels in bf16 have rounded or not kept.
   const bool by_pair = table.key_vectors != nullptr || table.products != nullptr || table.value_vectors != nullptr;
-  return wanted == ComputeType::bf16 && by_pair && !trains(device, wanted) ? ComputeType::fp32 : wanted;
+  return wanted == ComputeType::bf16 && by_pair && !joins_in_bf16(device) ? ComputeType::fp32 : wanted;
 }
 
 void AttentionChecks::sizes() const {
@@ -135,21 +135,10 @@ profiler::Work AttentionChecks::work(int products) const {
   return {2.0 * products * pairs * static_cast<double>(head_size), 0};
 }
 
-void AttentionChecks::forward_type(Device device, const AttentionInputs& in) const {
-  const ComputeType compute = in.compute;
-  if (compute == ComputeType::int8) fail(tiles.op->name, "compute: expected fp32 or bf16, got int8");
-  // There are no dropout bits in the CPU's pass in bf16.
-  if (compute == ComputeType::bf16 && in.dropout.rate > 0.0f && !trains(device, compute)) {
-    fail(tiles.op->name, "compute: bf16 is for inference: expected no dropout, got a rate of {}", in.dropout.rate);
-  }
-  if (compute != forward_compute(device, compute, in.relative)) {
+void AttentionChecks::compute(Device device, const AttentionInputs& in) const {
+  if (in.compute == ComputeType::int8) fail(tiles.op->name, "compute: expected fp32 or bf16, got int8");
+  if (in.compute != compute_of(device, in.compute, in.relative)) {
     fail(tiles.op->name, "compute: expected fp32 with relative vectors of keys, of products or of values, got bf16");
-  }
-}
-
-void AttentionChecks::backward_compute(Device device, ComputeType compute) const {
-  if (compute == ComputeType::int8 || !trains(device, compute)) {
-    fail(tiles.op->name, "compute: backward expects fp32, got {}", compute_type_name(compute));
   }
 }
 

@@ -33,9 +33,8 @@ struct AttentionChecks {
   void table(const RelativeTable& table) const;
   void table_gradients(const RelativeTable& table, const RelativeTableGradients& gradients) const;
   void dropout(const DropoutArgs& dropout) const;
-  // A device may multiply in bf16 only where nothing is trained (Backend::trains_attention), as the CPU does.
-  void forward_type(Device device, const AttentionInputs& inputs) const;
-  void backward_compute(Device device, ComputeType compute) const;
+  // bf16 with a table the device takes in it, or fp32.
+  void compute(Device device, const AttentionInputs& inputs) const;
 
   // Running scores of key set t.
   void scores(int t, const TypeScores& scores) const;

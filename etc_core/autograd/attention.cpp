@@ -69,7 +69,7 @@ sparse::AttentionInputs operator_inputs(const AttentionBatch& batch, const Opera
   }
   inputs.scale = batch.scale;
   if (own.relative) inputs.relative = relative_table(batch, own.tiles.op->name, roles.relative);
-  inputs.compute = sparse::forward_compute(roles.all[0].tensor.device(), batch.compute, inputs.relative);
+  inputs.compute = sparse::compute_of(roles.all[0].tensor.device(), batch.compute, inputs.relative);
   inputs.type = roles.type();
   if (batch.dropout_rate > 0) {
     inputs.dropout = {batch.seed, batch.dropout_rate, batch.sample_ordinals.data(), static_cast<std::uint32_t>(layer)};
@@ -198,7 +198,7 @@ ElementType row_type(const AttentionBatch& batch, const sparse::AttentionOperato
   inputs.head_size = batch.head_size;
   inputs.tiles = &own.tiles;
   if (own.relative) inputs.relative = relative_table(batch, op.name, relative);
-  inputs.compute = sparse::forward_compute(device, batch.compute, inputs.relative);
+  inputs.compute = sparse::compute_of(device, batch.compute, inputs.relative);
   return sparse::row_type(device, inputs);
 }
 

@@ -18,7 +18,6 @@ std::array<Entry, kDeviceCount> with_cpu() {
   Entry& cpu = entries[static_cast<std::size_t>(Device::cpu)];
   cpu.backend.device = Device::cpu;
   cpu.backend.offers = cpu_offers;
-  cpu.backend.trains_attention = [](ComputeType type) { return type == ComputeType::fp32; };
   cpu.added = true;
   return entries;
 }

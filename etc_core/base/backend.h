@@ -14,12 +14,12 @@ namespace etc {
 
 struct Backend {
   Device device = Device::cpu;
-  bool (*offers)(ComputeType) = nullptr;            // whether large products can be computed in this type there
-  bool (*trains_attention)(ComputeType) = nullptr;  // whether attention has dropout and a backward in this type
-  ComputeType fastest = ComputeType::fp32;          // of large products; not looked at for the CPU, which is measured
-  bool keeps_bf16 = false;                          // see keeps_bf16()
-  DeviceMemory memory;                              // not the CPU's
-  DeviceState state;                                // not the CPU's
+  bool (*offers)(ComputeType) = nullptr;    // whether large products can be computed in this type there
+  bool joins_in_bf16 = false;               // whether attention in bf16 takes tables of keys, products and values
+  ComputeType fastest = ComputeType::fp32;  // of large products; not looked at for the CPU, which is measured
+  bool keeps_bf16 = false;                  // see keeps_bf16()
+  DeviceMemory memory;                      // not the CPU's
+  DeviceState state;                        // not the CPU's
   // Fills the slots and makes sure a device is there that can do what the kernels need; throws Error saying what is
   // missing. Returns the device in words, "NVIDIA H100 80GB HBM3 (compute capability 9.0, …)". Not the CPU's.
   std::string (*open)() = nullptr;

@@ -21,53 +21,97 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A group's queries as pairs: of rounded rows, neighbours are pairs already, which are then transposed.
-// q_rows [kGroup, stride], q_pairs [stride / 2, kGroup, 2]
-HWY_INLINE void load_bf16_queries(const Rows& q, const HeadContext& context, const QueryGroup& group,
-                                  const Bf16Scratch& scratch) {
-  const std::int64_t stride = context.bf16_stride, pairs = stride / 2;
-  for (std::int64_t i = 0; i < group.queries; ++i) {
-    context.bf16->round_row(head_row(q, group.row + i, context.index, context.head_size), context.head_size, stride,
-                            scratch.q_rows + i * stride);
-  }
-  std::fill(scratch.q_rows + group.queries * stride, scratch.q_rows + kGroup * stride, std::uint16_t{0});
-  const auto* from = reinterpret_cast<const float*>(scratch.q_rows);
-  auto* to = reinterpret_cast<float*>(scratch.q_pairs);
+// Rounded rows of a group as pairs: neighbours are pairs already, which are transposed.
+// rows [kGroup, row_stride], to [row_stride / 2, kGroup, 2]
+HWY_INLINE void pair_components(const HeadContext& context, const std::uint16_t* rows, std::uint16_t* to) {
+  const std::int64_t pairs = context.bf16_stride / 2;
   // A pair of bf16 numbers is as wide as a float, so the transposition of floats turns pairs.
-  for (std::int64_t c = 0; c < pairs; c += kGroup) transpose_block(from + c, pairs, to + c * kGroup, kGroup);
+  for (std::int64_t c = 0; c < pairs; c += kGroup) {
+    transpose_block(reinterpret_cast<const float*>(rows) + c, pairs, reinterpret_cast<float*>(to) + c * kGroup, kGroup);
+  }
 }
 
-// kTilePairs keys from row j on, as far as there are any, into the columns of to.v: pairs of rows, then their
-// transposition, 16 components at a time.   pairs [kGroup, stride] floats
-HWY_INLINE void values_to_columns(const Bf16Tiles& tiles, const KeyPanel& panel, std::int64_t j, std::int64_t size,
-                                  std::int64_t stride, float* pairs) {
-  const Bf16Panel& to = panel.bf16();
-  // Keys there are; pairs beyond are zeros (null rows).
-  const std::int64_t some = std::min(kTilePairs, panel.keys() - j);
+// A group's queries, straight from the operator's inputs.
+HWY_INLINE void load_bf16_queries(const Rows& q, const HeadContext& context, const QueryGroup& group,
+                                  const Bf16Scratch& scratch) {
+  const std::int64_t stride = context.bf16_stride;
+  for (std::int64_t i = 0; i < group.queries; ++i) {
+    context.bf16->round_row(head_row(q, group.row + i, context.index, context.head_size), context.head_size, stride,
+                            scratch.rows + i * stride);
+  }
+  std::fill(scratch.rows + group.queries * stride, scratch.rows + kGroup * stride, std::uint16_t{0});
+  pair_components(context, scratch.rows, scratch.q_pairs);
+}
+
+// A group's copied rows, rounded.   group_rows [kGroup, stride], to [kGroup, row_stride]
+HWY_INLINE void round_group(const HeadContext& context, const float* group_rows, std::uint16_t* to) {
+  for (std::int64_t i = 0; i < kGroup; ++i) {
+    context.bf16->round_row(group_rows + i * context.stride, context.stride, context.bf16_stride,
+                            to + i * context.bf16_stride);
+  }
+}
+
+// A group's rows as pairs of queries, zeros from kGroup/2 pairs on.   group_rows [kGroup, stride], to [kTileRows16, stride, 2]
+HWY_INLINE void pair_queries(const HeadContext& context, const float* group_rows, std::uint16_t* to) {
+  const std::int64_t stride = context.stride, pair = 2 * stride;
+  for (std::int64_t p = 0; p < kGroup / 2; ++p) {
+    const float* const first = group_rows + p * pair;  // [2, stride]
+    context.bf16->round_pairs(first, first + stride, stride, stride, to + p * pair);
+  }
+  std::fill(to + kGroup / 2 * pair, to + kTileRows16 * pair, std::uint16_t{0});
+}
+
+// Rows of kTilePairs keys, as far as there are any; null beyond.
+struct PanelRows {
+  const float* row[kTilePairs];
+};
+
+// kTilePairs keys as columns from `to` on: pairs of rows, then their transposition, 16 components at a time.
+//   pairs [kGroup, stride] floats, to [components, column_stride]
+HWY_INLINE void rows_to_columns(const HeadContext& head, const PanelRows& rows, float* pairs, std::uint16_t* to,
+                                std::int64_t column_stride) {
+  const std::int64_t stride = head.stride;
   for (std::int64_t pair = 0; pair < kGroup; ++pair) {
-    const std::int64_t key = 2 * pair;
-    const float* first = key < some ? panel.value_row(j + key) : nullptr;           // [D]
-    const float* second = key + 1 < some ? panel.value_row(j + key + 1) : nullptr;  // [D]
-    tiles.round_pairs(first, second, size, stride, reinterpret_cast<std::uint16_t*>(pairs + pair * stride));
+    head.bf16->round_pairs(rows.row[2 * pair], rows.row[2 * pair + 1], head.head_size, stride,
+                           reinterpret_cast<std::uint16_t*>(pairs + pair * stride));
   }
   // [16 pairs of keys, 16 components] to [16 components, 16 pairs of keys]
   for (std::int64_t c = 0; c < stride; c += kGroup) {
-    transpose_block(pairs + c, stride, reinterpret_cast<float*>(to.v + c * to.v_stride + j), to.v_stride / 2);
+    transpose_block(pairs + c, stride, reinterpret_cast<float*>(to + c * column_stride), column_stride / 2);
   }
 }
 
-// Makes rows [0, end) usable: keys in rows, values in columns (a row per component). In whole tiles: the last step of
-// a key block may reach beyond the panel, where weights are 0 and values must be numbers.
+// Rounds kTilePairs rows of a panel from row j on to where products read them, zeros beyond the last key: backward
+// multiplies what it finds there with zeros.   to [kTilePairs, row_stride]
+HWY_INLINE void round_panel_rows(const HeadContext& head, const PanelRows& rows, std::uint16_t* to) {
+  for (std::int64_t r = 0; r < kTilePairs; ++r, to += head.bf16_stride) {
+    if (rows.row[r] != nullptr) {
+      head.bf16->round_row(rows.row[r], head.head_size, head.bf16_stride, to);
+    } else {
+      std::fill_n(to, head.bf16_stride, std::uint16_t{0});
+    }
+  }
+}
+
+// Makes rows [0, end) usable, in the layouts the panel has, in whole tiles: the last step of a key block may reach beyond
+// the panel, where weights are 0 and values must be numbers.
 HWY_INLINE void require_bf16(const HeadContext& head, KeyPanel& panel, std::int64_t end, const Bf16Scratch& scratch) {
   const Bf16Panel& to = panel.bf16();
   std::int64_t j = panel.filled();
   // Most steps find their keys there: the groups of a task see nearly the same ones.
   if (HWY_LIKELY(end <= j)) return;
   for (; j < end; j += kTilePairs) {
-    const std::int64_t keys = std::min(panel.keys(), j + kTilePairs);
-    for (std::int64_t r = j; r < keys; ++r)
-      head.bf16->round_row(panel.key_row(r), head.head_size, to.k_stride, to.k + r * to.k_stride);
-    values_to_columns(*head.bf16, panel, j, head.head_size, head.stride, scratch.pairs);
+    PanelRows k, v;
+    for (std::int64_t r = 0; r < kTilePairs; ++r) {
+      const bool is = j + r < panel.keys();
+      k.row[r] = is ? panel.key_row(j + r) : nullptr;
+      v.row[r] = is ? panel.value_row(j + r) : nullptr;
+    }
+    const std::int64_t row = j * to.row_stride, columns = to.column_stride;
+    round_panel_rows(head, k, to.k_rows + row);
+    if (to.v_rows != nullptr) round_panel_rows(head, v, to.v_rows + row);
+    if (to.k_columns != nullptr) rows_to_columns(head, k, scratch.pairs, to.k_columns + j, columns);
+    if (to.v_columns != nullptr) rows_to_columns(head, v, scratch.pairs, to.v_columns + j, columns);
   }
   panel.set_filled(j);
 }

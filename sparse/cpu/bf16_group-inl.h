@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "sparse/cpu/bf16_fill-inl.h"
+#include "sparse/cpu/dropout-inl.h"
 #include "sparse/cpu/logits-inl.h"
 #include "sparse/cpu/pair_terms-inl.h"
 
@@ -72,17 +73,35 @@ HWY_INLINE void follow_largest(const FloatVec* largest, std::int64_t stride, flo
   }
 }
 
-// Weights of `keys` columns of logits as pairs, behind `lead` zero ones and before as many as fill a tile. Half pairs
-// at the ends are filled with a hidden column: there must be room for one before and one behind the logits.
-HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead, RunningSoftmax& softmax,
+// A pair of weights where dropout keeps them, else 0.   keep [2]: bits of both keys
+HWY_INLINE UintVec kept_pair(UintVec pair, const std::uint16_t* keep, int v) {
+  const UintTag du;
+  const UintVec first = hn::IfThenElseZero(hn::RebindMask(du, lanes_of(keep[0], v)), hn::Set(du, 0x0000FFFFu));
+  const UintVec second = hn::IfThenElseZero(hn::RebindMask(du, lanes_of(keep[1], v)), hn::Set(du, 0xFFFF0000u));
+  return hn::And(pair, hn::Or(first, second));
+}
+
+// Columns of a step's logits, `lead` before them up to the tiles' alignment.
+struct StepColumns {
+  float* logits;              // [keys, kGroup]
+  const std::uint16_t* keep;  // [keys]: bits of the pairs that dropout keeps
+  std::int64_t keys, lead;
+};
+
+// Weights of a step as pairs, behind `lead` zero ones and before as many as `alignment` asks for. Half pairs at the ends
+// are filled with a hidden column: there must be room for one before and one behind logits and keep. The sum takes the
+// weights before dropout.
+template <bool kDropout>
+HWY_INLINE void bf16_weights(const StepColumns& columns, std::int64_t alignment, RunningSoftmax& softmax,
                              std::uint16_t* w_pairs) {
+  auto [logits, keep, keys, lead] = columns;
   const FloatTag d;
   const UintTag du;
   const float hidden = -std::numeric_limits<float>::infinity();
   if (lead % 2 != 0) {
     logits -= kGroup;
     std::fill_n(logits, kGroup, hidden);
-    --lead, ++keys;
+    --lead, ++keys, --keep;
   }
   if (keys % 2 != 0) std::fill_n(logits + keys++ * kGroup, kGroup, hidden);
   auto* to = reinterpret_cast<std::uint32_t*>(w_pairs);
@@ -101,46 +120,62 @@ HWY_INLINE void bf16_weights(float* logits, std::int64_t keys, std::int64_t lead
       const UintVec first = bf16_power_bits(hn::Sub(hn::LoadU(d, from), shift));
       const UintVec second = bf16_power_bits(hn::Sub(hn::LoadU(d, from + kGroup), shift));
       sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
-      const UintVec pair = hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
+      UintVec pair = hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
+      if constexpr (kDropout) pair = kept_pair(pair, keep + j, v);
       hn::StoreU(pair, du, to + j / 2 * kGroup + v * kLanes);
     }
     softmax.total[v] = sum;
   }
   // Zero weights fill the last tile: the values behind them are numbers, but of other keys.
   to += keys / 2 * kGroup;
-  const std::int64_t rest = round_up(lead + keys, kTilePairs) - lead - keys;
+  const std::int64_t rest = round_up(lead + keys, alignment) - lead - keys;
   std::fill_n(to, rest / 2 * kGroup, 0u);
 }
 
-// What joins q·k before the loop of the logits; inference in bf16 has no keys of the tables (forward_compute).
+// What joins q·k before the loop of the logits; in bf16 there are no keys of the tables (compute_of).
 HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms, bool scored, float* dots) {
   if (HWY_LIKELY(!terms.joined[block.set]) || (!scored && terms.late[block.set])) return;
+  if (terms.dots != nullptr) std::copy_n(dots, block.keys * kGroup, terms.dots);  // backward
   if (terms.by_distance[block.set].used()) return join_by_distance(terms, block, block.keys, dots);
   apply_factors(terms.factors, labels_of(block), block.keys, dots);
 }
 
+// m of a key block, without what the loop of the logits adds: the same bits in forward and backward, since a row's
+// products do not depend on its neighbours.   scored: its type carries scores; s [keys in whole tiles, kGroup]
+HWY_INLINE void bf16_dots(const HeadContext& head, const KeyBlock& block, bool scored, const GroupScratch& scratch,
+                          float* s) {
+  const Bf16Panel& panel = block.panel->bf16();
+  const std::int64_t stride = panel.row_stride;
+  head.bf16->dot_products(scratch.bf16.q_pairs, panel.k_rows + block.row * stride, stride, block.keys, s);
+  join_bf16_pairs(block, scratch.terms, scored, s);
+}
+
 // One step: at most kBf16Keys keys of a key block.
-HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
-                          const GroupScratch& scratch, RunningSoftmax& softmax) {
+HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
+                          const TypeScores& scores, const GroupScratch& scratch, RunningSoftmax& softmax) {
   const Bf16Scratch& own = scratch.bf16;
   const Bf16Panel& panel = block.panel->bf16();
   // One column in front is left for bf16_weights to fill an odd half pair.
-  float* const logits = scratch.p + kGroup;  // [keys, kGroup]
+  float* const logits = scratch.p + kGroup;      // [keys, kGroup]
+  std::uint16_t* const keep = scratch.keep + 1;  // [keys]
   require_bf16(head, *block.panel, block.row + block.keys, own);
-  if (scores.mode != ScoreMode::read) {
-    head.bf16->dot_products(own.q_pairs, panel.k + block.row * panel.k_stride, panel.k_stride, block.keys, logits);
-    join_bf16_pairs(block, scratch.terms, scores.mode != ScoreMode::none, logits);
-  }
+  if (scores.mode != ScoreMode::read) bf16_dots(head, block, scores.mode != ScoreMode::none, scratch, logits);
   // Begins at the reference: only larger logits matter.
   FloatVec largest[kGroupVectors];  // [kGroup]
   for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
   logits_of_block(head, block, scores, scratch.terms, logits, largest);
   follow_largest(largest, head.stride, own.out_columns, softmax);
   // Values are read in whole tiles from whole lines of the cache.
-  const std::int64_t lead = block.row % kTilePairs;
-  bf16_weights(logits, block.keys, lead, softmax, own.w_pairs);
-  head.bf16->weighted_sum(own.w_pairs, panel.v + block.row - lead, panel.v_stride, lead + block.keys, head.stride,
-                          own.out_columns);
+  const std::int64_t alignment = head.bf16->key_alignment, lead = block.row % alignment;
+  const StepColumns columns{logits, keep, block.keys, lead};
+  if (head.dropout) {
+    keep_bits_of_block(head, block, first_query, keep);
+    bf16_weights<true>(columns, alignment, softmax, own.w_pairs);
+  } else {
+    bf16_weights<false>(columns, alignment, softmax, own.w_pairs);
+  }
+  head.bf16->weighted_sum(own.w_pairs, panel.v_columns + block.row - lead, panel.column_stride, lead + block.keys,
+                          head.stride, own.out_columns);
 }
 
 // As forward_group; asks for the rows `ahead` meanwhile. result.max is the reference of the sums rather than the largest
@@ -170,10 +205,10 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
     for (std::int64_t j = 0; j < block.keys;) {
       // A key block of the walk is a whole run; here it is cut into steps.
       KeyBlock step = block.from(j);
-      // Steps end on whole tiles of values.
-      step.keys = std::min(kBf16Keys - step.row % kTilePairs, block.keys - j);
+      // Steps end where values are read in whole tiles.
+      step.keys = std::min(kBf16Keys - step.row % head.bf16->key_alignment, block.keys - j);
       ahead.ask(share);
-      bf16_step(head, step, type_scores, scratch, softmax);
+      bf16_step(head, step, first_query, type_scores, scratch, softmax);
       j += step.keys;
     }
   }

@@ -13,22 +13,28 @@ namespace etc::sparse {
 // Working memory of one task: whole lines of the cache, and of the largest vectors.
 using Arena = etc::Arena<64>;
 
-// Keys and values of a panel; null when the task computes in fp32.
+// Rows beyond the last key that are rounded, that products read, or of gradients write: runs reach up to a step beyond
+// it, and are rounded in whole tiles.
+inline constexpr std::int64_t kBf16RowsBeyond = kRunStep + kTilePairs;
+
+// Keys and values of a panel; null when the task computes in fp32. What is not needed in a pass is null, too: forward
+// multiplies keys by rows and values by columns, backward both by rows and keys by columns.
 struct Bf16Panel {
-  std::uint16_t* k = nullptr;  // [keys + a tile, k_stride]
-  std::uint16_t* v = nullptr;  // [components, v_stride]: a row holds one component of all keys
-  std::int64_t k_stride = 0, v_stride = 0;
+  std::uint16_t *k_rows = nullptr, *v_rows = nullptr;        // [keys + kBf16RowsBeyond, row_stride]
+  std::uint16_t *k_columns = nullptr, *v_columns = nullptr;  // [components, column_stride]: of all keys one component
+  std::int64_t row_stride = 0, column_stride = 0;
 
   // stride: of fp32 rows (D rounded up to a group).
-  static Bf16Panel take(Arena& arena, std::int64_t keys, std::int64_t stride) {
+  static Bf16Panel take(Arena& arena, std::int64_t keys, std::int64_t stride, bool backward) {
     Bf16Panel panel;
-    panel.k_stride = round_up(stride, kTilePairs);
+    panel.row_stride = round_up(stride, kTilePairs);
     // Parts begin at any multiple of kRunStep and are rounded up to a step. An odd number of lines, so that the rows of
     // a tile do not all fall into the same sets of the cache.
-    panel.v_stride = (round_up(keys + 2 * kTilePairs, kTilePairs) / kTilePairs | 1) * kTilePairs;
-    // Room for a tile of rows beyond the last key, which dot_products reads and multiplies, whatever lies there.
-    panel.k = arena.take<std::uint16_t>((keys + 2 * kTileRows16) * panel.k_stride);
-    panel.v = arena.take<std::uint16_t>(stride * panel.v_stride);
+    panel.column_stride = (round_up(keys + kBf16RowsBeyond, kTilePairs) / kTilePairs | 1) * kTilePairs;
+    const std::int64_t rows = (keys + kBf16RowsBeyond) * panel.row_stride, columns = stride * panel.column_stride;
+    panel.k_rows = arena.take<std::uint16_t>(rows);
+    if (backward) panel.v_rows = arena.take<std::uint16_t>(rows);
+    (backward ? panel.k_columns : panel.v_columns) = arena.take<std::uint16_t>(columns);
     return panel;
   }
 };
@@ -39,20 +45,31 @@ inline constexpr std::int64_t kBf16Keys = 32;
 
 // A group's operands, and room for turning things.
 struct Bf16Scratch {
-  std::uint16_t* q_rows = nullptr;   // [kGroup, k_stride]
-  std::uint16_t* q_pairs = nullptr;  // [k_stride/2, kGroup, 2]
-  std::uint16_t* w_pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]
-  float* out_columns = nullptr;      // [stride, kGroup]
-  float* pairs = nullptr;            // [kGroup, stride]: of values
+  std::uint16_t* rows = nullptr;     // [kGroup, row_stride]
+  std::uint16_t* q_pairs = nullptr;  // [row_stride/2, kGroup, 2]
+  std::uint16_t* w_pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]: weights, or gradients of scores
+  float* out_columns = nullptr;      // [stride, kGroup]: out, or dq
+  float* pairs = nullptr;            // [kGroup, stride]: of values, or keys
+  // Backward only.
+  std::uint16_t* dout_pairs = nullptr;    // as q_pairs
+  std::uint16_t* q_of_queries = nullptr;  // [kTileRows16, stride, 2]: pairs of queries, from kGroup/2 on zeros
+  std::uint16_t* dout_of_queries = nullptr;
+  std::uint16_t* w_rows = nullptr;  // [kBf16Keys + a row, kGroup]
 
   // Sizes of the largest step; keys and components in whole tiles.
-  static Bf16Scratch take(Arena& arena, std::int64_t stride) {
+  static Bf16Scratch take(Arena& arena, std::int64_t stride, bool backward) {
+    const std::int64_t row_stride = round_up(stride, kTilePairs);
     Bf16Scratch scratch;
-    scratch.q_rows = arena.take<std::uint16_t>(round_up(stride, kTilePairs) * kGroup);
-    scratch.q_pairs = arena.take<std::uint16_t>(round_up(stride, kTilePairs) * kGroup);
+    scratch.rows = arena.take<std::uint16_t>(row_stride * kGroup);
+    scratch.q_pairs = arena.take<std::uint16_t>(row_stride * kGroup);
     scratch.w_pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
     scratch.out_columns = arena.take<float>(stride * kGroup);
     scratch.pairs = arena.take<float>(kGroup * stride);
+    if (!backward) return scratch;
+    scratch.dout_pairs = arena.take<std::uint16_t>(row_stride * kGroup);
+    scratch.q_of_queries = arena.take<std::uint16_t>(kTileRows16 * stride * 2);
+    scratch.dout_of_queries = arena.take<std::uint16_t>(kTileRows16 * stride * 2);
+    scratch.w_rows = arena.take<std::uint16_t>((kBf16Keys + 1) * kGroup);
     return scratch;
   }
 };

@@ -1,10 +1,11 @@
-// The two products of an attention group with bf16 operands and fp32 sums, by a processor's matrix tiles (AMX), by dot
+// The products of an attention group with bf16 operands and fp32 sums, by a processor's matrix tiles (AMX), by dot
 // products of vectors (AVX-512's BF16 part), or in plain C++, for tests.
 //
 // Operands lie as AMX wants them: the left one in rows, the right one in pairs of neighbouring rows. bf16 numbers are
 // the upper 16 bits of a float.
 //   q_pairs [stride/2, kGroup, 2]   queries; a pair is two neighbouring components of one query
 //   w_pairs [keys/2, kGroup, 2]     weights; a pair is two neighbouring keys of one query
+//   x_pairs [16, stride, 2]         queries; a pair is two neighbouring queries, one component
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,10 @@ inline constexpr std::int64_t kTileRows16 = 16;  // rows of a tile
 inline constexpr std::int64_t kTilePairs = 32;   // bf16 numbers of a tile's row: components or keys of one step
 
 struct Bf16Tiles {
+  // Steps of keys end on multiples of it, and weighted_sum takes whole ones: tiles are read from whole lines of the
+  // cache, pairs from even places.
+  std::int64_t key_alignment;
+
   // Around the calls of one thread's task.
   void (*begin)();
   void (*end)();
@@ -37,9 +42,16 @@ struct Bf16Tiles {
 
   // o[d][i] += sum_j v[d][j] w[j][i]
   //   v [components, v_stride]: a row holds one component of all keys; o [components, kGroup]; components a multiple
-  //   of 16; keys is rounded up to a multiple of 32: weights are 0 there and v finite
+  //   of 16; keys is rounded up to a multiple of key_alignment: weights are 0 there and v finite
   void (*weighted_sum)(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                        std::int64_t components, float* o);
+
+  // g[j][c] += sum_i w[j][i] x[i][c]
+  //   w [keys, kGroup]; keys is rounded up to a multiple of 16, and one row more is read: zeros there, and room in g
+  //   x_pairs: pairs from kGroup/2 on are zeros (a tile of AMX has twice as many as a group); stride a multiple of 16
+  //   g [keys, stride]
+  void (*outer_products)(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
+                         float* g);
 };
 
 // begin() and end() of a task; null: fp32, nothing to do.

@@ -194,11 +194,41 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
   }
 }
 
+// 16 keys by all components: one tile of weights, whose upper half meets zeros.   g [16, stride]
+void outer_blocks(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, float* g) {
+  // Bytes from row to row of g, and of pairs.
+  const std::int64_t row = stride * 4;
+  _tile_loadd(6, w, kRowBytes / 2);
+  std::int64_t c = 0;
+  // Two sums, so that one's product hides the other's latency.
+  for (; c + kTileRows16 < stride; c += 2 * kTileRows16) {
+    _tile_loadd(0, g + c, row);
+    _tile_loadd(1, g + c + kTileRows16, row);
+    _tile_loadd(4, x_pairs + 2 * c, row);
+    _tile_loadd(5, x_pairs + 2 * (c + kTileRows16), row);
+    _tile_dpbf16ps(0, 6, 4);
+    _tile_dpbf16ps(1, 6, 5);
+    _tile_stored(0, g + c, row);
+    _tile_stored(1, g + c + kTileRows16, row);
+  }
+  if (c == stride) return;
+  _tile_loadd(0, g + c, row);
+  _tile_loadd(4, x_pairs + 2 * c, row);
+  _tile_dpbf16ps(0, 6, 4);
+  _tile_stored(0, g + c, row);
+}
+
+void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
+                    float* g) {
+  for (std::int64_t j = 0; j < keys; j += kTileRows16) outer_blocks(w + j * kGroup, x_pairs, stride, g + j * stride);
+}
+
 }  // namespace
 
 // A table of functions: which kind of tiles runs is known at run time only.
 const Bf16Tiles& amx_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{begin, end, round_row_avx512, round_pairs_avx512, dot_products, weighted_sum};
+  static constexpr Bf16Tiles tiles{kTilePairs,         begin,        end,          round_row_avx512,
+                                   round_pairs_avx512, dot_products, weighted_sum, outer_products};
   return tiles;
 }
 

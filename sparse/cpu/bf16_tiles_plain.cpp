@@ -13,13 +13,19 @@ const Bf16Tiles& avx512_bf16_tiles();  // bf16_tiles_avx512.cpp
 
 namespace {
 
-// sum + a·b over one step: a [32] neighbours, b [16 pairs], pairs kGroup·2 apart.
+// The right operand of a step: pairs `row` apart.
+struct Pairs {
+  const std::uint16_t* data;
+  std::int64_t row = 2 * kGroup, count = kTilePairs / 2;
+};
+
+// sum + a·b over one step: a [2·count] neighbours.
 // The order of the additions is the hardware's: another one would give other bits.
-float step(float sum, const std::uint16_t* a, const std::uint16_t* b) {
+float step(float sum, const std::uint16_t* a, const Pairs& b) {
   float even = 0.0f, odd = 0.0f;
-  for (std::int64_t pair = 0; pair < kTilePairs / 2; ++pair) {
-    even = std::fma(float_from_bf16(a[2 * pair]), float_from_bf16(b[pair * 2 * kGroup]), even);
-    odd = std::fma(float_from_bf16(a[2 * pair + 1]), float_from_bf16(b[pair * 2 * kGroup + 1]), odd);
+  for (std::int64_t pair = 0; pair < b.count; ++pair) {
+    even = std::fma(float_from_bf16(a[2 * pair]), float_from_bf16(b.data[pair * b.row]), even);
+    odd = std::fma(float_from_bf16(a[2 * pair + 1]), float_from_bf16(b.data[pair * b.row + 1]), odd);
   }
   return sum + (even + odd);
 }
@@ -45,7 +51,7 @@ void dot_products(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int
     for (std::int64_t i = 0; i < kGroup; ++i) {
       float sum = 0.0f;
       for (std::int64_t d = 0; d < stride; d += kTilePairs)
-        sum = step(sum, k + j * stride + d, q_pairs + d * kGroup + 2 * i);
+        sum = step(sum, k + j * stride + d, {q_pairs + d * kGroup + 2 * i});
       s[j * kGroup + i] = sum;
     }
   }
@@ -58,8 +64,18 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
       float sum = o[d * kGroup + i];
       // Whole tiles of keys: the rest has weight 0.
       for (std::int64_t j = 0; j < keys; j += kTilePairs)
-        sum = step(sum, v + d * v_stride + j, w_pairs + j * kGroup + 2 * i);
+        sum = step(sum, v + d * v_stride + j, {w_pairs + j * kGroup + 2 * i});
       o[d * kGroup + i] = sum;
+    }
+  }
+}
+
+void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
+                    float* g) {
+  for (std::int64_t j = 0; j < keys; ++j) {
+    for (std::int64_t c = 0; c < stride; ++c) {
+      float* const place = g + j * stride + c;
+      *place = step(*place, w + j * kGroup, {x_pairs + 2 * c, 2 * stride, kGroup / 2});
     }
   }
 }
@@ -67,7 +83,8 @@ void weighted_sum(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int
 }  // namespace
 
 const Bf16Tiles& plain_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{nothing, nothing, round_row, round_pairs, dot_products, weighted_sum};
+  static constexpr Bf16Tiles tiles{kTilePairs,  nothing,      nothing,      round_row,
+                                   round_pairs, dot_products, weighted_sum, outer_products};
   return tiles;
 }
 

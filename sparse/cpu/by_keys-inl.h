@@ -68,7 +68,7 @@ class ByKeys {
   std::int64_t terms_in_slot(std::int64_t b) const { return listed() ? 0 : slot(b).terms(); }
 
   TaskSizes sizes() const {
-    // Runs do not cross splits: at most one run per step, each cut into key blocks.
+    // Runs do not cross splits: at most one run per step, cut where key blocks of the split end.
     const bool backward = pass_ == Pass::backward;
     const std::int64_t blocks = kKeySplit / kRunStep + (backward ? kKeySplit / kBackwardKeys : 1);
     return {{max_split_, 0}, 1, backward ? kBackwardKeys : max_split_ + kRunStep, blocks};

@@ -19,7 +19,9 @@
 #include <cstdint>
 #include <limits>
 
+#include "sparse/cpu/bf16_backward-inl.h"
 #include "sparse/cpu/bf16_group-inl.h"
+#include "sparse/cpu/dropout-inl.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
 #include "sparse/cpu/logits-inl.h"
@@ -47,20 +49,6 @@ HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, co
     dots_of_block(head, block, {j, keys, scores.mode != ScoreMode::none}, scratch, s + j * kGroup);
   }
   logits_of_block(head, block, scores, scratch.terms, s, max);
-}
-
-// Dropout bits of a key block's pairs.
-HWY_INLINE void keep_bits_of_block(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
-                                   std::uint16_t* keep) {
-  // The numbering of keys runs through both key sets, so that no two pairs of a query share a bit.
-  const auto first_key = static_cast<std::uint32_t>(block.panel->dropout_index(block.row));
-  dropout_keep_bits({.stream = head.dropout_key,
-                     .threshold = head.dropout_threshold,
-                     .head = head.dropout_head,
-                     .first_query = static_cast<std::uint32_t>(first_query),
-                     .first_key = first_key,
-                     .keys = block.keys},
-                    keep);
 }
 
 // A group's queries, as forward_group wants them.
@@ -93,20 +81,6 @@ HWY_INLINE void powers_of_group(std::int64_t columns, float* p, GroupSoftmax& so
     }
   }
   for (int v = 0; v < kGroupVectors; ++v) softmax.sum[v] = total[v];
-}
-
-// Dropout of a key block's weights [keys, kGroup], in place.
-HWY_INLINE void drop_weights(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
-                             std::uint16_t* keep, float* weights) {
-  const FloatTag d;
-  // Bits first, then the mask: they come four keys at a time.
-  keep_bits_of_block(head, block, first_query, keep);
-  for (std::int64_t j = 0; j < block.keys; ++j) {
-    for (int v = 0; v < kGroupVectors; ++v) {
-      float* place = weights + j * kGroup + v * kLanes;  // [kLanes]: key j
-      hn::StoreU(hn::IfThenElseZero(lanes_of(keep[j], v), hn::LoadU(d, place)), d, place);
-    }
-  }
 }
 
 // Softmax of one group over the key blocks it sees, not yet divided by its sum.
@@ -150,6 +124,35 @@ HWY_NOINLINE inline void forward_group(const HeadContext& head, const TypeScores
   add_relative_values(head, scratch.terms, span, scratch.out);
 }
 
+// The products of backward, in the number type of the task.
+
+// m of a key block.   scored: its type carries scores
+HWY_INLINE void query_dots(const HeadContext& head, const KeyBlock& block, bool scored, const GroupScratch& scratch,
+                           float* s) {
+  if (head.bf16 != nullptr) return bf16_dots(head, block, scored, scratch, s);
+  dots_of_block(head, block, {0, block.keys, scored}, scratch, s);
+}
+
+// dout·v
+HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch, float* dp) {
+  if (head.bf16 != nullptr) return bf16_value_dots(head, block, scratch.bf16, dp);
+  dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, dp);
+}
+
+// dq += ds k, dk += ds q, since score = scale q·k; dv += p dout, since out = sum_j p v. carried: as in joined_gradients.
+HWY_INLINE void add_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
+                              bool carried) {
+  if (head.bf16 != nullptr) return bf16_gradients(head, block, scratch, carried);
+  dots_gradients(head, block, scratch, carried);
+  outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
+}
+
+// Makes a key block's rows usable, their gradients too.
+HWY_INLINE void require_backward(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch) {
+  block.panel->require(block.row + block.keys);
+  if (head.bf16 != nullptr) require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
+}
+
 // p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with
 // scores does not need).
 HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
@@ -158,8 +161,8 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
   const IntTag di;
   // Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
   const bool carried = scores.mode != ScoreGradientMode::none;
-  block.panel->require(block.row + block.keys);
-  if (!carried) dots_of_block(head, block, {0, block.keys, false}, scratch, scratch.p);
+  require_backward(head, block, scratch);
+  if (!carried) query_dots(head, block, /*scored=*/false, scratch, scratch.p);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
   const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;         // [keys]
   const ScoreElement* const running = carried ? scores.running + block.column * kGroup : nullptr;  // [keys, kGroup]
@@ -186,7 +189,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
                                          const TypeScoreGradients& scores, std::int64_t first_query,
                                          const GroupScratch& scratch, const FloatVec* delta) {
   const FloatTag d;
-  dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, scratch.ds);
+  value_dots(head, block, scratch, scratch.ds);
   add_value_dots(scratch.terms, block, scratch.ds);
   if (head.dropout) keep_bits_of_block(head, block, first_query, scratch.keep);
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
@@ -226,7 +229,7 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
 HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                              const GroupScratch& scratch) {
   const IntTag di;
-  dots_of_block(head, block, {0, block.keys, true}, scratch, scratch.p);
+  query_dots(head, block, /*scored=*/true, scratch, scratch.p);
   ScoreElement* running = scores.running + block.column * kGroup;  // [keys, kGroup]
   with_term(
       scratch.terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
@@ -249,10 +252,16 @@ HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScore
                                         const RowStatistics& rows) {
   const auto [first_query, blocks, count] = seen;
   const GroupSpan span = span_of_group(scratch.terms, seen);
-  std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
   // With scores carried and nothing to rewind no s is computed, so no table either.
   const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
-  if (needs_scores(scores[0]) || needs_scores(scores[1])) make_table(head, scratch.q_lanes, scratch.terms, span);
+  const bool needs_table = needs_scores(scores[0]) || needs_scores(scores[1]);
+  if (head.bf16 != nullptr) {
+    pair_backward_group(head, scratch);
+    if (needs_table) make_bf16_table(head, scratch.bf16.q_pairs, scratch.terms, span);
+  } else {
+    std::fill_n(scratch.out, kGroup * head.stride, 0.0f);
+    if (needs_table) make_table(head, scratch.q_lanes, scratch.terms, span);
+  }
   clear_term_gradients(scratch.terms, span);
   clear_label_weights(scratch.terms, span);
   make_value_table(head, scratch.terms, span, scratch.dout_lanes);
@@ -263,15 +272,13 @@ HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScore
     // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
     score_gradients_of_block(head, block, type_scores, first_query, scratch, rows.delta);
     add_term_gradients(scratch.terms, block, scratch.ds);
-    // forward: score = scale q·k; so dq += ds k and dk += ds q
-    dots_gradients(head, block, scratch, /*carried=*/type_scores.mode != ScoreGradientMode::none);
-    // forward: out = sum_j p v; so dv += p dout
-    outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
+    add_gradients(head, block, scratch, /*carried=*/type_scores.mode != ScoreGradientMode::none);
     add_label_weights(scratch.terms, block, scratch.p);
     // Last: scratch.p is overwritten, and C was read for p before.
     if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
       rewind_block(head, block, type_scores, scratch);
   }
+  if (head.bf16 != nullptr) bf16_finish_group(head, scratch);
   finish_term_gradients(head, scratch.terms, span, scratch.q_rows, scratch.out);
   finish_value_gradients(head, scratch.terms, span, scratch.dout_rows);
 }

@@ -24,11 +24,11 @@ struct GroupScratch {
   float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
   float* q_lanes = nullptr;       // [D, kGroup]
   float* p = nullptr;             // [columns, kGroup]: logits (base 2), then probabilities; in bf16 one step's logits
-  std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps
+  std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps; in bf16 of a step, from place 1 on
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
   KeyBlock* blocks = nullptr;     // what the group sees of the task's panels
   TermScratch terms;
-  Bf16Scratch bf16;  // forward in bf16 only
+  Bf16Scratch bf16;  // in bf16 only
   // Backward only.
   float* ds = nullptr;          // [columns, kGroup]: scale·dC
   float* dout_rows = nullptr;   // [kGroup, stride]
@@ -44,10 +44,10 @@ struct GroupScratch {
     scratch.q_lanes = arena.take<float>(lanes);
     scratch.terms = TermScratch::take(arena, in, head, columns, pass);
     scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
-    scratch.keep = arena.take<std::uint16_t>(columns);
+    scratch.keep = arena.take<std::uint16_t>(bf16 ? kBf16Keys + 2 : columns);
     scratch.out = arena.take<float>(rows);
     scratch.blocks = arena.take<KeyBlock>(sizes.blocks);
-    if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride);
+    if (bf16) scratch.bf16 = Bf16Scratch::take(arena, head.stride, pass == Pass::backward);
     // Forward needs none of the rest: scratch is charged to the memory of a run.
     if (pass == Pass::forward) return scratch;
     scratch.ds = arena.take<float>(columns * kGroup);
@@ -106,13 +106,13 @@ struct RowStatistics {
   FloatVec delta[kGroupVectors];  // [kGroup]  dout·out
 };
 
-// Copies a group's queries (or dout) and transposes them.
+// Copies a group's queries (or dout) and, in fp32, transposes them.
 HWY_INLINE void load_group(const Rows& from, const HeadContext& context, const QueryGroup& group, float* group_rows,
                            float* group_lanes) {
   copy_rows(from, context.index, context.head_size, group.row, group.queries, group_rows);
   // A short group's missing queries are zeros: their products are finite, and nobody reads them.
   std::fill(group_rows + group.queries * context.stride, group_rows + kGroup * context.stride, 0.0f);
-  transpose_group(group_rows, context.stride, group_lanes);
+  if (context.bf16 == nullptr) transpose_group(group_rows, context.stride, group_lanes);
 }
 
 }  // namespace etc::sparse::HWY_NAMESPACE

@@ -348,25 +348,31 @@ HWY_INLINE void factor_gradients(const TermScratch& terms, const KeyBlock& block
   apply_factors(terms.factors, labels_of(block), block.keys, g);
 }
 
-// Backward of one key block: dq, dk and the tables' gradients from g = scale·dC [keys, kGroup], which becomes what
-// q·k has for its gradient. carried: q·k was not computed for this block.
+// Backward of one key block: the gradients of what q·k and k·rel_k do not need, from g = scale·dC [keys, kGroup], which
+// becomes what q·k has for its gradient. terms.dots: q·k.
+HWY_INLINE void join_gradients(const TermScratch& terms, const KeyBlock& block, float* g) {
+  const DistanceScratch& own = terms.by_distance[block.set];
+  if (own.dtable != nullptr) add_to_places(labels_by_distance(block), block.keys, g, own.dtable);
+  if (terms.factors != nullptr) factor_gradients(terms, block, g);
+}
+
+// Backward of one key block: dq, dk and the tables' gradients. carried: q·k was not computed for this block.
 HWY_NOINLINE inline void joined_gradients(const HeadContext& head, const GroupScratch& scratch, const KeyBlock& block,
                                           float* g, bool carried) {
   const TermScratch& terms = scratch.terms;
   const DistanceScratch& own = terms.by_distance[block.set];
   const float* k = block.panel->k(block.row);  // [keys, stride]
-  if (own.dtable != nullptr) add_to_places(labels_by_distance(block), block.keys, g, own.dtable);
   if (own.key_places > 0) {
     if (carried) multiply_keys(head, own, *block.panel, block.row + block.keys);
     add_key_places(own, labels_by_distance(block), block, g);
   } else if (terms.key_vectors != nullptr) {
     key_vector_gradients(head, terms, labels_of(block), block, g);
   }
-  if (terms.products != nullptr) return product_gradients(head, scratch, labels_of(block), block, g);
-  if (terms.factors != nullptr) {
-    if (carried) dot_products(scratch.q_lanes, k, head.stride, block.keys, head.head_size, terms.dots);
-    factor_gradients(terms, block, g);
+  if (carried && terms.factors != nullptr) {
+    dot_products(scratch.q_lanes, k, head.stride, block.keys, head.head_size, terms.dots);
   }
+  join_gradients(terms, block, g);
+  if (terms.products != nullptr) return product_gradients(head, scratch, labels_of(block), block, g);
   weighted_sum(g, k, head.stride, block.keys, block.tiles->visible.data() + block.column, scratch.out);
   outer_products(g, scratch.q_rows, head.stride, block.keys, block.panel->dk(block.row));
 }

@@ -86,16 +86,17 @@ struct KeyRange {
 class KeyPanel {
  public:
   // Room for `keys` keys; runs reach up to a step beyond the last one. In bf16 there are no fp32 copies: the panel says
-  // which keys it stands for, and require_bf16 rounds them.
+  // which keys it stands for, and require_bf16 rounds them. Gradients are fp32 all the same.
   static KeyPanel take(Arena& arena, std::int64_t keys, std::int64_t stride, Pass pass, ComputeType compute) {
-    const std::int64_t size = (keys + kRunStep) * stride;
+    const bool bf16 = compute == ComputeType::bf16;
+    const std::int64_t size = (keys + (bf16 ? kBf16RowsBeyond : kRunStep)) * stride;
     KeyPanel panel;
-    if (compute == ComputeType::bf16) {
-      panel.bf16_ = Bf16Panel::take(arena, keys, stride);
-      return panel;
+    if (bf16) {
+      panel.bf16_ = Bf16Panel::take(arena, keys, stride, pass == Pass::backward);
+    } else {
+      panel.k_ = arena.take<float>(size);
+      panel.v_ = arena.take<float>(size);
     }
-    panel.k_ = arena.take<float>(size);
-    panel.v_ = arena.take<float>(size);
     if (pass == Pass::backward) {
       panel.dk_ = arena.take<float>(size);
       panel.dv_ = arena.take<float>(size);
@@ -128,17 +129,10 @@ class KeyPanel {
   // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
   void require(std::int64_t end) {
     // Groups come in order of their queries and see nearly the same keys: most calls end here.
-    if (end <= copied_ || k_ == nullptr) return;
-    const std::int64_t from = copied_, rows = std::min(end, keys_) - from;
+    if (end <= copied_ || (k_ == nullptr && dk_ == nullptr)) return;
+    const std::int64_t from = copied_;
     copied_ = end;
-    copy_rows(k_rows_, head_, head_size_, first_row_ + from, rows, k_ + from * stride_);
-    copy_rows(v_rows_, head_, head_size_, first_row_ + from, rows, v_ + from * stride_);
-    // Runs are whole steps: beyond the last key there must be zeros, whose products are zeros.
-    const std::int64_t beyond = std::max(from, keys_);
-    if (end > beyond) {
-      std::fill_n(k_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
-      std::fill_n(v_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
-    }
+    if (k_ != nullptr) copy(from, end);
     if (dk_ != nullptr) {
       std::fill_n(dk_ + from * stride_, (end - from) * stride_, 0.0f);
       std::fill_n(dv_ + from * stride_, (end - from) * stride_, 0.0f);
@@ -193,6 +187,17 @@ class KeyPanel {
  private:
   static constexpr std::int64_t kAhead = 64;  // rows asked for beyond the required ones
 
+  void copy(std::int64_t from, std::int64_t end) {
+    const std::int64_t rows = std::min(end, keys_) - from;
+    copy_rows(k_rows_, head_, head_size_, first_row_ + from, rows, k_ + from * stride_);
+    copy_rows(v_rows_, head_, head_size_, first_row_ + from, rows, v_ + from * stride_);
+    // Runs are whole steps: beyond the last key there must be zeros, whose products are zeros.
+    const std::int64_t beyond = std::max(from, keys_);
+    if (end <= beyond) return;
+    std::fill_n(k_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
+    std::fill_n(v_ + beyond * stride_, (end - beyond) * stride_, 0.0f);
+  }
+
   // Null in bf16, where copies lie in bf16_.
   float* k_ = nullptr;          // [keys + kRunStep, stride]
   float* v_ = nullptr;          // [keys + kRunStep, stride]
@@ -215,7 +220,7 @@ struct KeyBlock {
   int set = 0;                // which key set
   std::int64_t column = 0;    // of the first key, within the type
   std::int64_t row = 0;       // of the first key, within the panel
-  std::int64_t keys = 0;      // a multiple of kRunStep
+  std::int64_t keys = 0;      // in fp32 a multiple of kRunStep
   std::int64_t distance = 0;  // position of the first key less that of the group's first query
 
   // Its keys from `first` on.
@@ -229,10 +234,16 @@ struct GroupNumber {
   std::int64_t group, first_query;
 };
 
+// How runs are cut: into key blocks of at most `most` keys, which end on rows of a panel that are multiples of
+// `alignment` (in bf16: Bf16Tiles::key_alignment, at most `most`).
+struct KeySteps {
+  std::int64_t most, alignment = 1;
+};
+
 // Appends the key blocks of a group's runs that start within the panel; returns how many. The first run is found by
 // bisection: a group's runs are in order of their keys, and with split keys most lie in other panels.
 inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupNumber& of, KeyPanel& panel,
-                                       std::int64_t max_keys, KeyBlock* blocks) {
+                                       const KeySteps& steps, KeyBlock* blocks) {
   const int set = panel.set();
   const TypeTiles& type = tiles.types[set];
   const std::int64_t number = type.first_group(panel.head()) + of.group;
@@ -242,23 +253,19 @@ inline std::int64_t collect_key_blocks(const AttentionTiles& tiles, const GroupN
                          [](const TileRun& r, std::int64_t key) { return r.first_key < key; });
   std::int64_t count = 0;
   for (; run != end && run->first_key < panel.end_key(); ++run) {
-    for (std::int64_t at = 0; at < run->keys; at += max_keys) {
+    for (std::int64_t at = 0; at < run->keys;) {
       const std::int64_t row = run->first_key + at - panel.first_key();
-      blocks[count++] = {&type,
-                         &panel,
-                         set,
-                         run->column + at,
-                         row,
-                         std::min(max_keys, run->keys - at),
-                         panel.position(row) - of.first_query};
+      const std::int64_t keys = std::min(steps.most - row % steps.alignment, run->keys - at);
+      blocks[count++] = {&type, &panel, set, run->column + at, row, keys, panel.position(row) - of.first_query};
+      at += keys;
     }
   }
   return count;
 }
 
-// An upper bound for what collect_key_blocks appends.
+// An upper bound for what collect_key_blocks appends: a run may begin and end within a step.
 inline std::int64_t max_key_blocks(const TypeTiles& tiles, std::int64_t max_keys) {
-  return tiles.max_group_runs + tiles.max_group_columns / max_keys;
+  return 2 * tiles.max_group_runs + tiles.max_group_columns / max_keys;
 }
 
 // Up to kGroup queries of a task.

@@ -88,12 +88,13 @@ inline void load_task(const AttentionInputs& in, const Task& task, TaskScratch& 
 
 // What a group sees of the task's panels.
 inline std::int64_t collect_group_blocks(const AttentionInputs& in, const Task& task, const QueryGroup& group,
-                                         std::int64_t max_keys, TaskScratch& scratch) {
+                                         std::int64_t most, TaskScratch& scratch) {
   // Groups are counted from the example's first query, as tasks are: neighbours in the batch change nothing.
   const GroupNumber number{task.first_group + group.first / kGroup, group.first};
+  const KeySteps steps{most, scratch.head.bf16 != nullptr ? scratch.head.bf16->key_alignment : 1};
   std::int64_t count = 0;
   for (int n = 0; n < task.key_ranges; ++n) {
-    count += collect_key_blocks(*in.tiles, number, scratch.panels[n], max_keys, scratch.group.blocks + count);
+    count += collect_key_blocks(*in.tiles, number, scratch.panels[n], steps, scratch.group.blocks + count);
   }
   return count;
 }
@@ -250,6 +251,7 @@ void run_backward(const AttentionBackward& args) {
   float* const slots = slots_of(in, division, Pass::backward, args.scratch);  // [floats of all slots]
   for_each_task(in, division, Pass::backward, static_cast<std::byte*>(args.scratch),
                 [&](const auto& task, TaskScratch& scratch) HWY_ATTR {
+                  const TileUse tiles(scratch.head.bf16);
                   clear_term_sums(scratch.group.terms, terms);
                   typename Division::BackwardSink sink(args, division, task, slots);
                   backward_task(args, task, scratch, sink);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "etc_core/base/bf16.h"
 #include "etc_core/base/random.h"
 
 namespace etc::test {
@@ -285,13 +286,11 @@ void multiply_in_bf16(AttentionProblem& problem) {
     for (std::int64_t r = 0; r < rows->count; ++r) {
       for (std::int64_t c = 0; c < rows->width; ++c) {
         float& value = rows->values[r * rows->stride + c];
-        std::uint32_t bits;
-        std::memcpy(&bits, &value, sizeof bits);
-        bits = (bits + 0x8000u) & 0xffff0000u;
-        std::memcpy(&value, &bits, sizeof bits);
+        value = float_from_bf16(bf16_from_float(value));
       }
     }
   }
+  for (float& value : problem.rel) value = float_from_bf16(bf16_from_float(value));
 }
 
 }  // namespace
@@ -338,6 +337,8 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
   double error = 0.0;  // of a score or running sum, after each layer
   // Probabilities (and gradients of scores) are rounded to bf16 before they are multiplied.
   const double rounding = stack.bf16 ? 0x1p-8 : 0.0;
+  // The CPU's powers of two in bf16 are a cubic.
+  const double power = stack.bf16 && stack.device == Device::cpu ? 1.2e-4 : 0.0;
   std::vector<double> errors;
   Comparison comparison{describe(stack.attention_case, stack.side), ""};
   for (std::size_t l = 0; l < result.layers.size(); ++l) {
@@ -363,7 +364,7 @@ std::string compare_with_reference(const Stack& stack, const StackResult& result
                           (1.0 - stack.attention_case.dropout);
     comparison.where = fmt::format("{}, layer {}", describe(stack.attention_case, stack.side), l);
     comparison.check("out", doubles(problem.out), expected.out, (p_error + rounding) * values);
-    comparison.check("lse", doubles(problem.lse), expected.lse, p_error + 4.0 * kUnit * 100.0);
+    comparison.check("lse", doubles(problem.lse), expected.lse, p_error + power + 4.0 * kUnit * 100.0);
     for (int t = 0; t < 2; ++t) {
       if (!a.types[t].carries) continue;
       const auto& got = result.running[l][static_cast<std::size_t>(t)];

@@ -7,6 +7,7 @@
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/integers.h"
 #include "sparse/cpu/bf16_tiles.h"
+#include "tests/sparse/emulated_amx.h"
 #include "tests/support/catch.h"
 #include "tests/support/numbers.h"
 
@@ -70,11 +71,31 @@ std::vector<float> sums(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t 
   return o;
 }
 
+// [keys, D] of ones += weights [keys, kGroup] by queries [kGroup, D]
+std::vector<float> outers(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t head_size) {
+  const std::int64_t stride = round_up(head_size, kTileRows16), room = round_up(keys, kTileRows16);
+  const std::vector<float> x = test::random_floats(kGroup * head_size, 7);
+  Halves w = rounded_rows(tiles, keys, room + 2, kGroup, kTilePairs), x_pairs(places(kTileRows16 * 2 * stride));
+  // Rows of kGroup numbers, not of whole steps.
+  for (std::int64_t n = 0; n < room + 1; ++n) std::copy_n(w.begin() + n * kTilePairs, kGroup, w.begin() + n * kGroup);
+  for (std::int64_t i = 0; i < kGroup; i += 2) {
+    const float* first = x.data() + i * head_size;
+    tiles.round_pairs(first, first + head_size, head_size, stride, x_pairs.data() + i * stride);
+  }
+  std::vector<float> g(places(room * stride), 1.0f);
+  tiles.begin();
+  tiles.outer_products(w.data(), x_pairs.data(), stride, keys, g.data());
+  tiles.end();
+  g.resize(places(keys * stride));
+  return g;
+}
+
 // sum + a·b in the order of AVX-512's VDPBF16PS: pair after pair, the odd product first.   a [2·pairs], b [pairs, kGroup, 2]
-float in_order(float sum, const std::uint16_t* a, const std::uint16_t* b, std::int64_t pairs) {
+float in_order(float sum, const std::uint16_t* a, const std::uint16_t* b, std::int64_t pairs,
+               std::int64_t row = 2 * kGroup) {
   for (std::int64_t p = 0; p < pairs; ++p) {
     for (const std::int64_t half : {1, 0}) {
-      sum = std::fma(float_from_bf16(a[2 * p + half]), float_from_bf16(b[p * 2 * kGroup + half]), sum);
+      sum = std::fma(float_from_bf16(a[2 * p + half]), float_from_bf16(b[p * row + half]), sum);
     }
   }
   return sum;
@@ -94,12 +115,20 @@ void sums_in_order(const std::uint16_t* w_pairs, const std::uint16_t* v, std::in
   }
 }
 
+void outers_in_order(const std::uint16_t* w, const std::uint16_t* x_pairs, std::int64_t stride, std::int64_t keys,
+                     float* g) {
+  for (std::int64_t n = 0; n < keys * stride; ++n) {
+    g[n] = in_order(g[n], w + n / stride * kGroup, x_pairs + n % stride * 2, kGroup / 2, 2 * stride);
+  }
+}
+
 // The definition of what bf16_tiles() gives on this processor.
 Bf16Tiles definition() {
   Bf16Tiles tiles = sparse::plain_bf16_tiles();
   if (cpu_has_amx(ComputeType::bf16)) return tiles;
   tiles.dot_products = dots_in_order;
   tiles.weighted_sum = sums_in_order;
+  tiles.outer_products = outers_in_order;
   return tiles;
 }
 
@@ -121,6 +150,29 @@ TEST_CASE("the plain tiles multiply", "[sparse]") {
   }
   // 40 products below 1, each added with a relative rounding of 2^-24.
   CHECK(test::near_all("dots", s, expected, 40 * 40 * 0x1p-24));
+
+  const std::vector<float> w = test::random_floats(3 * kGroup, 5), x = test::random_floats(kGroup * 40, 7);
+  const auto rounded = [&](float number) { return value(bf16_from_float(number)); };
+  std::vector<double> products(places(3 * 48), 1.0);
+  for (std::int64_t n = 0; n < 3 * kGroup * 40; ++n) {
+    const std::int64_t j = n / (kGroup * 40), i = n / 40 % kGroup, c = n % 40;
+    products[places(j * 48 + c)] += rounded(w[places(j * kGroup + i)]) * rounded(x[places(i * 40 + c)]);
+  }
+  CHECK(test::near_all("outer products", outers(plain, 3, 40), products, kGroup * kGroup * 0x1p-24));
+}
+
+// All products and roundings of both tables, bit by bit.
+void check_same_bits(const Bf16Tiles& fast, const Bf16Tiles& plain) {
+  for (const std::int64_t head_size : {1, 10, 32, 64, 80, 128, 150, 300}) {
+    for (const std::int64_t keys : {1, 16, 17, 33, 64, 70}) {
+      CAPTURE(head_size, keys);
+      CHECK(rounded_rows(fast, keys, keys, head_size, round_up(head_size, kTilePairs)) ==
+            rounded_rows(plain, keys, keys, head_size, round_up(head_size, kTilePairs)));
+      CHECK(test::same_bits(dots(fast, keys, head_size), dots(plain, keys, head_size)));
+      CHECK(test::same_bits(sums(fast, keys, head_size), sums(plain, keys, head_size)));
+      CHECK(test::same_bits(outers(fast, keys, head_size), outers(plain, keys, head_size)));
+    }
+  }
 }
 
 TEST_CASE("the processor's bf16 products have the bits of their definition", "[sparse]") {
@@ -129,14 +181,11 @@ TEST_CASE("the processor's bf16 products have the bits of their definition", "[s
     WARN("skipped: this processor has no bf16 products");
     return;
   }
-  const Bf16Tiles plain = definition();
-  for (const std::int64_t head_size : {1, 10, 32, 64, 80, 128, 150, 300}) {
-    for (const std::int64_t keys : {1, 16, 17, 33, 64, 70}) {
-      CAPTURE(head_size, keys);
-      CHECK(rounded_rows(fast, keys, keys, head_size, round_up(head_size, kTilePairs)) ==
-            rounded_rows(plain, keys, keys, head_size, round_up(head_size, kTilePairs)));
-      CHECK(test::same_bits(dots(fast, keys, head_size), dots(plain, keys, head_size)));
-      CHECK(test::same_bits(sums(fast, keys, head_size), sums(plain, keys, head_size)));
-    }
-  }
+  check_same_bits(fast, definition());
 }
+
+#if defined(__x86_64__)
+TEST_CASE("the AMX kernels on emulated tile registers have the bits of the plain tiles", "[sparse]") {
+  check_same_bits(test::emulated_amx_tiles(), sparse::plain_bf16_tiles());
+}
+#endif

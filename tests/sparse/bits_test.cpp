@@ -37,13 +37,21 @@ AttentionCase with_terms(AttentionCase c) {
   return c;
 }
 
+// Those that kernels in bf16 take.
+AttentionCase with_few_terms(AttentionCase c) {
+  c = with_terms(c);
+  c.parts = {true, true, false, true};
+  return c;
+}
+
 TEST_CASE("results have the same bits on 1, 2 and 4 threads", "[sparse]") {
   sparse::register_cpu_kernels();
   const int before = thread_count();
   const AttentionCase ragged{"ragged", {1100, 3, 200}, {40, 2, 17}, 30, 2, 8, 12, Labels::scattered, 1.0f, 0.1f};
-  for (const AttentionCase& c : {ragged, with_terms(ragged)}) {
+  const bool bf16 = GENERATE(false, true);
+  for (const AttentionCase& c : {ragged, bf16 ? with_few_terms(ragged) : with_terms(ragged)}) {
     for (Side side : {Side::long_side, Side::global_side}) {
-      const Stack stack{c, side, 2, {true, true, true, true}, false, false};
+      const Stack stack{c, side, 2, {true, true, true, true}, false, false, Device::cpu, bf16};
       set_thread_count(1);
       const StackResult one = run_stack(stack);
       for (int threads : {2, 4}) {
@@ -63,8 +71,9 @@ TEST_CASE("results have the same bits on 1, 2 and 4 threads", "[sparse]") {
 TEST_CASE("an example has the same bits alone and in a batch", "[sparse]") {
   sparse::register_cpu_kernels();
   const AttentionCase document{"batch", {70, 1000, 5}, {20, 33, 4}, 9, 2, 8, 12, Labels::document, 1.0f, 0.2f};
-  const bool terms = GENERATE(false, true);
-  const AttentionCase batch = terms ? with_terms(document) : document;
+  const bool terms = GENERATE(false, true), bf16 = GENERATE(false, true);
+  AttentionCase batch = terms ? (bf16 ? with_few_terms(document) : with_terms(document)) : document;
+  if (bf16) batch.compute = ComputeType::bf16;
   for (Side side : {Side::long_side, Side::global_side}) {
     const auto structure = std::make_shared<const Structure>(batch);
     AttentionProblem all(batch, structure, side);

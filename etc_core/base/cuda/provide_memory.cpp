@@ -15,7 +15,7 @@ Backend device_backend() {
   Backend backend;
   backend.device = Device::cuda;
   backend.offers = offers;
-  backend.trains_attention = offers;
+  backend.joins_in_bf16 = true;
   backend.fastest = ComputeType::bf16;
   backend.keeps_bf16 = true;
   backend.memory = {allocate, release, copy_to_device, copy_to_host, copy_within, fill_zero};

@@ -12,10 +12,10 @@ namespace etc {
 
 namespace {
 
-// The CPU's kernels have no backward in bf16, and without instructions for it those of fp32 are faster.
+// On a CPU without instructions for bf16 the kernels of fp32 are faster.
 ComputeType attention_compute(const PassSetting& setting) {
   if (setting.types.compute == ComputeType::fp32) return ComputeType::fp32;
-  const bool has_bf16 = setting.device != Device::cpu || (!setting.recording && cpu_has_avx512(ComputeType::bf16));
+  const bool has_bf16 = setting.device != Device::cpu || cpu_has_avx512(ComputeType::bf16);
   return has_bf16 ? ComputeType::bf16 : ComputeType::fp32;
 }
 

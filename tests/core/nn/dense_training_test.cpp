@@ -110,7 +110,9 @@ TEST_CASE("dense encoders in bf16 and int8 are near those of fp32, states and gr
     }
     const double off = relative_difference(all_rounded.data(), all.data(), all.size());
     CHECK(off > 1e-4);
-    CHECK(off < 0.1);
+    // Without norms logits are large: probabilities are nearly one-hot, their gradients differences of rounded numbers
+    // (over eight seeds of dropout 0.09 to 0.31 here, 0.10 to 0.35 by the emulated GPU).
+    CHECK(off < (config.norm == DenseConfig::Norm::rezero ? 0.4 : 0.1));
   }
 }
 

@@ -1,0 +1,111 @@
+// The products of backward with bf16 operands and fp32 sums: probabilities, gradients of scores and the tables' sums stay
+// fp32 as in group-inl.h. Per step of at most kBf16Keys keys, which ends on the tiles' alignment:
+//
+//   s  [keys, 16] = K · q_pairs        dp [keys, 16] = V · dout_pairs        contracted over components
+//   dq [stride, 16] += K by columns · pairs of keys of ds                    over keys
+//   dk [keys, stride] += ds · pairs of queries of q,  dv += p · those of dout    over queries
+//
+// Highway's per-target include guard.
+#if defined(SPARSE_CPU_BF16_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SPARSE_CPU_BF16_BACKWARD_INL_H_
+#undef SPARSE_CPU_BF16_BACKWARD_INL_H_
+#else
+#define SPARSE_CPU_BF16_BACKWARD_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sparse/cpu/bf16_fill-inl.h"
+#include "sparse/cpu/group_scratch-inl.h"
+#include "sparse/cpu/pair_terms-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::sparse::HWY_NAMESPACE {
+
+// A group's operands of all products, of the rows already copied.
+HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch& scratch) {
+  const Bf16Scratch& own = scratch.bf16;
+  // Rows of this head alone, from column 0 on.
+  const auto turn = [&](const float* rows, std::uint16_t* of_components, std::uint16_t* of_queries) HWY_ATTR {
+    round_group(head, rows, own.rows);
+    pair_components(head, own.rows, of_components);
+    pair_queries(head, rows, of_queries);
+  };
+  turn(scratch.q_rows, own.q_pairs, own.q_of_queries);
+  turn(scratch.dout_rows, own.dout_pairs, own.dout_of_queries);
+  std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
+}
+
+// dout·v of a key block.   dp [keys in whole tiles, kGroup]
+HWY_INLINE void bf16_value_dots(const HeadContext& head, const KeyBlock& block, const Bf16Scratch& own, float* dp) {
+  const Bf16Panel& panel = block.panel->bf16();
+  const std::int64_t stride = panel.row_stride;
+  head.bf16->dot_products(own.dout_pairs, panel.v_rows + block.row * stride, stride, block.keys, dp);
+}
+
+// Columns of a key block rounded as rows, and zeros up to a whole tile and one row.   w [keys, kGroup]
+HWY_INLINE const std::uint16_t* round_columns(const HeadContext& head, const Bf16Scratch& own, const float* w,
+                                              std::int64_t keys) {
+  const std::int64_t size = keys * kGroup, rounded = round_up(size, kTilePairs);
+  head.bf16->round_row(w, size, rounded, own.w_rows);
+  const std::int64_t end = (round_up(keys, kTileRows16) + 1) * kGroup;
+  std::fill(own.w_rows + rounded, own.w_rows + end, std::uint16_t{0});
+  return own.w_rows;
+}
+
+// Columns of a key block rounded as pairs of neighbouring keys, `lead` zero ones before, zeros up to the next multiple of
+// the alignment.
+//   w [keys, kGroup]
+HWY_INLINE const std::uint16_t* pair_columns(const HeadContext& head, const Bf16Scratch& own, const float* w,
+                                             std::int64_t keys, std::int64_t lead) {
+  const auto column = [&](std::int64_t j) { return j >= 0 && j < keys ? w + j * kGroup : nullptr; };
+  const std::int64_t end = round_up(lead + keys, head.bf16->key_alignment);
+  for (std::int64_t j = 0; j < end; j += 2) {
+    head.bf16->round_pairs(column(j - lead), column(j + 1 - lead), kGroup, kGroup, own.w_pairs + j * kGroup);
+  }
+  return own.w_pairs;
+}
+
+// What pairs add to m: the tables' gradients of a key block; g = scale·dC becomes what q·k has for its gradient.
+// carried: q·k was not computed for this block.   g [keys, kGroup]
+HWY_NOINLINE inline void bf16_join_gradients(const HeadContext& head, const KeyBlock& block,
+                                             const GroupScratch& scratch, bool carried, float* g) {
+  const TermScratch& terms = scratch.terms;
+  if (carried && terms.factors != nullptr) {
+    const Bf16Panel& panel = block.panel->bf16();
+    const std::int64_t stride = panel.row_stride;
+    head.bf16->dot_products(scratch.bf16.q_pairs, panel.k_rows + block.row * stride, stride, block.keys, terms.dots);
+  }
+  join_gradients(terms, block, g);
+}
+
+// dq, dk and dv of a key block.   scratch.p, scratch.ds [keys, kGroup]: dropped probabilities and scale·dC
+HWY_INLINE void bf16_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
+                               bool carried) {
+  const Bf16Scratch& own = scratch.bf16;
+  const Bf16Panel& panel = block.panel->bf16();
+  if (HWY_UNLIKELY(scratch.terms.joined[block.set])) bf16_join_gradients(head, block, scratch, carried, scratch.ds);
+  // From the alignment on, as forward reads values.
+  const std::int64_t lead = block.row % head.bf16->key_alignment, keys = block.keys, stride = head.stride;
+  head.bf16->weighted_sum(pair_columns(head, own, scratch.ds, keys, lead), panel.k_columns + block.row - lead,
+                          panel.column_stride, lead + keys, stride, own.out_columns);
+  head.bf16->outer_products(round_columns(head, own, scratch.ds, keys), own.q_of_queries, stride, keys,
+                            block.panel->dk(block.row));
+  head.bf16->outer_products(round_columns(head, own, scratch.p, keys), own.dout_of_queries, stride, keys,
+                            block.panel->dv(block.row));
+}
+
+// dq of a group, in rows.   scratch.out [kGroup, stride]
+HWY_INLINE void bf16_finish_group(const HeadContext& head, const GroupScratch& scratch) {
+  for (std::int64_t c = 0; c < head.stride; c += kGroup) {
+    transpose_block(scratch.bf16.out_columns + c * kGroup, kGroup, scratch.out + c, head.stride);
+  }
+}
+
+}  // namespace etc::sparse::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
