@@ -1,17 +1,17 @@
 // The comparison with golden files itself: it fails where a file lacks something or has another number.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <set>
 
 #include "etc_core/base/error.h"
+#include "tests/golden/falsified.h"
 #include "tests/golden/golden_run.h"
 #include "tests/support/catch.h"
-#include "tests/support/folders.h"
 #include "tests/support/h5_edit.h"
 
 using namespace etc;
 using Catch::Contains;
+using test::Falsified;
 using test::GoldenCase;
 using test::GoldenDifference;
 using test::GoldenRun;
@@ -27,15 +27,6 @@ double worst_of(const Expected& expected, const Actual& actual) {
   difference.compare(expected, actual, "");
   return difference.worst.value;
 }
-
-// A copy of a golden file that a test falsifies.
-struct Falsified {
-  explicit Falsified(const std::filesystem::path& original) : path(folder / original.filename()) {
-    std::filesystem::copy_file(original, path);
-  }
-  test::TemporaryFolder folder;
-  std::filesystem::path path;
-};
 
 // Whether results of the file's original numbers are within the tolerances of the file as it is now.
 bool tolerated(const std::filesystem::path& path, const GoldenRun& run, const test::LayerStates& attention) {

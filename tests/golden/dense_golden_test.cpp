@@ -1,22 +1,15 @@
-// Dense encoders against dense_reference.h5, group `encoder`, and against the BERT files.
+// Dense encoders against dense_reference.h5, group `encoder`.
 #include <cmath>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "etc_core/base/files.h"
-#include "etc_core/base/json.h"
-#include "etc_core/checkpoint/convert/bert/dense_bert.h"
-#include "etc_core/checkpoint/convert/converted_model.h"
-#include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/dense_encoder.h"
 #include "tests/core/nn/carried_attention.h"
-#include "tests/golden/golden_case.h"
 #include "tests/golden/golden_group.h"
 #include "tests/reference/dense.h"
 #include "tests/support/catch.h"
-#include "tests/support/folders.h"
 #include "tests/support/golden_h5.h"
 
 namespace etc::test {
@@ -242,99 +235,6 @@ std::size_t compare_encoders(const GoldenFile& file) {
 TEST_CASE("dense encoders of every order have the outputs, carried scores and gradients of the formulas", "[golden]") {
   register_cpu_backend();
   for_each_file_with("encoder/upstream", [](const GoldenFile& file) { CHECK(compare_encoders(file) >= 8); });
-}
-
-// Fills the encoder's parameters from the file's `weights`, through files of every kind: a TensorFlow checkpoint becomes
-// a dense encoder, that one a BERT for PyTorch's libraries, and this a dense encoder again.
-void load_bert(const GoldenFile& file, const convert::BertConfig& bert, ParameterSet& parameters) {
-  const TemporaryFolder folder;
-  convert::TfBundleWriter writer;
-  std::map<std::string, GoldenArray<float>> weights;  // must live until the file is written
-  for (const std::string& name : data_sets_below(file, "weights")) {
-    const GoldenArray<float>& values = weights[name] = file.read<float>("weights/" + name);
-    writer.add(name, values.shape, values.values.data());
-  }
-  writer.write(folder / "bert_model.ckpt");
-  const auto to_dense = [](const std::filesystem::path& source, const convert::BertConfig& config,
-                           const std::filesystem::path& model) {
-    ParameterSet converted;
-    const auto tensors = convert::open_tensors(source);
-    const convert::ForeignEncoder foreign = convert::bert_encoder(config, convert::BertKind::bert, *tensors);
-    const auto report = convert::read_foreign(*tensors, foreign, false, converted);
-    CHECK(report.left_out.empty());
-    const Json document = {{"model", foreign.config.to_json()}};
-    convert::save_converted_model(model, {document, converted}, report);
-  };
-  to_dense(folder / "bert_model.ckpt", bert, folder / "dense");
-  convert::write_bert(folder / "dense", folder / "bert");
-  const Json written = read_json_file(folder / "bert/config.json");
-  to_dense(folder / "bert", convert::bert_config_from_json(written, "config.json"), folder / "again");
-  CHECK(read_file(folder / "again/model.safetensors") == read_file(folder / "dense/model.safetensors"));
-  load_parameters(folder / "again/model.safetensors", parameters, Match::encoder);
-  for (const auto& parameter : parameters.all()) {
-    CAPTURE(parameter->name);
-    CHECK(values_of(parameter->value) == weights.at(parameter->name).values);
-  }
-}
-
-TEST_CASE("a dense encoder has the states and carried scores of the published BERT and RealFormer", "[golden]") {
-  register_cpu_backend();
-  for (const std::filesystem::path& path : model_files("bert")) {
-    const GoldenFile file(path);
-    CAPTURE(path.filename().string());
-    const convert::BertConfig bert = convert::bert_config_from_json(
-        parse_json(file.string_attribute("", "config_json"), path.string()), path.filename().string());
-    const DenseConfig config = convert::dense_config_for(bert);
-    ParameterSet parameters;
-    DenseEncoder encoder(config, parameters);
-    load_bert(file, bert, parameters);
-    const auto ids = file.read<std::int32_t>("inputs/input_ids");
-    const auto mask = file.read<std::int32_t>("inputs/input_mask").values;
-    const std::int64_t B = ids.shape.at(0), L = ids.shape.at(1), W = 2 * L - 1;
-    EncoderInput input;
-    for (std::int64_t b = 1; b <= B; ++b) {
-      input.long_offsets.push_back(b * L);
-      input.global_offsets.push_back(0);
-    }
-    input.token_ids = ids.values;
-    input.segment_ids = file.read<std::int32_t>("inputs/token_type_ids").values;
-    input.labels.l2l = Buffer<std::uint8_t>(B * L * W, Purpose::labels);
-    std::fill(input.labels.l2l.begin(), input.labels.l2l.end(), sparse::kMasked);
-    for (std::int64_t i = 0; i < B * L * L; ++i) {
-      const std::int64_t key = i % L, query = i / L % L, b = i / L / L;
-      if (mask[static_cast<std::size_t>(b * L + key)] == 0) continue;
-      input.labels.l2l[(b * L + query) * W + key - query + L - 1] = 0;
-    }
-    Worst states, scores;
-    ForwardOptions options;
-    options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor&, const ExternalScores& carried) {
-      const std::string name = layer < 0 ? "embedding" : "layer_" + std::to_string(layer) + "/output";
-      states.compare(name, best_reference(file, "", "outputs", name).values, of_long.data());
-      if (layer < 0 || !config.use_residual_attention) return;
-      const std::string of_scores = "layer_" + std::to_string(layer) + "/scores";
-      const auto expected = best_reference(file, "", "outputs", of_scores);
-      std::vector<float> arranged(expected.values.size());
-      const Tensor self = carried.of("self");
-      for (std::size_t at = 0; at < arranged.size(); ++at) {
-        const auto i = static_cast<std::int64_t>(at);
-        const std::int64_t key = i % L, query = i / L % L, head = i / L / L % config.num_attention_heads,
-                           b = i / L / L / config.num_attention_heads;
-        arranged[at] = self.data()[(head * B * L + b * L + query) * W + key - query + L - 1];
-      }
-      scores.compare(of_scores, expected.values, arranged.data(), 1, [&](std::int64_t i) {
-        return mask[static_cast<std::size_t>(i / L / L / config.num_attention_heads * L + i % L)] != 0;
-      });
-    };
-    Tape tape(Recording::off);
-    const EncoderStates output = encoder.forward(tape, input, options);
-    states.compare("sequence", best_reference(file, "", "outputs", "sequence").values,
-                   output.long_states.value().data());
-    CHECK(!output.global_states.defined());
-    CAPTURE(states.where, scores.where);
-    CHECK(states.value <= 1e-5);
-    CHECK(scores.value <= 1e-5);
-    std::printf("%-24s states %.2e scores %.2e\n", path.filename().c_str(), states.value, scores.value);
-  }
 }
 
 }  // namespace

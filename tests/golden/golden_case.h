@@ -74,10 +74,22 @@ struct Worst {
                const std::function<bool(std::int64_t)>& counts = nullptr);
 };
 
+inline constexpr double kOutputTolerance = 1e-5;
+
+// Error unless the model's output has as many numbers as the file's.
+void require_size(const GoldenFile& file, const std::string& name, std::size_t expected, std::int64_t actual);
+
+// Compares one of a model's outputs with the file's in both precisions of the file; Error on another size.
+void compare_output(Worst& worst, const GoldenFile& file, const std::string& name, const float* actual,
+                    std::int64_t size, const std::function<bool(std::int64_t)>& counts = nullptr);
+
 // Where all columns of a softmax share one key projection, its bias has gradient exactly zero: it shifts whole rows
 // (etc-core 13, invariant 36). What floating point leaves there is the rounding of sums that cancel, which optimisers
 // without bias correction blow up (trap 19), so trained weights are compared without them.
 bool is_shared_key_bias(const std::string& name, bool share_kv, bool share_qkv);
+
+// Numbers by tensor, as the file names them.
+using NamedNumbers = std::map<std::string, std::vector<float>>;
 
 // Gradients against the file's, every tensor relative to its own largest number. Throws Error when one of the two has
 // a tensor that the other lacks.
@@ -94,13 +106,28 @@ struct GradientDifference {
   Worst worst;                              // of all, in units of kTolerance's
   std::map<std::string, OfTensor> tensors;  // by the last parts of their names, layers together
 
-  void compare(const std::map<std::string, std::vector<double>>& expected,
-               const std::map<std::string, std::vector<float>>& actual, const std::string& place);
+  void compare(const std::map<std::string, std::vector<double>>& expected, const NamedNumbers& actual,
+               const std::string& place);
   void add(const GradientDifference& other);  // the worst of both
   void print() const;                         // one line per tensor
   static constexpr double kTolerance = 1e-5;
   // Products, softmax and its slope, sums over keys; with residual scores also over the layers above: 8 come, at most.
   static constexpr double kRoundings = 16;
+};
+
+// The worst differences of a model's runs from the numbers of a file. compare…() throw Error where the file lacks
+// something.
+struct ModelDifference {
+  Worst outputs, scores, loss;
+  GradientDifference gradients;
+
+  void compare_loss(const GoldenFile& file, double actual);                    // relative, in both precisions
+  void compare_gradients(const GoldenFile& file, const NamedNumbers& actual);  // in both precisions of the file
+  // As columns of a GoldenReport.
+  std::vector<std::optional<double>> figures(bool has_scores, bool has_gradients) const;
+  static std::vector<std::string> columns() { return {"outputs", "scores", "loss", "gradients"}; }
+  bool tolerated() const;
+  void check() const;  // asserts it
 };
 
 // Prints one row per file: the worst figures behind the name.

@@ -34,22 +34,12 @@ auto counted_rows(const GoldenCase& golden, bool global) {
   return [counts, hidden](std::int64_t i) -> bool { return counts[static_cast<std::size_t>(i / hidden)]; };
 }
 
-void require_size(const GoldenCase& golden, const std::string& name, std::size_t expected, const Tensor& actual) {
-  if (static_cast<std::int64_t>(expected) == actual.size()) return;
-  fail(golden.file.path().string(), "outputs/{}: {} numbers, the model has {}", name, expected, actual.size());
-}
-
 // In both precisions of the file.
 void compare_states(Worst& worst, const GoldenCase& golden, const std::string& name, const Tensor& actual,
                     bool global) {
   const bool embedding = name.find("embedding") != std::string::npos;  // before any mask
   const auto counts = embedding ? std::function<bool(std::int64_t)>() : counted_rows(golden, global);
-  for (const std::string group : {"outputs/", "outputs64/"}) {
-    if (group == "outputs64/" && !golden.file.has(group + name)) continue;
-    const auto expected = golden.file.read<double>(group + name);
-    require_size(golden, name, expected.values.size(), actual);
-    worst.compare(group + name, expected.values, actual.data(), 1, counts);
-  }
+  compare_output(worst, golden.file, name, actual.data(), actual.size(), counts);
 }
 
 // Ours are [N, T, W] and per example [N, queries, keys]; the file has [B, N, queries, columns].
@@ -58,7 +48,7 @@ void compare_scores(Worst& worst, const GoldenCase& golden, const std::string& n
   const auto expected = best_reference(golden.file, "", "outputs", name);
   const std::int64_t B = golden.batch, N = golden.config.num_attention_heads;
   const std::int64_t queries = expected.shape.at(2), columns = expected.shape.at(3);
-  require_size(golden, name, expected.values.size(), actual);
+  require_size(golden.file, "outputs/" + name, expected.values.size(), actual.size());
   std::vector<float> arranged(expected.values.size());
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t n = 0; n < N; ++n) {
@@ -73,22 +63,6 @@ void compare_scores(Worst& worst, const GoldenCase& golden, const std::string& n
     const std::int64_t column = i % columns, query = i / columns % queries, b = i / columns / queries / N;
     return golden.masks.allowed(type, b, query, column);
   });
-}
-
-// In both precisions of the file.
-void compare_gradients(GradientDifference& difference, const GoldenCase& golden, const GoldenRun& result) {
-  std::map<std::string, std::vector<float>> actual;
-  for (const auto& [name, gradient] : result.gradients) {
-    actual[name] = {gradient.data(), gradient.data() + gradient.size()};
-  }
-  for (const std::string group : {"grads", "grads64"}) {
-    if (group == "grads64" && !golden.file.has(group)) continue;
-    std::map<std::string, std::vector<double>> expected;
-    for (const std::string& name : data_sets_below(golden.file, group)) {
-      expected[name] = golden.file.read<double>(group + "/" + name).values;
-    }
-    difference.compare(expected, actual, group + "/");
-  }
 }
 
 // Layer `layer` of the model returns what its attention block gave, on one side: the feed-forward block adds zero, and
@@ -208,30 +182,16 @@ void GoldenDifference::compare_attention(const GoldenCase& golden, const LayerSt
 }
 
 void GoldenDifference::compare_backward(const GoldenCase& golden, const GoldenRun& run) {
-  const double precise = golden.file.read<double>("loss/value64").values.at(0);
-  const double single = golden.file.read<double>("loss/value").values.at(0);
-  const double unit = std::max(1.0, std::abs(precise));
-  loss.see(std::abs(run.loss - precise) / unit, "loss/value64");
-  loss.see(std::abs(run.loss - single) / unit, "loss/value");
-  compare_gradients(gradients, golden, run);
+  compare_loss(golden.file, run.loss);
+  NamedNumbers actual;
+  for (const auto& [name, gradient] : run.gradients) {
+    actual[name] = {gradient.data(), gradient.data() + gradient.size()};
+  }
+  compare_gradients(golden.file, actual);
 }
 
 std::vector<std::optional<double>> GoldenDifference::figures(const GoldenCase& golden) const {
-  const bool backward = golden.file.has("grads");
-  const auto figure = [](bool there, double value) { return there ? std::optional(value) : std::nullopt; };
-  return {outputs.value, figure(golden.config.use_residual_attention, scores.value), figure(backward, loss.value),
-          figure(backward, gradients.worst.value)};
-}
-
-bool GoldenDifference::tolerated() const {
-  return outputs.value <= kOutputTolerance && scores.value <= kOutputTolerance && loss.value <= kOutputTolerance &&
-         gradients.worst.value <= GradientDifference::kTolerance;
-}
-
-void GoldenDifference::check() const {
-  CAPTURE(outputs.where, outputs.value, scores.where, scores.value, loss.where, loss.value, gradients.worst.where,
-          gradients.worst.value);
-  CHECK(tolerated());
+  return ModelDifference::figures(golden.config.use_residual_attention, golden.file.has("grads"));
 }
 
 }  // namespace etc::test

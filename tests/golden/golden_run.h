@@ -11,8 +11,6 @@
 
 namespace etc::test {
 
-inline constexpr double kOutputTolerance = 1e-5;
-
 // By layer, -1: embeddings; long, global.
 using LayerStates = std::map<std::int64_t, std::pair<Tensor, Tensor>>;
 
@@ -34,20 +32,13 @@ GoldenRun golden_run(const GoldenCase& golden, const EtcConfig& config, bool gra
 // block hands on what it is given. Empty where the file has none of them.
 LayerStates attention_states(const GoldenCase& golden);
 
-// The worst differences of runs from the file's numbers. compare…() throw Error where the file lacks something that
-// its kind has.
-struct GoldenDifference {
-  Worst outputs, scores, loss;
-  GradientDifference gradients;
-
+// Of such runs.
+struct GoldenDifference : ModelDifference {
   void compare(const GoldenCase& golden, const GoldenRun& run);  // outputs and scores
   void compare_attention(const GoldenCase& golden,
-                         const LayerStates& states);                           // those between the blocks: outputs, too
-  void compare_backward(const GoldenCase& golden, const GoldenRun& run);       // loss and gradients
-  std::vector<std::optional<double>> figures(const GoldenCase& golden) const;  // as columns of a GoldenReport
-  bool tolerated() const;
-  void check() const;  // asserts it
-  static std::vector<std::string> columns() { return {"outputs", "scores", "loss", "gradients"}; }
+                         const LayerStates& states);                      // those between the blocks: outputs, too
+  void compare_backward(const GoldenCase& golden, const GoldenRun& run);  // loss and gradients
+  std::vector<std::optional<double>> figures(const GoldenCase& golden) const;
 };
 
 }  // namespace etc::test

@@ -6,106 +6,24 @@
 #include "etc_core/base/error.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/convert/bert/lift.h"
-#include "etc_core/checkpoint/convert/tf_bundle/bundle_writer.h"
 #include "etc_core/nn/backends.h"
 #include "etc_core/nn/etc_encoder.h"
 #include "tests/core/checkpoint/convert/bert_model.h"
-#include "tests/golden/golden_case.h"
+#include "tests/golden/bert_golden.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 
 using namespace etc;
 using namespace etc::convert;
+using test::BertDifference;
+using test::BertGolden;
 using test::BertInput;
-using test::GoldenFile;
 using test::GoldenReport;
-using test::Worst;
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double kOutputTolerance = 1e-5;
-constexpr double kGradientTolerance = 1e-5;
-
-const std::string kPoolerKernel = "bert/pooler/dense/kernel", kPoolerBias = "bert/pooler/dense/bias";
-
-// A golden file of kind `bert`.
-struct BertGolden {
-  explicit BertGolden(const fs::path& path)
-      : file(path),
-        config(bert_config_from_json(parse_json(file.string_attribute("", "config_json"), path.string()),
-                                     path.filename().string())) {
-    const auto ids = file.read<std::int32_t>("inputs/input_ids");
-    input.batch = ids.shape.at(0);
-    input.length = ids.shape.at(1);
-    input.ids = ids.values;
-    input.mask = file.read<std::int32_t>("inputs/input_mask").values;
-    input.types = file.read<std::int32_t>("inputs/token_type_ids").values;
-  }
-
-  // Its weights as a TensorFlow checkpoint.
-  std::unique_ptr<TensorSource> checkpoint(const test::TemporaryFolder& folder) const {
-    TfBundleWriter writer;
-    std::vector<test::GoldenArray<float>> arrays;  // must live until the file is written
-    const auto names = test::data_sets_below(file, "weights");
-    arrays.reserve(names.size());
-    for (const std::string& name : names) {
-      arrays.push_back(file.read<float>("weights/" + name));
-      writer.add(name, arrays.back().shape, arrays.back().values.data());
-    }
-    writer.write(folder / "bert_model.ckpt");
-    return open_tensors(folder / "bert_model.ckpt");
-  }
-
-  GoldenFile file;
-  BertConfig config;
-  BertInput input;
-};
-
-// The pooler, which ETC does not have: p = tanh(x_0·W + b) of each sequence, in double.
-struct Pooler {
-  std::vector<double> kernel, bias;
-  std::int64_t hidden;
-
-  explicit Pooler(const GoldenFile& file)
-      : kernel(file.read<double>("weights/" + kPoolerKernel).values),
-        bias(file.read<double>("weights/" + kPoolerBias).values),
-        hidden(static_cast<std::int64_t>(bias.size())) {}
-  double weight(std::int64_t in, std::int64_t out) const { return kernel[static_cast<std::size_t>(in * hidden + out)]; }
-  std::vector<double> forward(const float* x) const {
-    std::vector<double> p = bias;
-    for (std::int64_t out = 0; out < hidden; ++out) {
-      double& sum = p[static_cast<std::size_t>(out)];
-      for (std::int64_t in = 0; in < hidden; ++in) sum += x[in] * weight(in, out);
-      sum = std::tanh(sum);
-    }
-    return p;
-  }
-};
-
-struct Figures {
-  Worst states, pooled, scores;
-  test::GradientDifference gradients;
-};
-
-// Ours are [N, T, W]; the file has [B, N, queries, keys].
-void compare_scores(Figures& figures, const BertGolden& golden, const EtcConfig& config, std::int64_t layer,
-                    const Tensor& actual) {
-  const std::string name = fmt::format("layer_{}/scores", layer);
-  const auto expected = test::best_reference(golden.file, "", "outputs", name);
-  const std::int64_t L = golden.input.length, N = config.num_attention_heads, W = 2 * config.local_radius + 1;
-  std::vector<float> arranged(expected.values.size());
-  std::vector<bool> counts(expected.values.size());
-  for (std::size_t at = 0; at < arranged.size(); ++at) {
-    const auto i = static_cast<std::int64_t>(at);
-    const std::int64_t key = i % L, query = i / L % L, head = i / L / L % N, b = i / L / L / N;
-    arranged[at] =
-        actual.data()[(head * golden.input.batch * L + b * L + query) * W + key - query + config.local_radius];
-    counts[at] = golden.input.mask[static_cast<std::size_t>(b * L + key)] != 0;
-  }
-  figures.scores.compare(name, expected.values, arranged.data(), 1,
-                         [&](std::int64_t i) -> bool { return counts[static_cast<std::size_t>(i)]; });
-}
+const std::string kTokenTypes = "bert/embeddings/token_type_embeddings";
 
 // Sums of the gradients of all parameters that a variable of BERT was copied into.
 std::map<std::string, std::vector<double>> gradients_of_bert(const ParameterSet& parameters) {
@@ -119,33 +37,30 @@ std::map<std::string, std::vector<double>> gradients_of_bert(const ParameterSet&
     if (!parameter->grad) continue;
     const std::string& name = parameter->name;
     if (name.ends_with("token_emb_lookup/embedding_table")) add("bert/embeddings/word_embeddings", *parameter);
-    if (name.ends_with("segment_emb_lookup/embedding_table")) add("bert/embeddings/token_type_embeddings", *parameter);
+    if (name.ends_with("segment_emb_lookup/embedding_table")) add(kTokenTypes, *parameter);
     if (name == "position_emb_lookup_long/embedding_table") add("bert/embeddings/position_embeddings", *parameter);
     if (const std::string variable = lifted_from(name); !variable.empty()) add(variable, *parameter);
   }
   return sums;
 }
 
-void compare_gradients(Figures& figures, const BertGolden& golden, const ParameterSet& parameters) {
-  std::map<std::string, std::vector<double>> expected;
-  for (const std::string& name : test::data_sets_below(golden.file, "grads")) {
-    if (name == kPoolerKernel || name == kPoolerBias) continue;
-    expected[name] = test::best_reference(golden.file, "", "grads", name).values;
-  }
-  std::map<std::string, std::vector<float>> actual;
+// The same as the file has them.
+test::NamedNumbers named_gradients(const BertGolden& golden, const ParameterSet& parameters) {
+  test::NamedNumbers all;
   for (const auto& [name, sum] : gradients_of_bert(parameters)) {
-    actual[name] = {sum.begin(), sum.end()};
-    if (expected.count(name) == 0) continue;  // compare() says so
+    std::vector<float>& gradient = all[name] = {sum.begin(), sum.end()};
+    if (name != kTokenTypes) continue;
     // The segment table has more rows than there are token types.
-    REQUIRE(sum.size() >= expected[name].size());
-    for (std::size_t i = expected[name].size(); i < sum.size(); ++i) REQUIRE(sum[i] == 0);
-    actual[name].resize(expected[name].size());
+    const auto rows = static_cast<std::size_t>(golden.config.type_vocab_size * golden.config.hidden_size);
+    REQUIRE(sum.size() >= rows);
+    for (std::size_t i = rows; i < sum.size(); ++i) REQUIRE(sum[i] == 0);
+    gradient.resize(rows);
   }
-  figures.gradients.compare(expected, actual, "");
+  return all;
 }
 
-// Lifts the checkpoint into `config`, runs it on the golden input and compares everything the file has.
-Figures run(const BertGolden& golden, const TensorSource& checkpoint, const EtcConfig& config) {
+// Lifts the checkpoint into `config`, runs it on the golden input and compares everything it has of the file.
+BertDifference run(const BertGolden& golden, const TensorSource& checkpoint, const EtcConfig& config) {
   register_cpu_backend();
   ParameterSet parameters;
   LiftOptions lift;
@@ -155,65 +70,25 @@ Figures run(const BertGolden& golden, const TensorSource& checkpoint, const EtcC
   EtcEncoder encoder(config, of_model);
   for (const auto& parameter : of_model.all()) parameter->value = parameters.at(parameter->name).value;
 
-  Figures figures;
-  ForwardOptions options;
-  const bool has_scores = config.use_residual_attention;
-  options.watch = [&](std::int64_t layer, const Tensor& of_long, const Tensor&, const ExternalScores& scores) {
-    const std::string name = layer < 0 ? "embedding" : fmt::format("layer_{}/output", layer);
-    figures.states.compare(name, test::best_reference(golden.file, "", "outputs", name).values, of_long.data());
-    if (has_scores && layer >= 0) compare_scores(figures, golden, config, layer, scores.of("l2l"));
-  };
-  const bool gradients = golden.file.has("grads");
-  Tape tape(gradients ? Recording::on : Recording::off);
+  test::BertRun result;
+  const bool backward = golden.file.has("grads");
+  Tape tape(backward ? Recording::on : Recording::off);
   {
-    EncoderStates output = encoder.forward(tape, test::etc_input(golden.input, config), options);
-    const Tensor states = output.long_states.value();
-    figures.states.compare("sequence", test::best_reference(golden.file, "", "outputs", "sequence").values,
-                           states.data());
-    const Pooler pooler(golden.file);
-    const auto expected = test::best_reference(golden.file, "", "outputs", "pooled").values;
-    const std::int64_t hidden = config.hidden_size, length = golden.input.length;
-    std::vector<float> pooled;
-    if (gradients) {
-      const auto weights = golden.file.read<float>("loss/W_sequence").values;
-      std::copy(weights.begin(), weights.end(), output.long_states.grad().data());
-    }
-    for (std::int64_t b = 0; b < golden.input.batch; ++b) {
-      const std::vector<double> p = pooler.forward(states.data() + b * length * hidden);
-      pooled.insert(pooled.end(), p.begin(), p.end());
-      if (!gradients) continue;
-      // loss = … + sum(p∘w): d x_0 = (w∘(1 - p²))·Wᵀ
-      const auto weights = golden.file.read<double>("loss/W_pooled").values;
-      float* dx = output.long_states.grad().data() + b * length * hidden;
-      for (std::int64_t in = 0; in < hidden; ++in) {
-        double sum = 0;
-        for (std::int64_t out = 0; out < hidden; ++out) {
-          const double one = p[static_cast<std::size_t>(out)];
-          sum += weights[static_cast<std::size_t>(b * hidden + out)] * (1 - one * one) * pooler.weight(in, out);
-        }
-        dx[in] += static_cast<float>(sum);
-      }
-    }
-    figures.pooled.compare("pooled", expected, pooled.data());
+    EncoderStates output = encoder.forward(tape, test::etc_input(golden.input, config), test::watched(golden, result));
+    test::add_loss(golden, output.long_states, result);
   }
-  if (gradients) {
+  if (backward) {
     tape.backward();
-    compare_gradients(figures, golden, of_model);
+    result.gradients.merge(named_gradients(golden, of_model));
   }
-  return figures;
+  BertDifference difference;
+  difference.compare(golden, result);
+  return difference;
 }
 
-void check(GoldenReport& report, const std::string& name, const BertGolden& golden, const Figures& figures) {
-  INFO(figures.states.where << " | " << figures.pooled.where << " | " << figures.scores.where << " | "
-                            << figures.gradients.worst.where);
-  CHECK(figures.states.value <= kOutputTolerance);
-  CHECK(figures.pooled.value <= kOutputTolerance);
-  CHECK(figures.scores.value <= kOutputTolerance);
-  CHECK(figures.gradients.worst.value <= kGradientTolerance);
-  const bool scores = golden.config.use_residual_attention;
-  report.row(name,
-             {figures.states.value, figures.pooled.value, scores ? std::optional(figures.scores.value) : std::nullopt,
-              golden.file.has("grads") ? std::optional(figures.gradients.worst.value) : std::nullopt});
+void check(GoldenReport& report, const std::string& name, const BertGolden& golden, const BertDifference& difference) {
+  difference.check();
+  report.row(name, difference.figures(golden));
 }
 
 // The configurations a BERT is run through: a window that just covers the input or is wider, everything separate or
@@ -237,7 +112,7 @@ std::vector<std::pair<std::string, EtcConfig>> configurations(const BertGolden& 
 TEST_CASE("BERT and its RealFormer run through ETC as published, forward and backward", "[convert][golden]") {
   const auto files = test::model_files("bert");
   if (files.empty()) return;
-  GoldenReport report("BERT through ETC, worst difference", {"states", "pooled", "scores", "gradients"});
+  GoldenReport report("BERT through ETC, worst difference", BertDifference::columns());
   for (const fs::path& path : files) {
     CAPTURE(path.string());
     const test::TemporaryFolder folder;
@@ -251,7 +126,7 @@ TEST_CASE("BERT and its RealFormer run through ETC as published, forward and bac
 
 TEST_CASE("TensorFlow checkpoints of BERT give the golden outputs", "[convert][golden]") {
   const auto folder = test::golden_folder();
-  GoldenReport report("BERT checkpoints, worst difference", {"states", "pooled", "scores", "gradients"});
+  GoldenReport report("BERT checkpoints, worst difference", BertDifference::columns());
   int found = 0;
   if (folder && fs::exists(*folder / "ckpt")) {
     for (const auto& entry : fs::directory_iterator(*folder / "ckpt")) {
@@ -385,7 +260,7 @@ TEST_CASE("real BERT checkpoints, every form of file, give the hidden states of 
             worst_difference(test::reference_bert(bert, read, input.ids, input.types, false), states.data());
         const double erf_form =
             worst_difference(test::reference_bert(bert, read, input.ids, input.types, true), states.data());
-        CHECK(tanh_form <= kOutputTolerance);
+        CHECK(tanh_form <= test::kOutputTolerance);
         report.row(entry.path().filename().string() + " " + file.filename().string(), {tanh_form, erf_form});
         ++found;
       }

@@ -10,25 +10,9 @@ namespace etc::test {
 namespace rf = reference::realformer;
 
 EncoderInput etc_input(const BertInput& input, const EtcConfig& config) {
-  EncoderInput etc;
-  const std::int64_t window = 2 * config.local_radius + 1;
-  for (std::int64_t b = 1; b <= input.batch; ++b) {
-    etc.long_offsets.push_back(b * input.length);
-    etc.global_offsets.push_back(0);
-  }
-  etc.token_ids = input.ids;
-  etc.segment_ids = input.types;
-  etc.labels.l2l = Buffer<std::uint8_t>(input.batch * input.length * window, Purpose::labels);
+  EncoderInput etc = encoder_input(input, config.local_radius);
   // Label 0 selects the first row of the relative tables, which lifting leaves at zero.
   etc.labels.long_relative = config.relative_labels() > 0;
-  for (std::int64_t token = 0; token < input.batch * input.length; ++token) {
-    const std::int64_t first = token / input.length * input.length;
-    for (std::int64_t w = 0; w < window; ++w) {
-      const std::int64_t key = token + w - config.local_radius;
-      const bool visible = key >= first && key < first + input.length && input.mask[static_cast<std::size_t>(key)] != 0;
-      etc.labels.l2l[token * window + w] = visible ? 0 : sparse::kMasked;
-    }
-  }
   return etc;
 }
 

@@ -9,19 +9,12 @@
 #include "etc_core/checkpoint/convert/bert/bert_config.h"
 #include "etc_core/nn/encoder_input.h"
 #include "etc_core/nn/etc_config.h"
+#include "tests/golden/bert_golden.h"
 #include "tests/reference/dense_realformer.h"
 
 namespace etc::test {
 
-// B sequences of the same length, as BERT takes them.
-struct BertInput {
-  std::int64_t batch = 0, length = 0;
-  std::vector<std::int32_t> ids, types;  // [B, length]
-  std::vector<std::int32_t> mask;        // [B, length]; keys where it is 0 are seen by no query
-};
-
-// The same as the long side of an ETC batch without global tokens: BERT's key-side mask (padding queries see the valid
-// keys) as labels. Token types become segment ids.
+// The same as an ETC batch without global tokens, of long tokens within the configuration's radius.
 EncoderInput etc_input(const BertInput& input, const EtcConfig& config);
 
 // Numbers of a variable by its TensorFlow name, kernels [in, out].

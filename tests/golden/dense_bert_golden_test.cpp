@@ -1,0 +1,189 @@
+// The dense encoder against the published BERT and RealFormer: every number of the golden files of kind `bert`.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "etc_core/base/files.h"
+#include "etc_core/base/json.h"
+#include "etc_core/checkpoint/convert/bert/dense_bert.h"
+#include "etc_core/checkpoint/convert/converted_model.h"
+#include "etc_core/nn/backends.h"
+#include "etc_core/nn/dense_encoder.h"
+#include "tests/golden/bert_golden.h"
+#include "tests/golden/falsified.h"
+#include "tests/support/catch.h"
+#include "tests/support/h5_edit.h"
+
+namespace etc::test {
+namespace {
+
+void load_weights(const GoldenFile& file, ParameterSet& parameters) {
+  for (const auto& parameter : parameters.all()) {
+    const GoldenArray<float> weights = file.read<float>("weights/" + parameter->name);
+    parameter->value = Tensor::from(weights.values, parameter->shape, Purpose::weights);
+  }
+}
+
+// Adds the states between the two sub-layers of every layer. Nobody can watch them there, so each layer's are those of
+// a model with one layer more, of any weights, in which that layer's attention is followed by another one: (sf)^layer,
+// the other attentions, the other feed-forwards.
+void add_attention_blocks(const BertGolden& golden, const ParameterSet& weights, BertRun& run) {
+  DenseConfig config = convert::dense_config_for(golden.config);
+  const std::int64_t layers = config.num_hidden_layers++;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    config.sublayer_order.clear();
+    for (std::int64_t below = 0; below < layer; ++below) config.sublayer_order += "sf";
+    for (const char sublayer : {'s', 'f'}) {
+      config.sublayer_order.append(static_cast<std::size_t>(config.num_hidden_layers - layer), sublayer);
+    }
+    ParameterSet parameters;
+    DenseEncoder encoder(config, parameters);
+    parameters.initialize(1);
+    for (const auto& parameter : weights.all()) parameters.at(parameter->name).value = parameter->value;
+    ForwardOptions options;
+    options.watch = [&](std::int64_t seen, const Tensor& states, const Tensor&, const ExternalScores&) {
+      if (seen != layer) return;
+      run.outputs[fmt::format("layer_{}/attention_block", layer)] = {states.data(), states.data() + states.size()};
+    };
+    Tape tape(Recording::off);
+    encoder.forward(tape, encoder_input(golden.input, golden.input.length - 1), options);
+  }
+}
+
+// A forward and where the file has gradients a backward pass, with every number that the file has.
+BertRun bert_run(const BertGolden& golden) {
+  register_cpu_backend();
+  ParameterSet parameters;
+  DenseEncoder encoder(convert::dense_config_for(golden.config), parameters);
+  load_weights(golden.file, parameters);
+  const bool backward = golden.file.has("grads");
+  BertRun run;
+  Tape tape(backward ? Recording::on : Recording::off);
+  {
+    const EncoderInput input = encoder_input(golden.input, golden.input.length - 1);
+    EncoderStates output = encoder.forward(tape, input, watched(golden, run));
+    CHECK(!output.global_states.defined());
+    add_loss(golden, output.long_states, run);
+  }
+  if (backward) tape.backward();
+  for (const auto& parameter : parameters.all()) {
+    if (!parameter->grad) continue;
+    run.gradients[parameter->name] = {parameter->grad.data(), parameter->grad.data() + parameter->grad.size()};
+  }
+  add_attention_blocks(golden, parameters, run);
+  return run;
+}
+
+BertDifference difference_of(const BertGolden& golden, const BertRun& run) {
+  BertDifference difference;
+  difference.compare(golden, run);
+  return difference;
+}
+
+// Whether a run reads the data set; the others are only compared with it.
+bool is_read(const std::string& name) {
+  return name.starts_with("inputs/") || name.starts_with("weights/") || name.starts_with("loss/W_");
+}
+
+// All there are but weights of layers above the first, which are read alike, and gradients of key biases, which are the
+// rounding of sums that are zero.
+std::vector<std::string> falsified_data_sets(const GoldenFile& file) {
+  const std::string layer = "weights/bert/encoder/layer_";
+  std::vector<std::string> names = data_sets_below(file, "");
+  std::erase_if(names, [&](const std::string& name) {
+    return (name.starts_with("grads") && name.ends_with("key/bias")) ||
+           (name.starts_with(layer) && !name.starts_with(layer + "0/"));
+  });
+  return names;
+}
+
+// The number with the largest magnitude; of a weight, that which moves the loss most, as rows of tables may be unused.
+std::int64_t number_that_shows(const BertGolden& golden, const std::string& name) {
+  std::vector<double> numbers = golden.file.read<double>(name).values;
+  if (name.starts_with("weights/")) {
+    const auto slopes = golden.file.read<double>("grads" + name.substr(name.find('/'))).values;
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] *= slopes.at(i);
+  }
+  const auto smaller = [](double a, double b) { return std::abs(a) < std::abs(b); };
+  return std::max_element(numbers.begin(), numbers.end(), smaller) - numbers.begin();
+}
+
+// Writes the source, of which nothing may be left out, as a model directory.
+void convert_to_dense(const convert::TensorSource& source, const convert::BertConfig& bert,
+                      const std::filesystem::path& model) {
+  ParameterSet converted;
+  const convert::ForeignEncoder foreign = convert::bert_encoder(bert, convert::BertKind::bert, source);
+  const auto report = convert::read_foreign(source, foreign, false, converted);
+  CHECK(report.left_out.empty());
+  convert::save_converted_model(model, {{{"model", foreign.config.to_json()}}, converted}, report);
+}
+
+TEST_CASE("a dense encoder has the weights of the published BERT through files of every kind", "[golden]") {
+  for (const std::filesystem::path& path : model_files("bert")) {
+    CAPTURE(path.filename().string());
+    const BertGolden golden(path);
+    const TemporaryFolder folder;
+    // A TensorFlow checkpoint becomes a dense encoder, that one a BERT for PyTorch's libraries, and this once more a
+    // dense encoder.
+    convert_to_dense(*golden.checkpoint(folder), golden.config, folder / "dense");
+    convert::write_bert(folder / "dense", folder / "bert");
+    const Json written = read_json_file(folder / "bert/config.json");
+    convert_to_dense(*convert::open_tensors(folder / "bert"), convert::bert_config_from_json(written, "config.json"),
+                     folder / "again");
+    CHECK(read_file(folder / "again/model.safetensors") == read_file(folder / "dense/model.safetensors"));
+    ParameterSet read, expected;
+    const DenseConfig config = convert::dense_config_for(golden.config);
+    const DenseEncoder encoder(config, read), same(config, expected);
+    load_parameters(folder / "again/model.safetensors", read, Match::encoder);
+    load_weights(golden.file, expected);
+    for (const auto& parameter : expected.all()) {
+      CAPTURE(parameter->name);
+      const Tensor& values = read.at(parameter->name).value;
+      REQUIRE(values.shape() == parameter->value.shape());
+      CHECK(std::equal(values.data(), values.data() + values.size(), parameter->value.data()));
+    }
+  }
+}
+
+TEST_CASE("a dense encoder has the states, scores, loss and gradients of the published BERT and RealFormer",
+          "[golden]") {
+  const auto files = model_files("bert");
+  if (files.empty()) return;
+  GoldenReport report("BERT as a dense encoder: worst difference (outputs, scores: absolute; gradients: relative)",
+                      BertDifference::columns());
+  for (const std::filesystem::path& path : files) {
+    CAPTURE(path.filename().string());
+    const BertGolden golden(path);
+    const BertRun run = bert_run(golden);
+    for (const std::string& name : data_sets_below(golden.file, "outputs")) {
+      CAPTURE(name);
+      CHECK(run.outputs.count(name) == 1);
+    }
+    const BertDifference difference = difference_of(golden, run);
+    difference.check();
+    report.row(path.filename().string(), difference.figures(golden));
+  }
+}
+
+TEST_CASE("a changed number in any group of a BERT file is noticed", "[golden]") {
+  for (const std::filesystem::path& path : model_files("bert")) {
+    CAPTURE(path.filename().string());
+    const BertGolden golden(path);
+    if (!golden.file.has("grads")) continue;
+    const BertRun run = bert_run(golden);
+    REQUIRE(difference_of(golden, run).tolerated());
+    for (const std::string& name : falsified_data_sets(golden.file)) {
+      CAPTURE(name);
+      const Falsified copy(path);
+      // A token, its type or its mask becomes 0.
+      const double factor = name.starts_with("inputs/") ? 0 : 1.001;
+      H5Edit(copy.path).scale_element("/" + name, number_that_shows(golden, name), factor);
+      const BertGolden changed(copy.path);
+      CHECK_FALSE(difference_of(changed, is_read(name) ? bert_run(changed) : run).tolerated());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace etc::test
