@@ -3,6 +3,7 @@
 #include <string>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "etc_core/nn/input_checks.h"
 #include "sparse/patterns/bigbird.h"
 #include "sparse/patterns/causal.h"
@@ -83,8 +84,8 @@ void check_attention(const DenseConfig& config) {
   check_causal(config);
   if (config.bigbird_per_layer && config.carries_scores()) {
     fail_usage("config",
-               "bigbird_per_layer: expected false with use_residual_attention: scores are carried pair by pair, so all "
-               "layers must have the same blocks");
+               "bigbird_per_layer: expected false with use_residual_attention, got true: scores are carried pair by "
+               "pair, so all layers must have the same blocks");
   }
   if (config.attention != Attention::performer) return;
   if (config.carries_scores()) {
@@ -93,8 +94,9 @@ void check_attention(const DenseConfig& config) {
   }
   if (config.has_relative_positions()) {
     fail_usage("config",
-               "relative_positions: expected none with attention performer: linear attention has no pairs to give a "
-               "distance");
+               "relative_positions: expected none with attention performer, got {}: linear attention has no pairs to "
+               "give a distance",
+               config.to_json().at("relative_positions").get<std::string>());
   }
   if (config.attention_probs_dropout_prob > 0) {
     fail_usage("config",

@@ -1,6 +1,7 @@
 #include "etc_core/nn/input_checks.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "etc_core/base/error.h"
@@ -27,6 +28,10 @@ void check_count(const char* name, std::size_t got, std::int64_t expected, const
   fail(kEncoderInput, "{}: expected [{}={}], got [{}]", name, letter, expected, got);
 }
 
+// What to do about positions that an encoder's table has no row for.
+constexpr const char* kNoRow =
+    "positions beyond have no row in the table: prepare shorter inputs, or take a model with relative positions";
+
 void check_adder(const char* name, const Var& adder, const char* letter, std::int64_t rows, std::int64_t hidden) {
   if (!adder.defined()) return;
   const Tensor& value = adder.value();
@@ -37,12 +42,23 @@ void check_adder(const char* name, const Var& adder, const char* letter, std::in
 void check_lengths(const char* side, const std::vector<std::int64_t>& offsets, std::int64_t limit) {
   for (std::size_t b = 0; b + 1 < offsets.size(); ++b) {
     if (offsets[b + 1] - offsets[b] > limit) {
-      fail(kEncoderInput,
-           "{} length: example {}: expected at most max_absolute_position_embeddings={}, got {} (positions beyond have "
-           "no row in the table: prepare shorter inputs, or take a model with relative positions)",
-           side, b, limit, offsets[b + 1] - offsets[b]);
+      fail(kEncoderInput, "{} length: example {}: expected at most max_absolute_position_embeddings={}, got {} ({})",
+           side, b, limit, offsets[b + 1] - offsets[b], kNoRow);
     }
   }
+}
+
+// The same of positions that are given; the ids' lengths have been checked. Negative ones are the embedding operator's.
+void check_positions(const char* name, const std::vector<std::int32_t>& ids, const std::vector<std::int64_t>& offsets,
+                     std::int64_t limit) {
+  const auto beyond = std::find_if(ids.begin(), ids.end(), [&](std::int32_t id) { return id >= limit; });
+  if (beyond == ids.end()) return;
+  const std::int64_t at = beyond - ids.begin();
+  const auto next = std::upper_bound(offsets.begin(), offsets.end(), at);  // of the example behind
+  fail(kEncoderInput,
+       "{}: example {}, position {}: expected an id from 0 to {}, since max_absolute_position_embeddings={}, got {} "
+       "({})",
+       name, next - offsets.begin() - 1, at - *std::prev(next), limit - 1, limit, *beyond, kNoRow);
 }
 
 // One side's two label tensors: sizes, and that both select relative vectors or neither.
@@ -90,6 +106,7 @@ void check_side(const InputSide& side, const EncoderConfig& config) {
     fail(kEncoderInput, "{}: given, but max_absolute_position_embeddings is 0", side.names[2]);
   }
   if (limit > 0 && side.position_ids.empty()) check_lengths(side.what, side.offsets, limit);
+  if (limit > 0) check_positions(side.names[2], side.position_ids, side.offsets, limit);
 }
 
 InputSide long_side(const EncoderInput& input) {
@@ -136,7 +153,9 @@ void check_input(const EncoderInput& input, const EtcConfig& config) {
   check_side(long_side(input), config);
   check_side(global_side(input), config);
   check_count("sample_ordinals", input.sample_ordinals.size(), input.batch(), "B", true);
-  if (!input.memory.empty()) fail(kEncoderInput, "memory: expected none, since an ETC keeps none");
+  if (!input.memory.empty()) {
+    fail(kEncoderInput, "memory: expected none, since an ETC keeps none, got {} rows", input.memory.offsets.back());
+  }
   const std::int64_t long_tokens = input.long_tokens();
 
   std::int64_t long_by_global = 0, global_by_global = 0;  // pairs of all examples

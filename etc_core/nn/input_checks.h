@@ -11,8 +11,9 @@ constexpr const char* kEncoderInput = "encoder";
 
 // Throws Error naming tensor, shape or example, and limit: offsets that do not begin at 0 or are not monotone, lists
 // whose lengths disagree with them, adders and labels of another size, labels that ask for relative tables the model
-// does not have, examples longer than the position tables, position ids without tables (etc-core 2.2, rules 7-10).
-// Ids outside their tables and labels >= R are found where they are used: by the embedding operator and by the tiles.
+// does not have, examples longer than the position tables, position ids without or beyond them (etc-core 2.2, rules
+// 7-10). Other ids outside their tables and labels >= R are found where they are used: by the embedding operator and by
+// the tiles.
 void check_input(const EncoderInput& input, const EtcConfig& config);
 
 // The same of an encoder of one sequence: long tokens alone. Throws Error on global tokens, too. Labels are the

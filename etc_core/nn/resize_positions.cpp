@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/json.h"
 #include "sparse/labels/relative_ids.h"
 
 namespace etc {
@@ -24,15 +25,20 @@ std::int64_t row_of(Method method, std::int64_t distance, std::int64_t clip) {
   return method == Method::etc ? sparse::relative_id(distance, clip) : clipped + clip;
 }
 
+std::string name_of_method(const DenseConfig& config) {
+  return config.to_json().at("relative_positions");
+}
+
 }  // namespace
 
-std::vector<std::int64_t> resized_rows(const PositionConfig& from, const PositionConfig& to) {
+std::vector<std::int64_t> resized_rows(const DenseConfig& from, const DenseConfig& to) {
   const Method method = to.relative_positions;
   if (from.relative_positions != method) {
-    fail_usage("resize_relative", "expected a checkpoint with the same relative_positions");
+    fail_usage("resize_relative", "expected a checkpoint with the model's relative_positions {}, got {}",
+               name_of_method(to), name_of_method(from));
   }
   if (method == Method::t5) {
-    fail_usage("resize_relative", "expected clipped distances: buckets of t5 cannot be cut or extended");
+    fail_usage("resize_relative", "expected clipped distances, got buckets of t5, which cannot be cut or extended");
   }
   const std::int64_t clip = to.relative_clip;
   const std::int64_t count = method == Method::huang1 ? clip + 1 : 2 * clip + 1;

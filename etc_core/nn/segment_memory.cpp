@@ -20,9 +20,14 @@ std::int64_t rows_of(const LayerMemory& memory, std::size_t example) {
 void check_memory(const EncoderInput& input, const DenseConfig& config) {
   const LayerMemory& memory = input.memory;
   if (memory.empty()) return;
-  if (!config.causal)
-    fail(kEncoderInput, "memory: expected none, since the encoder is not causal: it sees both directions");
-  if (config.memory_length == 0) fail(kEncoderInput, "memory: expected none, since memory_length is 0");
+  const std::int64_t given = memory.offsets.back();
+  if (!config.causal) {
+    fail(kEncoderInput, "memory: expected none, since the encoder is not causal: it sees both directions, got {} rows",
+         given);
+  }
+  if (config.memory_length == 0) {
+    fail(kEncoderInput, "memory: expected none, since memory_length is 0, got {} rows", given);
+  }
   if (std::ssize(memory.offsets) != input.batch() + 1 || memory.offsets.front() != 0) {
     fail(kEncoderInput, "memory.offsets: expected [B+1={}] offsets that begin with 0, got [{}]", input.batch() + 1,
          memory.offsets.size());

@@ -52,7 +52,10 @@ RowChoice position_rows(const EncoderConfig& from, const EncoderConfig& to) {
   const auto* const source = dynamic_cast<const DenseConfig*>(&from);
   const auto* const own = dynamic_cast<const DenseConfig*>(&to);
   if (source == nullptr || own == nullptr) {
-    fail_usage("resize_relative", "expected dense encoders, whose tables of relative positions have a clip");
+    fail_usage("resize_relative",
+               "expected dense encoders, whose tables of relative positions have a clip, got a checkpoint of kind {} "
+               "for a model of kind {}",
+               model_kind_of(from.to_json()), model_kind_of(to.to_json()));
   }
   return [rows = resized_rows(*source, *own)](const Parameter& parameter) {
     return is_position_table(parameter.name) ? rows : std::vector<std::int64_t>();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 #include "etc_core/nn/input_checks.h"
 #include "sparse/patterns/causal.h"
 #include "sparse/seq2seq_attention.h"
@@ -52,10 +53,17 @@ std::unique_ptr<Encoder> Seq2SeqConfig::make_encoder(ParameterSet& parameters) c
 }
 
 Seq2SeqEncoder::Seq2SeqEncoder(const Seq2SeqConfig& config, ParameterSet& parameters)
-    : config_(valid(config)), run_(config_, add_seq2seq_stack(parameters, config_, Stack::encoder), Stack::encoder) {}
+    : config_(valid(config)), run_(config_, add_seq2seq_stack(parameters, config_, Stack::encoder), Stack::encoder) {
+  if (config_.hidden_size % 2 == 0) return;
+  log::warn("seq2seq: a width of H={} leaves a last column of zeros in the sinusoids", config_.hidden_size);
+}
 
 EncoderStates Seq2SeqEncoder::forward(Tape& tape, const EncoderInput& input, const ForwardOptions& options) {
   check_sequence(input, config_);
+  if (!input.memory.empty()) {
+    fail(kEncoderInput, "memory: expected none, since an encoder-decoder keeps none, got {} rows",
+         input.memory.offsets.back());
+  }
   if (input.labels.l2l.size() > 0) fail("encoder", "labels.l2l: expected none: every token sees its whole sentence");
   sparse::SequenceLabels labels;
   labels.examples = input.batch();

@@ -195,7 +195,7 @@ TEST_CASE("kinds of attention that do not fit the rest of a configuration are re
   CHECK_THAT(refused(Attention::bigbird, [](auto& c) { c.local_radius = 3; }), Contains("local_radius: expected 0"));
   CHECK_THAT(refused(Attention::bigbird, [](auto& c) { c.bigbird_block_size = 0; }), Contains("bigbird_block_size"));
   CHECK_THAT(refused(Attention::bigbird, [](auto& c) { c.bigbird_per_layer = c.use_residual_attention = true; }),
-             Contains("bigbird_per_layer: expected false with use_residual_attention"));
+             Contains("bigbird_per_layer: expected false with use_residual_attention, got true"));
   CHECK_THAT(refused(Attention::performer, [](auto& c) { c.use_residual_attention = true; }),
              Contains("attention: performer: expected use_residual_attention false"));
   CHECK_THAT(refused(Attention::performer, [](auto& c) { c.attention_probs_dropout_prob = 0.1; }),
@@ -205,18 +205,24 @@ TEST_CASE("kinds of attention that do not fit the rest of a configuration are re
                        c.relative_positions = DenseConfig::Method::shaw;
                        c.max_absolute_position_embeddings = 0;
                      }),
-             Contains("relative_positions: expected none with attention performer"));
+             Contains("relative_positions: expected none with attention performer, got shaw"));
+  CHECK_THAT(refused(Attention::performer, [](auto& c) { c.local_radius = 3; }),
+             Contains("local_radius: expected 0 with this kind of attention, got 3"));
   CHECK_THAT(refused(Attention::full, [](auto& c) { c.bigbird_per_head = true; }),
              Contains("bigbird_per_head: expected attention bigbird beside it"));
   CHECK_THAT(refused(Attention::full, [](auto& c) { c.performer_redraw = 10; }),
              Contains("performer_redraw: expected attention performer beside it"));
   CHECK_THAT(refused(Attention::window, [](auto& c) { c.attention_seed = 1; }),
              Contains("attention_seed: expected attention bigbird or performer beside it"));
-  for (const Attention kind : {Attention::bigbird, Attention::performer}) {
-    EncoderInput input = sequences({9});
-    input.labels.l2l = Buffer<std::uint8_t>(9 * 17, Purpose::labels);
-    std::fill(input.labels.l2l.begin(), input.labels.l2l.end(), std::uint8_t{0});
-    CHECK_THROWS_WITH(states_of(config_of(kind), input), Contains("labels.l2l: expected none with attention"));
+  for (const auto& [kind, message] : {std::pair(Attention::bigbird, "bigbird, whose blocks say who sees whom, got 153"),
+                                      {Attention::performer, "performer, which has no pairs, got 153"}}) {
+    for (const std::uint8_t label : {std::uint8_t{0}, sparse::kMasked}) {  // selecting rows, or hard masks
+      EncoderInput input = sequences({9});
+      input.labels.l2l = Buffer<std::uint8_t>(9 * 17, Purpose::labels);
+      std::fill(input.labels.l2l.begin(), input.labels.l2l.end(), label);
+      CHECK_THROWS_WITH(states_of(config_of(kind), input),
+                        Contains(std::string("labels.l2l: expected none with attention ") + message));
+    }
   }
 }
 

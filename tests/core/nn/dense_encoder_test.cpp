@@ -305,6 +305,14 @@ TEST_CASE("dense inputs and configurations that cannot be meant are refused", "[
       Contains("long length: example 0: expected at most max_absolute_position_embeddings=64, got 65 (positions") &&
           Contains("relative positions"));
   input = sequences({8});
+  input.position_ids.assign(8, 63);
+  CHECK(states_of(small_dense(), input, false).rows() == 8);
+  input.position_ids[5] = 64;
+  CHECK_THROWS_WITH(states_of(small_dense(), input, false),
+                    Contains("encoder: position_ids: example 0, position 5: expected an id from 0 to 63, since "
+                             "max_absolute_position_embeddings=64, got 64 (positions") &&
+                        Contains("relative positions"));
+  input = sequences({8});
   input.labels.l2l = Buffer<std::uint8_t>(7, Purpose::labels);
   CHECK_THROWS_WITH(states_of(small_dense(), input, false), Contains("labels.l2l: expected 120 labels, got 7"));
   input = sequences({8});

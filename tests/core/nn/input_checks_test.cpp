@@ -47,6 +47,9 @@ TEST_CASE("impossible inputs are refused, naming tensor, place and limit", "[nn]
                 [](EncoderInput& input) { input.labels.l2l = Buffer<std::uint8_t>(5, Purpose::labels); });
   check_refused(config, "encoder: labels.l2g: missing, but labels.l2l select relative vectors",
                 [](EncoderInput& input) { input.labels.l2g = {}; });
+  check_refused(config, "encoder: memory: expected none, since an ETC keeps none, got 3 rows", [](EncoderInput& input) {
+    input.memory.offsets = {0, 2, 3};
+  });
 }
 
 TEST_CASE("ids outside their tables are refused, naming example and position", "[nn]") {
@@ -56,11 +59,20 @@ TEST_CASE("ids outside their tables are refused, naming example and position", "
   check_refused(config, "global_token_ids: example 0, position 1: expected an id from 0 to 19, got -1",
                 [](EncoderInput& input) { input.global_token_ids[1] = -1; });
   config.max_absolute_position_embeddings = 7;
-  check_refused(config, "position_ids: example 1, position 3: expected an id from 0 to 6, got 7",
-                [](EncoderInput& input) {
-                  input.position_ids.assign(10, 0);
-                  input.position_ids[9] = 7;
-                });
+  const auto position = [](std::size_t token, std::int32_t id) {
+    return [=](EncoderInput& input) {
+      input.position_ids.assign(10, 0);
+      input.position_ids[token] = id;
+    };
+  };
+  const std::string expected = "expected an id from 0 to 6, since max_absolute_position_embeddings=7, got 7 (positions";
+  check_refused(config, "encoder: position_ids: example 0, position 5: " + expected, position(5, 7));
+  check_refused(config, "encoder: position_ids: example 1, position 3: " + expected, position(9, 7));
+  check_refused(config, "embedding: position_ids: example 1, position 0: expected an id from 0 to 6, got -1",
+                position(6, -1));
+  check_refused(config, "encoder: global_position_ids: example 1, position 0: " + expected, [](EncoderInput& input) {
+    input.global_position_ids = {0, 1, 6, 7, 0};
+  });
   config.max_absolute_position_embeddings = 5;
   check_refused(config, "encoder: long length: example 0: expected at most max_absolute_position_embeddings=5, got 6",
                 [](EncoderInput&) {});

@@ -224,7 +224,7 @@ TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
   refuses(config, "max_absolute_position_embeddings: expected 0 beside relative_positions");
   config = with_method(Method::shaw);
   config.relative_clip = -1;
-  refuses(config, "relative_clip");
+  refuses(config, "relative_clip: expected an integer from 0 to 16777216, got -1");
   config.relative_clip = 40000;
   refuses(config, "relative_clip: expected at most 32767 distances, got 40000");
   config = with_method(Method::huang2);
@@ -233,9 +233,45 @@ TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
   config = with_method(Method::t5);
   config.relative_buckets = 7;
   refuses(config, "relative_buckets: expected an even number from 4 on, got 7");
+  config.relative_buckets = 2;
+  refuses(config, "relative_buckets: expected an even number from 4 on, got 2");
+  config.causal = true;
+  config.relative_buckets = 3;
+  refuses(config, "relative_buckets: expected a number from 4 on, got 3");
+  config.relative_buckets = 7;
+  CHECK_NOTHROW(config.validate());
+  config.causal = false;
   config.relative_buckets = 32;
   config.relative_max_distance = 8;
   refuses(config, "relative_max_distance: expected more than the 8 exact buckets of relative_buckets=32, got 8");
+}
+
+TEST_CASE("position methods have as many parameters as the specification counts, the head's size included", "[nn]") {
+  const auto count = [](Method method, std::int64_t clip) {
+    DenseConfig config = dense_config_preset("base");
+    config.vocab_size = 30522;
+    config.max_absolute_position_embeddings = 0;
+    config.relative_positions = method;
+    config.relative_clip = clip;
+    ParameterSet parameters;
+    const DenseEncoder encoder(config, parameters);
+    return parameters.count();
+  };
+  const std::int64_t none = count(Method::none, 511), layers = 12, heads = 12, hidden = 768;
+  const auto added = [&](Method method, std::int64_t clip = 511) { return count(method, clip) - none; };
+  CHECK(added(Method::shaw) == 9'427'968);  // 2n-1 rows of n = 512
+  CHECK(added(Method::shaw, 64) == 1'188'864);
+  CHECK(added(Method::shaw_values, 64) == 2 * 1'188'864);
+  CHECK(added(Method::t5) == 384);
+  CHECK(added(Method::huang1) == 73'728);
+  CHECK(added(Method::huang2) == 147'312);
+  CHECK(added(Method::huang3) == 9'427'968);
+  CHECK(added(Method::huang4) == 9'427'968);
+  CHECK(added(Method::nezha_index) == 0);
+  CHECK(added(Method::nezha_signed) == 0);
+  CHECK(added(Method::etc, 64) == layers * 129 * (hidden + heads));
+  // u is the query projection's bias, which every method has.
+  CHECK(added(Method::transformer_xl) == 7'096'320 - layers * hidden);
 }
 
 TEST_CASE("odd widths of sinusoids are allowed, and warned of", "[nn]") {
@@ -274,7 +310,9 @@ TEST_CASE("labels of an input select rows of ETC's tables, as many as a byte can
   config.relative_clip = 127;  // 255 rows, of which a byte has room for 255 with 255 itself for what is masked
   CHECK(Model(config).states(labelled).size() == 9 * 12);
   config.relative_clip = 128;
-  CHECK_THROWS_WITH(Model(config).states(labelled), Contains("relative labels: expected R from 0 to 255, got 257"));
+  CHECK_THROWS_WITH(
+      Model(config).states(labelled),
+      Contains("relative labels: expected R from 0 to 255, got 257 (clip them, or see label_by_distance)"));
 }
 
 TEST_CASE("settings of positions survive writing and reading", "[nn]") {

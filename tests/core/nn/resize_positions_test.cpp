@@ -77,9 +77,10 @@ TEST_CASE("tables of another clip are refused unless they are to be resized, bot
   save_model(folder / "model", {{"model", own.to_json()}}, source.parameters);
   CHECK_THROWS_WITH(load_parameters(folder / "model/model.safetensors", other.parameters),
                     Contains("relative_table expected [19, 2, 12], got [13, 2, 12] (of another relative_clip"));
-  CHECK_THROWS_WITH(resized_rows(own, clipped(Method::huang4, 6)), Contains("the same relative_positions"));
+  CHECK_THROWS_WITH(resized_rows(own, clipped(Method::huang4, 6)),
+                    Contains("expected a checkpoint with the model's relative_positions huang4, got shaw"));
   CHECK_THROWS_WITH(resized_rows(clipped(Method::t5, 6), clipped(Method::t5, 9)),
-                    Contains("buckets of t5 cannot be cut or extended"));
+                    Contains("expected clipped distances, got buckets of t5, which cannot be cut or extended"));
 }
 
 }  // namespace

@@ -278,8 +278,8 @@ TEST_CASE("causal settings and memory that cannot be meant are refused", "[nn]")
   both.memory_length = none.memory_length = 0;
   little.memory_length = 4;
   const auto same = [](EncoderInput&) {};
-  refuses(both, same, "memory: expected none, since the encoder is not causal");
-  refuses(none, same, "memory: expected none, since memory_length is 0");
+  refuses(both, same, "memory: expected none, since the encoder is not causal: it sees both directions, got 10 rows");
+  refuses(none, same, "memory: expected none, since memory_length is 0, got 10 rows");
   refuses(little, same, "memory.offsets: example 0: expected 0 … memory_length=4 rows, got 5");
   refuses(
       causal_config(), [](EncoderInput& i) { i.memory.offsets.pop_back(); }, "memory.offsets: expected [B+1=3]");

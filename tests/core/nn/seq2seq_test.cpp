@@ -6,12 +6,15 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
+#include "etc_core/base/files.h"
+#include "etc_core/base/log.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/nn/seq2seq/admin_profile.h"
 #include "etc_core/nn/seq2seq/incremental_decoder.h"
 #include "tests/core/nn/small_seq2seq.h"
 #include "tests/reference/seq2seq.h"
 #include "tests/support/catch.h"
+#include "tests/support/folders.h"
 #include "tests/support/numbers.h"
 
 namespace etc::test {
@@ -439,6 +442,30 @@ TEST_CASE("configurations of encoder-decoders say what is wrong with them, and a
   }
   CHECK_THROWS_WITH(seq2seq_config_from_json({{"num_decoder_layer", 2}}, "test", UnknownKeys::refuse),
                     Contains("did you mean num_decoder_layers?"));
+}
+
+TEST_CASE("an encoder of sentences takes odd widths with a warning, and neither labels nor memory", "[nn]") {
+  const TemporaryFolder folder;
+  log::also_to_file(folder / "log.txt");
+  Seq2SeqConfig odd = small_seq2seq();
+  odd.hidden_size = 7;
+  odd.att_size_per_head = 4;
+  SmallSeq2Seq model(odd);
+  const auto states = [&](const std::function<void(EncoderInput&)>& change) {
+    Pairs pairs({{5, 4}, {3, 2}});
+    change(pairs.source);
+    Tape tape(Recording::off);
+    return model.encoder.forward(tape, pairs.source, {}).long_states.value();
+  };
+  CHECK(states([](auto&) {}).cols() == 7);
+  CHECK_THAT(read_file(folder / "log.txt"),
+             Contains("seq2seq: a width of H=7 leaves a last column of zeros in the sinusoids"));
+  CHECK_THROWS_WITH(states([](auto& in) { in.labels.l2l = Buffer<std::uint8_t>(8, Purpose::labels); }),
+                    Contains("encoder: labels.l2l: expected none"));
+  CHECK_THROWS_WITH(states([](auto& in) {
+                      in.memory.offsets = {0, 2, 3};
+                    }),
+                    "encoder: memory: expected none, since an encoder-decoder keeps none, got 3 rows");
 }
 
 TEST_CASE("a decoder says what disagrees in its input", "[nn]") {

@@ -84,7 +84,8 @@ TEST_CASE("decay skips layer norms, biases and the scales of ReZero by name, but
   for (const std::string& name : {std::string("bert/encoder/layer_0/output/LayerNorm/beta"),
                                   layer + "layer_norm_0/gamma", std::string("bert/encoder/layer_0/rezero_alpha"),
                                   layer + "fused_global_local_att/long_query_projection/linear/bias",
-                                  layer + "fused_global_local_att/global_qkv_attention/relative_bias_table"}) {
+                                  layer + "fused_global_local_att/global_qkv_attention/relative_bias_table",
+                                  std::string("bert/encoder/layer_0/attention/self/relative_position_bias")}) {
     CAPTURE(name);
     REQUIRE_FALSE(optimizer.decays(name));
     REQUIRE_FALSE(optimizer.adapts(name));
@@ -92,7 +93,9 @@ TEST_CASE("decay skips layer norms, biases and the scales of ReZero by name, but
   for (const std::string& name :
        {layer + "fused_global_local_att/long_query_projection/linear/kernel",
         layer + "fused_global_local_att/global_qkv_attention/relative_emb_table",
-        std::string("etc_document_bert/token_emb_lookup/embedding_table"), std::string("Bias/layernorm")}) {
+        std::string("etc_document_bert/token_emb_lookup/embedding_table"), std::string("Bias/layernorm"),
+        std::string("bert/encoder/layer_0/attention/self/relative_table"),
+        std::string("bert/encoder/relative_table")}) {  // the last: T5's biases, which are decayed as tables
     CAPTURE(name);
     REQUIRE(optimizer.decays(name));
     REQUIRE(optimizer.adapts(name));

@@ -155,4 +155,9 @@ TEST_CASE("a run refuses a checkpoint that its configuration does not fit, listi
   CHECK_THAT(result.err, Contains("model.safetensors: ") && Contains(" tensors unmatched: ") &&
                              Contains("global_query_projection/linear/kernel [16, 16] unused"));
   CHECK(work.train("none").code != 0);
+  const Result resized = work.train("model", {"--resize-relative"});
+  CHECK(resized.code == 2);
+  CHECK_THAT(resized.err,
+             Contains("resize_relative: expected dense encoders, whose tables of relative positions have a "
+                      "clip, got a checkpoint of kind etc for a model of kind etc"));
 }

@@ -49,6 +49,11 @@ Words dense_model(const std::string& steps) {
                  "--batch-size", "10", "--steps", steps});
 }
 
+Words with_value(Words words, const std::string& option, const std::string& value) {
+  *(std::find(words.begin(), words.end(), option) + 1) = value;
+  return words;
+}
+
 }  // namespace
 
 TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "[tasks][pretrain]") {
@@ -122,9 +127,7 @@ TEST_CASE("ids beyond the model's vocabulary end a run before it begins, a loss 
           "[tasks][pretrain]") {
   if (!program()) return skip("ETC_PROGRAM is not set");
   const Scene scene(pair_example);
-  Words small = scene.command("small", dense_model("2"));
-  *(std::find(small.begin(), small.end(), "--vocab-size") + 1) = "40";
-  const Result beyond = scene.try_run(small);
+  const Result beyond = scene.try_run(with_value(scene.command("small", dense_model("2")), "--vocab-size", "40"));
   INFO(beyond.err);
   CHECK(beyond.code != 0);
   CHECK_THAT(beyond.err, Contains("expected token ids below vocab_size=40 of the model"));
@@ -141,6 +144,58 @@ TEST_CASE("ids beyond the model's vocabulary end a run before it begins, a loss 
     const Tensor weights = last.read_tensor(name, Purpose::weights);
     CHECK(std::all_of(weights.data(), weights.data() + weights.size(), [](float x) { return std::isfinite(x); }));
   }
+}
+
+TEST_CASE(
+    "texts longer than the table of positions end a run, and so do tables of another clip unless they are resized",
+    "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene(pair_example);
+  const auto refused = [&](const Words& words, int code, const std::string& message) {
+    const Result result = scene.try_run(scene.command("refused", words));
+    INFO(result.err);
+    CHECK(result.code == code);
+    CHECK_THAT(result.err, Contains(message));
+  };
+  const std::string rows = "--max-absolute-position-embeddings";
+  refused(with_value(dense_model("1"), rows, "8"), 1,
+          "position 8: expected an id from 0 to 7, since max_absolute_position_embeddings=8, got 8 (positions beyond "
+          "have no row in the table: prepare shorter inputs, or take a model with relative positions)");
+
+  // All of it warm-up: the weights afterwards are those of the start.
+  const auto with_clip = [&](const std::string& clip, const Words& more, const std::string& method = "shaw") {
+    const Words positions = {"--relative-positions", method, "--relative-clip", clip, "--warmup-proportion", "1"};
+    return joined(joined(with_value(dense_model("1"), rows, "0"), positions), more);
+  };
+  scene.run(scene.command("near", with_clip("4", {})));
+  const Words from = {"--init-from", scene.path("near/last")}, resized = joined(from, {"--resize-relative"});
+  refused(with_clip("6", from), 1,
+          "relative_table expected [13, 2, 16], got [9, 2, 16] (of another relative_clip: see resize_relative)");
+  scene.run(scene.command("far", with_clip("6", resized)));
+  const std::string name = "bert/encoder/layer_1/attention/self/relative_table";
+  const Tensor near = TensorFileReader(scene.path("near/last/model.safetensors")).read_tensor(name, Purpose::weights),
+               far = TensorFileReader(scene.path("far/last/model.safetensors")).read_tensor(name, Purpose::weights);
+  REQUIRE(far.dim(0) == 13);
+  for (std::int64_t distance = -6; distance <= 6; ++distance) {
+    CAPTURE(distance);
+    const float* const expected = near.data() + (std::clamp<std::int64_t>(distance, -4, 4) + 4) * 32;
+    CHECK(std::equal(expected, expected + 32, far.data() + (distance + 6) * 32));
+  }
+  refused(with_clip("6", resized, "huang4"), 2,
+          "resize_relative: expected a checkpoint with the model's relative_positions huang4, got shaw");
+}
+
+TEST_CASE("texts of few blocks see everything, which is said once", "[tasks][pretrain]") {
+  if (!program()) return skip("ETC_PROGRAM is not set");
+  const Scene scene(pair_example);
+  const Result result = scene.try_run(
+      scene.command("run", joined(dense_model("3"), {"--attention", "bigbird", "--bigbird-block-size", "4"})));
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  const std::string warning = "tokens are fewer than 5 + 3 blocks of 4: it sees everything";
+  const std::size_t first = result.err.find(warning);
+  REQUIRE(first != std::string::npos);
+  CHECK(result.err.find(warning, first + 1) == std::string::npos);
 }
 
 TEST_CASE("an evaluation of texts with hidden sentences tells all of its numbers", "[tasks][pretrain]") {
