@@ -66,6 +66,17 @@ bool keeps_bf16(const Dense& dense, Weights weights, Device device) {
   return etc::keeps_bf16(device, packed ? dense.packed->compute : dense.compute) && dense.in() % ops::kBf16Columns == 0;
 }
 
+// Whether an array of bf16 may lie behind the parts, each of which has a product of its own with its own columns.
+bool parts_fit_bf16(const Dense& dense) {
+  return std::ranges::all_of(
+      dense.parts, [&](const Dense::Part& part) { return in_out(part, dense.layout).second % ops::kBf16Columns == 0; });
+}
+
+// Of a layer's result: its products read it in bf16 if anything.
+ElementType gradient_type(bool in_bf16, const Dense& dense) {
+  return in_bf16 && parts_fit_bf16(dense) ? ElementType::bf16 : ElementType::fp32;
+}
+
 // What a layer of products in bf16 reads of x: x itself, or its rounded copy, made here by the first who asks.
 const Tensor& operand_of(const Tape& tape, const Var& x, bool in_bf16) {
   const Tensor& value = x.value();
@@ -104,11 +115,6 @@ void run_dense(const Dense& dense, Weights weights, const DenseRows& input, ops:
     if (y.fp32 != nullptr) y.fp32 += args.out;
     if (y.bf16 != nullptr) y.bf16 += args.out;
   }
-}
-
-// Of a layer's result: its products read it in bf16 if anything.
-ElementType gradient_type(bool in_bf16, std::int64_t columns) {
-  return in_bf16 && columns % ops::kBf16Columns == 0 ? ElementType::bf16 : ElementType::fp32;
 }
 
 // Where a layer's dx goes: nowhere, or = or += into rows of either type.
@@ -179,7 +185,7 @@ Var linear(Tape& tape, const Var& x, const Dense& dense, ElementType type) {
   Tensor y = tape.empty({value.rows(), dense.out()}, Purpose::activations, device, type);  // [M, out]
   run_dense(dense, weights, all_rows(value), ops::Activation::linear, all_rows(y));
   const std::string name = tape.checked() ? dense_name(dense) : "";
-  Var result = made(tape, name, std::move(y), gradient_type(in_bf16, dense.out()));
+  Var result = made(tape, name, std::move(y), gradient_type(in_bf16, dense));
   note_uses(tape, dense);
   if (tape.recording()) {
     record(tape, name, result, [dense, value, slot = x.gradient()](Tensor dy) {
@@ -232,7 +238,8 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
   if (second.in() != first.out()) fail("feed_forward", "expected W2 [F={}, H], got F={}", first.out(), second.in());
   const Device device = x.value().device();
   const Weights weights = tape.recording() ? Weights::own : Weights::packed;
-  const bool in_bf16 = keeps_bf16(first, weights, device) && keeps_bf16(second, weights, device);
+  const bool in_bf16 =
+      keeps_bf16(first, weights, device) && keeps_bf16(second, weights, device) && parts_fit_bf16(first);
   const Tensor& value = operand_of(tape, x, in_bf16);
   const ElementType type = in_bf16 ? ElementType::bf16 : ElementType::fp32;  // of all that is [M, F]
   const std::int64_t rows = value.rows(), inner = first.out();
@@ -257,7 +264,7 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
     activate(act, z, h);
     run_dense(second, weights, all_rows(h), ops::Activation::linear, all_rows(y));
   }
-  Var result = made(tape, name, std::move(y), gradient_type(in_bf16, second.out()));
+  Var result = made(tape, name, std::move(y), gradient_type(in_bf16, second));
   record(tape, name, result, [first, act, second, value, z, slot = x.gradient()](Tensor dy) {
     const Tensor dh = Tensor::empty(z.shape(), Purpose::scratch, z.device(), z.type());
     {

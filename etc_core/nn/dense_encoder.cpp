@@ -9,6 +9,7 @@
 #include "etc_core/nn/dense_layers.h"
 #include "etc_core/nn/input_checks.h"
 #include "etc_core/nn/packed_cache.h"
+#include "etc_core/nn/projected_positions.h"
 
 namespace etc {
 
@@ -34,6 +35,7 @@ struct DenseEncoder::Impl {
   struct Context : ForwardContext {
     std::shared_ptr<const RaggedRows> rows;
     DenseAttention::Shared shared;
+    ProjectedPositions* projected = nullptr;  // inference; null: computed in the pass
   };
 
   KeyColumns keys_of(Tape& tape, const std::vector<Columns>& of, std::int64_t layer, const Context& context) const;
@@ -50,6 +52,7 @@ struct DenseEncoder::Impl {
   const DenseParameters parameters;
   DenseAttention dense_attention{config, parameters.positions};
   PackedCache cache;
+  ProjectedPositions projected;
   bool period_explained = false;
 };
 
@@ -85,7 +88,7 @@ KeyColumns DenseEncoder::Impl::keys_of(Tape& tape, const std::vector<Columns>& o
 
 Var DenseEncoder::Impl::attend(Tape& tape, const Var& x, std::int64_t layer, const Context& context, Pass pass) const {
   const DenseLayer& own = parameters.layers[static_cast<std::size_t>(layer)];
-  const RelativeParameters tables = parameters.positions.tables(tape, layer);
+  const RelativeParameters tables = parameters.positions.tables(tape, layer, context.projected);
   const ElementType type = dense_attention.row_type(context.shared, layer, tables, x.value().device());
   const std::vector<Columns> of =
       own.attention.project(tape, own.attention_residual.input(tape, x, context), context, type);
@@ -117,6 +120,11 @@ DenseEncoder::Impl::Context DenseEncoder::Impl::context(const EncoderInput& inpu
   made.shared = dense_attention.share(input, ordinals, setting);
   made.attention = made.shared.pairs;
   prepare_context(made, setting, cache);
+  if (setting.recording) {
+    projected.clear();
+  } else {
+    made.projected = &projected;
+  }
   return made;
 }
 
@@ -174,6 +182,7 @@ void DenseEncoder::release(InferenceTypes types) {
     layers.back().insert(layers.back().end(), {layer.feed_forward.inner, layer.feed_forward.outer});
   }
   impl_->cache.release_kernels(layers, types);
+  impl_->parameters.positions.release_kernels(impl_->projected);
 }
 
 }  // namespace etc

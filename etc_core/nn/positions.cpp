@@ -6,8 +6,10 @@
 #include "etc_core/autograd/functions.h"
 #include "etc_core/autograd/position_bias.h"
 #include "etc_core/base/error.h"
+#include "etc_core/base/large_blocks.h"
 #include "etc_core/base/log.h"
 #include "etc_core/nn/position_tables.h"
+#include "etc_core/nn/projected_positions.h"
 #include "sparse/labels/distance_maps.h"
 #include "sparse/labels/relative_ids.h"
 #include "sparse/tile_run.h"
@@ -190,7 +192,42 @@ Tensor Positions::fixed_on(Device device) const {
   return fixed_copy_;
 }
 
-RelativeParameters Positions::tables(Tape& tape, std::int64_t layer) const {
+RelativeParameters Positions::project(Tape& tape, const Layer& layer) const {
+  const Var rel =
+      linear(tape, Var(fixed_on(layer.projection->value.device())), {{{layer.projection, nullptr}}});  // [R, A]
+  RelativeParameters tables;
+  tables.vectors = rel;
+  tables.biases = position_bias(tape, rel, sizes_.heads,
+                                {config_.xl_content_bias ? layer.query_bias : nullptr, layer.position_bias});  // [R, N]
+  return tables;
+}
+
+const RelativeParameters& Positions::projected(ProjectedPositions& kept, std::int64_t layer,
+                                               FiniteChecks checks) const {
+  const Layer& own = layers_[static_cast<std::size_t>(layer)];
+  const std::uint64_t versions = own.projection->version + own.query_bias->version +
+                                 (own.position_bias != nullptr ? own.position_bias->version : 0);
+  return kept.of(layer, versions, [&] {
+    // A tape of its own: the pass's has a pool, which would hold these sizes, wanted once, to the end of the pass.
+    Tape tape(Recording::off, checks);
+    RelativeParameters tables = project(tape, own);
+    for (RelativePart* const part : {&tables.vectors, &tables.biases}) {
+      *part = Var(part->value().clone(Purpose::weights));
+    }
+    return tables;
+  });
+}
+
+void Positions::release_kernels(ProjectedPositions& kept) const {
+  if (config_.relative_positions != Method::transformer_xl) return;
+  for (std::int64_t layer = 0; layer < sizes_.layers; ++layer) {
+    projected(kept, layer, FiniteChecks::off);
+    layers_[static_cast<std::size_t>(layer)].projection->value = Tensor();
+  }
+  large_blocks::release_kept();  // those of W_R
+}
+
+RelativeParameters Positions::tables(Tape& tape, std::int64_t layer, ProjectedPositions* kept) const {
   RelativeParameters tables;
   if (layers_.empty()) return tables;
   const Layer& own = layers_[static_cast<std::size_t>(layer)];
@@ -208,14 +245,8 @@ RelativeParameters Positions::tables(Tape& tape, std::int64_t layer) const {
     case Method::t5:
       tables.biases = own.table;
       break;
-    case Method::transformer_xl: {
-      const Var rel =
-          linear(tape, Var(fixed_on(own.projection->value.device())), {{{own.projection, nullptr}}});  // [R, A]
-      tables.vectors = rel;
-      tables.biases = position_bias(tape, rel, sizes_.heads,
-                                    {config_.xl_content_bias ? own.query_bias : nullptr, own.position_bias});
-      break;
-    }
+    case Method::transformer_xl:
+      return kept != nullptr ? projected(*kept, layer, tape.checks()) : project(tape, own);
     case Method::etc:
       tables.vectors = own.table;
       tables.biases = own.bias_table;

@@ -11,6 +11,8 @@
 
 namespace etc {
 
+class ProjectedPositions;  // projected_positions.h
+
 // What a method is given; every kind of encoder that offers them has these members.
 struct PositionConfig {
   // r: the row of a pair's clipped distance (key - query); scale 1/sqrt(D) unless said.
@@ -78,8 +80,13 @@ class Positions {
   // Gives the pairs of the batch's operator n their labels, unless they have the input's own, and the scores their scale.
   void prepare(AttentionBatch& batch, std::size_t n) const;
 
-  // A layer's tables. Transformer-XL's are computed, on the tape: one product for each call.
-  RelativeParameters tables(Tape& tape, std::int64_t layer) const;
+  // A layer's tables. Transformer-XL's are computed, on the tape, one product for each call; or kept, by passes of
+  // inference: in fp32 and with the same bits. kept is null for a pass that records, also for what of it is on tapes that
+  // do not.
+  RelativeParameters tables(Tape& tape, std::int64_t layer, ProjectedPositions* kept) const;
+
+  // Makes all that passes of inference keep and takes the values of W_R away, layer by layer.
+  void release_kernels(ProjectedPositions& kept) const;
 
  private:
   struct Layer {
@@ -92,6 +99,9 @@ class Positions {
   };
 
   Layer add_layer(ParameterSet& parameters, const std::string& names) const;
+  // Transformer-XL's tables of a layer: computed, and those that are kept.
+  RelativeParameters project(Tape& tape, const Layer& layer) const;
+  const RelativeParameters& projected(ProjectedPositions& kept, std::int64_t layer, FiniteChecks checks) const;
   std::int64_t rows() const;
   std::int64_t first_xl_distance() const;  // query - key of the first row of R
   sparse::DistanceMap map() const;

@@ -117,6 +117,20 @@ TEST_CASE("emulated dense encoders take positions of more than 256 distances", "
   }
 }
 
+TEST_CASE("emulated dense encoders keep Transformer-XL's tables, and make them anew where the weights have gone",
+          "[nn][cuda]") {
+  register_cuda_backend();
+  const EncoderInput input = sequences({7, 4, 1});
+  SmallDense model(with_method(Method::transformer_xl));
+  const DenseGradients expected = states_of(model, input);  // the host's are kept now
+  model.parameters.to(Device::cuda);
+  const DenseGradients first = states_of(model, input);
+  CHECK(worst_difference(first, expected) < 1e-5);
+  CHECK(states_of(model, input) == first);
+  model.encoder.release_kernels();
+  CHECK(states_of(model, input) == first);
+}
+
 TEST_CASE("emulated dense encoders with every kind of attention compute the CPU's states and gradients", "[nn][cuda]") {
   for (const Attention kind : {Attention::full, Attention::window, Attention::bigbird, Attention::performer}) {
     check_as_cpu(with_attention(kind), sequences({19, 4, 1}));
