@@ -113,12 +113,17 @@ def at_length_table(name, length, number_type):
 
 
 def ratios_table(*names):
-    """What etc takes of the fastest peer in the same number type: a row for each file, mode and number type."""
+    """What etc takes of the fastest peer in the same number type: a row for each file, mode and number type. Newest first:
+    a length that an earlier file has is left out of a later one."""
+    shown = set()
     lines = ["| etc / fastest peer, CPU seconds | tokens: ratio | machine, rounds | raw numbers |", "|---" * 4 + "|"]
     for result in map(Comparison, names):
         what = "training step" if result.data["mode"] == "train" else "inference"
         for program in result.programs:
-            ratios = [f"{n:,}: {result.ratio(program, n)}" for n in result.lengths if result.ratio(program, n) != "–"]
+            lengths = [n for n in result.lengths
+                       if result.ratio(program, n) != "–" and (what, program, n) not in shown]
+            shown |= {(what, program, n) for n in lengths}
+            ratios = [f"{n:,}: {result.ratio(program, n)}" for n in lengths]
             if program.startswith("etc ") and ratios:
                 lines.append(f"| {what}, {program.removeprefix('etc ')} | {'; '.join(ratios)} | "
                              f"{machine_text(result.data['machine'])}, {result.rounds()} | `bench/results/{result.name}` |")
