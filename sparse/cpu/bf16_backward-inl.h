@@ -39,13 +39,6 @@ HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch&
   std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
 }
 
-// dout·v of a key block.   dp [keys in whole tiles, kGroup]
-HWY_INLINE void bf16_value_dots(const HeadContext& head, const KeyBlock& block, const Bf16Scratch& own, float* dp) {
-  const Bf16Panel& panel = block.panel->bf16();
-  const std::int64_t stride = panel.row_stride;
-  head.bf16->dot_products(own.dout_pairs, panel.v_rows + block.row * stride, stride, block.keys, dp);
-}
-
 // Columns of a key block rounded as rows, and zeros up to a whole tile and one row.   w [keys, kGroup]
 HWY_INLINE const std::uint16_t* round_columns(const HeadContext& head, const Bf16Scratch& own, const float* w,
                                               std::int64_t keys) {
@@ -75,9 +68,7 @@ HWY_NOINLINE inline void bf16_join_gradients(const HeadContext& head, const KeyB
                                              const GroupScratch& scratch, bool carried, float* g) {
   const TermScratch& terms = scratch.terms;
   if (carried && terms.factors != nullptr) {
-    const Bf16Panel& panel = block.panel->bf16();
-    const std::int64_t stride = panel.row_stride;
-    head.bf16->dot_products(scratch.bf16.q_pairs, panel.k_rows + block.row * stride, stride, block.keys, terms.dots);
+    multiply_rows(head, block, block.panel->bf16().k_rows, scratch.bf16.q_pairs, terms.dots);
   }
   join_gradients(terms, block, g);
 }

@@ -93,6 +93,13 @@ HWY_INLINE void round_panel_rows(const HeadContext& head, const PanelRows& rows,
   }
 }
 
+// A key block's rows of a panel, keys or values, by pairs of components: s = rows · pairs.   s [keys in whole tiles, kGroup]
+HWY_INLINE void multiply_rows(const HeadContext& head, const KeyBlock& block, const std::uint16_t* panel_rows,
+                              const std::uint16_t* pairs, float* s) {
+  const std::int64_t stride = head.bf16_stride;
+  head.bf16->dot_products(pairs, panel_rows + block.row * stride, stride, block.keys, s);
+}
+
 // Makes rows [0, end) usable, in the layouts the panel has, in whole tiles: the last step of a key block may reach beyond
 // the panel, where weights are 0 and values must be numbers.
 HWY_INLINE void require_bf16(const HeadContext& head, KeyPanel& panel, std::int64_t end, const Bf16Scratch& scratch) {

@@ -144,9 +144,7 @@ HWY_INLINE void join_bf16_pairs(const KeyBlock& block, const TermScratch& terms,
 // products do not depend on its neighbours.   scored: its type carries scores; s [keys in whole tiles, kGroup]
 HWY_INLINE void bf16_dots(const HeadContext& head, const KeyBlock& block, bool scored, const GroupScratch& scratch,
                           float* s) {
-  const Bf16Panel& panel = block.panel->bf16();
-  const std::int64_t stride = panel.row_stride;
-  head.bf16->dot_products(scratch.bf16.q_pairs, panel.k_rows + block.row * stride, stride, block.keys, s);
+  multiply_rows(head, block, block.panel->bf16().k_rows, scratch.bf16.q_pairs, s);
   join_bf16_pairs(block, scratch.terms, scored, s);
 }
 

@@ -135,7 +135,7 @@ HWY_INLINE void query_dots(const HeadContext& head, const KeyBlock& block, bool 
 
 // dout·v
 HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch, float* dp) {
-  if (head.bf16 != nullptr) return bf16_value_dots(head, block, scratch.bf16, dp);
+  if (head.bf16 != nullptr) return multiply_rows(head, block, block.panel->bf16().v_rows, scratch.bf16.dout_pairs, dp);
   dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, dp);
 }
 
