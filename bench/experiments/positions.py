@@ -9,7 +9,7 @@ million tokens. Pre-LN by default: after as many tokens Post-LN with 8,192 piece
 Data and runs lie in FOLDER; the same command goes on where it was stopped, and a table holds all runs that are there.
 Results: FOLDER/positions_<experiment>.csv and, where gnuplot is installed, a picture.
 
-  methods  R1: masked accuracy of every method; differences of the two best with more than one seed
+  methods  R1: masked accuracy of every method; differences of neighbours by accuracy with more than one seed
   clip     R2: Huang's method 4 with tables of 1 to 64 distances either way
   longer   R3: the models of `methods`, unchanged, on texts of 256
   layer    R4: the first layer of `methods`' huang4 (numpy, h5py): norms of its table's rows, attention by distance
@@ -100,8 +100,7 @@ def methods(options, data):
     rows = result_rows(found, METHODS)
     several = [name for name in found if len(found[name]) > 1]
     several.sort(key=lambda name: -statistics.mean(accuracy(run)[0] for run in found[name].values()))
-    if len(several) > 1:
-        a, b = several[:2]
+    for a, b in zip(several, several[1:]):
         pairs = [accuracy(found[a][seed])[0] - accuracy(found[b][seed])[0] for seed in sorted(found[a]) if seed in found[b]]
         mean, half = interval(pairs)
         rows.append([f"{a} - {b}", ", ".join(f"{each:+.2f}" for each in pairs), f"{mean:+.2f} +- {half:.2f} (95 %)", ""])
