@@ -20,6 +20,7 @@
 
 #include "bench/bench_main.h"
 #include "bench/cases/attention.h"
+#include "bench/cases/bf16_rows.h"
 #include "bench/library_product.h"
 #include "bench/median.h"
 #include "etc_core/base/cpu_features.h"
@@ -86,16 +87,17 @@ Item blocked_products(const AttentionCase& c, const AttentionProblem& problem, b
           {}};
 }
 
-// One operator with running scores of both types.
+// One operator with running scores of both types. Problem: an AttentionProblem, or a Bf16Problem made of one.
+template <typename Problem>
 struct ScoredProblem {
-  AttentionProblem problem;
+  Problem problem;
   Buffer<sparse::ScoreElement> running[2];
   Buffer<float> gradient[2];
 
-  ScoredProblem(const AttentionCase& c, std::shared_ptr<const Structure> structure, Side side)
-      : problem(c, std::move(structure), side) {
+  explicit ScoredProblem(AttentionProblem&& of) : problem(std::move(of)) {
+    const AttentionProblem& sizes = problem_of(problem);
     for (int t = 0; t < 2; ++t) {
-      const std::int64_t elements = sparse::score_elements(problem.tiles(t), c.heads);
+      const std::int64_t elements = sparse::score_elements(sizes.tiles(t), sizes.setup.heads);
       running[t] = Buffer<sparse::ScoreElement>(elements, Purpose::scores);
       gradient[t] = Buffer<float>(elements, Purpose::scores);
       running[t].zero();
@@ -105,6 +107,8 @@ struct ScoredProblem {
   void forward(ScoreMode mode) {
     problem.forward({mode, running[0].data(), 1.0f, 0}, {mode, running[1].data(), 1.0f, 0});
   }
+  static const AttentionProblem& problem_of(const AttentionProblem& own) { return own; }
+  static const AttentionProblem& problem_of(const bench::Bf16Problem& own) { return own.problem; }
   // Every timed step leaves C as it was: a forward that adds is followed by a backward that rewinds.
   void backward(ScoreGradientMode mode, bool rewind) {
     problem.backward({mode, running[0].data(), gradient[0].data(), 1.0f, rewind, 0},
@@ -116,7 +120,7 @@ void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::s
                   Side side) {
   const std::string name = std::string(side == Side::long_side ? "long" : "global") + ", " + c.name + ": ";
   auto plain = std::make_shared<AttentionProblem>(c, structure, side);
-  auto scored = std::make_shared<ScoredProblem>(c, structure, side);
+  auto scored = std::make_shared<ScoredProblem<AttentionProblem>>(AttentionProblem(c, structure, side));
   scored->forward(ScoreMode::write);
   scored->forward(ScoreMode::add);
   const double forward = plain->useful_operations(2), backward = plain->useful_operations(5);
@@ -125,8 +129,11 @@ void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::s
   AttentionCase reduced = c;
   reduced.compute = ComputeType::bf16;
   if (cpu_has_avx512(ComputeType::bf16)) {
-    auto bf16 = std::make_shared<AttentionProblem>(reduced, structure, side);
-    auto bf16_scored = std::make_shared<ScoredProblem>(reduced, structure, side);
+    // Rows in bf16, as an encoder's products leave them.
+    auto bf16 = std::make_shared<bench::Bf16Problem>(AttentionProblem(reduced, structure, side));
+    auto bf16_scored = std::make_shared<ScoredProblem<bench::Bf16Problem>>(AttentionProblem(reduced, structure, side));
+    bf16_scored->forward(ScoreMode::write);
+    bf16_scored->forward(ScoreMode::add);
     items.push_back({name + "forward, bf16", forward, [bf16] { bf16->forward(); }, {}});
     items.push_back(
         {name + "forward, bf16, scores add", forward, [bf16_scored] { bf16_scored->forward(ScoreMode::add); }, {}});

@@ -46,8 +46,11 @@ bool is_pairwise(const AttentionInputs& in) {
 }
 
 ElementType row_type(Device device, const AttentionInputs& in) {
-  const bool as_they_lie =
-      keeps_bf16(device, in.compute) && !is_pairwise(in) && in.head_size == bf16_width(static_cast<int>(in.head_size));
+  if (!keeps_bf16(device, in.compute)) return ElementType::fp32;
+  // The CPU copies rows anyway, whole groups of components at a time; GPUs have kernels for some widths and tables.
+  const bool as_they_lie = device == Device::cpu
+                               ? in.head_size % kGroup == 0
+                               : !is_pairwise(in) && in.head_size == bf16_width(static_cast<int>(in.head_size));
   return as_they_lie ? ElementType::bf16 : ElementType::fp32;
 }
 

@@ -102,7 +102,8 @@ inline constexpr std::int64_t kMostListedLabels = 256;
 bool is_pairwise(const AttentionInputs& inputs);
 
 // The type in which q, k and v are best given to a call with these sizes, tables and tiles (the rows need not be set):
-// bf16 where the device's kernels multiply them as they lie. out and the gradients are then rounded as they are written.
+// bf16 where the device's kernels multiply in bf16 and read such rows. out and the gradients are then rounded as they
+// are written.
 ElementType row_type(Device device, const AttentionInputs& inputs);
 
 // Gradients of the above; with m_ij = q_i·k_j the two lines of factor and w are absent, e_ij = 1 and w = 1.

@@ -39,7 +39,7 @@ struct AttentionBatch {
   std::int64_t heads = 0;                   // N
   std::int64_t head_size = 0;               // D
   float dropout_rate = 0;                   // of the probabilities
-  ComputeType compute = ComputeType::fp32;  // of the products; on the CPU bf16 only on tapes that do not record
+  ComputeType compute = ComputeType::fp32;  // of the products
   float scale = 0;                          // of the scores; 0: 1/sqrt(D)
   std::uint64_t seed = 0;
   std::vector<std::int64_t> sample_ordinals;           // [B]

@@ -250,9 +250,12 @@ Var feed_forward(Tape& tape, const Var& x, const Dense& first, ops::Activation a
   if (!tape.recording()) {
     const std::int64_t step = step_of(first, device, rows);
     const Tensor h = tape.empty({step, inner}, Purpose::scratch, device, type);  // [step, F]: a part of the rows
+    // A training's forward that is not recorded has the bits of one that is, where z is rounded before it is activated.
+    const bool apart = in_bf16 && first.packed == nullptr;
     for (std::int64_t row = 0; row < rows; row += step) {
       const std::int64_t n = std::min(step, rows - row);
-      run_dense(first, weights, rows_from(value, row, n), act, rows_from(h, 0, n));
+      run_dense(first, weights, rows_from(value, row, n), apart ? ops::Activation::linear : act, rows_from(h, 0, n));
+      if (apart) activate(act, h, h);  // without packed weights all rows at once
       run_dense(second, weights, rows_from(h, 0, n), ops::Activation::linear, rows_from(y, row, n));
     }
     return made(tape, name, std::move(y));

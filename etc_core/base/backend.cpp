@@ -18,6 +18,7 @@ std::array<Entry, kDeviceCount> with_cpu() {
   Entry& cpu = entries[static_cast<std::size_t>(Device::cpu)];
   cpu.backend.device = Device::cpu;
   cpu.backend.offers = cpu_offers;
+  cpu.backend.keeps_bf16 = true;
   cpu.added = true;
   return entries;
 }

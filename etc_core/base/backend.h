@@ -32,8 +32,7 @@ void add_backend(const Backend& backend);
 const Backend* find_backend(Device device);
 
 // Whether a device that multiplies in `compute` reads and writes arrays of bf16: there what only products and attention
-// read is kept in it, at half the memory and without a pass that rounds. The CPU rounds rows in its caches, as it packs
-// them.
+// read is kept in it, at half the memory and without a pass that rounds.
 bool keeps_bf16(Device device, ComputeType compute);
 
 // By a backend that fills its slots, once it was added: from here on its memory and state may be asked for.

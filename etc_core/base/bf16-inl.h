@@ -1,4 +1,4 @@
-// Rounding to bf16 in vectors. Highway's per-target include guard.
+// bf16 in vectors. Highway's per-target include guard.
 #if defined(ETC_BASE_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ETC_BASE_BF16_INL_H_
 #undef ETC_BASE_BF16_INL_H_
@@ -7,6 +7,10 @@
 #endif
 
 #include <hwy/highway.h>
+
+#include <cstdint>
+
+#include "etc_core/base/bf16.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::HWY_NAMESPACE {
@@ -22,6 +26,22 @@ HWY_INLINE hwy::HWY_NAMESPACE::Vec<hwy::HWY_NAMESPACE::RebindToUnsigned<D>> bf16
   const auto rounded = hn::Add(bits, hn::Add(even, hn::Set(du, 0x7FFFu)));
   const auto quiet = hn::Or(bits, hn::Set(du, 0x400000u));  // a NaN must not round to infinity
   return hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded));
+}
+
+// A vector of D's lanes from numbers of bf16, exact; and to them, rounded.
+template <class D>
+HWY_INLINE hwy::HWY_NAMESPACE::Vec<D> load_bf16(D d, const Bf16* from) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<std::uint16_t, D> narrow;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(narrow, &from->bits))));
+}
+// The 16 bits lie in the lower half of each lane; half a vector holds them without gaps.
+template <class D, class V = hwy::HWY_NAMESPACE::Vec<D>>
+HWY_INLINE auto narrow_bf16(D d, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::Rebind<std::uint16_t, D> narrow;
+  return hn::TruncateTo(narrow, bf16_bits(d, x));
 }
 
 }  // namespace etc::HWY_NAMESPACE

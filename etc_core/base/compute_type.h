@@ -3,10 +3,10 @@
 //
 // Sums are kept in fp32 (int8: int32 and then fp32), and everything that is not a large product (normalisation,
 // softmax, running scores, residual sums) stays fp32. Everything that is compared with the reference uses fp32.
-// Training in bf16 rounds the operands of the encoder's dense layers, and on a GPU those of attention, to nearest even:
-// z = x·W, dx = dz·Wᵀ and dW += xᵀ·dz, each of them on its own. Parameters, their gradients and the optimiser's state
-// are fp32, and so are the heads. There is no training in int8. Activations and their gradients are fp32 on the CPU; on a
-// GPU those that only products and attention read are bf16 in memory, too (keeps_bf16() in base/backend.h).
+// Training in bf16 rounds the operands of the encoder's dense layers and of attention to nearest even: z = x·W,
+// dx = dz·Wᵀ and dW += xᵀ·dz, each of them on its own. Parameters, their gradients and the optimiser's state are fp32,
+// and so are the heads. There is no training in int8. Activations and their gradients that only products and attention
+// read are bf16 in memory, too (keeps_bf16() in base/backend.h), all others fp32.
 #pragma once
 
 #include <optional>

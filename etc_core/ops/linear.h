@@ -51,9 +51,10 @@ inline constexpr std::int64_t kBf16Columns = 8;
 
 // Dense layer: every row of x times W, plus a bias, through an activation.
 //   z = x·W + b,  y = act(z)
-// Where keeps_bf16() (base/backend.h), x, and y with z, may be given in bf16 instead (x_bf16 for x, …): z and y are then
-// rounded to nearest even as they are written, the bias before it is added, and in, out and strides are multiples of
-// kBf16Columns.
+// Where the device keeps bf16 (keeps_bf16(), base/backend.h), x, and y with z, may be given in bf16 instead (x_bf16 for
+// x, …) beside products in bf16 or int8: z and y are then rounded to nearest even as they are written, and in, out and
+// strides are multiples of kBf16Columns. On a GPU the bias is rounded as well, before it is added, and activations other
+// than gelu are computed from the rounded z.
 struct LinearForward {
   std::int64_t rows = 0, in = 0, out = 0;  // M, in, out; rows = 0 does nothing
   const float* x = nullptr;                // [M, in], rows x_stride numbers apart
@@ -81,7 +82,8 @@ void linear(Device device, const LinearForward& args);
 //   dx (= or +=) dz·Wᵀ,   dW += xᵀ·dz,   db += sum over the rows of dz
 // In bf16 the operands of the two products (dz and W, x and dz) are rounded to nearest even and their products summed
 // in fp32; db is the sum of dz as it is. bf16 has the range of fp32, so a loss needs no scaling.
-// Where keeps_bf16(), dz, x and dx may be given in bf16 instead, as in LinearForward; dx is then rounded as it is written.
+// Where the device keeps bf16, dz, x and dx may each be given in bf16 instead, beside products in bf16: db is then the
+// sum of that dz in fp32, and dx (with add_to_dx the sum) is rounded as it is written.
 // Each of dx, dweight, dbias may be null: it is then not computed, and what only it needs (weight; x) may be null, too.
 struct LinearBackward {
   std::int64_t rows = 0, in = 0, out = 0;

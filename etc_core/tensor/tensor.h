@@ -1,5 +1,5 @@
-// A dense block of numbers with a shape: the currency of autograd, nn and optim. The numbers are fp32; on a GPU that
-// multiplies in bf16, those that only products and attention read are bf16 (keeps_bf16() in base/backend.h).
+// A dense block of numbers with a shape: the currency of autograd, nn and optim. The numbers are fp32; in bf16 those that
+// only products and attention read are bf16 (keeps_bf16() in base/backend.h).
 //
 // Invariant: always contiguous, the last dimension fastest (token-major: [T, H]). A Tensor is a handle: copies share
 // the memory, and constness belongs to the handle, not to the numbers (as with std::shared_ptr). There are no strided

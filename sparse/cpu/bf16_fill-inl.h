@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "sparse/cpu/bf16_tiles.h"
 #include "sparse/cpu/group_scratch-inl.h"
+#include "sparse/cpu/head_rows-inl.h"
 #include "sparse/cpu/tile_walk.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,13 +33,42 @@ HWY_INLINE void pair_components(const HeadContext& context, const std::uint16_t*
   }
 }
 
+// A row rounded, or as it is, zero beyond D.   to [row_stride]
+HWY_INLINE void round_row(const HeadContext& head, const HeadRow& row, std::uint16_t* to) {
+  if (row.bf16 == nullptr) return head.bf16->round_row(row.fp32, head.head_size, head.bf16_stride, to);
+  std::memcpy(to, row.bf16, static_cast<std::size_t>(head.head_size) * sizeof(Bf16));
+  std::fill(to + head.head_size, to + head.bf16_stride, std::uint16_t{0});
+}
+
+// Two rows of D = size numbers as pairs; one that is not given as zeros.   to [size, 2]; size a multiple of kGroup
+HWY_INLINE void join_rows(const Bf16* first, const Bf16* second, std::int64_t size, std::uint16_t* to) {
+  const UintTag du;
+  const auto numbers = [&](const Bf16* row, std::int64_t c) HWY_ATTR {
+    if (row == nullptr) return hn::Zero(du);
+    return hn::PromoteTo(du, hn::LoadU(NarrowTag(), &row[c].bits));
+  };
+  for (std::int64_t c = 0; c < size; c += kLanes) {
+    // Little-endian words: the first row's number is the lower half.
+    const UintVec pair = hn::Or(numbers(first, c), hn::ShiftLeft<16>(numbers(second, c)));
+    hn::StoreU(pair, du, reinterpret_cast<std::uint32_t*>(to + 2 * c));
+  }
+}
+
+// The same of rows in either type.   to [stride, 2]
+HWY_INLINE void round_pairs(const HeadContext& head, const HeadRow& first, const HeadRow& second, std::uint16_t* to) {
+  if (first.bf16 == nullptr) {
+    return head.bf16->round_pairs(first.fp32, second.fp32, head.head_size, head.stride, to);
+  }
+  // Rows lie in bf16 only where D is a whole group (row_type()): no components beyond it.
+  join_rows(first.bf16, second.bf16, head.head_size, to);
+}
+
 // A group's queries, straight from the operator's inputs.
 HWY_INLINE void load_bf16_queries(const Rows& q, const HeadContext& context, const QueryGroup& group,
                                   const Bf16Scratch& scratch) {
   const std::int64_t stride = context.bf16_stride;
   for (std::int64_t i = 0; i < group.queries; ++i) {
-    context.bf16->round_row(head_row(q, group.row + i, context.index, context.head_size), context.head_size, stride,
-                            scratch.rows + i * stride);
+    round_row(context, row_in(q, context.columns(), group.row + i), scratch.rows + i * stride);
   }
   std::fill(scratch.rows + group.queries * stride, scratch.rows + kGroup * stride, std::uint16_t{0});
   pair_components(context, scratch.rows, scratch.q_pairs);
@@ -61,9 +92,9 @@ HWY_INLINE void pair_queries(const HeadContext& context, const float* group_rows
   std::fill(to + kGroup / 2 * pair, to + kTileRows16 * pair, std::uint16_t{0});
 }
 
-// Rows of kTilePairs keys, as far as there are any; null beyond.
+// Rows of kTilePairs keys, as far as there are any.
 struct PanelRows {
-  const float* row[kTilePairs];
+  HeadRow row[kTilePairs];
 };
 
 // kTilePairs keys as columns from `to` on: pairs of rows, then their transposition, 16 components at a time.
@@ -72,8 +103,8 @@ HWY_INLINE void rows_to_columns(const HeadContext& head, const PanelRows& rows, 
                                 std::int64_t column_stride) {
   const std::int64_t stride = head.stride;
   for (std::int64_t pair = 0; pair < kGroup; ++pair) {
-    head.bf16->round_pairs(rows.row[2 * pair], rows.row[2 * pair + 1], head.head_size, stride,
-                           reinterpret_cast<std::uint16_t*>(pairs + pair * stride));
+    round_pairs(head, rows.row[2 * pair], rows.row[2 * pair + 1],
+                reinterpret_cast<std::uint16_t*>(pairs + pair * stride));
   }
   // [16 pairs of keys, 16 components] to [16 components, 16 pairs of keys]
   for (std::int64_t c = 0; c < stride; c += kGroup) {
@@ -85,8 +116,8 @@ HWY_INLINE void rows_to_columns(const HeadContext& head, const PanelRows& rows, 
 // multiplies what it finds there with zeros.   to [kTilePairs, row_stride]
 HWY_INLINE void round_panel_rows(const HeadContext& head, const PanelRows& rows, std::uint16_t* to) {
   for (std::int64_t r = 0; r < kTilePairs; ++r, to += head.bf16_stride) {
-    if (rows.row[r] != nullptr) {
-      head.bf16->round_row(rows.row[r], head.head_size, head.bf16_stride, to);
+    if (rows.row[r].given()) {
+      round_row(head, rows.row[r], to);
     } else {
       std::fill_n(to, head.bf16_stride, std::uint16_t{0});
     }
@@ -110,9 +141,8 @@ HWY_INLINE void require_bf16(const HeadContext& head, KeyPanel& panel, std::int6
   for (; j < end; j += kTilePairs) {
     PanelRows k, v;
     for (std::int64_t r = 0; r < kTilePairs; ++r) {
-      const bool is = j + r < panel.keys();
-      k.row[r] = is ? panel.key_row(j + r) : nullptr;
-      v.row[r] = is ? panel.value_row(j + r) : nullptr;
+      k.row[r] = panel.key_row(j + r);
+      v.row[r] = panel.value_row(j + r);
     }
     const std::int64_t row = j * to.row_stride, columns = to.column_stride;
     round_panel_rows(head, k, to.k_rows + row);

@@ -251,13 +251,14 @@ class ByKeys::BackwardSink {
   void end(TaskScratch& scratch) const {
     const KeyRange& keys = task_.keys[0];
     const KeySetGradients& to = args_.dkeys[keys.set];
-    const std::int64_t size = scratch.head.head_size, count = keys.end - keys.begin;
+    const HeadColumns columns = scratch.head.columns();
+    const std::int64_t count = keys.end - keys.begin;
     scratch.panels[0].require(count);  // all keys are written, seen or not
     finish_keys(scratch.head, scratch.group.terms, scratch.panels[0], count);
     for (std::int64_t key = 0; key < count; ++key) {
       const std::int64_t row = keys.example_row + keys.begin + key;
-      std::copy_n(scratch.panels[0].dk(key), size, head_row(to.dk, row, task_.head, size));
-      std::copy_n(scratch.panels[0].dv(key), size, head_row(to.dv, row, task_.head, size));
+      write_row(scratch.panels[0].dk(key), columns.size, row_in(to.dk, columns, row));
+      write_row(scratch.panels[0].dv(key), columns.size, row_in(to.dv, columns, row));
     }
   }
 
@@ -300,19 +301,21 @@ inline void ByKeys::combine_group(const AttentionForward& args, std::int64_t b, 
   }
 
   const RowRange rows = group_rows(b, group);
-  const std::int64_t size = in_.head_size;
+  const HeadColumns columns{head, in_.head_size};
   for (std::int64_t i = 0; i < rows.count; ++i) {
     // The splits of a row in order: 2^(max_n - max) / sum times the partial output.
-    float* out = head_row(args.out, rows.first + i, head, size);  // [D]
-    std::fill_n(out, size, 0.0f);
-    for (std::int64_t n = 0; n < partials.slots; ++n) {
-      const float* partial = partials.first + n * partials.slot_floats;  // [kGroup, stride], then max, sum
-      const float split_max = partial[layout.max() + i];
-      if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // saw nothing: its output was not written
-      // A scalar by the vector function: the same power of two, bit by bit, as in the sum.
-      const float weight = hn::GetLane(power_of_two(hn::Set(d, split_max - shift[i]))) * factor[i];
-      for (std::int64_t c = 0; c < size; ++c) out[c] += weight * partial[i * layout.stride + c];
-    }
+    const auto add = [&](std::int64_t first, std::int64_t count, float* out) HWY_ATTR {
+      for (std::int64_t n = 0; n < partials.slots; ++n) {
+        const float* partial = partials.first + n * partials.slot_floats;  // [kGroup, stride], then max, sum
+        const float split_max = partial[layout.max() + i];
+        if (!(split_max > -std::numeric_limits<float>::infinity())) continue;  // saw nothing: it wrote no output
+        // A scalar by the vector function: the same power of two, bit by bit, as in the sum.
+        const float weight = hn::GetLane(power_of_two(hn::Set(d, split_max - shift[i]))) * factor[i];
+        const float* const from = partial + i * layout.stride + first;  // [count]
+        for (std::int64_t c = 0; c < count; ++c) out[c] += weight * from[c];
+      }
+    };
+    write_sums(columns.size, row_in(args.out, columns, rows.first + i), add);
   }
   std::copy_n(lse, rows.count, args.lse + head * in_.q.rows + rows.first);
 }
@@ -325,7 +328,7 @@ inline void ByKeys::finish_forward(const AttentionForward& args, const ByKeys& d
 inline void ByKeys::finish_backward(const AttentionBackward& args, const ByKeys& division, const float* slots) {
   division.for_each_group_of_heads([&](std::int64_t b, std::int64_t head, std::int64_t group) HWY_ATTR {
     const SlotSum dq = division.group_partials(b, head, group, slots);
-    dq.write(args.dq, division.group_rows(b, group), head, args.inputs.head_size);
+    dq.write(args.dq, {head, args.inputs.head_size}, division.group_rows(b, group));
   });
   add_table_gradients(args, division, slots);
 }

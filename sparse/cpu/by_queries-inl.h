@@ -18,6 +18,8 @@
 #define SPARSE_CPU_BY_QUERIES_INL_H_
 #endif
 
+#include <vector>
+
 #include "etc_core/base/integers.h"
 #include "sparse/cpu/walk-inl.h"
 
@@ -155,13 +157,10 @@ class ByQueries::ForwardSink {
   // Rows of one head lie far apart; no hardware prefetcher follows them.
   // What this group will write and the next one will read; its arithmetic hides the time.
   void ask_ahead(const QueryGroup& group, const TaskScratch& scratch, RowsAhead& ahead) const {
-    const Rows& q = args_.inputs.q;
-    const std::int64_t size = args_.inputs.head_size, next = group.row + kGroup;
-    const std::int64_t left = s_.query_row + s_.end_query - next;
-    if (!streams_) {
-      ahead.add_written(head_row(args_.out, group.row, s_.head, size), args_.out.stride, group.queries, size);
-    }
-    ahead.add_read(head_row(q, next, s_.head, size), q.stride, std::min<std::int64_t>(kGroup, left), size);
+    const HeadColumns columns = scratch.head.columns();
+    const std::int64_t next = group.row + kGroup, left = s_.query_row + s_.end_query - next;
+    if (!streams_) ahead.add_written(args_.out, columns, group.row, group.queries);
+    ahead.add_read(args_.inputs.q, columns, next, std::min<std::int64_t>(kGroup, left));
     const KeyPanel& window = scratch.panels[0];
     if (window.filled() > 0) window.add_rows_to(ahead, window.filled(), window.filled() + kTilePairs);
   }
@@ -197,20 +196,21 @@ class ByQueries::BackwardSink {
   }
 
   // Asks for what this group will write and the next one will read.
-  void begin_group(const QueryGroup& group, const TaskScratch&) {
+  void begin_group(const QueryGroup& group, const TaskScratch& scratch) {
     const AttentionInputs& in = args_.inputs;
-    const std::int64_t size = in.head_size, end = s_.query_row + s_.end_query, keys = s_.keys[0].example_row;
+    const HeadColumns columns = scratch.head.columns();
+    const std::int64_t end = s_.query_row + s_.end_query, keys = s_.keys[0].example_row;
     const std::int64_t next = std::min(group.row + kGroup, end), after = std::min(group.row + 2 * kGroup, end);
     // After this group nobody sees the keys too far before the next one's.
     const bool last = group.first + kGroup >= s_.end_query;
     const std::int64_t next_position = in.tiles->types[0].first_position(s_.example) + group.first + kGroup;
     done_ = last ? s_.keys[0].end : std::max(flushed_, next_position - in.tiles->types[0].before);
-    prefetch_rows(args_.dq, group.row, next, s_.head, size);
-    prefetch_rows(args_.dkeys[0].dk, keys + flushed_, keys + done_, s_.head, size);
-    prefetch_rows(args_.dkeys[0].dv, keys + flushed_, keys + done_, s_.head, size);
-    prefetch_rows(in.q, next, after, s_.head, size);
-    prefetch_rows(args_.dout, next, after, s_.head, size);
-    prefetch_rows(args_.out, next, after, s_.head, size);
+    prefetch_rows(args_.dq, columns, group.row, next);
+    prefetch_rows(args_.dkeys[0].dk, columns, keys + flushed_, keys + done_);
+    prefetch_rows(args_.dkeys[0].dv, columns, keys + flushed_, keys + done_);
+    prefetch_rows(in.q, columns, next, after);
+    prefetch_rows(args_.dout, columns, next, after);
+    prefetch_rows(args_.out, columns, next, after);
   }
 
   void take(const QueryGroup& group, bool seen, TaskScratch& scratch) {
@@ -238,7 +238,8 @@ class ByQueries::BackwardSink {
  private:
   // Gradients of window keys [flushed, done): what the task owns to its place, the rest to its slot.
   void flush_window(const TaskScratch& scratch) const {
-    const std::int64_t size = scratch.head.head_size, stride = layout_.stride;
+    const HeadColumns columns = scratch.head.columns();
+    const std::int64_t stride = layout_.stride;
     const KeyRange& window = s_.keys[0];
     for (std::int64_t key = flushed_; key < done_; ++key) {
       const float* dk = scratch.panels[0].dk(key - window.begin);  // [stride]
@@ -249,8 +250,8 @@ class ByQueries::BackwardSink {
         std::copy_n(dk, stride, slot_ + layout_.dk() + halo * stride);
         std::copy_n(dv, stride, slot_ + layout_.dv() + halo * stride);
       } else {
-        std::copy_n(dk, size, head_row(args_.dkeys[0].dk, row, s_.head, size));
-        std::copy_n(dv, size, head_row(args_.dkeys[0].dv, row, s_.head, size));
+        write_row(dk, columns.size, row_in(args_.dkeys[0].dk, columns, row));
+        write_row(dv, columns.size, row_in(args_.dkeys[0].dv, columns, row));
       }
     }
   }
@@ -266,36 +267,36 @@ class ByQueries::BackwardSink {
 // Window keys that several segments see: the sum of their halos. A task adds up the keys among its own queries.
 inline void ByQueries::sum_halo(const AttentionBackward& args, const Segment& s, const float* slots) const {
   const Slot layout = slot(s.example);
-  const std::int64_t segments = list_.tasks_per_head(s.example), size = in_.head_size;
+  const std::int64_t segments = list_.tasks_per_head(s.example);
   if (segments == 1) return;
   const std::int64_t reach = ceil_div(std::max(own().before, own().after), kSegment);  // segments to each side
-  const auto row_of = [&](const MutableRows& rows, std::int64_t key) {
-    return head_row(rows, s.keys[0].example_row + key, s.head, size);
-  };
+  std::vector<Segment> near;  // those whose windows reach these keys, in order
+  const std::int64_t last = std::min(segments - 1, s.index + reach);
+  for (std::int64_t n = std::max<std::int64_t>(0, s.index - reach); n <= last; ++n) {
+    near.push_back(segment(s.example, s.head, n));
+  }
   // The keys of the segment's own tokens; the first segment's also the memory.
   const std::int64_t first_position = own().first_position(s.example);
   const std::int64_t own_begin = s.first_query == 0 ? 0 : first_position + s.first_query;
   const std::int64_t own_end = first_position + s.end_query;
+  const HeadColumns columns{s.head, in_.head_size};
+  // One key's gradient; array: where those of the halo begin in a slot.
+  const auto write = [&](const MutableRows& to, std::int64_t key, std::int64_t array) HWY_ATTR {
+    const auto add = [&](std::int64_t first, std::int64_t count, float* sum) HWY_ATTR {
+      for (const Segment& of : near) {
+        const std::int64_t halo = of.halo_row(key);
+        if (halo < 0) continue;
+        const float* const from = slots + of.slot + array + halo * layout.stride + first;  // [count]
+        for (std::int64_t c = 0; c < count; ++c) sum[c] += from[c];
+      }
+    };
+    write_sums(columns.size, row_in(to, columns, s.keys[0].example_row + key), add);
+  };
   for (std::int64_t key = own_begin; key < own_end; ++key) {
     // Whole by now: the task that owns the key wrote it.
     if (s.halo_row(key) < 0) continue;
-    std::fill_n(row_of(args.dkeys[0].dk, key), size, 0.0f);
-    std::fill_n(row_of(args.dkeys[0].dv, key), size, 0.0f);
-  }
-  const std::int64_t last = std::min(segments - 1, s.index + reach);
-  for (std::int64_t n = std::max<std::int64_t>(0, s.index - reach); n <= last; ++n) {
-    const Segment from = segment(s.example, s.head, n);
-    const std::int64_t begin = std::max(own_begin, from.keys[0].begin);
-    for (std::int64_t key = begin; key < std::min(own_end, from.keys[0].end); ++key) {
-      const std::int64_t halo = from.halo_row(key);
-      if (halo < 0) continue;
-      const float* from_k = slots + from.slot + layout.dk() + halo * layout.stride;  // [D]
-      const float* from_v = slots + from.slot + layout.dv() + halo * layout.stride;  // [D]
-      float* dk = row_of(args.dkeys[0].dk, key);                                     // [D]
-      float* dv = row_of(args.dkeys[0].dv, key);                                     // [D]
-      for (std::int64_t c = 0; c < size; ++c) dk[c] += from_k[c];
-      for (std::int64_t c = 0; c < size; ++c) dv[c] += from_v[c];
-    }
+    write(args.dkeys[0].dk, key, layout.dk());
+    write(args.dkeys[0].dv, key, layout.dv());
   }
 }
 
@@ -307,9 +308,10 @@ inline void ByQueries::sum_other_keys(const AttentionBackward& args, std::int64_
     // dk first; dv lies a fixed distance behind it in every slot.
     SlotSum sum{slots + list_.slot(b, head, 0) + layout.other_dk(), list_.tasks_per_head(b), list_.slot_floats(b),
                 layout.stride};
-    sum.write(args.dkeys[1].dk, rows, head, in_.head_size);
+    const HeadColumns columns{head, in_.head_size};
+    sum.write(args.dkeys[1].dk, columns, rows);
     sum.first += layout.other_dv() - layout.other_dk();
-    sum.write(args.dkeys[1].dv, rows, head, in_.head_size);
+    sum.write(args.dkeys[1].dv, columns, rows);
   }
 }
 

@@ -283,6 +283,19 @@ HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScore
   finish_value_gradients(head, scratch.terms, span, scratch.dout_rows);
 }
 
+// sum_c x_c y_c, c < size: vectors first, then the rest of a head size that is no multiple of a vector, in this order for
+// every row: the bits depend on D alone.
+template <typename T>
+HWY_INLINE float dot_of_row(const T* x, const float* y, std::int64_t size) {
+  const FloatTag d;
+  FloatVec sum = hn::Zero(d);
+  std::int64_t c = 0;
+  for (; c + kLanes <= size; c += kLanes) sum = hn::MulAdd(load_numbers(x + c), hn::LoadU(d, y + c), sum);
+  float total = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; c < size; ++c) total += load_number(x + c) * y[c];
+  return total;
+}
+
 // delta_i = dout_i·out_i for the rows of a group, and lse in base 2, made finite (any number where nothing is seen).
 HWY_INLINE void load_row_statistics(const HeadContext& head, const Rows& out, const float* lse, const QueryGroup& group,
                                     const float* dout_rows, RowStatistics& to) {
@@ -290,18 +303,10 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, const Rows& out, co
   HWY_ALIGN float lse_values[kGroup] = {};  // base 2
   HWY_ALIGN float delta_values[kGroup] = {};
   for (std::int64_t i = 0; i < group.queries; ++i) {
-    const float* out_row = head_row(out, group.row + i, head.index, head.head_size);  // [D]
-    const float* dout_row = dout_rows + i * head.stride;                              // [stride]
-    // Vectors first, then the rest of a head size that is no multiple of a vector, in this order for every group: the
-    // bits depend on D alone.
-    FloatVec sum = hn::Zero(d);
-    std::int64_t c = 0;
-    for (; c + kLanes <= head.head_size; c += kLanes) {
-      sum = hn::MulAdd(hn::LoadU(d, out_row + c), hn::LoadU(d, dout_row + c), sum);
-    }
-    float total = hn::GetLane(hn::SumOfLanes(d, sum));
-    for (; c < head.head_size; ++c) total += out_row[c] * dout_row[c];
-    delta_values[i] = total;
+    const HeadRow out_row = row_in(out, head.columns(), group.row + i);  // [D]
+    const float* dout_row = dout_rows + i * head.stride;                 // [stride]
+    delta_values[i] = out_row.bf16 == nullptr ? dot_of_row(out_row.fp32, dout_row, head.head_size)
+                                              : dot_of_row(out_row.bf16, dout_row, head.head_size);
     const float value = lse[group.row + i];
     // -inf would give NaN in the difference; such rows have no visible pair, any finite number does.
     lse_values[i] = value > -std::numeric_limits<float>::infinity() ? value * kLog2E : 0.0f;
@@ -316,21 +321,14 @@ HWY_INLINE void load_row_statistics(const HeadContext& head, const Rows& out, co
 // lines first; they must be whole (streams_rows).
 HWY_INLINE void store_group(const float* group_rows, const HeadContext& head, const float* factor,
                             const MutableRows& to, const QueryGroup& group, bool past_caches) {
-  const FloatTag d;
-  // A head's rows lie N*D floats apart: whole lines are written where D is a multiple of 16.
-  float* const first = to.data + group.row * to.stride + head.index * head.head_size;  // [D]: of row 0
-  const std::int64_t rows = group.queries;
-  for (std::int64_t i = 0; i < rows; ++i) {
+  const auto store = [&](const float* from, float by, auto* row) HWY_ATTR {
+    past_caches ? store_scaled<true>(from, by, head.head_size, row)
+                : store_scaled<false>(from, by, head.head_size, row);
+  };
+  for (std::int64_t i = 0; i < group.queries; ++i) {
     const float* from = group_rows + i * head.stride;  // [stride]
-    float* row = first + i * to.stride;                // [D]
-    const FloatVec by = hn::Set(d, factor[i]);
-    std::int64_t c = 0;
-    if (past_caches) {
-      for (; c < head.head_size; c += kLanes) hn::Stream(hn::Mul(hn::LoadU(d, from + c), by), d, row + c);
-      continue;
-    }
-    for (; c + kLanes <= head.head_size; c += kLanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + c), by), d, row + c);
-    for (; c < head.head_size; ++c) row[c] = from[c] * factor[i];
+    const MutableHeadRow row = row_in(to, head.columns(), group.row + i);
+    row.bf16 == nullptr ? store(from, factor[i], row.fp32) : store(from, factor[i], row.bf16);
   }
 }
 

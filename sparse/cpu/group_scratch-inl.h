@@ -109,7 +109,7 @@ struct RowStatistics {
 // Copies a group's queries (or dout) and, in fp32, transposes them.
 HWY_INLINE void load_group(const Rows& from, const HeadContext& context, const QueryGroup& group, float* group_rows,
                            float* group_lanes) {
-  copy_rows(from, context.index, context.head_size, group.row, group.queries, group_rows);
+  copy_rows(from, context.columns(), group.row, group.queries, group_rows);
   // A short group's missing queries are zeros: their products are finite, and nobody reads them.
   std::fill(group_rows + group.queries * context.stride, group_rows + kGroup * context.stride, 0.0f);
   if (context.bf16 == nullptr) transpose_group(group_rows, context.stride, group_lanes);

@@ -127,7 +127,7 @@ struct RowBlock {
 
 // Rows of one head, zero beyond D and beyond the last row.   to [kBlockRows, stride]
 HWY_INLINE void load_rows(const Rows& from, const PerformerSizes& sizes, const RowBlock& block, float* to) {
-  copy_rows(from, block.head, sizes.head_size, block.first, block.count, to);
+  copy_rows(from, {block.head, sizes.head_size}, block.first, block.count, to);
   std::fill_n(to + block.count * sizes.stride, (kBlockRows - block.count) * sizes.stride, 0.0f);
 }
 

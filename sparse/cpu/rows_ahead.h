@@ -7,17 +7,52 @@
 
 #include <cstdint>
 
-#include "sparse/attention_types.h"
+#include "sparse/cpu/head_rows.h"
 
 namespace etc::sparse {
+
+inline constexpr std::int64_t kLineBytes = 64;
+
+// Some rows of one head as bytes.
+struct RowBytes {
+  const char* first = nullptr;
+  std::int64_t stride = 0, size = 0;  // from row to row, and of a row
+};
+
+// Rows (or MutableRows) from `row` on.
+template <typename AnyRows>
+RowBytes bytes_of(const AnyRows& rows, const HeadColumns& columns, std::int64_t row) {
+  const auto place = row_in(rows, columns, row);
+  if (place.bf16 == nullptr) {
+    constexpr auto kNumber = static_cast<std::int64_t>(sizeof(float));
+    return {reinterpret_cast<const char*>(place.fp32), rows.stride * kNumber, columns.size * kNumber};
+  }
+  constexpr auto kNumber = static_cast<std::int64_t>(sizeof(Bf16));
+  return {reinterpret_cast<const char*>(place.bf16), rows.stride * kNumber, columns.size * kNumber};
+}
+
+// Asks for rows [begin, end) of one head: to be read, or to be written.
+inline void prefetch_rows(const Rows& rows, const HeadColumns& columns, std::int64_t begin, std::int64_t end) {
+  RowBytes of = bytes_of(rows, columns, begin);
+  for (std::int64_t r = begin; r < end; ++r, of.first += of.stride) {
+    for (std::int64_t at = 0; at < of.size; at += kLineBytes) __builtin_prefetch(of.first + at, 0, 2);
+  }
+}
+inline void prefetch_rows(const MutableRows& rows, const HeadColumns& columns, std::int64_t begin, std::int64_t end) {
+  RowBytes of = bytes_of(rows, columns, begin);
+  for (std::int64_t r = begin; r < end; ++r, of.first += of.stride) {
+    for (std::int64_t at = 0; at < of.size; at += kLineBytes) __builtin_prefetch(of.first + at, 1, 2);
+  }
+}
 
 // Whether rows are written past the caches: they are many, so that none would still be there when they are read, and
 // heads begin and end on whole lines. The lines need not be read before they are written, then, nor asked for.
 inline bool streams_rows(const MutableRows& rows, std::int64_t head_size) {
   // 1 MiB: beyond what a second-level cache keeps until the next operator reads it.
-  constexpr std::int64_t kLineFloats = 16, kManyFloats = 1 << 18;
-  return head_size % kLineFloats == 0 && rows.stride % kLineFloats == 0 &&
-         reinterpret_cast<std::uintptr_t>(rows.data) % 64 == 0 && rows.rows * rows.stride >= kManyFloats;
+  constexpr std::int64_t kManyBytes = 1 << 20;
+  const RowBytes of = bytes_of(rows, {0, head_size}, 0);
+  return of.size % kLineBytes == 0 && of.stride % kLineBytes == 0 &&
+         reinterpret_cast<std::uintptr_t>(of.first) % kLineBytes == 0 && rows.rows * of.stride >= kManyBytes;
 }
 
 // Stretches of rows still to be asked for. What does not fit is left out: asking is never needed.
@@ -26,35 +61,35 @@ class RowsAhead {
   void clear() { stretches_ = at_ = 0, rows_ = 0; }
   std::int64_t rows() const { return rows_; }
 
-  // `count` rows of `size` floats, `stride` floats apart; to be read, or to be written.
-  void add_read(const float* first, std::int64_t stride, std::int64_t count, std::int64_t size) {
-    add({first, stride, count, size, false});
+  // `count` rows of one head from `first` on; to be read, or to be written.
+  void add_read(const Rows& rows, const HeadColumns& columns, std::int64_t first, std::int64_t count) {
+    add({bytes_of(rows, columns, first), count, false});
   }
-  void add_written(const float* first, std::int64_t stride, std::int64_t count, std::int64_t size) {
-    add({first, stride, count, size, true});
+  void add_written(const MutableRows& rows, const HeadColumns& columns, std::int64_t first, std::int64_t count) {
+    add({bytes_of(rows, columns, first), count, true});
   }
 
   // Asks for the next `count` rows.
   void ask(std::int64_t count) {
     for (; count > 0 && at_ < stretches_; --count, --rows_) {
       Stretch& s = stretch_[at_];
-      for (std::int64_t d = 0; d < s.size; d += kLineFloats) {
+      for (std::int64_t at = 0; at < s.of.size; at += kLineBytes) {
         // The hint must be a constant: two calls.
         if (s.write) {
-          __builtin_prefetch(s.row + d, 1, 2);
+          __builtin_prefetch(s.of.first + at, 1, 2);
         } else {
-          __builtin_prefetch(s.row + d, 0, 2);
+          __builtin_prefetch(s.of.first + at, 0, 2);
         }
       }
-      s.row += s.stride;
+      s.of.first += s.of.stride;
       if (--s.count == 0) ++at_;
     }
   }
 
  private:
   struct Stretch {
-    const float* row;
-    std::int64_t stride, count, size;
+    RowBytes of;
+    std::int64_t count;
     bool write;
   };
   void add(const Stretch& stretch) {
@@ -64,7 +99,6 @@ class RowsAhead {
   }
 
   static constexpr unsigned kMost = 8;
-  static constexpr std::int64_t kLineFloats = 16;
 
   Stretch stretch_[kMost];
   unsigned stretches_ = 0, at_ = 0;

@@ -86,23 +86,4 @@ inline RowRange rows_of(const std::vector<std::int64_t>& offsets, std::int64_t e
   return {offsets[at], offsets[at + 1] - offsets[at]};
 }
 
-// Partial sums of several slots, in their order: to[row] = sum_n slot_n[row], D numbers of one head each.
-//   first [rows, stride]: in slot 0; the same place of the next slot lies `slot_floats` further
-struct SlotSum {
-  const float* first = nullptr;
-  std::int64_t slots = 0, slot_floats = 0, stride = 0;
-
-  void write(const MutableRows& to, const RowRange& rows, std::int64_t head, std::int64_t head_size) const {
-    for (std::int64_t r = 0; r < rows.count; ++r) {
-      float* const place = head_row(to, rows.first + r, head, head_size);  // [D]
-      // Onto zero, then slot after slot: the same sum for one slot or many, whoever made them.
-      std::fill_n(place, head_size, 0.0f);
-      for (std::int64_t n = 0; n < slots; ++n) {
-        const float* const slot = first + n * slot_floats + r * stride;  // [D]
-        for (std::int64_t c = 0; c < head_size; ++c) place[c] += slot[c];
-      }
-    }
-  }
-};
-
 }  // namespace etc::sparse

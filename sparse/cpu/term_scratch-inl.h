@@ -182,7 +182,7 @@ inline void load_table_rows(const AttentionInputs& in, const float* part, std::i
                             const HeadContext& head, std::int64_t labels, float* to) {
   if (part == nullptr) return;
   const std::int64_t given = in.relative.labels;
-  copy_rows(table_rows(in, part, head.head_size), table_head(in, head_index), head.head_size, 0, given, to);
+  copy_rows(table_rows(in, part, head.head_size), {table_head(in, head_index), head.head_size}, 0, given, to);
   std::fill(to + given * head.stride, to + labels * head.stride, 0.0f);
 }
 

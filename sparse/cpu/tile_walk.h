@@ -16,6 +16,7 @@
 #include "etc_core/base/random.h"
 #include "sparse/attention.h"
 #include "sparse/cpu/bf16_panel.h"
+#include "sparse/cpu/head_rows.h"
 #include "sparse/cpu/rows_ahead.h"
 #include "sparse/visible_tiles.h"
 
@@ -24,52 +25,9 @@ namespace etc::sparse {
 // What a call's memory and tasks are made for.
 enum class Pass { forward, backward };
 
-// Row stride of copies: D rounded up to a whole group of components, the rest zero.
-inline std::int64_t row_stride(std::int64_t head_size) {
-  return round_up(head_size, kGroup);
-}
-
 // Copies of labels or keys are padded to this many rows beyond the last one, since runs are whole steps.
 inline std::int64_t padded_rows(std::int64_t rows) {
   return round_up(rows, kRunStep);
-}
-
-// Where one head of a row begins.
-inline const float* head_row(const Rows& rows, std::int64_t row, std::int64_t head, std::int64_t head_size) {
-  return rows.data + row * rows.stride + head * head_size;
-}
-inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t head, std::int64_t head_size) {
-  return rows.data + row * rows.stride + head * head_size;
-}
-
-// The rows of one head lie far apart, which no hardware prefetcher follows: kernels ask for them a group ahead, so that
-// memory works while the registers do.
-inline void prefetch_rows(const Rows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
-                          std::int64_t head_size) {
-  for (std::int64_t r = begin; r < end; ++r) {
-    const float* row = head_row(rows, r, head, head_size);  // [D]
-    for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 0, 2);
-  }
-}
-inline void prefetch_rows(const MutableRows& rows, std::int64_t begin, std::int64_t end, std::int64_t head,
-                          std::int64_t head_size) {
-  for (std::int64_t r = begin; r < end; ++r) {
-    float* row = head_row(rows, r, head, head_size);  // [D]
-    for (std::int64_t d = 0; d < head_size; d += 16) __builtin_prefetch(row + d, 1, 2);
-  }
-}
-
-// to[row] = from[first_row + row] of one head, zero beyond D.   to [rows, stride]
-// The only place where inputs are read row by row: strides of any width end here.
-inline void copy_rows(const Rows& from, std::int64_t head, std::int64_t head_size, std::int64_t first_row,
-                      std::int64_t rows, float* to) {
-  const std::int64_t stride = row_stride(head_size);
-  for (std::int64_t r = 0; r < rows; ++r, to += stride) {
-    const float* source = head_row(from, first_row + r, head, head_size);  // [D]
-    for (std::int64_t d = 0; d < head_size; ++d) to[d] = source[d];
-    // Components beyond D: zeros, so that products may go on to whole vectors.
-    for (std::int64_t d = head_size; d < stride; ++d) to[d] = 0.0f;
-  }
 }
 
 // Keys [begin, end) of one key set of an example: the key block of a task.
@@ -141,22 +99,24 @@ class KeyPanel {
     const std::int64_t ask = std::min(end + kAhead, keys_);
     if (ask <= asked_) return;
     asked_ = std::max(asked_, end);
-    prefetch_rows(k_rows_, first_row_ + asked_, first_row_ + ask, head_, head_size_);
-    prefetch_rows(v_rows_, first_row_ + asked_, first_row_ + ask, head_, head_size_);
+    const HeadColumns columns{head_, head_size_};
+    prefetch_rows(k_rows_, columns, first_row_ + asked_, first_row_ + ask);
+    prefetch_rows(v_rows_, columns, first_row_ + asked_, first_row_ + ask);
     asked_ = ask;
   }
 
-  // Where this head of a row of the inputs begins.
-  const float* key_row(std::int64_t row) const { return head_row(k_rows_, first_row_ + row, head_, head_size_); }
-  const float* value_row(std::int64_t row) const { return head_row(v_rows_, first_row_ + row, head_, head_size_); }
+  // This head of a row of the inputs; of none beyond the last key.
+  HeadRow key_row(std::int64_t row) const { return row_of(k_rows_, row); }
+  HeadRow value_row(std::int64_t row) const { return row_of(v_rows_, row); }
   // In bf16: rows [0, filled) lie rounded in bf16(); whoever fills them says so.
   std::int64_t filled() const { return filled_; }
   void set_filled(std::int64_t end) { filled_ = end; }
   // Keys and values of rows [first, end), as far as there are any.
   void add_rows_to(RowsAhead& ahead, std::int64_t first, std::int64_t end) const {
     const std::int64_t count = std::min(end, keys_) - first;
-    ahead.add_read(key_row(first), k_rows_.stride, count, head_size_);
-    ahead.add_read(value_row(first), v_rows_.stride, count, head_size_);
+    const HeadColumns columns{head_, head_size_};
+    ahead.add_read(k_rows_, columns, first_row_ + first, count);
+    ahead.add_read(v_rows_, columns, first_row_ + first, count);
   }
 
   // Rows [0, multiplied) have products; whoever makes them says so.
@@ -187,10 +147,15 @@ class KeyPanel {
  private:
   static constexpr std::int64_t kAhead = 64;  // rows asked for beyond the required ones
 
+  HeadRow row_of(const Rows& rows, std::int64_t row) const {
+    return row < keys_ ? row_in(rows, {head_, head_size_}, first_row_ + row) : HeadRow();
+  }
+
   void copy(std::int64_t from, std::int64_t end) {
+    const HeadColumns columns{head_, head_size_};
     const std::int64_t rows = std::min(end, keys_) - from;
-    copy_rows(k_rows_, head_, head_size_, first_row_ + from, rows, k_ + from * stride_);
-    copy_rows(v_rows_, head_, head_size_, first_row_ + from, rows, v_ + from * stride_);
+    copy_rows(k_rows_, columns, first_row_ + from, rows, k_ + from * stride_);
+    copy_rows(v_rows_, columns, first_row_ + from, rows, v_ + from * stride_);
     // Runs are whole steps: beyond the last key there must be zeros, whose products are zeros.
     const std::int64_t beyond = std::max(from, keys_);
     if (end <= beyond) return;
@@ -283,6 +248,8 @@ struct HeadContext {
   std::int64_t head_size = 0;  // D
   std::int64_t stride = 0;     // of copied rows
   float scale = 1.0f;          // of the scores
+
+  HeadColumns columns() const { return {index, head_size}; }
 
   const Bf16Tiles* bf16 = nullptr;  // null: fp32
   std::int64_t bf16_stride = 0;     // of rows of components

@@ -37,6 +37,7 @@
 
 #include "etc_core/base/parallel.h"
 #include "sparse/cpu/group-inl.h"
+#include "sparse/cpu/head_rows-inl.h"
 #include "sparse/cpu/task_list.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -119,6 +120,27 @@ HWY_INLINE void end_softmax(FloatVec max, FloatVec sum, float kept_scale, int v,
   const FloatVec value = hn::MulAdd(max, hn::Set(d, kLn2), hn::Log(d, safe));
   hn::Store(hn::IfThenElse(seen, value, none), d, lse + v * kLanes);
 }
+
+// Partial sums of several slots, in their order.
+//   first [rows, stride]: in slot 0; the same place of the next slot lies `slot_floats` further
+struct SlotSum {
+  const float* first = nullptr;
+  std::int64_t slots = 0, slot_floats = 0, stride = 0;
+
+  // to[row] = sum_n slot_n[row] of one head.
+  void write(const MutableRows& to, const HeadColumns& columns, const RowRange& rows) const {
+    for (std::int64_t r = 0; r < rows.count; ++r) {
+      // Onto zero, then slot after slot: the same sum for one slot or many, whoever made them.
+      const auto add = [&](std::int64_t from, std::int64_t count, float* sum) HWY_ATTR {
+        for (std::int64_t n = 0; n < slots; ++n) {
+          const float* const slot = first + n * slot_floats + r * stride + from;  // [count]
+          for (std::int64_t c = 0; c < count; ++c) sum[c] += slot[c];
+        }
+      };
+      write_sums(columns.size, row_in(to, columns, rows.first + r), add);
+    }
+  }
+};
 
 template <typename Sink>
 HWY_INLINE void forward_task(const AttentionForward& args, const Task& task, TaskScratch& scratch, Sink& sink) {

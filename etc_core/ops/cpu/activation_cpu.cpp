@@ -11,62 +11,28 @@
 #include "etc_core/ops/cpu/activation-inl.h"
 #include "etc_core/ops/cpu/bias.h"
 #include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/number_lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace etc::ops::cpu {
 namespace HWY_NAMESPACE {
 
-// The last, partial vector of a row goes through the same arithmetic as the whole ones, with the lanes beyond the end
-// masked: an element's bits do not depend on where it stands.
-
 // y [size] = act(x).
-template <class Act>
-void forward_range(const float* x, float* y, std::int64_t size) {
+template <class Act, typename Number>
+void forward_range(const Number* x, Number* y, std::int64_t size) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= size; i += lanes) hn::StoreU(Act::value(d, hn::LoadU(d, x + i)), d, y + i);
-  if (i == size) return;
-  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
-  hn::BlendedStore(Act::value(d, hn::MaskedLoad(rest, d, x + i)), rest, d, y + i);
+  for_vectors(size,
+              [=](auto lanes, std::int64_t i) HWY_ATTR { lanes.store(d, Act::value(d, lanes.load(d, x + i)), y + i); });
 }
 
 // dx [size] = dy·act'(x); dx may be dy: a vector is read before it is written.
-template <class Act>
-void backward_range(const float* x, const float* dy, float* dx, std::int64_t size) {
+template <class Act, typename Number>
+void backward_range(const Number* x, const Number* dy, Number* dx, std::int64_t size) {
   const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= size; i += lanes) {
-    hn::StoreU(Act::gradient(d, hn::LoadU(d, x + i), hn::LoadU(d, dy + i)), d, dx + i);
-  }
-  if (i == size) return;
-  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
-  hn::BlendedStore(Act::gradient(d, hn::MaskedLoad(rest, d, x + i), hn::MaskedLoad(rest, d, dy + i)), rest, d, dx + i);
+  for_vectors(size, [=](auto lanes, std::int64_t i) HWY_ATTR {
+    lanes.store(d, Act::gradient(d, lanes.load(d, x + i), lanes.load(d, dy + i)), dx + i);
+  });
 }
-
-// All lanes of a vector, or the first ones: whole vectors go without a mask, which stores pay for.
-struct AllLanes {
-  template <class D>
-  HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
-    return hn::LoadU(d, from);
-  }
-  template <class D>
-  HWY_INLINE void store(D d, hn::Vec<D> value, hn::TFromD<D>* to) const {
-    hn::StoreU(value, d, to);
-  }
-};
-struct FirstLanes {
-  template <class D>
-  HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
-    return hn::MaskedLoad(hn::FirstN(d, count), d, from);
-  }
-  template <class D>
-  HWY_INLINE void store(D d, hn::Vec<D> value, hn::TFromD<D>* to) const {
-    hn::BlendedStore(value, hn::FirstN(d, count), d, to);
-  }
-  std::size_t count;
-};
 
 // The products of some columns of a row as fp32, whatever they are.
 struct FloatProducts {
@@ -90,101 +56,98 @@ struct ByteProducts {
 
 // Bias, activation and, if wanted, the sum with what y holds, for a tile that the product has just left in cache. Each
 // step is one instruction per vector; passes of their own over y would read and write it from memory again.
+template <class Act, class Products, typename Number>
+void finish_rows(const TileEpilogue& t, Number* all_z, Number* all_y) {
+  const hn::ScalableTag<float> d;
+  for (std::int64_t row = 0; row < t.rows; ++row) {
+    for_vectors(t.cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
+      Number* y = all_y + row * t.y_stride + col;  // perhaps product itself: read before it is written
+      auto value = Products::value(d, lanes, t, row, col);
+      if (t.bias != nullptr) value = hn::Add(value, lanes.load(d, t.bias + col));
+      if (all_z != nullptr) lanes.store(d, value, all_z + row * t.z_stride + col);
+      value = Act::value(d, value);
+      if (t.add) value = hn::Add(lanes.load(d, y), value);
+      lanes.store(d, value, y);
+    });
+  }
+}
+
 template <class Act, class Products>
 void finish_rows(const TileEpilogue& t) {
-  const hn::ScalableTag<float> d;
-  const auto finish = [&](auto lanes, std::int64_t row, std::int64_t col) HWY_ATTR {
-    float* y = t.y + row * t.y_stride + col;  // perhaps product itself: read before it is written
-    auto value = Products::value(d, lanes, t, row, col);
-    if (t.bias != nullptr) value = hn::Add(value, lanes.load(d, t.bias + col));
-    if (t.z != nullptr) lanes.store(d, value, t.z + row * t.z_stride + col);
-    value = Act::value(d, value);
-    if (t.add) value = hn::Add(lanes.load(d, y), value);
-    lanes.store(d, value, y);
-  };
-  const auto vector = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t row = 0; row < t.rows; ++row) {
-    std::int64_t col = 0;
-    for (; col + vector <= t.cols; col += vector) finish(AllLanes(), row, col);
-    if (col < t.cols) finish(FirstLanes{static_cast<std::size_t>(t.cols - col)}, row, col);
-  }
+  t.y.bf16 != nullptr ? finish_rows<Act, Products>(t, t.z.bf16, t.y.bf16)
+                      : finish_rows<Act, Products>(t, t.z.fp32, t.y.fp32);
 }
 
-template <class Act>
-void finish_rows(const TileEpilogue& t) {
-  t.bytes.rows == nullptr ? finish_rows<Act, FloatProducts>(t) : finish_rows<Act, ByteProducts>(t);
-}
-
-// The switch is outside the loops: each activation is a loop of its own without a branch in it.
-void activation_forward_range(Activation activation, const float* x, float* y, std::int64_t size) {
+// body(Act()) for the activation's class. The switch is outside the loops: each activation is a loop of its own without
+// a branch in it.
+template <class Body>
+void for_activation(Activation activation, const Body& body) {
   switch (activation) {
     case Activation::linear:
-      return forward_range<Linear>(x, y, size);
+      return body(Linear());
     case Activation::relu:
-      return forward_range<Relu>(x, y, size);
+      return body(Relu());
     case Activation::tanh:
-      return forward_range<Tanh>(x, y, size);
+      return body(Tanh());
     case Activation::gelu:
-      return forward_range<Gelu>(x, y, size);
+      return body(Gelu());
     case Activation::gelu_erf:
-      return forward_range<GeluErf>(x, y, size);
+      return body(GeluErf());
   }
 }
 
-void activation_backward_range(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
-  switch (activation) {
-    case Activation::linear:
-      return backward_range<Linear>(x, dy, dx, size);
-    case Activation::relu:
-      return backward_range<Relu>(x, dy, dx, size);
-    case Activation::tanh:
-      return backward_range<Tanh>(x, dy, dx, size);
-    case Activation::gelu:
-      return backward_range<Gelu>(x, dy, dx, size);
-    case Activation::gelu_erf:
-      return backward_range<GeluErf>(x, dy, dx, size);
-  }
+void activation_forward_range(Activation activation, const Numbers& x, const MutableNumbers& y, std::int64_t size) {
+  for_activation(activation, [&](auto act) {
+    using Act = decltype(act);
+    y.bf16 != nullptr ? forward_range<Act>(x.bf16, y.bf16, size) : forward_range<Act>(x.fp32, y.fp32, size);
+  });
+}
+
+void activation_backward_range(Activation activation, const Numbers& x, const Numbers& dy, const MutableNumbers& dx,
+                               std::int64_t size) {
+  for_activation(activation, [&](auto act) {
+    using Act = decltype(act);
+    dx.bf16 != nullptr ? backward_range<Act>(x.bf16, dy.bf16, dx.bf16, size)
+                       : backward_range<Act>(x.fp32, dy.fp32, dx.fp32, size);
+  });
 }
 
 void finish_tile_rows(const TileEpilogue& tile) {
-  switch (tile.activation) {
-    case Activation::linear:
-      return finish_rows<Linear>(tile);
-    case Activation::relu:
-      return finish_rows<Relu>(tile);
-    case Activation::tanh:
-      return finish_rows<Tanh>(tile);
-    case Activation::gelu:
-      return finish_rows<Gelu>(tile);
-    case Activation::gelu_erf:
-      return finish_rows<GeluErf>(tile);
-  }
+  for_activation(tile.activation, [&](auto act) {
+    using Act = decltype(act);
+    tile.bytes.rows == nullptr ? finish_rows<Act, FloatProducts>(tile) : finish_rows<Act, ByteProducts>(tile);
+  });
 }
 
 // sums [cols] += column sums of a [rows, cols]. Columns in groups of four vectors, summed over the rows in registers,
 // then added: four sums that do not wait for each other, and whole cache lines of a row at a time.
-void add_column_sums_of(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums) {
+template <typename Number>
+void add_column_sums_of(std::int64_t rows, std::int64_t cols, const Number* a, std::int64_t stride, float* sums) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t col = 0; col < cols; col += 4 * lanes) {
     const auto columns = [&](std::int64_t i) {
-      return hn::FirstN(d, static_cast<std::size_t>(std::clamp<std::int64_t>(cols - col - i * lanes, 0, lanes)));
+      return FirstLanes{static_cast<std::size_t>(std::clamp<std::int64_t>(cols - col - i * lanes, 0, lanes))};
     };
     const auto some0 = columns(0), some1 = columns(1), some2 = columns(2), some3 = columns(3);
     auto sum0 = hn::Zero(d), sum1 = hn::Zero(d), sum2 = hn::Zero(d), sum3 = hn::Zero(d);
     for (std::int64_t row = 0; row < rows; ++row) {
-      const float* from = a + row * stride + col;  // [4·lanes]; lanes beyond cols are masked and not read
-      sum0 = hn::Add(sum0, hn::MaskedLoad(some0, d, from));
-      sum1 = hn::Add(sum1, hn::MaskedLoad(some1, d, from + lanes));
-      sum2 = hn::Add(sum2, hn::MaskedLoad(some2, d, from + 2 * lanes));
-      sum3 = hn::Add(sum3, hn::MaskedLoad(some3, d, from + 3 * lanes));
+      const Number* from = a + row * stride + col;  // [4·lanes]; lanes beyond cols are not read
+      sum0 = hn::Add(sum0, some0.load(d, from));
+      sum1 = hn::Add(sum1, some1.load(d, from + lanes));
+      sum2 = hn::Add(sum2, some2.load(d, from + 2 * lanes));
+      sum3 = hn::Add(sum3, some3.load(d, from + 3 * lanes));
     }
     float* to = sums + col;  // [4·lanes]
-    hn::BlendedStore(hn::Add(hn::MaskedLoad(some0, d, to), sum0), some0, d, to);
-    hn::BlendedStore(hn::Add(hn::MaskedLoad(some1, d, to + lanes), sum1), some1, d, to + lanes);
-    hn::BlendedStore(hn::Add(hn::MaskedLoad(some2, d, to + 2 * lanes), sum2), some2, d, to + 2 * lanes);
-    hn::BlendedStore(hn::Add(hn::MaskedLoad(some3, d, to + 3 * lanes), sum3), some3, d, to + 3 * lanes);
+    some0.store(d, hn::Add(some0.load(d, to), sum0), to);
+    some1.store(d, hn::Add(some1.load(d, to + lanes), sum1), to + lanes);
+    some2.store(d, hn::Add(some2.load(d, to + 2 * lanes), sum2), to + 2 * lanes);
+    some3.store(d, hn::Add(some3.load(d, to + 3 * lanes), sum3), to + 3 * lanes);
   }
+}
+
+void add_column_sums_range(std::int64_t rows, std::int64_t cols, const Numbers& a, std::int64_t stride, float* sums) {
+  a.visit([&](const auto* numbers) { add_column_sums_of(rows, cols, numbers, stride, sums); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -197,11 +160,13 @@ namespace etc::ops::cpu {
 HWY_EXPORT(activation_forward_range);
 HWY_EXPORT(activation_backward_range);
 HWY_EXPORT(finish_tile_rows);
-HWY_EXPORT(add_column_sums_of);
+HWY_EXPORT(add_column_sums_range);
 
 namespace {
-constexpr std::int64_t kTaskElements = 1 << 14;  // 64 KiB of each array
-void activation_forward(Activation activation, const float* x, float* y, std::int64_t size) {
+constexpr std::int64_t kTaskElements = 1 << 14;  // 64 KiB of each array in fp32
+
+template <typename Number>
+void activation_forward(Activation activation, const Number* x, Number* y, std::int64_t size) {
   parallel_for(ceil_div(size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements;
     HWY_DYNAMIC_DISPATCH(activation_forward_range)
@@ -209,7 +174,8 @@ void activation_forward(Activation activation, const float* x, float* y, std::in
   });
 }
 
-void activation_backward(Activation activation, const float* x, const float* dy, float* dx, std::int64_t size) {
+template <typename Number>
+void activation_backward(Activation activation, const Number* x, const Number* dy, Number* dx, std::int64_t size) {
   parallel_for(ceil_div(size, kTaskElements), [&](std::int64_t task) {
     const std::int64_t first = task * kTaskElements;
     HWY_DYNAMIC_DISPATCH(activation_backward_range)
@@ -223,17 +189,15 @@ void finish_tile(const TileEpilogue& tile) {
   HWY_DYNAMIC_DISPATCH(finish_tile_rows)(tile);
 }
 
-void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums) {
-  HWY_DYNAMIC_DISPATCH(add_column_sums_of)(rows, cols, a, stride, sums);
+void add_column_sums(std::int64_t rows, std::int64_t cols, const Numbers& a, std::int64_t stride, float* sums) {
+  HWY_DYNAMIC_DISPATCH(add_column_sums_range)(rows, cols, a, stride, sums);
 }
 
 void register_activation() {
-  fill_slot(activation_forward_kernel, activation_forward);
-  fill_slot(activation_backward_kernel, activation_backward);
-  // Of devices that keep bf16, counted here.
-  activation_forward_bf16_kernel.fill(Device::counting, [](Activation, const Bf16*, Bf16*, std::int64_t) {});
-  activation_backward_bf16_kernel.fill(Device::counting,
-                                       [](Activation, const Bf16*, const Bf16*, Bf16*, std::int64_t) {});
+  fill_slot(activation_forward_kernel, activation_forward<float>);
+  fill_slot(activation_backward_kernel, activation_backward<float>);
+  fill_slot(activation_forward_bf16_kernel, activation_forward<Bf16>);
+  fill_slot(activation_backward_bf16_kernel, activation_backward<Bf16>);
 }
 
 }  // namespace etc::ops::cpu

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "etc_core/ops/activation.h"
+#include "etc_core/ops/cpu/either_type.h"
 
 namespace etc::ops::cpu {
 
@@ -16,8 +17,9 @@ struct ByteScales {
 };
 
 // While a tile of products is in cache: z = product + bias, y (= or +=) act(z).
-//   product, z, y [rows, cols] with their own row strides; bias [cols] or null; z null: not kept
+//   product, z, y [rows, cols] with their own row strides; bias [cols] or null; z none, or in the type of y
 //   with bytes.rows: product is int32 sums of bytes
+// In bf16, z and y are rounded as they are written: y += rounds the sum once.
 // y and z may be product itself (same stride), y may not be z unless the activation is linear.
 struct TileEpilogue {
   std::int64_t rows = 0, cols = 0;
@@ -26,15 +28,15 @@ struct TileEpilogue {
   ByteScales bytes;
   const float* bias = nullptr;
   Activation activation = Activation::linear;
-  float* z = nullptr;
+  MutableNumbers z;
   std::int64_t z_stride = 0;
   bool add = false;  // y +=; of a product that is not y itself
-  float* y = nullptr;
+  MutableNumbers y;
   std::int64_t y_stride = 0;
 };
 void finish_tile(const TileEpilogue& tile);
 
-// sums[c] += the sum over the rows of a[row, c], on the calling thread.
-void add_column_sums(std::int64_t rows, std::int64_t cols, const float* a, std::int64_t stride, float* sums);
+// sums[c] += the sum over the rows of a[row, c] in fp32, on the calling thread.
+void add_column_sums(std::int64_t rows, std::int64_t cols, const Numbers& a, std::int64_t stride, float* sums);
 
 }  // namespace etc::ops::cpu

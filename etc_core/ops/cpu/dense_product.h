@@ -3,21 +3,23 @@
 
 #include <cstdint>
 
+#include "etc_core/ops/cpu/either_type.h"
 #include "etc_core/ops/linear.h"
 
 namespace etc::ops::cpu {
 
-// y [rows, n] (= or +=) act(x [rows, k]·W [k, n] + bias); W is named where it is multiplied.
+// y [rows, n] (= or +=) act(x [rows, k]·W [k, n] + bias); W is named where it is multiplied. Products in fp32
+// have arrays of fp32 only.
 struct DenseProduct {
   std::int64_t rows, k, n;
-  const float* x;
+  Numbers x;
   std::int64_t x_stride;
   bool add;  // y +=; then without bias and activation
   const float* bias;
   Activation activation;
-  float* z;  // kept before the activation; or null
+  MutableNumbers z;  // kept before the activation, in the type of y; or none
   std::int64_t z_stride;
-  float* y;
+  MutableNumbers y;
   std::int64_t y_stride;
 };
 

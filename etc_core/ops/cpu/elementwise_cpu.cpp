@@ -1,13 +1,37 @@
-// Plain loops: they wait for memory, so the compiler's own vectors do.
+// Plain loops: they wait for memory, so the compiler's own vectors do; but for rounding.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "etc_core/ops/cpu/elementwise_cpu.cpp"
+#include "hwy/foreach_target.h"
+// Behind foreach_target.h, which includes this file once per instruction set.
 #include <algorithm>
 
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/number_lanes-inl.h"
+#include "etc_core/ops/cpu/quantize.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/elementwise.h"
 
+HWY_BEFORE_NAMESPACE();
 namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+
+// y [size] = a + b; y may be a or b: a vector is read before it is written.
+void add_bf16_range(const Bf16* a, const Bf16* b, Bf16* y, std::int64_t size) {
+  const hn::ScalableTag<float> d;
+  for_vectors(size, [=](auto lanes, std::int64_t i)
+                        HWY_ATTR { lanes.store(d, hn::Add(lanes.load(d, a + i), lanes.load(d, b + i)), y + i); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace etc::ops::cpu {
+
+HWY_EXPORT(add_bf16_range);
 
 namespace {
 
@@ -40,6 +64,16 @@ void add(const float* a, const float* b, float* y, std::int64_t size) {
   });
 }
 
+void add_bf16(const Bf16* a, const Bf16* b, Bf16* y, std::int64_t size) {
+  for_ranges(size, [=](std::int64_t first, std::int64_t end) {
+    HWY_DYNAMIC_DISPATCH(add_bf16_range)(a + first, b + first, y + first, end - first);
+  });
+}
+
+void round_array_to_bf16(const float* x, Bf16* y, std::int64_t size) {
+  for_ranges(size, [=](std::int64_t first, std::int64_t end) { round_to_bf16(x + first, end - first, y + first); });
+}
+
 void axpy(float s, const float* b, float* a, std::int64_t size) {
   for_ranges(size, [=](std::int64_t first, std::int64_t end) {
     for (std::int64_t i = first; i < end; ++i) a[i] += s * b[i];
@@ -68,12 +102,12 @@ double sum_of_squares(const float* x, std::int64_t size) {
 
 void register_elementwise() {
   fill_slot(add_kernel, add);
+  fill_slot(add_bf16_kernel, add_bf16);
+  fill_slot(round_to_bf16_kernel, round_array_to_bf16);
   fill_slot(axpy_kernel, axpy);
   fill_slot(scale_kernel, scale);
   fill_slot(sum_of_squares_kernel, sum_of_squares);
-  // Of devices that keep bf16, counted here.
-  add_bf16_kernel.fill(Device::counting, [](const Bf16*, const Bf16*, Bf16*, std::int64_t) {});
-  round_to_bf16_kernel.fill(Device::counting, [](const float*, Bf16*, std::int64_t) {});
 }
 
 }  // namespace etc::ops::cpu
+#endif  // HWY_ONCE

@@ -9,7 +9,9 @@
 #include "etc_core/base/integers.h"
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
+#include "etc_core/ops/cpu/either_type.h"
 #include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/layer_norm.h"
 
@@ -82,6 +84,7 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
       const FloatVec gamma = hn::MaskedLoad(some, d, args.gamma + col);
       hn::BlendedStore(hn::MulAdd(normal, gamma, hn::MaskedLoad(some, d, args.beta + col)), some, d, y + col);
     }
+    if (args.y_bf16 != nullptr) round_row(y, cols, args.y_bf16 + row * cols);
     if (args.mean != nullptr) {
       args.mean[row] = mean;
       args.rstd[row] = rstd;
@@ -89,10 +92,12 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
   }
 }
 
-// One row of the backward: its saved numbers, and the means over H that pass 1 finds.
+// One row of the backward: its saved numbers, where its gradients go, and the means over H that pass 1 finds.
 struct BackwardRow {
-  const float* dy;  // [H]
-  const float* s;   // [H]
+  const float* dy;         // [H]
+  const float* s;          // [H]
+  float* dx;               // [H] or null
+  MutableNumbers dbranch;  // [H] or none
   FloatVec mean, rstd;
   FloatVec g_mean, gx_mean;  // of g = dy·gamma and of g·xhat
 };
@@ -123,23 +128,26 @@ HWY_INLINE void table_gradients(const LayerNormBackward& args, BackwardRow& row,
 
 // Pass 2. forward: xhat = (s − mean)·rstd, where mean and rstd depend on s; so
 //   ds = rstd·(g − mean(g) − xhat·mean(g·xhat)).
-HWY_INLINE void input_gradients(const LayerNormBackward& args, const BackwardRow& row, std::int64_t number,
+//   dbranch  the row's, or null
+template <typename Number>
+HWY_INLINE void input_gradients(const LayerNormBackward& args, const BackwardRow& row, Number* dbranch,
                                 RowDropout& dropout) {
   const FloatTag d;
   const std::int64_t cols = args.cols;
-  if (args.dbranch != nullptr) dropout.fill();
+  if (dbranch != nullptr) dropout.fill();
   for (std::int64_t col = 0; col < cols; col += lane_count()) {
     const FloatMask some = columns_at(col, cols);
     const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, row.s + col), row.mean), row.rstd);
     const FloatVec g = hn::Mul(hn::MaskedLoad(some, d, row.dy + col), hn::MaskedLoad(some, d, args.gamma + col));
     const FloatVec ds = hn::Mul(row.rstd, hn::NegMulAdd(xhat, row.gx_mean, hn::Sub(g, row.g_mean)));
     // forward: s = x + dropout(branch); so dx is ds and dbranch is ds under the same mask.
-    if (args.dx != nullptr) {
-      float* dx = args.dx + number * cols + col;
+    if (row.dx != nullptr) {
+      float* dx = row.dx + col;
       hn::BlendedStore(args.add_to_dx ? hn::Add(hn::MaskedLoad(some, d, dx), ds) : ds, some, d, dx);
     }
-    if (args.dbranch != nullptr) {
-      hn::BlendedStore(dropout.apply(col, ds), some, d, args.dbranch + number * cols + col);
+    if (dbranch != nullptr) {
+      FirstLanes{static_cast<std::size_t>(std::min(cols - col, lane_count()))}.store(d, dropout.apply(col, ds),
+                                                                                     dbranch + col);
     }
   }
 }
@@ -154,10 +162,14 @@ void backward_rows(const LayerNormBackward& args, std::int64_t first, std::int64
     BackwardRow row;
     row.dy = args.dy + number * cols;
     row.s = args.sum + number * cols;
+    row.dx = args.dx == nullptr ? nullptr : args.dx + number * cols;
+    row.dbranch = MutableNumbers(args.dbranch, args.dbranch_bf16) + number * cols;
     row.mean = hn::Set(d, args.mean[number]);
     row.rstd = hn::Set(d, args.rstd[number]);
     table_gradients(args, row, partial);
-    if (args.dx != nullptr || args.dbranch != nullptr) input_gradients(args, row, number, dropout);
+    if (row.dx == nullptr && !row.dbranch.given()) continue;
+    row.dbranch.bf16 != nullptr ? input_gradients(args, row, row.dbranch.bf16, dropout)
+                                : input_gradients(args, row, row.dbranch.fp32, dropout);
   }
 }
 

@@ -34,10 +34,10 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
   const std::int64_t rows = std::min(kTileRows, p.rows - first_row);
   const bool whole = rows == kTileRows;
   const std::int64_t height = tile_height(rows, width, p.k);
-  float* y = p.y + first_row * p.y_stride + first_col;  // [rows, width], rows y_stride apart
+  float* y = p.y.fp32 + first_row * p.y_stride + first_col;  // [rows, width], rows y_stride apart
   Scratch scratch;
-  MatrixView x{p.x + first_row * p.x_stride, p.x_stride};  // [rows, k]
-  MutableMatrixView product{y, p.y_stride};                // where it goes: y, or y_tile for a tile that is not whole
+  MatrixView x{p.x.fp32 + first_row * p.x_stride, p.x_stride};  // [rows, k]
+  MutableMatrixView product{y, p.y_stride};  // where it goes: y, or y_tile for a tile that is not whole
   if (!whole) {
     auto* x_tile = scratch.take<float>(height * p.k);    // [height, k]
     auto* y_tile = scratch.take<float>(height * width);  // [height, width]
@@ -60,7 +60,7 @@ void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t fi
   end.product_stride = product.stride;
   end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
   end.activation = p.activation;
-  end.z = p.z == nullptr ? nullptr : p.z + first_row * p.z_stride + first_col;
+  end.z = p.z + (first_row * p.z_stride + first_col);
   end.z_stride = p.z_stride;
   end.y = y;
   end.y_stride = p.y_stride;
@@ -120,8 +120,8 @@ void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end
     const std::int64_t height = std::min(tile.high, g.p - i), width = std::min(tile.wide, g.q - j);
     for (std::int64_t t = first; t < end; t += kTokenBlock) {
       const std::int64_t tokens = std::min(kTokenBlock, end - t);
-      const float* a = g.a + t * g.a_stride + i;  // [tokens, height]: read as its transpose
-      const float* b = g.b + t * g.b_stride + j;  // [tokens, width]
+      const float* a = g.a.fp32 + t * g.a_stride + i;  // [tokens, height]: read as its transpose
+      const float* b = g.b.fp32 + t * g.b_stride + j;  // [tokens, width]
       tile_product({.m = height,
                     .n = width,
                     .k = tokens,
@@ -153,12 +153,12 @@ void multiply_packing(const DenseProduct& p, ComputeType compute, const float* w
 }
 
 // Column sums alone, in the same blocks.
-void bias_gradient(std::int64_t rows, std::int64_t cols, const float* dz, std::int64_t stride, float* dbias) {
+void bias_gradient(std::int64_t rows, std::int64_t cols, const Numbers& dz, std::int64_t stride, float* dbias) {
   constexpr std::int64_t kColumns = 64;  // of a task: four cache lines of a row
   parallel_for(ceil_div(cols, kColumns), [&](std::int64_t task) {
     const std::int64_t first = task * kColumns;
     for (std::int64_t t = 0; t < rows; t += kTokenBlock) {
-      add_column_sums(std::min(kTokenBlock, rows - t), std::min(kColumns, cols - first), dz + t * stride + first,
+      add_column_sums(std::min(kTokenBlock, rows - t), std::min(kColumns, cols - first), dz + (t * stride + first),
                       stride, dbias + first);
     }
   });
@@ -193,8 +193,18 @@ std::int64_t packing_scratch(ComputeType compute, std::int64_t rows, std::int64_
 }
 
 void linear(const LinearForward& a) {
-  const DenseProduct product{a.rows,           a.in,  a.out, a.x,       a.x_stride, /*add=*/false, a.bias, a.activation,
-                             a.pre_activation, a.out, a.y,   a.y_stride};
+  const DenseProduct product{.rows = a.rows,
+                             .k = a.in,
+                             .n = a.out,
+                             .x = {a.x, a.x_bf16},
+                             .x_stride = a.x_stride,
+                             .add = false,
+                             .bias = a.bias,
+                             .activation = a.activation,
+                             .z = {a.pre_activation, a.pre_activation_bf16},
+                             .z_stride = a.out,
+                             .y = {a.y, a.y_bf16},
+                             .y_stride = a.y_stride};
   // bits do not depend on which branch is taken: packed or not, the tiles and their sums are the same
   if (a.packed == nullptr) {
     multiply_packing(product, a.compute, a.weight, a.layout);
@@ -206,21 +216,33 @@ void linear(const LinearForward& a) {
 }
 
 void linear_backward(const LinearBackward& a) {
-  if (a.dx != nullptr) {
+  const Numbers x(a.x, a.x_bf16), dz(a.dz, a.dz_bf16);
+  const MutableNumbers dx(a.dx, a.dx_bf16);
+  if (dx.given()) {
     // forward: z = x·W; so dx = dz·Wᵀ, a product with the other layout of the same numbers.
-    const DenseProduct product{a.rows,  a.out, a.in, a.dz,       a.dz_stride, a.add_to_dx, nullptr, Activation::linear,
-                               nullptr, 0,     a.dx, a.dx_stride};
+    const DenseProduct product{.rows = a.rows,
+                               .k = a.out,
+                               .n = a.in,
+                               .x = dz,
+                               .x_stride = a.dz_stride,
+                               .add = a.add_to_dx,
+                               .bias = nullptr,
+                               .activation = Activation::linear,
+                               .z = {},
+                               .z_stride = 0,
+                               .y = dx,
+                               .y_stride = a.dx_stride};
     multiply_packing(product, a.compute, a.weight,
                      a.layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out);
   }
   // forward: z = x·W + b; so dW = xᵀ·dz, or its transpose dzᵀ·x, and db = column sums of dz.
   const auto gradient = a.compute == ComputeType::fp32 ? weight_gradient : weight_gradient_bf16;
   if (a.dweight != nullptr && a.layout == WeightLayout::in_out) {
-    gradient({a.rows, a.in, a.out, a.x, a.x_stride, a.dz, a.dz_stride, a.dweight, nullptr, a.dbias});
+    gradient({a.rows, a.in, a.out, x, a.x_stride, dz, a.dz_stride, a.dweight, nullptr, a.dbias});
   } else if (a.dweight != nullptr) {
-    gradient({a.rows, a.out, a.in, a.dz, a.dz_stride, a.x, a.x_stride, a.dweight, a.dbias, nullptr});
+    gradient({a.rows, a.out, a.in, dz, a.dz_stride, x, a.x_stride, a.dweight, a.dbias, nullptr});
   } else if (a.dbias != nullptr) {
-    bias_gradient(a.rows, a.out, a.dz, a.dz_stride, a.dbias);
+    bias_gradient(a.rows, a.out, dz, a.dz_stride, a.dbias);
   }
 }
 

@@ -1,4 +1,4 @@
-// Dense layers in bf16 or int8: rows of x are rounded at run time, weights when they are packed.
+// Dense layers in bf16 or int8: rows of x are rounded at run time (of bf16: copied), weights when they are packed.
 //
 // Tiles of 64 rows (fewer at the end) by panels of 192 columns, as in fp32. A task takes a block of rows, rounds them
 // once, and walks the panels: a panel of weights stays in the second-level cache while the block's tiles use it.
@@ -95,13 +95,13 @@ struct RoundedRows {
     scales = scratch.take<float>(padded);
     const std::int64_t numbers = p.k * operand_bytes(layout.compute);
     for (std::int64_t i = 0; i < rows; ++i) {
-      const float* x = p.x + (first + i) * p.x_stride;
+      const Numbers x = p.x + (first + i) * p.x_stride;
       std::byte* to = operands + i * row_bytes;
       std::memset(to + numbers, 0, static_cast<std::size_t>(row_bytes - numbers));
       if (layout.int8) {
         scales[i] = quantize_row(x, p.k, reinterpret_cast<std::uint8_t*>(to));
       } else {
-        round_to_bf16(x, p.k, reinterpret_cast<std::uint16_t*>(to));
+        round_to_bf16(x, p.k, reinterpret_cast<Bf16*>(to));
       }
     }
     // Rows that are not there: any numbers would do, but not what the scratch last held (a NaN costs time).
@@ -138,10 +138,10 @@ void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, s
   for (std::int64_t col = 0; col < width; col += product.group_cols()) {
     const std::int64_t cols = std::min(product.group_cols(), width - col), column = panel * kPanelCols + col;
     const std::int64_t y_row = c.first_row + row;
-    float* const y = p.y + y_row * p.y_stride + column;
+    const MutableNumbers y = p.y + (y_row * p.y_stride + column);
     // Rows beyond the last are only asked for.
-    product.run({height, c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums, y,
-                 p.y_stride * static_cast<std::int64_t>(sizeof(float))});
+    const NextRows next{y.address(), p.y_stride * y.number_bytes(), y.number_bytes()};
+    product.run({height, c.x.operands + row * c.x.row_bytes, weights, col, c.scratch, c.sums, next});
     TileEpilogue end;
     end.rows = rows;
     end.cols = cols;
@@ -151,7 +151,7 @@ void multiply_tile(const TileContext& c, std::int64_t panel, std::int64_t row, s
     end.add = p.add;
     end.bias = p.bias == nullptr ? nullptr : p.bias + column;
     end.activation = p.activation;
-    if (p.z != nullptr) end.z = p.z + y_row * p.z_stride + column;
+    end.z = p.z + (y_row * p.z_stride + column);
     end.z_stride = p.z_stride;
     end.y = y;
     end.y_stride = p.y_stride;
@@ -196,7 +196,7 @@ std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
 constexpr std::int64_t kCopiedRows = 64;
 
 // Whole columns of W, rounded, as [k, cols].
-void round_panel(PanelBlock block, std::uint16_t* rounded) {
+void round_panel(PanelBlock block, Bf16* rounded) {
   Scratch scratch;
   auto* columns = scratch.take<float>(kCopiedRows * block.cols);  // [64, cols]
   for (block.first_row = 0; block.first_row < block.k; block.first_row += kCopiedRows) {
@@ -228,7 +228,7 @@ void pack_reduced(ComputeType compute, const WeightColumns& from, std::byte* pac
                        reinterpret_cast<float*>(packed + to.scales_at()) + column,
                        reinterpret_cast<std::int32_t*>(packed + to.sums_at()) + column);
     } else {
-      round_panel(block, reinterpret_cast<std::uint16_t*>(operands));
+      round_panel(block, reinterpret_cast<Bf16*>(operands));
     }
     to.product(panel).pack(operands, packed + to.panel_at(panel));
   });
@@ -254,8 +254,8 @@ void multiply_reduced_packing(const DenseProduct& p, ComputeType compute, const 
     DenseProduct columns = p;  // the same rows, columns [first, first + count) of W, bias, z and y
     columns.n = count;
     if (p.bias != nullptr) columns.bias += first;
-    if (p.z != nullptr) columns.z += first;
-    columns.y += first;
+    columns.z = p.z + first;
+    columns.y = p.y + first;
     multiply_reduced(columns, compute, packed);
   }
 }

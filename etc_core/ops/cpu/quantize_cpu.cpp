@@ -1,4 +1,4 @@
-// Rows of fp32 as bf16 or as bytes around 128 (quantize.h).
+// Rows of fp32 or bf16 as bf16 or as bytes around 128 (quantize.h).
 //
 // Why bytes around 128: the fast instructions (VNNI, AMX) multiply unsigned by signed bytes, so x is shifted by 128 and
 // becomes unsigned; 128 times the column sums of W is taken off afterwards, exactly, in integers.
@@ -6,11 +6,13 @@
 #define HWY_TARGET_INCLUDE "etc_core/ops/cpu/quantize_cpu.cpp"
 #include "hwy/foreach_target.h"
 // Behind foreach_target.h, which includes this file once per instruction set.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "etc_core/base/bf16-inl.h"
+#include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/cpu/quantize.h"
 #include "hwy/highway.h"
 
@@ -21,37 +23,29 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
 using IntTag = hn::RebindToSigned<FloatTag>;
+using UintTag = hn::RebindToUnsigned<FloatTag>;
 
-// bf16_bits() leaves the 16 bits in the lower half of each lane; half a vector holds them without gaps.
-HWY_INLINE auto bf16_narrow(hn::Vec<FloatTag> x) {
-  const FloatTag d;
-  const hn::Rebind<std::uint16_t, FloatTag> narrow;
-  return hn::DemoteTo(narrow, hn::BitCast(IntTag(), etc::HWY_NAMESPACE::bf16_bits(d, x)));
+void bf16_range(const float* x, std::int64_t size, Bf16* to) {
+  round_row(x, size, to);
 }
 
-// to [size] = x [size] rounded. The last, partial vector is rounded into a buffer: a narrow store has no mask.
-void bf16_range(const float* x, std::int64_t size, std::uint16_t* to) {
+// Some numbers of a row, rounded, in the low halves of lanes.
+HWY_INLINE hn::Vec<UintTag> bits_of(FirstLanes some, const float* from) {
   const FloatTag d;
-  const hn::Rebind<std::uint16_t, FloatTag> narrow;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= size; i += lanes) hn::StoreU(bf16_narrow(hn::LoadU(d, x + i)), narrow, to + i);
-  if (i == size) return;
-  HWY_ALIGN std::uint16_t last[hn::MaxLanes(FloatTag())];  // [lanes], size - i of them meant
-  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
-  hn::StoreU(bf16_narrow(hn::MaskedLoad(rest, d, x + i)), narrow, last);
-  for (std::int64_t j = i; j < size; ++j) to[j] = last[j - i];
+  return etc::HWY_NAMESPACE::bf16_bits(d, some.load(d, from));
+}
+HWY_INLINE hn::Vec<UintTag> bits_of(FirstLanes some, const Bf16* from) {
+  return hn::ShiftRight<16>(hn::BitCast(UintTag(), some.load(FloatTag(), from)));
 }
 
 // to [cols, padded] = xᵀ in bf16, zeros beyond `rows`. Two neighbouring rows are first joined into words of 32 bits, so
 // the transposition moves half as many, larger numbers; it goes by squares that stay in the first-level cache:
 //   x [32 rows, 64 columns] -> pairs [16, 64] -> 64 stretches of 32 numbers of `to`
-void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded,
-                 std::uint16_t* to) {
+template <typename Number>
+void turn(const Number* x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded, Bf16* to) {
   constexpr std::int64_t kSquareRows = 32, kSquareCols = 64;
-  const FloatTag d;
-  const hn::RebindToUnsigned<FloatTag> du;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const UintTag du;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(du));
   HWY_ALIGN std::uint32_t pairs[kSquareRows / 2][kSquareCols];  // low half: the even row; high half: the odd one
   for (std::int64_t row = 0; row < padded; row += kSquareRows) {
     const std::int64_t count = (padded - row < kSquareRows ? padded - row : kSquareRows) / 2;  // of pairs of rows
@@ -59,10 +53,9 @@ void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::in
       const std::int64_t width = cols - col < kSquareCols ? cols - col : kSquareCols;
       for (std::int64_t i = 0; i < count; ++i) {
         for (std::int64_t j = 0; j < width; j += lanes) {
-          const auto some = hn::FirstN(d, static_cast<std::size_t>(width - j < lanes ? width - j : lanes));
+          const FirstLanes some{static_cast<std::size_t>(width - j < lanes ? width - j : lanes)};
           const auto bits = [&](std::int64_t at) {
-            if (at >= rows) return hn::Zero(du);
-            return etc::HWY_NAMESPACE::bf16_bits(d, hn::MaskedLoad(some, d, x + at * stride + col + j));
+            return at < rows ? bits_of(some, x + at * stride + col + j) : hn::Zero(du);
           };
           const auto pair = hn::Or(bits(row + 2 * i), hn::ShiftLeft<16>(bits(row + 2 * i + 1)));
           hn::Store(pair, du, &pairs[i][j]);
@@ -70,7 +63,7 @@ void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::in
       }
       for (std::int64_t j = 0; j < width; ++j) {
         // Column col + j of x as 2·count neighbouring numbers of `to`.
-        std::uint16_t* turned = to + (col + j) * padded + row;
+        Bf16* turned = to + (col + j) * padded + row;
         for (std::int64_t i = 0; i < count; ++i) std::memcpy(turned + 2 * i, &pairs[i][j], sizeof(std::uint32_t));
       }
     }
@@ -79,27 +72,29 @@ void bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::in
 
 // Two passes over x [size], which the first leaves in cache: the largest magnitude, then the bytes. The sum of all
 // magnitudes finds nan and infinity, which a maximum may lose (x86 returns the second operand where one is nan).
-float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
+template <typename Number>
+float quantize(const Number* x, std::int64_t size, std::uint8_t* to) {
   const FloatTag d;
   const IntTag di;
   const hn::Rebind<std::uint8_t, FloatTag> narrow;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const AllLanes all;
   auto largest = hn::Zero(d), sum = hn::Zero(d), more = hn::Zero(d);
   std::int64_t i = 0;
   // Two sums, so that additions need not wait for each other.
   for (; i + 2 * lanes <= size; i += 2 * lanes) {
-    const auto first = hn::Abs(hn::LoadU(d, x + i)), second = hn::Abs(hn::LoadU(d, x + i + lanes));
+    const auto first = hn::Abs(all.load(d, x + i)), second = hn::Abs(all.load(d, x + i + lanes));
     largest = hn::Max(largest, hn::Max(first, second));
     sum = hn::Add(sum, first);
     more = hn::Add(more, second);
   }
   for (; i + lanes <= size; i += lanes) {
-    const auto value = hn::Abs(hn::LoadU(d, x + i));
+    const auto value = hn::Abs(all.load(d, x + i));
     largest = hn::Max(largest, value);
     sum = hn::Add(sum, value);  // finite unless an element is not
   }
-  const auto rest = hn::FirstN(d, static_cast<std::size_t>(size - i));
-  const auto last = hn::Abs(hn::MaskedLoad(rest, d, x + i));
+  const FirstLanes rest{static_cast<std::size_t>(size - i)};
+  const auto last = hn::Abs(rest.load(d, x + i));
   largest = hn::Max(largest, last);
   sum = hn::Add(hn::Add(sum, more), last);
   const float max = hn::GetLane(hn::MaxOfLanes(d, largest));
@@ -114,13 +109,22 @@ float quantize_range(const float* x, std::int64_t size, std::uint8_t* to) {
   const auto bytes = [&](hn::Vec<FloatTag> value) {
     return hn::DemoteTo(narrow, hn::Add(hn::NearestInt(hn::Mul(value, inverse)), shift));
   };
-  for (i = 0; i + lanes <= size; i += lanes) hn::StoreU(bytes(hn::LoadU(d, x + i)), narrow, to + i);
+  for (i = 0; i + lanes <= size; i += lanes) hn::StoreU(bytes(all.load(d, x + i)), narrow, to + i);
   if (i < size) {
     HWY_ALIGN std::uint8_t end[hn::MaxLanes(FloatTag())];  // [lanes], size - i of them meant
-    hn::StoreU(bytes(hn::MaskedLoad(rest, d, x + i)), narrow, end);
+    hn::StoreU(bytes(rest.load(d, x + i)), narrow, end);
     for (std::int64_t j = i; j < size; ++j) to[j] = end[j - i];
   }
   return scale;
+}
+
+void bf16_turned(const Numbers& x, std::int64_t stride, std::int64_t rows, std::int64_t cols, std::int64_t padded,
+                 Bf16* to) {
+  x.visit([&](const auto* numbers) { turn(numbers, stride, rows, cols, padded, to); });
+}
+
+float quantize_range(const Numbers& x, std::int64_t size, std::uint8_t* to) {
+  return x.visit([&](const auto* numbers) { return quantize(numbers, size, to); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -134,16 +138,20 @@ HWY_EXPORT(bf16_range);
 HWY_EXPORT(bf16_turned);
 HWY_EXPORT(quantize_range);
 
-void round_to_bf16(const float* x, std::int64_t size, std::uint16_t* to) {
-  HWY_DYNAMIC_DISPATCH(bf16_range)(x, size, to);
+void round_to_bf16(const Numbers& x, std::int64_t size, Bf16* to) {
+  if (x.bf16 != nullptr) {
+    std::copy_n(x.bf16, size, to);
+  } else {
+    HWY_DYNAMIC_DISPATCH(bf16_range)(x.fp32, size, to);
+  }
 }
 
-void round_to_bf16_turned(const float* x, std::int64_t stride, std::int64_t rows, std::int64_t cols,
-                          std::int64_t padded, std::uint16_t* to) {
+void round_to_bf16_turned(const Numbers& x, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                          std::int64_t padded, Bf16* to) {
   HWY_DYNAMIC_DISPATCH(bf16_turned)(x, stride, rows, cols, padded, to);
 }
 
-float quantize_row(const float* x, std::int64_t size, std::uint8_t* to) {
+float quantize_row(const Numbers& x, std::int64_t size, std::uint8_t* to) {
   return HWY_DYNAMIC_DISPATCH(quantize_range)(x, size, to);
 }
 

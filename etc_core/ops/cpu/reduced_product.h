@@ -5,6 +5,7 @@
 
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/not_copied.h"
+#include "etc_core/ops/cpu/next_rows.h"
 
 namespace etc::ops::cpu {
 
@@ -18,9 +19,7 @@ struct ReducedRun {
   std::int64_t first_col = 0;  // of the group
   void* scratch = nullptr;     // scratch_bytes(rows)
   void* y = nullptr;           // [rows, min(group_cols, n - first_col)], without gaps
-  // Where the caller will write as many rows and columns of 4 bytes next, and the bytes from row to row; null: not said.
-  const void* next = nullptr;
-  std::int64_t next_row_bytes = 0;
+  NextRows next = {};          // for y, once it is finished
 };
 
 // y [rows, n] = x [rows, k]·W [k, n], a group of columns at a time.

@@ -3,24 +3,27 @@
 
 #include <cstdint>
 
+#include "etc_core/ops/cpu/either_type.h"
+
 namespace etc::ops::cpu {
 
 // Tokens are summed in blocks of this many, in order.
 inline constexpr std::int64_t kTokenBlock = 512;
 
-// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]; the column sums of a and of b, where wanted, are added to.
+// dw [p, q] += aᵀ·b for a [rows, p], b [rows, q]; the column sums of a and of b, where wanted, are added to. In
+// products of fp32 both are fp32.
 struct WeightGradient {
   std::int64_t rows, p, q;
-  const float* a;
+  Numbers a;
   std::int64_t a_stride;
-  const float* b;
+  Numbers b;
   std::int64_t b_stride;
   float* dw;
   float* a_sums;
   float* b_sums;
 };
 
-// With a and b rounded to bf16, sums in fp32 (column sums: of a and b as they are).
+// With a and b rounded to bf16 unless they are given in it, sums in fp32 (column sums: of a and b as they are).
 void weight_gradient_bf16(const WeightGradient& gradient);
 
 // Bytes of scratch the call takes on its thread.

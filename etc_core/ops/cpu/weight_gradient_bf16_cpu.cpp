@@ -1,6 +1,7 @@
 // Weight gradients in bf16: dw += aᵀ·b.
 //
-// A stretch of tokens is rounded once into the order in which the products read it, and then serves all of dw:
+// A stretch of tokens is rounded (of bf16: copied) once into the order in which the products read it, and then serves
+// all of dw:
 //
 //     a: 64 columns at a time, turned          b: panels of 192 columns, packed           dw
 //                 block 0   block 1                 ┌───────┬───────┬─                 ┌───────┬───────┬─
@@ -38,7 +39,7 @@ ReducedProduct product_of(std::int64_t width, std::int64_t tokens) {
 
 // From one row of a's tiles to the next, in numbers.
 std::int64_t row_numbers(std::int64_t width, std::int64_t tokens) {
-  return product_of(width, tokens).row_bytes() / static_cast<std::int64_t>(sizeof(std::uint16_t));
+  return product_of(width, tokens).row_bytes() / static_cast<std::int64_t>(sizeof(Bf16));
 }
 
 // Sizes and places of a stretch's rounded operands.
@@ -68,7 +69,7 @@ class RoundedTokens {
         stretch_(stretch),
         first_(first),
         count_(count),
-        a_(reinterpret_cast<std::uint16_t*>(memory + stretch.token_blocks() * stretch.panels * stretch.panel_bytes)),
+        a_(reinterpret_cast<Bf16*>(memory + stretch.token_blocks() * stretch.panels * stretch.panel_bytes)),
         b_(memory) {}
 
   // Both operands, each number once: a task takes one tile of a or one panel of b through all blocks.
@@ -96,7 +97,7 @@ class RoundedTokens {
   std::int64_t block_tokens(std::int64_t block) const { return std::min(kTokenBlock, count_ - block * kTokenBlock); }
   std::int64_t padded_tokens(std::int64_t block) const { return round_up(block_tokens(block), kTokenStep); }
   // a, turned: [64, padded tokens]; rows are a_row() numbers apart.
-  std::uint16_t* a_tile(std::int64_t block, std::int64_t tile) const {
+  Bf16* a_tile(std::int64_t block, std::int64_t tile) const {
     return a_ + block * stretch_.a_numbers + tile * kTileHigh * a_row(block);
   }
   std::int64_t a_row(std::int64_t block) const { return row_numbers(panel_width(g_.q, 0), block_tokens(block)); }
@@ -109,10 +110,10 @@ class RoundedTokens {
     const std::int64_t col = tile * kTileHigh, cols = std::min(kTileHigh, g_.p - col);
     for (std::int64_t block = 0; block < block_count(); ++block) {
       const std::int64_t tokens = block_tokens(block), padded = a_row(block);
-      const float* a = g_.a + (first_ + block * kTokenBlock) * g_.a_stride + col;
-      std::uint16_t* to = a_tile(block, tile);  // [64, padded]; rows beyond p are zeros
+      const Numbers a = g_.a + ((first_ + block * kTokenBlock) * g_.a_stride + col);
+      Bf16* to = a_tile(block, tile);  // [64, padded]; rows beyond p are zeros
       round_to_bf16_turned(a, g_.a_stride, tokens, cols, padded, to);
-      std::fill(to + cols * padded, to + kTileHigh * padded, std::uint16_t{0});
+      std::fill(to + cols * padded, to + kTileHigh * padded, Bf16{});
       if (g_.a_sums != nullptr) add_column_sums(tokens, cols, a, g_.a_stride, g_.a_sums + col);
     }
   }
@@ -120,12 +121,12 @@ class RoundedTokens {
   void round_panel(std::int64_t panel) const {
     const std::int64_t col = panel * kPanelCols, cols = panel_width(g_.q, panel);
     Scratch scratch;
-    auto* rounded = scratch.take<std::uint16_t>(kTokenBlock * cols);  // [512, cols]
+    auto* rounded = scratch.take<Bf16>(kTokenBlock * cols);  // [512, cols]
     for (std::int64_t block = 0; block < block_count(); ++block) {
       const std::int64_t tokens = block_tokens(block), padded = padded_tokens(block);
-      const float* b = g_.b + (first_ + block * kTokenBlock) * g_.b_stride + col;
+      const Numbers b = g_.b + ((first_ + block * kTokenBlock) * g_.b_stride + col);
       for (std::int64_t i = 0; i < tokens; ++i) round_to_bf16(b + i * g_.b_stride, cols, rounded + i * cols);
-      std::fill(rounded + tokens * cols, rounded + padded * cols, std::uint16_t{0});
+      std::fill(rounded + tokens * cols, rounded + padded * cols, Bf16{});
       product_of(cols, tokens).pack(rounded, b_panel(block, panel));
       if (g_.b_sums != nullptr) add_column_sums(tokens, cols, b, g_.b_stride, g_.b_sums + col);
     }
@@ -160,7 +161,7 @@ class RoundedTokens {
   const WeightGradient& g_;
   const Stretch& stretch_;
   std::int64_t first_, count_;  // tokens of g
-  std::uint16_t* a_;            // [blocks][tiles][64, padded tokens]
+  Bf16* a_;                     // [blocks][tiles][64, padded tokens]
   std::byte* b_;                // [blocks][panels][panel_bytes]
 };
 

@@ -55,7 +55,7 @@ class WordKernel final : public ReducedKernel {
   void run(const ReducedRun& of) const override {
     const auto* group = static_cast<const char*>(of.packed) + of.first_col / group_cols() * group_bytes();
     const std::int64_t cols = std::min(group_cols(), n_ - of.first_col);
-    const WordProduct product{of.rows, cols, steps(), of.x, row_bytes(), group, of.y, of.next, of.next_row_bytes};
+    const WordProduct product{of.rows, cols, steps(), of.x, row_bytes(), group, of.y, of.next};
     (compute_ == ComputeType::bf16 ? products_.bf16 : products_.int8)(product);
   }
 

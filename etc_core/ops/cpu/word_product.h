@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "etc_core/ops/cpu/next_rows.h"
+
 namespace etc::ops::cpu {
 
 inline constexpr std::int64_t kWordRowBytes = 64;  // 16 words, one of each column; or 16 words of a row of x
@@ -35,11 +37,8 @@ struct WordProduct {
   const void* x = nullptr;
   std::int64_t row_bytes = 0;
   const void* weights = nullptr;
-  void* y = nullptr;  // of numbers of 4 bytes
-  // Rows of `cols` numbers that the caller will write next (null: none), and the bytes from one to the next: avx512_…
-  // asks memory for them while it computes. Which lines they are changes no result.
-  const void* next = nullptr;
-  std::int64_t next_row_bytes = 0;
+  void* y = nullptr;   // of numbers of 4 bytes
+  NextRows next = {};  // avx512_… asks memory for them while it computes. Which lines they are changes no result.
 };
 
 // 32 rows by 32 columns in four tiles: every tile that is loaded serves two products. Between begin_amx() and

@@ -78,8 +78,10 @@ void multiply(const WordProduct& p) {
   for (std::int64_t row = 0; row < p.m; row += kRows) {
     const char* x = static_cast<const char*>(p.x) + row * p.row_bytes;
     char* y = static_cast<char*>(p.y) + row * y_row;
-    if (p.next != nullptr)
-      ask_for_rows(static_cast<const char*>(p.next) + row * p.next_row_bytes, p.next_row_bytes, y_row);
+    if (p.next.first != nullptr) {
+      const char* next = static_cast<const char*>(p.next.first) + row * p.next.row_bytes;
+      ask_for_rows(next, p.next.row_bytes, p.cols * p.next.number_bytes);
+    }
     sum_tile<kBytes>(x, p.row_bytes, static_cast<const char*>(p.weights), p.steps, whole ? y : tile);
     if (whole) continue;
     for (std::int64_t r = 0; r < kRows; ++r) {

@@ -1,0 +1,88 @@
+// Vectors of fp32 from arrays of fp32 or bf16, and back, rounded to nearest even (Highway; per target).
+#if defined(ETC_CORE_OPS_CPU_NUMBER_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef ETC_CORE_OPS_CPU_NUMBER_LANES_INL_H_
+#undef ETC_CORE_OPS_CPU_NUMBER_LANES_INL_H_
+#else
+#define ETC_CORE_OPS_CPU_NUMBER_LANES_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+
+#include "etc_core/base/bf16-inl.h"
+#include "etc_core/base/bf16.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace etc::ops::cpu {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// All lanes of a vector, or the first ones: whole vectors go without a mask, which stores pay for.
+struct AllLanes {
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
+    return hn::LoadU(d, from);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, const Bf16* from) const {
+    return etc::HWY_NAMESPACE::load_bf16(d, from);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> value, hn::TFromD<D>* to) const {
+    hn::StoreU(value, d, to);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> value, Bf16* to) const {
+    hn::StoreU(etc::HWY_NAMESPACE::narrow_bf16(d, value), hn::Rebind<std::uint16_t, D>(), &to->bits);
+  }
+};
+
+// Of bf16 a partial vector goes through a buffer: loads and stores of 16-bit numbers have no mask everywhere.
+struct FirstLanes {
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, const hn::TFromD<D>* from) const {
+    return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> load(D d, const Bf16* from) const {
+    if (count == hn::Lanes(d)) return AllLanes().load(d, from);
+    HWY_ALIGN Bf16 some[hn::MaxLanes(D())] = {};  // [lanes], zeros behind the first `count`
+    std::copy_n(from, count, some);
+    return AllLanes().load(d, some);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> value, hn::TFromD<D>* to) const {
+    hn::BlendedStore(value, hn::FirstN(d, count), d, to);
+  }
+  template <class D>
+  HWY_INLINE void store(D d, hn::Vec<D> value, Bf16* to) const {
+    if (count == hn::Lanes(d)) return AllLanes().store(d, value, to);
+    HWY_ALIGN Bf16 some[hn::MaxLanes(D())];  // [lanes], the first `count` of them meant
+    AllLanes().store(d, value, some);
+    std::copy_n(some, count, to);
+  }
+  std::size_t count;  // at most as many as there are
+};
+
+// body(lanes, first) for one vector after the other of `size` numbers. The last, partial one goes through the same
+// arithmetic as the whole ones: an element's bits do not depend on where it stands.
+template <class Body>
+HWY_INLINE void for_vectors(std::int64_t size, const Body& body) {
+  const auto vector = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  std::int64_t i = 0;
+  for (; i + vector <= size; i += vector) body(AllLanes(), i);
+  if (i < size) body(FirstLanes{static_cast<std::size_t>(size - i)}, i);
+}
+
+// to [size] = x [size], rounded.
+HWY_INLINE void round_row(const float* x, std::int64_t size, Bf16* to) {
+  const hn::ScalableTag<float> d;
+  for_vectors(size, [=](auto lanes, std::int64_t i) HWY_ATTR { lanes.store(d, lanes.load(d, x + i), to + i); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace etc::ops::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

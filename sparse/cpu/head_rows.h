@@ -1,0 +1,72 @@
+// One head of a call's rows, which lie in fp32 or in bf16: where it begins, and copies of it in fp32.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "etc_core/base/bf16.h"
+#include "etc_core/base/integers.h"
+#include "sparse/attention_types.h"
+#include "sparse/visible_tiles.h"
+
+namespace etc::sparse {
+
+// Row stride of copies: D rounded up to a whole group of components, the rest zero.
+inline std::int64_t row_stride(std::int64_t head_size) {
+  return round_up(head_size, kGroup);
+}
+
+// The columns of one head.
+struct HeadColumns {
+  std::int64_t head = 0, size = 0;  // size: D
+  std::int64_t first() const { return head * size; }
+};
+
+// [D] of one row: at most one of the two is given.
+struct HeadRow {
+  const float* fp32 = nullptr;
+  const Bf16* bf16 = nullptr;
+  bool given() const { return fp32 != nullptr || bf16 != nullptr; }
+};
+struct MutableHeadRow {
+  float* fp32 = nullptr;
+  Bf16* bf16 = nullptr;
+};
+
+inline HeadRow row_in(const Rows& rows, const HeadColumns& columns, std::int64_t row) {
+  const std::int64_t at = row * rows.stride + columns.first();
+  if (rows.bf16 != nullptr) return {nullptr, rows.bf16 + at};
+  return {rows.data + at, nullptr};
+}
+inline MutableHeadRow row_in(const MutableRows& rows, const HeadColumns& columns, std::int64_t row) {
+  const std::int64_t at = row * rows.stride + columns.first();
+  if (rows.bf16 != nullptr) return {nullptr, rows.bf16 + at};
+  return {rows.data + at, nullptr};
+}
+
+// Of rows that are always fp32: tables, and those of operators that take no others.
+inline const float* head_row(const Rows& rows, std::int64_t row, std::int64_t head, std::int64_t head_size) {
+  return rows.data + row * rows.stride + head * head_size;
+}
+inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t head, std::int64_t head_size) {
+  return rows.data + row * rows.stride + head * head_size;
+}
+
+// to[row] = from[first_row + row] of one head, zero beyond D.   to [rows, stride]
+inline void copy_rows(const Rows& from, const HeadColumns& columns, std::int64_t first_row, std::int64_t rows,
+                      float* to) {
+  const std::int64_t stride = row_stride(columns.size);
+  for (std::int64_t r = 0; r < rows; ++r, to += stride) {
+    const HeadRow source = row_in(from, columns, first_row + r);
+    if (source.bf16 != nullptr) {
+      for (std::int64_t d = 0; d < columns.size; ++d) to[d] = float_from_bf16(source.bf16[d].bits);
+    } else {
+      for (std::int64_t d = 0; d < columns.size; ++d) to[d] = source.fp32[d];
+    }
+    // Components beyond D: zeros, so that products may go on to whole vectors.
+    for (std::int64_t d = columns.size; d < stride; ++d) to[d] = 0.0f;
+  }
+}
+
+}  // namespace etc::sparse

@@ -1,0 +1,13 @@
+// Attention on rows of bf16, as products leave them: the bits of the same kernels on the same numbers in fp32, rounded.
+#pragma once
+
+#include <string>
+
+#include "tests/sparse/attention_support.h"
+
+namespace etc::test {
+
+// Forward and backward of a case in bf16, without running scores: names of the results that differ, "" where none does.
+std::string different_in_bf16_rows(const AttentionCase& attention_case, Side side, Device device);
+
+}  // namespace etc::test
