@@ -72,20 +72,22 @@ HWY_INLINE void write_row(const float* from, std::int64_t size, const MutableHea
   }
 }
 
-// Sums of a row are made in fp32, so many numbers at a time, and written once.
+// Sums of a row in bf16 are made in fp32, so many numbers at a time, and written once.
 inline constexpr std::int64_t kSumNumbers = 128;
 
 // to[c] = what add(first, count, sum) adds to sum[0, count) = 0 for the numbers from `first` on.
 template <typename Add>
 HWY_INLINE void write_sums(std::int64_t size, const MutableHeadRow& to, const Add& add) {
+  if (to.fp32 != nullptr) {  // in place
+    std::fill_n(to.fp32, size, 0.0f);
+    return add(std::int64_t{0}, size, to.fp32);
+  }
   float sum[kSumNumbers];
   for (std::int64_t first = 0; first < size; first += kSumNumbers) {
     const std::int64_t count = std::min(kSumNumbers, size - first);
     std::fill_n(sum, count, 0.0f);
     add(first, count, sum);
-    const MutableHeadRow part{to.fp32 == nullptr ? nullptr : to.fp32 + first,
-                              to.bf16 == nullptr ? nullptr : to.bf16 + first};
-    write_row(sum, count, part);
+    store_scaled<false>(sum, 1.0f, count, to.bf16 + first);
   }
 }
 

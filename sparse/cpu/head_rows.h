@@ -53,20 +53,30 @@ inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t h
   return rows.data + row * rows.stride + head * head_size;
 }
 
+inline float as_float(float x) {
+  return x;
+}
+inline float as_float(Bf16 x) {
+  return float_from_bf16(x.bits);
+}
+
+// to [rows, row_stride(size)] = rows of `size` numbers that lie from_stride apart.
+template <typename Number>
+void copy_numbers(const Number* from, std::int64_t from_stride, std::int64_t rows, std::int64_t size, float* to) {
+  const std::int64_t stride = row_stride(size);
+  for (std::int64_t r = 0; r < rows; ++r, from += from_stride, to += stride) {
+    for (std::int64_t d = 0; d < size; ++d) to[d] = as_float(from[d]);
+    // Components beyond D: zeros, so that products may go on to whole vectors.
+    for (std::int64_t d = size; d < stride; ++d) to[d] = 0.0f;
+  }
+}
+
 // to[row] = from[first_row + row] of one head, zero beyond D.   to [rows, stride]
 inline void copy_rows(const Rows& from, const HeadColumns& columns, std::int64_t first_row, std::int64_t rows,
                       float* to) {
-  const std::int64_t stride = row_stride(columns.size);
-  for (std::int64_t r = 0; r < rows; ++r, to += stride) {
-    const HeadRow source = row_in(from, columns, first_row + r);
-    if (source.bf16 != nullptr) {
-      for (std::int64_t d = 0; d < columns.size; ++d) to[d] = float_from_bf16(source.bf16[d].bits);
-    } else {
-      for (std::int64_t d = 0; d < columns.size; ++d) to[d] = source.fp32[d];
-    }
-    // Components beyond D: zeros, so that products may go on to whole vectors.
-    for (std::int64_t d = columns.size; d < stride; ++d) to[d] = 0.0f;
-  }
+  const HeadRow first = row_in(from, columns, first_row);
+  first.bf16 == nullptr ? copy_numbers(first.fp32, from.stride, rows, columns.size, to)
+                        : copy_numbers(first.bf16, from.stride, rows, columns.size, to);
 }
 
 }  // namespace etc::sparse
