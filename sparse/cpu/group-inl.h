@@ -292,7 +292,7 @@ HWY_INLINE float dot_of_row(const T* x, const float* y, std::int64_t size) {
   std::int64_t c = 0;
   for (; c + kLanes <= size; c += kLanes) sum = hn::MulAdd(load_numbers(x + c), hn::LoadU(d, y + c), sum);
   float total = hn::GetLane(hn::SumOfLanes(d, sum));
-  for (; c < size; ++c) total += load_number(x + c) * y[c];
+  for (; c < size; ++c) total += as_float(x[c]) * y[c];
   return total;
 }
 

@@ -29,12 +29,6 @@ HWY_INLINE FloatVec load_numbers(const float* from) {
 HWY_INLINE FloatVec load_numbers(const Bf16* from) {
   return etc::HWY_NAMESPACE::load_bf16(FloatTag(), from);
 }
-HWY_INLINE float load_number(const float* from) {
-  return *from;
-}
-HWY_INLINE float load_number(const Bf16* from) {
-  return float_from_bf16(from->bits);
-}
 
 // kLanes numbers to their place, in bf16 rounded to nearest even; `past_caches`: without reading the line first.
 template <bool kPastCaches>

@@ -53,6 +53,7 @@ inline float* head_row(const MutableRows& rows, std::int64_t row, std::int64_t h
   return rows.data + row * rows.stride + head * head_size;
 }
 
+// A number of a row; exact.
 inline float as_float(float x) {
   return x;
 }
