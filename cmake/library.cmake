@@ -1,7 +1,7 @@
 # The library that others link, etc::etc: everything behind tasks/library/longetc.h in one file, liblongetc.a or, with
 # ETC_SHARED, liblongetc.so, whose symbols are those of that header alone. The program does not use it: it is linked with
 # the parts. Computes on the CPU, whatever backends the program has.
-set(etc_library_parts etc_base etc_sparse etc_data etc_core etc_decode etc_tasks)
+set(etc_library_parts etc_base etc_sparse etc_data etc_data_small etc_core etc_core_small etc_decode etc_tasks etc_tasks_small)
 set(etc_library_objects "")
 foreach(part IN LISTS etc_library_parts)
   list(APPEND etc_library_objects $<TARGET_OBJECTS:${part}>)
