@@ -61,12 +61,20 @@ inline float as_float(Bf16 x) {
   return float_from_bf16(x.bits);
 }
 
+// to[d] = from[d], d < size. Of fp32 by memcpy: its vectors are the widest the processor has, this file's are SSE's.
+inline void copy_row(const float* from, std::int64_t size, float* to) {
+  std::memcpy(to, from, static_cast<std::size_t>(size) * sizeof(float));
+}
+inline void copy_row(const Bf16* from, std::int64_t size, float* to) {
+  for (std::int64_t d = 0; d < size; ++d) to[d] = as_float(from[d]);
+}
+
 // to [rows, row_stride(size)] = rows of `size` numbers that lie from_stride apart.
 template <typename Number>
 void copy_numbers(const Number* from, std::int64_t from_stride, std::int64_t rows, std::int64_t size, float* to) {
   const std::int64_t stride = row_stride(size);
   for (std::int64_t r = 0; r < rows; ++r, from += from_stride, to += stride) {
-    for (std::int64_t d = 0; d < size; ++d) to[d] = as_float(from[d]);
+    copy_row(from, size, to);
     // Components beyond D: zeros, so that products may go on to whole vectors.
     for (std::int64_t d = size; d < stride; ++d) to[d] = 0.0f;
   }
