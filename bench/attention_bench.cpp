@@ -46,10 +46,20 @@ using sparse::ScoreMode;
 
 struct Item {
   std::string name;
-  double operations = 0.0;
+  std::function<double()> operations;
   std::function<void()> run;
   std::vector<double> seconds;
 };
+
+// What a line runs is made with its first run: --only need not wait for the others.
+template <typename T>
+std::function<T&()> made_when_used(std::function<std::shared_ptr<T>()> make) {
+  const auto made = std::make_shared<std::shared_ptr<T>>();
+  return [=]() -> T& {
+    if (*made == nullptr) *made = make();
+    return **made;
+  };
+}
 
 // The machine's rate: 2048 x 2048 x 2048 with weights packed as oneDNN likes them.
 Item large_product() {
@@ -57,32 +67,39 @@ Item large_product() {
   const auto x = std::make_shared<std::vector<float>>(kSize * kSize, 1e-3f);
   const auto y = std::make_shared<std::vector<float>>(kSize * kSize);
   auto product = std::make_shared<bench::LibraryProduct>(kSize, kSize, kSize, x->data());
-  return {"oneDNN 2048x2048x2048", 2.0 * kSize * kSize * kSize, [=] { product->run(x->data(), y->data()); }, {}};
+  return {"oneDNN 2048x2048x2048",
+          [] { return 2.0 * kSize * kSize * kSize; },
+          [=] { product->run(x->data(), y->data()); },
+          {}};
 }
 
 // The products of windowed attention as the reference blocks them: queries in blocks of radius+1, keys in three of
 // them; global keys as a dense product per head. Forward q·k, p·v; backward these and dp, dq, dk, dv without the second
 // p·v.
-Item blocked_products(const AttentionCase& c, const AttentionProblem& problem, bool backward) {
-  const std::int64_t block = c.radius + 1, blocks = ceil_div(c.lengths[0], block), d = c.head_size;
-  std::vector<std::shared_ptr<BatchedLibraryProduct>> products;
-  const auto make = [&](const BatchedShape& shape) {
-    products.push_back(std::make_shared<BatchedLibraryProduct>(shape));
-  };
-  const auto add = [&](std::int64_t batch, std::int64_t queries, std::int64_t keys) {
-    make({batch, queries, keys, d, false, true});   // q·k
-    make({batch, queries, d, keys, false, false});  // p·v, or dq
-    if (!backward) return;
-    make({batch, queries, keys, d, false, true});  // dp
-    make({batch, keys, d, queries, true, false});  // dk
-    make({batch, keys, d, queries, true, false});  // dv
-  };
-  add(c.heads * blocks, block, 3 * block);
-  if (c.globals[0] > 0) add(c.heads, c.lengths[0], c.globals[0]);
+Item blocked_products(const AttentionCase& c, const std::shared_ptr<const Structure>& structure, bool backward) {
+  using Products = std::vector<std::shared_ptr<BatchedLibraryProduct>>;
+  const auto products = made_when_used<Products>([=] {
+    const std::int64_t block = c.radius + 1, blocks = ceil_div(c.lengths[0], block), d = c.head_size;
+    const auto made = std::make_shared<Products>();
+    const auto make = [&](const BatchedShape& shape) {
+      made->push_back(std::make_shared<BatchedLibraryProduct>(shape));
+    };
+    const auto add = [&](std::int64_t batch, std::int64_t queries, std::int64_t keys) {
+      make({batch, queries, keys, d, false, true});   // q·k
+      make({batch, queries, d, keys, false, false});  // p·v, or dq
+      if (!backward) return;
+      make({batch, queries, keys, d, false, true});  // dp
+      make({batch, keys, d, queries, true, false});  // dk
+      make({batch, keys, d, queries, true, false});  // dv
+    };
+    add(c.heads * blocks, block, 3 * block);
+    if (c.globals[0] > 0) add(c.heads, c.lengths[0], c.globals[0]);
+    return made;
+  });
   return {backward ? "oneDNN products on window blocks, backward" : "oneDNN products on window blocks, forward",
-          problem.useful_operations(backward ? 5 : 2),
-          [products] {
-            for (const auto& product : products) product->run();
+          [=] { return AttentionProblem(c, structure, Side::long_side).useful_operations(backward ? 5 : 2); },
+          [=] {
+            for (const auto& product : products()) product->run();
           },
           {}};
 }
@@ -116,46 +133,58 @@ struct ScoredProblem {
   }
 };
 
+// Adds the lines of one problem: forward (two products of a pair) and backward (five).
+struct Lines {
+  std::vector<Item>& items;
+  std::string name;
+  std::function<AttentionProblem&()> counted;
+
+  void add(const std::string& what, double products, std::function<void()> run) const {
+    items.push_back(
+        {name + what, [of = counted, products] { return of().useful_operations(1) * products; }, std::move(run), {}});
+  }
+};
+
 void add_operator(std::vector<Item>& items, const AttentionCase& c, const std::shared_ptr<const Structure>& structure,
                   Side side) {
+  using Scored = ScoredProblem<AttentionProblem>;
+  using Bf16Scored = ScoredProblem<bench::Bf16Problem>;
   const std::string name = std::string(side == Side::long_side ? "long" : "global") + ", " + c.name + ": ";
-  auto plain = std::make_shared<AttentionProblem>(c, structure, side);
-  auto scored = std::make_shared<ScoredProblem<AttentionProblem>>(AttentionProblem(c, structure, side));
-  scored->forward(ScoreMode::write);
-  scored->forward(ScoreMode::add);
-  const double forward = plain->useful_operations(2), backward = plain->useful_operations(5);
-  items.push_back({name + "forward", forward, [plain] { plain->forward(); }, {}});
-  items.push_back({name + "backward", backward, [plain] { plain->backward(); }, {}});
-  AttentionCase reduced = c;
-  reduced.compute = ComputeType::bf16;
+  const auto plain =
+      made_when_used<AttentionProblem>([=] { return std::make_shared<AttentionProblem>(c, structure, side); });
+  const auto scored = made_when_used<Scored>([=] {
+    auto made = std::make_shared<Scored>(AttentionProblem(c, structure, side));
+    made->forward(ScoreMode::write);
+    made->forward(ScoreMode::add);
+    return made;
+  });
+  const Lines lines{items, name, plain};
+  lines.add("forward", 2, [=] { plain().forward(); });
+  lines.add("backward", 5, [=] { plain().backward(); });
   if (cpu_has_avx512(ComputeType::bf16)) {
+    AttentionCase reduced = c;
+    reduced.compute = ComputeType::bf16;
     // Rows in bf16, as an encoder's products leave them.
-    auto bf16 = std::make_shared<bench::Bf16Problem>(AttentionProblem(reduced, structure, side));
-    auto bf16_scored = std::make_shared<ScoredProblem<bench::Bf16Problem>>(AttentionProblem(reduced, structure, side));
-    bf16_scored->forward(ScoreMode::write);
-    bf16_scored->forward(ScoreMode::add);
-    items.push_back({name + "forward, bf16", forward, [bf16] { bf16->forward(); }, {}});
-    items.push_back(
-        {name + "forward, bf16, scores add", forward, [bf16_scored] { bf16_scored->forward(ScoreMode::add); }, {}});
-    items.push_back({name + "backward, bf16", backward, [bf16] { bf16->backward(); }, {}});
-    items.push_back({name + "backward, bf16, scores inner, rewind",
-                     backward,
-                     [bf16_scored] { bf16_scored->backward(ScoreGradientMode::inner, true); },
-                     {}});
+    const auto bf16 = made_when_used<bench::Bf16Problem>(
+        [=] { return std::make_shared<bench::Bf16Problem>(AttentionProblem(reduced, structure, side)); });
+    const auto bf16_scored = made_when_used<Bf16Scored>([=] {
+      auto made = std::make_shared<Bf16Scored>(AttentionProblem(reduced, structure, side));
+      made->forward(ScoreMode::write);
+      made->forward(ScoreMode::add);
+      return made;
+    });
+    lines.add("forward, bf16", 2, [=] { bf16().forward(); });
+    lines.add("forward, bf16, scores add", 2, [=] { bf16_scored().forward(ScoreMode::add); });
+    lines.add("backward, bf16", 5, [=] { bf16().backward(); });
+    lines.add("backward, bf16, scores inner, rewind", 5,
+              [=] { bf16_scored().backward(ScoreGradientMode::inner, true); });
   }
-  items.push_back(
-      {name + "forward, scores add_unkept", forward, [scored] { scored->forward(ScoreMode::add_unkept); }, {}});
-  items.push_back({name + "forward, scores write", forward, [scored] { scored->forward(ScoreMode::write); }, {}});
-  items.push_back({name + "forward, scores add", forward, [scored] { scored->forward(ScoreMode::add); }, {}});
-  items.push_back({name + "forward, scores read", forward / 2, [scored] { scored->forward(ScoreMode::read); }, {}});
-  items.push_back({name + "backward, scores inner, rewind",
-                   backward,
-                   [scored] { scored->backward(ScoreGradientMode::inner, true); },
-                   {}});
-  items.push_back({name + "backward, scores first, no rewind",
-                   backward * 4 / 5,
-                   [scored] { scored->backward(ScoreGradientMode::first, false); },
-                   {}});
+  lines.add("forward, scores add_unkept", 2, [=] { scored().forward(ScoreMode::add_unkept); });
+  lines.add("forward, scores write", 2, [=] { scored().forward(ScoreMode::write); });
+  lines.add("forward, scores add", 2, [=] { scored().forward(ScoreMode::add); });
+  lines.add("forward, scores read", 1, [=] { scored().forward(ScoreMode::read); });
+  lines.add("backward, scores inner, rewind", 5, [=] { scored().backward(ScoreGradientMode::inner, true); });
+  lines.add("backward, scores first, no rewind", 4, [=] { scored().backward(ScoreGradientMode::first, false); });
 }
 
 struct Options {
@@ -171,17 +200,15 @@ struct Options {
 void add_extras(std::vector<Item>& items, const AttentionCase& c, const std::shared_ptr<const Structure>& structure) {
   AttentionCase dropped = c;
   dropped.dropout = 0.1f;
-  auto problem = std::make_shared<AttentionProblem>(dropped, structure, Side::long_side);
-  items.push_back({"long, " + c.name + ": forward, dropout 0.1",
-                   problem->useful_operations(2),
-                   [problem] { problem->forward(); },
+  const auto problem = made_when_used<AttentionProblem>(
+      [=] { return std::make_shared<AttentionProblem>(dropped, structure, Side::long_side); });
+  const Lines lines{items, "long, " + c.name + ": ", problem};
+  lines.add("forward, dropout 0.1", 2, [=] { problem().forward(); });
+  lines.add("backward, dropout 0.1", 5, [=] { problem().backward(); });
+  items.push_back({c.name + ": tiles of both operators from labels",
+                   [] { return 0.0; },
+                   [structure] { structure->build_tiles(); },
                    {}});
-  items.push_back({"long, " + c.name + ": backward, dropout 0.1",
-                   problem->useful_operations(5),
-                   [problem] { problem->backward(); },
-                   {}});
-  items.push_back(
-      {c.name + ": tiles of both operators from labels", 0.0, [structure] { structure->build_tiles(); }, {}});
 }
 
 // What the position methods of dense encoders add to full attention over 512 tokens.
@@ -216,10 +243,11 @@ void add_terms(std::vector<Item>& items) {
     c.parts = method.parts;
     for (const std::uint32_t row : method.map.rows)
       c.relative_labels = std::max<std::int64_t>(c.relative_labels, row + 1);
-    auto problem = std::make_shared<AttentionProblem>(c, std::make_shared<const Structure>(c), Side::long_side);
-    const std::string name = std::string("terms, ") + method.name + ": ";
-    items.push_back({name + "forward", problem->useful_operations(2), [problem] { problem->forward(); }, {}});
-    items.push_back({name + "backward", problem->useful_operations(5), [problem] { problem->backward(); }, {}});
+    const auto problem = made_when_used<AttentionProblem>(
+        [=] { return std::make_shared<AttentionProblem>(c, std::make_shared<const Structure>(c), Side::long_side); });
+    const Lines lines{items, std::string("terms, ") + method.name + ": ", problem};
+    lines.add("forward", 2, [=] { problem().forward(); });
+    lines.add("backward", 5, [=] { problem().backward(); });
   }
 }
 
@@ -241,14 +269,15 @@ void measure(std::vector<Item>& items, const Options& options, int threads) {
 }
 
 void print(const std::vector<Item>& items, int threads, bool csv) {
-  const double rate = items[0].operations / bench::median(items[0].seconds);
+  const double rate = items[0].operations() / bench::median(items[0].seconds);
   if (!csv)
     std::printf("\n%d thread%s%51s %9s %9s %9s %6s\n", threads, threads == 1 ? " " : "s", "ms", "min", "max", "GFLOP/s",
                 "rate");
   for (const Item& item : items) {
     const double middle = bench::median(item.seconds);
     const auto [low, high] = std::minmax_element(item.seconds.begin(), item.seconds.end());
-    const double gigaflops = item.operations / middle * 1e-9, percent = 100.0 * item.operations / middle / rate;
+    const double rate_here = item.operations() / middle, gigaflops = rate_here * 1e-9,
+                 percent = 100.0 * rate_here / rate;
     if (csv) {
       std::printf("%d,\"%s\",%.6f,%.6f,%.6f,%.2f,%.2f\n", threads, item.name.c_str(), middle, *low, *high, gigaflops,
                   percent);
@@ -299,9 +328,8 @@ void run(const Options& options) {
     std::vector<Item> items = {large_product()};
     for (const AttentionCase& c : {window_only, with_globals}) {
       const auto structure = std::make_shared<const Structure>(c);
-      const AttentionProblem problem(c, structure, Side::long_side);
-      items.push_back(blocked_products(c, problem, false));
-      items.push_back(blocked_products(c, problem, true));
+      items.push_back(blocked_products(c, structure, false));
+      items.push_back(blocked_products(c, structure, true));
       add_operator(items, c, structure, Side::long_side);
       if (c.globals[0] > 0) add_extras(items, c, structure);
     }
