@@ -37,6 +37,7 @@ HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch&
   turn(scratch.q_rows, own.q_pairs, own.q_of_queries);
   turn(scratch.dout_rows, own.dout_pairs, own.dout_of_queries);
   std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
+  head.bf16->open_sums(head.stride, own.out_columns);
 }
 
 // Columns of a key block rounded as rows, and zeros up to a whole tile and one row.   w [keys, kGroup]
@@ -91,6 +92,7 @@ HWY_INLINE void bf16_gradients(const HeadContext& head, const KeyBlock& block, c
 
 // dq of a group, in rows.   scratch.out [kGroup, stride]
 HWY_INLINE void bf16_finish_group(const HeadContext& head, const GroupScratch& scratch) {
+  head.bf16->close_sums(head.stride, scratch.bf16.out_columns);
   for (std::int64_t c = 0; c < head.stride; c += kGroup) {
     transpose_block(scratch.bf16.out_columns + c * kGroup, kGroup, scratch.out + c, head.stride);
   }

@@ -1,6 +1,8 @@
 // The forward pass of a group with bf16 operands: products by Bf16Tiles, softmax in fp32 as in group-inl.h, but in one
-// pass over the keys. A step of kBf16Keys keys goes through both products while its scores are in the first-level
-// cache; its weights are powers relative to a reference that follows the largest logit of the steps before.
+// pass over the keys, kBf16Keys of them at a time; weights are powers relative to a reference that follows the largest
+// logit of the steps before. Steps overlap, so that matrix tiles and vectors work at the same time:
+//   tiles    q·k 0 |         q·k 1 | w·v 0   q·k 2 | w·v 1   q·k 3 | ...
+//   vectors        | softmax 0     | softmax 1     | softmax 2     | ...
 // Highway's per-target include guard.
 #if defined(SPARSE_CPU_BF16_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SPARSE_CPU_BF16_GROUP_INL_H_
@@ -14,6 +16,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "sparse/cpu/bf16_fill-inl.h"
 #include "sparse/cpu/dropout-inl.h"
@@ -24,23 +27,29 @@ HWY_BEFORE_NAMESPACE();
 namespace etc::sparse::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// 2^(x + 1/2) for -127 <= x < 127, at most 1.1e-4 off, relatively: a twentieth of what rounding to bf16 may cost. Exact
-// where x + 1/2 is whole, so that a row with one key gets the weight 1. Subnormal at x = -127, which the threads and
-// the tiles take for 0 (smaller x count as -127). x = n + r with |r| <= 1/2; 2^(r + 1/2) by the cubic through its ends
-// with the least relative error; n is added to the exponent bits.
+// The bits of 2^x, x < 127: at most 1.1e-4 off, relatively, a twentieth of what rounding to bf16 may cost, and exact
+// where x is whole, so that a row with one key gets the weight 1. 0 for -inf; below 2^-126 subnormal or 0, which the
+// threads and the tiles take for 0. x = n + r with 0 <= r < 1; 2^r by the cubic through its ends with the least relative
+// error; n joins the exponent.
 HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
   const FloatTag d;
   const UintTag du;
+  const auto cubic = [&](FloatVec r) HWY_ATTR {
+    FloatVec p = hn::Set(d, 7.8268006e-2f);
+    p = hn::MulAdd(p, r, hn::Set(d, 0.22630764f));
+    p = hn::MulAdd(p, r, hn::Set(d, 0.69542435f));
+    return hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  };
+#if HWY_TARGET <= HWY_AVX3
+  // One instruction each: r (rounding down, no exceptions), and p·2^n.
+  const FloatVec p = cubic(FloatVec{_mm512_reduce_ps(x.raw, 0x09)});
+  return hn::BitCast(du, FloatVec{_mm512_scalef_ps(p.raw, x.raw)});
+#else
   const FloatVec clamped = hn::Max(x, hn::Set(d, -127.0f));
-  // Adding 1.5 * 2^23 rounds to the nearest integer and leaves it in the low bits.
-  const FloatVec magic = hn::Set(d, 12582912.0f);
-  const FloatVec shifted = hn::Add(clamped, magic);
-  const FloatVec r = hn::Sub(clamped, hn::Sub(shifted, magic));
-  FloatVec p = hn::Set(d, 7.8268006e-2f);
-  p = hn::MulAdd(p, r, hn::Set(d, 0.34370965f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.9804330f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.4140726f));
-  return hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, shifted)));
+  const FloatVec n = hn::Floor(clamped);
+  const FloatVec p = cubic(hn::Sub(clamped, n));
+  return hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, hn::NearestInt(n))));
+#endif
 }
 
 // The softmax of a group over the steps so far, one value per lane.
@@ -48,88 +57,146 @@ HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
 struct RunningSoftmax {
   FloatVec reference[kGroupVectors];  // -inf: no visible key yet
   FloatVec total[kGroupVectors];      // [kGroup]
+  bool begun = false;                 // whether a step has set the reference
 };
 
 // Weights may grow to 2^kSlack before the reference follows: after the first step of a group it rarely does.
 inline constexpr float kSlack = 8.0f;
 
-// Makes the reference fit for a step whose largest logits are `largest`.
-HWY_INLINE void follow_largest(const FloatVec* largest, std::int64_t stride, float* out_columns,
-                               RunningSoftmax& softmax) {
+// The queries of vector v whose weights would grow too much.
+HWY_INLINE FloatMask outgrown(const FloatVec* largest, const RunningSoftmax& softmax, int v) {
+  return hn::Gt(largest[v], hn::Add(softmax.reference[v], hn::Set(FloatTag(), kSlack)));
+}
+HWY_INLINE bool any_outgrown(const FloatVec* largest, const RunningSoftmax& softmax) {
+  bool any = false;
+  for (int v = 0; v < kGroupVectors; ++v) any |= !hn::AllFalse(FloatTag(), outgrown(largest, softmax, v));
+  return any;
+}
+
+// Makes the reference fit for a step whose largest logits are `largest`. A change costs a pass over the sums, 16 queries
+// times D: the slack makes it rare.
+HWY_NOINLINE inline void follow_largest(const HeadContext& head, const FloatVec* largest, float* out_columns,
+                                        RunningSoftmax& softmax) {
   const FloatTag d;
+  if (!softmax.begun) {  // sums are 0
+    for (int v = 0; v < kGroupVectors; ++v) softmax.reference[v] = largest[v];
+    return;
+  }
+  head.bf16->close_sums(head.stride, out_columns);
   for (int v = 0; v < kGroupVectors; ++v) {
-    // A change costs a pass over the sums, 16 queries times D: the slack makes it rare.
     const FloatVec before = softmax.reference[v];
-    const FloatMask grown = hn::Gt(largest[v], hn::Add(before, hn::Set(d, kSlack)));
-    if (HWY_LIKELY(hn::AllFalse(d, grown))) continue;
+    const FloatMask grown = outgrown(largest, softmax, v);
     const FloatVec after = hn::IfThenElse(grown, largest[v], before);
     const FloatVec factor = hn::IfThenElse(grown, power_of_two(hn::Sub(before, after)), hn::Set(d, 1.0f));
     softmax.reference[v] = after;
     softmax.total[v] = hn::Mul(softmax.total[v], factor);
-    for (std::int64_t c = 0; c < stride; ++c) {
+    for (std::int64_t c = 0; c < head.stride; ++c) {
       float* place = out_columns + c * kGroup + v * kLanes;  // [kLanes]: component c
       hn::StoreU(hn::Mul(hn::LoadU(d, place), factor), d, place);
     }
   }
+  head.bf16->open_sums(head.stride, out_columns);
 }
 
-// A pair of weights where dropout keeps them, else 0.   keep [2]: bits of both keys
-HWY_INLINE UintVec kept_pair(UintVec pair, const std::uint16_t* keep, int v) {
-  const UintTag du;
-  const UintVec first = hn::IfThenElseZero(hn::RebindMask(du, lanes_of(keep[0], v)), hn::Set(du, 0x0000FFFFu));
-  const UintVec second = hn::IfThenElseZero(hn::RebindMask(du, lanes_of(keep[1], v)), hn::Set(du, 0xFFFF0000u));
-  return hn::And(pair, hn::Or(first, second));
+// What is subtracted from logits: a row without a visible key so far subtracts 0, so that -inf stays -inf.
+HWY_INLINE FloatVec shift_of(const RunningSoftmax& softmax, int v) {
+  const FloatVec reference = softmax.reference[v];
+  return hn::IfThenZeroElse(hn::Eq(reference, hn::Set(FloatTag(), -std::numeric_limits<float>::infinity())), reference);
 }
 
-// Columns of a step's logits, `lead` before them up to the tiles' alignment.
-struct StepColumns {
-  float* logits;              // [keys, kGroup]
-  const std::uint16_t* keep;  // [keys]: bits of the pairs that dropout keeps
-  std::int64_t keys, lead;
-};
-
-// Weights of a step as pairs, behind `lead` zero ones and before as many as `alignment` asks for. Half pairs at the ends
-// are filled with a hidden column: there must be room for one before and one behind logits and keep. The sum takes the
-// weights before dropout.
-template <bool kDropout>
-HWY_INLINE void bf16_weights(const StepColumns& columns, std::int64_t alignment, RunningSoftmax& softmax,
-                             std::uint16_t* w_pairs) {
-  auto [logits, keep, keys, lead] = columns;
+// The weights of two neighbouring keys, added to the sum, and rounded as a pair. Half away from zero is as good for
+// weights as half to even.
+HWY_INLINE UintVec weight_pair(FloatVec first_logit, FloatVec second_logit, FloatVec shift, FloatVec& sum) {
   const FloatTag d;
   const UintTag du;
+  const UintVec half = hn::Set(du, 0x8000u), upper = hn::Set(du, 0xFFFF0000u);
+  const UintVec first = bf16_power_bits(hn::Sub(first_logit, shift));
+  const UintVec second = bf16_power_bits(hn::Sub(second_logit, shift));
+  sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
+  return hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
+}
+
+// The pairs of a step's weights: behind `lead` keys and before as many as the alignment asks for, whose weights are 0
+// (the values there are numbers, but of other keys).
+struct StepPairs {
+  std::int64_t lead, keys, alignment;
+  std::uint16_t* pairs;  // [kBf16Keys/2, kGroup, 2]
+
+  // Of the first of its keys.
+  HWY_INLINE std::uint32_t* begin() const { return reinterpret_cast<std::uint32_t*>(pairs) + lead / 2 * kGroup; }
+  HWY_INLINE void clear_ends() const {
+    auto* const to = reinterpret_cast<std::uint32_t*>(pairs);
+    const std::int64_t end = (lead + keys + 1) / 2, last = round_up(lead + keys, alignment) / 2;
+    std::fill_n(to, lead / 2 * kGroup, 0u);
+    std::fill_n(to + end * kGroup, (last - end) * kGroup, 0u);
+  }
+};
+
+// Weights of a step from its logits [keys, kGroup]. Half pairs at the ends are filled with a hidden column: there must be
+// room for one before and one behind them.
+HWY_INLINE void weights_of_logits(const StepPairs& step, float* logits, RunningSoftmax& softmax) {
+  const FloatTag d;
+  std::int64_t keys = step.keys;
   const float hidden = -std::numeric_limits<float>::infinity();
-  if (lead % 2 != 0) {
+  if (step.lead % 2 != 0) {
     logits -= kGroup;
     std::fill_n(logits, kGroup, hidden);
-    --lead, ++keys, --keep;
+    ++keys;
   }
   if (keys % 2 != 0) std::fill_n(logits + keys++ * kGroup, kGroup, hidden);
-  auto* to = reinterpret_cast<std::uint32_t*>(w_pairs);
-  std::fill_n(to, lead / 2 * kGroup, 0u);
-  to += lead / 2 * kGroup;
-  // Rounding half away from zero is as good for weights as half to even.
-  const UintVec half = hn::Set(du, 0x8000u), upper = hn::Set(du, 0xFFFF0000u);
-  const FloatVec none = hn::Set(d, hidden);
   for (int v = 0; v < kGroupVectors; ++v) {
-    // A row without a visible key so far subtracts 1/2, so that -inf stays -inf and becomes 0.
-    const FloatVec reference = softmax.reference[v];
-    const FloatVec shift = hn::Add(hn::IfThenZeroElse(hn::Eq(reference, none), reference), hn::Set(d, 0.5f));
+    const FloatVec shift = shift_of(softmax, v);
     FloatVec sum = softmax.total[v];
     const float* from = logits + v * kLanes;  // [keys, kLanes], columns kGroup apart
     for (std::int64_t j = 0; j < keys; j += 2, from += 2 * kGroup) {
-      const UintVec first = bf16_power_bits(hn::Sub(hn::LoadU(d, from), shift));
-      const UintVec second = bf16_power_bits(hn::Sub(hn::LoadU(d, from + kGroup), shift));
-      sum = hn::Add(sum, hn::Add(hn::BitCast(d, first), hn::BitCast(d, second)));
-      UintVec pair = hn::OrAnd(hn::ShiftRight<16>(hn::Add(first, half)), hn::Add(second, half), upper);
-      if constexpr (kDropout) pair = kept_pair(pair, keep + j, v);
-      hn::StoreU(pair, du, to + j / 2 * kGroup + v * kLanes);
+      const UintVec pair = weight_pair(hn::LoadU(d, from), hn::LoadU(d, from + kGroup), shift, sum);
+      hn::StoreU(pair, UintTag(), step.begin() + j / 2 * kGroup + v * kLanes);
     }
     softmax.total[v] = sum;
   }
-  // Zero weights fill the last tile: the values behind them are numbers, but of other keys.
-  to += keys / 2 * kGroup;
-  const std::int64_t rest = round_up(lead + keys, alignment) - lead - keys;
-  std::fill_n(to, rest / 2 * kGroup, 0u);
+}
+
+// Weights of whole pairs right from the columns, relative to the reference of the steps before; logits are left, too, in
+// case it must follow.
+struct WeighColumns {
+  std::uint32_t* to;                   // StepPairs::begin()
+  FloatVec (&total)[kGroupVectors];    // added to
+  FloatVec shift[kGroupVectors] = {};  // shift_of()
+
+  template <typename Columns>
+  HWY_INLINE void operator()(Columns& columns, std::int64_t keys, float* s) const {
+    const FloatTag d;
+    FloatVec sum[kGroupVectors];
+    for (int v = 0; v < kGroupVectors; ++v) sum[v] = total[v];
+    for (std::int64_t j = 0; j < keys; j += 2) {
+      columns.ask_ahead(j);
+      columns.ask_ahead(j + 1);
+      for (int v = 0; v < kGroupVectors; ++v) {
+        const std::int64_t at = j * kGroup + v * kLanes;
+        const FloatVec first = columns.at(j, v), second = columns.at(j + 1, v);
+        hn::StoreU(first, d, s + at);
+        hn::StoreU(second, d, s + at + kGroup);
+        hn::StoreU(weight_pair(first, second, shift[v], sum[v]), UintTag(), to + j / 2 * kGroup + v * kLanes);
+      }
+    }
+    for (int v = 0; v < kGroupVectors; ++v) total[v] = sum[v];
+  }
+};
+
+// Weights become 0 where dropout does not keep them.   keep [keys]: bits of the pairs; one more before and behind is read
+HWY_INLINE void drop_pairs(const StepPairs& step, const std::uint16_t* keep) {
+  const UintTag du;
+  keep -= step.lead % 2;
+  const std::int64_t keys = step.keys + step.lead % 2;
+  for (std::int64_t j = 0; j < keys; j += 2) {
+    for (int v = 0; v < kGroupVectors; ++v) {
+      std::uint32_t* const place = step.begin() + j / 2 * kGroup + v * kLanes;  // [kLanes]
+      const auto half = [&](std::int64_t key, std::uint32_t bits) HWY_ATTR {
+        return hn::IfThenElseZero(hn::RebindMask(du, lanes_of(keep[key], v)), hn::Set(du, bits));
+      };
+      hn::StoreU(hn::And(hn::LoadU(du, place), hn::Or(half(j, 0x0000FFFFu), half(j + 1, 0xFFFF0000u))), du, place);
+    }
+  }
 }
 
 // What joins q·k before the loop of the logits; in bf16 there are no keys of the tables (compute_of).
@@ -148,32 +215,95 @@ HWY_INLINE void bf16_dots(const HeadContext& head, const KeyBlock& block, bool s
   join_bf16_pairs(block, scratch.terms, scored, s);
 }
 
-// One step: at most kBf16Keys keys of a key block.
-HWY_INLINE void bf16_step(const HeadContext& head, const KeyBlock& block, std::int64_t first_query,
-                          const TypeScores& scores, const GroupScratch& scratch, RunningSoftmax& softmax) {
-  const Bf16Scratch& own = scratch.bf16;
-  const Bf16Panel& panel = block.panel->bf16();
-  // One column in front is left for bf16_weights to fill an odd half pair.
-  float* const logits = scratch.p + kGroup;      // [keys, kGroup]
-  std::uint16_t* const keep = scratch.keep + 1;  // [keys]
-  require_bf16(head, *block.panel, block.row + block.keys, own);
-  if (scores.mode != ScoreMode::read) bf16_dots(head, block, scores.mode != ScoreMode::none, scratch, logits);
+// One step of a group: at most kBf16Keys keys of a key block.
+struct Bf16Step {
+  KeyBlock block;
+  float* logits;           // [keys, kGroup]; a column before it and a tile behind may be written
+  std::uint16_t* w_pairs;  // [kBf16Keys/2, kGroup, 2]
+};
+
+// A group's steps in order: a key block of the walk is a whole run; here it is cut where values are read in whole tiles.
+class StepWalk {
+ public:
+  HWY_INLINE StepWalk(const SeenBlocks& seen, std::int64_t alignment)
+      : block_(seen.blocks), end_(seen.blocks + seen.count), alignment_(alignment) {}
+
+  // Whether there is one more, which is then in `step`.
+  HWY_INLINE bool next(KeyBlock& step) {
+    if (block_ == end_) return false;
+    step = block_->from(first_);
+    step.keys = std::min(kBf16Keys - step.row % alignment_, step.keys);
+    first_ += step.keys;
+    if (first_ == block_->keys) ++block_, first_ = 0;
+    return true;
+  }
+
+ private:
+  const KeyBlock *block_, *end_;
+  std::int64_t alignment_, first_ = 0;
+};
+
+// q·k of a step, unless C holds the sum already.
+HWY_INLINE void multiply_keys_of(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
+                                 const GroupScratch& scratch) {
+  require_bf16(head, *step.block.panel, step.block.row + step.block.keys, scratch.bf16);
+  if (scores.mode == ScoreMode::read) return;
+  bf16_dots(head, step.block, scores.mode != ScoreMode::none, scratch, step.logits);
+}
+
+HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
+  const std::int64_t alignment = head.bf16->key_alignment;
+  return {step.block.row % alignment, step.block.keys, alignment, step.w_pairs};
+}
+
+// The weights of a step that carries scores (their loop has no registers left for weights), whose reference is not known,
+// or which has half pairs.
+HWY_NOINLINE inline void weigh_step_by_logits(const HeadContext& head, const Bf16Step& step, const TypeScores& scores,
+                                              const GroupScratch& scratch, FloatVec* largest, RunningSoftmax& softmax) {
+  logits_of_block(head, step.block, scores, scratch.terms, step.logits, largest);
+  if (any_outgrown(largest, softmax)) follow_largest(head, largest, scratch.bf16.out_columns, softmax);
+  weights_of_logits(pairs_of(head, step), step.logits, softmax);
+  softmax.begun = true;
+}
+
+// Logits and weights of a step.
+HWY_INLINE void weigh_step(const HeadContext& head, const Bf16Step& step, std::int64_t first_query,
+                           const TypeScores& scores, const GroupScratch& scratch, RunningSoftmax& softmax) {
+  const StepPairs pairs = pairs_of(head, step);
+  pairs.clear_ends();
   // Begins at the reference: only larger logits matter.
   FloatVec largest[kGroupVectors];  // [kGroup]
   for (int v = 0; v < kGroupVectors; ++v) largest[v] = softmax.reference[v];
-  logits_of_block(head, block, scores, scratch.terms, logits, largest);
-  follow_largest(largest, head.stride, own.out_columns, softmax);
-  // Values are read in whole tiles from whole lines of the cache.
-  const std::int64_t alignment = head.bf16->key_alignment, lead = block.row % alignment;
-  const StepColumns columns{logits, keep, block.keys, lead};
-  if (head.dropout) {
-    keep_bits_of_block(head, block, first_query, keep);
-    bf16_weights<true>(columns, alignment, softmax, own.w_pairs);
+  if (softmax.begun && scores.mode == ScoreMode::none && pairs.lead % 2 == 0 && pairs.keys % 2 == 0) {
+    FloatVec total[kGroupVectors];
+    for (int v = 0; v < kGroupVectors; ++v) total[v] = softmax.total[v];
+    WeighColumns weigh{pairs.begin(), total};
+    for (int v = 0; v < kGroupVectors; ++v) weigh.shift[v] = shift_of(softmax, v);
+    unscored_logits(head, step.block, scratch.terms, step.logits, largest, weigh);
+    if (HWY_UNLIKELY(any_outgrown(largest, softmax))) {
+      // Once more from the logits.
+      follow_largest(head, largest, scratch.bf16.out_columns, softmax);
+      weights_of_logits(pairs, step.logits, softmax);
+    } else {
+      for (int v = 0; v < kGroupVectors; ++v) softmax.total[v] = total[v];
+    }
   } else {
-    bf16_weights<false>(columns, alignment, softmax, own.w_pairs);
+    weigh_step_by_logits(head, step, scores, scratch, largest, softmax);
   }
-  head.bf16->weighted_sum(own.w_pairs, panel.v_columns + block.row - lead, panel.column_stride, lead + block.keys,
-                          head.stride, own.out_columns);
+  // The sum takes the weights before dropout.
+  if (!head.dropout) return;
+  std::uint16_t* const keep = scratch.keep + 1;  // [keys]
+  keep_bits_of_block(head, step.block, first_query, keep);
+  drop_pairs(pairs, keep);
+}
+
+// Adds a step's weighted values to the group's sums.
+HWY_INLINE void add_values_of(const HeadContext& head, const Bf16Step& step, const Bf16Scratch& own) {
+  // Values are read in whole tiles from whole lines of the cache.
+  const StepPairs pairs = pairs_of(head, step);
+  const Bf16Panel& panel = step.block.panel->bf16();
+  head.bf16->weighted_sum(pairs.pairs, panel.v_columns + step.block.row - pairs.lead, panel.column_stride,
+                          pairs.lead + pairs.keys, head.stride, own.out_columns);
 }
 
 // As forward_group; asks for the rows `ahead` meanwhile. result.max is the reference of the sums rather than the largest
@@ -192,24 +322,32 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   }
   // Components in rows, queries in lanes: as the tiles leave them, and as follow_largest scales them.
   std::fill_n(own.out_columns, head.stride * kGroup, 0.0f);
+  head.bf16->open_sums(head.stride, own.out_columns);
   std::int64_t columns = 0;
   for (std::int64_t n = 0; n < count; ++n) columns += blocks[n].keys;
   // Rows asked for evenly over the group's steps.
   const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // of a step
-  for (std::int64_t n = 0; n < count; ++n) {
-    const KeyBlock& block = blocks[n];
-    const TypeScores& type_scores = scores[block.set];
-    // Running scores lie in the order they are read in: the hardware fetches them ahead.
-    for (std::int64_t j = 0; j < block.keys;) {
-      // A key block of the walk is a whole run; here it is cut into steps.
-      KeyBlock step = block.from(j);
-      // Steps end where values are read in whole tiles.
-      step.keys = std::min(kBf16Keys - step.row % head.bf16->key_alignment, block.keys - j);
-      ahead.ask(share);
-      bf16_step(head, step, first_query, type_scores, scratch, softmax);
-      j += step.keys;
-    }
+  StepWalk walk(seen, head.bf16->key_alignment);
+  // One column in front is left for an odd half pair.
+  Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.w_pairs},
+                       {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.w_pairs + kBf16Keys * kGroup}};
+  Bf16Step *now = &steps[0], *other = &steps[1];
+  const auto multiply_next = [&](Bf16Step& step) HWY_ATTR {
+    if (!walk.next(step.block)) return false;
+    multiply_keys_of(head, step, scores[step.block.set], scratch);
+    return true;
+  };
+  bool more = multiply_next(*now), first = true;
+  while (more) {
+    ahead.ask(share);
+    if (!first) add_values_of(head, *other, own);
+    more = multiply_next(*other);
+    weigh_step(head, *now, first_query, scores[now->block.set], scratch, softmax);
+    std::swap(now, other);
+    first = false;
   }
+  add_values_of(head, *other, own);
+  head.bf16->close_sums(head.stride, own.out_columns);
   // The output's rows are queries again.
   for (std::int64_t c = 0; c < head.stride; c += kGroup) {
     transpose_block(own.out_columns + c * kGroup, kGroup, scratch.out + c, head.stride);

@@ -42,12 +42,14 @@ struct Bf16Panel {
 // Of one step of a group. The tile unit falls asleep when it has had nothing to multiply for some 900 cycles, and takes
 // 700 to wake up (measured on an Intel Xeon); the vector work of a step of 32 keys is shorter than that.
 inline constexpr std::int64_t kBf16Keys = 32;
+// Columns of a step's logits: one before them, and a tile behind, which products and weights write.
+inline constexpr std::int64_t kBf16Columns = 1 + kBf16Keys + kTileRows16;
 
 // A group's operands, and room for turning things.
 struct Bf16Scratch {
   std::uint16_t* rows = nullptr;     // [kGroup, row_stride]
   std::uint16_t* q_pairs = nullptr;  // [row_stride/2, kGroup, 2]
-  std::uint16_t* w_pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]: weights, or gradients of scores
+  std::uint16_t* w_pairs = nullptr;  // [2, kBf16Keys/2, kGroup, 2]: weights of two steps, or gradients of one's scores
   float* out_columns = nullptr;      // [stride, kGroup]: out, or dq
   float* pairs = nullptr;            // [kGroup, stride]: of values, or keys
   // Backward only.
@@ -62,7 +64,7 @@ struct Bf16Scratch {
     Bf16Scratch scratch;
     scratch.rows = arena.take<std::uint16_t>(row_stride * kGroup);
     scratch.q_pairs = arena.take<std::uint16_t>(row_stride * kGroup);
-    scratch.w_pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
+    scratch.w_pairs = arena.take<std::uint16_t>(2 * kBf16Keys * kGroup);
     scratch.out_columns = arena.take<float>(stride * kGroup);
     scratch.pairs = arena.take<float>(kGroup * stride);
     if (!backward) return scratch;

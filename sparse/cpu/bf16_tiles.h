@@ -40,9 +40,14 @@ struct Bf16Tiles {
   void (*dot_products)(const std::uint16_t* q_pairs, const std::uint16_t* k, std::int64_t stride, std::int64_t keys,
                        float* s);
 
-  // o[d][i] += sum_j v[d][j] w[j][i]
-  //   v [components, v_stride]: a row holds one component of all keys; o [components, kGroup]; components a multiple
-  //   of 16; keys is rounded up to a multiple of key_alignment: weights are 0 there and v finite
+  // A group's sums o [components, kGroup], components a multiple of 16, between open_sums, which reads o, and close_sums,
+  // which writes it: in registers where there are enough, and o itself must not be touched.
+  void (*open_sums)(std::int64_t components, const float* o);
+  void (*close_sums)(std::int64_t components, float* o);
+
+  // o[d][i] += sum_j v[d][j] w[j][i], between open_sums and close_sums of o
+  //   v [components, v_stride]: a row holds one component of all keys; keys is rounded up to a multiple of
+  //   key_alignment: weights are 0 there and v finite
   void (*weighted_sum)(const std::uint16_t* w_pairs, const std::uint16_t* v, std::int64_t v_stride, std::int64_t keys,
                        std::int64_t components, float* o);
 

@@ -18,6 +18,10 @@ namespace {
 
 void nothing() {}
 
+// Sums lie in memory: eight rows of them are loaded once per step.
+void keep_sums(std::int64_t, const float*) {}
+void keep_written_sums(std::int64_t, float*) {}
+
 // Rows summed at a time. Eight sums hide the latency of the dot product (6 cycles on Zen 4), and their addresses stay
 // in registers whatever the stride.
 constexpr std::int64_t kRows = 8;
@@ -82,7 +86,8 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 
 const Bf16Tiles& avx512_bf16_tiles() {
   static constexpr Bf16Tiles tiles{
-      2, nothing, nothing, round_row_avx512, round_pairs_avx512, dot_products, weighted_sum, outer_products};
+      2,         nothing,           nothing,      round_row_avx512, round_pairs_avx512, dot_products,
+      keep_sums, keep_written_sums, weighted_sum, outer_products};
   return tiles;
 }
 

@@ -32,6 +32,10 @@ float step(float sum, const std::uint16_t* a, const Pairs& b) {
 
 void nothing() {}
 
+// Sums lie in memory.
+void keep_sums(std::int64_t, const float*) {}
+void keep_written_sums(std::int64_t, float*) {}
+
 // Stands for round_row_avx512: nearest even, as the instruction rounds.
 void round_row(const float* row, std::int64_t size, std::int64_t stride, std::uint16_t* to) {
   for (std::int64_t c = 0; c < stride; ++c) to[c] = c < size ? bf16_from_float(row[c]) : std::uint16_t{0};
@@ -83,8 +87,8 @@ void outer_products(const std::uint16_t* w, const std::uint16_t* x_pairs, std::i
 }  // namespace
 
 const Bf16Tiles& plain_bf16_tiles() {
-  static constexpr Bf16Tiles tiles{kTilePairs,  nothing,      nothing,      round_row,
-                                   round_pairs, dot_products, weighted_sum, outer_products};
+  static constexpr Bf16Tiles tiles{kTilePairs,   nothing,   nothing,           round_row,    round_pairs,
+                                   dot_products, keep_sums, keep_written_sums, weighted_sum, outer_products};
   return tiles;
 }
 

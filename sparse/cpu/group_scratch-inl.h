@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 struct GroupScratch {
   float* q_rows = nullptr;        // [kGroup, stride], zero for missing queries
   float* q_lanes = nullptr;       // [D, kGroup]
-  float* p = nullptr;             // [columns, kGroup]: logits (base 2), then probabilities; in bf16 one step's logits
+  float* p = nullptr;             // [columns, kGroup]: logits (base 2), then probabilities; in bf16 two steps' logits
   std::uint16_t* keep = nullptr;  // [columns]: bits of the pairs dropout keeps; in bf16 of a step, from place 1 on
   float* out = nullptr;           // [kGroup, stride]: output, or dq in backward
   KeyBlock* blocks = nullptr;     // what the group sees of the task's panels
@@ -37,13 +37,12 @@ struct GroupScratch {
   static GroupScratch take(Arena& arena, const AttentionInputs& in, const HeadContext& head, const TaskSizes& sizes,
                            Pass pass) {
     const std::int64_t rows = kGroup * head.stride, lanes = head.stride * kGroup, columns = sizes.columns;
-    // In bf16 a step's logits lie between one column before and a tile behind, which products and weights write.
     const bool bf16 = head.bf16 != nullptr;
     GroupScratch scratch;
     scratch.q_rows = arena.take<float>(rows);
     scratch.q_lanes = arena.take<float>(lanes);
     scratch.terms = TermScratch::take(arena, in, head, columns, pass);
-    scratch.p = arena.take<float>((bf16 ? 1 + kBf16Keys + kTileRows16 : columns) * kGroup);
+    scratch.p = arena.take<float>((bf16 ? 2 * kBf16Columns : columns) * kGroup);
     scratch.keep = arena.take<std::uint16_t>(bf16 ? kBf16Keys + 2 : columns);
     scratch.out = arena.take<float>(rows);
     scratch.blocks = arena.take<KeyBlock>(sizes.blocks);

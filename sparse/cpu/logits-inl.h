@@ -82,96 +82,142 @@ constexpr std::int64_t kScoresAhead = 2048 / (kGroup * static_cast<std::int64_t>
 // C of one type and head.
 template <typename Element>
 struct Running {
-  ScoreMode mode;
-  Element* place;  // [columns, kGroup]
-  float logit_scale;
+  ScoreMode mode = ScoreMode::none;
+  Element* place = nullptr;  // [columns, kGroup]
+  float logit_scale = 1.0f;
 };
 
-// Logits of one key block, in base 2, in place of its dot products; masked ones -inf. Brings C forward. `max` follows
-// the largest logit. Returns, by lane, whether a visible pair's score left the range of C (nan is out of it, too). Mode
-// and term are known to the compiler: the loop has no branch but the look-up of mixed labels.
+// The logits of a key block's columns in base 2, one after the other; masked ones -inf. Brings C forward, and follows the
+// largest logit and whether a visible pair's score left the range of C (nan is out of it, too). Mode and term are known
+// to the compiler: no branch but the look-up of mixed labels.
 template <ScoreMode kMode, typename Element, typename Term>
-HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
-                                    const Term& term, float* s, FloatVec* max) {
-  const FloatTag d;
-  const IntTag di;
-  // Pointers and factors in locals: stores to s could change what is read through references.
-  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;  // [keys]
-  const std::int64_t keys = block.keys;
-  FloatVec largest[kGroupVectors];  // in registers: `max` might alias the scores
-  for (int v = 0; v < kGroupVectors; ++v) largest[v] = max[v];
-  const FloatVec hidden = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const FloatVec limit = hn::Set(d, kScoreLimit);
-  const FloatVec logit_scale = hn::Set(d, kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale);
-  Element* const running = kMode == ScoreMode::none ? nullptr : scores.place + block.column * kGroup;
-  FloatMask bad = hn::MaskFromVec(hn::Zero(d));
-  // Column by column: a line of logits, a line of C, 16 bits of who sees the key.
-  for (std::int64_t j = 0; j < keys; ++j) {
-    // C is read once a layer and comes from memory, from where the next key block goes on.
-    if constexpr (kMode != ScoreMode::none) hwy::Prefetch(running + (j + kScoresAhead<Element>)*kGroup);
-    for (int v = 0; v < kGroupVectors; ++v) {
-      float* place = s + j * kGroup + v * kLanes;  // [kLanes]: key j
-      const FloatMask visible = lanes_of(visible_columns[j], v);
-      FloatVec logit;
-      // Without scores s is never rounded to C's step.
-      if constexpr (kMode == ScoreMode::none) {
-        logit = score(head, term, s, j, v);
-      } else if constexpr (kMode == ScoreMode::read) {
-        logit = score_value(hn::LoadU(di, running + j * kGroup + v * kLanes));
-      } else {
-        const FloatVec own = score(head, term, s, j, v);
-        logit = bring_forward<kMode>(own, running + j * kGroup + v * kLanes);
-        // Checked here, where s and C are in registers anyway; masked pairs may be anything.
-        const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit), hn::Le(hn::Abs(logit), limit));
-        bad = hn::Or(bad, hn::AndNot(good, visible));
+class ColumnLogits {
+ public:
+  // dots [keys, kGroup]: m. max: the largest logits so far.
+  HWY_INLINE ColumnLogits(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
+                          const Term& term, const float* dots, const FloatVec* max)
+      : dots_(dots),
+        visible_columns_(block.tiles->visible.data() + block.column),
+        running_(kMode == ScoreMode::none ? nullptr : scores.place + block.column * kGroup),
+        term_(term),
+        scale_(hn::Set(FloatTag(), head.scale)),
+        logit_scale_(hn::Set(FloatTag(), kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale)),
+        hidden_(hn::Set(FloatTag(), -std::numeric_limits<float>::infinity())),
+        limit_(hn::Set(FloatTag(), kScoreLimit)),
+        bad_(hn::MaskFromVec(hn::Zero(FloatTag()))) {
+    for (int v = 0; v < kGroupVectors; ++v) largest_[v] = max[v];
+  }
+
+  // C is read once a layer and comes from memory, from where the next key block goes on.
+  HWY_INLINE void ask_ahead(std::int64_t j) const {
+    if constexpr (kMode != ScoreMode::none) hwy::Prefetch(running_ + (j + kScoresAhead<Element>)*kGroup);
+  }
+
+  // Of key j and the queries of vector v: a line of m, a line of C, 16 bits of who sees the key.
+  HWY_INLINE FloatVec at(std::int64_t j, int v) {
+    const std::int64_t place = j * kGroup + v * kLanes;
+    const FloatMask visible = lanes_of(visible_columns_[j], v);
+    FloatVec logit;
+    // Without scores s is never rounded to C's step.
+    if constexpr (kMode == ScoreMode::none) {
+      logit = own_score(j, v);
+    } else if constexpr (kMode == ScoreMode::read) {
+      logit = score_value(hn::LoadU(IntTag(), running_ + place));
+    } else {
+      const FloatVec own = own_score(j, v);
+      logit = bring_forward<kMode>(own, running_ + place);
+      // Checked here, where s and C are in registers anyway; masked pairs may be anything.
+      const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit_), hn::Le(hn::Abs(logit), limit_));
+      bad_ = hn::Or(bad_, hn::AndNot(good, visible));
+    }
+    // log2(e), and c of the running mean, in one factor.
+    logit = hn::IfThenElse(visible, hn::Mul(logit, logit_scale_), hidden_);
+    largest_[v] = hn::Max(largest_[v], logit);
+    return logit;
+  }
+
+  // Leaves the largest logits, and returns by lane whether a score is out of range.
+  HWY_INLINE FloatMask end(FloatVec* max) const {
+    for (int v = 0; v < kGroupVectors; ++v) max[v] = largest_[v];
+    return bad_;
+  }
+
+ private:
+  HWY_INLINE FloatVec own_score(std::int64_t j, int v) const {
+    return term_.score(hn::LoadU(FloatTag(), dots_ + j * kGroup + v * kLanes), scale_, j, v);
+  }
+
+  // By value: behind references they would have to be read again after every store.
+  const float* const dots_;
+  const std::uint16_t* const visible_columns_;  // [keys]
+  Element* const running_;                      // [keys, kGroup]
+  const Term term_;
+  const FloatVec scale_, logit_scale_, hidden_, limit_;
+  FloatVec largest_[kGroupVectors];
+  FloatMask bad_;
+};
+
+// What is done with a key block's logits: they take the place of its dot products.
+struct LeaveLogits {
+  template <typename Columns>
+  HWY_INLINE void operator()(Columns& columns, std::int64_t keys, float* s) const {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      columns.ask_ahead(j);
+      for (int v = 0; v < kGroupVectors; ++v) {
+        hn::StoreU(columns.at(j, v), FloatTag(), s + j * kGroup + v * kLanes);
       }
-      // log2(e), and c of the running mean, in one factor.
-      logit = hn::IfThenElse(visible, hn::Mul(logit, logit_scale), hidden);
-      largest[v] = hn::Max(largest[v], logit);
-      hn::StoreU(logit, d, place);
     }
   }
-  for (int v = 0; v < kGroupVectors; ++v) max[v] = largest[v];
-  return bad;
+};
+
+// Goes through the columns of a key block in one mode.   s [keys, kGroup]: m, and what `loop` makes of the logits
+template <ScoreMode kMode, typename Element, typename Term, typename Loop>
+HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
+                                    const Term& term, float* s, FloatVec* max, const Loop& loop) {
+  ColumnLogits<kMode, Element, Term> columns(head, block, scores, term, s, max);
+  loop(columns, block.keys, s);
+  return columns.end(max);
 }
 
-// The same with the mode of a type that carries scores.
+// Of a type without scores.
+template <typename Loop>
+HWY_INLINE void unscored_logits(const HeadContext& head, const KeyBlock& block, const TermScratch& terms, float* s,
+                                FloatVec* max, const Loop& loop) {
+  with_any_term(
+      terms, block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+        logits_in_mode<ScoreMode::none>(head, block, Running<ScoreElement>{}, term, s, max, loop);
+      });
+}
+
+// Of a type that carries scores.
 template <typename Element, typename Term>
 HWY_INLINE FloatMask carried_logits(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
                                     const Term& term, float* s, FloatVec* max) {
   switch (scores.mode) {
     case ScoreMode::write:
-      return logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max);
+      return logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max, LeaveLogits());
     case ScoreMode::add:
-      return logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max);
+      return logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max, LeaveLogits());
     default:
-      return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max);
+      return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max, LeaveLogits());
   }
 }
 
-// The same with the mode of the key block's type. Throws Error when a score leaves the range of C.
+// The logits of a key block in place of its dot products. Throws Error when a score leaves the range of C.
 HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, const TypeScores& scores,
                                 const TermScratch& terms, float* s, FloatVec* max) {
   const FloatTag d;
+  if (scores.mode == ScoreMode::none) return unscored_logits(head, block, terms, s, max, LeaveLogits());
   const Running<ScoreElement> exact{scores.mode, scores.running, scores.logit_scale};
   // C holds all terms already.
   if (scores.mode == ScoreMode::read) {
-    logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), s, max);
-    return;
-  }
-  if (scores.mode == ScoreMode::none && terms.late[block.set]) {
-    with_late_term(
-        terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-          logits_in_mode<ScoreMode::none>(head, block, exact, term, s, max);
-        });
+    logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), s, max, LeaveLogits());
     return;
   }
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
   with_term(
       terms, block, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-        if (scores.mode == ScoreMode::none) {
-          logits_in_mode<ScoreMode::none>(head, block, exact, term, s, max);
-        } else if (scores.half != nullptr) {
+        if (scores.half != nullptr) {
           bad = carried_logits(head, block, Running<HalfScore>{scores.mode, scores.half, scores.logit_scale}, term, s,
                                max);
         } else {

@@ -71,6 +71,7 @@ const std::vector<AttentionCase>& cases() {
       {"several segments", {1200}, {5}, 9, 1, 32, 8, Labels::document},
       {"radius beyond a segment", {1100}, {2}, 600, 1, 2, 8, Labels::document},
       {"large scores", {64}, {8}, 10, 1, 16, 8, Labels::scattered, 5.0f},
+      {"scores that differ by more than a power of two holds", {200}, {8}, 60, 1, 16, 8, Labels::scattered, 30.0f},
   };
   return all;
 }

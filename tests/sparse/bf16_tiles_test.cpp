@@ -66,7 +66,9 @@ std::vector<float> sums(const Bf16Tiles& tiles, std::int64_t keys, std::int64_t 
   const Halves v = rounded_rows(tiles, head_size, components, keys, stride), w = rounded_pairs(tiles, keys, stride);
   std::vector<float> o(places(components * kGroup), 1.0f);
   tiles.begin();
+  tiles.open_sums(components, o.data());
   tiles.weighted_sum(w.data(), v.data(), stride, keys, components, o.data());
+  tiles.close_sums(components, o.data());
   tiles.end();
   return o;
 }
@@ -171,6 +173,43 @@ void check_same_bits(const Bf16Tiles& fast, const Bf16Tiles& plain) {
       CHECK(test::same_bits(dots(fast, keys, head_size), dots(plain, keys, head_size)));
       CHECK(test::same_bits(sums(fast, keys, head_size), sums(plain, keys, head_size)));
       CHECK(test::same_bits(outers(fast, keys, head_size), outers(plain, keys, head_size)));
+    }
+  }
+}
+
+// A group's sums over two steps, with the other products in between as the passes have them: [D, kGroup].
+std::vector<float> interrupted_sums(const Bf16Tiles& tiles, std::int64_t head_size) {
+  const std::int64_t components = round_up(head_size, kTileRows16), keys = kTilePairs, stride = 2 * keys;
+  const std::int64_t row_stride = round_up(head_size, kTilePairs);
+  const Halves v = rounded_rows(tiles, head_size, components, stride, stride), w = rounded_pairs(tiles, stride, stride);
+  const Halves k = rounded_rows(tiles, keys, keys, head_size, row_stride),
+               q = rounded_pairs(tiles, head_size, row_stride);
+  const Halves rows = rounded_rows(tiles, keys + 1, keys + 1, kGroup, kTilePairs);
+  const Halves x_pairs(places(kTileRows16 * 2 * components));
+  std::vector<float> o(places(components * kGroup), 1.0f), s(places(keys * kGroup)), g(places(keys * components));
+  tiles.begin();
+  tiles.open_sums(components, o.data());
+  for (std::int64_t j = 0; j < stride; j += keys) {
+    tiles.dot_products(q.data(), k.data(), row_stride, keys, s.data());
+    tiles.weighted_sum(w.data() + j * kGroup, v.data() + j, stride, keys, components, o.data());
+    tiles.outer_products(rows.data(), x_pairs.data(), components, keys, g.data());
+  }
+  tiles.close_sums(components, o.data());
+  tiles.end();
+  return o;
+}
+
+TEST_CASE("other products leave a group's open sums as they are", "[sparse]") {
+  std::vector<const Bf16Tiles*> all = {&sparse::plain_bf16_tiles(), &sparse::bf16_tiles()};
+#if defined(__x86_64__)
+  all.push_back(&test::emulated_amx_tiles());
+#endif
+  for (const Bf16Tiles* tiles : all) {
+    for (const std::int64_t head_size : {1, 32, 48, 64, 80, 128}) {
+      CAPTURE(head_size, tiles->key_alignment);
+      const std::vector<float> expected = sums(*tiles, 2 * kTilePairs, head_size);
+      CHECK(test::same_bits(interrupted_sums(*tiles, head_size), expected));
+      CHECK(expected[0] != 1.0f);
     }
   }
 }
