@@ -41,26 +41,23 @@ HWY_INLINE void pair_backward_group(const HeadContext& head, const GroupScratch&
 }
 
 // Columns of a key block rounded as rows, and zeros up to a whole tile and one row.   w [keys, kGroup]
-HWY_INLINE const std::uint16_t* round_columns(const HeadContext& head, const Bf16Scratch& own, const float* w,
-                                              std::int64_t keys) {
+HWY_INLINE void round_columns(const HeadContext& head, const float* w, std::int64_t keys, std::uint16_t* to) {
   const std::int64_t size = keys * kGroup, rounded = round_up(size, kTilePairs);
-  head.bf16->round_row(w, size, rounded, own.w_rows);
+  head.bf16->round_row(w, size, rounded, to);
   const std::int64_t end = (round_up(keys, kTileRows16) + 1) * kGroup;
-  std::fill(own.w_rows + rounded, own.w_rows + end, std::uint16_t{0});
-  return own.w_rows;
+  std::fill(to + rounded, to + end, std::uint16_t{0});
 }
 
 // Columns of a key block rounded as pairs of neighbouring keys, `lead` zero ones before, zeros up to the next multiple of
 // the alignment.
 //   w [keys, kGroup]
-HWY_INLINE const std::uint16_t* pair_columns(const HeadContext& head, const Bf16Scratch& own, const float* w,
-                                             std::int64_t keys, std::int64_t lead) {
+HWY_INLINE void pair_columns(const HeadContext& head, const float* w, std::int64_t keys, std::int64_t lead,
+                             std::uint16_t* to) {
   const auto column = [&](std::int64_t j) { return j >= 0 && j < keys ? w + j * kGroup : nullptr; };
   const std::int64_t end = round_up(lead + keys, head.bf16->key_alignment);
   for (std::int64_t j = 0; j < end; j += 2) {
-    head.bf16->round_pairs(column(j - lead), column(j + 1 - lead), kGroup, kGroup, own.w_pairs + j * kGroup);
+    head.bf16->round_pairs(column(j - lead), column(j + 1 - lead), kGroup, kGroup, to + j * kGroup);
   }
-  return own.w_pairs;
 }
 
 // What pairs add to m: the tables' gradients of a key block; g = scale·dC becomes what q·k has for its gradient.
@@ -74,20 +71,31 @@ HWY_NOINLINE inline void bf16_join_gradients(const HeadContext& head, const KeyB
   join_gradients(terms, block, g);
 }
 
-// dq, dk and dv of a key block.   scratch.p, scratch.ds [keys, kGroup]: dropped probabilities and scale·dC
-HWY_INLINE void bf16_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
-                               bool carried) {
-  const Bf16Scratch& own = scratch.bf16;
-  const Bf16Panel& panel = block.panel->bf16();
+// How far a key block begins behind the alignment, from where on its keys are read, as forward reads values.
+HWY_INLINE std::int64_t lead_of(const HeadContext& head, const KeyBlock& block) {
+  return block.row % head.bf16->key_alignment;
+}
+
+// The left and right operands of a key block's gradients.
+//   scratch.p, scratch.ds [keys, kGroup]: dropped probabilities and scale·dC
+HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
+                                bool carried) {
+  const Bf16Weights& own = scratch.bf16.weights[0];
   if (HWY_UNLIKELY(scratch.terms.joined[block.set])) bf16_join_gradients(head, block, scratch, carried, scratch.ds);
-  // From the alignment on, as forward reads values.
-  const std::int64_t lead = block.row % head.bf16->key_alignment, keys = block.keys, stride = head.stride;
-  head.bf16->weighted_sum(pair_columns(head, own, scratch.ds, keys, lead), panel.k_columns + block.row - lead,
-                          panel.column_stride, lead + keys, stride, own.out_columns);
-  head.bf16->outer_products(round_columns(head, own, scratch.ds, keys), own.q_of_queries, stride, keys,
-                            block.panel->dk(block.row));
-  head.bf16->outer_products(round_columns(head, own, scratch.p, keys), own.dout_of_queries, stride, keys,
-                            block.panel->dv(block.row));
+  pair_columns(head, scratch.ds, block.keys, lead_of(head, block), own.pairs);
+  round_columns(head, scratch.ds, block.keys, own.gradient_rows);
+  round_columns(head, scratch.p, block.keys, own.probability_rows);
+}
+
+// dq, dk and dv of a key block, from the operands of round_gradients.
+HWY_INLINE void multiply_gradients(const HeadContext& head, const KeyBlock& block, const Bf16Scratch& own) {
+  const Bf16Weights& weights = own.weights[0];
+  const Bf16Panel& panel = block.panel->bf16();
+  const std::int64_t lead = lead_of(head, block), keys = block.keys, stride = head.stride;
+  head.bf16->weighted_sum(weights.pairs, panel.k_columns + block.row - lead, panel.column_stride, lead + keys, stride,
+                          own.out_columns);
+  head.bf16->outer_products(weights.gradient_rows, own.q_of_queries, stride, keys, block.panel->dk(block.row));
+  head.bf16->outer_products(weights.probability_rows, own.dout_of_queries, stride, keys, block.panel->dv(block.row));
 }
 
 // dq of a group, in rows.   scratch.out [kGroup, stride]

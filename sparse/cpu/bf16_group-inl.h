@@ -329,8 +329,8 @@ HWY_INLINE void bf16_forward_group(const HeadContext& head, const TypeScores* sc
   const std::int64_t share = ahead.rows() * kBf16Keys / std::max(columns, kBf16Keys) + 1;  // of a step
   StepWalk walk(seen, head.bf16->key_alignment);
   // One column in front is left for an odd half pair.
-  Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.w_pairs},
-                       {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.w_pairs + kBf16Keys * kGroup}};
+  Bf16Step steps[2] = {{{}, scratch.p + kGroup, own.weights[0].pairs},
+                       {{}, scratch.p + (kBf16Columns + 1) * kGroup, own.weights[1].pairs}};
   Bf16Step *now = &steps[0], *other = &steps[1];
   const auto multiply_next = [&](Bf16Step& step) HWY_ATTR {
     if (!walk.next(step.block)) return false;

@@ -45,18 +45,35 @@ inline constexpr std::int64_t kBf16Keys = 32;
 // Columns of a step's logits: one before them, and a tile behind, which products and weights write.
 inline constexpr std::int64_t kBf16Columns = 1 + kBf16Keys + kTileRows16;
 
+// Weights of a step as the right and the left operand of products.
+struct Bf16Weights {
+  std::uint16_t* pairs = nullptr;  // [kBf16Keys/2, kGroup, 2]: weights, or in backward gradients of scores
+  // Backward only; [kBf16Keys + a row, kGroup].
+  std::uint16_t* gradient_rows = nullptr;     // of scores
+  std::uint16_t* probability_rows = nullptr;  // dropped
+
+  static Bf16Weights take(Arena& arena, bool backward) {
+    Bf16Weights weights;
+    weights.pairs = arena.take<std::uint16_t>(kBf16Keys * kGroup);
+    if (!backward) return weights;
+    weights.gradient_rows = arena.take<std::uint16_t>((kBf16Keys + 1) * kGroup);
+    weights.probability_rows = arena.take<std::uint16_t>((kBf16Keys + 1) * kGroup);
+    return weights;
+  }
+};
+
 // A group's operands, and room for turning things.
 struct Bf16Scratch {
   std::uint16_t* rows = nullptr;     // [kGroup, row_stride]
   std::uint16_t* q_pairs = nullptr;  // [row_stride/2, kGroup, 2]
-  std::uint16_t* w_pairs = nullptr;  // [2, kBf16Keys/2, kGroup, 2]: weights of two steps, or gradients of one's scores
-  float* out_columns = nullptr;      // [stride, kGroup]: out, or dq
-  float* pairs = nullptr;            // [kGroup, stride]: of values, or keys
+  // Of two steps: while vectors make the one's, products read the other's.
+  Bf16Weights weights[2];
+  float* out_columns = nullptr;  // [stride, kGroup]: out, or dq
+  float* pairs = nullptr;        // [kGroup, stride]: of values, or keys
   // Backward only.
   std::uint16_t* dout_pairs = nullptr;    // as q_pairs
   std::uint16_t* q_of_queries = nullptr;  // [kTileRows16, stride, 2]: pairs of queries, from kGroup/2 on zeros
   std::uint16_t* dout_of_queries = nullptr;
-  std::uint16_t* w_rows = nullptr;  // [kBf16Keys + a row, kGroup]
 
   // Sizes of the largest step; keys and components in whole tiles.
   static Bf16Scratch take(Arena& arena, std::int64_t stride, bool backward) {
@@ -64,14 +81,13 @@ struct Bf16Scratch {
     Bf16Scratch scratch;
     scratch.rows = arena.take<std::uint16_t>(row_stride * kGroup);
     scratch.q_pairs = arena.take<std::uint16_t>(row_stride * kGroup);
-    scratch.w_pairs = arena.take<std::uint16_t>(2 * kBf16Keys * kGroup);
+    for (Bf16Weights& weights : scratch.weights) weights = Bf16Weights::take(arena, backward);
     scratch.out_columns = arena.take<float>(stride * kGroup);
     scratch.pairs = arena.take<float>(kGroup * stride);
     if (!backward) return scratch;
     scratch.dout_pairs = arena.take<std::uint16_t>(row_stride * kGroup);
     scratch.q_of_queries = arena.take<std::uint16_t>(kTileRows16 * stride * 2);
     scratch.dout_of_queries = arena.take<std::uint16_t>(kTileRows16 * stride * 2);
-    scratch.w_rows = arena.take<std::uint16_t>((kBf16Keys + 1) * kGroup);
     return scratch;
   }
 };

@@ -139,30 +139,36 @@ HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, const
   dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, dp);
 }
 
-// dq += ds k, dk += ds q, since score = scale q·k; dv += p dout, since out = sum_j p v. carried: as in joined_gradients.
+// dq += ds k, dk += ds q, since score = scale q·k; dv += p dout, since out = sum_j p v. In bf16 the operands are made here
+// and multiplied later. carried: as in joined_gradients.
 HWY_INLINE void add_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                               bool carried) {
-  if (head.bf16 != nullptr) return bf16_gradients(head, block, scratch, carried);
+  if (head.bf16 != nullptr) return round_gradients(head, block, scratch, carried);
   dots_gradients(head, block, scratch, carried);
   outer_products(scratch.p, scratch.dout_rows, head.stride, block.keys, block.panel->dv(block.row));
 }
 
-// Makes a key block's rows usable, their gradients too.
-HWY_INLINE void require_backward(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch) {
-  block.panel->require(block.row + block.keys);
-  if (head.bf16 != nullptr) require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
+// Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
+HWY_INLINE bool carries(const TypeScoreGradients& scores) {
+  return scores.mode != ScoreGradientMode::none;
 }
 
-// p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (which a type with
-// scores does not need).
+// The products a key block's vector work begins with: q·k in scratch.p where it is needed, dout·v in scratch.ds. Makes the
+// block's rows usable, their gradients too.
+HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
+                               const GroupScratch& scratch) {
+  block.panel->require(block.row + block.keys);
+  if (head.bf16 != nullptr) require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
+  if (!carries(scores)) query_dots(head, block, /*scored=*/false, scratch, scratch.p);
+  value_dots(head, block, scratch, scratch.ds);
+}
+
+// p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (multiply_block).
 HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                        const GroupScratch& scratch, const FloatVec* lse) {
   const FloatTag d;
   const IntTag di;
-  // Of a type that carries scores p comes from C, which includes this layer's s; q·k is needed only to rewind.
-  const bool carried = scores.mode != ScoreGradientMode::none;
-  require_backward(head, block, scratch);
-  if (!carried) query_dots(head, block, /*scored=*/false, scratch, scratch.p);
+  const bool carried = carries(scores);
   const FloatVec logit_scale = hn::Set(d, carried ? kLog2E * scores.logit_scale : kLog2E);
   const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;         // [keys]
   const ScoreElement* const running = carried ? scores.running + block.column * kGroup : nullptr;  // [keys, kGroup]
@@ -184,12 +190,11 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
 
 // forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j (v with rel_v)
 //   dC_ij (+)= c p_ij (dp_ij - delta_i),  delta_i = dout_i·out_i.
-// Leaves in scratch.ds scale·dC, what q, k and the tables multiply with, and in scratch.p the dropped p.
+// Leaves in scratch.ds, in place of dout·v, scale·dC, what q, k and the tables multiply with, and in scratch.p the dropped p.
 HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock& block,
                                          const TypeScoreGradients& scores, std::int64_t first_query,
                                          const GroupScratch& scratch, const FloatVec* delta) {
   const FloatTag d;
-  value_dots(head, block, scratch, scratch.ds);
   add_value_dots(scratch.terms, block, scratch.ds);
   if (head.dropout) keep_bits_of_block(head, block, first_query, scratch.keep);
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
@@ -243,17 +248,54 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
       });
 }
 
+// The vector work of a key block between its products. Rewinds C last: scratch.p is overwritten, and C was read for p before.
+HWY_INLINE void block_gradients(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
+                                std::int64_t first_query, const GroupScratch& scratch, const RowStatistics& rows) {
+  probabilities_of_block(head, block, scores, scratch, rows.lse);
+  // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
+  score_gradients_of_block(head, block, scores, first_query, scratch, rows.delta);
+  add_term_gradients(scratch.terms, block, scratch.ds);
+  add_gradients(head, block, scratch, /*carried=*/carries(scores));
+  add_label_weights(scratch.terms, block, scratch.p);
+  if (carries(scores) && scores.rewind) rewind_block(head, block, scores, scratch);
+}
+
+// The key blocks of a group. In bf16 the last products of the block before and the first ones of the next come before this
+// one's vector work, which needs neither: matrix tiles and vectors work at the same time.
+HWY_INLINE void gradients_of_blocks(const HeadContext& head, const TypeScoreGradients* scores, const SeenBlocks& seen,
+                                    GroupScratch& scratch, const RowStatistics& rows) {
+  const auto [first_query, blocks, count] = seen;
+  const bool bf16 = head.bf16 != nullptr;
+  // Factors want q·k of the block whose gradients are joined: of one block at a time.
+  const bool overlap = bf16 && scratch.terms.dots == nullptr;
+  const auto begin = [&](std::int64_t n) HWY_ATTR { multiply_block(head, blocks[n], scores[blocks[n].set], scratch); };
+  if (overlap) {
+    begin(0);
+    scratch.turn();
+  }
+  for (std::int64_t n = 0; n < count; ++n) {
+    if (bf16 && n > 0) multiply_gradients(head, blocks[n - 1], scratch.bf16);
+    if (!overlap) {
+      begin(n);
+    } else {
+      // In the arrays of the block before, which is done.
+      if (n + 1 < count) begin(n + 1);
+      scratch.turn();
+    }
+    block_gradients(head, blocks[n], scores[blocks[n].set], first_query, scratch, rows);
+  }
+  if (bf16) multiply_gradients(head, blocks[count - 1], scratch.bf16);
+}
+
 // Gradients of one group over the key blocks it sees, one after the other, so that a block's keys, values and their
 // gradients stay in the first-level cache from product to product.
 //   scratch.out (dq) = sum_j ds_ij (k_j + rel[label_ij]);  the panels' dk, dv and the terms' sums are added to
 // scratch.q_*, scratch.dout_* must be loaded. Out of line as forward_group.
 HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScoreGradients* scores,
-                                        const SeenBlocks& seen, const GroupScratch& scratch,
-                                        const RowStatistics& rows) {
-  const auto [first_query, blocks, count] = seen;
+                                        const SeenBlocks& seen, GroupScratch& scratch, const RowStatistics& rows) {
   const GroupSpan span = span_of_group(scratch.terms, seen);
   // With scores carried and nothing to rewind no s is computed, so no table either.
-  const auto needs_scores = [](const TypeScoreGradients& s) { return s.mode == ScoreGradientMode::none || s.rewind; };
+  const auto needs_scores = [](const TypeScoreGradients& s) { return !carries(s) || s.rewind; };
   const bool needs_table = needs_scores(scores[0]) || needs_scores(scores[1]);
   if (head.bf16 != nullptr) {
     pair_backward_group(head, scratch);
@@ -265,19 +307,7 @@ HWY_NOINLINE inline void backward_group(const HeadContext& head, const TypeScore
   clear_term_gradients(scratch.terms, span);
   clear_label_weights(scratch.terms, span);
   make_value_table(head, scratch.terms, span, scratch.dout_lanes);
-  for (std::int64_t n = 0; n < count; ++n) {
-    const KeyBlock& block = blocks[n];
-    const TypeScoreGradients& type_scores = scores[block.set];
-    probabilities_of_block(head, block, type_scores, scratch, rows.lse);
-    // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
-    score_gradients_of_block(head, block, type_scores, first_query, scratch, rows.delta);
-    add_term_gradients(scratch.terms, block, scratch.ds);
-    add_gradients(head, block, scratch, /*carried=*/type_scores.mode != ScoreGradientMode::none);
-    add_label_weights(scratch.terms, block, scratch.p);
-    // Last: scratch.p is overwritten, and C was read for p before.
-    if (type_scores.mode != ScoreGradientMode::none && type_scores.rewind)
-      rewind_block(head, block, type_scores, scratch);
-  }
+  gradients_of_blocks(head, scores, seen, scratch, rows);
   if (head.bf16 != nullptr) bf16_finish_group(head, scratch);
   finish_term_gradients(head, scratch.terms, span, scratch.q_rows, scratch.out);
   finish_value_gradients(head, scratch.terms, span, scratch.dout_rows);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "sparse/cpu/task_list.h"
 #include "sparse/cpu/term_scratch-inl.h"
@@ -33,6 +34,15 @@ struct GroupScratch {
   float* ds = nullptr;          // [columns, kGroup]: scale·dC
   float* dout_rows = nullptr;   // [kGroup, stride]
   float* dout_lanes = nullptr;  // [D, kGroup]
+  // In bf16 of the next block, whose products come before this one's vector work.
+  float *next_p = nullptr, *next_ds = nullptr;
+
+  // The next block's arrays become this one's.
+  void turn() {
+    std::swap(p, next_p);
+    std::swap(ds, next_ds);
+    std::swap(bf16.weights[0], bf16.weights[1]);
+  }
 
   static GroupScratch take(Arena& arena, const AttentionInputs& in, const HeadContext& head, const TaskSizes& sizes,
                            Pass pass) {
@@ -50,6 +60,7 @@ struct GroupScratch {
     // Forward needs none of the rest: scratch is charged to the memory of a run.
     if (pass == Pass::forward) return scratch;
     scratch.ds = arena.take<float>(columns * kGroup);
+    if (bf16) scratch.next_p = scratch.p + kBf16Columns * kGroup, scratch.next_ds = arena.take<float>(columns * kGroup);
     scratch.dout_rows = arena.take<float>(rows);
     scratch.dout_lanes = arena.take<float>(lanes);
     return scratch;

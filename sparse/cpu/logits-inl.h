@@ -170,13 +170,19 @@ struct LeaveLogits {
   }
 };
 
-// Goes through the columns of a key block in one mode.   s [keys, kGroup]: m, and what `loop` makes of the logits
+// Where a key block's numbers are.
+struct LogitPlaces {
+  float* s;       // [keys, kGroup]: m, and what a loop makes of the logits
+  FloatVec* max;  // follows the largest logit
+};
+
+// Goes through the columns of a key block in one mode.
 template <ScoreMode kMode, typename Element, typename Term, typename Loop>
 HWY_INLINE FloatMask logits_in_mode(const HeadContext& head, const KeyBlock& block, const Running<Element>& scores,
-                                    const Term& term, float* s, FloatVec* max, const Loop& loop) {
-  ColumnLogits<kMode, Element, Term> columns(head, block, scores, term, s, max);
-  loop(columns, block.keys, s);
-  return columns.end(max);
+                                    const Term& term, const LogitPlaces& places, const Loop& loop) {
+  ColumnLogits<kMode, Element, Term> columns(head, block, scores, term, places.s, places.max);
+  loop(columns, block.keys, places.s);
+  return columns.end(places.max);
 }
 
 // Of a type without scores.
@@ -185,7 +191,7 @@ HWY_INLINE void unscored_logits(const HeadContext& head, const KeyBlock& block, 
                                 FloatVec* max, const Loop& loop) {
   with_any_term(
       terms, block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
-        logits_in_mode<ScoreMode::none>(head, block, Running<ScoreElement>{}, term, s, max, loop);
+        logits_in_mode<ScoreMode::none>(head, block, Running<ScoreElement>{}, term, LogitPlaces{s, max}, loop);
       });
 }
 
@@ -195,11 +201,11 @@ HWY_INLINE FloatMask carried_logits(const HeadContext& head, const KeyBlock& blo
                                     const Term& term, float* s, FloatVec* max) {
   switch (scores.mode) {
     case ScoreMode::write:
-      return logits_in_mode<ScoreMode::write>(head, block, scores, term, s, max, LeaveLogits());
+      return logits_in_mode<ScoreMode::write>(head, block, scores, term, LogitPlaces{s, max}, LeaveLogits());
     case ScoreMode::add:
-      return logits_in_mode<ScoreMode::add>(head, block, scores, term, s, max, LeaveLogits());
+      return logits_in_mode<ScoreMode::add>(head, block, scores, term, LogitPlaces{s, max}, LeaveLogits());
     default:
-      return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, s, max, LeaveLogits());
+      return logits_in_mode<ScoreMode::add_unkept>(head, block, scores, term, LogitPlaces{s, max}, LeaveLogits());
   }
 }
 
@@ -211,7 +217,7 @@ HWY_INLINE void logits_of_block(const HeadContext& head, const KeyBlock& block, 
   const Running<ScoreElement> exact{scores.mode, scores.running, scores.logit_scale};
   // C holds all terms already.
   if (scores.mode == ScoreMode::read) {
-    logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), s, max, LeaveLogits());
+    logits_in_mode<ScoreMode::read>(head, block, exact, NoTerm(), LogitPlaces{s, max}, LeaveLogits());
     return;
   }
   FloatMask bad = hn::MaskFromVec(hn::Zero(d));
