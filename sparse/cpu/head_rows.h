@@ -61,17 +61,23 @@ inline float as_float(Bf16 x) {
   return float_from_bf16(x.bits);
 }
 
-// to[d] = from[d], d < size. Of fp32 by memcpy: its vectors are the widest the processor has, this file's are SSE's.
-inline void copy_row(const float* from, std::int64_t size, float* to) {
-  std::memcpy(to, from, static_cast<std::size_t>(size) * sizeof(float));
+// Copies of rows are always inline: their vectors are those of the kernel that calls them, not SSE's.
+#define ETC_COPY __attribute__((always_inline)) inline
+
+// to[d] = from[d], d < size. Whole groups in moves of known size: a call of memcpy costs as much as the row.
+ETC_COPY void copy_row(const float* from, std::int64_t size, float* to) {
+  std::int64_t d = 0;
+  for (; d + kGroup <= size; d += kGroup) std::memcpy(to + d, from + d, kGroup * sizeof(float));
+  for (; d < size; ++d) to[d] = from[d];
 }
-inline void copy_row(const Bf16* from, std::int64_t size, float* to) {
+ETC_COPY void copy_row(const Bf16* from, std::int64_t size, float* to) {
   for (std::int64_t d = 0; d < size; ++d) to[d] = as_float(from[d]);
 }
 
 // to [rows, row_stride(size)] = rows of `size` numbers that lie from_stride apart.
 template <typename Number>
-void copy_numbers(const Number* from, std::int64_t from_stride, std::int64_t rows, std::int64_t size, float* to) {
+ETC_COPY void copy_numbers(const Number* from, std::int64_t from_stride, std::int64_t rows, std::int64_t size,
+                           float* to) {
   const std::int64_t stride = row_stride(size);
   for (std::int64_t r = 0; r < rows; ++r, from += from_stride, to += stride) {
     copy_row(from, size, to);
@@ -81,11 +87,13 @@ void copy_numbers(const Number* from, std::int64_t from_stride, std::int64_t row
 }
 
 // to[row] = from[first_row + row] of one head, zero beyond D.   to [rows, stride]
-inline void copy_rows(const Rows& from, const HeadColumns& columns, std::int64_t first_row, std::int64_t rows,
-                      float* to) {
+ETC_COPY void copy_rows(const Rows& from, const HeadColumns& columns, std::int64_t first_row, std::int64_t rows,
+                        float* to) {
   const HeadRow first = row_in(from, columns, first_row);
   first.bf16 == nullptr ? copy_numbers(first.fp32, from.stride, rows, columns.size, to)
                         : copy_numbers(first.bf16, from.stride, rows, columns.size, to);
 }
+
+#undef ETC_COPY
 
 }  // namespace etc::sparse

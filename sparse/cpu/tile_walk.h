@@ -84,8 +84,9 @@ class KeyPanel {
     copied_ = asked_ = filled_ = multiplied_ = finished_ = 0;
   }
 
-  // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key.
-  void require(std::int64_t end) {
+  // Makes rows [0, end) usable: keys and values copied, gradients zero; all zero beyond the last key. Always inline, as
+  // copies are (head_rows.h).
+  __attribute__((always_inline)) void require(std::int64_t end) {
     // Groups come in order of their queries and see nearly the same keys: most calls end here.
     if (end <= copied_ || (k_ == nullptr && dk_ == nullptr)) return;
     const std::int64_t from = copied_;
@@ -151,7 +152,7 @@ class KeyPanel {
     return row < keys_ ? row_in(rows, {head_, head_size_}, first_row_ + row) : HeadRow();
   }
 
-  void copy(std::int64_t from, std::int64_t end) {
+  __attribute__((always_inline)) void copy(std::int64_t from, std::int64_t end) {
     const HeadColumns columns{head_, head_size_};
     const std::int64_t rows = std::min(end, keys_) - from;
     copy_rows(k_rows_, columns, first_row_ + from, rows, k_ + from * stride_);
