@@ -38,6 +38,7 @@ function(etc_unity)
   endif()
   foreach(target IN LISTS ARGN)
     get_target_property(sources ${target} SOURCES)
+    list(FILTER sources EXCLUDE REGEX "^[$]<")  # objects of another target
     get_target_property(root ${target} SOURCE_DIR)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     # Included, a source counts as a header, and what it keeps to itself as shared.
