@@ -2,11 +2,14 @@
 """Whether a change made kernels or the encoder slower: two builds of the project by turns, line by line.
 
     bench/compare_builds.py OLD_BUILD NEW_BUILD [--rounds 5] [--output FILE.json] [--only attention,matmul,encoder]
+                            [--lines TEXT]
 
 OLD_BUILD and NEW_BUILD are build folders with `etc`, `bench_attention` and `bench_matmul` (`build/cpu` of two checkouts). Each
-round runs both, the first one changing from round to round; a line's figure is the median of its rounds. Times are CPU
-times of one thread where the program tells them, else by the clock. Ends with the lines whose ratio leaves 0.98 … 1.02.
-A round of everything takes six minutes; Ctrl-C ends with the rounds so far.
+round runs both, the first one changing from round to round. A line has two figures: the median of the rounds' ratios, and
+the ratio of the least times, which a busy machine changes less. Times are CPU times of one thread where the program tells
+them, else by the clock. Ends with the lines both of whose ratios are above 1.02 or below 0.98, and with the size of `etc`.
+--lines measures only the lines of attention that contain TEXT. A round of everything takes six minutes; Ctrl-C ends with
+the rounds so far.
 """
 import argparse
 import json
@@ -20,13 +23,13 @@ from machine import machine
 from tables import median
 
 
-def attention(build):
+def attention(build, lines):
     """{line: seconds}"""
-    text = run([build / "bench_attention", "--csv", "--cpu-time", "--repeats", "5", "--threads", "1"])
+    text = run([build / "bench_attention", "--csv", "--cpu-time", "--repeats", "5", "--threads", "1", "--only", lines])
     return {line.split('"')[1]: float(line.split('",')[1].split(",")[0]) for line in text.splitlines()[1:] if '"' in line}
 
 
-def matmul(build):
+def matmul(build, _):
     """{block, line: seconds per unit of work}"""
     block, lines = "", {}
     for line in run([build / "bench_matmul", "--repeat", "5", "--threads", "1"]).splitlines():
@@ -38,7 +41,7 @@ def matmul(build):
     return lines
 
 
-def encoder(build):
+def encoder(build, _):
     """{mode, scores, length: CPU seconds} of the preset `small`."""
     lines = {}
     for mode in ("infer", "train"):
@@ -66,6 +69,7 @@ def main():
     parser.add_argument("builds", nargs=2, type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default=",".join(MEASURED))
+    parser.add_argument("--lines", default="")
     parser.add_argument("--output")
     options = parser.parse_args()
     rounds = []  # of {program, line: seconds} for both builds
@@ -74,7 +78,7 @@ def main():
             order, measured = (0, 1) if number % 2 == 0 else (1, 0), [{}, {}]
             for name in options.only.split(","):
                 for which in order:
-                    for line, seconds in MEASURED[name](options.builds[which]).items():
+                    for line, seconds in MEASURED[name](options.builds[which], options.lines).items():
                         measured[which][f"{name}: {line}"] = seconds
             rounds.append(measured)
             print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
@@ -86,18 +90,22 @@ def main():
     only_one = set(rounds[0][0]) ^ set(rounds[0][1])
     # each round's own ratio: what slowed the machine for minutes slowed both
     ratios = {line: median([new[line] / old[line] for old, new in rounds]) for line in lines}
+    least = {line: min(new[line] for _, new in rounds) / min(old[line] for old, _ in rounds) for line in lines}
+    print("median   least")
     for line in lines:
-        print(f"{ratios[line]:6.3f}  {line}")
+        print(f"{ratios[line]:6.3f}  {least[line]:6.3f}  {line}")
     values = list(ratios.values())
     print(f"{len(lines)} lines; median of the ratios {median(values):.3f}, least {min(values):.3f}, most {max(values):.3f}")
     for line in lines:
-        if not 0.98 <= ratios[line] <= 1.02:
-            print(f"beyond 2 %: {ratios[line]:.3f}  {line}")
+        if min(ratios[line], least[line]) > 1.02 or max(ratios[line], least[line]) < 0.98:
+            print(f"beyond 2 %: {ratios[line]:.3f}  {least[line]:.3f}  {line}")
     if only_one:
         print(f"in one build only: {', '.join(sorted(only_one))}")
+    sizes = [(build / "etc").stat().st_size for build in options.builds]
+    print(f"size of etc: {sizes[0] / 1e6:.2f} MB, {sizes[1] / 1e6:.2f} MB, {sizes[1] / sizes[0]:.2f} times")
     if options.output:
         temporary = pathlib.Path(options.output + ".partial")
-        temporary.write_text(json.dumps({"machine": machine(), "load": os.getloadavg()[0], "ratios": ratios,
+        temporary.write_text(json.dumps({"machine": machine(), "load": os.getloadavg()[0], "ratios": ratios, "least": least, "bytes": sizes,
                                          "rounds": rounds}, indent=1) + "\n")
         os.replace(temporary, options.output)
 
