@@ -71,11 +71,6 @@ HWY_NOINLINE inline void bf16_join_gradients(const HeadContext& head, const KeyB
   join_gradients(terms, block, g);
 }
 
-// How far a key block begins behind the alignment, from where on its keys are read, as forward reads values.
-HWY_INLINE std::int64_t lead_of(const HeadContext& head, const KeyBlock& block) {
-  return block.row % head.bf16->key_alignment;
-}
-
 // The left and right operands of a key block's gradients.
 //   scratch.p, scratch.ds [keys, kGroup]: dropped probabilities and scale·dC
 HWY_INLINE void round_gradients(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,

@@ -131,6 +131,11 @@ HWY_INLINE void multiply_rows(const HeadContext& head, const KeyBlock& block, co
   head.bf16->dot_products(pairs, panel_rows + block.row * stride, stride, block.keys, s);
 }
 
+// How far a key block begins behind the alignment, from where on products read its columns.
+HWY_INLINE std::int64_t lead_of(const HeadContext& head, const KeyBlock& block) {
+  return block.row % head.bf16->key_alignment;
+}
+
 // Makes rows [0, end) usable, in the layouts the panel has, in whole tiles: the last step of a key block may reach beyond
 // the panel, where weights are 0 and values must be numbers.
 HWY_INLINE void require_bf16(const HeadContext& head, KeyPanel& panel, std::int64_t end, const Bf16Scratch& scratch) {

@@ -169,8 +169,6 @@ struct WeighColumns {
     FloatVec sum[kGroupVectors];
     for (int v = 0; v < kGroupVectors; ++v) sum[v] = total[v];
     for (std::int64_t j = 0; j < keys; j += 2) {
-      columns.ask_ahead(j);
-      columns.ask_ahead(j + 1);
       for (int v = 0; v < kGroupVectors; ++v) {
         const std::int64_t at = j * kGroup + v * kLanes;
         const FloatVec first = columns.at(j, v), second = columns.at(j + 1, v);
@@ -252,8 +250,7 @@ HWY_INLINE void multiply_keys_of(const HeadContext& head, const Bf16Step& step, 
 }
 
 HWY_INLINE StepPairs pairs_of(const HeadContext& head, const Bf16Step& step) {
-  const std::int64_t alignment = head.bf16->key_alignment;
-  return {step.block.row % alignment, step.block.keys, alignment, step.w_pairs};
+  return {lead_of(head, step.block), step.block.keys, head.bf16->key_alignment, step.w_pairs};
 }
 
 // The weights of a step that carries scores (their loop has no registers left for weights), whose reference is not known,
