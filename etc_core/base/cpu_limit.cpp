@@ -23,12 +23,19 @@ CpuLevel cpu_level() {
 }
 
 void apply_cpu_limit() {
+  static const bool applied = [] {
 #if defined(__x86_64__)
-  hwy::DisableTargets(cpu_level() == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);  // targets are bits, and better ones are lower
+    hwy::DisableTargets(cpu_level() == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);  // targets are bits, and better ones are lower
+    // Left to the first dispatched call, the choice would be made beside other threads: Highway first stores what the
+    // processor has, then what is allowed of it, and a task in between would run, and round, as AVX-512 does.
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 #endif
-  if (cpu_level() == CpuLevel::amx) return;
-  // The library reads its own variable at its first use. A limit that is set already stays.
-  ::setenv("DNNL_MAX_CPU_ISA", cpu_level() == CpuLevel::avx512 ? "AVX512_CORE_BF16" : "AVX2", 0);
+    if (cpu_level() == CpuLevel::amx) return true;
+    // The library reads its own variable at its first use. A limit that is set already stays.
+    ::setenv("DNNL_MAX_CPU_ISA", cpu_level() == CpuLevel::avx512 ? "AVX512_CORE_BF16" : "AVX2", 0);
+    return true;
+  }();
+  static_cast<void>(applied);
 }
 
 }  // namespace etc

@@ -15,7 +15,8 @@ CpuLevel cpu_level_from_name(std::string_view name);
 // The level that environment variable ETC_MAX_CPU names; without it the highest. The processor may have less.
 CpuLevel cpu_level();
 
-// Makes Highway and oneDNN keep to cpu_level(). To be called before their first use; registering kernels does it.
+// Makes Highway and oneDNN keep to cpu_level(), once per process. To be called before their first use; registering
+// kernels does it.
 void apply_cpu_limit();
 
 }  // namespace etc
