@@ -1,10 +1,5 @@
-// Dense layers on the CPU: which tiles there are, what order they are summed in, where their operands lie.
-//
-// Invariant: the tiles follow from the sizes alone. A tile of the forward product (and of dx) is 64 rows by 192 columns
-// over the whole inner dimension, the last rows in a lower tile that gives the same bits (tile_shape.h), padded with
-// zero rows: every row of every call goes through a product of one of few shapes, so its bits know neither its position
-// nor its neighbours. 64 rows by 192 columns and whole
-// panels in contiguous memory reach the rate of one large product (bench/matmul_bench.cpp).
+// Dense layers on the CPU: how weights are packed, what order gradients are summed in, where operands lie. The tiles of
+// the forward product and of dx: panel_product.cpp.
 #include <algorithm>
 #include <cstring>
 
@@ -15,6 +10,7 @@
 #include "etc_core/ops/cpu/dense_product.h"
 #include "etc_core/ops/cpu/kernels.h"
 #include "etc_core/ops/cpu/linear_reduced.h"
+#include "etc_core/ops/cpu/panel_product.h"
 #include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/scratch.h"
 #include "etc_core/ops/cpu/tile_product.h"
@@ -25,69 +21,6 @@
 namespace etc::ops::cpu {
 
 namespace {
-
-// y [rows, width] (= or +=) act(x [rows, k]·panel [k, width] + bias) for the 64 rows (fewer at the end) from first_row
-// on. A whole tile is multiplied where x and y lie. The last rows are copied first, with zero rows behind them up to a
-// height that is known to give the same bits: in place the product would read and write rows behind the matrix.
-void product_tile(const DenseProduct& p, std::int64_t first_row, std::int64_t first_col, std::int64_t width,
-                  const float* panel) {
-  const std::int64_t rows = std::min(kTileRows, p.rows - first_row);
-  const bool whole = rows == kTileRows;
-  const std::int64_t height = tile_height(rows, width, p.k);
-  float* y = p.y.fp32 + first_row * p.y_stride + first_col;  // [rows, width], rows y_stride apart
-  Scratch scratch;
-  MatrixView x{p.x.fp32 + first_row * p.x_stride, p.x_stride};  // [rows, k]
-  MutableMatrixView product{y, p.y_stride};  // where it goes: y, or y_tile for a tile that is not whole
-  if (!whole) {
-    auto* x_tile = scratch.take<float>(height * p.k);    // [height, k]
-    auto* y_tile = scratch.take<float>(height * width);  // [height, width]
-    for (std::int64_t i = 0; i < rows; ++i) {
-      std::memcpy(x_tile + i * p.k, x.data + i * p.x_stride, static_cast<std::size_t>(p.k) * sizeof(float));
-      // A sum is made inside the product also here: added afterwards it would round differently than in a whole tile.
-      if (p.add) std::memcpy(y_tile + i * width, y + i * p.y_stride, static_cast<std::size_t>(width) * sizeof(float));
-    }
-    std::fill(x_tile + rows * p.k, x_tile + height * p.k, 0.0f);
-    if (p.add) std::fill(y_tile + rows * width, y_tile + height * width, 0.0f);
-    x = {x_tile, p.k};
-    product = {y_tile, width};
-  }
-  tile_product({.m = height, .n = width, .k = p.k, .a = x, .b = {panel, width}, .y = product, .add = p.add});
-  if (whole && p.bias == nullptr && p.activation == Activation::linear) return;
-  TileEpilogue end;
-  end.rows = rows;
-  end.cols = width;
-  end.product = product.data;
-  end.product_stride = product.stride;
-  end.bias = p.bias == nullptr ? nullptr : p.bias + first_col;
-  end.activation = p.activation;
-  end.z = p.z + (first_row * p.z_stride + first_col);
-  end.z_stride = p.z_stride;
-  end.y = y;
-  end.y_stride = p.y_stride;
-  finish_tile(end);
-}
-
-// Rows whose tiles share a panel: they stay in a second-level cache of 2 MiB beside it, and weights that do not fit
-// there come once per block instead of once per tile.
-std::int64_t tiles_of_block(std::int64_t rows, std::int64_t k) {
-  constexpr std::int64_t kBlockBytes = std::int64_t{1} << 20;
-  const std::int64_t row_bytes = k * static_cast<std::int64_t>(sizeof(float));
-  if (rows * row_bytes <= kBlockBytes) return ceil_div(rows, kTileRows);
-  return std::max<std::int64_t>(1, kBlockBytes / (kTileRows * row_bytes));
-}
-
-// All tiles over `panels` panels whose first has number `first_panel`; `packed` starts with that panel.
-void product_tiles(const DenseProduct& p, std::int64_t first_panel, std::int64_t panels, const float* packed) {
-  const std::int64_t tiles = ceil_div(p.rows, kTileRows), most = tiles_of_block(p.rows, p.k);
-  parallel_for(tiles * panels, [&](std::int64_t task) {
-    const std::int64_t first_tile = task / (most * panels) * most, within = task - first_tile * panels;
-    const std::int64_t height = std::min(most, tiles - first_tile);  // of this block, in tiles
-    const std::int64_t panel = within / height, tile = first_tile + within % height;
-    const std::int64_t first_col = (first_panel + panel) * kPanelCols;
-    product_tile(p, tile * kTileRows, first_col, panel_width(p.n, first_panel + panel),
-                 packed + panel * kPanelCols * p.k);
-  });
-}
 
 // Floats of one packed group of panels: whole panels, but no more columns than W has.
 std::int64_t packing_floats(std::int64_t k, std::int64_t n) {
@@ -107,7 +40,7 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
       copy_panel({weight, layout, p.k, p.n, 0, p.k, first_col, panel_width(p.n, first + i)},
                  packed + i * kPanelCols * p.k);
     });
-    product_tiles(p, first, count, packed);
+    multiply_panels(p, first, count, packed);
   }
 }
 
@@ -209,7 +142,7 @@ void linear(const LinearForward& a) {
   if (a.packed == nullptr) {
     multiply_packing(product, a.compute, a.weight, a.layout);
   } else if (a.packed->compute == ComputeType::fp32) {
-    product_tiles(product, 0, ceil_div(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
+    multiply_panels(product, 0, ceil_div(a.out, kPanelCols), static_cast<const float*>(a.packed->bytes.data()));
   } else {
     multiply_reduced(product, a.packed->compute, static_cast<const std::byte*>(a.packed->bytes.data()));
   }

@@ -18,7 +18,8 @@ using ops::WeightLayout;
 namespace {
 
 const Sizes kSizes[] = {{1, 1, 1},   {63, 7, 1},   {64, 1, 7},    {65, 24, 24},  {1000, 24, 7},
-                        {1, 768, 7}, {65, 7, 768}, {63, 768, 24}, {64, 769, 97}, {130, 100, 768}};
+                        {1, 768, 7}, {65, 7, 768}, {63, 768, 24}, {64, 769, 97}, {130, 100, 768},
+                        {600, 1600, 200}};
 
 std::vector<float> forward(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& x,
                            const std::vector<float>& w, const std::vector<float>& b) {
@@ -74,7 +75,8 @@ TEST_CASE("a dense layer is the sum of products plus the bias, whatever the stri
 
 TEST_CASE("a fused activation equals the activation of the kept sum", "[core][ops][linear]") {
   ops::register_cpu_ops();
-  const std::int64_t rows = 70, in = 24, out = 200;
+  const std::int64_t rows = 70, out = 200;
+  const std::int64_t in = GENERATE(24, 1600);  // summed at once, and in three steps
   const auto x = random_floats(rows * in, 1), w = random_floats(in * out, 2), b = random_floats(out, 3);
   const auto plain = forward(rows, in, out, x, w, b);
   for (const auto activation : {Activation::relu, Activation::tanh, Activation::gelu}) {
@@ -97,7 +99,7 @@ TEST_CASE("a fused activation equals the activation of the kept sum", "[core][op
 
 TEST_CASE("a row's bits do not depend on its position, its neighbours or their number", "[core][ops][linear]") {
   ops::register_cpu_ops();
-  for (const std::int64_t in : {1, 7, 24, 100, 768}) {
+  for (const std::int64_t in : {1, 7, 24, 100, 768, 1600}) {
     for (const std::int64_t out : {1, 2, 7, 24, 97, 193, 768}) {
       CAPTURE(in, out);
       const auto w = random_floats(in * out, 2), b = random_floats(out, 3);
@@ -215,7 +217,7 @@ TEST_CASE("central differences confirm the gradients of a dense layer", "[core][
 
 TEST_CASE("an added dx has the row rule, too", "[core][ops][linear]") {
   ops::register_cpu_ops();
-  const std::int64_t rows = 130, in = 200, out = 768;
+  const std::int64_t rows = 130, in = 200, out = 1600;  // dz·Wᵀ in three steps
   const auto w = random_floats(in * out, 1), dz_row = random_floats(out, 2), dx_row = random_floats(in, 3);
   std::vector<float> dz, dx;
   for (std::int64_t i = 0; i < rows; ++i) {
@@ -235,7 +237,7 @@ TEST_CASE("an added dx has the row rule, too", "[core][ops][linear]") {
 TEST_CASE("dense layers have the same bits for 1, 2 and 4 threads", "[core][ops][linear]") {
   ops::register_cpu_ops();
   for (const auto& [rows, in, out] :
-       {Sizes{65, 24, 24}, Sizes{1000, 24, 7}, Sizes{600, 500, 400}, Sizes{1030, 300, 1000}}) {
+       {Sizes{65, 24, 24}, Sizes{1000, 24, 7}, Sizes{600, 500, 400}, Sizes{1030, 300, 1000}, Sizes{1030, 1600, 200}}) {
     CAPTURE(rows, in, out);
     const auto x = random_floats(rows * in, 1), w = random_floats(in * out, 2), b = random_floats(out, 3);
     const auto dz = random_floats(rows * out, 4);
