@@ -25,7 +25,8 @@ CpuLevel cpu_level() {
 void apply_cpu_limit() {
   static const bool applied = [] {
 #if defined(__x86_64__)
-    hwy::DisableTargets(cpu_level() == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);  // targets are bits, and better ones are lower
+    // Targets are bits, and better ones are lower.
+    hwy::DisableTargets(cpu_level() == CpuLevel::avx2 ? HWY_AVX2 - 1 : 0);
     // Left to the first dispatched call, the choice would be made beside other threads: Highway first stores what the
     // processor has, then what is allowed of it, and a task in between would run, and round, as AVX-512 does.
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());

@@ -53,6 +53,7 @@ std::int64_t philox_differences() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include "etc_core/base/cpu_limit.h"
 #include "tests/support/catch.h"
 
 namespace etc {
@@ -70,6 +71,18 @@ TEST_CASE("vectors round to bf16 and draw random numbers as the plain definition
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+// Chosen by the first call, among threads, some tasks ran with what the processor has instead of what is allowed.
+TEST_CASE("instructions are chosen when the limit is applied, and once", "[base]") {
+  apply_cpu_limit();
+  CHECK(hwy::GetChosenTarget().IsInitialized());
+#if defined(__x86_64__)
+  if (cpu_level() == CpuLevel::avx2) CHECK((hwy::SupportedTargets() & (HWY_AVX2 - 1)) == 0);
+#endif
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  apply_cpu_limit();  // another model is made, beside one that computes
+  CHECK(hwy::GetChosenTarget().IsInitialized());
 }
 
 }  // namespace etc

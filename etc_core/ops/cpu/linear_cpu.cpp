@@ -1,7 +1,6 @@
 // Dense layers on the CPU: how weights are packed, what order gradients are summed in, where operands lie. The tiles of
 // the forward product and of dx: panel_product.cpp.
 #include <algorithm>
-#include <cstring>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/integers.h"
@@ -13,8 +12,6 @@
 #include "etc_core/ops/cpu/panel_product.h"
 #include "etc_core/ops/cpu/panels.h"
 #include "etc_core/ops/cpu/scratch.h"
-#include "etc_core/ops/cpu/tile_product.h"
-#include "etc_core/ops/cpu/tile_shape.h"
 #include "etc_core/ops/cpu/weight_gradient.h"
 #include "etc_core/ops/linear.h"
 
@@ -42,38 +39,6 @@ void product_packing(const DenseProduct& p, const float* weight, WeightLayout la
     });
     multiply_panels(p, first, count, packed);
   }
-}
-
-// dw += sums over tokens [first, end) in tiles of this shape. The column sums are taken by the first tiles of a row or
-// column, while their operand is in cache.
-void add_gradients(const WeightGradient& g, std::int64_t first, std::int64_t end, GradientTile tile) {
-  const std::int64_t across = ceil_div(g.q, tile.wide);
-  parallel_for(ceil_div(g.p, tile.high) * across, [&](std::int64_t task) {
-    const std::int64_t i = task / across * tile.high, j = task % across * tile.wide;
-    const std::int64_t height = std::min(tile.high, g.p - i), width = std::min(tile.wide, g.q - j);
-    for (std::int64_t t = first; t < end; t += kTokenBlock) {
-      const std::int64_t tokens = std::min(kTokenBlock, end - t);
-      const float* a = g.a.fp32 + t * g.a_stride + i;  // [tokens, height]: read as its transpose
-      const float* b = g.b.fp32 + t * g.b_stride + j;  // [tokens, width]
-      tile_product({.m = height,
-                    .n = width,
-                    .k = tokens,
-                    .a = {a, g.a_stride},
-                    .b = {b, g.b_stride},
-                    .y = {g.dw + i * g.q + j, g.q},
-                    .transpose_a = Transpose::yes,
-                    .add = true});
-      if (g.a_sums != nullptr && j == 0) add_column_sums(tokens, height, a, g.a_stride, g.a_sums + i);
-      if (g.b_sums != nullptr && i == 0) add_column_sums(tokens, width, b, g.b_stride, g.b_sums + j);
-    }
-  });
-}
-
-// Every number of dw sums the tokens in blocks, in order.
-void weight_gradient(const WeightGradient& g) {
-  const std::int64_t whole = g.rows / kTokenBlock * kTokenBlock;
-  if (whole > 0) add_gradients(g, 0, whole, gradient_tile(g));
-  if (whole < g.rows) add_gradients(g, whole, g.rows, gradient_tile_of_part(g.p, g.q));
 }
 
 // The product with weights that nobody packed: training, where W changes with every step.
@@ -169,7 +134,7 @@ void linear_backward(const LinearBackward& a) {
                      a.layout == WeightLayout::in_out ? WeightLayout::out_in : WeightLayout::in_out);
   }
   // forward: z = x·W + b; so dW = xᵀ·dz, or its transpose dzᵀ·x, and db = column sums of dz.
-  const auto gradient = a.compute == ComputeType::fp32 ? weight_gradient : weight_gradient_bf16;
+  const auto gradient = a.compute == ComputeType::fp32 ? weight_gradient_fp32 : weight_gradient_bf16;
   if (a.dweight != nullptr && a.layout == WeightLayout::in_out) {
     gradient({a.rows, a.in, a.out, x, a.x_stride, dz, a.dz_stride, a.dweight, nullptr, a.dbias});
   } else if (a.dweight != nullptr) {
@@ -194,7 +159,7 @@ void count_linear(const LinearForward& a) {
                                       : rounded_bytes(a.x_bf16 != nullptr ? 0 : a.rows, a.in, a.out));
 }
 
-// dx packs W for each call as the forward does; dW in fp32 reads x and dz where they are and takes nothing.
+// dx packs W for each call as the forward does, dW packs x and dz.
 void count_linear_backward(const LinearBackward& a) {
   const bool wants_dx = a.dx != nullptr || a.dx_bf16 != nullptr;
   if (!cpu_offers(a.compute)) {
@@ -204,9 +169,10 @@ void count_linear_backward(const LinearBackward& a) {
     return;
   }
   if (wants_dx) count_scratch(packing_scratch(a.compute, a.rows, a.out, a.in));
-  if (a.dweight == nullptr || a.compute == ComputeType::fp32) return;
+  if (a.dweight == nullptr) return;
   const bool in_out = a.layout == WeightLayout::in_out;
-  count_scratch(weight_gradient_bf16_scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));
+  const auto scratch = a.compute == ComputeType::fp32 ? weight_gradient_fp32_scratch : weight_gradient_bf16_scratch;
+  count_scratch(scratch(a.rows, in_out ? a.in : a.out, in_out ? a.out : a.in));
 }
 
 void count_packed(const float*, WeightLayout, Purpose purpose, PackedWeights& packed) {

@@ -39,9 +39,8 @@ class LibraryThreads : NotCopied {
 void tile_product(const TileProduct& p) {
   const LibraryThreads one_thread(1);
   // y [m, n] = 1·a [m, k]·b [k, n] + (0 or 1)·y
-  const dnnl_status_t status =
-      dnnl_sgemm(p.transpose_a == Transpose::yes ? 'T' : 'N', 'N', p.m, p.n, p.k, 1.0f, p.a.data, p.a.stride, p.b.data,
-                 p.b.stride, p.add ? 1.0f : 0.0f, p.y.data, p.y.stride);
+  const dnnl_status_t status = dnnl_sgemm('N', 'N', p.m, p.n, p.k, 1.0f, p.a.data, p.a.stride, p.b.data, p.b.stride,
+                                          p.add ? 1.0f : 0.0f, p.y.data, p.y.stride);
   if (status != dnnl_success) {
     fail("linear", "oneDNN refused a product of m={}, n={}, k={}, lda={}, ldb={}, ldy={} (status {})", p.m, p.n, p.k,
          p.a.stride, p.b.stride, p.y.stride, static_cast<int>(status));

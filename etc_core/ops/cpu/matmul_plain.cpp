@@ -15,7 +15,7 @@ void tile_product(const TileProduct& p) {
     if (!p.add) std::fill(row, row + p.n, 0.0f);
     // Inner loop along the columns: they are neighbours in b and y, and the sums of a column stay in the order of k.
     for (std::int64_t inner = 0; inner < p.k; ++inner) {
-      const float factor = p.transpose_a == Transpose::yes ? a[inner * lda + i] : a[i * lda + inner];
+      const float factor = a[i * lda + inner];
       for (std::int64_t j = 0; j < p.n; ++j) row[j] += factor * b[inner * ldb + j];
     }
   }

@@ -1,11 +1,9 @@
-// The one product everything dense is made of, on the calling thread.
+// The product that dense layers and dx are made of, on the calling thread.
 #pragma once
 
 #include <cstdint>
 
 namespace etc::ops::cpu {
-
-enum class Transpose : bool { no, yes };
 
 // A row-major matrix whose rows lie `stride` floats apart.
 struct MatrixView {
@@ -17,12 +15,11 @@ struct MutableMatrixView {
   std::int64_t stride;
 };
 
-// y (= or, with `add`, +=) a·b.   a [m, k], or [k, m] with Transpose::yes;  b [k, n];  y [m, n]
+// y (= or, with `add`, +=) a·b.   a [m, k];  b [k, n];  y [m, n]
 struct TileProduct {
   std::int64_t m, n, k;
   MatrixView a, b;
   MutableMatrixView y;
-  Transpose transpose_a = Transpose::no;
   bool add = false;
 };
 

@@ -23,10 +23,13 @@ struct WeightGradient {
   float* b_sums;
 };
 
+void weight_gradient_fp32(const WeightGradient& gradient);
+
 // With a and b rounded to bf16 unless they are given in it, sums in fp32 (column sums: of a and b as they are).
 void weight_gradient_bf16(const WeightGradient& gradient);
 
-// Bytes of scratch the call takes on its thread.
+// Bytes of scratch a call takes on its thread.
+std::int64_t weight_gradient_fp32_scratch(std::int64_t rows, std::int64_t p, std::int64_t q);
 std::int64_t weight_gradient_bf16_scratch(std::int64_t rows, std::int64_t p, std::int64_t q);
 
 }  // namespace etc::ops::cpu

@@ -17,9 +17,8 @@ using ops::WeightLayout;
 
 namespace {
 
-const Sizes kSizes[] = {{1, 1, 1},   {63, 7, 1},   {64, 1, 7},    {65, 24, 24},  {1000, 24, 7},
-                        {1, 768, 7}, {65, 7, 768}, {63, 768, 24}, {64, 769, 97}, {130, 100, 768},
-                        {600, 1600, 200}};
+const Sizes kSizes[] = {{1, 1, 1},    {63, 7, 1},    {64, 1, 7},    {65, 24, 24},    {1000, 24, 7},   {1, 768, 7},
+                        {65, 7, 768}, {63, 768, 24}, {64, 769, 97}, {130, 100, 768}, {600, 1600, 200}};
 
 std::vector<float> forward(std::int64_t rows, std::int64_t in, std::int64_t out, const std::vector<float>& x,
                            const std::vector<float>& w, const std::vector<float>& b) {
@@ -255,7 +254,7 @@ TEST_CASE("dense layers have the same bits for 1, 2 and 4 threads", "[core][ops]
   }
 }
 
-// The library multiplies otherwise where rows lie a multiple of 1,024 floats apart, as in base and large models.
+// Tiles follow the number of threads.
 TEST_CASE("weight gradients of wide layers have the same bits for 1, 2, 3 and 16 threads", "[core][ops][linear]") {
   ops::register_cpu_ops();
   const int before = thread_count();
