@@ -200,21 +200,22 @@ TileSize tile_size(std::int64_t p, std::int64_t q) {
   return found != std::end(kTileSizes) ? *found : *std::prev(found);
 }
 
-// Floats of packed tokens.
-std::int64_t packed_a_floats(std::int64_t tokens, std::int64_t high) {
-  return tokens * std::min(kPackedRows, round_up(high, kRowUnit));
-}
-std::int64_t packed_b_floats(std::int64_t tokens, std::int64_t wide) {
-  return tokens * round_up(wide, kColUnit);
+// Where one thread packs tokens of a tile.
+struct PackedFloats {
+  std::int64_t a, b;
+  std::int64_t both() const { return a + b; }
+};
+PackedFloats packed_floats(std::int64_t rows, std::int64_t p, std::int64_t q) {
+  const TileSize size = tile_size(p, q);
+  const std::int64_t tokens = round_up(std::min(kTokenBlock, rows), 16);  // whole cache lines
+  return {tokens * std::min(kPackedRows, round_up(std::min(size.high, p), kRowUnit)),
+          tokens * round_up(std::min(size.wide, q), kColUnit)};
 }
 
 // The part of dw from row i and column j on.
-void add_part(const WeightGradient& g, TileSize size, std::int64_t i, std::int64_t j) {
+void add_part(const WeightGradient& g, std::int64_t i, std::int64_t j, float* packed_a, float* packed_b) {
+  const TileSize size = tile_size(g.p, g.q);
   const std::int64_t high = std::min(size.high, g.p - i), wide = std::min(size.wide, g.q - j);
-  const std::int64_t most = std::min(kTokenBlock, g.rows);
-  Scratch scratch;
-  auto* packed_a = scratch.take<float>(packed_a_floats(most, high));
-  auto* packed_b = scratch.take<float>(packed_b_floats(most, wide));
   for (std::int64_t t = 0; t < g.rows; t += kTokenBlock) {
     const std::int64_t tokens = std::min(kTokenBlock, g.rows - t);
     const float* a = g.a.fp32 + t * g.a_stride + i;  // [tokens, high]
@@ -231,17 +232,19 @@ void add_part(const WeightGradient& g, TileSize size, std::int64_t i, std::int64
 
 void weight_gradient_fp32(const WeightGradient& g) {
   const TileSize size = tile_size(g.p, g.q);
+  const PackedFloats floats = packed_floats(g.rows, g.p, g.q);
+  // Of all threads on the calling one's stack: which of them get tasks differs from call to call, what is charged must not.
+  Scratch scratch;
+  auto* const packed = scratch.take<float>(thread_count() * floats.both());
   const std::int64_t across = ceil_div(g.q, size.wide);
-  parallel_for(ceil_div(g.p, size.high) * across,
-               [&](std::int64_t task) { add_part(g, size, task / across * size.high, task % across * size.wide); });
+  parallel_for(ceil_div(g.p, size.high) * across, [&](std::int64_t task, int thread) {
+    float* const own = packed + thread * floats.both();
+    add_part(g, task / across * size.high, task % across * size.wide, own, own + floats.a);
+  });
 }
 
 std::int64_t weight_gradient_fp32_scratch(std::int64_t rows, std::int64_t p, std::int64_t q) {
-  const TileSize size = tile_size(p, q);
-  const std::int64_t tokens = std::min(kTokenBlock, rows);
-  const std::int64_t floats =
-      packed_a_floats(tokens, std::min(size.high, p)) + packed_b_floats(tokens, std::min(size.wide, q));
-  return floats * static_cast<std::int64_t>(sizeof(float));
+  return thread_count() * packed_floats(rows, p, q).both() * static_cast<std::int64_t>(sizeof(float));
 }
 
 }  // namespace etc::ops::cpu
