@@ -28,7 +28,7 @@ struct Scene : Place {
   fs::path model = folder / "run/best", data = folder / "many.h5";
 
   Scene() {
-    etc::test::write_readable_dataset(data, 0, 130);
+    etc::test::write_readable_dataset(data, 0, 70);
     const Result result = run(training({"--hidden-size", "768", "--num-attention-heads", "12", "--intermediate-size",
                                         "768", "--batch-size", "1", "--steps", "1"}));
     INFO(result.err);
@@ -111,7 +111,7 @@ TEST_CASE("training takes the memory that it said it would, as a process", "[tas
     const Result result = place.run(place.training(
         {"--intermediate-size", each.width, "--num-hidden-layers", "2", "--batch-size", "100", "--threads",
          each.threads, "--micro-batch-tokens", each.micro_batch, "--eval-data", place.folder / "train.h5"},
-        "many.h5", "20"));
+        "many.h5", "8"));
     INFO(result.err);
     REQUIRE(result.code == 0);
     const double expected = told(result.err, "expected peak memory"), measured = told(result.err, "info: peak memory");

@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+const std::string kOutputFails = "standard output: cannot write: ";
+
 // A trained model in run, and small raw records with their vocabulary in sample.
 struct Outputs : Place {
   Outputs() {
@@ -201,48 +203,54 @@ TEST_CASE("a device that is full is an error and stays a device", "[cli]") {
   CHECK_THAT(result.err, Contains("expected --report FILE"));
 }
 
-TEST_CASE("a standard output that is full, closed or gone gives exit code 1 with the reason", "[cli]") {
-  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
-  const Outputs place;
-  place.make_predictions();
-  const Words raw = {"predict", "--model", place.at("run/best"), "--input", place.at("sample/dev.json"), "--show", "1"};
-  const auto commands = std::vector<Words>{{"--version"},
-                                           {"--help"},
-                                           {"train", "--help"},
-                                           {"info", place.at("run/best")},
-                                           {"info", place.at("run/best"), "--forecast"},
-                                           place.score({}),
-                                           {"eval", "--model", place.at("run/best"), "--data", place.at("train.h5")},
-                                           place.predict({"--output", "-"}),
-                                           place.prepare({"--output", place.at("out.h5")}),
-                                           place.training({"--forecast"}),
-                                           {"benchmark", "--preset", "tiny", "--lengths", "32", "--forecast"}};
-  const std::string message = "standard output: cannot write: ";
+// Each command's standard output is full, and a pipe whose reader has gone, as in `etc info run | true`.
+void check_broken_outputs(const Outputs& place, const std::vector<Words>& commands) {
   for (const Words& words : commands) {
     CAPTURE(words);
     if (make_device(place.at("full"), kFull)) {
       const Result full = run_into(place, words, place.at("full"));
       CHECK(full.code == 1);
-      CHECK_THAT(full.err, Contains(message + "No space left on device"));
+      CHECK_THAT(full.err, Contains(kOutputFails + "No space left on device"));
       fs::remove(place.at("full"));
     }
-    // A pipe whose reader has gone, as in `etc info run | true`.
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     ::close(ends[0]);
     const Result gone = run_into(place, words, "/proc/self/fd/" + std::to_string(ends[1]));
     ::close(ends[1]);
     CHECK(gone.code == 1);
-    CHECK_THAT(gone.err, Contains(message + "Broken pipe"));
+    CHECK_THAT(gone.err, Contains(kOutputFails + "Broken pipe"));
   }
+}
+
+TEST_CASE("a standard output that is full, closed or gone gives exit code 1 with the reason", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Outputs place;
+  place.make_predictions();
+  check_broken_outputs(place, {{"--version"},
+                               {"--help"},
+                               {"train", "--help"},
+                               {"info", place.at("run/best")},
+                               place.score({}),
+                               {"eval", "--model", place.at("run/best"), "--data", place.at("train.h5")},
+                               place.predict({"--output", "-"}),
+                               place.prepare({"--output", place.at("out.h5")}),
+                               place.training({"--forecast"}),
+                               {"benchmark", "--preset", "tiny", "--lengths", "32", "--forecast"}});
   // Closed: the first file that is opened must not take its place.
   Words closed = {"/bin/sh", "-c", "exec \"$0\" \"$@\" >&-", *test::program()};
   const Words encode = place.encode({"--output", place.at("states.h5")});
   closed.insert(closed.end(), encode.begin(), encode.end());
   test::Child child(closed, place.at("closed"));
   CHECK(child.wait() == 1);
-  CHECK_THAT(read_file(place.at("closed.err")), Contains(message + "Bad file descriptor"));
+  CHECK_THAT(read_file(place.at("closed.err")), Contains(kOutputFails + "Bad file descriptor"));
   place.must({"info", place.at("states.h5")});
+}
+
+TEST_CASE("a forecast whose standard output is full or gone gives exit code 1 with the reason", "[cli][slow]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Outputs place;
+  check_broken_outputs(place, {{"info", place.at("run/best"), "--forecast"}});
 }
 
 TEST_CASE("folders, and places where nothing can be made, are noticed before any work", "[cli]") {

@@ -107,9 +107,7 @@ TEST_CASE("a run with memory that is stopped goes on with the same bits", "[lm][
   scene.run(scene.training("reference", options));
   {
     Child child(joined({program().value()}, scene.training("run", options)), scene.path("log"));
-    while (child.running() && !fs::exists(scene.path("run/last"))) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    child.run_until([&] { return fs::exists(scene.path("run/last")); });
     child.send(SIGKILL);
     child.wait();
   }

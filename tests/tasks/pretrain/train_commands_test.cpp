@@ -67,7 +67,7 @@ TEST_CASE("pre-training that is stopped goes on with the same masks and bits", "
   const fs::path run = scene.path("run");
   {
     Child child(joined({program().value()}, scene.command("run", words)), scene.path("log"));
-    while (child.running() && !fs::exists(run / "last")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    child.run_until([&] { return fs::exists(run / "last"); });
     child.send(SIGKILL);
     child.wait();
   }

@@ -206,7 +206,7 @@ TEST_CASE("a best checkpoint that could not be saved for a while is saved later 
   REQUIRE(Child(training_command(folder.path(), "reference", "40"), folder / "reference_log").wait() == 0);
   start_blocked(run);
   Child child(training_command(folder.path(), "run", "40"), folder / "log");
-  while (child.running() && !fs::exists(run / "last/unsaved_best.safetensors")) std::this_thread::sleep_for(1ms);
+  child.run_until([&] { return fs::exists(run / "last/unsaved_best.safetensors"); });
 
   SECTION("by the run itself") {
     unblock(run / "best");
@@ -245,7 +245,7 @@ TEST_CASE("a disk that is full for a moment costs a run nothing", "[tasks]") {
     return fs::exists(folder / "log.err") &&
            etc::read_file(folder / "log.err").find("checkpoint `best` of step 5 not saved") != std::string::npos;
   };
-  while (child.running() && !warned()) std::this_thread::sleep_for(1ms);
+  child.run_until(warned);
   if (child.running()) {
     struct rlimit limit {};
     REQUIRE(::prlimit(child.pid(), RLIMIT_FSIZE, nullptr, &limit) == 0);
@@ -266,7 +266,7 @@ TEST_CASE("a run whose folder vanishes ends with an error, not as finished", "[t
   const fs::path run = folder / "run";
   etc::test::write_data(folder.path());
   Child child(training_command(folder.path(), "run", "300"), folder / "log");
-  while (child.running() && !fs::exists(run / "last")) std::this_thread::sleep_for(1ms);
+  child.run_until([&] { return fs::exists(run / "last"); });
   if (renamed) {
     fs::rename(run, folder / "elsewhere");
   } else {

@@ -195,8 +195,7 @@ TEST_CASE("a run's folder that is in use is refused and left alone", "[tasks]") 
   const Words words = place.training({}, "train.h5", "1000000");
   command.insert(command.end(), words.begin(), words.end());
   etc::test::Child first(command, place.folder / "first");
-  while (first.running() && !fs::exists(place.folder / "run" / "metrics.jsonl")) {
-  }
+  first.run_until([&] { return fs::exists(place.folder / "run" / "metrics.jsonl"); });
   REQUIRE(first.running());
   const Result second = place.run(place.training());
   INFO(second.err);
@@ -341,7 +340,11 @@ TEST_CASE("a memory limit of the command line is in the run's configuration, or 
   CHECK(fits.code == 0);
   CHECK(has(fits.err, "memory limit 8.00 GB: --micro-batch-tokens 50 --grad-checkpointing-period 0"));
   CHECK(etc::read_json_file(place.folder / "run/config.json")["training"]["micro_batch_tokens"] == 50);
+}
 
+TEST_CASE("a memory limit of the benchmark chooses checkpointing, or says which length fits", "[tasks][slow]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const Place place;
   // 353 MB, or 243 MB with checkpointing, and what the program itself takes; four times the length takes 925 MB.
   const Result sweep =
       place.run({"benchmark", "--preset", "tiny", "--lengths", "32768,131072", "--tokens-per-global", "1024", "--mode",

@@ -154,8 +154,7 @@ TEST_CASE("a dense run has the same bits for any threads, checkpointing, and aft
     command.insert(command.begin(), test::program().value());
     {
       test::Child child(command, scene.path("log"));
-      while (child.running() && !std::filesystem::exists(scene.path("killed/last"))) {
-      }
+      child.run_until([&] { return std::filesystem::exists(scene.path("killed/last")); });
       child.send(SIGKILL);
       child.wait();
     }
@@ -280,6 +279,5 @@ TEST_CASE("benchmark measures dense encoders, and their memory is what it foreca
   }
   const test::Result unknown = scene.try_run({"benchmark", "--preset", "dense-bas"});
   CHECK(unknown.code == 2);
-  CHECK_THAT(unknown.err, Contains("dense-base"));
-  CHECK_THAT(scene.run({"benchmark", "--preset", "dense-small", "--lengths", "128", "--forecast"}), Contains("128"));
+  CHECK_THAT(unknown.err, Contains("dense-small") && Contains("dense-base"));
 }

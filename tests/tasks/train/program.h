@@ -3,10 +3,12 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "etc_core/base/not_copied.h"
@@ -23,6 +25,11 @@ class Child : NotCopied {
   ~Child();  // kills it when it still runs
 
   bool running();
+  // Waits until reached() is true or the child has ended, without taking the processor from it.
+  template <typename Condition>
+  void run_until(const Condition& reached) {
+    while (running() && !reached()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
   pid_t pid() const { return pid_; }  // while it runs
   void send(int signal);
   int wait();                                              // exit code; 128 + signal when it was killed

@@ -93,7 +93,7 @@ TEST_CASE("a stopped run is saved, says how to go on, and goes on with the same 
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string name = signal == SIGINT ? "int" : signal == SIGTERM ? "term" : "hup";
     Child child(training_command(folder.path(), name), folder / "log");
-    while (child.running() && !fs::exists(folder / name / "last")) std::this_thread::sleep_for(1ms);
+    child.run_until([&] { return fs::exists(folder / name / "last"); });
     child.send(signal);
     const int code = child.wait();
     const std::string said = etc::read_file(folder / "log.err");
@@ -118,7 +118,7 @@ TEST_CASE("a disk without room leaves the checkpoint before whole", "[tasks]") {
   REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
   {
     Child child(training_command(folder.path(), "run"), folder / "log");
-    while (child.running() && !fs::exists(folder / "run" / "last")) std::this_thread::sleep_for(1ms);
+    child.run_until([&] { return fs::exists(folder / "run" / "last"); });
     child.send(SIGTERM);
     child.wait();
   }
@@ -177,7 +177,7 @@ TEST_CASE("a folder that becomes read-only leaves the checkpoint before whole", 
   write_data(folder.path());
   REQUIRE(Child(training_command(folder.path(), "reference"), folder / "reference_log").wait() == 0);
   Child child(bound_by_permissions(training_command(folder.path(), "run"), folder.path()), folder / "log");
-  while (child.running() && !fs::exists(run / "last")) std::this_thread::sleep_for(1ms);
+  child.run_until([&] { return fs::exists(run / "last"); });
   fs::permissions(run, fs::perms::owner_write, fs::perm_options::remove);
   const int code = child.wait();
   const std::string said = etc::read_file(folder / "log.err");

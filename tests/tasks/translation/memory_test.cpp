@@ -124,9 +124,9 @@ TEST_CASE("a limit that no translation fits is refused with what would fit", "[t
   write_file_atomically(long_line, "some\n" + words + "\n");
   const test::Result one =
       scene.try_run({"translate", "--model", scene.path("run"), "--input", long_line, "--output", scene.path("none"),
-                     "--max-len-b", "900", "--beam", "30", "--threads", "1", "--memory-limit", "60MB"});
+                     "--max-len-b", "300", "--beam", "30", "--threads", "1", "--memory-limit", "45MB"});
   CHECK(one.code == 1);
-  CHECK_THAT(one.err, Contains(": its ") && Contains(" pieces and a translation of up to 900 take ") &&
+  CHECK_THAT(one.err, Contains(": its ") && Contains(" pieces and a translation of up to 300 take ") &&
                           Contains("; one of up to "));
 }
 

@@ -128,8 +128,7 @@ TEST_CASE("a run of before batches were counted in tokens goes on as if it had s
   command.insert(command.begin(), test::program().value());
   {
     test::Child child(command, scene.path("older.log"));
-    while (child.running() && !std::filesystem::exists(scene.path("older/last"))) {
-    }
+    child.run_until([&] { return std::filesystem::exists(scene.path("older/last")); });
     child.send(SIGKILL);
     child.wait();
   }
@@ -226,8 +225,7 @@ TEST_CASE("batches by tokens are resumed with the same bits, weights of epochs a
   command.insert(command.begin(), test::program().value());
   {
     test::Child child(command, scene.path("killed.log"));
-    while (child.running() && !std::filesystem::exists(scene.path("killed/last"))) {
-    }
+    child.run_until([&] { return std::filesystem::exists(scene.path("killed/last")); });
     child.send(SIGKILL);
     child.wait();
   }

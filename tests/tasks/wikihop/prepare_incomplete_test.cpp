@@ -114,7 +114,7 @@ TEST_CASE("a finished part of a cut input carries that it is incomplete", "[wiki
       }
       return false;
     };
-    while (child.running() && !part_finished()) ::usleep(1000);
+    child.run_until(part_finished);
   }
   const Result resumed = scene.prepare(inputs);
   CHECK(resumed.code == 2);

@@ -192,7 +192,7 @@ TEST_CASE("a killed preparation of several files goes on where it was and gives 
       if (signal == SIGKILL) return finished_parts() == 1;
       return scene.exists(log + ".err") && has(scene.bytes(log + ".err"), "a.json is finished");
     };
-    while (child.running() && !under_way()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    child.run_until(under_way);
     child.send(signal);
     const int code = child.wait();
     CAPTURE(signal, scene.bytes(log + ".err"));
@@ -218,9 +218,7 @@ TEST_CASE("a run killed while it writes the output leaves nothing that the next 
     Words command = scene.arguments({});
     command.insert(command.begin(), *program());
     Child child(command, scene.at("killed"));
-    while (child.running() && !scene.exists("out.h5.rejects.jsonl.partial.tmp")) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    child.run_until([&] { return scene.exists("out.h5.rejects.jsonl.partial.tmp"); });
     child.send(SIGKILL);
     CHECK(child.wait() == 128 + SIGKILL);
     CHECK(scene.written() == Words{"out.h5.partial.tmp", "out.h5.rejects.jsonl.partial.tmp"});
