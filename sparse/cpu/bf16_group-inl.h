@@ -246,6 +246,7 @@ HWY_INLINE void multiply_keys_of(const HeadContext& head, const Bf16Step& step, 
                                  const GroupScratch& scratch) {
   require_bf16(head, *step.block.panel, step.block.row + step.block.keys, scratch.bf16);
   if (scores.mode == ScoreMode::read) return;
+  scores_ahead(scores, step.block).ask(step.block.keys);
   bf16_dots(head, step.block, scores.mode != ScoreMode::none, scratch, step.logits);
 }
 

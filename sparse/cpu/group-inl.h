@@ -46,7 +46,8 @@ HWY_INLINE void forward_block(const HeadContext& head, const KeyBlock& block, co
     block.panel->require(block.row + j + keys);
     // C holds the sum already; the copy is needed for the values all the same.
     if (scores.mode == ScoreMode::read) continue;
-    dots_of_block(head, block, {j, keys, scores.mode != ScoreMode::none}, scratch, s + j * kGroup);
+    dots_of_block(head, block, {j, keys, scores.mode != ScoreMode::none, scores_ahead(scores, block.from(j))}, scratch,
+                  s + j * kGroup);
   }
   logits_of_block(head, block, scores, scratch.terms, s, max);
 }
@@ -133,10 +134,14 @@ HWY_INLINE void query_dots(const HeadContext& head, const KeyBlock& block, bool 
   dots_of_block(head, block, {0, block.keys, scored}, scratch, s);
 }
 
-// dout·v
-HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch, float* dp) {
-  if (head.bf16 != nullptr) return multiply_rows(head, block, block.panel->bf16().v_rows, scratch.bf16.dout_pairs, dp);
-  dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, dp);
+// dout·v. ahead: C of the block.
+HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, ColumnsAhead ahead,
+                           const GroupScratch& scratch, float* dp) {
+  if (head.bf16 != nullptr) {
+    ahead.ask(block.keys);
+    return multiply_rows(head, block, block.panel->bf16().v_rows, scratch.bf16.dout_pairs, dp);
+  }
+  dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, dp, ahead);
 }
 
 // dq += ds k, dk += ds q, since score = scale q·k; dv += p dout, since out = sum_j p v. In bf16 the operands are made here
@@ -153,6 +158,15 @@ HWY_INLINE bool carries(const TypeScoreGradients& scores) {
   return scores.mode != ScoreGradientMode::none;
 }
 
+// Asks for dC of a key block where it is added to, and returns its C, to be asked for during the products.
+HWY_INLINE ColumnsAhead score_gradients_ahead(const TypeScoreGradients& scores, const KeyBlock& block) {
+  if (!carries(scores)) return {};
+  ColumnsAhead gradients{reinterpret_cast<const char*>(scores.gradient + block.column * kGroup),
+                         kGroup * sizeof(float)};
+  if (scores.mode == ScoreGradientMode::inner) gradients.ask(block.keys);
+  return {reinterpret_cast<const char*>(scores.running + block.column * kGroup), kGroup * sizeof(ScoreElement)};
+}
+
 // The products a key block's vector work begins with: q·k in scratch.p where it is needed, dout·v in scratch.ds. Makes the
 // block's rows usable, their gradients too.
 HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
@@ -160,7 +174,7 @@ HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, c
   block.panel->require(block.row + block.keys);
   if (head.bf16 != nullptr) require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
   if (!carries(scores)) query_dots(head, block, /*scored=*/false, scratch, scratch.p);
-  value_dots(head, block, scratch, scratch.ds);
+  value_dots(head, block, score_gradients_ahead(scores, block), scratch, scratch.ds);
 }
 
 // p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (multiply_block).

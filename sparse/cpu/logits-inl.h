@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "sparse/attention_checks.h"
 #include "sparse/cpu/group_scratch-inl.h"
@@ -46,16 +47,15 @@ HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
 using HalfTag = hn::Rebind<hwy::float16_t, FloatTag>;
 using HalfBitsTag = hn::RebindToUnsigned<HalfTag>;
 
-// C of one vector of pairs with this layer's s, `own`, in it; kept at `place` unless the mode says that nobody reads it.
+// C of one vector of pairs with this layer's s, `own`, in it, in units of its type; kept at `place` unless the mode says
+// that nobody reads it.
 template <ScoreMode kMode>
-HWY_INLINE FloatVec bring_forward(FloatVec own, ScoreElement* place) {
+HWY_INLINE hn::Vec<IntTag> bring_forward(FloatVec own, ScoreElement* place) {
   const IntTag di;
   hn::Vec<IntTag> c = score_element(own);
   if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, place));
-  // Past the caches: nobody reads C before the next layer, and writing whole lines saves reading them.
-  if constexpr (kMode == ScoreMode::write) hn::Stream(c, di, place);
-  if constexpr (kMode == ScoreMode::add) hn::StoreU(c, di, place);
-  return score_value(c);
+  if constexpr (kMode != ScoreMode::add_unkept) hn::StoreU(c, di, place);
+  return c;
 }
 
 template <ScoreMode kMode>
@@ -67,17 +67,52 @@ HWY_INLINE FloatVec bring_forward(FloatVec own, HalfScore* place) {
   if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::PromoteTo(d, hn::BitCast(dh, hn::LoadU(db, place))));
   // To nearest even. What a masked pair holds may be infinite or no number: nobody looks at it.
   if constexpr (kMode != ScoreMode::add_unkept) {
-    const auto kept = hn::BitCast(db, hn::DemoteTo(dh, c));
-    if constexpr (kMode == ScoreMode::write) hn::Stream(kept, db, place);
-    if constexpr (kMode == ScoreMode::add) hn::StoreU(kept, db, place);
+    hn::StoreU(hn::BitCast(db, hn::DemoteTo(dh, c)), db, place);
   }
   return c;
 }
 
-// Columns of C that are fetched ahead of the one in use: 2 KB, what memory brings while as many columns are computed.
-// Hardware fetches ahead within a page of 4 KB alone, and learns anew behind each.
+// C as a float in units of its type, of which one is unit_of<Element>: powers of two, so that scaling later rounds nothing.
+HWY_INLINE FloatVec units(hn::Vec<IntTag> c) {
+  return hn::ConvertTo(FloatTag(), c);
+}
+HWY_INLINE FloatVec units(FloatVec c) {
+  return c;
+}
+template <typename Element>
+constexpr float unit_of = 1.0f;
+template <>
+constexpr float unit_of<ScoreElement> = kScoreStep;
+
+// |x| as an integer that grows with it. Of a float its bits: infinity is more than any number, no number more than that.
+HWY_INLINE hn::Vec<IntTag> magnitude(hn::Vec<IntTag> c) {
+  return hn::Abs(c);
+}
+HWY_INLINE hn::Vec<IntTag> magnitude(FloatVec x) {
+  return hn::BitCast(IntTag(), hn::Abs(x));
+}
+
+// The magnitude of kScoreLimit in a number type.
+template <typename Number>
+HWY_INLINE hn::Vec<IntTag> largest_in_range() {
+  constexpr bool kFixedPoint = std::is_same_v<Number, ScoreElement>;
+  if constexpr (kFixedPoint) return hn::Set(IntTag(), static_cast<std::int32_t>(kScoreLimit * kScoreStepsPerUnit));
+  return magnitude(hn::Set(FloatTag(), kScoreLimit));
+}
+
+// Columns of C that are fetched ahead of the one in use where nothing is multiplied before: 2 KB, what memory brings while
+// as many columns are computed. Hardware fetches ahead within a page of 4 KB alone, and learns anew behind each.
 template <typename Element>
 constexpr std::int64_t kScoresAhead = 2048 / (kGroup * static_cast<std::int64_t>(sizeof(Element)));
+
+// C of a key block, to be fetched while its products are computed, which need no memory: it comes once a layer, and then as
+// good as free.
+HWY_INLINE ColumnsAhead scores_ahead(const TypeScores& scores, const KeyBlock& block) {
+  const std::int64_t at = block.column * kGroup;
+  if (scores.mode == ScoreMode::none) return {};
+  if (scores.half != nullptr) return {reinterpret_cast<const char*>(scores.half + at), kGroup * sizeof(HalfScore)};
+  return {reinterpret_cast<const char*>(scores.running + at), kGroup * sizeof(ScoreElement)};
+}
 
 // C of one type and head.
 template <typename Element>
@@ -101,16 +136,17 @@ class ColumnLogits {
         running_(kMode == ScoreMode::none ? nullptr : scores.place + block.column * kGroup),
         term_(term),
         scale_(hn::Set(FloatTag(), head.scale)),
-        logit_scale_(hn::Set(FloatTag(), kMode == ScoreMode::none ? kLog2E : kLog2E * scores.logit_scale)),
+        logit_scale_(
+            hn::Set(FloatTag(), kMode == ScoreMode::none ? kLog2E : unit_of<Element> * (kLog2E * scores.logit_scale))),
         hidden_(hn::Set(FloatTag(), -std::numeric_limits<float>::infinity())),
-        limit_(hn::Set(FloatTag(), kScoreLimit)),
-        bad_(hn::MaskFromVec(hn::Zero(FloatTag()))) {
+        largest_own_(hn::Zero(IntTag())),
+        largest_sum_(hn::Zero(IntTag())) {
     for (int v = 0; v < kGroupVectors; ++v) largest_[v] = max[v];
   }
 
-  // C is read once a layer and comes from memory, from where the next key block goes on.
+  // C comes from memory, from where the next key block goes on; in the other modes the products have asked for it.
   HWY_INLINE void ask_ahead(std::int64_t j) const {
-    if constexpr (kMode != ScoreMode::none) hwy::Prefetch(running_ + (j + kScoresAhead<Element>)*kGroup);
+    if constexpr (kMode == ScoreMode::read) hwy::Prefetch(running_ + (j + kScoresAhead<Element>)*kGroup);
   }
 
   // Of key j and the queries of vector v: a line of m, a line of C, 16 bits of who sees the key.
@@ -122,15 +158,17 @@ class ColumnLogits {
     if constexpr (kMode == ScoreMode::none) {
       logit = own_score(j, v);
     } else if constexpr (kMode == ScoreMode::read) {
-      logit = score_value(hn::LoadU(IntTag(), running_ + place));
+      logit = units(hn::LoadU(IntTag(), running_ + place));
     } else {
       const FloatVec own = own_score(j, v);
-      logit = bring_forward<kMode>(own, running_ + place);
-      // Checked here, where s and C are in registers anyway; masked pairs may be anything.
-      const FloatMask good = hn::And(hn::Le(hn::Abs(own), limit_), hn::Le(hn::Abs(logit), limit_));
-      bad_ = hn::Or(bad_, hn::AndNot(good, visible));
+      const auto c = bring_forward<kMode>(own, running_ + place);
+      logit = units(c);
+      // Followed here, where s and C are in registers anyway; masked pairs may be anything.
+      const auto seen = hn::RebindMask(IntTag(), visible);
+      largest_own_ = hn::Max(largest_own_, hn::IfThenElseZero(seen, magnitude(own)));
+      largest_sum_ = hn::Max(largest_sum_, hn::IfThenElseZero(seen, magnitude(c)));
     }
-    // log2(e), and c of the running mean, in one factor.
+    // log2(e), C's unit, and c of the running mean, in one factor.
     logit = hn::IfThenElse(visible, hn::Mul(logit, logit_scale_), hidden_);
     largest_[v] = hn::Max(largest_[v], logit);
     return logit;
@@ -139,7 +177,8 @@ class ColumnLogits {
   // Leaves the largest logits, and returns by lane whether a score is out of range.
   HWY_INLINE FloatMask end(FloatVec* max) const {
     for (int v = 0; v < kGroupVectors; ++v) max[v] = largest_[v];
-    return bad_;
+    return hn::RebindMask(FloatTag(), hn::Or(hn::Gt(largest_own_, largest_in_range<float>()),
+                                             hn::Gt(largest_sum_, largest_in_range<Element>())));
   }
 
  private:
@@ -152,9 +191,9 @@ class ColumnLogits {
   const std::uint16_t* const visible_columns_;  // [keys]
   Element* const running_;                      // [keys, kGroup]
   const Term term_;
-  const FloatVec scale_, logit_scale_, hidden_, limit_;
+  const FloatVec scale_, logit_scale_, hidden_;
   FloatVec largest_[kGroupVectors];
-  FloatMask bad_;
+  hn::Vec<IntTag> largest_own_, largest_sum_;  // magnitudes of s and of C at visible pairs
 };
 
 // What is done with a key block's logits: they take the place of its dot products.

@@ -193,19 +193,22 @@ HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch
 struct BlockColumns {
   std::int64_t first, keys;
   bool scored;
+  ColumnsAhead ahead = {};
 };
 
 // m of some columns of a key block, without what the loop of the logits adds (a late term).   s [keys, kGroup]
 // Column by column the same instructions whoever asks: rewinding subtracts the bits that were added.
 HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, const BlockColumns& columns,
                               const GroupScratch& scratch, float* s) {
-  const auto [first, keys, scored] = columns;
+  auto [first, keys, scored, ahead] = columns;
   const bool late = !scored && scratch.terms.late[block.set];
   if (HWY_LIKELY(!scratch.terms.joined[block.set]) || late) {
     const DistanceScratch& own = scratch.terms.by_distance[block.set];
     if (late && own.key_places > 0) multiply_keys(head, own, *block.panel, block.row + first + keys);
-    return dot_products(scratch.q_lanes, block.panel->k(block.row + first), head.stride, keys, head.head_size, s);
+    return dot_products(scratch.q_lanes, block.panel->k(block.row + first), head.stride, keys, head.head_size, s,
+                        ahead);
   }
+  ahead.ask(keys);
   joined_dots(head, scratch, block.from(first), keys, s);
 }
 

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 
+#include "sparse/cpu/rows_ahead.h"
 #include "sparse/visible_tiles.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -90,9 +91,11 @@ HWY_INLINE void register_tile(LeftOperand a, RightOperand b, TileResult c, std::
 inline constexpr std::int64_t kUsualStride = 64;
 
 // s[j][i] = sum_d x[d][i] * y[j][d].   x [D, kGroup], y [keys, stride], s [keys, kGroup]; keys a multiple of kRunStep
+// ahead: asked for a few lines at a time, which the products hide.
 HWY_INLINE void dot_products(const float* x, const float* y, std::int64_t stride, std::int64_t keys,
-                             std::int64_t head_size, float* s) {
+                             std::int64_t head_size, float* s, ColumnsAhead ahead = {}) {
   for (std::int64_t j = 0; j < keys; j += kTileRows) {
+    ahead.ask(kTileRows);
     register_tile<kTileRows, kGroupVectors, Sum::fresh>({y + j * stride, stride, 1}, {x, kGroup},
                                                         {s + j * kGroup, kGroup}, head_size);
   }

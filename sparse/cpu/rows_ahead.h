@@ -58,6 +58,17 @@ inline bool streams_rows(const MutableRows& rows, std::int64_t head_size) {
          reinterpret_cast<std::uintptr_t>(of.first) % kLineBytes == 0 && rows.rows * of.stride >= kManyBytes;
 }
 
+// Columns of C still to be asked for, one behind the other; they are read and written.
+struct ColumnsAhead {
+  const char* next = nullptr;
+  std::int64_t bytes = 0;  // of a column; 0: nothing is asked for
+
+  __attribute__((always_inline)) void ask(std::int64_t columns) {
+    const char* const end = next + columns * bytes;
+    for (; next < end; next += kLineBytes) __builtin_prefetch(next, 1, 2);
+  }
+};
+
 // Stretches of rows still to be asked for. What does not fit is left out: asking is never needed.
 class RowsAhead {
  public:
