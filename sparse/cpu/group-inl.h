@@ -141,7 +141,7 @@ HWY_INLINE void value_dots(const HeadContext& head, const KeyBlock& block, Colum
     ahead.ask(block.keys);
     return multiply_rows(head, block, block.panel->bf16().v_rows, scratch.bf16.dout_pairs, dp);
   }
-  dot_products(scratch.dout_lanes, block.panel->v(block.row), head.stride, block.keys, head.head_size, dp, ahead);
+  dot_products(scratch.dout_lanes, {block.panel->v(block.row), head.stride, block.keys, ahead}, head.head_size, dp);
 }
 
 // dq += ds k, dk += ds q, since score = scale q·k; dv += p dout, since out = sum_j p v. In bf16 the operands are made here

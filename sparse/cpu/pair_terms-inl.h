@@ -84,7 +84,7 @@ HWY_INLINE void product_dots(const HeadContext& head, const GroupScratch& scratc
   float* const rows = scratch.terms.rows;         // [kRunStep, stride]
   for (std::int64_t first = 0; first < keys; first += kRunStep) {
     scale_keys(labels, first, k + first * stride, w, stride, rows);
-    dot_products(scratch.q_lanes, rows, stride, kRunStep, head.head_size, s + first * kGroup);
+    dot_products(scratch.q_lanes, {rows, stride, kRunStep}, head.head_size, s + first * kGroup);
     for (std::int64_t j = first; j < first + kRunStep; ++j) {
       const std::uint32_t code = labels.code(j);
       for (int i = 0; i < kGroup && code >= kFirstMixed; ++i) {
@@ -177,7 +177,7 @@ HWY_NOINLINE inline void joined_dots(const HeadContext& head, const GroupScratch
   if (terms.products != nullptr) {
     product_dots(head, scratch, labels, k, keys, s);
   } else {
-    dot_products(scratch.q_lanes, k, head.stride, keys, head.head_size, s);
+    dot_products(scratch.q_lanes, {k, head.stride, keys}, head.head_size, s);
   }
   if (terms.dots != nullptr) std::copy_n(s, keys * kGroup, terms.dots);
   if (own.key_places > 0) multiply_keys(head, own, *block.panel, block.row + keys);
@@ -205,8 +205,8 @@ HWY_INLINE void dots_of_block(const HeadContext& head, const KeyBlock& block, co
   if (HWY_LIKELY(!scratch.terms.joined[block.set]) || late) {
     const DistanceScratch& own = scratch.terms.by_distance[block.set];
     if (late && own.key_places > 0) multiply_keys(head, own, *block.panel, block.row + first + keys);
-    return dot_products(scratch.q_lanes, block.panel->k(block.row + first), head.stride, keys, head.head_size, s,
-                        ahead);
+    return dot_products(scratch.q_lanes, {block.panel->k(block.row + first), head.stride, keys, ahead}, head.head_size,
+                        s);
   }
   ahead.ask(keys);
   joined_dots(head, scratch, block.from(first), keys, s);
@@ -372,7 +372,7 @@ HWY_NOINLINE inline void joined_gradients(const HeadContext& head, const GroupSc
     key_vector_gradients(head, terms, labels_of(block), block, g);
   }
   if (carried && terms.factors != nullptr) {
-    dot_products(scratch.q_lanes, k, head.stride, block.keys, head.head_size, terms.dots);
+    dot_products(scratch.q_lanes, {k, head.stride, block.keys}, head.head_size, terms.dots);
   }
   join_gradients(terms, block, g);
   if (terms.products != nullptr) return product_gradients(head, scratch, labels_of(block), block, g);

@@ -90,13 +90,18 @@ HWY_INLINE void register_tile(LeftOperand a, RightOperand b, TileResult c, std::
 // kGroup steps per tile, gains 15 % from.
 inline constexpr std::int64_t kUsualStride = 64;
 
-// s[j][i] = sum_d x[d][i] * y[j][d].   x [D, kGroup], y [keys, stride], s [keys, kGroup]; keys a multiple of kRunStep
-// ahead: asked for a few lines at a time, which the products hide.
-HWY_INLINE void dot_products(const float* x, const float* y, std::int64_t stride, std::int64_t keys,
-                             std::int64_t head_size, float* s, ColumnsAhead ahead = {}) {
-  for (std::int64_t j = 0; j < keys; j += kTileRows) {
-    ahead.ask(kTileRows);
-    register_tile<kTileRows, kGroupVectors, Sum::fresh>({y + j * stride, stride, 1}, {x, kGroup},
+// Rows of keys, values or a table: [count, stride], count a multiple of kRunStep.
+struct KeyRowsOperand {
+  const float* data;
+  std::int64_t stride, count;
+  ColumnsAhead ahead = {};  // asked for a few lines at a time while rows are multiplied, which the products hide
+};
+
+// s[j][i] = sum_d x[d][i] * y[j][d].   x [D, kGroup], y [keys, stride], s [keys, kGroup]
+HWY_INLINE void dot_products(const float* x, KeyRowsOperand y, std::int64_t head_size, float* s) {
+  for (std::int64_t j = 0; j < y.count; j += kTileRows) {
+    y.ahead.ask(kTileRows);
+    register_tile<kTileRows, kGroupVectors, Sum::fresh>({y.data + j * y.stride, y.stride, 1}, {x, kGroup},
                                                         {s + j * kGroup, kGroup}, head_size);
   }
 }

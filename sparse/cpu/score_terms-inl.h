@@ -166,7 +166,7 @@ HWY_INLINE void make_table(const HeadContext& head, const float* q_lanes, const 
                            const GroupSpan& span) {
   const LabelRange& range = span.labels;
   if (terms.vectors == nullptr) return;
-  dot_products(q_lanes, terms.vectors + range.begin * head.stride, head.stride, range.count(), head.head_size,
+  dot_products(q_lanes, {terms.vectors + range.begin * head.stride, head.stride, range.count()}, head.head_size,
                terms.table + range.begin * kGroup);
   finish_table(head, terms, span);
 }

@@ -67,8 +67,8 @@ HWY_NOINLINE inline void make_value_table(const HeadContext& head, const TermScr
                                           const float* dout_lanes) {
   const LabelRange& range = span.labels;
   if (terms.value_vectors == nullptr) return;
-  dot_products(dout_lanes, terms.value_vectors + range.begin * head.stride, head.stride, range.count(), head.head_size,
-               terms.value_table + range.begin * kGroup);
+  dot_products(dout_lanes, {terms.value_vectors + range.begin * head.stride, head.stride, range.count()},
+               head.head_size, terms.value_table + range.begin * kGroup);
   for (int set = 0; set < kKeySets; ++set) {
     const DistanceScratch& own = terms.by_distance[set];
     if (own.used()) skew_rows(terms.value_table, own.lanes(), span.places[set], own.value_table);
