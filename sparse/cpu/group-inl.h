@@ -158,23 +158,15 @@ HWY_INLINE bool carries(const TypeScoreGradients& scores) {
   return scores.mode != ScoreGradientMode::none;
 }
 
-// Asks for dC of a key block where it is added to, and returns its C, to be asked for during the products.
-HWY_INLINE ColumnsAhead score_gradients_ahead(const TypeScoreGradients& scores, const KeyBlock& block) {
-  if (!carries(scores)) return {};
-  ColumnsAhead gradients{reinterpret_cast<const char*>(scores.gradient + block.column * kGroup),
-                         kGroup * sizeof(float)};
-  if (scores.mode == ScoreGradientMode::inner) gradients.ask(block.keys);
-  return {reinterpret_cast<const char*>(scores.running + block.column * kGroup), kGroup * sizeof(ScoreElement)};
-}
-
 // The products a key block's vector work begins with: q·k in scratch.p where it is needed, dout·v in scratch.ds. Makes the
 // block's rows usable, their gradients too.
 HWY_INLINE void multiply_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                const GroupScratch& scratch) {
   block.panel->require(block.row + block.keys);
   if (head.bf16 != nullptr) require_bf16(head, *block.panel, block.row + block.keys, scratch.bf16);
+  if (scores.mode == ScoreGradientMode::inner) columns_ahead(scores.gradient, block).ask(block.keys);
   if (!carries(scores)) query_dots(head, block, /*scored=*/false, scratch, scratch.p);
-  value_dots(head, block, score_gradients_ahead(scores, block), scratch, scratch.ds);
+  value_dots(head, block, carries(scores) ? columns_ahead(scores.running, block) : ColumnsAhead{}, scratch, scratch.ds);
 }
 
 // p of one key block: 2^(logit - lse), both in base 2, at visible pairs, else 0, in place of q·k (multiply_block).

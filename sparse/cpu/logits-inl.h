@@ -31,11 +31,22 @@ HWY_INLINE FloatVec score(const HeadContext& head, const Term& term, const float
   return term.score(hn::LoadU(d, dots + j * kGroup + v * kLanes), hn::Set(d, head.scale), j, v);
 }
 
-// C is 32-bit fixed point (score_element.h). Conversions are exact for |C| below 16 and off by half a unit of a float's
-// last place above.
+// C as a float in units of its type, of which one is unit_of<Element>: powers of two, so that scaling later rounds nothing.
+// Conversions of 32-bit fixed point (score_element.h) are exact for |C| below 16 and off by half a unit of a float's last
+// place above.
+HWY_INLINE FloatVec units(hn::Vec<IntTag> c) {
+  return hn::ConvertTo(FloatTag(), c);
+}
+HWY_INLINE FloatVec units(FloatVec c) {
+  return c;
+}
+template <typename Element>
+constexpr float unit_of = 1.0f;
+template <>
+constexpr float unit_of<ScoreElement> = kScoreStep;
+
 HWY_INLINE FloatVec score_value(hn::Vec<IntTag> element) {
-  const FloatTag d;
-  return hn::Mul(hn::ConvertTo(d, element), hn::Set(d, kScoreStep));
+  return hn::Mul(units(element), hn::Set(FloatTag(), unit_of<ScoreElement>));
 }
 
 // Rounded to nearest even by the one instruction forward and backward share: what a layer added is what it subtracts.
@@ -72,18 +83,6 @@ HWY_INLINE FloatVec bring_forward(FloatVec own, HalfScore* place) {
   return c;
 }
 
-// C as a float in units of its type, of which one is unit_of<Element>: powers of two, so that scaling later rounds nothing.
-HWY_INLINE FloatVec units(hn::Vec<IntTag> c) {
-  return hn::ConvertTo(FloatTag(), c);
-}
-HWY_INLINE FloatVec units(FloatVec c) {
-  return c;
-}
-template <typename Element>
-constexpr float unit_of = 1.0f;
-template <>
-constexpr float unit_of<ScoreElement> = kScoreStep;
-
 // |x| as an integer that grows with it. Of a float its bits: infinity is more than any number, no number more than that.
 HWY_INLINE hn::Vec<IntTag> magnitude(hn::Vec<IntTag> c) {
   return hn::Abs(c);
@@ -105,13 +104,16 @@ HWY_INLINE hn::Vec<IntTag> largest_in_range() {
 template <typename Element>
 constexpr std::int64_t kScoresAhead = 2048 / (kGroup * static_cast<std::int64_t>(sizeof(Element)));
 
-// C of a key block, to be fetched while its products are computed, which need no memory: it comes once a layer, and then as
-// good as free.
+// A key block's columns of C or dC, to be fetched while its products are computed, which need no memory.
+//   array [columns, kGroup]: of one type and head
+template <typename Number>
+HWY_INLINE ColumnsAhead columns_ahead(const Number* array, const KeyBlock& block) {
+  return {reinterpret_cast<const char*>(array + block.column * kGroup), kGroup * sizeof(Number)};
+}
+
 HWY_INLINE ColumnsAhead scores_ahead(const TypeScores& scores, const KeyBlock& block) {
-  const std::int64_t at = block.column * kGroup;
   if (scores.mode == ScoreMode::none) return {};
-  if (scores.half != nullptr) return {reinterpret_cast<const char*>(scores.half + at), kGroup * sizeof(HalfScore)};
-  return {reinterpret_cast<const char*>(scores.running + at), kGroup * sizeof(ScoreElement)};
+  return scores.half != nullptr ? columns_ahead(scores.half, block) : columns_ahead(scores.running, block);
 }
 
 // C of one type and head.

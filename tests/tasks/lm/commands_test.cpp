@@ -1,8 +1,6 @@
 // Language models through the program: sample, prepare, train, stop, go on, evaluate, predict, what is refused.
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <thread>
 
 #include "etc_core/base/files.h"
 #include "etc_core/base/json.h"

@@ -1,9 +1,7 @@
 // Pre-training through the program: train, stop, go on, evaluate, predict.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <csignal>
-#include <thread>
 
 #include "etc_core/base/cpu_features.h"
 #include "etc_core/base/files.h"

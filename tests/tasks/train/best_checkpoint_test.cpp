@@ -3,10 +3,8 @@
 
 #include <sys/resource.h>
 
-#include <chrono>
 #include <csignal>
 #include <limits>
-#include <thread>
 
 #include "etc_core/base/files.h"
 #include "etc_core/base/log.h"
@@ -19,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace etc::test;
-using namespace std::chrono_literals;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 

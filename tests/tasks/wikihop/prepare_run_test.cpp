@@ -1,7 +1,5 @@
 // `etc prepare` as a program: counts and exit codes, equal bytes, kill and resume.
-#include <chrono>
 #include <csignal>
-#include <thread>
 
 #include "tasks/wikihop/schema.h"
 #include "tests/support/golden_h5.h"
