@@ -2,9 +2,16 @@
 
 
 def machine():
-    """{"model": …, "avx512": …, "amx_bf16": …} of this machine's processor."""
+    """{"model": …, "family": …, "avx512": …, "amx_bf16": …} of this machine's processor.
+
+    Names are shared by processors of several years ("AMD EPYC"): family and model number tell them apart.
+    """
     with open("/proc/cpuinfo") as file:
         lines = file.read().splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+
+    def value(key):
+        return next((line.split(":", 1)[1].strip() for line in lines if line.split(":")[0].strip() == key), "unknown")
+
     flags = next((line for line in lines if line.startswith("flags")), "")
-    return {"model": model, "avx512": " avx512f" in flags, "amx_bf16": " amx_bf16" in flags}
+    return {"model": value("model name"), "family": f"family {value('cpu family')}, model {value('model')}",
+            "avx512": " avx512f" in flags, "amx_bf16": " amx_bf16" in flags}

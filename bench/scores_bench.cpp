@@ -1,9 +1,10 @@
 // What residual scores cost in time: both operators of an encoder's inference with and without them, against the time
 // that memory takes to bring and take the scores.
-//   bench_scores [--repeats N] [--threads N] [--layers N]      default 5, 1 and 12
-// For each length, and for scores of 32 and of 16 bits: seconds of one layer's long and global attention, without scores and in each of the modes an
-// encoder uses (the first layer writes, those between add, the last adds and does not keep), all by turns with a walk
-// over memory (x += 1, read and written, larger than caches). Over all layers
+//   bench_scores [--lengths L,…] [--heads N] [--repeats N] [--threads N] [--layers N]   default 512 to 16384, 12, 5, 1, 12
+// For each length, and for scores of 32 and of 16 bits: seconds of one layer's long and global attention, without scores
+// and in each of the modes an encoder uses (the first layer writes, those between add, the last adds and does not keep),
+// all by turns with a walk over memory (x += 1, read and written, larger than caches). With one global in 18 tokens the
+// scores of 65,536 tokens take 2.1 GB a head: `--lengths 32768,65536 --heads 2`. Over all layers
 //   extra   = sum of (with scores) - (without)
 //   traffic = bytes of C * (1 + 2 (layers - 2) + 1)          written, read and written, read
 //   limit   = traffic / (bytes per second of the walk)
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -36,14 +38,18 @@ using bench::Structure;
 using sparse::ScoreMode;
 
 constexpr std::int64_t kWalkBytes = std::int64_t{256} << 20;
-const std::vector<std::int64_t> kLengths = {512, 1024, 2048, 4096, 8192, 16384};
+
+struct Options {
+  std::vector<std::int64_t> lengths = {512, 1024, 2048, 4096, 8192, 16384};
+  std::int64_t heads = 12, repeats = 5, threads = 1, layers = 12;
+};
 
 // Both operators of one layer and the scores they share with the next.
 class Layer {
  public:
-  Layer(std::int64_t length, ScoreType type) : type_(type) {
+  Layer(std::int64_t length, std::int64_t heads, ScoreType type) : type_(type) {
     const std::int64_t globals = std::max<std::int64_t>(1, 230 * length / 4096);
-    const bench::AttentionCase base{"", {length}, {globals}, 84, 12, 64, 32, bench::Labels::document};
+    const bench::AttentionCase base{"", {length}, {globals}, 84, heads, 64, 32, bench::Labels::document};
     const auto structure = std::make_shared<const Structure>(base);
     for (const Side side : {Side::long_side, Side::global_side}) {
       problems_.push_back(std::make_unique<AttentionProblem>(base, structure, side));
@@ -98,11 +104,11 @@ void walk(std::vector<std::int32_t>& memory) {
 }
 
 // One length and number type.
-void measure(std::int64_t length, ScoreType type, std::int64_t repeats, double count,
-             std::vector<std::int32_t>& memory) {
-  Layer layer(length, type);
+void measure(std::int64_t length, ScoreType type, const Options& options, std::vector<std::int32_t>& memory) {
+  Layer layer(length, options.heads, type);
+  const double count = static_cast<double>(options.layers);
   // The extra time of a short text is little beside what it is the difference of.
-  const std::int64_t turns = repeats * std::max<std::int64_t>(1, 4096 / length);
+  const std::int64_t turns = options.repeats * std::max<std::int64_t>(1, 4096 / length);
   std::vector<double> without, extra, walks;
   for (std::int64_t turn = 0; turn <= turns; ++turn) {
     const auto time = [&](ScoreMode mode) {
@@ -124,38 +130,48 @@ void measure(std::int64_t length, ScoreType type, std::int64_t repeats, double c
   std::fflush(stdout);
 }
 
-void measure(std::int64_t repeats, std::int64_t layers) {
+void measure(const Options& options) {
   std::vector<std::int32_t> memory(kWalkBytes / sizeof(std::int32_t));
   std::printf("%8s %6s %10s %12s %12s %10s %10s %8s\n", "tokens", "bits", "scores MB", "attention s", "extra s", "GB/s",
               "limit s", "of it");
-  for (const std::int64_t length : kLengths) {
-    for (const ScoreType type : {ScoreType::int32, ScoreType::fp16}) {
-      measure(length, type, repeats, static_cast<double>(layers), memory);
-    }
+  for (const std::int64_t length : options.lengths) {
+    for (const ScoreType type : {ScoreType::int32, ScoreType::fp16}) measure(length, type, options, memory);
   }
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string name = argv[i], text = i + 1 < argc ? argv[i + 1] : "";
+    if (name == "--lengths") {
+      options.lengths.clear();
+      std::stringstream list(text);
+      for (std::string length; std::getline(list, length, ',');) options.lengths.push_back(std::atoll(length.c_str()));
+      if (!options.lengths.empty() && *std::min_element(options.lengths.begin(), options.lengths.end()) > 0) continue;
+    }
+    std::int64_t* const option = name == "--repeats"   ? &options.repeats
+                                 : name == "--threads" ? &options.threads
+                                 : name == "--layers"  ? &options.layers
+                                 : name == "--heads"   ? &options.heads
+                                                       : nullptr;
+    const std::int64_t value = std::atoll(text.c_str());
+    if (option == nullptr || value < (option == &options.layers ? 2 : 1)) {
+      fail_usage("bench_scores",
+                 "cannot take {} {}: expected --lengths L,…, --heads, --repeats, --threads or --layers (at least 2)",
+                 name, text);
+    }
+    *option = value;
+  }
+  return options;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::int64_t repeats = 5, threads = 1, layers = 12;
-  for (int i = 1; i < argc; i += 2) {
-    const std::string name = argv[i];
-    const std::int64_t value = i + 1 < argc ? std::atoll(argv[i + 1]) : 0;
-    std::int64_t* const option = name == "--repeats"   ? &repeats
-                                 : name == "--threads" ? &threads
-                                 : name == "--layers"  ? &layers
-                                                       : nullptr;
-    if (option == nullptr || value < (option == &layers ? 2 : 1)) {
-      std::fprintf(stderr, "bench_scores: expected [--repeats N] [--threads N] [--layers N, at least 2], got \"%s\"\n",
-                   argv[i]);
-      return 2;
-    }
-    *option = value;
-  }
   return bench::bench_main([&] {
+    const Options options = parse(argc, argv);
     sparse::register_cpu_kernels();
-    set_thread_count(static_cast<int>(threads));
-    measure(repeats, layers);
+    set_thread_count(static_cast<int>(options.threads));
+    measure(options);
   });
 }

@@ -38,7 +38,8 @@ def machine_text(machine):
     if machine is None:
         return "the machine's kind was not recorded"
     widest = "AMX" if machine["amx_bf16"] else "AVX-512" if machine["avx512"] else "AVX2 alone"
-    return f"{machine['model']}, {widest}"
+    family = f" ({machine['family']})" if "family" in machine else ""
+    return f"{machine['model']}{family}, {widest}"
 
 
 class Comparison:

@@ -9,6 +9,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/ops/cpu/dropout_rows-inl.h"
 #include "etc_core/ops/cpu/kernels.h"
+#include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/dropout.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,12 +27,11 @@ void dropout_add_rows(const DropoutAdd& args, std::int64_t first, std::int64_t e
     const float* a = args.a + row * cols;                                         // [H]
     const float* base = args.base == nullptr ? nullptr : args.base + row * cols;  // [H] or none
     float* y = args.y + row * cols;  // [H], may be a or base: every element is read before it is written
-    for (std::int64_t col = 0; col < cols; col += lane_count()) {
-      const FloatMask some = columns_at(col, cols);
-      FloatVec value = dropout.apply(col, hn::MaskedLoad(some, d, a + col));
-      if (base != nullptr) value = hn::Add(hn::MaskedLoad(some, d, base + col), value);
-      hn::BlendedStore(value, some, d, y + col);
-    }
+    for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
+      FloatVec value = dropout.apply(col, lanes.load(d, a + col));
+      if (base != nullptr) value = hn::Add(lanes.load(d, base + col), value);
+      lanes.store(d, value, y + col);
+    });
   }
 }
 

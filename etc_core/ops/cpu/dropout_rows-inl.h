@@ -18,17 +18,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using FloatTag = hn::ScalableTag<float>;
 using FloatVec = hn::Vec<FloatTag>;
-using FloatMask = hn::Mask<FloatTag>;
-
-HWY_INLINE std::int64_t lane_count() {
-  return static_cast<std::int64_t>(hn::Lanes(FloatTag()));
-}
-
-// Lanes of the vector that starts at column `col` of `cols`.
-// The last vector of a row goes through the same code with lanes masked off, so no element's bits depend on cols.
-HWY_INLINE FloatMask columns_at(std::int64_t col, std::int64_t cols) {
-  return hn::FirstN(FloatTag(), static_cast<std::size_t>(HWY_MIN(cols - col, lane_count())));
-}
 
 // Dropout of a task's rows, one after the other from first_row on: fill() draws the bits of the current row, apply()
 // gives value/(1-rate) or 0 for a vector of its columns, next() goes on. With rate 0 apply() is the identity.

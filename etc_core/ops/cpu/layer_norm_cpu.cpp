@@ -35,22 +35,18 @@ HWY_INLINE const float* residual_sum(const LayerNormForward& args, std::int64_t 
   const float* x = args.x + row * cols;
   FloatVec total = hn::Zero(d);
   if (args.branch == nullptr) {
-    for (std::int64_t col = 0; col < cols; col += lane_count()) {
-      total = hn::Add(total, hn::MaskedLoad(columns_at(col, cols), d, x + col));
-    }
+    for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR { total = hn::Add(total, lanes.load(d, x + col)); });
     mean = mean_of(args, total);
     return x;
   }
   dropout.fill();
   const float* branch = args.branch + row * cols;
   float* sum = (args.sum == nullptr ? args.y : args.sum) + row * cols;
-  for (std::int64_t col = 0; col < cols; col += lane_count()) {
-    const FloatMask some = columns_at(col, cols);
-    const FloatVec value =
-        hn::Add(hn::MaskedLoad(some, d, x + col), dropout.apply(col, hn::MaskedLoad(some, d, branch + col)));
-    hn::BlendedStore(value, some, d, sum + col);
+  for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
+    const FloatVec value = hn::Add(lanes.load(d, x + col), dropout.apply(col, lanes.load(d, branch + col)));
+    lanes.store(d, value, sum + col);
     total = hn::Add(total, value);
-  }
+  });
   mean = mean_of(args, total);
   return sum;
 }
@@ -69,21 +65,19 @@ void forward_rows(const LayerNormForward& args, std::int64_t first, std::int64_t
 
     // Pass 2: the variance. Lanes beyond the last column hold −mean after the subtraction and must not count.
     FloatVec squares = hn::Zero(d);
-    for (std::int64_t col = 0; col < cols; col += lane_count()) {
-      const FloatMask some = columns_at(col, cols);
-      const FloatVec centred = hn::IfThenElseZero(some, hn::Sub(hn::MaskedLoad(some, d, s + col), mean_v));
+    for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
+      const FloatVec centred = lanes.or_zero(d, hn::Sub(lanes.load(d, s + col), mean_v));
       squares = hn::MulAdd(centred, centred, squares);
-    }
+    });
     const float rstd = 1.0f / std::sqrt(sum_of_lanes(squares) / static_cast<float>(cols) + args.statistics.epsilon);
     const FloatVec rstd_v = hn::Set(d, rstd);
 
     // Pass 3: y = (s − mean)·rstd·gamma + beta. y may be s: a vector is read before it is written.
-    for (std::int64_t col = 0; col < cols; col += lane_count()) {
-      const FloatMask some = columns_at(col, cols);
-      const FloatVec normal = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, s + col), mean_v), rstd_v);
-      const FloatVec gamma = hn::MaskedLoad(some, d, args.gamma + col);
-      hn::BlendedStore(hn::MulAdd(normal, gamma, hn::MaskedLoad(some, d, args.beta + col)), some, d, y + col);
-    }
+    for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
+      const FloatVec normal = hn::Mul(hn::Sub(lanes.load(d, s + col), mean_v), rstd_v);
+      const FloatVec gamma = lanes.load(d, args.gamma + col), beta = lanes.load(d, args.beta + col);
+      lanes.store(d, hn::MulAdd(normal, gamma, beta), y + col);
+    });
     if (args.y_bf16 != nullptr) round_row(y, cols, args.y_bf16 + row * cols);
     if (args.mean != nullptr) {
       args.mean[row] = mean;
@@ -108,20 +102,19 @@ HWY_INLINE void table_gradients(const LayerNormBackward& args, BackwardRow& row,
   const FloatTag d;
   const std::int64_t cols = args.cols;
   FloatVec g_total = hn::Zero(d), gx_total = hn::Zero(d);
-  for (std::int64_t col = 0; col < cols; col += lane_count()) {
-    const FloatMask some = columns_at(col, cols);
-    const FloatVec dy = hn::MaskedLoad(some, d, row.dy + col);
-    const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, row.s + col), row.mean), row.rstd);
-    const FloatVec g = hn::Mul(dy, hn::MaskedLoad(some, d, args.gamma + col));  // 0 beyond the last column
+  for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
+    const FloatVec dy = lanes.load(d, row.dy + col);
+    const FloatVec xhat = hn::Mul(hn::Sub(lanes.load(d, row.s + col), row.mean), row.rstd);
+    const FloatVec g = hn::Mul(dy, lanes.load(d, args.gamma + col));  // 0 beyond the last column
     g_total = hn::Add(g_total, g);
     gx_total = hn::MulAdd(g, xhat, gx_total);
     if (partial != nullptr) {
       float* dgamma = partial + col;
       float* dbeta = partial + cols + col;
-      hn::BlendedStore(hn::MulAdd(dy, xhat, hn::MaskedLoad(some, d, dgamma)), some, d, dgamma);
-      hn::BlendedStore(hn::Add(dy, hn::MaskedLoad(some, d, dbeta)), some, d, dbeta);
+      lanes.store(d, hn::MulAdd(dy, xhat, lanes.load(d, dgamma)), dgamma);
+      lanes.store(d, hn::Add(dy, lanes.load(d, dbeta)), dbeta);
     }
-  }
+  });
   row.g_mean = hn::Set(d, args.centred ? sum_of_lanes(g_total) / static_cast<float>(cols) : 0.0f);
   row.gx_mean = hn::Set(d, sum_of_lanes(gx_total) / static_cast<float>(cols));
 }
@@ -135,21 +128,17 @@ HWY_INLINE void input_gradients(const LayerNormBackward& args, const BackwardRow
   const FloatTag d;
   const std::int64_t cols = args.cols;
   if (dbranch != nullptr) dropout.fill();
-  for (std::int64_t col = 0; col < cols; col += lane_count()) {
-    const FloatMask some = columns_at(col, cols);
-    const FloatVec xhat = hn::Mul(hn::Sub(hn::MaskedLoad(some, d, row.s + col), row.mean), row.rstd);
-    const FloatVec g = hn::Mul(hn::MaskedLoad(some, d, row.dy + col), hn::MaskedLoad(some, d, args.gamma + col));
+  for_vectors(cols, [&](auto lanes, std::int64_t col) HWY_ATTR {
+    const FloatVec xhat = hn::Mul(hn::Sub(lanes.load(d, row.s + col), row.mean), row.rstd);
+    const FloatVec g = hn::Mul(lanes.load(d, row.dy + col), lanes.load(d, args.gamma + col));
     const FloatVec ds = hn::Mul(row.rstd, hn::NegMulAdd(xhat, row.gx_mean, hn::Sub(g, row.g_mean)));
     // forward: s = x + dropout(branch); so dx is ds and dbranch is ds under the same mask.
     if (row.dx != nullptr) {
       float* dx = row.dx + col;
-      hn::BlendedStore(args.add_to_dx ? hn::Add(hn::MaskedLoad(some, d, dx), ds) : ds, some, d, dx);
+      lanes.store(d, args.add_to_dx ? hn::Add(lanes.load(d, dx), ds) : ds, dx);
     }
-    if (dbranch != nullptr) {
-      FirstLanes{static_cast<std::size_t>(std::min(cols - col, lane_count()))}.store(d, dropout.apply(col, ds),
-                                                                                     dbranch + col);
-    }
-  }
+    if (dbranch != nullptr) lanes.store(d, dropout.apply(col, ds), dbranch + col);
+  });
 }
 
 // Rows [first, end) of the backward; partial (null, or [2, H]) = their sums of dy·xhat and of dy.

@@ -25,7 +25,7 @@ namespace {
 constexpr std::int64_t kBlockBytes = 1 << 20;
 // Rows of a product are a multiple (reduced_product.h).
 constexpr std::int64_t kRowStep = 16;
-// Blocks of rows per thread, about: the last ones then even out what the first ones took longer.
+// Blocks of rows per thread, about, of several: the last ones then even out what the first ones took longer.
 constexpr std::int64_t kTasksPerThread = 4;
 
 // Up to a whole number of cache lines: panels, scales and sums each begin at one.
@@ -185,10 +185,11 @@ std::int64_t grouped_columns(ComputeType compute, std::int64_t k, std::int64_t n
   return std::min(n, panel_group(k, n, operand_bytes(compute)) * kPanelCols);
 }
 
-// How many rows a task has decides nothing but time: tiles are tiles.
+// How many rows a task has decides nothing but time: tiles are tiles. Every task reads all of W.
 std::int64_t rows_of_task(std::int64_t rows, const Layout& layout) {
   const std::int64_t fitting = std::max<std::int64_t>(1, kBlockBytes / (kTileRows * layout.whole.row_bytes()));
-  const std::int64_t fair = ceil_div(ceil_div(rows, kTileRows), kTasksPerThread * thread_count());
+  const std::int64_t tasks = thread_count() == 1 ? 1 : kTasksPerThread * thread_count();
+  const std::int64_t fair = ceil_div(ceil_div(rows, kTileRows), tasks);
   return std::min(fitting, fair) * kTileRows;
 }
 

@@ -36,6 +36,11 @@ struct AllLanes {
   HWY_INLINE void store(D d, hn::Vec<D> value, Bf16* to) const {
     hn::StoreU(etc::HWY_NAMESPACE::narrow_bf16(d, value), hn::Rebind<std::uint16_t, D>(), &to->bits);
   }
+  // The value with 0 in lanes that are not meant.
+  template <class D>
+  HWY_INLINE hn::Vec<D> or_zero(D, hn::Vec<D> value) const {
+    return value;
+  }
 };
 
 // Of bf16 a partial vector goes through a buffer: loads and stores of 16-bit numbers have no mask everywhere.
@@ -61,6 +66,10 @@ struct FirstLanes {
     HWY_ALIGN Bf16 some[hn::MaxLanes(D())];  // [lanes], the first `count` of them meant
     AllLanes().store(d, value, some);
     std::copy_n(some, count, to);
+  }
+  template <class D>
+  HWY_INLINE hn::Vec<D> or_zero(D d, hn::Vec<D> value) const {
+    return hn::IfThenElseZero(hn::FirstN(d, count), value);
   }
   std::size_t count;  // at most as many as there are
 };
