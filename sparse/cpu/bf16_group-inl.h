@@ -18,6 +18,7 @@
 #include <limits>
 #include <utility>
 
+#include "etc_core/base/nearest_int-inl.h"
 #include "sparse/cpu/bf16_fill-inl.h"
 #include "sparse/cpu/dropout-inl.h"
 #include "sparse/cpu/logits-inl.h"
@@ -48,7 +49,7 @@ HWY_INLINE UintVec bf16_power_bits(FloatVec x) {
   const FloatVec clamped = hn::Max(x, hn::Set(d, -127.0f));
   const FloatVec n = hn::Floor(clamped);
   const FloatVec p = cubic(hn::Sub(clamped, n));
-  return hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, hn::NearestInt(n))));
+  return hn::Add(hn::BitCast(du, p), hn::ShiftLeft<23>(hn::BitCast(du, etc::HWY_NAMESPACE::nearest_int(n))));
 #endif
 }
 

@@ -14,6 +14,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "etc_core/base/nearest_int-inl.h"
 #include "sparse/attention_checks.h"
 #include "sparse/cpu/group_scratch-inl.h"
 #include "sparse/cpu/lanes-inl.h"
@@ -51,26 +52,32 @@ HWY_INLINE FloatVec score_value(hn::Vec<IntTag> element) {
 
 // Rounded to nearest even by the one instruction forward and backward share: what a layer added is what it subtracts.
 HWY_INLINE hn::Vec<IntTag> score_element(FloatVec s) {
-  return hn::NearestInt(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
+  return etc::HWY_NAMESPACE::nearest_int(hn::Mul(s, hn::Set(FloatTag(), kScoreStepsPerUnit)));
 }
 
 // Of C in 16 bits.
 using HalfTag = hn::Rebind<hwy::float16_t, FloatTag>;
 using HalfBitsTag = hn::RebindToUnsigned<HalfTag>;
 
-// C of one vector of pairs with this layer's s, `own`, in it, in units of its type; kept at `place` unless the mode says
-// that nobody reads it.
+// One vector of pairs, in units of C's type.
+template <typename Vec>
+struct ScoreAndSum {
+  Vec own, sum;  // this layer's s, and C with it
+};
+
+// Adds this layer's s, `own`, to the C at `place`; what comes out is kept there unless the mode says that nobody reads it.
 template <ScoreMode kMode>
-HWY_INLINE hn::Vec<IntTag> bring_forward(FloatVec own, ScoreElement* place) {
+HWY_INLINE ScoreAndSum<hn::Vec<IntTag>> bring_forward(FloatVec own, ScoreElement* place) {
   const IntTag di;
-  hn::Vec<IntTag> c = score_element(own);
+  const hn::Vec<IntTag> s = score_element(own);
+  hn::Vec<IntTag> c = s;
   if constexpr (kMode != ScoreMode::write) c = hn::Add(c, hn::LoadU(di, place));
   if constexpr (kMode != ScoreMode::add_unkept) hn::StoreU(c, di, place);
-  return c;
+  return {s, c};
 }
 
 template <ScoreMode kMode>
-HWY_INLINE FloatVec bring_forward(FloatVec own, HalfScore* place) {
+HWY_INLINE ScoreAndSum<FloatVec> bring_forward(FloatVec own, HalfScore* place) {
   const FloatTag d;
   const HalfTag dh;
   const HalfBitsTag db;
@@ -80,22 +87,23 @@ HWY_INLINE FloatVec bring_forward(FloatVec own, HalfScore* place) {
   if constexpr (kMode != ScoreMode::add_unkept) {
     hn::StoreU(hn::BitCast(db, hn::DemoteTo(dh, c)), db, place);
   }
-  return c;
+  return {own, c};
 }
 
-// |x| as an integer that grows with it. Of a float its bits: infinity is more than any number, no number more than that.
-HWY_INLINE hn::Vec<IntTag> magnitude(hn::Vec<IntTag> c) {
-  return hn::Abs(c);
+// |x| as an unsigned integer that grows with it. Of a float its bits: infinity is more than any number, no number more
+// than that. The element of an s that 32 bits do not hold is -2^31: more than any other.
+HWY_INLINE UintVec magnitude(hn::Vec<IntTag> c) {
+  return hn::BitCast(UintTag(), hn::Abs(c));
 }
-HWY_INLINE hn::Vec<IntTag> magnitude(FloatVec x) {
-  return hn::BitCast(IntTag(), hn::Abs(x));
+HWY_INLINE UintVec magnitude(FloatVec x) {
+  return hn::BitCast(UintTag(), hn::Abs(x));
 }
 
 // The magnitude of kScoreLimit in a number type.
-template <typename Number>
-HWY_INLINE hn::Vec<IntTag> largest_in_range() {
-  constexpr bool kFixedPoint = std::is_same_v<Number, ScoreElement>;
-  if constexpr (kFixedPoint) return hn::Set(IntTag(), static_cast<std::int32_t>(kScoreLimit * kScoreStepsPerUnit));
+template <typename Element>
+HWY_INLINE UintVec largest_in_range() {
+  constexpr bool kFixedPoint = std::is_same_v<Element, ScoreElement>;
+  if constexpr (kFixedPoint) return hn::Set(UintTag(), static_cast<std::uint32_t>(kScoreLimit * kScoreStepsPerUnit));
   return magnitude(hn::Set(FloatTag(), kScoreLimit));
 }
 
@@ -141,8 +149,7 @@ class ColumnLogits {
         logit_scale_(
             hn::Set(FloatTag(), kMode == ScoreMode::none ? kLog2E : unit_of<Element> * (kLog2E * scores.logit_scale))),
         hidden_(hn::Set(FloatTag(), -std::numeric_limits<float>::infinity())),
-        largest_own_(hn::Zero(IntTag())),
-        largest_sum_(hn::Zero(IntTag())) {
+        largest_magnitude_(hn::Zero(UintTag())) {
     for (int v = 0; v < kGroupVectors; ++v) largest_[v] = max[v];
   }
 
@@ -162,13 +169,15 @@ class ColumnLogits {
     } else if constexpr (kMode == ScoreMode::read) {
       logit = units(hn::LoadU(IntTag(), running_ + place));
     } else {
-      const FloatVec own = own_score(j, v);
-      const auto c = bring_forward<kMode>(own, running_ + place);
-      logit = units(c);
+      const auto scores = bring_forward<kMode>(own_score(j, v), running_ + place);
+      logit = units(scores.sum);
       // Followed here, where s and C are in registers anyway; masked pairs may be anything.
-      const auto seen = hn::RebindMask(IntTag(), visible);
-      largest_own_ = hn::Max(largest_own_, hn::IfThenElseZero(seen, magnitude(own)));
-      largest_sum_ = hn::Max(largest_sum_, hn::IfThenElseZero(seen, magnitude(c)));
+      const auto seen = hn::RebindMask(UintTag(), visible);
+      largest_magnitude_ = hn::Max(largest_magnitude_, hn::IfThenElseZero(seen, magnitude(scores.sum)));
+      // The first layer's C is its s.
+      if constexpr (kMode != ScoreMode::write) {
+        largest_magnitude_ = hn::Max(largest_magnitude_, hn::IfThenElseZero(seen, magnitude(scores.own)));
+      }
     }
     // log2(e), C's unit, and c of the running mean, in one factor.
     logit = hn::IfThenElse(visible, hn::Mul(logit, logit_scale_), hidden_);
@@ -179,8 +188,7 @@ class ColumnLogits {
   // Leaves the largest logits, and returns by lane whether a score is out of range.
   HWY_INLINE FloatMask end(FloatVec* max) const {
     for (int v = 0; v < kGroupVectors; ++v) max[v] = largest_[v];
-    return hn::RebindMask(FloatTag(), hn::Or(hn::Gt(largest_own_, largest_in_range<float>()),
-                                             hn::Gt(largest_sum_, largest_in_range<Element>())));
+    return hn::RebindMask(FloatTag(), hn::Gt(largest_magnitude_, largest_in_range<Element>()));
   }
 
  private:
@@ -195,7 +203,7 @@ class ColumnLogits {
   const Term term_;
   const FloatVec scale_, logit_scale_, hidden_;
   FloatVec largest_[kGroupVectors];
-  hn::Vec<IntTag> largest_own_, largest_sum_;  // magnitudes of s and of C at visible pairs
+  UintVec largest_magnitude_;  // of s and of C at visible pairs
 };
 
 // What is done with a key block's logits: they take the place of its dot products.

@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "etc_core/base/bf16-inl.h"
+#include "etc_core/base/nearest_int-inl.h"
 #include "etc_core/ops/cpu/number_lanes-inl.h"
 #include "etc_core/ops/cpu/quantize.h"
 #include "hwy/highway.h"
@@ -107,7 +108,7 @@ float quantize(const Number* x, std::int64_t size, std::uint8_t* to) {
   const auto inverse = hn::Set(d, 1.0f / scale);
   const auto shift = hn::Set(di, 128);
   const auto bytes = [&](hn::Vec<FloatTag> value) {
-    return hn::DemoteTo(narrow, hn::Add(hn::NearestInt(hn::Mul(value, inverse)), shift));
+    return hn::DemoteTo(narrow, hn::Add(etc::HWY_NAMESPACE::nearest_int(hn::Mul(value, inverse)), shift));
   };
   for (i = 0; i + lanes <= size; i += lanes) hn::StoreU(bytes(all.load(d, x + i)), narrow, to + i);
   if (i < size) {

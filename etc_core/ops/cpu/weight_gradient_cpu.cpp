@@ -8,8 +8,8 @@
 //     a: strips of kRows columns            [strip][tokens][kRows], as many as stay in the second-level cache
 //     kRows x kCols of dw in registers  +=  strip · panel
 //
-// GFLOP/s of one core (AMD EPYC, Zen 4), dw [3072, 768] and [768, 768]: AVX-512 98 and 97, the library 95 and 97; AVX2 94
-// and 93, the library 38 and 68.
+// GFLOP/s of one core, dw [3072, 768] and [768, 768]: AMD EPYC, Zen 4, AVX-512 98 and 97, the library 95 and 97; AVX2 94
+// and 93, the library 38 and 68. Zen 5, AVX-512, a large product 250: 242 and 236; without RowsToPack 233 and 222.
 #include "etc_core/ops/cpu/weight_gradient.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -40,7 +40,8 @@ inline constexpr std::int64_t kRowUnit = 24, kColUnit = 48;
 // A part of dw [high, wide] and one block of tokens.
 struct PackedTile {
   std::int64_t high, wide, tokens;
-  const float* a;  // [tokens, high], rows a_stride apart
+  std::int64_t next_tokens;  // of the block behind it
+  const float* a;            // [tokens, high], rows a_stride apart
   std::int64_t a_stride;
   const float* b;  // [tokens, wide]
   std::int64_t b_stride;
@@ -67,6 +68,8 @@ constexpr std::int64_t kLanes = static_cast<std::int64_t>(hn::MaxLanes(FloatTag(
 constexpr int kRows = kLanes == 16 ? 8 : 6;
 constexpr int kVectors = kLanes == 16 ? 3 : 2;
 constexpr std::int64_t kCols = kVectors * kLanes;
+constexpr std::int64_t kLine = 16;       // numbers of a cache line
+constexpr std::int64_t kAskTokens = 32;  // multiplied between two requests
 static_assert(kRowUnit % kRows == 0 && kColUnit % kCols == 0 && kPackedRows % kRowUnit == 0);
 
 // to [kWidth] = from [count], zeros behind.
@@ -88,13 +91,13 @@ HWY_INLINE void copy_columns(const float* from, std::int64_t count, float* to) {
 template <std::int64_t kWidth>
 HWY_INLINE void pack_columns(const float* from, std::int64_t stride, std::int64_t tokens, std::int64_t columns,
                              float* to) {
-  constexpr std::int64_t kRowsAhead = 32, kLine = 16;
+  constexpr std::int64_t kRowsToPack = 32;
   for (std::int64_t first = 0; first < columns; first += kColUnit) {
     const std::int64_t end = std::min(columns, first + kColUnit);
     for (std::int64_t t = 0; t < tokens; ++t) {
       const float* const row = from + t * stride;
-      if (t + kRowsAhead < tokens) {
-        for (std::int64_t col = first; col < end; col += kLine) hwy::Prefetch(row + kRowsAhead * stride + col);
+      if (t + kRowsToPack < tokens) {
+        for (std::int64_t col = first; col < end; col += kLine) hwy::Prefetch(row + kRowsToPack * stride + col);
       }
       for (std::int64_t col = first; col < end; col += kWidth) {
         copy_columns<kWidth>(row + col, columns - col, to + col * tokens + t * kWidth);
@@ -103,9 +106,42 @@ HWY_INLINE void pack_columns(const float* from, std::int64_t stride, std::int64_
   }
 }
 
+// Rows that are packed next, on their way from memory: asked for a few cache lines at a time while others are multiplied,
+// which hides a tenth of the time of small dw.
+class RowsToPack {
+ public:
+  // `rows` rows of `columns` numbers, `stride` apart, in `times` calls of ask().
+  HWY_INLINE RowsToPack(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                        std::int64_t times)
+      : row_(from), stride_(stride), rows_(rows), columns_(columns) {
+    lines_ = ceil_div(rows * ceil_div(columns, kLine), times);
+  }
+
+  HWY_INLINE void ask() {
+    for (std::int64_t n = 0; n < lines_ && rows_ > 0; ++n) {
+      hwy::Prefetch(row_ + col_);
+      col_ += kLine;
+      if (col_ < columns_) continue;
+      col_ = 0;
+      row_ += stride_;
+      --rows_;
+    }
+  }
+
+ private:
+  const float* row_;
+  std::int64_t stride_, rows_, columns_, lines_ = 0, col_ = 0;
+};
+
+// Of both operands.
+struct Ahead {
+  RowsToPack a, b;
+};
+
 // sum [kRows][kVectors] = sum over the tokens of a[t][row] * b[t][col], one after the other.   a [tokens, kRows],
 // b [tokens, kCols]
-HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tokens, FloatVec (&sum)[kRows][kVectors]) {
+HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tokens, Ahead& ahead,
+                                FloatVec (&sum)[kRows][kVectors]) {
   const FloatTag d;
   HWY_UNROLL(8)
   for (auto& row : sum) {
@@ -113,6 +149,10 @@ HWY_INLINE void sum_of_products(const float* a, const float* b, std::int64_t tok
     for (FloatVec& s : row) s = hn::Zero(d);
   }
   for (std::int64_t t = 0; t < tokens; ++t, a += kRows, b += kCols) {
+    if (t % kAskTokens == 0) {
+      ahead.a.ask();
+      ahead.b.ask();
+    }
     FloatVec right[kVectors];
     HWY_UNROLL(3)
     for (int v = 0; v < kVectors; ++v) right[v] = hn::Load(d, b + v * kLanes);
@@ -158,20 +198,62 @@ HWY_INLINE void add_sums(const FloatVec (&sum)[kRows][kVectors], std::int64_t hi
   }
 }
 
+// Rows [first, first + count) of dw, whose columns of a are packed at a time.
+struct RowRange {
+  std::int64_t first, count;
+  // Requests while one panel of b is multiplied with them.
+  std::int64_t asks(const PackedTile& tile) const { return ceil_div(count, kRows) * ceil_div(tile.tokens, kAskTokens); }
+};
+
+// Columns of a behind those of `rows`: in the same tokens, or the first ones of the next block.
+HWY_INLINE RowsToPack a_behind(const PackedTile& tile, const RowRange& rows) {
+  const std::int64_t asks = rows.asks(tile) * ceil_div(tile.wide, kCols), next = rows.first + rows.count;
+  if (next < tile.high) {
+    return {tile.a + next, tile.a_stride, tile.tokens, std::min(kPackedRows, tile.high - next), asks};
+  }
+  return {tile.a + tile.tokens * tile.a_stride, tile.a_stride, tile.next_tokens, std::min(kPackedRows, tile.high),
+          asks};
+}
+
+// Columns of b behind [.., end), while those are multiplied: the first rows of dw pack them, the last rows come before
+// the next block's first ones.
+HWY_INLINE RowsToPack b_behind(const PackedTile& tile, const RowRange& rows, std::int64_t end) {
+  const std::int64_t asks = rows.asks(tile) * (kColUnit / kCols);
+  if (rows.first == 0 && end < tile.wide) {
+    return {tile.b + end, tile.b_stride, tile.tokens, std::min(kColUnit, tile.wide - end), asks};
+  }
+  const bool last = rows.first + rows.count == tile.high && end == tile.wide;
+  return {tile.b + tile.tokens * tile.b_stride, tile.b_stride, last ? tile.next_tokens : 0,
+          std::min(kColUnit, tile.wide), asks};
+}
+
+// dw of `rows` and columns [col, end) += their products.
+HWY_INLINE void add_products(const PackedTile& tile, const RowRange& rows, std::int64_t col, std::int64_t end,
+                             Ahead& ahead) {
+  for (; col < end; col += kCols) {
+    for (std::int64_t row = 0; row < rows.count; row += kRows) {
+      float* const dw = tile.dw + (rows.first + row) * tile.dw_stride + col;
+      ask_ahead(dw, tile.dw_stride);
+      FloatVec sum[kRows][kVectors];
+      sum_of_products(tile.packed_a + row * tile.tokens, tile.packed_b + col * tile.tokens, tile.tokens, ahead, sum);
+      add_sums(sum, std::min<std::int64_t>(kRows, rows.count - row), std::min(kCols, end - col), dw, tile.dw_stride);
+    }
+  }
+}
+
 void add_tile(const PackedTile& tile) {
-  pack_columns<kCols>(tile.b, tile.b_stride, tile.tokens, tile.wide, tile.packed_b);
   for (std::int64_t first = 0; first < tile.high; first += kPackedRows) {
-    const std::int64_t high = std::min(kPackedRows, tile.high - first);
-    pack_columns<kRows>(tile.a + first, tile.a_stride, tile.tokens, high, tile.packed_a);
+    const RowRange rows{first, std::min(kPackedRows, tile.high - first)};
+    pack_columns<kRows>(tile.a + first, tile.a_stride, tile.tokens, rows.count, tile.packed_a);
+    Ahead ahead{a_behind(tile, rows), {nullptr, 0, 0, 0, 1}};
     // A panel of b is the operand that all strips share while it is near.
-    for (std::int64_t col = 0; col < tile.wide; col += kCols) {
-      for (std::int64_t row = 0; row < high; row += kRows) {
-        float* const dw = tile.dw + (first + row) * tile.dw_stride + col;
-        ask_ahead(dw, tile.dw_stride);
-        FloatVec sum[kRows][kVectors];
-        sum_of_products(tile.packed_a + row * tile.tokens, tile.packed_b + col * tile.tokens, tile.tokens, sum);
-        add_sums(sum, std::min<std::int64_t>(kRows, high - row), std::min(kCols, tile.wide - col), dw, tile.dw_stride);
+    for (std::int64_t col = 0; col < tile.wide; col += kColUnit) {
+      const std::int64_t end = std::min(tile.wide, col + kColUnit);
+      if (first == 0) {
+        pack_columns<kCols>(tile.b + col, tile.b_stride, tile.tokens, end - col, tile.packed_b + col * tile.tokens);
       }
+      ahead.b = b_behind(tile, rows, end);
+      add_products(tile, rows, col, end, ahead);
     }
   }
 }
@@ -221,7 +303,8 @@ void add_part(const WeightGradient& g, std::int64_t i, std::int64_t j, float* pa
     const float* a = g.a.fp32 + t * g.a_stride + i;  // [tokens, high]
     const float* b = g.b.fp32 + t * g.b_stride + j;  // [tokens, wide]
     HWY_DYNAMIC_DISPATCH(add_tile)
-    ({high, wide, tokens, a, g.a_stride, b, g.b_stride, g.dw + i * g.q + j, g.q, packed_a, packed_b});
+    ({high, wide, tokens, std::min(kTokenBlock, g.rows - t - tokens), a, g.a_stride, b, g.b_stride, g.dw + i * g.q + j,
+      g.q, packed_a, packed_b});
     // By the first tiles of a row or column, while their operand is in cache.
     if (g.a_sums != nullptr && j == 0) add_column_sums(tokens, high, a, g.a_stride, g.a_sums + i);
     if (g.b_sums != nullptr && i == 0) add_column_sums(tokens, wide, b, g.b_stride, g.b_sums + j);
