@@ -286,16 +286,17 @@ namespace {
 
 ops::EmbeddingTerm term(const Lookup& lookup, std::int64_t rows, std::int64_t cols) {
   ops::EmbeddingTerm result;
-  if (lookup.table == nullptr) return result;
+  if (lookup.table == nullptr && !lookup.fixed) return result;
+  const std::vector<std::int64_t>& shape = lookup.table != nullptr ? lookup.table->shape : lookup.fixed.shape();
   if (static_cast<std::int64_t>(lookup.ids->size()) != rows) {
     fail("embedding", "{}: expected {} ids, got {}", lookup.name, rows, lookup.ids->size());
   }
-  if (lookup.table->shape.at(1) != cols) {
-    fail("embedding", "{}: expected a table [{}, {}], got [{}, {}]", lookup.table->name, lookup.table->shape[0], cols,
-         lookup.table->shape[0], lookup.table->shape[1]);
+  if (shape.at(1) != cols) {
+    fail("embedding", "{}: expected a table [{}, {}], got [{}, {}]",
+         lookup.table != nullptr ? lookup.table->name : lookup.name, shape[0], cols, shape[0], shape[1]);
   }
-  result.table = data_of(lookup.table);
-  result.limit = lookup.table->shape[0];
+  result.table = lookup.table != nullptr ? data_of(lookup.table) : lookup.fixed.data();
+  result.limit = shape[0];
   result.ids = lookup.ids->data();
   result.name = lookup.name;
   return result;

@@ -122,6 +122,7 @@ struct Lookup {
   Parameter* table = nullptr;  // [rows, H]; null: absent
   std::shared_ptr<const std::vector<std::int32_t>> ids;
   const char* name = "";  // of the ids, for messages: "token_ids"
+  Tensor fixed = {};      // [rows, H], of numbers that nobody learns, in place of the table
 };
 
 // What an embedding is the sum of; without base there are tokens, everything else may be absent.

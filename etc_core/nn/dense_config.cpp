@@ -20,6 +20,7 @@ using Method = PositionConfig::Method;
 using Sharing = PositionConfig::Sharing;
 using TableInit = PositionConfig::TableInit;
 using Attention = DenseConfig::Attention;
+using AbsolutePositions = DenseConfig::AbsolutePositions;
 using Norms = sparse::PerformerDraw::Norms;
 
 const std::vector<std::string> kPresets = {"small", "base", "large", "xlarge"};
@@ -38,6 +39,14 @@ const FieldList<DenseConfig>& field_list() {
       {"att_size_per_head", &DenseConfig::att_size_per_head, "head size D; none: hidden size / heads", size},
       {"max_absolute_position_embeddings", &DenseConfig::max_absolute_position_embeddings,
        "rows of the position table; 0: no absolute positions", count},
+      {"absolute_positions",
+       &DenseConfig::absolute_positions,
+       "rows of the position table: learned, or fixed sinusoids: interleaved: sine, cosine, … (Vaswani et al. 2017); "
+       "halves_t2t: sines, then cosines, as tensor2tensor and fairseq; halves_xl: as Transformer-XL",
+       {{"learned", AbsolutePositions::learned},
+        {"interleaved", AbsolutePositions::interleaved},
+        {"halves_t2t", AbsolutePositions::halves_t2t},
+        {"halves_xl", AbsolutePositions::halves_xl}}},
       {"intermediate_size", &DenseConfig::intermediate_size, "feed-forward width F", size},
       {"hidden_act",
        &DenseConfig::hidden_act,
@@ -106,7 +115,8 @@ const FieldList<DenseConfig>& field_list() {
       {"relative_clip", &DenseConfig::relative_clip, "tokens farther apart count as this far", count},
       {"relative_sharing",
        &DenseConfig::relative_sharing,
-       "tables of shaw, huang and etc: of each layer and head, of all heads of a layer, or one",
+       "tables of shaw, huang and etc: of each layer and head, of all heads of a layer, or one; u and v of "
+       "transformer_xl: of each layer, or with model one for all",
        {{"layer+head", Sharing::layer_head}, {"layer", Sharing::layer}, {"model", Sharing::model}}},
       {"relative_init",
        &DenseConfig::relative_init,
@@ -244,6 +254,10 @@ void DenseConfig::validate() const {
                to_json().at("norm").get<std::string>());
   }
   check_order(order(), num_hidden_layers);
+  if (absolute_positions != AbsolutePositions::learned && max_absolute_position_embeddings == 0) {
+    fail_usage("config", "absolute_positions: expected learned with max_absolute_position_embeddings 0, got {}",
+               to_json().at("absolute_positions").get<std::string>());
+  }
   validate_positions(max_absolute_position_embeddings);
   if (use_running_mean && !use_residual_attention) {
     fail_usage("config",

@@ -32,6 +32,11 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
   // local_radius.
   enum class Attention { by_radius, full, window, bigbird, performer };
 
+  // What is added to the token embeddings: learned rows, or fixed ones (position_tables.h), which a checkpoint does not
+  // hold; of those max_absolute_position_embeddings only says how long an input may be.
+  enum class AbsolutePositions { learned, interleaved, halves_t2t, halves_xl };
+
+  AbsolutePositions absolute_positions = AbsolutePositions::learned;
   Norm norm = Norm::post_ln;
   Normalization normalization = Normalization::layer_norm;
   double layer_norm_epsilon = 1e-12;

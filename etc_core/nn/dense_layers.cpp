@@ -1,7 +1,12 @@
 #include "etc_core/nn/dense_layers.h"
 
+#include <cmath>
+#include <numeric>
 #include <string>
 #include <utility>
+
+#include "etc_core/base/log.h"
+#include "etc_core/nn/position_tables.h"
 
 namespace etc {
 
@@ -18,6 +23,22 @@ NormPlacement norm_placement(DenseConfig::Norm norm) {
   }
 }
 
+// Rows 0, 1, … are those of positions 0, 1, …; tensor2tensor counts from 2, its padding id being 1.
+FixedTable absolute_sinusoids(const DenseConfig& config) {
+  using Rows = DenseConfig::AbsolutePositions;
+  const std::int64_t hidden = config.hidden_size, rows = config.max_absolute_position_embeddings;
+  if (hidden % 2 != 0) {
+    log::warn("absolute_positions: a width of H={} leaves {}", hidden,
+              config.absolute_positions == Rows::interleaved ? "a sine without cosine" : "a last column of zeros");
+  }
+  const SinusoidLayout layout = config.absolute_positions == Rows::interleaved  ? SinusoidLayout::interleaved
+                                : config.absolute_positions == Rows::halves_t2t ? SinusoidLayout::halves_t2t
+                                                                                : SinusoidLayout::halves_xl;
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(rows));
+  std::iota(positions.begin(), positions.end(), layout == SinusoidLayout::halves_t2t ? 2 : 0);
+  return FixedTable(Tensor::from(sinusoids(layout, positions, hidden), {rows, hidden}, Purpose::weights));
+}
+
 EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config) {
   const Initializer table = config.table_init();
   const std::int64_t hidden = config.hidden_size, width = config.embedding_width();
@@ -29,7 +50,9 @@ EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config
     embedding.projection =
         single(add_dense(parameters, names + "projection", width, hidden, config.kernel_init(width)));
   embedding.segments = &parameters.add(names + "token_type_embeddings", {config.segment_vocab_size, hidden}, table);
-  if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
+  if (config.absolute_positions != DenseConfig::AbsolutePositions::learned) {
+    embedding.sinusoids = absolute_sinusoids(config);
+  } else if (const std::int64_t rows = config.max_absolute_position_embeddings; rows > 0) {
     embedding.positions = &parameters.add(names + "position_embeddings", {rows, hidden}, table);
   }
   if (config.embedding_layer_norm) {
@@ -38,7 +61,23 @@ EmbeddingBlock add_embedding(ParameterSet& parameters, const DenseConfig& config
   return embedding;
 }
 
-DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::int64_t i) {
+// Of a fresh query projection [H, A]. T5's scores are not divided by sqrt(D): its queries begin so much smaller.
+Initializer query_init(const DenseConfig& config) {
+  Initializer initial = config.kernel_init(config.hidden_size);
+  if (config.relative_positions == PositionConfig::Method::t5) {
+    initial.stddev /= std::sqrt(static_cast<float>(config.head_size()));
+  }
+  return initial;
+}
+
+// The queries' bias, which is Transformer-XL's u, where all layers share it; else null.
+Parameter* add_shared_query_bias(ParameterSet& parameters, const DenseConfig& config) {
+  if (!config.shares_xl_biases()) return nullptr;
+  return &parameters.add("bert/encoder/relative_content_bias", {config.attention_size()}, kZeros);
+}
+
+// query_bias: of all layers; null: each has its own.
+DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::int64_t i, Parameter* query_bias) {
   const std::int64_t hidden = config.hidden_size, attention = config.attention_size(), inner = config.intermediate_size;
   const std::string layer = "bert/encoder/layer_" + std::to_string(i) + "/";
   const NormPlacement norm_at = norm_placement(config.norm);
@@ -54,9 +93,16 @@ DenseLayer add_layer(ParameterSet& parameters, const DenseConfig& config, std::i
     return placement;
   };
   DenseLayer made;
-  for (const char* name : {"query", "key", "value"}) {
+  const std::string self = layer + "attention/self/";
+  if (query_bias == nullptr) {
+    made.attention.projections.push_back(add_dense(parameters, self + "query", hidden, attention, query_init(config)));
+  } else {
     made.attention.projections.push_back(
-        add_dense(parameters, layer + "attention/self/" + name, hidden, attention, config.kernel_init(hidden)));
+        {&parameters.add(self + "query/kernel", {hidden, attention}, query_init(config)), query_bias});
+  }
+  for (const char* name : {"key", "value"}) {
+    made.attention.projections.push_back(
+        add_dense(parameters, self + name, hidden, attention, config.kernel_init(hidden)));
   }
   made.attention.output =
       single(add_dense(parameters, layer + "attention/output/dense", attention, hidden, config.output_init(attention)));
@@ -88,7 +134,10 @@ Positions add_positions(ParameterSet& parameters, const DenseConfig& config, con
 DenseParameters add_dense_parameters(ParameterSet& parameters, const DenseConfig& config) {
   DenseParameters made;
   made.embedding = add_embedding(parameters, config);
-  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) made.layers.push_back(add_layer(parameters, config, i));
+  Parameter* const query_bias = add_shared_query_bias(parameters, config);
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
+    made.layers.push_back(add_layer(parameters, config, i, query_bias));
+  }
   made.positions = add_positions(parameters, config, made.layers);
   if (config.has_final_norm()) {
     made.final_norm =

@@ -79,12 +79,15 @@ void PositionConfig::validate_positions(std::int64_t position_rows) const {
   if (multiplies(relative_positions) && relative_init == TableInit::zeros) {
     fail_usage("config", "relative_init: expected another than zeros, which make all scores 0");
   }
+  if (relative_positions != Method::t5) return;
   // Its own errors name the keys of T5; these are the configuration's.
   const std::int64_t exact = relative_buckets / (causal ? 2 : 4);
-  if (relative_positions != Method::t5) return;
   if (relative_buckets < 4 || (!causal && relative_buckets % 2 != 0)) {
     fail_usage("config", "relative_buckets: expected {} from 4 on, got {}", causal ? "a number" : "an even number",
                relative_buckets);
+  }
+  if (relative_buckets > sparse::kMostLabels) {
+    fail_usage("config", "relative_buckets: expected at most {}, got {}", sparse::kMostLabels, relative_buckets);
   }
   if (relative_max_distance <= exact) {
     fail_usage("config",
@@ -102,12 +105,17 @@ Positions::Positions(ParameterSet& parameters, const std::string& names, const P
   if (is_nezha(method)) {
     const NezhaRows over = method == Method::nezha_index ? NezhaRows::index : NezhaRows::signed_distance;
     if (sizes.head_size % 2 != 0) log::warn("nezha: a head size of D={} leaves a sine without cosine", sizes.head_size);
-    fixed_ = Tensor::from(nezha_table(over, k, sizes.head_size), {rows(), sizes.head_size}, Purpose::weights);
+    fixed_ =
+        FixedTable(Tensor::from(nezha_table(over, k, sizes.head_size), {rows(), sizes.head_size}, Purpose::weights));
   } else if (method == Method::transformer_xl) {
     if (sizes.hidden % 2 != 0) log::warn("transformer_xl: a width of H={} leaves a last column of zeros", sizes.hidden);
     const std::vector<float> sines =
         sinusoids(SinusoidLayout::halves_xl, numbers_from(first_xl_distance(), k), sizes.hidden);
-    fixed_ = Tensor::from(sines, {rows(), sizes.hidden}, Purpose::weights);
+    fixed_ = FixedTable(Tensor::from(sines, {rows(), sizes.hidden}, Purpose::weights));
+  }
+  Parameter* shared_v = nullptr;
+  if (config.shares_xl_biases() && config.xl_position_bias) {
+    shared_v = &parameters.add(names + "relative_position_bias", {sizes.heads, sizes.head_size}, kZeros);
   }
   // T5 has one table of all layers.
   const bool one =
@@ -115,6 +123,7 @@ Positions::Positions(ParameterSet& parameters, const std::string& names, const P
   for (std::int64_t i = 0; i < sizes.layers; ++i) {
     const std::string layer = names + "layer_" + std::to_string(i) + "/attention/self/";
     layers_.push_back(one && i > 0 ? layers_.front() : add_layer(parameters, one ? names : layer));
+    if (shared_v != nullptr) layers_.back().position_bias = shared_v;
     layers_.back().query_bias = query_biases[static_cast<std::size_t>(i)];
   }
 }
@@ -126,7 +135,7 @@ Positions::Layer Positions::add_layer(ParameterSet& parameters, const std::strin
   const std::int64_t heads = sizes_.heads, size = sizes_.head_size;
   if (method == Method::transformer_xl) {
     layer.projection = &parameters.add(names + "relative_projection", {sizes_.hidden, heads * size}, sizes_.kernel);
-    if (config_.xl_position_bias) {
+    if (config_.xl_position_bias && !config_.shares_xl_biases()) {
       layer.position_bias = &parameters.add(names + "relative_position_bias", {heads, size}, kZeros);
     }
     return layer;
@@ -186,15 +195,9 @@ void Positions::prepare(AttentionBatch& batch, std::size_t n) const {
   if (config_.relative_positions == Method::t5) batch.scale = 1;
 }
 
-Tensor Positions::fixed_on(Device device) const {
-  if (fixed_.device() == device) return fixed_;
-  if (!fixed_copy_ || fixed_copy_.device() != device) fixed_copy_ = fixed_.to(device);
-  return fixed_copy_;
-}
-
 RelativeParameters Positions::project(Tape& tape, const Layer& layer) const {
   const Var rel =
-      linear(tape, Var(fixed_on(layer.projection->value.device())), {{{layer.projection, nullptr}}});  // [R, A]
+      linear(tape, Var(fixed_.on(layer.projection->value.device())), {{{layer.projection, nullptr}}});  // [R, A]
   RelativeParameters tables;
   tables.vectors = rel;
   tables.biases = position_bias(tape, rel, sizes_.heads,
@@ -263,7 +266,7 @@ RelativeParameters Positions::tables(Tape& tape, std::int64_t layer, ProjectedPo
       break;
     case Method::nezha_index:
     case Method::nezha_signed:
-      tables.vectors = tables.value_vectors = Var(fixed_on(own.query_bias->value.device()));
+      tables.vectors = tables.value_vectors = Var(fixed_.on(own.query_bias->value.device()));
       break;
   }
   return tables;

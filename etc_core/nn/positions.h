@@ -8,6 +8,7 @@
 
 #include "etc_core/autograd/attention.h"
 #include "etc_core/nn/blocks/forward_context.h"
+#include "etc_core/nn/fixed_table.h"
 
 namespace etc {
 
@@ -40,7 +41,8 @@ struct PositionConfig {
     nezha_signed,
     etc
   };
-  // Of the tables of Shaw, Huang and ETC: one for each layer and head; for each layer, of all heads; one for all.
+  // Of the tables of Shaw, Huang and ETC: one for each layer and head; for each layer, of all heads; one for all. Of
+  // transformer_xl model shares u and v between all layers, as its paper does; else each layer has its own, as in XLNet.
   enum class Sharing { layer_head, layer, model };
   enum class TableInit { by_method, zeros, ones, normal };  // by_method: ones of factors and products, else normal
 
@@ -54,6 +56,10 @@ struct PositionConfig {
   bool xl_content_bias = true;               // u, which is the query projection's bias; false: u = 0
   bool xl_position_bias = true;              // v; false: v = 0
 
+  // Whether u and v are one for all layers.
+  bool shares_xl_biases() const {
+    return relative_positions == Method::transformer_xl && relative_sharing == Sharing::model;
+  }
   bool has_relative_positions() const { return relative_positions != Method::none; }
   // Throws UsageError "config: …" naming the key. position_rows: max_absolute_position_embeddings.
   void validate_positions(std::int64_t position_rows) const;
@@ -105,14 +111,11 @@ class Positions {
   std::int64_t rows() const;
   std::int64_t first_xl_distance() const;  // query - key of the first row of R
   sparse::DistanceMap map() const;
-  // fixed_, copied to another device once: one thread computes there.
-  Tensor fixed_on(Device device) const;
 
   PositionConfig config_;
   PositionSizes sizes_;
   std::vector<Layer> layers_;
-  Tensor fixed_;               // sinusoids: NEZHA's [R, D], Transformer-XL's R [R, H]
-  mutable Tensor fixed_copy_;  // on another device
+  FixedTable fixed_;  // sinusoids: NEZHA's [R, D], Transformer-XL's R [R, H]
 };
 
 }  // namespace etc

@@ -31,12 +31,13 @@ Var EmbeddingBlock::forward(Tape& tape, const EmbeddedTokens& input, const Forwa
   if (segments != nullptr) {
     segment_rows = {segments, ids_or(input.segment_ids, count, input.missing_segment), input.names[1]};
   }
-  if (positions != nullptr) {
+  if (positions != nullptr || sinusoids) {
     const std::vector<std::int32_t>& given = input.position_ids;
     position_rows = {
         positions,
         std::make_shared<const std::vector<std::int32_t>>(given.empty() ? counted(input.rows->offsets) : given),
         input.names[2]};
+    if (sinusoids) position_rows.fixed = sinusoids.on(tokens->value.device());
   }
   EmbeddingSum sum{.rows = input.rows,
                    .width = hidden,

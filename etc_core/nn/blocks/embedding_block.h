@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "etc_core/nn/blocks/forward_context.h"
+#include "etc_core/nn/fixed_table.h"
 
 namespace etc {
 
@@ -25,7 +26,8 @@ struct EmbeddingBlock {
   Parameter* tokens = nullptr;     // [V, E]
   Dense projection;                // [E, H]; no parts when E = H
   Parameter* segments = nullptr;   // [V_s, H]; null: none
-  Parameter* positions = nullptr;  // [P, H]; null: no absolute positions
+  Parameter* positions = nullptr;  // [P, H]; null: none learned
+  FixedTable sinusoids;            // [P, H], in their place
   LayerNormParameters norm;        // [H]; null: none
 
   // dropout(layer_norm(token + segment + position + adder)) → [M, H]

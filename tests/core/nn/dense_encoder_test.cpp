@@ -32,9 +32,12 @@ Tensor states_of(const DenseConfig& config, const EncoderInput& input, bool pack
 }
 
 TEST_CASE("dense presets have the published parameter counts", "[nn]") {
-  const std::pair<const char*, std::int64_t> kPublished[] = {
-      {"small", 28'763'648}, {"base", 109'482'240}, {"large", 335'141'888}, {"xlarge", 1'069'969'920}};
-  for (const auto& [name, published] : kPublished) {
+  // With 2 token types, and with 16.
+  const std::tuple<const char*, std::int64_t, std::int64_t> kPublished[] = {{"small", 28'763'648, 28'770'816},
+                                                                            {"base", 109'482'240, 109'492'992},
+                                                                            {"large", 335'141'888, 335'156'224},
+                                                                            {"xlarge", 1'069'969'920, 1'069'991'424}};
+  for (const auto& [name, published, with_16_types] : kPublished) {
     CAPTURE(name);
     DenseConfig config = dense_config_preset(name);
     config.vocab_size = 30522;
@@ -42,6 +45,11 @@ TEST_CASE("dense presets have the published parameter counts", "[nn]") {
     const DenseEncoder encoder(config, parameters);
     const std::int64_t pooler = config.hidden_size * config.hidden_size + config.hidden_size;
     CHECK(parameters.count() + pooler == published);
+    DenseConfig of_16_types = config;
+    of_16_types.segment_vocab_size = 16;
+    ParameterSet more;
+    const DenseEncoder wider(of_16_types, more);
+    CHECK(more.count() + pooler == with_16_types);
     config.norm = DenseConfig::Norm::pre_ln;
     ParameterSet with_final_norm;
     const DenseEncoder pre_ln(config, with_final_norm);

@@ -238,6 +238,9 @@ TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
   config.causal = true;
   config.relative_buckets = 3;
   refuses(config, "relative_buckets: expected a number from 4 on, got 3");
+  config.relative_buckets = 100000;
+  config.relative_max_distance = 1000000;
+  refuses(config, "relative_buckets: expected at most 65536, got 100000");
   config.relative_buckets = 7;
   CHECK_NOTHROW(config.validate());
   config.causal = false;
@@ -247,8 +250,10 @@ TEST_CASE("settings of positions that cannot be meant are refused", "[nn]") {
 }
 
 TEST_CASE("position methods have as many parameters as the specification counts, the head's size included", "[nn]") {
-  const auto count = [](Method method, std::int64_t clip) {
+  using Sharing = PositionConfig::Sharing;
+  const auto count = [](Method method, std::int64_t clip, Sharing sharing = Sharing::layer_head) {
     DenseConfig config = dense_config_preset("base");
+    config.relative_sharing = sharing;
     config.vocab_size = 30522;
     config.max_absolute_position_embeddings = 0;
     config.relative_positions = method;
@@ -272,6 +277,23 @@ TEST_CASE("position methods have as many parameters as the specification counts,
   CHECK(added(Method::etc, 64) == layers * 129 * (hidden + heads));
   // u is the query projection's bias, which every method has.
   CHECK(added(Method::transformer_xl) == 7'096'320 - layers * hidden);
+  // One u and one v in place of each layer's.
+  CHECK(count(Method::transformer_xl, 511) - count(Method::transformer_xl, 511, Sharing::model) ==
+        2 * (layers - 1) * hidden);
+}
+
+TEST_CASE("fresh queries of T5 are smaller by the root of the head size, which its scores are not divided by", "[nn]") {
+  const auto deviation = [](Method method) {
+    DenseConfig config = with_method(method);
+    config.hidden_size = 64;
+    config.initializer_range = 0.02;
+    Model model(config);
+    const Tensor& kernel = model.parameters.find("bert/encoder/layer_1/attention/self/query/kernel")->value;
+    double squares = 0;
+    for (std::int64_t i = 0; i < kernel.size(); ++i) squares += std::pow(static_cast<double>(kernel.data()[i]), 2);
+    return std::sqrt(squares / static_cast<double>(kernel.size()));
+  };
+  CHECK(deviation(Method::t5) / deviation(Method::shaw) == Approx(1 / std::sqrt(32.0)).epsilon(1e-4));
 }
 
 TEST_CASE("odd widths of sinusoids are allowed, and warned of", "[nn]") {
@@ -312,7 +334,7 @@ TEST_CASE("labels of an input select rows of ETC's tables, as many as a byte can
   config.relative_clip = 128;
   CHECK_THROWS_WITH(
       Model(config).states(labelled),
-      Contains("relative labels: expected R from 0 to 255, got 257 (clip them, or see label_by_distance)"));
+      Contains("relative labels: expected R from 0 to 255, got 257 (relative_clip at most 127, or no listed labels)"));
 }
 
 TEST_CASE("settings of positions survive writing and reading", "[nn]") {

@@ -32,6 +32,7 @@ DenseConfig bert_like(const fs::path& model) {
   require(dense->embedding_width() == dense->hidden_size, "embedding_size", "none");
   require(dense->attention_size() == dense->hidden_size, "att_size_per_head", "none");
   require(dense->max_absolute_position_embeddings > 0, "max_absolute_position_embeddings", "at least 1");
+  require(dense->absolute_positions == DenseConfig::AbsolutePositions::learned, "absolute_positions", "learned");
   require(!dense->has_relative_positions(), "relative_positions", "none");
   require(dense->local_radius == 0, "local_radius", "0");
   require(dense->normalization == DenseConfig::Normalization::layer_norm, "normalization", "layer_norm");

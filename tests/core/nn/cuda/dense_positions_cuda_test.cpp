@@ -109,6 +109,14 @@ TEST_CASE("emulated dense encoders share tables among heads and layers as the CP
   check_as_cpu(with_method(Method::huang4, Sharing::model), sequences({7, 4}));
 }
 
+TEST_CASE("emulated dense encoders share Transformer-XL's u and v, and add sinusoids, as the CPU does", "[nn][cuda]") {
+  check_as_cpu(with_method(Method::transformer_xl, PositionConfig::Sharing::model), sequences({7, 4}));
+  DenseConfig config = with_method(Method::none);
+  config.max_absolute_position_embeddings = 64;
+  config.absolute_positions = DenseConfig::AbsolutePositions::halves_t2t;
+  check_as_cpu(config, sequences({7, 4}));
+}
+
 TEST_CASE("emulated dense encoders take positions of more than 256 distances", "[nn][cuda]") {
   for (const Method method : {Method::shaw, Method::transformer_xl}) {
     DenseConfig config = with_method(method);
@@ -147,8 +155,13 @@ TEST_CASE("emulated dense encoders with every kind of attention compute the CPU'
 TEST_CASE("emulated dense encoders train in bf16 with position methods and linear attention", "[nn][cuda]") {
   register_cuda_backend();
   const EncoderInput input = sequences({7, 4});
-  for (const DenseConfig& config : {with_method(Method::shaw_values), with_method(Method::huang2),
-                                    with_method(Method::transformer_xl), with_attention(Attention::performer)}) {
+  std::vector<DenseConfig> configs = {with_attention(Attention::performer), with_attention(Attention::bigbird)};
+  for (const Method method :
+       {Method::shaw, Method::shaw_values, Method::t5, Method::transformer_xl, Method::huang1, Method::huang2,
+        Method::huang3, Method::huang4, Method::nezha_index, Method::nezha_signed, Method::etc}) {
+    configs.push_back(with_method(method));
+  }
+  for (const DenseConfig& config : configs) {
     CAPTURE(json_line(config.to_json()));
     SmallDense host(config), device(config);
     device.parameters.to(Device::cuda);
