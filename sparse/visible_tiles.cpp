@@ -256,8 +256,8 @@ std::vector<std::int64_t> checked_offsets(const char* op, const char* name, cons
 void check_relative_labels(const char* op, std::int64_t examples, std::int64_t relative_labels) {
   if (examples < 0) fail(op, "examples: expected B >= 0, got {}", examples);
   if (relative_labels < 0 || relative_labels > kMasked) {
-    fail(op, "relative labels: expected R from 0 to 255, got {} (clip them, or see label_by_distance)",
-         relative_labels);
+    fail(op, "relative labels: expected R from 0 to 255, got {} (relative_clip at most {}, or no listed labels)",
+         relative_labels, (kMasked - 1) / 2);
   }
 }
 

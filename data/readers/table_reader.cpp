@@ -96,7 +96,10 @@ bool TableReader::next(RecordSlice& slice) {
     started_ = true;
     blocks_.skip_byte_order_mark();
     first_place_ = blocks_.position();
-    if (!take_row(first_)) return false;
+    if (!take_row(first_)) {
+      is_header_(std::nullopt, first_place_);
+      return false;
+    }
     has_first_ = !is_header_(first_, first_place_);
     if (!has_first_) header_ = first_;
   }

@@ -24,8 +24,9 @@ class TableReader : public RecordReader, NotCopied {
  public:
   static constexpr std::size_t kMaxRowBytes = std::size_t{1} << 24;
 
-  // Whether the file's first row is its header. May throw InputFault where it is neither header nor row.
-  using IsHeader = std::function<bool(std::string_view first_row, const TextPosition& place)>;
+  // Whether the file's first row is its header; none: the file is empty. May throw InputFault where it is neither header
+  // nor row, or where there must be a header.
+  using IsHeader = std::function<bool(std::optional<std::string_view> first_row, const TextPosition& place)>;
 
   TableReader(ByteStream& stream, TableForm form, IsHeader is_header);
 

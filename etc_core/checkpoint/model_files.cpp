@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -13,6 +14,7 @@
 #include "etc_core/base/shape.h"
 #include "etc_core/base/version.h"
 #include "etc_core/checkpoint/tensor_file.h"
+#include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/resize_positions.h"
 
 namespace etc {
@@ -155,7 +157,12 @@ ModelConfig read_encoder_config(const std::filesystem::path& folder) {
 EtcConfig read_etc_config(const std::filesystem::path& folder) {
   const ModelConfig config = read_encoder_config(folder);
   const auto* const etc = dynamic_cast<const EtcConfig*>(&*config);
-  if (etc == nullptr) fail((folder / "config.json").string(), "expected an ETC encoder, got one of another kind");
+  if (etc == nullptr) {
+    fail((folder / "config.json").string(),
+         "expected an ETC encoder, got one of kind {} (etc convert writes any as --to safetensors, a dense one also as "
+         "--to bert)",
+         model_kind_of(config->to_json()));
+  }
   return *etc;
 }
 
@@ -186,12 +193,17 @@ void save_model(const std::filesystem::path& folder, const Json& config, const P
 
 namespace {
 
+// Whether the shapes are the same but for the first size.
+bool rows_differ_alone(const Parameter& parameter, const TensorEntry& entry) {
+  const std::vector<std::int64_t>& own = parameter.shape;
+  return own.size() == entry.shape.size() && !own.empty() &&
+         std::equal(own.begin() + 1, own.end(), entry.shape.begin() + 1);
+}
+
 // The rows of the file that a parameter of another number of rows takes; empty: none are chosen, or they cannot be.
 std::vector<std::int64_t> chosen_rows(const RowChoice& rows, const Parameter& parameter, const TensorEntry& entry) {
   const std::vector<std::int64_t>& own = parameter.shape;
-  const bool rows_differ = own.size() == entry.shape.size() && !own.empty() &&
-                           std::equal(own.begin() + 1, own.end(), entry.shape.begin() + 1);
-  if (!rows || !rows_differ) return {};
+  if (!rows || !rows_differ_alone(parameter, entry)) return {};
   std::vector<std::int64_t> chosen = rows(parameter);
   const bool fit = std::ssize(chosen) == own[0] && std::all_of(chosen.begin(), chosen.end(), [&](std::int64_t row) {
                      return row >= 0 && row < entry.shape[0];
@@ -206,6 +218,39 @@ void read_rows(const TensorFileReader& file, const std::string& name, const std:
   const std::int64_t width = parameter.size() / parameter.shape[0];
   float* out = parameter.allocate().data();
   for (const std::int64_t row : rows) out = std::copy_n(stored.data() + row * width, width, out);
+}
+
+// The configuration in the file's folder. Nothing where it is of another kind, absent, or not ours.
+std::optional<DenseConfig> dense_config_beside(const TensorFileReader& file) {
+  try {
+    const ModelConfig config = read_encoder_config(file.path().parent_path());
+    if (const auto* const dense = dynamic_cast<const DenseConfig*>(&*config)) return *dense;
+  } catch (const Error&) {
+    // What it is read for is another error's hint.
+  }
+  return std::nullopt;
+}
+
+// Why a table of relative positions has another shape, as far as the configuration beside the file tells. resizing:
+// resize_relative was given.
+std::string position_hint(const TensorFileReader& file, const Parameter& parameter, const TensorEntry& entry,
+                          bool resizing) {
+  if (!is_position_table(parameter.name)) return "";
+  const std::optional<DenseConfig> dense = dense_config_beside(file);
+  if (!dense) return "";
+  if (!rows_differ_alone(parameter, entry)) {
+    const Json json = dense->to_json();
+    return fmt::format(" (the checkpoint has relative_positions {}, relative_sharing {} and num_attention_heads {})",
+                       json.at("relative_positions").get<std::string>(), json.at("relative_sharing").get<std::string>(),
+                       dense->num_attention_heads);
+  }
+  if (dense->relative_positions == PositionConfig::Method::t5) {
+    return fmt::format(" (of another relative_buckets: expected the checkpoint's {}, which cannot be cut or extended)",
+                       dense->relative_buckets);
+  }
+  if (!resizing) return " (of another relative_clip: see resize_relative)";
+  return fmt::format(" (not the rows of relative_clip {}, which the checkpoint's config.json has)",
+                     dense->relative_clip);
 }
 
 using ParameterSources = std::vector<std::pair<Parameter*, std::string>>;  // parameter, name in the file
@@ -231,9 +276,9 @@ ParameterSources matched(const TensorFileReader& file, ParameterSet& parameters,
         require_finite(where, *parameter);
         continue;
       }
-      unmatched.push_back(
-          fmt::format("{} expected {}, got {}{}", name, shape_text(parameter->shape), shape_text(entry.shape),
-                      is_position_table(name) ? " (of another relative_clip: see resize_relative)" : ""));
+      unmatched.push_back(fmt::format("{} expected {}, got {}{}", name, shape_text(parameter->shape),
+                                      shape_text(entry.shape),
+                                      position_hint(file, *parameter, entry, rows != nullptr)));
       continue;
     }
     pairs.emplace_back(parameter.get(), name);

@@ -1,6 +1,7 @@
 #include "etc_core/nn/dense_config.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "etc_core/base/error.h"
@@ -222,6 +223,16 @@ Initializer DenseConfig::output_init(std::int64_t fan_in) const {
 
 namespace {
 
+// The character that begins at this byte, whole; a byte that begins none as \xNN.
+std::string character_at(const std::string& text, std::size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  const auto ones = static_cast<std::size_t>(std::countl_one(first));  // UTF-8's first byte counts the bytes, 0: one
+  std::size_t end = at + 1;
+  while (end < text.size() && end < at + ones && std::countl_one(static_cast<unsigned char>(text[end])) == 1) ++end;
+  if (ones == 0 || (ones >= 2 && ones <= 4 && end == at + ones)) return text.substr(at, end - at);
+  return fmt::format("\\x{:02X}", first);
+}
+
 // Throws unless the order has every sub-layer of every layer once.
 void check_order(const std::string& order, std::int64_t layers) {
   std::int64_t attentions = 0, feed_forwards = 0;
@@ -231,7 +242,7 @@ void check_order(const std::string& order, std::int64_t layers) {
                layers, layers, what, position + 1, order);
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i] != 's' && order[i] != 'f') refuse(i, fmt::format("'{}'", order[i]));
+    if (order[i] != 's' && order[i] != 'f') refuse(i, fmt::format("'{}'", character_at(order, i)));
     std::int64_t& count = order[i] == 's' ? attentions : feed_forwards;
     if (++count > layers) refuse(i, fmt::format("'{}' number {}", order[i], count));
   }

@@ -45,7 +45,41 @@ struct BenchmarkOptions {
   ProfileOption profile;
 };
 
-SweepOptions sweep_options(const BenchmarkOptions& options) {
+// The lengths that the model has positions for. Others are left out, and the log says so; at least one must remain.
+std::vector<std::int64_t> lengths_within(const EncoderConfig& model, const std::vector<std::int64_t>& lengths) {
+  const std::int64_t positions = model.max_absolute_position_embeddings;
+  if (positions == 0) return lengths;  // any length will do
+  std::vector<std::int64_t> within, beyond;
+  for (const std::int64_t length : lengths) (length <= positions ? within : beyond).push_back(length);
+  if (within.empty()) {
+    fail_usage("etc benchmark", "--lengths: expected one of at most max_absolute_position_embeddings={}, got {}",
+               positions, fmt::join(lengths, ","));
+  }
+  if (!beyond.empty()) {
+    log::info("--lengths {}: left out: beyond the model's max_absolute_position_embeddings={}", fmt::join(beyond, ","),
+              positions);
+  }
+  return within;
+}
+
+// The kinds of scores that the model takes. One it refuses is an error where a person named it, before anything is
+// computed; of the default it is left out, and the log says so.
+std::vector<std::string> taken_scores(const ModelConfig& model, const std::vector<std::string>& kinds, bool named) {
+  std::vector<std::string> taken;
+  for (const std::string& kind : kinds) {
+    try {
+      model_with_scores(model, kind)->validate();
+      taken.push_back(kind);
+    } catch (const UsageError& error) {
+      if (named) fail_usage("etc benchmark", "--residual {}: {}", kind, error.what());
+      log::info("--residual {}: left out: {}", kind, error.what());
+    }
+  }
+  return taken;
+}
+
+// scores_named: --residual was given.
+SweepOptions sweep_options(const BenchmarkOptions& options, bool scores_named) {
   SweepOptions sweep;
   if (options.config.empty()) {
     sweep.model = model_preset(options.preset);
@@ -56,8 +90,8 @@ SweepOptions sweep_options(const BenchmarkOptions& options) {
   }
   if (sweep.model->vocab_size == 0) sweep.model->vocab_size = kVocabulary;
   sweep.model->validate();
-  sweep.lengths = options.lengths;
-  sweep.residual = options.residual;
+  sweep.lengths = lengths_within(*sweep.model, options.lengths);
+  sweep.residual = taken_scores(sweep.model, options.residual, scores_named);
   sweep.mode = options.mode == "train" ? CallMode::train : CallMode::infer;
   if (sweep.mode == CallMode::train && std::count(options.compute.begin(), options.compute.end(), "int8") > 0) {
     fail_usage("etc benchmark", "--compute: training offers fp32 and bf16, not int8");
@@ -98,12 +132,13 @@ void check_paths(const BenchmarkOptions& options) {
   paths.check();
 }
 
-void run_benchmark(const BenchmarkOptions& options) {
+void run_benchmark(const Command& command, const BenchmarkOptions& options) {
   if (options.forecast && !options.output.empty()) {
     fail_usage("etc benchmark", "--forecast runs nothing, so there are no measurements to write: leave --output out");
   }
   check_paths(options);
-  SweepOptions sweep = sweep_options(options);
+  const std::vector<std::string> given = command.given();
+  SweepOptions sweep = sweep_options(options, std::find(given.begin(), given.end(), "--residual") != given.end());
   if (options.threads > 0) set_thread_count(options.threads);
   sweep.device = open_device(options.device).device;
   sweep.memory_limit = take_memory_limit(options.memory_limit, sweep.device);
@@ -126,7 +161,9 @@ void run_benchmark(const BenchmarkOptions& options) {
 void add_benchmark_command(Program& program) {
   const Command command = program.add("benchmark", "measure time and memory against the sequence length");
   auto options = std::make_shared<BenchmarkOptions>();
-  command.option("--lengths", options->lengths, "long tokens of one example, separated by commas")
+  command
+      .option("--lengths", options->lengths,
+              "long tokens of one example, separated by commas; those beyond the model's positions are left out")
       .comma_separated()
       .at_least(1)
       .show_default();
@@ -140,7 +177,10 @@ void add_benchmark_command(Program& program) {
       .comma_separated()
       .one_of({"auto", "fp32", "bf16", "int8"})
       .show_default();
-  command.option("--residual", options->residual, "RealFormer scores: off, sum, mean; separated by commas")
+  command
+      .option("--residual", options->residual,
+              "RealFormer scores: off, sum, mean; separated by commas; of the default, those that the model refuses "
+              "are left out")
       .comma_separated()
       .one_of({"off", "sum", "mean"})
       .show_default();
@@ -168,9 +208,9 @@ void add_benchmark_command(Program& program) {
       "  etc benchmark --preset small --mode train --output lengths\n"
       "  etc benchmark --preset large --lengths 65536 --mode train --forecast\n"
       "  etc benchmark --mode train --lengths 4096,16384,65536 --forecast --memory-limit 8GB");
-  command.action([options] {
+  command.action([command, options] {
     require_one_process("etc benchmark", "it");
-    run_benchmark(*options);
+    run_benchmark(command, *options);
   });
 }
 

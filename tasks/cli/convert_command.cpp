@@ -372,9 +372,9 @@ void add_convert_command(Program& program) {
       .one_of({"etc", "dense"})
       .show_default();
   command
-      .option(
-          "--to", options->to,
-          "safetensors; tf-names (a TensorFlow checkpoint); bert (of a dense encoder: as PyTorch's libraries load it)")
+      .option("--to", options->to,
+              "safetensors; tf-names (of an ETC: a TensorFlow checkpoint); bert (of a dense encoder: as PyTorch's "
+              "libraries load it)")
       .one_of({"safetensors", "tf-names", "bert"});
   command.option("--average", options->average,
                  "instead: folders of models of one configuration, whose parameters' mean is written");

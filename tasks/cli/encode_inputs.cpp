@@ -6,6 +6,8 @@
 #include "etc_core/base/shape.h"
 #include "etc_core/nn/dense_config.h"
 #include "etc_core/nn/etc_config.h"
+#include "etc_core/nn/seq2seq/config.h"
+#include "sparse/labels/relative_ids.h"
 
 namespace etc::cli {
 
@@ -66,6 +68,41 @@ std::vector<Expected> arrays_of(const EncoderConfig& config) {
   return all;
 }
 
+// What says who sees whom in the place of a mask, or null: the encoder takes one.
+const char* no_mask_with(const EncoderConfig& config) {
+  using Attention = DenseConfig::Attention;
+  if (dynamic_cast<const Seq2SeqConfig*>(&config) != nullptr) {
+    return "an encoder-decoder, whose tokens see their whole sentence";
+  }
+  const auto* const dense = dynamic_cast<const DenseConfig*>(&config);
+  if (dense == nullptr) return nullptr;
+  if (dense->attention == Attention::bigbird) return "attention bigbird, whose blocks say who sees whom";
+  if (dense->attention == Attention::performer) return "attention performer, which has no pairs";
+  return dense->causal ? "causal, which says who sees whom" : nullptr;
+}
+
+// The tables that labels select rows of, by ETC's ids of distances; null: labels only mask.
+const PositionConfig* labelled_positions(const EncoderConfig& config) {
+  const auto* const dense = dynamic_cast<const DenseConfig*>(&config);
+  const bool labelled = dense != nullptr && dense->relative_positions == PositionConfig::Method::etc;
+  return labelled ? dense : nullptr;
+}
+
+// Throws Error where the encoder cannot take a mask.
+void check_mask(const std::string& where, const EncoderConfig& config) {
+  if (const char* const instead = no_mask_with(config)) {
+    fail(where, "expected none with {} (leave it out, and give sequences without padding)", instead);
+  }
+  constexpr std::int64_t kMostClip = (sparse::kMasked - 1) / 2;  // 2k+1 ids in a byte, beside the one that masks
+  const PositionConfig* const positions = labelled_positions(config);
+  if (positions != nullptr && positions->relative_clip > kMostClip) {
+    fail(where,
+         "expected a model of relative_clip at most {} beside relative_positions etc, got {}: a mask's labels are a "
+         "byte each (leave it out, and give sequences without padding)",
+         kMostClip, positions->relative_clip);
+  }
+}
+
 std::vector<data::ArrayRequest> requests(const EncoderConfig& config) {
   std::vector<data::ArrayRequest> all;
   for (const Expected& array : arrays_of(config)) all.push_back({array.name, array.floating, array.required});
@@ -104,6 +141,7 @@ EncodeInputs::EncodeInputs(const std::filesystem::path& path, const EncoderConfi
       fail(where_ + "/" + array.name, "expected [{}], got {}", text, shape_text(found->shape));
     }
   }
+  if (find(kSelfMask.name) != nullptr) check_mask(where_ + "/" + kSelfMask.name, config);
 }
 
 std::int64_t EncodeInputs::size_of(char letter) const {
@@ -125,11 +163,14 @@ Buffer<std::uint8_t> EncodeInputs::self_labels(const std::int32_t* mask) const {
   const auto* const dense = dynamic_cast<const DenseConfig*>(&*config_);
   const std::int64_t window = dense != nullptr ? dense->local_radius : 0;
   const std::int64_t radius = window > 0 ? window : length_ - 1, W = 2 * radius + 1;
+  // Labels take the place of the ids that the encoder makes of distances, so they must be those ids.
+  const PositionConfig* const positions = labelled_positions(*config_);
   Buffer<std::uint8_t> labels(length_ * W, Purpose::labels);
   for (std::int64_t i = 0; i < length_ * W; ++i) {
     const std::int64_t query = i / W, key = query + i % W - radius;
     const bool seen = key >= 0 && key < length_ && mask[query * length_ + key] != 0;
-    labels[i] = seen ? 0 : sparse::kMasked;
+    const std::int64_t id = positions != nullptr ? sparse::relative_id(key - query, positions->relative_clip) : 0;
+    labels[i] = seen ? static_cast<std::uint8_t>(id) : sparse::kMasked;
   }
   return labels;
 }

@@ -20,9 +20,11 @@ namespace etc::cli {
 //   {l2l,l2g,g2g,g2l}_relative_att_ids  same shapes                             absent: no relative attention
 // An encoder without global tokens has no array of them, and one mask:
 //   self_att_mask [B, L, L]                                                     absent: everything visible
+// One that says itself who sees whom (BigBird, Performer, causal, an encoder-decoder) takes none.
 class EncodeInputs {
  public:
-  // Throws Error naming file and array on everything data::read_arrays refuses and on shapes that do not fit.
+  // Throws Error naming file and array on everything data::read_arrays refuses, on shapes that do not fit, and on a
+  // self_att_mask that the model has no use for or no room for.
   EncodeInputs(const std::filesystem::path& path, const EncoderConfig& config);
 
   std::int64_t batch() const { return batch_; }      // B
@@ -36,7 +38,8 @@ class EncodeInputs {
  private:
   const data::NumericArray* find(const std::string& name) const;
   std::int64_t size_of(char letter) const;
-  Buffer<std::uint8_t> self_labels(const std::int32_t* mask) const;  // [L, L] by distance
+  // Of a mask [L, L]: [L, W], ids of distances (sparse/labels/relative_ids.h) where they select rows of tables, else 0.
+  Buffer<std::uint8_t> self_labels(const std::int32_t* mask) const;
 
   std::string where_;
   const ModelConfig config_;

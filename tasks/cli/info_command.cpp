@@ -50,7 +50,7 @@ const char* group_of(const std::string& name) {
   if (has("emb_lookup") || has("/embeddings/")) return "embeddings";
   if (has("/relative_")) return "relative tables";
   if (has("_projection/") || has("attention/")) return "attention projections";
-  if (has("feed_forward")) return "feed-forward";
+  if (has("feed_forward") || has("intermediate/dense") || has("/output/dense")) return "feed-forward";
   return "heads and others";
 }
 

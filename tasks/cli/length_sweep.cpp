@@ -34,13 +34,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-ModelConfig model_of(const SweepOptions& options, const std::string& residual) {
-  ModelConfig model = options.model;
-  model->use_residual_attention = residual != "off";
-  model->use_running_mean = residual == "mean";
-  return model;
-}
-
 struct Forecast {
   ProcessMemory memory;
   std::vector<profiler::Row> work;
@@ -80,7 +73,7 @@ std::int64_t longest_that_fits(const SweepOptions& options, const EncoderConfig&
 // rates: of slices measured already.
 SweepRow forecast_row(const SweepOptions& options, const std::string& residual, ComputeType compute,
                       std::int64_t length, std::map<SliceInput, OperatorRates>& rates) {
-  ModelConfig model = model_of(options, residual);
+  ModelConfig model = model_with_scores(options.model, residual);
   const SliceInput slice = slice_input(length, options.tokens_per_global);
   if (!rates.contains(slice)) {
     rates.emplace(slice, OperatorRates(*model, options.mode, {compute, options.scores}, options.device, slice));
@@ -137,7 +130,7 @@ class CallProgress {
 
 void measure_row(const SweepOptions& options, SweepRow& row, CallProgress& progress) {
   progress.begin_point(point_text(row.residual, row.compute, row.length));
-  ModelConfig model = model_of(options, row.residual);
+  ModelConfig model = model_with_scores(options.model, row.residual);
   model->grad_checkpointing_period = row.period;
   const EncoderInput input = random_input(*model, row.length, options.tokens_per_global);
   EncoderCall call(*model, options.mode, {row.compute, options.scores});
@@ -281,6 +274,12 @@ std::string draw(const std::string& commands, const std::filesystem::path& folde
 }
 
 }  // namespace
+
+ModelConfig model_with_scores(ModelConfig model, const std::string& residual) {
+  model->use_residual_attention = residual != "off";
+  model->use_running_mean = residual == "mean";
+  return model;
+}
 
 std::vector<SweepRow> forecast_lengths(const SweepOptions& options) {
   std::vector<SweepRow> rows;

@@ -44,6 +44,9 @@ struct SweepRow {
   ProcessMemory memory;          // measured peak
 };
 
+// The model with residual scores "off", "sum" or "mean"; not validated.
+ModelConfig model_with_scores(ModelConfig model, const std::string& residual);
+
 // One row for each kind of scores, number type and length, with memory and time as forecast. Random tokens in blocks of
 // tokens_per_global, each with its global token; weights freshly drawn. With a memory limit, training turns to
 // checkpointing every layer where nothing else fits. Takes the profiler.

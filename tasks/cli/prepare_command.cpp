@@ -268,6 +268,7 @@ void run_prepare(PrepareOptions& options) {
   const prepare::Counts counts = prepare::run(*preparation, options.run);
   print("{}output: {}\nreport: {}\n", counts.summary(), options.run.output.string(), options.run.report.string());
   log_peak_memory(Device::cpu);
+  prepare::warn_of_left_out(counts, options.run.report);
   if (counts.examples == 0) log::warn("prepare: {} holds no example", options.run.output.string());
   if (counts.fatal) {
     log::warn("prepare: {} is incomplete: train, eval, predict and encode take it with --allow-incomplete only",

@@ -79,10 +79,10 @@ void read_label(const std::string& text, const std::string& line, const RowForm&
 }  // namespace
 
 std::unique_ptr<data::RecordReader> open_rows(data::ByteStream& stream, const RowForm& form) {
-  const auto is_header = [form](std::string_view first, const data::TextPosition& place) {
+  const auto is_header = [form](std::optional<std::string_view> first, const data::TextPosition& place) {
     if (form.form == data::TableForm::commas) return false;
     const DataSetInfo& info = info_of(form.set);
-    const auto columns = columns_of(first, info);
+    const auto columns = first ? columns_of(*first, info) : std::nullopt;
     const bool headerless = form.set == DataSet::cola;
     if (!columns && headerless) return false;
     if (columns && (columns->label || !form.labels_required)) return true;
@@ -91,7 +91,7 @@ std::unique_ptr<data::RecordReader> open_rows(data::ByteStream& stream, const Ro
         fmt::format("expected a header with the columns {}{}{}{}, got {}", info.text_a,
                     info.text_b[0] == '\0' ? "" : ", ", info.text_b,
                     form.labels_required ? fmt::format(", {} (--split test for files without labels)", info.label) : "",
-                    prepare::quoted(first)));
+                    first ? prepare::quoted(*first) : "nothing: the file is empty"));
   };
   return std::make_unique<data::TableReader>(stream, form.form, is_header);
 }

@@ -27,7 +27,7 @@ struct Row {
 };
 
 // A reader of the rows. It throws InputFault "header_unexpected", showing the header found, where that lacks a column of
-// the data set (CoLA's files have none, but its test file).
+// the data set or the file is empty (CoLA's files have none, but its test file).
 std::unique_ptr<data::RecordReader> open_rows(data::ByteStream& stream, const RowForm& form);
 
 // Reads a row and reports what is wrong with it, with its line. Too few columns: reject (QQP: drop, as the reference

@@ -1,6 +1,7 @@
 #include "tasks/prepare/report.h"
 
 #include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
 
 namespace etc::prepare {
 
@@ -12,6 +13,8 @@ void Counts::add(const Counts& other) {
   warned += other.warned;
   fatal = fatal || other.fatal;
   for (const auto& [code, count] : other.codes) codes[code] += count;
+  if (first_rejected.empty()) first_rejected = other.first_rejected;
+  if (first_dropped.empty()) first_dropped = other.first_dropped;
 }
 
 std::string Counts::summary() const {
@@ -21,10 +24,30 @@ std::string Counts::summary() const {
   return text;
 }
 
+void warn_of_left_out(const Counts& counts, const std::filesystem::path& report) {
+  struct Kind {
+    const char* word;
+    std::int64_t count;
+    const std::string& first;
+  };
+  for (const auto& [word, count, first] : {Kind{"rejected", counts.rejected, counts.first_rejected},
+                                           Kind{"dropped", counts.dropped, counts.first_dropped}}) {
+    if (count == 0 || first.empty()) continue;
+    log::warn("prepare: {} of {} records {}; the first: {} (all of them: {})", count, counts.records, word, first,
+              report.string());
+  }
+}
+
 Json json_of(const Counts& counts) {
-  return {{"records", counts.records}, {"examples", counts.examples}, {"rejected", counts.rejected},
-          {"dropped", counts.dropped}, {"warned", counts.warned},     {"fatal", counts.fatal},
-          {"codes", counts.codes}};
+  return {{"records", counts.records},
+          {"examples", counts.examples},
+          {"rejected", counts.rejected},
+          {"dropped", counts.dropped},
+          {"warned", counts.warned},
+          {"fatal", counts.fatal},
+          {"codes", counts.codes},
+          {"first_rejected", counts.first_rejected},
+          {"first_dropped", counts.first_dropped}};
 }
 
 Counts counts_of(const Json& json) {
@@ -37,6 +60,8 @@ Counts counts_of(const Json& json) {
     json.at("warned").get_to(counts.warned);
     json.at("fatal").get_to(counts.fatal);
     json.at("codes").get_to(counts.codes);
+    json.at("first_rejected").get_to(counts.first_rejected);
+    json.at("first_dropped").get_to(counts.first_dropped);
     return counts;
   } catch (const Json::exception& error) {
     fail("prepare", "not the counts of a preparation: {}", error.what());

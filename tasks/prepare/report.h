@@ -21,10 +21,16 @@ struct Counts {
   std::int64_t warned = 0;                    // converted, with at least one warning
   bool fatal = false;                         // a file could not be read to its end
   std::map<std::string, std::int64_t> codes;  // rows per "severity code", and what was only counted
+  // The first record of each kind: "<file>, line <line>: <field>: <code>: <message>"; empty: none, or no single record.
+  std::string first_rejected, first_dropped;
 
   void add(const Counts& other);
   std::string summary() const;  // lines "name: count"
 };
+
+// Says in the log, a line each, how many records were rejected and dropped, and where and why the first one was. The
+// report lists all of them, but who does not open it would not know what is wrong.
+void warn_of_left_out(const Counts& counts, const std::filesystem::path& report);
 
 Json json_of(const Counts& counts);
 Counts counts_of(const Json& json);  // throws Error on anything but the above

@@ -1,5 +1,6 @@
 #include "tasks/prepare/run_inputs.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "data/text/sha256.h"
@@ -120,8 +121,25 @@ void InputFaults::warn(const std::string& code, const std::string& message) {
   add(std::move(fault));
 }
 
+// Where and why the record was left out, if it is the first one.
+void InputFaults::note_first(const PassRecord& record) {
+  using data::Severity;
+  const FaultList& faults = record.converted.faults;
+  if (!faults.rejected() && !faults.dropped()) return;
+  const Severity severity = faults.rejected() ? Severity::reject : Severity::drop;
+  std::string& first = faults.rejected() ? counts_.first_rejected : counts_.first_dropped;
+  if (!first.empty()) return;
+  const auto row = std::find_if(faults.rows().begin(), faults.rows().end(),
+                                [&](const data::Fault& fault) { return fault.severity == severity; });
+  const std::string line = fmt::format("line {}: ", record.begin.line);
+  const bool says_line = row->message.starts_with(line);  // those of tables do
+  first = fmt::format("{}, {}{}{}{}: {}", file_, line, row->field, row->field.empty() ? "" : ": ", row->code,
+                      row->message.substr(says_line ? line.size() : 0));
+}
+
 void InputFaults::add_record(const PassRecord& record, bool list_quiet) {
   const FaultList& faults = record.converted.faults;
+  note_first(record);
   const auto add_rows = [&](const std::vector<data::Fault>& rows, bool listed) {
     for (data::Fault row : rows) {
       row.record_index = record.index;

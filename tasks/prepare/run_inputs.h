@@ -57,6 +57,8 @@ class InputFaults {
   void add_end(const PassEnd& end, const char* unit);
 
  private:
+  void note_first(const PassRecord& record);
+
   std::string file_;
   Report& report_;
   Counts& counts_;

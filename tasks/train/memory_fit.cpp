@@ -22,7 +22,9 @@ class Fitting {
  public:
   Fitting(const RunConfig& config, Device device, std::int64_t limit)
       : config_(config), device_(device), limit_(limit) {
-    data_ = open_run_data(config.data, *make_task(config.task, *config.model));
+    const auto task = make_task(config.task, *config.model);
+    data_ = open_run_data(config.data, *task);
+    require_position_rows(config, data_, *task);
     steps_ = make_plan(config, *data_.train).total_steps;
     tokens_ = data::token_counts(*data_.train);
   }
@@ -111,6 +113,7 @@ ProcessMemory forecast_memory(const RunConfig& config, int processes) {
   const Device device = prepare_machine(config.training).device;
   const auto task = make_task(config.task, *config.model);
   const RunData data = open_run_data(config.data, *task);
+  require_position_rows(config, data, *task);
   const std::int64_t steps = make_plan(config, *data.train).total_steps;
   return forecast_training(settle_compute(config, device, {}), data, device, steps, processes);
 }

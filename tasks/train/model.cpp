@@ -62,6 +62,24 @@ RowChoice position_rows(const EncoderConfig& from, const EncoderConfig& to) {
   };
 }
 
+// The value of a key of section `model`, for messages; attention by_radius is what it comes to.
+std::string setting_text(const Json& model, const char* key) {
+  const Json& value = model.at(key);
+  if (value == "by_radius") return model.at("local_radius") == 0 ? "full" : "window";
+  return value.is_string() ? value.get<std::string>() : json_line(value);
+}
+
+// Settings under which the same weights compute something else, though tensors of one may have the shapes of the other's
+// (Shaw's tables are as large as those of Huang's fourth method).
+void warn_of_other_settings(const EncoderConfig& source, const EncoderConfig& own) {
+  const Json theirs = source.to_json(), ours = own.to_json();
+  for (const char* key : {"relative_positions", "attention", "causal", "hidden_act"}) {
+    if (!theirs.contains(key) || !ours.contains(key)) continue;
+    const std::string expected = setting_text(theirs, key), got = setting_text(ours, key);
+    if (expected != got) log::warn("{}: {}, but the checkpoint was trained with: {}", key, got, expected);
+  }
+}
+
 // What comes from a checkpoint with another head: the encoder, and these parameters of the head.
 std::string taken_text(const ParameterSet& parameters, const std::vector<std::string>& of_head) {
   if (of_head.empty()) return "the encoder; this task's head starts fresh";
@@ -173,6 +191,7 @@ void require_vocabulary_of(const fs::path& checkpoint, const DataIdentity& data)
 void init_from_checkpoint(const fs::path& folder, TaskModel& model, bool resize_relative) {
   const Json config = read_model_config(folder);
   const ModelConfig source = read_encoder_config(folder);
+  warn_of_other_settings(*source, *model.config);  // first: where shapes differ, too, it says why
   const bool whole =
       may_be_same_task(config, model.task_section) && same_tensors(folder / kTensorFile, model.parameters);
   load_parameters(folder / kTensorFile, model.parameters, whole ? Match::exact : Match::encoder,

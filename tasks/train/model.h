@@ -80,8 +80,8 @@ LoadedModel open_model(const std::filesystem::path& folder, const ModelUse& use 
 void load_weights(const std::filesystem::path& folder, TaskModel& model);
 
 // Takes weights for a new run: everything when the checkpoint has the same head, else the encoder's and those of heads of
-// pre-training that both have; what is not taken keeps its fresh values. Says so in the log, and how the residual scores
-// of both compare. resize_relative: tables of relative positions take the rows of the checkpoint's clip
+// pre-training that both have; what is not taken keeps its fresh values. Says so in the log, how the residual scores of
+// both compare, and which of relative_positions, attention, causal and hidden_act differ. resize_relative: tables of relative positions take the rows of the checkpoint's clip
 // (nn/resize_positions.h).
 void init_from_checkpoint(const std::filesystem::path& folder, TaskModel& model, bool resize_relative = false);
 

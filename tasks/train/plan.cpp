@@ -23,6 +23,43 @@ std::shared_ptr<const data::DatasetReader> open_labelled(const std::vector<std::
   return reader;
 }
 
+// Rows of the table of positions that one side of an input needs.
+std::int64_t rows_needed(const std::vector<std::int64_t>& offsets, const std::vector<std::int32_t>& positions) {
+  std::int64_t rows = 0;
+  for (const std::int32_t position : positions) rows = std::max<std::int64_t>(rows, position + 1);
+  if (!positions.empty()) return rows;
+  for (std::size_t b = 0; b + 1 < offsets.size(); ++b) rows = std::max(rows, offsets[b + 1] - offsets[b]);
+  return rows;
+}
+
+// The example that is longest in the class is fed to see what the model would get: some tasks feed less than they store.
+void require_position_rows(const EncoderConfig& model, const data::DatasetReader& reader, const Task& task,
+                           const std::string& where) {
+  const std::int64_t rows = model.max_absolute_position_embeddings;
+  const data::Schema& schema = task.schema();
+  for (const std::string& align : {schema.long_align, schema.global_align}) {
+    const bool stored = std::any_of(schema.features.begin(), schema.features.end(),
+                                    [&](const data::FeatureSpec& feature) { return feature.align == align; });
+    if (!stored) continue;
+    const auto lengths = reader.lengths(align);
+    const auto longest = std::max_element(lengths.begin(), lengths.end());
+    if (longest == lengths.end() || *longest <= rows) continue;
+    const std::int64_t index = longest - lengths.begin();
+    const std::vector<data::LoadedExample> one{{index, 0, reader.read(index)}};
+    const EncoderInput input = task.feed(one, where);
+    for (const auto& [side, needed] :
+         {std::pair("long", rows_needed(input.long_offsets, input.position_ids)),
+          std::pair("global", rows_needed(input.global_offsets, input.global_position_ids))}) {
+      if (needed <= rows) continue;
+      fail(where,
+           "the longest example has {} {} tokens: expected at most max_absolute_position_embeddings={} (positions "
+           "beyond have no row in the table: prepare shorter inputs, or take a model with more rows or with relative "
+           "positions)",
+           needed, side, rows);
+    }
+  }
+}
+
 // A key that only these schedules have.
 void require_schedule(const TrainingConfig& training, const char* key, std::vector<std::string> names) {
   if (std::find(names.begin(), names.end(), training.schedule) != names.end()) return;
@@ -110,6 +147,12 @@ RunData open_run_data(const DataConfig& files, const Task& task) {
   demand.vocab_sha256 = data.train->info().vocab_sha256;
   if (!files.eval.empty()) data.eval = open_labelled(files.eval, task, demand);
   return data;
+}
+
+void require_position_rows(const RunConfig& config, const RunData& data, const Task& task) {
+  if (config.model->max_absolute_position_embeddings == 0) return;
+  require_position_rows(*config.model, *data.train, task, files_text(config.data.train));
+  if (data.eval != nullptr) require_position_rows(*config.model, *data.eval, task, files_text(config.data.eval));
 }
 
 OptimizerOptions optimizer_options(const TrainingConfig& training) {

@@ -44,6 +44,10 @@ std::string batch_text(const TrainingConfig& training);  // "32 examples", for m
 // Throws Error when a data set is empty, of another task or vocabulary, or has no labels.
 RunData open_run_data(const DataConfig& files, const Task& task);
 
+// Throws Error where an example has more tokens than the model's table of positions has rows: it tells the length of the
+// longest one, which is what a larger table must have, and not of the first that a batch happens to hold.
+void require_position_rows(const RunConfig& config, const RunData& data, const Task& task);
+
 // Throws UsageError on a decay of the squares with which RAdam never makes a step: ρ_∞ = 2/(1-β₂) - 1 < 5.
 OptimizerOptions optimizer_options(const TrainingConfig& training);
 

@@ -301,6 +301,7 @@ RunData Trainer::open_data(const fs::path& output) const {
   if (processes_.first() && !training_.init_from.empty() && !fs::exists(output / "last")) {
     require_vocabulary_of(training_.init_from, DataIdentity::of(data.train->info()));
   }
+  require_position_rows(config_, data, *model_.task);
   return data;
 }
 

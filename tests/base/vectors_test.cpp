@@ -3,9 +3,15 @@
 #define HWY_TARGET_INCLUDE "tests/base/vectors_test.cpp"
 #include "hwy/foreach_target.h"
 // Behind foreach_target.h, which includes this file once per instruction set.
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
 #include "etc_core/base/bf16-inl.h"
 #include "etc_core/base/bf16.h"
+#include "etc_core/base/nearest_int-inl.h"
 #include "etc_core/base/philox-inl.h"
+#include "etc_core/base/power_of_two-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -49,6 +55,45 @@ std::int64_t philox_differences() {
   return differences;
 }
 
+// How many numbers that 32 bits hold are rounded to another integer than the plain one, ties to even.
+std::int64_t rounding_differences() {
+  const hn::ScalableTag<float> d;
+  std::int64_t differences = 0;
+  const auto check = [&](float x) {
+    const auto got = hn::GetLane(nearest_int(hn::Set(d, x)));
+    differences += got != static_cast<std::int32_t>(std::nearbyint(static_cast<double>(x)));
+  };
+  for (std::int32_t i = -2000; i < 2000; ++i) {
+    for (const float step : {0.25f, 0.3f, 1000.7f, 1e6f}) check(static_cast<float>(i) * step);
+  }
+  return differences;
+}
+
+// 2^x of every 2^-8 from -140 to 127: how many are off by more than one unit of the last place, or not 0 below -125; and
+// a sum of all bits, which is the same for all instruction sets.
+struct Powers {
+  std::int64_t wrong = 0;
+  std::uint64_t bits = 0;
+};
+Powers powers_of_two() {
+  const hn::ScalableTag<float> d;
+  Powers powers;
+  for (std::int32_t i = -140 * 256; i <= 127 * 256; ++i) {
+    const float x = static_cast<float>(i) / 256, got = hn::GetLane(power_of_two(d, hn::Set(d, x)));
+    const double exact = std::exp2(static_cast<double>(x)), unit = std::ldexp(1.0, std::ilogb(exact) - 23);
+    powers.wrong += x < -125 ? got != 0 : std::fabs(static_cast<double>(got) - exact) > unit;
+    powers.bits = powers.bits * 31 + hn::GetLane(hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), hn::Set(d, got)));
+  }
+  powers.wrong += hn::GetLane(power_of_two(d, hn::Set(d, -std::numeric_limits<float>::infinity()))) != 0;
+  return powers;
+}
+std::uint64_t bits_of_powers() {
+  return powers_of_two().bits;
+}
+std::int64_t wrong_powers() {
+  return powers_of_two().wrong;
+}
+
 }  // namespace etc::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -60,14 +105,21 @@ namespace etc {
 
 HWY_EXPORT(bf16_differences);
 HWY_EXPORT(philox_differences);
+HWY_EXPORT(rounding_differences);
+HWY_EXPORT(bits_of_powers);
+HWY_EXPORT(wrong_powers);
 
-TEST_CASE("vectors round to bf16 and draw random numbers as the plain definitions do", "[base]") {
+TEST_CASE("vectors round, raise to powers and draw random numbers as the plain definitions do", "[base]") {
+  const std::uint64_t powers = HWY_DYNAMIC_DISPATCH(bits_of_powers)();
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     CAPTURE(hwy::TargetName(target));
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     CHECK(HWY_DYNAMIC_DISPATCH(bf16_differences)() == 0);
     CHECK(HWY_DYNAMIC_DISPATCH(philox_differences)() == 0);
+    CHECK(HWY_DYNAMIC_DISPATCH(rounding_differences)() == 0);
+    CHECK(HWY_DYNAMIC_DISPATCH(wrong_powers)() == 0);
+    if (target != HWY_SCALAR) CHECK(HWY_DYNAMIC_DISPATCH(bits_of_powers)() == powers);
   }
   hwy::SetSupportedTargetsForTest(0);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());

@@ -158,8 +158,8 @@ TEST_CASE("impossible batches are errors", "[sparse]") {
   CHECK_THROWS_WITH(sparse::build_long_tiles(tensors(good, good, -1)),
                     Equals("long_attention: radius: expected at least 0, got -1"));
   CHECK_THROWS_WITH(sparse::build_long_tiles(tensors(good, good, 1, 256)),
-                    Equals("long_attention: relative labels: expected R from 0 to 255, got 256 (clip them, or see "
-                           "label_by_distance)"));
+                    Equals("long_attention: relative labels: expected R from 0 to 255, got 256 (relative_clip at "
+                           "most 127, or no listed labels)"));
   sparse::LabelTensors missing = tensors(good, good, 1);
   missing.long_offsets = nullptr;
   CHECK_THROWS_WITH(sparse::build_long_tiles(missing), Contains("expected [B+1=3] offsets, got null"));

@@ -16,10 +16,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The configuration without our own fields where they say nothing: the reference does not know them (etc-core 9.3).
-Json published_config(const EtcConfig& config) {
+// The configuration; an ETC's without our own fields where they say nothing: the reference does not know them (etc-core
+// 9.3).
+Json published_config(const EncoderConfig& config) {
   Json json = config.to_json();
-  if (!config.use_residual_attention) {
+  if (dynamic_cast<const EtcConfig*>(&config) != nullptr && !config.use_residual_attention) {
     for (const char* key : {"use_residual_attention", "use_running_mean", "residual_attention_types"}) json.erase(key);
   }
   return json;
@@ -58,10 +59,11 @@ std::string copy_vocabulary(const fs::path& model, const fs::path& folder) {
 
 std::string export_model(const fs::path& model, ExportFormat format, const fs::path& output,
                          const std::function<void(std::int64_t)>& written) {
-  const EtcConfig config = read_etc_config(model);
+  // The reference has variables of an ETC alone.
+  const ModelConfig config = format == ExportFormat::tf_names ? read_etc_config(model) : read_encoder_config(model);
   const TensorFileReader weights(model / "model.safetensors");
   AtomicFolder update(output, OldFiles::drop);
-  write_file_atomically(update.path() / "etc_config.json", json_text(published_config(config)));
+  write_file_atomically(update.path() / "etc_config.json", json_text(published_config(*config)));
   std::string text;
   if (format == ExportFormat::safetensors) {
     TensorFileWriter writer;

@@ -14,7 +14,8 @@ enum class ExportFormat {
 };
 
 // Writes all tensors of a model directory into a fresh or empty folder, with the configuration as etc_config.json: the
-// section "model" alone, as published checkpoints have it, and with the vocabulary that the model directory keeps.
+// section "model" alone, as published checkpoints have it (another encoder's names its "kind"), and with the vocabulary
+// that the model directory keeps. safetensors takes encoders of any kind, tf_names an ETC.
 // tf_names takes the slots of optimizer_slots.safetensors along, if there are any, so that a published checkpoint
 // converted with heads and slots comes out as it went in. F16 and BF16 become F32; a tensor of another type is an
 // Error. `written` is called after each tensor with how many there are by now. Returns a line for people. Throws Error

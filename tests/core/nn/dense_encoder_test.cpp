@@ -331,6 +331,10 @@ TEST_CASE("dense inputs and configurations that cannot be meant are refused", "[
   for (const auto& [order, found] : {std::pair("sfsf", "the end after 2 times s and 2 times f at position 5"),
                                      {"sfsfss", "'s' number 4 at position 6"},
                                      {"sfxfsf", "'x' at position 3"},
+                                     {"sf\u00e9fsf", "'\u00e9' at position 3"},
+                                     {"sf\u2026fsf", "'\u2026' at position 3"},
+                                     {"sf\xc3", "'\\xC3' at position 3"},
+                                     {"sf\xa9\xa9", "'\\xA9' at position 3"},
                                      {"sfsfsff", "'f' number 4 at position 7"}}) {
     config.sublayer_order = order;
     CHECK_THROWS_WITH(config.validate(), Contains("sublayer_order: expected 3 times s and 3 times f") &&

@@ -70,6 +70,34 @@ TEST_CASE("extended tables compute what the clipped ones did, and cut ones do fo
   CHECK(resized_states(own, clipped(Method::nezha_index, 9), far).size() > 0);
 }
 
+TEST_CASE("the hint at a table of another shape is that of its method", "[nn]") {
+  const test::TemporaryFolder folder;
+  const auto message = [&](const DenseConfig& from, const DenseConfig& to, const RowChoice& rows = {}) {
+    SmallDense source(from), other(to);
+    save_model(folder / "model", {{"model", from.to_json()}}, source.parameters);
+    try {
+      load_parameters(folder / "model/model.safetensors", other.parameters, Match::exact, rows);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("loaded");
+  };
+  DenseConfig few = clipped(Method::t5, 6), many = few;
+  few.relative_buckets = 16;
+  many.relative_buckets = 32;
+  CHECK_THAT(message(few, many), Contains("relative_buckets") && Contains("16, which cannot be cut or extended") &&
+                                     !Contains("resize_relative"));
+  const DenseConfig shaw = clipped(Method::shaw, 6);
+  CHECK_THAT(message(shaw, clipped(Method::shaw, 9, PositionConfig::Sharing::layer)),
+             Contains("expected [19, 12], got [13, 2, 12] (the checkpoint has relative_positions shaw, "
+                      "relative_sharing layer+head") &&
+                 !Contains("resize_relative"));
+  // Rows that do not fit although they were asked for: no advice to ask for them.
+  const RowChoice beyond = [](const Parameter&) { return std::vector<std::int64_t>(19, 13); };
+  CHECK_THAT(message(shaw, clipped(Method::shaw, 9), beyond),
+             Contains("got [13, 2, 12] (not the rows of relative_clip 6") && !Contains("resize_relative"));
+}
+
 TEST_CASE("tables of another clip are refused unless they are to be resized, both sizes being said", "[nn]") {
   const test::TemporaryFolder folder;
   const DenseConfig own = clipped(Method::shaw, 6);

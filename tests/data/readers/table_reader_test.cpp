@@ -23,7 +23,7 @@ Outcome read(const std::string& bytes, TableForm form, bool header) {
   const test::TemporaryFolder folder;
   write_file_atomically(folder / "t", bytes);
   ByteStream stream(folder / "t");
-  TableReader reader(stream, form, [&](std::string_view, const TextPosition&) { return header; });
+  TableReader reader(stream, form, [&](std::optional<std::string_view>, const TextPosition&) { return header; });
   Outcome outcome;
   try {
     for (RecordSlice slice; reader.next(slice);) {
@@ -59,6 +59,18 @@ TEST_CASE("a first row that is no header is a row", "[data][readers]") {
   CHECK(header_of(outcome.texts[0]).empty());
   CHECK(row_of(outcome.texts[1]) == "3\t4");
   CHECK(read("", TableForm::tabs, false).texts.empty());
+}
+
+TEST_CASE("whoever knows the header is asked about an empty file, too", "[data][readers]") {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "t", "\xEF\xBB\xBF");  // a byte-order mark is nothing
+  ByteStream stream(folder / "t");
+  TableReader reader(stream, TableForm::tabs, [](std::optional<std::string_view> first, const TextPosition& place) {
+    if (!first) throw InputFault("header_missing", place, "expected a header");
+    return true;
+  });
+  RecordSlice slice;
+  CHECK_THROWS_WITH(reader.next(slice), Catch::Contains("expected a header"));
 }
 
 TEST_CASE("only LF ends a tab-separated row", "[data][readers]") {

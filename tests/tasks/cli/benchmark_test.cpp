@@ -1,9 +1,12 @@
-// etc benchmark and number types: what a processor offers, and what is said where it does not.
+// etc benchmark: what a processor offers of number types, what a model takes of lengths and scores, and what is said
+// where they do not.
 #include <cstdlib>
 
+#include "etc_core/base/files.h"
 #include "tests/support/catch.h"
 #include "tests/support/folders.h"
 #include "tests/tasks/train/program.h"
+#include "tests/tasks/train/tiny_training.h"
 
 using namespace etc;
 using Catch::Contains;
@@ -20,6 +23,22 @@ test::Result benchmark(const std::string& compute, const char* level = "avx2") {
   ::unsetenv("ETC_MAX_CPU");
   return result;
 }
+
+// A tiny dense model of 64 positions measured; fields: more keys of its configuration; more: options.
+test::Result benchmark_dense(const std::string& fields, const test::Words& more) {
+  const test::TemporaryFolder folder;
+  write_file_atomically(folder / "c.json",
+                        R"({"model": {"kind": "dense", "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2,
+                            "num_attention_heads": 2, "intermediate_size": 32, "attention_probs_dropout_prob": 0,
+                            "max_absolute_position_embeddings": 64)" +
+                            fields + "}}");
+  return test::run_program(
+      test::joined({"benchmark", "--config", folder / "c.json", "--repeats", "1", "--threads", "1"}, more),
+      folder.path());
+}
+
+constexpr const char* kPerformer = R"(, "attention": "performer", "performer_features": 8)";
+constexpr const char* kBigBird = R"(, "attention": "bigbird", "bigbird_block_size": 2, "bigbird_per_layer": true)";
 
 }  // namespace
 
@@ -49,4 +68,36 @@ TEST_CASE("a limit on the processor that is none is a usage error", "[cli]") {
   const test::Result result = benchmark("fp32", "avx3");
   CHECK(result.code == 2);
   CHECK_THAT(result.err, Contains("ETC_MAX_CPU: expected avx2, avx512 or amx, got avx3"));
+}
+
+TEST_CASE("benchmark leaves out lengths beyond the model's positions, and refuses to measure none", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const test::Result result = benchmark_dense("", {"--residual", "off", "--lengths", "32,64,65,512"});
+  CAPTURE(result.err);
+  REQUIRE(result.code == 0);
+  CHECK_THAT(result.err,
+             Contains("--lengths 65,512: left out: beyond the model's max_absolute_position_embeddings=64"));
+  CHECK_THAT(result.out, Contains("  32 ") && Contains("  64 ") && !Contains("  65 "));
+  const test::Result none = benchmark_dense("", {"--lengths", "65,512"});
+  CHECK(none.code == 2);
+  CHECK_THAT(none.err, Contains("--lengths: expected one of at most max_absolute_position_embeddings=64, got 65,512"));
+}
+
+TEST_CASE(
+    "benchmark leaves out usual kinds of scores that the model refuses, and refuses those that are named before "
+    "it computes",
+    "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  for (const char* attention : {kPerformer, kBigBird}) {
+    CAPTURE(attention);
+    const test::Result usual = benchmark_dense(attention, {"--lengths", "32"});
+    CAPTURE(usual.err);
+    REQUIRE(usual.code == 0);
+    CHECK_THAT(usual.err, Contains("--residual sum: left out: config: "));
+    CHECK_THAT(usual.out, Contains(" off ") && !Contains(" sum "));
+    const test::Result named = benchmark_dense(attention, {"--lengths", "32", "--residual", "off,sum"});
+    CAPTURE(named.err);
+    CHECK(named.code == 2);
+    CHECK_THAT(named.err, Contains("etc benchmark: --residual sum: config: ") && !Contains("forecast"));
+  }
 }

@@ -71,8 +71,33 @@ TEST_CASE("a BERT becomes a dense encoder that the program knows, and a BERT aga
   refuses({"--from", "t5", bert, "--as", "dense"}, "model_type: expected \"t5\", got \"bert\"");
   refuses({"--from", "tf", bert, "--as", "dense"},
           "--as dense: expected --from bert, roberta, nezha, xlnet, t5, got tf");
-  refuses({"--to", "safetensors", model}, "expected an ETC encoder", 1);
+  refuses({"--to", "tf-names", model},
+          "expected an ETC encoder, got one of kind dense (etc convert writes any as --to safetensors", 1);
   refuses({"--to", "bert", bert}, "section \"model\"");
+}
+
+TEST_CASE("a dense encoder is exported as safetensors, tensor by tensor, with its kind", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const DenseConfig config = convert::dense_config_for(test::small_bert());
+  ParameterSet parameters;
+  register_cpu_backend();
+  const DenseEncoder encoder(config, parameters);
+  parameters.initialize(1);
+  save_model(scene.path("model"), {{"model", config.to_json()}}, parameters);
+  const std::string exported = scene.path("exported");
+  CHECK_THAT(scene.run({"convert", "--to", "safetensors", scene.path("model"), "--output", exported}).out,
+             Contains(std::to_string(parameters.all().size()) + " tensors; etc_config.json"));
+  CHECK(read_json_file(scene.path("exported/etc_config.json")) == config.to_json());
+  const TensorFileReader written(scene.path("exported/model.safetensors"));
+  REQUIRE(written.entries().size() == parameters.all().size());
+  for (const auto& parameter : parameters.all()) {
+    CAPTURE(parameter->name);
+    const Tensor got = written.read_tensor(parameter->name, Purpose::scratch);
+    REQUIRE(got.shape() == parameter->shape);
+    CHECK(std::equal(got.data(), got.data() + got.size(), parameter->value.data()));
+  }
+  CHECK_THAT(scene.run({"info", exported}).out, Contains("exported model") && Contains("feed-forward"));
 }
 
 TEST_CASE("padded inputs of a dense encoder are encoded as its sequences alone", "[cli]") {

@@ -140,4 +140,43 @@ TEST_CASE("info refuses damaged files with a message", "[cli]") {
   CHECK(has(half.out, "other lines"));
 }
 
+// The number in a line of a description; 0: there is no such line.
+std::int64_t number_of(const std::string& description, const std::string& key) {
+  const std::size_t line = description.find("\n" + entry(key, ""));
+  if (line == std::string::npos) return 0;
+  std::int64_t number = 0;
+  for (std::size_t at = line + 1 + entry(key, "").size(); at < description.size(); ++at) {
+    const char letter = description[at];
+    if (letter == ',') continue;
+    if (letter < '0' || letter > '9') break;
+    number = 10 * number + (letter - '0');
+  }
+  return number;
+}
+
+TEST_CASE("the parts of a dense encoder's parameters add up, its feed-forward layers among them", "[cli]") {
+  if (!etc::test::program()) return etc::test::skip("ETC_PROGRAM is not set");
+  const etc::test::TemporaryFolder folder;
+  const std::string file = folder / "c.json";
+  for (const char* positions : {R"("max_absolute_position_embeddings": 16)",
+                                R"("max_absolute_position_embeddings": 0, "relative_positions": "etc")"}) {
+    CAPTURE(positions);
+    etc::write_file_atomically(file,
+                               R"({"model": {"kind": "dense", "vocab_size": 50, "hidden_size": 8, "norm": "pre_ln",
+      "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, )" +
+                                   std::string(positions) + "}}");
+    const Result result = etc::test::run_program({"info", file}, folder.path());
+    INFO(result.out << result.err);
+    REQUIRE(result.code == 0);
+    CHECK(number_of(result.out, "  feed-forward") == 2 * (8 * 32 + 32 + 32 * 8 + 8));
+    CHECK(number_of(result.out, "  attention projections") == 2 * 4 * (8 * 8 + 8));
+    CHECK(number_of(result.out, "  heads and others") == 0);
+    std::int64_t sum = 0;
+    for (const char* part : {"embeddings", "attention projections", "relative tables", "feed-forward", "layer norms"}) {
+      sum += number_of(result.out, std::string("  ") + part);
+    }
+    CHECK(sum == number_of(result.out, "parameters"));
+  }
+}
+
 }  // namespace

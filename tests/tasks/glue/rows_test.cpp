@@ -142,6 +142,16 @@ TEST_CASE("a missing or unexpected header is shown", "[glue]") {
              Catch::Contains("header_unexpected"));
 }
 
+TEST_CASE("an empty file has no header, which is told of where there must be one", "[glue]") {
+  const std::string found =
+      "header_unexpected: byte 0, line 1, column 1: expected a header with the columns sentence1, ";
+  CHECK(read("", form_of(DataSet::rte)).faults ==
+        Words{found + "sentence2, label (--split test for files without labels), got nothing: the file is empty"});
+  CHECK(read("", form_of(DataSet::rte, false)).faults == Words{found + "sentence2, got nothing: the file is empty"});
+  CHECK(read("", form_of(DataSet::cola)).faults.empty());
+  CHECK(read("", {DataSet::stsb, data::TableForm::commas, true}).faults.empty());
+}
+
 TEST_CASE("short rows, unknown labels and odd scores are refused with their line", "[glue]") {
   CHECK(read(kRte + "0\ta\tb\tentailment\n1\ta\n", form_of(DataSet::rte)).faults ==
         Words{"reject row_short: line 3: expected at least 4 columns, got 2: \"1\ta\""});

@@ -206,6 +206,22 @@ TEST_CASE("tab-separated lines are prepared with their faults at their lines", "
   CHECK(!outcome.counts.fatal);
 }
 
+TEST_CASE("the first record that is rejected and the first that is dropped are named with line and reason",
+          "[tasks][prepare]") {
+  const prepare::Counts none = prepared(TabPreparation(), "a\tone\n").counts;
+  CHECK(none.first_rejected.empty());
+  CHECK(none.first_dropped.empty());
+  prepare::Counts rejected = prepared(TabPreparation(), "a\tone\nb\tone\nc\t\na\tagain\n").counts;
+  CHECK(rejected.first_rejected == "raw, line 3: text: text_empty: the text is empty");
+  const prepare::Counts dropped = prepared(TabPreparation(true), "a\tone\na\tlonger\nc\t\n").counts;
+  CHECK(dropped.first_dropped == "raw, line 1: id: duplicate_id: record 1 is kept for this id");
+  CHECK(dropped.first_rejected == "raw, line 3: text: text_empty: the text is empty");
+  // The first of several inputs, also where it comes from a part of an earlier run.
+  rejected.add(prepare::counts_of(prepare::json_of(dropped)));
+  CHECK(rejected.first_rejected == "raw, line 3: text: text_empty: the text is empty");
+  CHECK(rejected.first_dropped == dropped.first_dropped);
+}
+
 TEST_CASE("tab-separated lines are written in their order by any number of threads", "[tasks][prepare]") {
   std::string bytes;
   std::vector<Words> expected;

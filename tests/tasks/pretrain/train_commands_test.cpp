@@ -156,9 +156,13 @@ TEST_CASE(
     CHECK_THAT(result.err, Contains(message));
   };
   const std::string rows = "--max-absolute-position-embeddings";
+  const std::string longest = std::to_string(data::read_dataset_info(scene.path("train.h5")).max_long_len);
   refused(with_value(dense_model("1"), rows, "8"), 1,
-          "position 8: expected an id from 0 to 7, since max_absolute_position_embeddings=8, got 8 (positions beyond "
-          "have no row in the table: prepare shorter inputs, or take a model with relative positions)");
+          "train.h5: the longest example has " + longest +
+              " long tokens: expected at most max_absolute_position_embeddings=8 (positions beyond have no row in the "
+              "table: prepare shorter inputs, or take a model with more rows or with relative positions)");
+  CHECK(!fs::exists(scene.path("refused/metrics.jsonl")));
+  scene.run(scene.command("enough", with_value(dense_model("1"), rows, longest)));
 
   // All of it warm-up: the weights afterwards are those of the start.
   const auto with_clip = [&](const std::string& clip, const Words& more, const std::string& method = "shaw") {

@@ -1,6 +1,9 @@
 // Dense encoders through the program: Natural Questions and OpenKP, whose heads read long states alone; what the other
 // tasks say; a run stopped and gone on with; memory forecast and kept.
+#include <algorithm>
 #include <csignal>
+#include <iterator>
+#include <map>
 #include <sstream>
 
 #include "etc_core/base/cpu_features.h"
@@ -65,6 +68,19 @@ Words small_dense(const std::string& task, const std::string& steps = "8", const
                        "--max-absolute-position-embeddings",
                        "300"};
   return joined(model, {"--steps", steps, "--eval-every", "4", "--learning-rate", "0.003"});
+}
+
+// Of a benchmark's table: megabytes of each point ("off fp32 512") without the program's own. column: of all of them.
+std::map<std::string, double> buffers_of_points(const std::string& table, std::size_t column) {
+  std::map<std::string, double> points;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream text(line);
+    const Words words{std::istream_iterator<std::string>(text), {}};
+    if (words.size() <= column || (words[0] != "off" && words[0] != "sum")) continue;
+    points[words[0] + " " + words[1] + " " + words[2]] = std::stod(words[column]) - std::stod(words.back());
+  }
+  return points;
 }
 
 // The last figures of memory in a text, as the program says them.
@@ -211,6 +227,34 @@ TEST_CASE("a run takes tables of relative positions of another clip only when it
   CHECK(last.entry("bert/encoder/layer_0/attention/self/relative_table").shape == std::vector<std::int64_t>{41, 2, 16});
 }
 
+TEST_CASE("a run says where its model computes something else with the checkpoint's weights", "[tasks][dense]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Scene scene;
+  const auto positions = [](const std::string& method, const Words& more = {}) {
+    Words words = small_dense("nq", "1");
+    words[static_cast<std::size_t>(std::find(words.begin(), words.end(), "300") - words.begin())] = "0";
+    return joined(words, joined({"--relative-positions", method}, more));
+  };
+  scene.run(scene.command("shaw", positions("shaw", {"--relative-clip", "8"})));
+  const Words from = {"--init-from", scene.path("shaw/last"), "--relative-clip", "8"};
+  const auto messages = [&](const Words& words) {
+    std::filesystem::remove_all(scene.path("again"));
+    const test::Result result = scene.try_run(scene.command("again", joined(words, from)));
+    INFO(result.err);
+    CHECK(result.code == 0);
+    return result.err;
+  };
+  CHECK_THAT(messages(positions("shaw")), !Contains("but the checkpoint was trained with"));
+  CHECK_THAT(messages(positions("shaw", {"--attention", "full"})), !Contains("attention: "));  // as without
+  CHECK_THAT(messages(positions("huang4")),
+             Contains("warning: relative_positions: huang4, but the checkpoint was trained with: shaw\n") &&
+                 !Contains("causal: ") && !Contains("hidden_act: "));
+  CHECK_THAT(messages(positions("shaw", {"--causal", "--hidden-act", "relu", "--local-radius", "8"})),
+             Contains("warning: causal: true, but the checkpoint was trained with: false\n") &&
+                 Contains("warning: hidden_act: relu, but the checkpoint was trained with: gelu\n") &&
+                 Contains("warning: attention: window, but the checkpoint was trained with: full\n"));
+}
+
 TEST_CASE("a run on a dense checkpoint is a dense run, and keys of another kind are refused by name",
           "[tasks][dense]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
@@ -267,15 +311,23 @@ TEST_CASE("a dense run takes the memory that was forecast, and keeps to a limit"
 TEST_CASE("benchmark measures dense encoders, and their memory is what it forecast", "[tasks][dense]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const test::CommandScene scene("nq");
-  const std::string fields = R"("hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "intermediate_size": 256, "max_absolute_position_embeddings": 1024, "vocab_size": 512)";
+  // At least 9 MB at every point, since the table has one decimal.
+  const std::string fields = R"("hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 1024, "max_absolute_position_embeddings": 1024, "vocab_size": 512)";
   write_file_atomically(scene.path("c.json"), R"({"model": {"kind": "dense", )" + fields + "}}");
   for (const char* mode : {"infer", "train"}) {
-    const Words words = {"benchmark",  "--config", scene.path("c.json"), "--lengths", "64,512",   "--mode",        mode,
-                         "--residual", "off,sum",  "--repeats",          "1",         "--output", scene.path(mode)};
-    const std::string out = scene.run(words);
-    CHECK_THAT(out, Contains("512"));
-    std::printf("%s", out.c_str());
+    CAPTURE(mode);
+    const Words words = {"benchmark",  "--config", scene.path("c.json"), "--lengths", "512,1024",  "--mode", mode,
+                         "--residual", "off,sum",  "--repeats",          "1",         "--threads", "1"};
+    const auto expected = buffers_of_points(scene.run(joined(words, {"--forecast"})), 4);
+    const auto measured = buffers_of_points(scene.run(joined(words, {"--output", scene.path(mode)})), 7);
+    REQUIRE(expected.size() == 4);
+    REQUIRE(measured.size() == 4);
+    for (const auto& [point, megabytes] : expected) {
+      CAPTURE(point, megabytes, measured.at(point));
+      CHECK(measured.at(point) / megabytes > 0.85);  // as of a run (forecast_test.cpp)
+      CHECK(measured.at(point) / megabytes < 1.05);
+    }
   }
   const test::Result unknown = scene.try_run({"benchmark", "--preset", "dense-bas"});
   CHECK(unknown.code == 2);
