@@ -236,6 +236,34 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
   }
 }
 
+// Both at once, of a type without scores and without dropout: most of training's key blocks.
+HWY_INLINE void plain_gradients_of_block(const HeadContext& head, const KeyBlock& block,
+                                         const TypeScoreGradients& scores, const GroupScratch& scratch,
+                                         const RowStatistics& rows) {
+  const FloatTag d;
+  add_value_dots(scratch.terms, block, scratch.ds);
+  const FloatVec log2e = hn::Set(d, kLog2E), logit_scale = hn::Set(d, scores.logit_scale);
+  const FloatVec scale = hn::Set(d, head.scale);
+  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;  // [keys]
+  float *const p = scratch.p, *const ds = scratch.ds;
+  const std::int64_t keys = block.keys;
+  with_any_term(
+      scratch.terms, block, /*unscored=*/true, [&](const auto& term) HWY_ATTR __attribute__((always_inline)) {
+        for (std::int64_t j = 0; j < keys; ++j) {
+          for (int v = 0; v < kGroupVectors; ++v) {
+            const std::int64_t at = j * kGroup + v * kLanes;
+            const FloatVec logit = score(head, term, p, j, v);
+            const FloatVec probability = hn::IfThenElseZero(lanes_of(visible_columns[j], v),
+                                                            power_of_two(hn::MulSub(logit, log2e, rows.lse[v])));
+            hn::StoreU(probability, d, p + at);
+            const FloatVec dc =
+                hn::Mul(hn::Mul(probability, hn::Sub(hn::LoadU(d, ds + at), rows.delta[v])), logit_scale);
+            hn::StoreU(hn::Mul(dc, scale), d, ds + at);
+          }
+        }
+      });
+}
+
 // C = C - s: the running scores of the layer before. The same s, by the same instructions, as the forward added.
 HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                              const GroupScratch& scratch) {
@@ -257,9 +285,13 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
 // The vector work of a key block between its products. Rewinds C last: scratch.p is overwritten, and C was read for p before.
 HWY_INLINE void block_gradients(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                 std::int64_t first_query, const GroupScratch& scratch, const RowStatistics& rows) {
-  probabilities_of_block(head, block, scores, scratch, rows.lse);
   // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
-  score_gradients_of_block(head, block, scores, first_query, scratch, rows.delta);
+  if (carries(scores) || head.dropout) {
+    probabilities_of_block(head, block, scores, scratch, rows.lse);
+    score_gradients_of_block(head, block, scores, first_query, scratch, rows.delta);
+  } else {
+    plain_gradients_of_block(head, block, scores, scratch, rows);
+  }
   add_term_gradients(scratch.terms, block, scratch.ds);
   add_gradients(head, block, scratch, /*carried=*/carries(scores));
   add_label_weights(scratch.terms, block, scratch.p);
