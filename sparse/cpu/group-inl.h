@@ -201,7 +201,6 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
                                          const TypeScoreGradients& scores, std::int64_t first_query,
                                          const GroupScratch& scratch, const FloatVec* delta) {
   const FloatTag d;
-  add_value_dots(scratch.terms, block, scratch.ds);
   if (head.dropout) keep_bits_of_block(head, block, first_query, scratch.keep);
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
   const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
@@ -236,14 +235,11 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
   }
 }
 
-// Both at once, of a type without scores and without dropout: most of training's key blocks.
-HWY_INLINE void plain_gradients_of_block(const HeadContext& head, const KeyBlock& block,
-                                         const TypeScoreGradients& scores, const GroupScratch& scratch,
+// Both at once, without dropout: most of training's key blocks.
+HWY_INLINE void plain_gradients_of_block(const HeadContext& head, const KeyBlock& block, const GroupScratch& scratch,
                                          const RowStatistics& rows) {
   const FloatTag d;
-  add_value_dots(scratch.terms, block, scratch.ds);
-  const FloatVec log2e = hn::Set(d, kLog2E), logit_scale = hn::Set(d, scores.logit_scale);
-  const FloatVec scale = hn::Set(d, head.scale);
+  const FloatVec log2e = hn::Set(d, kLog2E), scale = hn::Set(d, head.scale);
   const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;  // [keys]
   float *const p = scratch.p, *const ds = scratch.ds;
   const std::int64_t keys = block.keys;
@@ -256,12 +252,42 @@ HWY_INLINE void plain_gradients_of_block(const HeadContext& head, const KeyBlock
             const FloatVec probability = hn::IfThenElseZero(lanes_of(visible_columns[j], v),
                                                             power_of_two(hn::MulSub(logit, log2e, rows.lse[v])));
             hn::StoreU(probability, d, p + at);
-            const FloatVec dc =
-                hn::Mul(hn::Mul(probability, hn::Sub(hn::LoadU(d, ds + at), rows.delta[v])), logit_scale);
+            const FloatVec dc = hn::Mul(probability, hn::Sub(hn::LoadU(d, ds + at), rows.delta[v]));
             hn::StoreU(hn::Mul(dc, scale), d, ds + at);
           }
         }
       });
+}
+
+// The same of a type that carries scores, of which p comes.
+template <ScoreGradientMode kMode>
+HWY_INLINE void carried_gradients_of_block(const HeadContext& head, const KeyBlock& block,
+                                           const TypeScoreGradients& scores, const GroupScratch& scratch,
+                                           const RowStatistics& rows) {
+  const FloatTag d;
+  const FloatVec power_scale = hn::Set(d, kLog2E * scores.logit_scale), logit_scale = hn::Set(d, scores.logit_scale);
+  const FloatVec scale = hn::Set(d, head.scale);
+  const std::uint16_t* const visible_columns = block.tiles->visible.data() + block.column;  // [keys]
+  const ScoreElement* const running = scores.running + block.column * kGroup;               // [keys, kGroup]
+  float* const gradients = scores.gradient + block.column * kGroup;                         // [keys, kGroup]
+  float *const p = scratch.p, *const ds = scratch.ds;
+  for (std::int64_t j = 0; j < block.keys; ++j) {
+    for (int v = 0; v < kGroupVectors; ++v) {
+      const std::int64_t at = j * kGroup + v * kLanes;
+      const FloatVec logit = score_value(hn::LoadU(IntTag(), running + at));
+      const FloatVec probability = hn::IfThenElseZero(lanes_of(visible_columns[j], v),
+                                                      power_of_two(hn::MulSub(logit, power_scale, rows.lse[v])));
+      hn::StoreU(probability, d, p + at);
+      FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(hn::LoadU(d, ds + at), rows.delta[v])), logit_scale);
+      if constexpr (kMode == ScoreGradientMode::inner) {
+        dc = hn::Add(dc, hn::LoadU(d, gradients + at));
+        hn::StoreU(dc, d, gradients + at);
+      } else {
+        hn::Stream(dc, d, gradients + at);  // as C in mode write
+      }
+      hn::StoreU(hn::Mul(dc, scale), d, ds + at);
+    }
+  }
 }
 
 // C = C - s: the running scores of the layer before. The same s, by the same instructions, as the forward added.
@@ -286,11 +312,16 @@ HWY_INLINE void rewind_block(const HeadContext& head, const KeyBlock& block, con
 HWY_INLINE void block_gradients(const HeadContext& head, const KeyBlock& block, const TypeScoreGradients& scores,
                                 std::int64_t first_query, const GroupScratch& scratch, const RowStatistics& rows) {
   // scratch.p: dropped probabilities [keys, kGroup]; scratch.ds: scale·dC [keys, kGroup]
-  if (carries(scores) || head.dropout) {
+  add_value_dots(scratch.terms, block, scratch.ds);
+  if (head.dropout) {
     probabilities_of_block(head, block, scores, scratch, rows.lse);
     score_gradients_of_block(head, block, scores, first_query, scratch, rows.delta);
+  } else if (scores.mode == ScoreGradientMode::none) {
+    plain_gradients_of_block(head, block, scratch, rows);
+  } else if (scores.mode == ScoreGradientMode::inner) {
+    carried_gradients_of_block<ScoreGradientMode::inner>(head, block, scores, scratch, rows);
   } else {
-    plain_gradients_of_block(head, block, scores, scratch, rows);
+    carried_gradients_of_block<ScoreGradientMode::first>(head, block, scores, scratch, rows);
   }
   add_term_gradients(scratch.terms, block, scratch.ds);
   add_gradients(head, block, scratch, /*carried=*/carries(scores));
