@@ -197,11 +197,12 @@ HWY_INLINE void probabilities_of_block(const HeadContext& head, const KeyBlock& 
 // forward: out_i = sum_j p_ij dropout_ij v_j, p = softmax(c·C).  So with dp_ij = dropout_ij dout_i·v_j (v with rel_v)
 //   dC_ij (+)= c p_ij (dp_ij - delta_i),  delta_i = dout_i·out_i.
 // Leaves in scratch.ds, in place of dout·v, scale·dC, what q, k and the tables multiply with, and in scratch.p the dropped p.
+// With dropout; without it see below.
 HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock& block,
                                          const TypeScoreGradients& scores, std::int64_t first_query,
                                          const GroupScratch& scratch, const FloatVec* delta) {
   const FloatTag d;
-  if (head.dropout) keep_bits_of_block(head, block, first_query, scratch.keep);
+  keep_bits_of_block(head, block, first_query, scratch.keep);
   const FloatVec kept_scale = hn::Set(d, head.kept_scale);
   const FloatVec logit_scale = hn::Set(d, scores.logit_scale);
   const FloatVec scale = hn::Set(d, head.scale);
@@ -209,17 +210,13 @@ HWY_INLINE void score_gradients_of_block(const HeadContext& head, const KeyBlock
   // Modes in locals: read through references, they would have to be read again after every store.
   float* const gradients = mode == ScoreGradientMode::none ? nullptr : scores.gradient + block.column * kGroup;
   const std::int64_t keys = block.keys;
-  const bool dropout = head.dropout;
   for (std::int64_t j = 0; j < keys; ++j) {
     for (int v = 0; v < kGroupVectors; ++v) {
       const std::int64_t at = j * kGroup + v * kLanes;
       const FloatVec probability = hn::LoadU(d, scratch.p + at);
-      FloatVec dp = hn::LoadU(d, scratch.ds + at);
-      if (dropout) {
-        const FloatMask kept = lanes_of(scratch.keep[j], v);
-        dp = hn::IfThenElseZero(kept, hn::Mul(dp, kept_scale));
-        hn::StoreU(hn::IfThenElseZero(kept, hn::Mul(probability, kept_scale)), d, scratch.p + at);
-      }
+      const FloatMask kept = lanes_of(scratch.keep[j], v);
+      const FloatVec dp = hn::IfThenElseZero(kept, hn::Mul(hn::LoadU(d, scratch.ds + at), kept_scale));
+      hn::StoreU(hn::IfThenElseZero(kept, hn::Mul(probability, kept_scale)), d, scratch.p + at);
       FloatVec dc = hn::Mul(hn::Mul(probability, hn::Sub(dp, delta[v])), logit_scale);
       if (mode != ScoreGradientMode::none) {
         float* gradient = gradients + at;  // [kLanes]
