@@ -199,7 +199,7 @@ def processes_table(name):
     shapes = " ".join(row["shape"] for row in data["rows"])
     lines = [f"{machine_text(data['machine'])}; {data['layers']} layer{'s' if data['layers'] > 1 else ''}, {data['batch']} texts of {data['tokens']:,} tokens; raw numbers: "
              f"`bench/results/{name}`; `bench/processes.py --layers {data['layers']} --tokens {data['tokens']} --batch {data['batch']} "
-             f"--steps {data['steps']} --rounds {data['rounds']} --shapes {shapes}`.", "",
+             f"--steps {data['steps']} --rounds {data['rounds']} --shapes {shapes} --output bench/results/{name}`.", "",
              "| | seconds a step, median (least to most) | of the first line | MB sent a step | by one process at most (its even share) | seconds waited |",
              "|---" * 6 + "|"]
     for row in data["rows"]:
@@ -251,7 +251,7 @@ def csv_table(name):
     with open(RESULTS / name) as file:
         header, *rows = csv.reader(file)
     lines = [f"Raw numbers: `bench/results/{name}`.", "", f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
-    return lines + [f"| {' | '.join(row)} |" for row in rows]
+    return lines + ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
 
 
 def dense_table(name, folder=RESULTS):

@@ -56,7 +56,10 @@ def predictions(path):
     try:
         read = json.loads(text)
     except json.JSONDecodeError:
-        return dict(enumerate(re.sub(r"-?\d+\.\d+(e-?\d+)?", "", line) for line in text.splitlines()))
+        lines = text.splitlines()
+        if lines and lines[0].startswith("index\t"):  # the header of GLUE's files
+            del lines[0]
+        return dict(enumerate(re.sub(r"-?\d+\.\d+(e-?\d+)?", "", line) for line in lines))
     while isinstance(read, dict) and len(read) == 1:
         read = next(iter(read.values()))
     read = without_scores(read)

@@ -73,6 +73,7 @@ struct DenseConfig final : EncoderConfig, PositionConfig {
 
   const std::vector<std::string>& attention_types() const override;  // self
   void validate() const override;
+  std::vector<std::string> unread_keys() const override { return unread_position_keys(); }
   const Fields& fields() const override;
   Json to_json() const override;  // with "kind": "dense"
   std::unique_ptr<EncoderConfig> clone() const override { return std::make_unique<DenseConfig>(*this); }

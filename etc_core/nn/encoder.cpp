@@ -32,6 +32,16 @@ std::int64_t EncoderConfig::embedding_width() const {
   return embedding_size.value_or(hidden_size);
 }
 
+void warn_of_unread_keys(const EncoderConfig& config) {
+  const std::vector<std::string> keys = config.unread_keys();
+  if (keys.empty()) return;
+  const Json values = config.to_json();
+  for (const std::string& key : keys) {
+    log::warn("{}: {} changes nothing: relative_positions {} does not read it", key, json_line(values.at(key)),
+              values.at("relative_positions").get<std::string>());
+  }
+}
+
 sparse::AttentionLabels EncoderConfig::labels(std::vector<sparse::AttentionStructure> structures,
                                               GlobalAttention global) const {
   std::optional<sparse::LabelOptions> options = label_options();

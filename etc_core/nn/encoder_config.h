@@ -56,6 +56,10 @@ struct EncoderConfig {
   // Throws UsageError "config: …" on impossible combinations, each naming field, value and limit.
   virtual void validate() const = 0;
 
+  // Keys given another value than usual that nothing reads beside the other ones: no error, since runs over several
+  // methods share the rest of their configuration.
+  virtual std::vector<std::string> unread_keys() const { return {}; }
+
   virtual const Fields& fields() const = 0;  // every field with its help and its range
   virtual Json to_json() const = 0;          // all of them, sorted
   virtual std::unique_ptr<EncoderConfig> clone() const = 0;
@@ -128,6 +132,9 @@ std::string model_kind_of(const Json& section);
 // The configuration of a JSON object of fields (section `model` of a configuration file or checkpoint). errors:
 // etc_config_from_json. Does not validate().
 ModelConfig model_config_from_json(const Json& json, const std::string& where, UnknownKeys unknown);
+
+// Warns of each of its unread_keys().
+void warn_of_unread_keys(const EncoderConfig& config);
 
 // Presets by name: an ETC's "tiny", "small", "base", "large"; a dense encoder's with "dense-" before its own. Throws
 // UsageError with a suggestion on another. vocab_size is 0.

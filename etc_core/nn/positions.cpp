@@ -63,6 +63,24 @@ sparse::T5Buckets t5_settings(const PositionConfig& config) {
 
 }  // namespace
 
+std::vector<std::string> PositionConfig::unread_position_keys() const {
+  const PositionConfig usual;
+  const bool t5 = relative_positions == Method::t5, xl = relative_positions == Method::transformer_xl;
+  const bool trained_tables = has_relative_positions() && !t5 && !xl && !is_nezha(relative_positions);
+  std::vector<std::string> keys;
+  const auto add = [&](const char* key, bool read, bool given) {
+    if (given && !read) keys.emplace_back(key);
+  };
+  add("relative_clip", has_relative_positions() && !t5, relative_clip != usual.relative_clip);
+  add("relative_sharing", trained_tables || xl, relative_sharing != usual.relative_sharing);
+  add("relative_init", trained_tables || t5, relative_init != usual.relative_init);
+  add("relative_buckets", t5, relative_buckets != usual.relative_buckets);
+  add("relative_max_distance", t5, relative_max_distance != usual.relative_max_distance);
+  add("xl_content_bias", xl, xl_content_bias != usual.xl_content_bias);
+  add("xl_position_bias", xl, xl_position_bias != usual.xl_position_bias);
+  return keys;
+}
+
 void PositionConfig::validate_positions(std::int64_t position_rows) const {
   if (!has_relative_positions()) return;
   if (position_rows > 0) {

@@ -61,6 +61,8 @@ struct PositionConfig {
     return relative_positions == Method::transformer_xl && relative_sharing == Sharing::model;
   }
   bool has_relative_positions() const { return relative_positions != Method::none; }
+  // Keys given another value than usual that the method does not read.
+  std::vector<std::string> unread_position_keys() const;
   // Throws UsageError "config: …" naming the key. position_rows: max_absolute_position_embeddings.
   void validate_positions(std::int64_t position_rows) const;
 };

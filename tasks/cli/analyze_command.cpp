@@ -248,7 +248,7 @@ void add_analyze_command(Program& program) {
   auto options = std::make_shared<AnalyzeOptions>();
   const Command command =
       program.add("analyze", "entropy, divergence and masses of a model's attention, with pictures");
-  command.option("--model", options->model, "model directory: config.json and model.safetensors").required();
+  command.option("--model", options->model, "model folder, or a run, whose best checkpoint is taken").required();
   command.option("--compare", options->compare, "more models, side by side with the first");
   command.option("--data", options->data, "prepared data, HDF5; several files are shards of one data set");
   command.option("--output", options->output, "folder to write; with --document a file");

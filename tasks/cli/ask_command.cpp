@@ -162,7 +162,7 @@ void add_ask_command(Program& program) {
   const Command command = program.add("ask", "ask a question about your own document");
   auto options = std::make_shared<DocumentOptions>();
   auto document = std::make_shared<std::string>();
-  command.option("--model", options->model, std::string(kModelHelp) + "; of hotpotqa or nq").required();
+  command.option("--model", options->model, std::string(kModelHelp) + "; of hotpotqa, nq or squad").required();
   command.option("--document", *document, "plain text, Markdown or HTML, UTF-8; -: standard input").required();
   command.option("--question", options->question, "the question").required();
   add_common_options(command, *options);

@@ -213,8 +213,7 @@ std::string manual_page(const std::vector<CommandText>& commands, const std::str
   page += ".SH SYNOPSIS\n\\fBetc\\fR \\fIcommand\\fR [\\fItask\\fR] [\\fIoptions\\fR]\n";
   page += ".SH DESCRIPTION\n" + man_text(description) +
           ".\nResults go to standard output, messages to standard error; exit codes are 0 for success, 1 for failure, "
-          "2 for "
-          "a command line that cannot be meant.\n";
+          "2 for a command line that cannot be meant, or an input of prepare that stops in the middle.\n";
   for (const CommandText& command : commands) {
     page += fmt::format(".TP\n\\fB{}\\fR\n{}\n", replaced(command.name, "-", "\\-"), man_text(command.description));
   }

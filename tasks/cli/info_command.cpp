@@ -120,6 +120,7 @@ ModelConfig read_config(const std::filesystem::path& path) {
       model_config_from_json(own ? json.at("model") : json, "config: " + path.string() + (own ? ": model" : ""),
                              own ? UnknownKeys::refuse : UnknownKeys::warn);
   config->validate();
+  warn_of_unread_keys(*config);
   return config;
 }
 

@@ -331,8 +331,8 @@ void add_prepare_command(Program& program) {
   command.option("--split", options->run.split, "train, dev, or test (where answers may be missing)");
   command.option("--input", options->run.inputs, "raw files, plain or gzip, read in this order; -: standard input");
   command.option("--vocab", options->vocab,
-                 "WordPiece vocabulary, SentencePiece model (*.model), one learned for translation (*.bpe, *.words), "
-                 "or characters (*.chars)");
+                 "WordPiece vocabulary, SentencePiece model (*.model), byte-level BPE (vocab.json), one learned for "
+                 "translation (*.bpe, *.words), or characters (*.chars)");
   command.option("--output", options->run.output, "HDF5 file to write, or the vocabulary that is learned");
   command.option("--report", options->run.report,
                  "file for faults, one JSON object per line (default: "

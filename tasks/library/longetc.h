@@ -67,8 +67,9 @@ struct Tokens {
 
 class LONGETC_API Tokenizer {
  public:
-  // A vocabulary by its name: "*.model" SentencePiece, "*.bpe" and "*.words" of a translation, else WordPiece, one piece
-  // a line. lower_case: of WordPiece alone. Throws when the file is no such vocabulary.
+  // A vocabulary by its name: "*.model" SentencePiece, "*.json" byte-level BPE with merges.txt beside it, "*.bpe" and
+  // "*.words" of a translation, "*.chars" characters, else WordPiece, one piece a line. lower_case: of WordPiece alone.
+  // Throws when the file is no such vocabulary.
   explicit Tokenizer(const std::string& vocabulary, bool lower_case = true);
 
   // Pieces of each text, without special tokens ([CLS], [SEP]).
@@ -79,7 +80,7 @@ class LONGETC_API Tokenizer {
   std::string piece(std::int32_t id) const;            // as the vocabulary spells it; throws as decode
   std::int32_t id_of(const std::string& piece) const;  // throws when there is none spelled so
   std::int32_t size() const;
-  std::string kind() const;    // "wordpiece", "sentencepiece", "bpe", "word"
+  std::string kind() const;    // "wordpiece", "sentencepiece", "byte_bpe", "bpe", "word", "characters"
   std::string sha256() const;  // of the file: 64 hex digits
 
  private:
@@ -170,8 +171,8 @@ class LONGETC_API Model {
   // --answers` gives it. Throws saying what is wrong with the record, or that the task has no answers to single records.
   std::string predict(const std::string& record);
 
-  // Of models of hotpotqa and nq: an answer with its evidence, JSON. Of openkp: the key phrases. Places are characters of
-  // the document (tasks/ANSWERS.md, "Documents").
+  // Of models of hotpotqa, nq and squad: an answer with its evidence, JSON. Of openkp: the key phrases. Places are
+  // characters of the document (tasks/ANSWERS.md, "To documents").
   std::string ask(std::string_view document, const std::string& question, DocumentForm form = DocumentForm::automatic);
   std::string keyphrases(std::string_view document, DocumentForm form = DocumentForm::automatic);
 

@@ -273,7 +273,9 @@ RunConfig resolve_config(const std::optional<std::filesystem::path>& file, const
   overlay_config(config, from_file, where);
   overlay_config(config, options, "config: options");
   take_vocabulary_size(config);
-  return run_config_from_json(config, where);
+  RunConfig result = run_config_from_json(config, where);
+  warn_of_unread_keys(*result.model);
+  return result;
 }
 
 }  // namespace etc

@@ -158,8 +158,8 @@ def _with_progress(progress: Progress, call: Callable[[Any], _Result]) -> _Resul
 # ---- Vocabularies and models. ----
 
 class Tokenizer:
-    """A vocabulary: "*.model" is SentencePiece, "*.bpe" and "*.words" are those of translations, else WordPiece.
-    lower_case: of WordPiece alone."""
+    """A vocabulary: "*.model" is SentencePiece, "*.json" byte-level BPE with merges.txt beside it, "*.bpe" and "*.words"
+    are those of translations, "*.chars" characters, else WordPiece. lower_case: of WordPiece alone."""
 
     def __init__(self, vocabulary: Path, lower_case: bool = True) -> None:
         self._own = _longetc.Tokenizer(os.fspath(vocabulary), lower_case)
@@ -240,8 +240,8 @@ class Model:
         return _object(self._own.predict(json.dumps(record)))
 
     def ask(self, document: Union[str, bytes], question: str, form: str = "automatic") -> Dict[str, Any]:
-        """The answer to a question about a document, with its evidence: models of hotpotqa and nq. form: "plain",
-        "markdown", "html", or "automatic". Places are characters of the document."""
+        """The answer to a question about a document, with its evidence: models of hotpotqa, nq and squad. form:
+        "plain", "markdown", "html", or "automatic". Places are characters of the document."""
         return _object(self._own.ask(_text(document), question, _one_of(_longetc.DocumentForm, form, "form")))
 
     def keyphrases(self, document: Union[str, bytes], form: str = "automatic") -> Dict[str, Any]:

@@ -14,10 +14,6 @@ using Attention = DenseConfig::Attention;
 using Method = PositionConfig::Method;
 
 constexpr Attention kKinds[] = {Attention::full, Attention::window, Attention::bigbird, Attention::performer};
-constexpr Method kMethods[] = {Method::none,           Method::shaw,   Method::shaw_values, Method::t5,
-                               Method::transformer_xl, Method::huang1, Method::huang2,      Method::huang3,
-                               Method::huang4,         Method::etc,    Method::nezha_index, Method::nezha_signed};
-
 DenseConfig combined(Method method, Attention attention) {
   DenseConfig config = small_dense();
   config.max_absolute_position_embeddings = method == Method::none ? 64 : 0;
@@ -39,7 +35,7 @@ DenseConfig combined(Method method, Attention attention) {
 // Calls body(config) for every pair that goes together; the others are refused when the configuration is checked.
 template <typename Body>
 void for_every_pair(const Body& body) {
-  for (const Method method : kMethods) {
+  for (const Method method : kPositionMethods) {
     for (const Attention attention : kKinds) {
       const DenseConfig config = combined(method, attention);
       CAPTURE(json_line(config.to_json()));

@@ -11,6 +11,12 @@
 
 namespace etc::test {
 
+using PositionMethod = PositionConfig::Method;
+inline constexpr PositionMethod kPositionMethods[] = {
+    PositionMethod::none,   PositionMethod::shaw,        PositionMethod::shaw_values,  PositionMethod::t5,
+    PositionMethod::huang1, PositionMethod::huang2,      PositionMethod::huang3,       PositionMethod::huang4,
+    PositionMethod::etc,    PositionMethod::nezha_index, PositionMethod::nezha_signed, PositionMethod::transformer_xl};
+
 inline DenseConfig small_dense() {
   DenseConfig config =
       with_sizes(DenseConfig(), {.vocabulary = 30, .hidden = 24, .layers = 3, .heads = 2, .feed_forward = 40});
