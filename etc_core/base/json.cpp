@@ -1,7 +1,6 @@
 #include "etc_core/base/json.h"
 
 #include <algorithm>
-#include <set>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/files.h"
@@ -12,27 +11,75 @@ namespace {
 constexpr int kMaxDepth = 512;  // the parser recurses on destruction; a stack must not decide what is legal
 // Of configurations and what else is small by nature. Data, such as predictions, are read_file and parse_json.
 constexpr std::uint64_t kMaxFileBytes = 64ull << 20;
+constexpr std::size_t kToldBytes = 200;  // of a message with what was read in it
+
+// Builds a value and throws at the first fault. (The library's own parser with a callback looks through the whole list
+// at the end of each object in it.)
+class StrictBuilder final : public nlohmann::json_sax<Json> {
+ public:
+  StrictBuilder(Json& value, const std::string& where) : value_(value), where_(where) {}
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // not in texts
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    const auto [member, fresh] = open_.back()->get_ref<Json::object_t&>().try_emplace(std::move(name));
+    if (!fresh) fail(where_, "duplicate key {}", shortened(Json(member->first).dump(), kToldBytes));
+    member_ = &member->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    std::string_view what = error.what();
+    const auto bracket = what.find("] ");  // drop the library's own prefix
+    if (bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
+    // What it has read last may be long, and end inside a character: such bytes become U+FFFD.
+    fail(where_, "not valid JSON: {}", try_parse_json(json_line(Json(shortened(what, kToldBytes)))).get<std::string>());
+  }
+
+ private:
+  // Into the innermost open value; what it points to stays where it is until that value is closed.
+  bool put(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  Json* place(Json value) {
+    if (open_.empty()) return &(value_ = std::move(value));
+    if (open_.back()->is_array()) return &open_.back()->get_ref<Json::array_t&>().emplace_back(std::move(value));
+    return &(*member_ = std::move(value));
+  }
+  bool open(Json value) {
+    if (std::ssize(open_) >= kMaxDepth) fail(where_, "nesting: expected at most {} levels", kMaxDepth);
+    open_.push_back(place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json& value_;
+  const std::string& where_;
+  std::vector<Json*> open_;  // objects and lists, the innermost last
+  Json* member_ = nullptr;   // of the innermost object, whose key was read last
+};
+
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
-  std::vector<std::set<std::string>> keys;  // keys seen in each open object
-  const Json::parser_callback_t watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth > kMaxDepth) fail(where, "nesting: expected at most {} levels", kMaxDepth);
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      fail(where, "duplicate key {}", parsed.dump());
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text.begin(), text.end(), watch);
-  } catch (const Json::exception& error) {
-    // What it has read last may end inside a character: such bytes become U+FFFD.
-    const std::string what = try_parse_json(json_line(Json(error.what()))).get<std::string>();
-    const auto bracket = what.find("] ");  // drop the library's own prefix
-    fail(where, "not valid JSON: {}", bracket == std::string::npos ? what : what.substr(bracket + 2));
-  }
+  Json value;
+  StrictBuilder builder(value, where);
+  Json::sax_parse(text.begin(), text.end(), &builder);
+  return value;
 }
 
 Json read_json_file(const std::filesystem::path& path) {
@@ -84,6 +131,14 @@ std::string alternatives(const std::vector<std::string>& words) {
     text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
   }
   return text;
+}
+
+std::string shortened(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return std::string(text);
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80; };
+  std::size_t end = bytes;
+  while (end > 0 && bytes - end < 3 && continues(end)) --end;  // the character that begins there is not whole
+  return std::string(text.substr(0, end)) + "…";
 }
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {

@@ -15,7 +15,7 @@ namespace etc {
 // instantiates them about three seconds.
 
 // Parses text; `where` names it in messages. Throws Error with byte offset on a syntax error, on nesting deeper than
-// 512 and on duplicate keys (configuration is small and strict; raw datasets have their own reader).
+// 512 and on duplicate keys (configuration is small and strict; raw datasets have their own reader). Cost: one pass.
 Json parse_json(std::string_view text, const std::string& where);
 Json read_json_file(const std::filesystem::path& path);
 // Without messages, for lines that may be cut or be something else: what is not valid JSON gives a discarded value
@@ -34,6 +34,9 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 
 // "a", "a or b", "a, b or c"
 std::string alternatives(const std::vector<std::string>& words);
+
+// The text where it has at most so many bytes; else its beginning, whole UTF-8 characters of at most so many, and "…".
+std::string shortened(std::string_view text, std::size_t bytes);
 
 // " (did you mean X?)" or "".
 std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);

@@ -1,0 +1,100 @@
+#include "etc_core/base/lock_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "etc_core/base/error.h"
+#include "etc_core/base/log.h"
+#include "etc_core/base/output_target.h"
+
+namespace etc {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kUnknown = "?";
+
+std::string noted_process(int lock) {
+  char text[32] = {};
+  return ::pread(lock, text, sizeof text - 1, 0) > 0 ? text : kUnknown;
+}
+
+// The number is for people; the lock does not need it.
+void note_process(int lock, const fs::path& path) {
+  char text[32] = {};
+  const int length = std::snprintf(text, sizeof text, "%d", static_cast<int>(::getpid()));
+  if (::ftruncate(lock, 0) == 0 && ::pwrite(lock, text, static_cast<std::size_t>(length), 0) == length) return;
+  log::warn("{}: cannot note the process number: {}", path.string(), std::strerror(errno));
+}
+
+// Whether the path still leads to the file that was opened: who had the lock before may just have removed it.
+bool leads_to(const fs::path& path, int opened) {
+  struct stat held {
+  }, there{};
+  return ::fstat(opened, &held) == 0 && ::stat(path.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+         held.st_ino == there.st_ino;
+}
+
+}  // namespace
+
+LockFile::LockFile(const fs::path& path) {
+  // Who only asks (holder_of) has the lock for a moment, and files and folders of others come and go.
+  constexpr int kTries = 10;
+  constexpr std::chrono::milliseconds kPause{10};
+  for (int tried = 0; tried < kTries; ++tried) {
+    if (tried > 0) std::this_thread::sleep_for(kPause);
+    if (take(path)) {
+      holder_.clear();
+      return;
+    }
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = -1;
+  }
+}
+
+// False: holder_ says who has it.
+bool LockFile::take(const fs::path& path) {
+  holder_ = kUnknown;
+  if (path.has_parent_path()) make_folders(path.parent_path(), path);
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor_ < 0 && errno == ENOENT) return false;  // the folder was just removed
+  if (descriptor_ < 0) fail(path.string(), "cannot open: {}", std::strerror(errno));
+  const bool locked = ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0;
+  if (!locked && errno != EWOULDBLOCK) {
+    log::warn("{}: cannot lock: {} (another process at work here would not be noticed)", path.string(),
+              std::strerror(errno));
+    return true;
+  }
+  if (!leads_to(path, descriptor_)) return false;
+  if (locked) {
+    note_process(descriptor_, path);
+  } else {
+    holder_ = noted_process(descriptor_);
+  }
+  return locked;
+}
+
+LockFile::~LockFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::string LockFile::holder_of(const fs::path& path) {
+  const int lock = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0) return "";
+  // Shared: two that only look do not see each other.
+  const bool taken = ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const std::string holder = taken ? noted_process(lock) : "";
+  ::close(lock);
+  return holder;
+}
+
+}  // namespace etc
