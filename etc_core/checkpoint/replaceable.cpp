@@ -9,6 +9,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/json.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/tensor_file.h"
 
 namespace etc {
 
@@ -20,6 +21,12 @@ constexpr std::array kOurFiles = {"config.json",       "etc_config.json", "model
                                   "state.safetensors", "conversion.json", "optimizer_slots.safetensors",
                                   "model.ckpt.index",  kExportFile};
 
+bool is_our_bert(const fs::path& folder) {
+  const TensorFileReader weights(folder / "model.safetensors");
+  const auto writer = weights.metadata().find(kWriterKey);
+  return writer != weights.metadata().end() && writer->second == kBertWriter;
+}
+
 // The configuration that makes a folder one of ours; nullopt: it is not.
 std::optional<Json> configuration_of(const fs::path& folder) {
   if (!fs::exists(folder / "model.safetensors") && !fs::exists(folder / "model.ckpt.index")) return std::nullopt;
@@ -27,6 +34,7 @@ std::optional<Json> configuration_of(const fs::path& folder) {
     if (!fs::exists(folder / "config.json")) return read_json_file(folder / "etc_config.json");
     Json config = read_json_file(folder / "config.json");
     if (config.is_object() && config.contains("model")) return config;
+    if (is_our_bert(folder)) return Json::object();
   } catch (const Error&) {
   }
   return std::nullopt;
@@ -65,7 +73,7 @@ void require_replaceable(const fs::path& target, bool overwrite) {
   if (!config) {
     fail_usage(target.string(),
                "refusing to replace a folder that is not a model directory: expected config.json with a section "
-               "\"model\", or etc_config.json, and weights (give another folder)");
+               "\"model\", or etc_config.json, and weights, or a BERT that --to bert wrote (give another folder)");
   }
   const std::string foreign = foreign_file(target, *config);
   if (!foreign.empty()) {

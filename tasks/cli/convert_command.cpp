@@ -19,6 +19,7 @@
 #include "etc_core/checkpoint/convert/converted_model.h"
 #include "etc_core/checkpoint/convert/dense/foreign_encoder.h"
 #include "etc_core/checkpoint/convert/export.h"
+#include "etc_core/checkpoint/convert/model_type.h"
 #include "etc_core/checkpoint/convert/tf_etc.h"
 #include "etc_core/checkpoint/replaceable.h"
 #include "tasks/cli/command_paths.h"
@@ -46,8 +47,9 @@ constexpr const char* kExamples = R"(Examples:
   etc convert --to bert dense --output bert
   etc convert --average run_1/best run_2/best run_3/best --output mean
 
-A folder stands for the checkpoint in it: model.safetensors, pytorch_model.bin, or PREFIX.index of a TensorFlow
-checkpoint. What happened to every tensor is printed, and in conversion.json of the output.)";
+A folder stands for the checkpoint in it: model.safetensors, pytorch_model.bin (either also as shards with their
+.index.json), or PREFIX.index of a TensorFlow checkpoint. What happened to every tensor is printed, and in
+conversion.json of the output.)";
 
 struct ConvertOptions {
   std::string from, to;
@@ -142,9 +144,12 @@ void finish(const ConvertOptions& options, const convert::ConvertedModel& model,
 }
 
 // A published etc_config.json, or the config.json of a model directory, whose section `model` has the same fields.
-EtcConfig tf_config(const fs::path& file) {
+EtcConfig etc_config_of(const fs::path& file) {
   const Json json = read_json_file(file);
   const bool ours = json.is_object() && json.contains("model");
+  if (ours && model_kind_of(json["model"]) != "etc") {
+    fail_usage("config: " + file.string(), "model: kind: expected etc, got {}", model_kind_of(json["model"]));
+  }
   EtcConfig config =
       etc_config_from_json(ours ? json["model"] : json, "config: " + file.string() + (ours ? ": model" : ""),
                            ours ? UnknownKeys::refuse : UnknownKeys::warn);
@@ -154,7 +159,7 @@ EtcConfig tf_config(const fs::path& file) {
 
 void convert_tf(const ConvertOptions& options) {
   const fs::path file = file_beside(options.config, options.input, {"etc_config.json"}, "--config");
-  EtcConfig config = tf_config(file);
+  EtcConfig config = etc_config_of(file);
   const ModelVocabulary vocabulary = options.vocab.empty()
                                          ? vocabulary_beside(options.input, VocabularyNames::any, config.vocab_size)
                                          : vocabulary_of(options.vocab);
@@ -222,7 +227,10 @@ void convert_bert(const ConvertOptions& options) {
   const WatchedSource source(convert::open_tensors(options.input), watch);
   const fs::path file =
       file_beside(options.source_config, options.input, {"config.json", "bert_config.json"}, "--source-config");
-  const convert::BertConfig bert = convert::bert_config_from_json(read_json_file(file), "config: " + file.string());
+  const Json json = read_json_file(file);
+  const std::string where = "config: " + file.string();
+  convert::require_model_type(json, where, options.from);
+  const convert::BertConfig bert = convert::bert_config_from_json(json, where, lift.kind);
 
   EtcConfig config = convert::etc_config_for(bert, lift.kind, options.exact);
   const ModelVocabulary vocabulary = bert_vocabulary(options, lift.kind, bert.vocab_size);
@@ -231,10 +239,7 @@ void convert_bert(const ConvertOptions& options) {
     matched = match(options, bert, lift.kind, *vocabulary.tokenizer);
     config.vocab_size = vocabulary.tokenizer->vocab_size();
   }
-  if (!options.config.empty()) {
-    config =
-        etc_config_from_json(read_json_file(options.config), "config: " + options.config.string(), UnknownKeys::warn);
-  }
+  if (!options.config.empty()) config = etc_config_of(options.config);
   config.validate();
   ParameterSet parameters;
   const convert::ConversionReport report =
@@ -382,8 +387,8 @@ void add_convert_command(Program& program) {
   command.option("--output", options->output, "folder to write: a model directory (--from), files (--to)").required();
   command.flag("--overwrite", options->overwrite, "replace a converted or exported model that is there already");
   command.option("--config", options->config,
-                 "etc_config.json of the ETC model (default: beside a TensorFlow checkpoint; for BERT an ETC of the "
-                 "same sizes)");
+                 "etc_config.json of the ETC model, or config.json of a model directory (default: beside a TensorFlow "
+                 "checkpoint; for BERT an ETC of the same sizes)");
   command.option("--source-config", options->source_config,
                  "BERT's own configuration (default: config.json or bert_config.json beside it)");
   command.option(

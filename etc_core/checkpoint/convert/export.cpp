@@ -54,6 +54,7 @@ std::string copy_vocabulary(const fs::path& model, const fs::path& folder) {
     write_file_atomically(folder / each, read_file(model / each));
     copied += "; " + each;
   }
+  if (!copied.empty()) write_file_atomically(folder / kExportFile, json_text({{"data", data}}));
   return copied;
 }
 
@@ -81,12 +82,7 @@ std::string export_model(const fs::path& model, ExportFormat format, const fs::p
     }
     writer.write(update.path() / "model.ckpt", written);
   }
-  text += "; etc_config.json";
-  if (const std::string vocabulary = copy_vocabulary(model, update.path()); !vocabulary.empty()) {
-    const Json data = {{"data", read_model_config(model).at("data")}};
-    write_file_atomically(update.path() / kExportFile, json_text(data));
-    text += vocabulary;
-  }
+  text += "; etc_config.json" + copy_vocabulary(model, update.path());
   update.commit();
   return text;
 }

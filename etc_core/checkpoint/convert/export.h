@@ -23,8 +23,9 @@ enum class ExportFormat {
 std::string export_model(const std::filesystem::path& model, ExportFormat format, const std::filesystem::path& output,
                          const std::function<void(std::int64_t tensors)>& written = {});
 
-// Copies the vocabulary that a model directory keeps. Returns "; name" for each file, "" where it keeps none. Throws Error
-// on a configuration whose data.vocab_file is no name of a file in the directory.
+// Copies the vocabulary that a model directory keeps, and says in kExportFile which files that are. Returns "; name"
+// for each file of it, "" where the model keeps none. Throws Error on a configuration whose data.vocab_file is no name
+// of a file in the directory.
 std::string copy_vocabulary(const std::filesystem::path& model, const std::filesystem::path& folder);
 
 }  // namespace etc::convert

@@ -77,9 +77,8 @@ void read_own(const TensorSource& source, ParameterSet& parameters) {
       continue;
     }
     const SourceTensor& tensor = source.at(found->second);
-    if (!tensor.dtype || !is_readable_float(*tensor.dtype) || tensor.shape != parameter->shape)
-      faults.push_back(
-          fmt::format("{}: expected {}, got {}", found->second, shape_text(parameter->shape), tensor.text()));
+    if (!tensor.matches(parameter->shape))
+      faults.push_back(fmt::format("{}: {}", found->second, tensor.mismatch(parameter->shape)));
     pairs.emplace_back(parameter.get(), found->second);
   }
   if (!faults.empty()) fail(source.where(), "{} tensors unmatched: {}", faults.size(), fmt::join(faults, "; "));

@@ -10,6 +10,7 @@
 namespace etc::convert {
 
 inline constexpr const char* kOptimiserSlot = "optimiser slot";  // a reason of LeftOut that text() only counts
+inline constexpr const char* kUnknownTensor = "unknown";         // no reason: of an encoder's tensor an error
 
 struct ConversionReport {
   struct Copied {

@@ -6,6 +6,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/checkpoint/convert/pickle/torch_file.h"
+#include "etc_core/checkpoint/convert/shards.h"
 #include "etc_core/checkpoint/convert/tf_bundle/bundle_reader.h"
 #include "etc_core/checkpoint/input_file.h"
 
@@ -33,10 +34,15 @@ class SafetensorsSource : public TensorSource {
   SourceTensors tensors_;
 };
 
-std::unique_ptr<TensorSource> open_file(const fs::path& path) {
+std::unique_ptr<TensorSource> open_one(const fs::path& path) {
   const std::string first = InputFile(path).read_up_to(0, 4);
   if (looks_like_torch_file(first)) return std::make_unique<TorchFile>(path);
   return std::make_unique<SafetensorsSource>(path);
+}
+
+// A shard is no index: one that names itself would never end.
+std::unique_ptr<TensorSource> open_file(const fs::path& path) {
+  return path.extension() == ".json" ? open_shards(path, open_one) : open_one(path);
 }
 
 // The prefix of the one bundle in a folder; empty when there is none.
@@ -65,6 +71,15 @@ std::uint64_t SourceTensor::bytes() const {
 
 std::string SourceTensor::text() const {
   return fmt::format("{} {}", dtype ? stored_dtype_name(*dtype) : "strings", shape_text(shape));
+}
+
+bool SourceTensor::matches(const std::vector<std::int64_t>& expected) const {
+  return dtype && is_readable_float(*dtype) && shape == expected;
+}
+
+std::string SourceTensor::mismatch(const std::vector<std::int64_t>& expected) const {
+  const bool readable = dtype && is_readable_float(*dtype);
+  return fmt::format("expected {}{}, got {}", readable ? "" : "F32, F16 or BF16 ", shape_text(expected), text());
 }
 
 std::optional<std::uint64_t> bytes_of(StoredDtype dtype, const std::vector<std::int64_t>& shape) {
@@ -117,13 +132,15 @@ std::vector<std::int64_t> TensorSource::read_integers(std::string_view name) con
 
 std::unique_ptr<TensorSource> open_tensors(const fs::path& path) {
   if (fs::is_directory(path)) {
-    for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
+    for (const char* name :
+         {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json"}) {
       if (fs::exists(path / name)) return open_file(path / name);
     }
     const fs::path prefix = bundle_in(path);
     if (!prefix.empty()) return std::make_unique<TfBundle>(prefix);
     fail_usage(path.string(),
-               "expected model.safetensors, pytorch_model.bin or a TensorFlow checkpoint in this folder");
+               "expected model.safetensors, pytorch_model.bin or a TensorFlow checkpoint in this folder (shards: with "
+               "model.safetensors.index.json)");
   }
   if (fs::exists(path.string() + ".index")) return std::make_unique<TfBundle>(path);
   if (path.extension() == ".index") return std::make_unique<TfBundle>(fs::path(path).replace_extension());

@@ -23,6 +23,10 @@ struct SourceTensor {
   std::int64_t count() const;  // product of the shape
   std::uint64_t bytes() const;
   std::string text() const;  // "F32 [768, 768]"
+
+  // Whether floats of this shape can be read from it; and what is wrong where they cannot: "expected [8], got F32 [2]".
+  bool matches(const std::vector<std::int64_t>& expected) const;
+  std::string mismatch(const std::vector<std::int64_t>& expected) const;
 };
 
 // What a tensor of this type and shape takes, when both are a stranger's word; none if no memory could hold it.
@@ -57,8 +61,9 @@ class TensorSource {
 };
 
 // Opens a checkpoint and finds out what it is.
-//   a folder       model.safetensors, pytorch_model.bin or the one TensorFlow bundle in it, in this order
-//   a file         safetensors or PyTorch (zip or the older stream of pickles), by its first bytes
+//   a folder       model.safetensors, pytorch_model.bin (each also as shards with NAME.index.json, shards.h) or the one
+//                  TensorFlow bundle in it, in this order
+//   a file         safetensors or PyTorch (zip or the older stream of pickles), by its first bytes; *.json: shards
 //   PREFIX         of PREFIX.index and PREFIX.data-00000-of-0000N: a TensorFlow bundle; PREFIX.index is the same
 // Throws Error naming the file, and what is wrong with it or what was looked for.
 std::unique_ptr<TensorSource> open_tensors(const std::filesystem::path& path);

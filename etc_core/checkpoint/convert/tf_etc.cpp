@@ -76,9 +76,8 @@ void require_match(const TensorSource& source, const Sorted& sorted, const Param
       faults.push_back(fmt::format("{} {} absent in file", parameter->name, shape_text(parameter->shape)));
       continue;
     }
-    if (found->second.shape != parameter->shape || !found->second.dtype || !is_readable_float(*found->second.dtype)) {
-      faults.push_back(fmt::format("{} expected F32 {}, got {}", parameter->name, shape_text(parameter->shape),
-                                   found->second.text()));
+    if (!found->second.matches(parameter->shape)) {
+      faults.push_back(fmt::format("{} {}", parameter->name, found->second.mismatch(parameter->shape)));
     }
     left.erase(found);
   }

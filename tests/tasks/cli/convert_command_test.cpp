@@ -85,12 +85,14 @@ test::TfCheckpoint write_published(const Convert& convert, const EtcConfig& conf
   return checkpoint;
 }
 
-// bert/model.safetensors and config.json.
-test::HubBert write_bert(const Convert& convert, const std::string& prefix = "bert.") {
-  test::HubBert hub(test::small_bert(), prefix);
+// bert/model.safetensors and config.json.   model: bert or roberta
+test::HubBert write_bert(const Convert& convert, const std::string& model = "bert") {
+  test::HubBert hub(test::small_bert(), model + ".");
   fs::create_directories(convert / "bert");
   hub.write(convert / "bert/model.safetensors");
-  write_file_atomically(convert / "bert/config.json", json_text(test::small_bert_json()));
+  Json config = test::small_bert_json();
+  config["model_type"] = model;
+  write_file_atomically(convert / "bert/config.json", json_text(config));
   return hub;
 }
 
@@ -238,7 +240,7 @@ TEST_CASE("etc convert lifts BERT from every form of file alike and says what ha
 TEST_CASE("etc convert puts RoBERTa's rows into the order of a SentencePiece vocabulary", "[cli]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   const Convert convert;
-  const test::HubBert hub = write_bert(convert, "roberta.");
+  const test::HubBert hub = write_bert(convert, "roberta");
   const std::string blank = "\xC4\xA0", bar = "\xE2\x96\x81";
   const std::vector<std::string> source = {"<s>", "<pad>", "</s>", "<unk>", "a", blank + "a",
                                            "b",   blank,   "c",    "d",     "e", "<mask>"};
@@ -443,6 +445,74 @@ TEST_CASE("etc convert replaces a model on request only, and never one with note
   convert.refuses(back, 2, "a model is there already");
   back.push_back("--overwrite");
   succeeds(convert(back));
+}
+
+TEST_CASE("etc convert replaces a BERT that it wrote itself, until somebody else saves over it", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Convert convert;
+  write_bert(convert);
+  std::string pieces = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
+  for (int i = 5; i < 12; ++i) pieces += "w" + std::to_string(i) + "\n";
+  write_file_atomically(convert / "bert/vocab.txt", pieces);
+  succeeds(convert({"--from", "bert", convert / "bert", "--as", "dense", "--output", convert / "dense"}));
+  std::vector<std::string> command = {"--to", "bert", convert / "dense", "--output", convert / "back"};
+  succeeds(convert(command));
+  convert.refuses(command, 2, "a model is there already");
+  command.push_back("--overwrite");
+  succeeds(convert(command));
+  CHECK(read_file(convert / "back/vocab.txt") == pieces);
+  write_file_atomically(convert / "back/notes.txt", "mine");
+  convert.refuses(command, 2, "refusing to replace a folder that holds more than a model: notes.txt");
+  fs::remove(convert / "back/notes.txt");
+  // As a library saves a model that it has trained: the same names, and nothing of ours in the weights.
+  const test::HubBert trained(test::small_bert(), "");
+  trained.write(convert / "back/model.safetensors");
+  convert.refuses(command, 2, "refusing to replace a folder that is not a model directory");
+}
+
+TEST_CASE("etc convert lifts into the configuration of a model directory", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Convert convert;
+  write_bert(convert);
+  const std::string bert = convert / "bert", ours = convert / "lifted/config.json";
+  succeeds(convert({"--from", "bert", bert, "--output", convert / "lifted"}));
+  const Result again = succeeds(convert({"--from", "bert", bert, "--config", ours, "--output", convert / "again"}));
+  CHECK_THAT(again.err, !Contains("unknown key"));
+  for (const char* file : {"model.safetensors", "config.json"}) {
+    CHECK(read_file(convert / "again" / file) == read_file(convert / "lifted" / file));
+  }
+  succeeds(convert({"--from", "bert", bert, "--as", "dense", "--output", convert / "dense"}));
+  convert.refuses({"--from", "bert", bert, "--config", convert / "dense/config.json", "--output", convert / "other"}, 2,
+                  "dense/config.json: model: kind: expected etc, got dense");
+}
+
+TEST_CASE("etc convert refuses a model that computes something else, lifted or as dense, naming the key", "[cli]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const Convert convert;
+  test::HubBert hub = write_bert(convert);
+  Json plain = test::small_bert_json();
+  plain["model_type"] = "bert";
+  const std::string bert = convert / "bert", model = convert / "model";
+  const auto refuses = [&](const std::string& from, const Json& changes, const std::string& message, int code = 2) {
+    Json config = plain;
+    config.update(changes);
+    write_file_atomically(convert / "bert/config.json", json_text(config));
+    convert.refuses({"--from", from, bert, "--exact", "--output", model}, code, message);
+    convert.refuses({"--from", from, bert, "--as", "dense", "--output", model}, code, message);
+  };
+  refuses("bert", {{"is_decoder", true}}, "is_decoder: expected false, got true");
+  refuses("bert", {{"model_type", "roberta"}},
+          "model_type: expected \"bert\", \"electra\" or \"big_bird\", got "
+          "\"roberta\" (--from roberta)");
+  refuses("roberta", Json::object(), "got \"bert\" (--from bert)");
+  refuses("bert", {{"num_hidden_layers", 1}}, "16 unmatched: encoder variables without a parameter: ", 1);
+  hub.tensors["bert.embeddings.task_type_embeddings.weight"] =
+      hub.tensors["bert.embeddings.token_type_embeddings.weight"];
+  hub.write(convert / "bert/model.safetensors");
+  refuses("bert", Json::object(),
+          "1 unmatched: encoder variables without a parameter: "
+          "bert.embeddings.task_type_embeddings.weight F32 [2, 8] (",
+          1);
 }
 
 TEST_CASE("a conversion that runs out of disk leaves nothing, and the old model whole", "[cli]") {

@@ -35,6 +35,12 @@ struct Reader {
     field = found->get<bool>();
     return true;
   }
+  // A switch that makes the model compute something else.
+  void refuse(const char* key, const char* why) const {
+    bool on = false;
+    flag(key, on);
+    if (on) fail_usage(where, "{}: expected false, got true ({})", key, why);
+  }
   void text(const char* key, std::string& field) const {
     const auto found = json.find(key);
     if (found == json.end()) return;
@@ -43,9 +49,55 @@ struct Reader {
   }
 };
 
+// Throws UsageError where a key says that the model computes what no BERT does.
+void refuse_others(const Reader& reader, const BertConfig& config) {
+  reader.refuse("is_decoder", "tokens of a decoder do not see those behind them");
+  reader.refuse("add_cross_attention", "attention to the states of another encoder has no place here");
+  reader.refuse("rescale_embeddings", "embeddings times the root of hidden_size have no place here");
+  std::int64_t width = config.hidden_size;
+  reader.size("embedding_size", width);
+  if (width != config.hidden_size) {
+    fail_usage(reader.where, "embedding_size: expected hidden_size, {}, got {} (its projection has no place here)",
+               config.hidden_size, width);
+  }
+  std::string positions = "absolute";
+  reader.text("position_embedding_type", positions);
+  if (positions != "absolute") {
+    fail_usage(reader.where, "position_embedding_type: expected absolute, got {} (its scores have no place here)",
+               positions);
+  }
+}
+
+void read_padding(const Reader& reader, BertConfig& config) {
+  const auto found = reader.json.find("pad_token_id");
+  if (found != reader.json.end()) {
+    if (!found->is_number_integer() || *found < 0 || *found > kMaxSize) {
+      fail_usage(reader.where, "pad_token_id: expected 0 … {}, got {} (positions count from the number behind it)",
+                 kMaxSize, json_line(*found));
+    }
+    config.pad_token_id = found->get<std::int64_t>();
+  }
+  const std::int64_t first = config.first_position(BertKind::roberta);
+  if (config.max_position_embeddings <= first) {
+    fail_usage(reader.where, "max_position_embeddings: expected more than pad_token_id + 1 = {}, got {}", first,
+               config.max_position_embeddings);
+  }
+}
+
+// Of a BigBird, whose library reads texts of up to so many tokens as a BERT does.
+std::int64_t block_sparse_beyond(const Reader& reader) {
+  const auto type = reader.json.find("model_type");
+  std::string attention = type != reader.json.end() && *type == "big_bird" ? "block_sparse" : "original_full";
+  reader.text("attention_type", attention);
+  std::int64_t random = 3, size = 64;
+  reader.size("num_random_blocks", random);
+  reader.size("block_size", size);
+  return attention == "block_sparse" ? (5 + 2 * random) * size : 0;
+}
+
 }  // namespace
 
-BertConfig bert_config_from_json(const Json& json, const std::string& where) {
+BertConfig bert_config_from_json(const Json& json, const std::string& where, BertKind kind) {
   if (!json.is_object()) fail_usage(where, "expected an object with the sizes of the model");
   for (const char* key : {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads"}) {
     if (!json.contains(key)) fail_usage(where, "no {}: not the configuration of a BERT or RoBERTa model", key);
@@ -66,11 +118,9 @@ BertConfig bert_config_from_json(const Json& json, const std::string& where) {
   reader.number("layer_norm_eps", config.layer_norm_eps);
   const bool says_mean = reader.flag("use_running_mean", config.use_running_mean);
   if (!reader.flag("use_residual_attention", config.use_residual_attention)) config.use_residual_attention = says_mean;
-  std::string positions = "absolute";
-  reader.text("position_embedding_type", positions);
-  if (positions != "absolute") {
-    fail_usage(where, "position_embedding_type: expected absolute, got {} (its scores have no place here)", positions);
-  }
+  refuse_others(reader, config);
+  if (kind == BertKind::roberta) read_padding(reader, config);
+  config.block_sparse_beyond = block_sparse_beyond(reader);
   return config;
 }
 
@@ -118,6 +168,15 @@ std::vector<std::string> differences(const TensorSource& source, const BertConfi
     notes.push_back(fmt::format("layer_norm_eps is {} there, ETC has 1e-12", bert.layer_norm_eps));
   }
   return notes;
+}
+
+std::string block_sparse_note(const BertConfig& bert) {
+  if (bert.block_sparse_beyond == 0 || bert.block_sparse_beyond >= bert.max_position_embeddings) return "";
+  return fmt::format(
+      "attention_type is block_sparse there: the states are the same for texts of up to {} tokens, longer ones are "
+      "read "
+      "with full attention here",
+      bert.block_sparse_beyond);
 }
 
 std::string etc_activation(const std::string& bert_activation, const std::string& where) {

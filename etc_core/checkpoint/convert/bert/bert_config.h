@@ -29,13 +29,16 @@ struct BertConfig {
   double layer_norm_eps = 1e-12;
   bool use_residual_attention = false;  // RealFormer: also where only use_running_mean is said (etc-core 9.1)
   bool use_running_mean = false;
+  std::int64_t pad_token_id = 1;         // read of a RoBERTa alone
+  std::int64_t block_sparse_beyond = 0;  // BigBird reads longer texts with a pattern of blocks; 0: any text as a whole
 
   // The first row of the position table that a token can have: RoBERTa counts from its padding id on.
-  std::int64_t first_position(BertKind kind) const { return kind == BertKind::roberta ? 2 : 0; }
+  std::int64_t first_position(BertKind kind) const { return kind == BertKind::roberta ? pad_token_id + 1 : 0; }
 };
 
-// Other keys are ignored: these files are full of them. Throws UsageError naming key and what is wrong with it.
-BertConfig bert_config_from_json(const Json& json, const std::string& where);
+// Other keys are ignored: these files are full of them. Throws UsageError naming key and what is wrong with it, also
+// where it makes the model compute something else (is_decoder, rescale_embeddings, …). Which model it is: model_type.h.
+BertConfig bert_config_from_json(const Json& json, const std::string& where, BertKind kind = BertKind::bert);
 
 // Sets what a BERT says and any encoder has: vocabulary, sizes, activation, dropouts, running scores.
 void take_common_fields(const BertConfig& bert, EncoderConfig& config);
@@ -50,6 +53,9 @@ bool has_erf_gelu(const TensorSource& source, const BertConfig& bert);
 
 // What the source computes otherwise than a model here with its weights, for reports.
 std::vector<std::string> differences(const TensorSource& source, const BertConfig& bert);
+
+// Of a BigBird: up to which length it computes what a BERT does, for reports; "" where it always does.
+std::string block_sparse_note(const BertConfig& bert);
 
 // The activation's name in a configuration of ours. Throws UsageError when there is none.
 std::string etc_activation(const std::string& bert_activation, const std::string& where);

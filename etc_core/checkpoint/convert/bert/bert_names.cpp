@@ -34,6 +34,14 @@ bool starts_dotted(std::string_view name) {
   return false;
 }
 
+// The name behind that of the model, which a model saved without its heads has not.
+std::string_view without_model(std::string_view dotted) {
+  for (const std::string_view prefix : {"bert.", "roberta.", "electra."}) {
+    if (dotted.starts_with(prefix)) return dotted.substr(prefix.size());
+  }
+  return dotted;
+}
+
 bool is_slot(std::string_view stored) {
   return stored.ends_with("/adam_m") || stored.ends_with("/adam_v");
 }
@@ -57,13 +65,7 @@ BertName bert_name(std::string_view stored) {
   for (const Translation& one : kIrregular) {
     if (stored == one.stored) return {std::string(one.name), one.name.ends_with("/kernel")};
   }
-  std::string_view rest = stored;
-  for (const std::string_view prefix : {"bert.", "roberta."}) {
-    if (rest.starts_with(prefix)) {
-      rest.remove_prefix(prefix.size());
-      break;
-    }
-  }
+  const std::string_view rest = without_model(stored);
   const std::size_t dot = rest.rfind('.');
   if (!starts_dotted(rest) || dot == std::string_view::npos) return {};
   const std::string_view layer = rest.substr(0, dot), tail = rest.substr(dot + 1);
@@ -150,7 +152,16 @@ std::string why_left_out(std::string_view stored, bool exact) {
   }
   if (stored.ends_with("decoder.weight") || stored.ends_with("decoder.bias")) return "a copy of a tied tensor";
   if (stored.ends_with("position_ids")) return "the numbers 0, 1, 2, …";
-  return "unknown";
+  if (stored.ends_with("token_type_ids")) return "zeros, which are read where no types are given";
+  return kUnknownTensor;
+}
+
+bool is_bert_encoder(std::string_view stored) {
+  const bool slashed = stored.find('/') != std::string_view::npos;
+  const std::string_view rest = slashed ? stored : without_model(stored);
+  // "embeddings_project." is ELECTRA's.
+  return slashed ? rest.starts_with("bert/embeddings") || rest.starts_with("bert/encoder")
+                 : rest.starts_with("embeddings") || rest.starts_with("encoder.");
 }
 
 }  // namespace etc::convert

@@ -16,7 +16,7 @@ struct BertName {
 };
 
 // The TensorFlow name of a variable.
-//   "bert.encoder.layer.0.output.dense.weight", "roberta.…", "encoder.layer.0.…" →
+//   "bert.encoder.layer.0.output.dense.weight", "roberta.…", "electra.…", "encoder.layer.0.…" →
 //   bert/encoder/layer_0/output/dense/kernel "….LayerNorm.weight" or ".gamma" → …/LayerNorm/gamma;  "lm_head.…" and
 //   "cls.…" → cls/… names with slashes stay
 BertName bert_name(std::string_view stored);
@@ -41,7 +41,10 @@ void read_variable(const TensorSource& source, const BertVariable& variable, flo
 // y [cols, rows] = xᵀ.   x [rows, cols]
 void transpose(const float* x, std::int64_t rows, std::int64_t cols, float* y);
 
-// Why a variable has no place in ETC, for the report.
-std::string why_left_out(std::string_view name, bool exact);
+// Why a variable has no place in ETC, for the report; kUnknownTensor: no reason is known.
+std::string why_left_out(std::string_view stored, bool exact);
+
+// Whether a variable belongs to the embeddings or the layers by its name, known or not: "encoder.layer.0.….lora_A".
+bool is_bert_encoder(std::string_view stored);
 
 }  // namespace etc::convert

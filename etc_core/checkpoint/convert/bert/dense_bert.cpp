@@ -30,6 +30,8 @@ ForeignEncoder bert_encoder(const BertConfig& bert, BertKind kind, const TensorS
     const bool head = bert_name(stored).name.starts_with("cls/");
     return head ? "head (--without-heads)" : why_left_out(stored, true);
   };
+  foreign.is_encoder = is_bert_encoder;
+  if (std::string note = block_sparse_note(bert); !note.empty()) foreign.notes.push_back(std::move(note));
   return foreign;
 }
 

@@ -23,7 +23,7 @@ DenseConfig dense_config_for(const BertConfig& bert);
 ForeignEncoder bert_encoder(const BertConfig& bert, BertKind kind, const TensorSource& source);
 
 // Writes the model directory of a dense encoder as a BERT for PyTorch's libraries into a fresh or empty folder:
-// model.safetensors under their names (kernels [out, in]), BERT's config.json, and vocab.txt where the model keeps it.
+// model.safetensors under their names (kernels [out, in]), BERT's config.json, and the vocabulary that the model keeps.
 // The names are those of BertModel, or with heads, which stand beside it, those of BertForPreTraining. What is no BERT's
 // (other tasks' heads) is left out and said. Running scores are said in config.json, as RealFormer's own say them.
 // Throws UsageError naming the fields in which the encoder is no BERT, Error on a damaged file. Returns lines for

@@ -9,6 +9,7 @@
 #include "etc_core/base/parallel.h"
 #include "etc_core/base/shape.h"
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
+#include "etc_core/checkpoint/convert/unplaced.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/etc_encoder.h"
 
@@ -120,12 +121,38 @@ class Lift {
     if (step.kind == Step::Kind::segments) expected[0] = bert_.type_vocab_size;
     if (step.kind == Step::Kind::positions) expected[0] = bert_.max_position_embeddings;
     if (found == variables_.end()) return fmt::format("{} {} absent", step.variable, shape_text(expected));
-    const SourceTensor& tensor = source_.at(found->second.stored);
-    if (!tensor.dtype || !is_readable_float(*tensor.dtype) || found->second.shape != expected) {
-      return fmt::format("{}: expected {}, got {}", found->second.stored, shape_text(expected),
-                         SourceTensor{tensor.dtype, found->second.shape}.text());
+    const SourceTensor tensor{source_.at(found->second.stored).dtype, found->second.shape};
+    if (tensor.matches(expected)) return "";
+    return fmt::format("{}: {}", found->second.stored, tensor.mismatch(expected));
+  }
+
+  // Throws Error naming everything that is wrong with the source; position_mean reads the position table, too.
+  void require_match(const ParameterSet& parameters, const std::vector<Step>& steps) const {
+    std::vector<std::string> faults;
+    for (std::size_t i = 0; i < steps.size(); ++i) faults.push_back(fault(*parameters.all()[i], steps[i]));
+    if (options_.position_mean) {
+      Parameter table;
+      table.shape = {0, bert_.hidden_size};
+      faults.push_back(fault(table, {Step::Kind::positions, kPositions}));
     }
-    return "";
+    std::sort(faults.begin(), faults.end());
+    faults.erase(std::unique(faults.begin(), faults.end()), faults.end());
+    std::erase(faults, "");
+    require_all_matched(source_, std::move(faults), unplaced(used(steps)));
+  }
+
+  // The tensors of the source that have become parameters.
+  std::set<std::string, std::less<>> used(const std::vector<Step>& steps) const {
+    std::set<std::string, std::less<>> names;
+    const auto add = [&](const std::string& variable) {
+      if (const auto found = variables_.find(variable); found != variables_.end()) names.insert(found->second.stored);
+    };
+    for (const Step& step : steps) add(step.variable);
+    if (options_.position_mean && !options_.exact) add(kPositions);
+    return names;
+  }
+  std::string why_unused(std::string_view stored) const {
+    return is_beside_another(source_, stored) ? kOptimiserSlot : why_left_out(stored, options_.exact);
   }
 
   void fill(Parameter& parameter, const Step& step) const {
@@ -176,6 +203,16 @@ class Lift {
   }
 
  private:
+  // The encoder's tensors without a parameter that there is no reason to leave out.
+  std::vector<std::string> unplaced(const std::set<std::string, std::less<>>& used) const {
+    std::vector<std::string> names;
+    for (const auto& [stored, tensor] : source_.tensors()) {
+      const bool known = used.contains(stored) || !is_bert_encoder(stored) || why_unused(stored) != kUnknownTensor;
+      if (!known) names.push_back(stored);
+    }
+    return names;
+  }
+
   bool is_zero_table(const Parameter& parameter) const {
     return parameter.name.ends_with("/relative_emb_table") && !options_.normal_relative_tables;
   }
@@ -279,21 +316,8 @@ ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, c
     }
   }
   std::vector<Step> steps;
-  std::vector<std::string> faults;
-  for (const auto& parameter : parameters.all()) {
-    steps.push_back(step_of(parameter->name, options));
-    const std::string fault = lift.fault(*parameter, steps.back());
-    if (!fault.empty()) faults.push_back(fault);
-  }
-  if (options.position_mean) {
-    Parameter table;
-    table.shape = {0, bert.hidden_size};
-    const std::string fault = lift.fault(table, {Step::Kind::positions, kPositions});
-    if (!fault.empty()) faults.push_back(fault);
-  }
-  std::sort(faults.begin(), faults.end());
-  faults.erase(std::unique(faults.begin(), faults.end()), faults.end());
-  if (!faults.empty()) fail(source.where(), "{} unmatched: {}", faults.size(), fmt::join(faults, "; "));
+  for (const auto& parameter : parameters.all()) steps.push_back(step_of(parameter->name, options));
+  lift.require_match(parameters, steps);
   source.require_numbers();
 
   parallel_for(static_cast<std::int64_t>(steps.size()), [&](std::int64_t i) {
@@ -304,20 +328,17 @@ ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, c
   ConversionReport report;
   report.source = source.where();
   report.kind = options.kind == BertKind::roberta ? "RoBERTa" : "BERT";
-  std::set<std::string> used;
+  const auto used = lift.used(steps);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Parameter& parameter = *parameters.all()[i];
     if (steps[i].kind == Step::Kind::fresh) {
       report.initialised.push_back({parameter.name, parameter.shape, lift.fresh_text(parameter)});
     } else {
       report.copied.push_back({parameter.name, parameter.shape, lift.origin(parameter, steps[i])});
-      used.insert(lift.variables().at(steps[i].variable).stored);
     }
   }
-  if (options.position_mean && !options.exact) used.insert(lift.variables().at(kPositions).stored);
   for (const auto& [stored, tensor] : source.tensors()) {
-    if (used.count(stored) == 0)
-      report.left_out.push_back({stored, tensor.text(), why_left_out(stored, options.exact)});
+    if (!used.contains(stored)) report.left_out.push_back({stored, tensor.text(), lift.why_unused(stored)});
   }
   if (vocabulary != nullptr) {
     report.notes.push_back(
@@ -330,6 +351,7 @@ ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, c
   for (std::string& note : differences(source, bert)) report.notes.push_back(std::move(note));
   if (options.exact) {
     report.notes.push_back("exact: give token types as segment ids (ETC's default for long tokens is 1)");
+    if (std::string note = block_sparse_note(bert); !note.empty()) report.notes.push_back(std::move(note));
   }
   return report;
 }

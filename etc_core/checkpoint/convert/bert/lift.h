@@ -37,8 +37,9 @@ struct LiftOptions {
 //   queries, keys, values, output  of each attention type, from the one BERT has; LayerNorms and feed-forward alike
 //   relative tables                fresh
 // Rules: hidden size, layers, heads and inner size agree, or UsageError naming both; every variable BERT must have is
-//   there with its shape, or Error listing all that are not, before numbers are read; weights are finite. The report
-//   names every variable of the source and every parameter.
+//   there with its shape, or Error listing all that are not, before numbers are read; so is a variable of the encoder
+//   that becomes nothing, and that there is no reason to leave out; weights are finite. The report names every variable
+//   of the source and every parameter.
 ConversionReport lift_bert(const TensorSource& source, const BertConfig& bert, const EtcConfig& config,
                            const VocabularyMatch* vocabulary, const LiftOptions& options, ParameterSet& parameters);
 

@@ -8,6 +8,7 @@
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/export.h"
 #include "etc_core/checkpoint/model_files.h"
+#include "etc_core/checkpoint/replaceable.h"
 
 namespace etc::convert {
 
@@ -113,6 +114,7 @@ std::string write_bert(const fs::path& model, const fs::path& output,
   Tensors tensors;
   add_all(weights, tensors);
   tensors.writer.set_metadata("format", "pt");
+  tensors.writer.set_metadata(kWriterKey, kBertWriter);
   tensors.writer.write(update.path() / "model.safetensors", written);
   write_file_atomically(update.path() / "config.json", json_text(bert_json(config, tensors.heads)));
   std::string text = fmt::format("{}: {} tensors; config.json", (output / "model.safetensors").string(), tensors.count);

@@ -23,7 +23,4 @@ std::string dense_layer(std::int64_t layer);
 // key where a dense encoder has none.
 std::string hub_activation(const std::string& name, const std::string& where, const std::string& key);
 
-// Throws UsageError unless model_type, where there is one, is `expected`.
-void require_model_type(const Json& json, const std::string& where, const std::string& expected);
-
 }  // namespace etc::convert

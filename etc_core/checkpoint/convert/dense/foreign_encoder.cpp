@@ -11,6 +11,8 @@
 #include "etc_core/checkpoint/convert/bert/bert_names.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
+#include "etc_core/checkpoint/convert/model_type.h"
+#include "etc_core/checkpoint/convert/unplaced.h"
 #include "etc_core/checkpoint/model_files.h"
 #include "etc_core/nn/encoder.h"
 
@@ -60,6 +62,31 @@ Shape stored_shape(const Shape& own, const StoredPlace& place, const DenseConfig
   return shape;
 }
 
+std::string why_left_out(const TensorSource& source, const ForeignEncoder& foreign, std::string_view stored) {
+  return is_beside_another(source, stored) ? kOptimiserSlot : foreign.why_left_out(stored);
+}
+
+// The source's tensors that parameters take.
+std::set<std::string> used_tensors(const Places& places, const ParameterSet& parameters) {
+  std::set<std::string> used;
+  for (const auto& parameter : parameters.all()) {
+    if (const auto found = places.find(parameter->name); found != places.end()) used.insert(found->second.stored);
+  }
+  return used;
+}
+
+// The encoder's tensors that no parameter takes though nothing says why: without them the model would compute something
+// else.
+std::vector<std::string> unplaced(const TensorSource& source, const ForeignEncoder& foreign,
+                                  const std::set<std::string>& used) {
+  std::vector<std::string> names;
+  for (const auto& [stored, tensor] : source.tensors()) {
+    if (used.contains(stored) || !foreign.is_encoder(stored)) continue;
+    if (why_left_out(source, foreign, stored) == kUnknownTensor) names.push_back(stored);
+  }
+  return names;
+}
+
 void require_match(const TensorSource& source, const ForeignEncoder& foreign, const Places& places,
                    const ParameterSet& parameters) {
   std::vector<std::string> faults;
@@ -72,10 +99,11 @@ void require_match(const TensorSource& source, const ForeignEncoder& foreign, co
     }
     const SourceTensor& tensor = source.at(found->second.stored);
     const Shape expected = stored_shape(parameter->shape, found->second.place, foreign.config);
-    if (tensor.dtype && is_readable_float(*tensor.dtype) && tensor.shape == expected) continue;
-    faults.push_back(fmt::format("{}: expected {}, got {}", found->second.stored, shape_text(expected), tensor.text()));
+    if (!tensor.matches(expected)) {
+      faults.push_back(fmt::format("{}: {}", found->second.stored, tensor.mismatch(expected)));
+    }
   }
-  if (!faults.empty()) fail(source.where(), "{} unmatched: {}", faults.size(), fmt::join(faults, "; "));
+  require_all_matched(source, std::move(faults), unplaced(source, foreign, used_tensors(places, parameters)));
 }
 
 void read_parameter(const TensorSource& source, const Found& found, Parameter& parameter) {
@@ -107,7 +135,6 @@ ConversionReport report_of(const TensorSource& source, const ForeignEncoder& for
   ConversionReport report;
   report.source = source.where();
   report.kind = foreign.kind;
-  std::set<std::string> used;
   for (const auto& parameter : parameters.all()) {
     const auto found = places.find(parameter->name);
     if (found == places.end()) {
@@ -115,11 +142,11 @@ ConversionReport report_of(const TensorSource& source, const ForeignEncoder& for
       continue;
     }
     report.copied.push_back({parameter->name, parameter->shape, from_text(found->second)});
-    used.insert(found->second.stored);
   }
+  const std::set<std::string> used = used_tensors(places, parameters);
   for (const auto& [stored, tensor] : source.tensors()) {
     if (used.count(stored) != 0) continue;
-    report.left_out.push_back({stored, tensor.text(), foreign.why_left_out(stored)});
+    report.left_out.push_back({stored, tensor.text(), why_left_out(source, foreign, stored)});
   }
   report.notes = foreign.notes;
   return report;
@@ -172,8 +199,9 @@ ForeignEncoder foreign_encoder(const std::string& family, const Json& json, cons
   if (family == "nezha") return nezha_encoder(json, where, source);
   if (family == "xlnet") return xlnet_encoder(json, where);
   if (family == "t5") return t5_encoder(json, where, source);
-  const BertConfig bert = bert_config_from_json(json, where);
-  return bert_encoder(bert, family == "roberta" ? BertKind::roberta : BertKind::bert, source);
+  require_model_type(json, where, family);
+  const BertKind kind = family == "roberta" ? BertKind::roberta : BertKind::bert;
+  return bert_encoder(bert_config_from_json(json, where, kind), kind, source);
 }
 
 std::int64_t numbered(std::string_view name, std::string_view prefix, std::string_view& rest) {
@@ -193,13 +221,6 @@ std::string dense_layer(std::int64_t layer) {
 std::string hub_activation(const std::string& name, const std::string& where, const std::string& key) {
   if (name == "gelu" || name == "gelu_python") return "gelu_erf";
   return etc_activation(name, where + ": " + key);
-}
-
-void require_model_type(const Json& json, const std::string& where, const std::string& expected) {
-  if (!json.is_object()) fail_usage(where, "expected an object with the sizes of the model");
-  const auto found = json.find("model_type");
-  if (found == json.end() || *found == expected) return;
-  fail_usage(where, "model_type: expected \"{}\", got {}", expected, json_line(*found));
 }
 
 }  // namespace etc::convert

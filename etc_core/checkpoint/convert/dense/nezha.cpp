@@ -4,6 +4,7 @@
 #include "etc_core/base/fields.h"
 #include "etc_core/checkpoint/convert/bert/dense_bert.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
+#include "etc_core/checkpoint/convert/model_type.h"
 
 namespace etc::convert {
 
@@ -56,6 +57,7 @@ ForeignEncoder nezha_encoder(const Json& json, const std::string& where, const T
     if (stored.find("position_embeddings") != std::string_view::npos) return "absolute positions: NEZHA reads none";
     return why(without_prefix(stored));
   };
+  foreign.is_encoder = [is = foreign.is_encoder](std::string_view stored) { return is(without_prefix(stored)); };
   return foreign;
 }
 

@@ -5,6 +5,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
+#include "etc_core/checkpoint/convert/model_type.h"
 
 namespace etc::convert {
 
@@ -97,7 +98,14 @@ std::string why_left_out(std::string_view stored) {
   if (stored == "encoder.embed_tokens.weight" || stored == "decoder.embed_tokens.weight") {
     return "a copy of a tied tensor";
   }
-  return "unknown";
+  return kUnknownTensor;
+}
+
+bool is_encoder(std::string_view stored) {
+  for (const std::string_view prefix : {"shared.", "encoder."}) {
+    if (stored.starts_with(prefix)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -114,7 +122,7 @@ ForeignEncoder t5_encoder(const Json& json, const std::string& where, const Tens
                "a dense encoder",
                own.feed_forward_proj);
   }
-  ForeignEncoder foreign{"T5 encoder", dense_config(own, where), {}, place, is_zero, why_left_out};
+  ForeignEncoder foreign{"T5 encoder", dense_config(own, where), {}, place, is_zero, why_left_out, is_encoder};
   if (!source.tensors().contains("shared.weight")) {  // an encoder saved alone may name its table otherwise
     foreign.place = [](std::string_view stored) {
       return place(stored == "encoder.embed_tokens.weight" ? "shared.weight" : stored);

@@ -11,6 +11,7 @@
 #include "etc_core/base/error.h"
 #include "etc_core/base/fields.h"
 #include "etc_core/checkpoint/convert/dense/families.h"
+#include "etc_core/checkpoint/convert/model_type.h"
 
 namespace etc::convert {
 
@@ -112,7 +113,14 @@ std::string why_left_out(std::string_view stored) {
   if (stored.starts_with("lm_loss") || stored.starts_with("sequence_summary") || stored.starts_with("logits_proj")) {
     return "head: the dense encoder takes none of XLNet's";
   }
-  return "unknown";
+  return kUnknownTensor;
+}
+
+bool is_encoder(std::string_view stored) {
+  for (const std::string_view prefix : {"transformer.", "layer.", "word_embedding."}) {
+    if (stored.starts_with(prefix)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -124,7 +132,7 @@ ForeignEncoder xlnet_encoder(const Json& json, const std::string& where) {
   }
   const XlnetConfig own = fields().read(json, where);
   if (own.bi_data) fail_usage(where, "bi_data: expected false, got true: half of a batch is read backwards there");
-  ForeignEncoder foreign{"XLNet", dense_config(own, where), {}, place, is_zero, why_left_out};
+  ForeignEncoder foreign{"XLNet", dense_config(own, where), {}, place, is_zero, why_left_out, is_encoder};
   foreign.notes.push_back("one segment alone: XLNet's scores of two segments have no place in a dense encoder");
   if (own.clamp_len <= 0) {
     foreign.notes.push_back(

@@ -44,8 +44,7 @@ Json small_bert_json() {
           {"intermediate_size", config.intermediate_size},
           {"max_position_embeddings", config.max_position_embeddings},
           {"type_vocab_size", config.type_vocab_size},
-          {"hidden_act", config.hidden_act},
-          {"model_type", "bert"}};
+          {"hidden_act", config.hidden_act}};
 }
 
 HubBert::HubBert(const convert::BertConfig& c, const std::string& prefix) {

@@ -32,7 +32,7 @@ struct TfCheckpoint {
 
 // Two layers, H = 8, two heads, V = 12.
 convert::BertConfig small_bert();
-Json small_bert_json();  // its config.json
+Json small_bert_json();  // its config.json, without a model_type, as Google's and older ones are
 
 // The variables of a BERT by their PyTorch names with random numbers; tests drop, add or rename.
 struct HubBert {

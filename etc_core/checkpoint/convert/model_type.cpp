@@ -1,0 +1,55 @@
+#include "etc_core/checkpoint/convert/model_type.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "etc_core/base/error.h"
+
+namespace etc::convert {
+
+namespace {
+
+struct ModelType {
+  const char *name, *family;
+};
+// What differs between those of a family (widths of embeddings, blocks of attention) their configurations say by other
+// keys.
+constexpr std::array<ModelType, 9> kModelTypes = {{{"bert", "bert"},
+                                                   {"electra", "bert"},
+                                                   {"big_bird", "bert"},
+                                                   {"roberta", "roberta"},
+                                                   {"xlm-roberta", "roberta"},
+                                                   {"camembert", "roberta"},
+                                                   {"nezha", "nezha"},
+                                                   {"xlnet", "xlnet"},
+                                                   {"t5", "t5"}}};
+
+// Which option would read it.
+std::string hint(const Json& model_type) {
+  for (const ModelType& one : kModelTypes) {
+    if (model_type != one.name) continue;
+    const std::string_view family = one.family;
+    const bool lifted = family == "bert" || family == "roberta";
+    return fmt::format("--from {}{}", family, lifted ? "" : " --as dense");
+  }
+  return "no --from reads it: it may compute something else";
+}
+
+}  // namespace
+
+void require_model_type(const Json& json, const std::string& where, const std::string& family) {
+  if (!json.is_object()) fail_usage(where, "expected an object with the sizes of the model");
+  const auto found = json.find("model_type");
+  if (found == json.end()) return;
+  std::vector<std::string> expected;
+  for (const ModelType& one : kModelTypes) {
+    if (family != one.family) continue;
+    if (*found == one.name) return;
+    expected.push_back(fmt::format("\"{}\"", one.name));
+  }
+  fail_usage(where, "model_type: expected {}, got {} ({})", alternatives(expected), json_line(*found), hint(*found));
+}
+
+}  // namespace etc::convert
