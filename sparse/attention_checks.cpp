@@ -4,7 +4,6 @@
 #include <string>
 
 #include "etc_core/base/backend.h"
-#include "etc_core/base/error.h"
 #include "etc_core/base/shape.h"
 
 namespace etc::sparse {
@@ -184,10 +183,10 @@ void AttentionChecks::scores(int t, const TypeScoreGradients& scores) const {
 }
 
 void fail_scores_out_of_range(const char* op, AttentionType type, std::int64_t layer) {
-  fail(op,
-       "scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got a "
-       "larger one or one that is not a number (the model diverges; see its learning rate)",
-       type.name, layer, kScoreLimit);
+  throw ScoresOutOfRange(fmt::format(
+      "{}: scores.{}: layer {}: expected scores and running sums of at most {} in magnitude at every visible pair, got "
+      "a larger one or one that is not a number (the model diverges; see its learning rate)",
+      op, type.name, layer, kScoreLimit));
 }
 
 }  // namespace etc::sparse

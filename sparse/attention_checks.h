@@ -5,6 +5,7 @@
 
 #include "etc_core/base/compute_type.h"
 #include "etc_core/base/device.h"
+#include "etc_core/base/error.h"
 #include "etc_core/base/profiler.h"
 #include "sparse/attention.h"
 #include "sparse/attention_types.h"
@@ -48,7 +49,13 @@ struct AttentionChecks {
   void alignment(const char* type, const void* pointer) const;
 };
 
-// A visible pair's score or running sum, made by a call with these scores, left the range of C or is not a number.
+// A visible pair's score or running sum left the range of C or is not a number: of weights that diverge.
+class ScoresOutOfRange : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws ScoresOutOfRange, of a call with these scores.
 [[noreturn]] void fail_scores_out_of_range(const char* op, AttentionType type, std::int64_t layer);
 
 }  // namespace etc::sparse

@@ -12,10 +12,8 @@ void register_cpu_kernels();
 // CPU's. Once, after register_cpu_kernels().
 void register_counting_kernels();
 
-// The part of cpu that is attention_statistics.h's.
-void register_statistics_kernels();
-
-// The part of both that is linear attention's: of cpu, or of counting.
+// The parts of both, of cpu or of counting: attention_statistics.h's, and linear attention's.
+void register_statistics_kernels(Device device);
 void register_performer_kernels(Device device);
 
 }  // namespace etc::sparse

@@ -69,7 +69,7 @@ void register_cpu_kernels() {
   attention_forward_slot.fill(Device::cpu, [](const AttentionForward& a) { HWY_DYNAMIC_DISPATCH(forward)(a); });
   attention_backward_slot.fill(Device::cpu, [](const AttentionBackward& a) { HWY_DYNAMIC_DISPATCH(backward)(a); });
   fill_scratch_sizes(Device::cpu);
-  register_statistics_kernels();
+  register_statistics_kernels(Device::cpu);
   register_performer_kernels(Device::cpu);
 }
 
@@ -77,6 +77,7 @@ void register_counting_kernels() {
   attention_forward_slot.fill(Device::counting, [](const AttentionForward&) {});
   attention_backward_slot.fill(Device::counting, [](const AttentionBackward&) {});
   fill_scratch_sizes(Device::counting);
+  register_statistics_kernels(Device::counting);
   register_performer_kernels(Device::counting);
 }
 

@@ -184,12 +184,14 @@ HWY_EXPORT(statistics);
 HWY_EXPORT(statistics_scratch);
 }  // namespace
 
-void register_statistics_kernels() {
-  attention_statistics_slot.fill(Device::cpu, [](const AttentionStatistics& a) {
-    HWY_DYNAMIC_DISPATCH(statistics)(a);
-  });
+void register_statistics_kernels(Device device) {
+  if (device == Device::counting) {
+    attention_statistics_slot.fill(device, [](const AttentionStatistics&) {});
+  } else {
+    attention_statistics_slot.fill(device, [](const AttentionStatistics& a) { HWY_DYNAMIC_DISPATCH(statistics)(a); });
+  }
   attention_statistics_scratch_slot.fill(
-      Device::cpu, [](const AttentionStatistics& a) { return HWY_DYNAMIC_DISPATCH(statistics_scratch)(a); });
+      device, [](const AttentionStatistics& a) { return HWY_DYNAMIC_DISPATCH(statistics_scratch)(a); });
 }
 
 }  // namespace etc::sparse
