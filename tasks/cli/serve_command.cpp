@@ -18,8 +18,8 @@
 #include "tasks/cli/device_option.h"
 #include "tasks/cli/memory_option.h"
 #include "tasks/cli/processes.h"
-#include "tasks/inference/model_folder.h"
 #include "tasks/serve/service.h"
+#include "tasks/train/model_folder.h"
 #include "tasks/train/stop_signal.h"
 
 namespace etc::cli {
@@ -28,6 +28,7 @@ namespace {
 
 constexpr const char* kServeWhere = "etc serve";
 constexpr auto kLook = std::chrono::milliseconds(20);
+constexpr std::int64_t kMostSeconds = 86400;
 
 struct ServeOptions {
   std::string model, vocab, splitter, token_file, max_body = "4MB";
@@ -73,16 +74,27 @@ serve::ServiceOptions service_options(const ServeOptions& options) {
 
 void check_paths(const ServeOptions& options) {
   CommandPaths paths(kServeWhere);
-  paths.reads_folder("--model", options.model);
+  paths.reads_model("--model", options.model);
   paths.reads("--vocab", options.vocab);
   paths.reads_splitter("--splitter", options.splitter);
   paths.reads("--token-file", options.token_file);
   paths.check();
 }
 
+void check_at_most(const char* option, std::int64_t given, std::int64_t most) {
+  if (given > most) fail_usage(kServeWhere, "{}: expected at most {}, got {}", option, most, given);
+}
+
+// As in an address of HTTP: one of numbers and colons stands in brackets there.
+std::string in_address(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
 void run_serve(const ServeOptions& options) {
   require_one_process(kServeWhere, "it");
-  if (options.port > 65535) fail_usage(kServeWhere, "--port: expected at most 65535, got {}", options.port);
+  check_at_most("--port", options.port, 65535);
+  check_at_most("--read-seconds", options.read_seconds, kMostSeconds);
+  check_at_most("--wait-seconds", options.wait_seconds, kMostSeconds);
   check_paths(options);
   if (options.threads > 0) set_thread_count(options.threads);
   const StopSignal listening;
@@ -97,7 +109,7 @@ void run_serve(const ServeOptions& options) {
     const SignalsBlocked for_thread;
     accepting = std::make_unique<std::thread>([&] { server.run(); });
   }
-  log::info("serving {} at http://{}:{}/", service.told(), options.host, port);
+  log::info("serving {} at http://{}:{}/", service.told(), in_address(options.host), port);
   while (!StopSignal::requested()) std::this_thread::sleep_for(kLook);
   log::info("{}: answering what was asked, then the end", StopSignal::name());
   service.stop();
@@ -133,7 +145,7 @@ void add_serve_command(Program& program) {
   command
       .option("--max-long-tokens", options->max_long_tokens,
               "of /encode: most tokens of a text, special ones included [4096, or what the model has room for]")
-      .at_least(0);
+      .at_least(1);
   command.option("--vocab", options->vocab, "the vocabulary of the model's data, where its folder does not hold it");
   command.option("--splitter", options->splitter,
                  "punkt:DIR when the model's data used Punkt and its folder holds no tables");

@@ -6,6 +6,7 @@
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/machine_share.h"
+#include "tasks/serve/http_server.h"
 #include "tasks/text/json_field.h"
 
 namespace etc::serve {
@@ -49,8 +50,12 @@ std::string answer_one(Scheduler& scheduler, const MakeItem& make, std::string t
   return item->answer();
 }
 
-Answers::Answers(Scheduler& scheduler, MakeItem make, NextText texts, std::function<bool()> left)
-    : scheduler_(scheduler), make_(std::move(make)), texts_(std::move(texts)), left_(std::move(left)) {}
+Answers::Answers(Scheduler& scheduler, MakeItem make, NextText texts, TakeRoom room, std::function<bool()> left)
+    : scheduler_(scheduler),
+      make_(std::move(make)),
+      texts_(std::move(texts)),
+      room_(std::move(room)),
+      left_(std::move(left)) {}
 
 Answers::~Answers() {
   for (const Begun& begun : begun_) {
@@ -63,42 +68,55 @@ Answers::~Answers() {
 }
 
 std::string Answers::refusal_line(std::int64_t record, int status, const std::string& message) const {
-  return text::one_line({{"record", record}, {"status", status}, {"error", message}});
+  return text::one_line({{"record", record}, {"status", status}, {"error", shortened(message, kToldBytes)}});
+}
+
+// Prepares the next item into held_, or puts why it is refused behind what was begun; false: there is none, or no memory
+// for it now.
+bool Answers::hold_next() {
+  if (!text_ && !ended_) {
+    text_ = texts_();
+    ended_ = !text_;
+    if (text_) ++made_;
+  }
+  if (!text_) return false;
+  try {
+    auto room = room_(*text_);
+    if (!room) return false;
+    held_.room = std::move(*room);
+    held_.item = prepared(make_, std::move(*text_), fmt::format("record {}", made_ - 1), left_);
+  } catch (const Refused& refused) {
+    held_ = {};
+    begun_.push_back({{}, nullptr, refusal_line(made_ - 1, refused.status(), refused.what())});
+  }
+  text_.reset();
+  return true;
 }
 
 // Prepares and queues items as long as there is room for them.
 void Answers::begin_some() {
   while (begun_.size() < kAhead) {
-    if (held_ == nullptr) {
-      auto text = ended_ ? std::nullopt : texts_();
-      ended_ = !text;
-      if (ended_) return;
-      const std::int64_t record = made_++;
-      try {
-        held_ = prepared(make_, std::move(*text), fmt::format("record {}", record), left_);
-      } catch (const Refused& refused) {
-        begun_.push_back({nullptr, refusal_line(record, refused.status(), refused.what())});
-        continue;
-      }
-    }
+    if (held_.item == nullptr && !hold_next()) return;
+    if (held_.item == nullptr) continue;
     try {
-      if (held_->job() != nullptr) scheduler_.submit(*held_->job());
+      if (held_.item->job() != nullptr) scheduler_.submit(*held_.item->job());
     } catch (const Refused& refused) {
       if (refused.status() == kTooMany) {
         if (made_ == 1 && begun_.empty()) throw;
         return;
       }
-      begun_.push_back({nullptr, refusal_line(made_ - 1, refused.status(), refused.what())});
-      held_.reset();
+      begun_.push_back({{}, nullptr, refusal_line(made_ - 1, refused.status(), refused.what())});
+      held_ = {};
       continue;
     }
-    begun_.push_back({std::move(held_), ""});
+    begun_.push_back(std::exchange(held_, {}));
   }
 }
 
 std::optional<std::string> Answers::next() {
+  if (left_ && left_()) return std::nullopt;
   begin_some();
-  while (begun_.empty() && held_ != nullptr) {  // others' requests have all the room
+  while (begun_.empty() && (held_.item != nullptr || text_)) {  // others' requests have all the room
     if (left_ && left_()) return std::nullopt;
     std::this_thread::sleep_for(kPause);
     begin_some();

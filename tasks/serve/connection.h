@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 
 #include "etc_core/base/not_copied.h"
@@ -36,11 +37,16 @@ class Connection : NotCopied {
   // All of them; false: the client closed, or took nothing for the time a request has.
   bool write(const char* from, std::size_t size);
 
-  bool left() const;  // the client has closed; thread-safe
+  // Whether the client is gone; thread-safe. That it has closed its sending side alone looks as if it had closed both,
+  // until something is sent: to such a one the probe goes, and its system says whether somebody reads.
+  bool left();
+  // What left() may send, once and before anything else is written; "": nothing, and such a client stays.
+  void probe_with(const std::string& bytes);
   int socket() const { return socket_; }
 
  private:
   bool receive();  // at least one byte into buffer_
+  short events() const;
 
   int socket_, stop_;
   double read_seconds_;
@@ -50,6 +56,8 @@ class Connection : NotCopied {
   bool in_request_ = false;
   std::string buffer_;
   std::size_t taken_ = 0;  // of buffer_
+  std::mutex sending_;
+  std::string probe_;
 };
 
 }  // namespace etc::serve

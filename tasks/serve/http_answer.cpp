@@ -6,7 +6,7 @@ namespace etc::serve {
 HttpAnswer error_answer(int status, const std::string& message) {
   HttpAnswer answer;
   answer.status = status;
-  answer.body = text::one_line({{"error", message}}) + "\n";
+  answer.body = text::one_line({{"error", shortened(message, kToldBytes)}}) + "\n";
   return answer;
 }
 

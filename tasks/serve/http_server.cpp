@@ -20,6 +20,7 @@ constexpr std::int64_t kHeadBytes = 32768;            // of a request's line and
 constexpr std::int64_t kChunkOverhead = 65536;        // sizes and line ends between pieces of a body
 constexpr std::size_t kManyRequests = 1'000'000'000;  // of one connection
 constexpr const char* kAnyPath = R"([\s\S]*)";
+constexpr const char* kStillThere = "HTTP/1.1 100 Continue\r\n\r\n";  // goes before any answer, and says nothing
 constexpr const char* kBusy =
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nRetry-After: 1\r\n";
 
@@ -54,12 +55,22 @@ std::string type_of(const std::string& header) {
   return type;
 }
 
-// What is wrong with how the body's end is told, or nothing: two servers must not read one request as two.
+bool has_blank_name(const httplib::Request& request) {
+  return std::any_of(request.headers.begin(), request.headers.end(), [](const auto& header) {
+    return std::any_of(header.first.begin(), header.first.end(), [](char c) { return c == ' ' || c == '\t'; });
+  });
+}
+
+// What is wrong with how the body's end and the server are told, or nothing: two servers must not read one request as two.
 const char* wrong_framing(const httplib::Request& request) {
   const std::string length = request.get_header_value("Content-Length"),
                     coding = lower(request.get_header_value("Transfer-Encoding"));
+  if (has_blank_name(request)) return "headers: expected names without blanks, each with a colon right behind it";
   if (request.get_header_value_count("Content-Length") > 1)
     return "Content-Length: expected once, got it several times";
+  if (request.get_header_value_count("Transfer-Encoding") > 1)
+    return "Transfer-Encoding: expected once, got it several times";
+  if (request.get_header_value_count("Host") > 1) return "Host: expected once, got it several times";
   if (request.has_header("Content-Length")) {
     constexpr std::size_t kMostDigits = 18;
     const bool digits = std::all_of(length.begin(), length.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -76,30 +87,37 @@ HttpRequest head_of(const httplib::Request& request) {
   head.path = request.path;
   head.type = type_of(request.get_header_value("Content-Type"));
   head.authorization = request.get_header_value("Authorization");
-  head.host = request.get_header_value("Host");
-  head.origin = request.get_header_value("Origin");
+  head.host = lower(request.get_header_value("Host"));
+  head.origin = lower(request.get_header_value("Origin"));
   if (request.has_header("Content-Length")) head.length = std::stoull(request.get_header_value("Content-Length"));
   return head;
+}
+
+// Whether the client knows pieces with their lengths; to others the connection's end is the answer's.
+bool in_marked_pieces(const httplib::Request& request) {
+  return request.version != "HTTP/1.0";
 }
 
 void put(HttpAnswer&& answer, const httplib::Request& request, httplib::Response& response) {
   response.status = answer.status;
   for (const auto& [name, value] : answer.headers) response.set_header(name, value);
   if (!answer.pieces) {
-    response.set_content(answer.body, answer.type);
-  } else if (request.version == "HTTP/1.0") {  // knows no pieces
-    std::string whole;
-    while (const auto piece = answer.pieces()) whole += *piece;
-    response.set_content(whole, answer.type);
+    response.body = std::move(answer.body);
+    response.set_header("Content-Type", answer.type);
+    return;
+  }
+  const auto provider = [next = std::move(answer.pieces)](size_t, httplib::DataSink& sink) {
+    const auto piece = next();
+    if (!piece) {
+      sink.done();
+      return true;
+    }
+    return piece->empty() || sink.write(piece->data(), piece->size());
+  };
+  if (in_marked_pieces(request)) {
+    response.set_chunked_content_provider(answer.type, provider);
   } else {
-    response.set_chunked_content_provider(answer.type, [next = answer.pieces](size_t, httplib::DataSink& sink) {
-      const auto piece = next();
-      if (!piece) {
-        sink.done();
-        return true;
-      }
-      return piece->empty() || sink.write(piece->data(), piece->size());
-    });
+    response.set_content_provider(answer.type, provider);
   }
 }
 
@@ -110,7 +128,8 @@ struct HttpServer::Impl final : httplib::Server {
       : handler(answers),
         limits(bounds),
         listener(
-            bounds.connections, [this](int socket) { serve(socket); }, [this](int socket) { turn_away(socket); }) {
+            bounds.connections, [this](int socket) { serve(socket); },
+            [this](int socket, const std::string& why) { turn_away(socket, why); }) {
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       return refuse(request, response) ? HandlerResponse::Handled : HandlerResponse::Unhandled;
     });
@@ -126,6 +145,8 @@ struct HttpServer::Impl final : httplib::Server {
     });
     set_exception_handler(
         [](const httplib::Request&, httplib::Response& response, std::exception_ptr) { response.status = 500; });
+    set_post_routing_handler(
+        [this](const httplib::Request&, httplib::Response& response) { say_whether_more_follows(response); });
     set_keep_alive_timeout(static_cast<time_t>(limits.idle_seconds));  // of the header that tells clients
     set_keep_alive_max_count(kManyRequests);
     svr_sock_ = 0;  // the library stops an answer in pieces while it has no socket
@@ -135,8 +156,10 @@ struct HttpServer::Impl final : httplib::Server {
   struct Exchange {
     Connection* connection = nullptr;
     HttpRequest request;
-    bool whole = false;  // the request was read to its end: another may follow
+    bool whole = false;   // the request was read to its end: another may follow
+    bool closed = false;  // the client wants no other, or its answer's end is the connection's
     std::int64_t body_bytes = 0;
+    std::shared_ptr<void> kept;  // HttpAnswer's
   };
 
   void serve(int socket) {
@@ -149,14 +172,14 @@ struct HttpServer::Impl final : httplib::Server {
       exchange = &now;
       const Clock::time_point begin = Clock::now();
       connection.begin_request(kHeadBytes);
-      bool closed = false, written = false;
+      bool written = false;
       status = 0;
       try {
-        written = process_request(stream, listener.stopping(), closed, [&](httplib::Request& request) {
+        written = process_request(stream, listener.stopping(), now.closed, [&](httplib::Request& request) {
           request.ranges.clear();  // answers are sent whole
         });
       } catch (const std::exception&) {  // of the library, on a request that nobody means
-        closed = true;
+        now.closed = true;
       }
       in_bodies -= now.body_bytes;
       exchange = nullptr;
@@ -165,7 +188,7 @@ struct HttpServer::Impl final : httplib::Server {
         handler.answered(now.request, status, std::chrono::duration<double>(Clock::now() - begin).count());
       }
       if (now.whole) connection.end_request();
-      more = written && !closed && now.whole && !listener.stopping();
+      more = written && !now.closed && now.whole && !listener.stopping();
     }
   }
 
@@ -189,10 +212,8 @@ struct HttpServer::Impl final : httplib::Server {
     connection.write(text.data(), text.size());
   }
 
-  void turn_away(int socket) {
-    const std::string body =
-        error_answer(503, fmt::format("the server has its most connections, {}: try again later", limits.connections))
-            .body;
+  void turn_away(int socket, const std::string& why) {
+    const std::string body = error_answer(503, why).body;
     const std::string text = fmt::format("{}Content-Length: {}\r\n\r\n{}", kBusy, body.size(), body);
     ::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     handler.answered(HttpRequest(), 503, 0);
@@ -203,6 +224,7 @@ struct HttpServer::Impl final : httplib::Server {
     Exchange& now = *exchange;
     now.request = head_of_or_none(request);
     now.request.left = [connection = now.connection] { return connection->left(); };
+    if (lower(request.get_header_value("Connection")) == "close") now.closed = true;
     std::optional<HttpAnswer> refusal;
     if (const char* const wrong = wrong_framing(request)) {
       refusal = error_answer(400, wrong);
@@ -212,13 +234,15 @@ struct HttpServer::Impl final : httplib::Server {
       refusal = too_large();
     } else {
       refusal = handler.refuse(now.request);
+      if (!refusal && request.method == "POST" && !now.request.length && !request.has_header("Transfer-Encoding"))
+        refusal = error_answer(411, "expected a header Content-Length, or Transfer-Encoding: chunked");
     }
     if (!refusal) {
+      if (request.version != "HTTP/1.0") now.connection->probe_with(kStillThere);
       // A body of pieces may say less than it takes to send it.
       now.connection->allow(2 * limits.body_bytes + kChunkOverhead);
       return false;
     }
-    refusal->headers.emplace_back("Connection", "close");
     finish(std::move(*refusal), request, response);
     return true;
   }
@@ -261,7 +285,6 @@ struct HttpServer::Impl final : httplib::Server {
     } else {
       refusal = error_answer(400, "the request's body cannot be read to its end");
     }
-    refusal.headers.emplace_back("Connection", "close");
     finish(std::move(refusal), request, response);
   }
 
@@ -283,7 +306,17 @@ struct HttpServer::Impl final : httplib::Server {
 
   void finish(HttpAnswer&& made, const httplib::Request& request, httplib::Response& response) {
     status = made.status;
+    exchange->kept = std::move(made.kept);
+    if (made.pieces && !in_marked_pieces(request)) exchange->closed = true;
     put(std::move(made), request, response);
+  }
+
+  // The library promises every client that the connection stays.
+  void say_whether_more_follows(httplib::Response& response) const {
+    if (exchange->whole && !exchange->closed && !listener.stopping()) return;
+    response.headers.erase("Keep-Alive");
+    response.headers.erase("Connection");
+    response.set_header("Connection", "close");
   }
 
   // An answer that the library decided about.

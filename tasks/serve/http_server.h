@@ -19,10 +19,10 @@ namespace etc::serve {
 struct HttpRequest {
   std::string method, path;                 // the path without what stands behind "?"
   std::string type;                         // of the content, lower case, without parameters
-  std::string authorization, host, origin;  // these headers; empty: not sent
+  std::string authorization, host, origin;  // these headers, the last two in lower case; empty: not sent
   std::optional<std::uint64_t> length;      // of the body as announced
   std::string body;
-  std::function<bool()> left;  // whether the client has closed its connection; thread-safe while it is being answered
+  std::function<bool()> left;  // whether the client is gone; thread-safe while it is being answered
 };
 
 struct HttpAnswer {
@@ -32,9 +32,12 @@ struct HttpAnswer {
   std::vector<std::pair<std::string, std::string>> headers;
   // In the place of body: called for one piece after the other, each sent as it comes; nullopt: there are no more.
   std::function<std::optional<std::string>()> pieces;
+  std::shared_ptr<void> kept;  // until the answer was sent
 };
 
-// {"error": message} with this status.
+inline constexpr std::size_t kToldBytes = 500;  // of a message, which may have the client's own text in it
+
+// {"error": message} with this status, the message shortened.
 HttpAnswer error_answer(int status, const std::string& message);
 
 // Both are called by the connections' threads, several at a time; what they throw is answered with 500.

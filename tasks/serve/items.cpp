@@ -210,10 +210,16 @@ class EncodeItem final : public Item {
 class TokenizeItem final : public Item {
  public:
   TokenizeItem(const data::Tokenizer& vocabulary, const std::string& text) {
+    // Of JSON values, one for each piece, the answer would take several times the memory.
     const data::Tokens tokens = vocabulary.encode(text);
-    answer_ = text::one_line({{"pieces", tokens.pieces}, {"ids", tokens.ids}});
+    answer_ = fmt::format("{{\"ids\":[{}],\"pieces\":[", fmt::join(tokens.ids, ","));
+    for (std::size_t i = 0; i < tokens.pieces.size(); ++i) {
+      if (i > 0) answer_ += ',';
+      answer_ += text::one_line(tokens.pieces[i]);
+    }
+    answer_ += "]}";
   }
-  std::string answer() override { return answer_; }
+  std::string answer() override { return std::move(answer_); }
 
  private:
   std::string answer_;
@@ -250,7 +256,7 @@ class AttentionJob final : public Job {
   AttentionJob(const Asking& asking, data::LoadedExample example)
       : model_(*asking.records), vocabulary_(*asking.vocabulary), example_(std::move(example)) {
     tokens = tokens_of(example_.features, model_.running().model.task->schema());
-    if (asking.memory > 0) bytes = largest_bytes = bytes_of([&] { attend(); });
+    if (asking.memory > 0) bytes = largest_bytes = bytes_of([&] { attend(); }) + bytes_of_page();
   }
 
   int kind() const override { return kAttention; }
@@ -268,6 +274,18 @@ class AttentionJob final : public Job {
   const std::string& page() const { return page_; }
 
  private:
+  // What is no buffer: of each query numbers of the layer that is looked at, and keys of all layers at most; the page,
+  // and what it is put together from.
+  std::int64_t bytes_of_page() const {
+    const EncoderConfig& model = *model_.running().model.config;
+    constexpr std::int64_t kOfNumbers = sparse::kQueryStatistics * std::int64_t{sizeof(double)};
+    constexpr std::int64_t kOfKeys = kKeysShown * std::int64_t{sizeof(sparse::TopKey)};
+    constexpr std::int64_t kPageRest = 100'000, kPages = 4;
+    const std::int64_t rows = tokens * model.num_attention_heads, layers = model.num_hidden_layers;
+    const std::int64_t page = kPageRest + rows * layers * kOfKeys / 2;  // an entry has less than half of a key's bytes
+    return rows * (kOfNumbers + (layers + 1) * kOfKeys) + kPages * std::min(analyze::kPageBytes, page);
+  }
+
   analyze::DocumentAttention attend() const {
     TaskModel& model = model_.running().model;
     const std::span<const data::LoadedExample> alone(&example_, 1);

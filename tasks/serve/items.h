@@ -19,7 +19,7 @@ class Item {
  public:
   virtual ~Item() = default;
   virtual Job* job() { return nullptr; }  // null: there is nothing to compute
-  // After its job. Throws Error where there is no answer.
+  // After its job, once. Throws Error where there is no answer.
   virtual std::string answer() = 0;
 };
 

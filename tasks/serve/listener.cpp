@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 
 #include "etc_core/base/error.h"
 #include "etc_core/base/signals.h"
@@ -44,7 +45,7 @@ int port_of(int socket) {
 
 }  // namespace
 
-Listener::Listener(std::int64_t connections, std::function<void(int)> serve, std::function<void(int)> refuse)
+Listener::Listener(std::int64_t connections, Serve serve, Refuse refuse)
     : most_(connections), serve_(std::move(serve)), refuse_(std::move(refuse)) {
   if (::pipe2(stop_, O_CLOEXEC) != 0) fail("etc serve", "no pipe: {}", std::strerror(errno));
 }
@@ -100,18 +101,34 @@ void Listener::stop() {
 
 void Listener::hand_over(int socket) {
   const std::lock_guard lock(mutex_);
-  if (open_ >= most_) {
-    refuse_(socket);
-    ::close(socket);
-    return;
-  }
-  ++open_;
+  if (open_ >= most_)
+    return turn_away(socket, fmt::format("the server has its most connections, {}: try again later", most_));
   waiting_.push_back(socket);
-  if (idle_ < std::ssize(waiting_)) {
-    threads_.emplace_back([this] { work(); });
+  if (has_thread_for_waiting()) {
+    ++open_;
   } else {
-    arrived_.notify_one();
+    waiting_.pop_back();
+    turn_away(socket, "the system gives the server no thread for one more connection: try again later");
   }
+}
+
+// Whether each connection that waits has a thread: one without work, or a new one.
+bool Listener::has_thread_for_waiting() {
+  if (idle_ >= std::ssize(waiting_)) {
+    arrived_.notify_one();
+    return true;
+  }
+  try {
+    threads_.emplace_back([this] { work(); });
+    return true;
+  } catch (const std::exception&) {  // the limit of the user's processes, or memory
+    return false;
+  }
+}
+
+void Listener::turn_away(int socket, const std::string& why) const {
+  refuse_(socket, why);
+  ::close(socket);
 }
 
 void Listener::work() {

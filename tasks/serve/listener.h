@@ -17,9 +17,12 @@ namespace etc::serve {
 
 class Listener : NotCopied {
  public:
-  // serve: owns the socket; called on a thread that stays for the next connection. At most so many at a time; of one more
-  // `refuse` gets the socket, which is closed behind it.
-  Listener(std::int64_t connections, std::function<void(int socket)> serve, std::function<void(int socket)> refuse);
+  using Serve = std::function<void(int socket)>;
+  using Refuse = std::function<void(int socket, const std::string& why)>;
+
+  // serve: owns the socket; called on a thread that stays for the next connection. At most so many at a time; of one more,
+  // and of one for which the system makes no thread, `refuse` gets the socket, which is closed behind it.
+  Listener(std::int64_t connections, Serve serve, Refuse refuse);
   ~Listener();
 
   // As HttpServer's.
@@ -33,10 +36,13 @@ class Listener : NotCopied {
 
  private:
   void hand_over(int socket);
+  bool has_thread_for_waiting();
+  void turn_away(int socket, const std::string& why) const;
   void work();
 
   std::int64_t most_;
-  std::function<void(int)> serve_, refuse_;
+  Serve serve_;
+  Refuse refuse_;
   int socket_ = -1, stop_[2] = {-1, -1};
   std::atomic<bool> stopping_{false};
   std::atomic<std::int64_t> open_{0};  // connections that a thread has or that wait for one

@@ -1,5 +1,8 @@
 #include "tasks/serve/service.h"
 
+#include <malloc.h>
+#include <strings.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -32,11 +35,23 @@ constexpr const char* kPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-src 'self' "
     "blob:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
+// Bytes of memory that an item takes beside its computation, at most, as measured with texts that are nothing but the
+// shortest words, sentences, paragraphs or lists.
+struct TextCost {
+  std::int64_t of_byte = 0;  // of its text
+  std::int64_t of_mark = 0;  // for each character that may begin a paragraph, "<" or the "\\" of a line's end
+};
+constexpr TextCost kOfRecord = {100, 0}, kOfDocument = {100, 2200}, kOfText = {50, 0}, kOfPieces = {150, 0};
+constexpr std::int64_t kTimesInWindows = 6;  // of_byte, where the task's texts are read in windows that overlap
+constexpr std::int64_t kOfItem = 20'000;     // whatever its text
+constexpr std::int64_t kOfArrayByte = 50;    // beside its items
+
 struct Endpoint {
   const char* path;
   const char* method;
   bool open;                     // to everybody, also where a token is wanted
   decltype(&predict_item) make;  // of POST
+  TextCost cost = {};
 };
 
 constexpr Endpoint kEndpoints[] = {
@@ -45,12 +60,12 @@ constexpr Endpoint kEndpoints[] = {
     {"/health/ready", "GET", true, nullptr},
     {"/metrics", "GET", false, nullptr},
     {"/info", "GET", false, nullptr},
-    {"/predict", "POST", false, &predict_item},
-    {"/ask", "POST", false, &ask_item},
-    {"/keyphrases", "POST", false, &ask_item},
-    {"/encode", "POST", false, &encode_item},
-    {"/tokenize", "POST", false, &tokenize_item},
-    {"/attention", "POST", false, &attention_item},
+    {"/predict", "POST", false, &predict_item, kOfRecord},
+    {"/ask", "POST", false, &ask_item, kOfDocument},
+    {"/keyphrases", "POST", false, &ask_item, kOfDocument},
+    {"/encode", "POST", false, &encode_item, kOfText},
+    {"/tokenize", "POST", false, &tokenize_item, kOfPieces},
+    {"/attention", "POST", false, &attention_item, kOfDocument},
 };
 
 const Endpoint* endpoint_of(const std::string& path) {
@@ -99,6 +114,33 @@ NextText lines_of(const std::string& body) {
   };
 }
 
+// The answers to an array's elements as the text of an array, piece by piece: all of it together may be long.
+class ArrayOfAnswers {
+ public:
+  explicit ArrayOfAnswers(std::shared_ptr<Answers> answers) : answers_(std::move(answers)) {}
+
+  bool ended() const { return ended_; }
+
+  // The whole text where it is short. Throws as Answers::next().
+  std::string next() {
+    std::string piece;
+    while (!ended_ && piece.size() < kPieceBytes) {
+      const auto line = answers_->next();
+      ended_ = !line;
+      if (line) piece += std::exchange(separator_, ",\n") + *line;
+    }
+    if (ended_) piece += *separator_ == '[' ? "[]\n" : "]\n";
+    return piece;
+  }
+
+ private:
+  static constexpr std::size_t kPieceBytes = 65536;
+
+  std::shared_ptr<Answers> answers_;
+  const char* separator_ = "[";
+  bool ended_ = false;
+};
+
 // The elements of the array that a body is. Throws Refused 400.
 Json array_in(const std::string& body) {
   data::RecordSlice slice;
@@ -138,6 +180,7 @@ HttpAnswer refusal(const Refused& refused) {
 
 Service::Service(ServiceOptions options) : options_(std::move(options)), connections_([] { return 0; }) {
   load();
+  share_rest(0);
   share_memory();
   scheduler_ = std::make_unique<Scheduler>(options_.scheduling);
 }
@@ -179,6 +222,11 @@ void Service::share_memory() {
   if (limit <= 0) return;
   if (records_ != nullptr && records_->device() != Device::cpu)
     fail_usage(kServe, "--memory-limit: expected a model on the processor");
+  // Threads' heaps would keep what was freed, each of them as much as its largest requests took; both begin at this size
+  // and grow by themselves otherwise.
+  constexpr int kKeptByHeap = 128 << 10;
+  ::mallopt(M_MMAP_THRESHOLD, kKeptByHeap);
+  ::mallopt(M_TRIM_THRESHOLD, kKeptByHeap);
   constexpr std::int64_t kShareOfBodies = 32;
   std::int64_t& bodies = options_.http.all_bodies_bytes;
   bodies = std::max(options_.http.body_bytes, std::min(bodies, limit / kShareOfBodies));
@@ -192,8 +240,18 @@ void Service::share_memory() {
          "smaller --max-body or --max-connections)",
          byte_size_text(limit), byte_size_text(held), byte_size_text(bodies), byte_size_text(beside));
   }
-  options_.scheduling.memory = rest;
-  asking_.memory = rest;
+  share_rest(rest);
+}
+
+// Between what reads requests and what computes; 0: there is no limit. No more than requests can need goes to the first.
+void Service::share_rest(std::int64_t rest) {
+  constexpr std::int64_t kPartOfReading = 4, kPartOfLists = 8, kOfBodyByte = 200;
+  const std::int64_t body = options_.http.body_bytes;
+  const std::int64_t reading = std::min(rest / kPartOfReading, kOfItem + kOfBodyByte * body);
+  const std::int64_t lists = std::min(rest / kPartOfLists, kOfArrayByte * body);
+  reading_ = std::make_unique<Room>(reading, options_.scheduling.wait_seconds);
+  lists_ = std::make_unique<Room>(lists, options_.scheduling.wait_seconds);
+  options_.scheduling.memory = asking_.memory = rest - reading - lists;
 }
 
 std::string Service::told() const {
@@ -224,8 +282,8 @@ std::optional<HttpAnswer> Service::refuse_sender(const HttpRequest& request) con
     return error_answer(403, "Host: expected localhost or 127.0.0.1");
   const Endpoint* const endpoint = endpoint_of(request.path);
   if (options_.token.empty() || (endpoint != nullptr && endpoint->open)) return std::nullopt;
-  const std::string bearer = "Bearer ";
-  if (request.authorization.starts_with(bearer) &&
+  const std::string bearer = "Bearer ";  // in capitals or not
+  if (::strncasecmp(request.authorization.c_str(), bearer.c_str(), bearer.size()) == 0 &&
       same_secret(request.authorization.substr(bearer.size()), options_.token))
     return std::nullopt;
   HttpAnswer answer = error_answer(401, "expected a header Authorization: Bearer <the server's token>");
@@ -279,38 +337,78 @@ HttpAnswer Service::read(const HttpRequest& request) {
 }
 
 HttpAnswer Service::compute(const HttpRequest& request) {
+  const std::size_t first = request.body.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw Refused(400, "the request's body is empty: expected JSON");
+  const bool lines = request.type == kLines, array = request.body[first] == '[';
+  if (!lines && !array) return answer_alone(request);
+  if (endpoint_of(request.path)->make == &attention_item) throw Refused(422, "expected one JSON object");
+  return lines ? answer_lines(request) : answer_array(request);
+}
+
+std::int64_t Service::bytes_of_text(const std::string& path, const std::string& text) const {
+  TextCost cost = endpoint_of(path)->cost;
+  const bool of_records = path != "/encode" && path != "/tokenize";
+  if (of_records && (records_->task() == "nq" || records_->task() == "squad")) cost.of_byte *= kTimesInWindows;
+  const auto marks = std::count_if(text.begin(), text.end(), [](char c) { return c == '<' || c == '\\'; });
+  return kOfItem + cost.of_byte * std::ssize(text) + cost.of_mark * marks;
+}
+
+HttpAnswer Service::answer_alone(const HttpRequest& request) {
+  const Endpoint& endpoint = *endpoint_of(request.path);
+  const std::int64_t bytes = bytes_of_text(request.path, request.body);
+  const auto room = std::make_shared<Room::Part>(reading_->take(bytes, request.left));
+  const MakeItem make = [&](std::string text, const std::string& what) {
+    return endpoint.make(asking_, std::move(text), what);
+  };
+  std::string text = answer_one(*scheduler_, make, request.body, request.left);
+  HttpAnswer answer;
+  if (endpoint.make == &attention_item) {
+    answer = html(std::move(text));
+  } else {
+    answer.body = std::move(text) + "\n";
+  }
+  answer.kept = room;
+  return answer;
+}
+
+std::shared_ptr<Answers> Service::answers_to(const HttpRequest& request, NextText texts) {
   const Endpoint& endpoint = *endpoint_of(request.path);
   const MakeItem make = [this, &endpoint](std::string text, const std::string& what) {
     return endpoint.make(asking_, std::move(text), what);
   };
-  const std::size_t first = request.body.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) throw Refused(400, "the request's body is empty: expected JSON");
+  const TakeRoom room = [this, &endpoint](const std::string& text) {
+    return reading_->try_take(bytes_of_text(endpoint.path, text));
+  };
+  return std::make_shared<Answers>(*scheduler_, make, std::move(texts), room, request.left);
+}
+
+HttpAnswer Service::answer_lines(const HttpRequest& request) {
+  // The connection outlives the answer, and so does the request.
+  const auto answers = answers_to(request, lines_of(request.body));
+  auto begun =
+      std::make_shared<std::optional<std::string>>(answers->next());  // or 429, while there is a status to say it
   HttpAnswer answer;
-  if (endpoint.make == &attention_item) {
-    if (request.type == kLines || request.body[first] == '[') throw Refused(422, "expected one JSON object");
-    return html(answer_one(*scheduler_, make, request.body, request.left));
-  }
-  if (request.type == kLines) {
-    // The connection outlives the answer, and so does the request.
-    const auto answers = std::make_shared<Answers>(*scheduler_, make, lines_of(request.body), request.left);
-    auto begun =
-        std::make_shared<std::optional<std::string>>(answers->next());  // or 429, while there is a status to say it
-    answer.type = kLines;
-    answer.pieces = [answers, begun]() -> std::optional<std::string> {
-      auto line = *begun ? std::exchange(*begun, std::nullopt) : answers->next();
-      if (line) *line += '\n';
-      return line;
-    };
-    return answer;
-  }
-  if (request.body[first] != '[') {
-    answer.body = answer_one(*scheduler_, make, request.body, request.left) + "\n";
-    return answer;
-  }
-  Answers answers(*scheduler_, make, elements_of(array_in(request.body)), request.left);
-  std::string all = "[";
-  while (const auto line = answers.next()) all += (all.size() > 1 ? ",\n" : "") + *line;
-  answer.body = all + "]\n";
+  answer.type = kLines;
+  answer.pieces = [answers, begun]() -> std::optional<std::string> {
+    auto line = *begun ? std::exchange(*begun, std::nullopt) : answers->next();
+    if (line) *line += '\n';
+    return line;
+  };
+  return answer;
+}
+
+HttpAnswer Service::answer_array(const HttpRequest& request) {
+  HttpAnswer answer;
+  answer.kept = std::make_shared<Room::Part>(lists_->take(kOfArrayByte * std::ssize(request.body), request.left));
+  const auto array = std::make_shared<ArrayOfAnswers>(answers_to(request, elements_of(array_in(request.body))));
+  answer.body = array->next();  // or 429
+  if (array->ended()) return answer;
+  const auto begun = std::make_shared<std::string>(std::move(answer.body));
+  answer.pieces = [array, begun]() -> std::optional<std::string> {
+    if (!begun->empty()) return std::exchange(*begun, "");
+    if (array->ended()) return std::nullopt;
+    return array->next();
+  };
   return answer;
 }
 

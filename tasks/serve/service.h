@@ -9,9 +9,11 @@
 
 #include "tasks/inference/record_model.h"
 #include "tasks/inference/text_encoder.h"
+#include "tasks/serve/answers.h"
 #include "tasks/serve/http_server.h"
 #include "tasks/serve/items.h"
 #include "tasks/serve/metrics.h"
+#include "tasks/serve/room.h"
 #include "tasks/serve/scheduler.h"
 
 namespace etc::serve {
@@ -45,10 +47,16 @@ class Service final : public HttpHandler {
  private:
   void load();
   void share_memory();
+  void share_rest(std::int64_t rest);
   std::string unavailable(const std::string& path) const;  // why the model does not answer there; empty: it does
   std::optional<HttpAnswer> refuse_sender(const HttpRequest& request) const;
-  HttpAnswer read(const HttpRequest& request);     // GET
-  HttpAnswer compute(const HttpRequest& request);  // POST
+  HttpAnswer read(const HttpRequest& request);                                         // GET
+  HttpAnswer compute(const HttpRequest& request);                                      // POST
+  std::int64_t bytes_of_text(const std::string& path, const std::string& text) const;  // while it is read and answered
+  HttpAnswer answer_alone(const HttpRequest& request);
+  HttpAnswer answer_lines(const HttpRequest& request);
+  HttpAnswer answer_array(const HttpRequest& request);
+  std::shared_ptr<Answers> answers_to(const HttpRequest& request, NextText texts);
   Json info() const;
 
   ServiceOptions options_;
@@ -58,6 +66,7 @@ class Service final : public HttpHandler {
   std::string no_texts_;  // why there is no encoder of texts
   Asking asking_;
   std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<Room> reading_, lists_;  // for texts with what is made of them, and for arrays
   Metrics metrics_;
   std::function<std::int64_t()> connections_;
   std::atomic<bool> stopping_{false};

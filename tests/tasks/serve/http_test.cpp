@@ -1,5 +1,9 @@
 // The protocol's side: limits, times, bad requests, clients that leave, the end. The handler is the tests' own.
+#include <sys/resource.h>
+
 #include <atomic>
+#include <fstream>
+#include <map>
 #include <thread>
 
 #include "tasks/serve/http_server.h"
@@ -16,7 +20,8 @@ using test::HttpReply;
 
 namespace {
 
-// Answers with the request's body; /left waits until its client has left, /slow until it may go on.
+// Answers with the request's body; /left waits until its client has left, for a moment where it may go on; /slow until it
+// may go on.
 class Echo final : public serve::HttpHandler {
  public:
   std::optional<HttpAnswer> refuse(const HttpRequest& request) override {
@@ -30,7 +35,7 @@ class Echo final : public serve::HttpHandler {
     ++begun;
     for (int look = 0; request.path == "/slow" && look < 5000 && !may_go_on; ++look) std::this_thread::sleep_for(2ms);
     if (request.path == "/throws") throw std::runtime_error("a \"reason\"");
-    for (int look = 0; request.path == "/left" && look < 1000 && !saw_leaving; ++look) {
+    for (int look = 0; request.path == "/left" && look < (may_go_on ? 20 : 1000) && !saw_leaving; ++look) {
       saw_leaving = request.left();
       std::this_thread::sleep_for(5ms);
     }
@@ -172,6 +177,98 @@ TEST_CASE("bodies and heads beyond their limits are refused with the limit", "[s
   wait_until([&] { return test::ask(scene.port(), "POST", "/echo", std::string(900, 'x')).status == 200; });
 }
 
+TEST_CASE("a request whose end is not told once and clearly is refused at once", "[serve]") {
+  Scene scene;
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: localhost\r\n", chunk = "\r\n4\r\nbody\r\n0\r\n\r\n";
+  const auto refused = [&](const std::string& headers, const std::string& body) {
+    HttpClient client(scene.port());
+    client.send(head + headers + body);
+    return client.read_one();
+  };
+  CHECK(refused("", "\r\nbody").status == 411);
+  const HttpReply blank = refused("Content-Length : 4\r\n", "\r\nbody");
+  CHECK(blank.status == 400);
+  CHECK_THAT(blank.body, Catch::Contains("names without blanks"));
+  const std::string chunked = "Transfer-Encoding: chunked\r\n";
+  CHECK(refused(chunked, chunk).body == "body");
+  const HttpReply twice = refused(chunked + chunked, chunk);
+  CHECK(twice.status == 400);
+  CHECK_THAT(twice.body, Catch::Contains("Transfer-Encoding: expected once"));
+  CHECK_THAT(refused("Host: elsewhere\r\nContent-Length: 4\r\n", "\r\nbody").body,
+             Catch::Contains("Host: expected once"));
+}
+
+TEST_CASE("a connection that will be closed is not promised to stay", "[serve]") {
+  HttpLimits limits;
+  limits.read_seconds = 0.5;
+  Scene scene(limits);
+  const HttpReply kept = test::ask(scene.port(), "POST", "/echo", "x");
+  CHECK_THAT(kept.head, Catch::Contains("Keep-Alive: ") && !Catch::Contains("Connection: "));
+  const std::string closing[] = {
+      "nonsense\r\n\r\n",
+      "GET /echo HTT",
+      "GET /" + std::string(9000, 'a') + " HTTP/1.1\r\n\r\n",
+      "GET /echo HTTP/1.1\r\nX: " + std::string(40000, 'x') + "\r\n\r\n",
+      "GET /none HTTP/1.1\r\n\r\n",
+      "GET /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody",
+      "POST /echo HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n",
+      "POST /echo HTTP/1.1\r\nContent-Length: 50\r\n\r\nhe",
+      "GET /echo HTTP/1.1\r\nConnection: close\r\n\r\n",
+      "GET /echo HTTP/1.0\r\n\r\n",
+      "POST /pieces HTTP/1.0\r\nContent-Length: 0\r\n\r\n",
+  };
+  for (const std::string& bytes : closing) {
+    const HttpClient client(scene.port());
+    client.send(bytes);
+    const std::string reply = client.read_all();
+    CAPTURE(bytes.substr(0, 80), reply);
+    CHECK_THAT(reply, Catch::StartsWith("HTTP/1.1 ") && Catch::Contains("\r\nConnection: close\r\n") &&
+                          !Catch::Contains("Keep-Alive"));
+    CHECK(reply.find("Connection: ") == reply.rfind("Connection: "));
+  }
+  CHECK_THAT(all_of(scene.port(), closing[10]), Catch::EndsWith("\r\n\r\npiece 0\npiece 1\npiece 2\n"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// Address space for no more threads' stacks, while it lives.
+class NoMoreThreads {
+ public:
+  NoMoreThreads() {
+    REQUIRE(::getrlimit(RLIMIT_AS, &before_) == 0);
+    std::int64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    constexpr std::int64_t kRest = std::int64_t{4} << 20;  // a stack has 8 MiB
+    const rlimit now = {static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + kRest), before_.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_AS, &now) == 0);
+  }
+  ~NoMoreThreads() { ::setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("a connection for which there is no thread is told so, and the others are served", "[serve]") {
+  Scene scene;
+  HttpClient before(scene.port());
+  CHECK(before.ask("POST", "/echo", "x").status == 200);
+  std::map<int, int> answers;
+  {
+    std::vector<std::unique_ptr<HttpClient>> clients;
+    clients.reserve(30);  // some find the memory of threads that have ended
+    const NoMoreThreads none;
+    for (int i = 0; i < 30; ++i) {
+      clients.push_back(std::make_unique<HttpClient>(scene.port()));
+      ++answers[clients.back()->ask("GET", "/echo").status];
+    }
+    CHECK(before.ask("POST", "/echo", "x").status == 200);
+  }
+  CHECK(answers[503] > 0);
+  CHECK(answers[200] + answers[503] == 30);
+  wait_until([&] { return scene.connections() == 1; });
+  CHECK(test::ask(scene.port(), "POST", "/echo", "x").status == 200);
+}
+#endif
+
 TEST_CASE("one connection more than there may be is told so", "[serve]") {
   HttpLimits limits;
   limits.connections = 2;
@@ -206,6 +303,19 @@ TEST_CASE("a client that leaves is noticed while its request is being answered",
   }
   scene.end();
   CHECK(scene.echo.saw_leaving);
+}
+
+TEST_CASE("a client that has only ended its sending is answered", "[serve]") {
+  Scene scene;
+  scene.echo.may_go_on = true;
+  const std::string left = HttpClient::request("POST", "/left", "here");
+  // It is asked whether it is there, by an answer of the kind that goes before others.
+  CHECK_THAT(all_of(scene.port(), left),
+             Catch::StartsWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n") && Catch::EndsWith("\r\n\r\nhere"));
+  // One of HTTP/1.0 knows no such answers.
+  CHECK_THAT(all_of(scene.port(), "POST /left HTTP/1.0\r\nContent-Length: 4\r\n\r\nhere"),
+             Catch::StartsWith("HTTP/1.1 200 OK\r\n") && Catch::EndsWith("\r\n\r\nhere"));
+  CHECK_FALSE(scene.echo.saw_leaving);
 }
 
 TEST_CASE("the end comes when what was begun is answered, and idle connections do not delay it", "[serve]") {

@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <future>
+#include <thread>
 
 #include "etc_core/base/error.h"
+#include "tasks/serve/room.h"
 #include "tests/support/catch.h"
 
 using namespace etc;
@@ -217,4 +219,26 @@ TEST_CASE("a request that cannot be computed does not take the others of its bat
   scheduler.wait(fine);
   CHECK(good.computed);
   CHECK(fine.computed);
+}
+
+TEST_CASE("memory for reading is shared: what never fits is refused, what others have is waited for", "[serve]") {
+  constexpr double kSeconds = 0.2;
+  serve::Room room(100, kSeconds);
+  const auto never = [] { return false; };
+  CHECK(status_of([&] { room.take(101, never); }) == 413);
+  CHECK(status_of([&] { room.try_take(101); }) == 413);
+  auto most = std::make_unique<serve::Room::Part>(room.take(70, never));
+  CHECK(room.try_take(30));
+  CHECK_FALSE(room.try_take(31));
+  CHECK(status_of([&] { room.take(31, never); }) == 503);
+  CHECK(status_of([&] { room.take(31, [] { return true; }); }) == serve::kClientLeft);
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    most.reset();
+  });
+  CHECK(status_of([&] { room.take(100, never); }) == 200);
+  other.join();
+  CHECK(room.try_take(100));
+  serve::Room without_limit(0, kSeconds);
+  CHECK(without_limit.try_take(std::int64_t{1} << 60));
 }

@@ -3,11 +3,13 @@
 
 #include <atomic>
 #include <csignal>
+#include <map>
 #include <sstream>
 #include <thread>
 
 #include "etc_core/base/files.h"
 #include "etc_core/nn/backends.h"
+#include "tasks/serve/answers.h"
 #include "tests/tasks/inference/small_scene.h"
 #include "tests/tasks/serve/http_client.h"
 
@@ -222,6 +224,14 @@ TEST_CASE("what cannot be answered is refused with the status and the reason", "
   HttpClient rebound(served.port());
   rebound.send("GET /info HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n");
   CHECK(rebound.read_one().status == 403);
+  HttpClient in_capitals(served.port());
+  in_capitals.send("GET /info HTTP/1.1\r\nHost: LocalHost:80\r\nOrigin: http://localhost:80\r\n\r\n");
+  CHECK(in_capitals.read_one().status == 200);
+  // Of what was sent no more than its beginning comes back.
+  const std::string letters(100'000, 'a');
+  for (const std::string& body : {"{\"text\": \"" + letters, "{\"" + letters + "\": 1}",
+                                  "{\"text\": \"a\", \"states\": \"" + letters + "\"}", "[{\"" + letters + "\": 1}]"})
+    CHECK(served.post("/encode", body).body.size() < 700);
   // A line that cannot be answered does not take the others with it.
   const std::string lines = "{\"text\": \"One.\"}\n{\"text\": 1}\n\nnonsense\n{\"text\": \"Two.\"}";
   const auto answers = lines_of(test::ask(served.port(), "POST", "/encode", lines, kLineType).body);
@@ -258,6 +268,95 @@ TEST_CASE("a memory limit is held against each request, and answers stay the sam
   CHECK_THROWS_WITH(Served(tight), Catch::Contains("the memory limit of 1.0 MB is too low"));
 }
 
+// What the program says once it listens there, or after ten seconds.
+std::string said_by_listening(const std::string& name, const std::string& address) {
+  std::string said;
+  for (int look = 0; look < 1000 && said.find(address) == std::string::npos; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (std::filesystem::exists(scene().path(name + ".err"))) said = read_file(scene().path(name + ".err"));
+  }
+  return said;
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_CASE("the program stays below its memory limit whatever texts it is sent", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  constexpr std::int64_t kLimit = 300'000'000;
+  test::Child child({*test::program(), "serve", "--model", scene().path("run"), "--port", "0", "--threads", "1",
+                     "--memory-limit", "300MB"},
+                    scene().path("limited"));
+  const std::string said = said_by_listening("limited", "127.0.0.1:");
+  REQUIRE(said.find("127.0.0.1:") != std::string::npos);
+  const int port = std::stoi(said.substr(said.find("127.0.0.1:") + 10));
+  const auto repeated = [](const std::string& before, const std::string& unit, std::size_t bytes,
+                           const std::string& after) {
+    std::string text = before;
+    while (text.size() < bytes) text += unit;
+    return text + after;
+  };
+  std::map<int, int> answers;
+  for (std::size_t bytes = 20'000; bytes < 4'000'000; bytes *= 3) {
+    const std::string question = "\", \"question\": \"b\"", html = question + ", \"form\": \"html\"}";
+    const std::pair<std::string, std::string> bodies[] = {
+        {"/tokenize", repeated("{\"text\": \"", "!", bytes, "\"}")},
+        {"/tokenize", repeated("{\"x\": [{}", ",{}", bytes, "]}")},
+        {"/tokenize", repeated("[1", ",1", bytes, "]")},
+        {"/encode", repeated("{\"text\": \"", "a.\\n", bytes, "\"}")},
+        {"/ask", repeated("{\"document\": \"", "<p>a", bytes, html)},
+        {"/ask", repeated("{\"document\": \"", "A. ", bytes, question + "}")},
+        {"/predict", repeated("{\"_id\": \"a\", \"question\": \"b\", \"context\": [[\"t\", [\"a\"]]",
+                              ",[\"t\",[\"a\"]]", bytes, "]}")},
+    };
+    for (const auto& [path, body] : bodies) ++answers[test::ask(port, "POST", path, body).status];
+  }
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+  CHECK(child.peak_bytes() < kLimit);
+  CHECK(answers[200] > 0);
+  CHECK(answers[413] > 0);
+  CHECK(answers[200] + answers[413] + answers[422] == 35);
+}
+#endif
+
+TEST_CASE("under a memory limit attention is answered with the page that there is without one", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const std::string request = json_line(question(kDocument));
+  const std::string page = Served().post("/attention", request).body;
+  serve::ServiceOptions options;
+  options.model.memory_limit = memory_ledger::process_peak_bytes() + 300'000'000;
+  const HttpReply limited = Served(options).post("/attention", request);
+  CAPTURE(limited.body.substr(0, 300));
+  CHECK(limited.status == 200);
+  CHECK(limited.body == page);
+}
+
+TEST_CASE("answers to an array of many elements come in pieces, and none is made for a client that left", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  constexpr std::size_t kElements = 5000;
+  std::string array = "[1";
+  for (std::size_t i = 1; i < kElements; ++i) array += ",1";
+  const HttpReply many = Served().post("/tokenize", array + "]");
+  CHECK_THAT(many.head, Catch::Contains("Transfer-Encoding: chunked"));
+  const Json answers = Json::parse(many.body);
+  REQUIRE(answers.size() == kElements);
+  CHECK(answers.back().at("record") == kElements - 1);
+  serve::Scheduler scheduler({});
+  int made = 0;
+  bool left = false;
+  const auto make = [&](std::string, const std::string&) -> std::unique_ptr<serve::Item> {
+    ++made;
+    throw serve::Refused(422, "not to be answered");
+  };
+  const auto texts = [] { return std::optional<std::string>("1"); };
+  const auto room = [](const std::string&) { return std::optional(serve::Room::Part()); };
+  serve::Answers of_one(scheduler, make, texts, room, [&] { return left; });
+  CHECK(of_one.next());
+  left = true;
+  const int before = made;
+  CHECK_FALSE(of_one.next());
+  CHECK(made == before);
+}
+
 TEST_CASE("a token is asked for, but for the page and the health", "[serve]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   serve::ServiceOptions options;
@@ -270,6 +369,8 @@ TEST_CASE("a token is asked for, but for the page and the health", "[serve]") {
   CHECK(status("/metrics", "Authorization: Bearer secreT\r\n") == 401);
   CHECK(status("/nothing", "") == 401);
   CHECK(status("/info", "Authorization: Bearer secret\r\n") == 200);
+  CHECK(status("/info", "authorization: bearer secret\r\n") == 200);
+  CHECK(status("/info", "Authorization: Basic secret\r\n") == 401);
   CHECK(status("/", "") == 200);
   CHECK(status("/health/ready", "") == 200);
   CHECK(test::ask(served.port(), "POST", "/tokenize", "{\"text\": \"a\"}").status == 401);
@@ -278,11 +379,7 @@ TEST_CASE("a token is asked for, but for the page and the health", "[serve]") {
 TEST_CASE("etc serve listens on the loopback until it is told to stop", "[serve]") {
   if (!test::program()) return test::skip("ETC_PROGRAM is not set");
   test::Child child({*test::program(), "serve", "--model", scene().path("run"), "--port", "0"}, scene().path("serve"));
-  std::string said;
-  for (int look = 0; look < 1000 && said.find("127.0.0.1:") == std::string::npos; ++look) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (std::filesystem::exists(scene().path("serve.err"))) said = read_file(scene().path("serve.err"));
-  }
+  const std::string said = said_by_listening("serve", "127.0.0.1:");
   REQUIRE(said.find("127.0.0.1:") != std::string::npos);
   const int port = std::stoi(said.substr(said.find("127.0.0.1:") + 10));
   CHECK(test::ask(port, "POST", "/ask", json_line(question(kDocument))).status == 200);
@@ -290,4 +387,27 @@ TEST_CASE("etc serve listens on the loopback until it is told to stop", "[serve]
   CHECK(child.wait() == 0);
   CHECK_THAT(read_file(scene().path("serve.err")), Catch::Contains("SIGTERM: answering what was asked, then the end"));
   CHECK_FALSE(HttpClient(port).connected());
+}
+
+TEST_CASE("etc serve tells an address of IPv6 as browsers take it", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  if (!std::filesystem::exists("/proc/net/if_inet6")) return test::skip("this machine has no IPv6");
+  test::Child child({*test::program(), "serve", "--model", scene().path("run"), "--port", "0", "--host", "::1"},
+                    scene().path("serve6"));
+  CHECK_THAT(said_by_listening("serve6", "http://"), Catch::Contains("http://[::1]:"));
+  child.send(SIGTERM);
+  CHECK(child.wait() == 0);
+}
+
+TEST_CASE("etc serve refuses times beyond a day and a text without tokens", "[serve]") {
+  if (!test::program()) return test::skip("ETC_PROGRAM is not set");
+  const auto refused = [&](const std::string& option, const std::string& value) {
+    const test::Result result =
+        scene().try_run({"serve", "--model", scene().path("run"), "--port", "0", option, value});
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK_THAT(refused("--read-seconds", "9300000000"), Catch::Contains("--read-seconds: expected at most 86400"));
+  CHECK_THAT(refused("--wait-seconds", "86401"), Catch::Contains("--wait-seconds: expected at most 86400"));
+  CHECK_THAT(refused("--max-long-tokens", "0"), Catch::Contains("at least 1"));
 }
